@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front of CMake: every target says what it does and can be run again, offline, at any time.
+#
+#   make              build into build/                make test         install what tests need, build, run all tests
+#   make train        train on Fashion-MNIST           make test-quick   unit tests, under a minute
+#   make install      PREFIX=/usr/local DESTDIR=       make test-long    the tests too long for `make test`
+#   make bench        measure beside peers             make format tidy  clang-format in place; clang-tidy
+#   make clean        remove what was built            make distclean    and the tests' virtual environment
+BUILD = build
+PREFIX = /usr/local
+JOBS := $(shell nproc 2>/dev/null || echo 2)
+GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo '-G Ninja')
+
+.PHONY: all build deps train test test-quick test-long bench format tidy install clean distclean
+all: build
+	@echo "Built $(BUILD)/artel. Try: $(BUILD)/artel --help, make train, make test"
+
+# CMake finds new and removed files by itself, and is asked again in case a package was installed in between; the
+# generator is chosen once.
+build:
+	@if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) >/dev/null; else cmake --preset release -B $(BUILD) $(GENERATOR); fi
+	@echo "== building into $(BUILD)/"
+	@cmake --build $(BUILD) -j $(JOBS)
+
+deps:
+	@scripts/install-deps train
+
+train: deps
+	@$(MAKE) --no-print-directory build
+	@scripts/train-fashion-mnist $(BUILD)
+
+test:
+	@scripts/install-deps test
+	@scripts/make-venv $(BUILD)/venv
+	@$(MAKE) --no-print-directory build
+	@scripts/run-tests $(BUILD) all
+
+test-quick: build
+	@scripts/run-tests $(BUILD) quick
+
+test-long: build
+	@scripts/run-tests $(BUILD) long
+
+bench: build
+	@if [ -x scripts/bench-all ]; then scripts/bench-all $(BUILD); else python3 bench/run.py --artel $(BUILD)/artel; fi
+
+format:
+	@scripts/format
+
+tidy: build
+	@scripts/tidy $(BUILD)
+
+install: build
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+# Keeps the virtual environment, which is slow to make again.
+clean:
+	@if [ -d $(BUILD) ]; then find $(BUILD) -mindepth 1 -maxdepth 1 ! -name venv -exec rm -rf {} +; fi
+
+distclean:
+	rm -rf $(BUILD)

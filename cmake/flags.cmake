@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# How everything is compiled. The target artel_flags carries it; nothing is set globally but the build types.
+#
+# Bits are a promise, so the arithmetic flags are the same in every build type and with every compiler: no contraction
+# of a*b+c, no fast-math, no -march=native. -fno-math-errno changes no arithmetic (it lets sqrtf be one instruction).
+
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or Sanitize" FORCE)
+endif()
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g -DNDEBUG" CACHE STRING "" FORCE)
+set(CMAKE_C_FLAGS_DEBUG "-O0 -g" CACHE STRING "" FORCE)
+set(CMAKE_C_FLAGS_SANITIZE "-O1 -g -fno-omit-frame-pointer" CACHE STRING "" FORCE)
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_SKIP_INSTALL_RPATH ON)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+if(NOT CMAKE_C_COMPILER_LAUNCHER)
+    find_program(ARTEL_CCACHE ccache)
+    if(ARTEL_CCACHE)
+        set(CMAKE_C_COMPILER_LAUNCHER ${ARTEL_CCACHE})
+    endif()
+endif()
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+
+add_library(artel_flags INTERFACE)
+target_compile_definitions(artel_flags INTERFACE _GNU_SOURCE ARTEL_VERSION="${PROJECT_VERSION}")
+target_include_directories(artel_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_compile_options(artel_flags INTERFACE
+    -pedantic -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
+    -ffp-contract=off -fno-math-errno -fno-common -fstack-protector-strong)
+target_link_options(artel_flags INTERFACE -Wl,--as-needed -Wl,-z,relro -Wl,-z,noexecstack)
+target_link_libraries(artel_flags INTERFACE Threads::Threads)
+if(ARTEL_SANITIZE)
+    target_compile_options(artel_flags INTERFACE -fsanitize=${ARTEL_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(artel_flags INTERFACE -fsanitize=${ARTEL_SANITIZE} -fno-sanitize-recover=all)
+endif()
+
+# What the library itself stands on; everything else is a part (parts.cmake).
+add_library(artel_needs INTERFACE)
+target_link_libraries(artel_needs INTERFACE artel_flags PkgConfig::JANSSON PkgConfig::ZLIB m ${CMAKE_DL_LIBS})
+
+# Kernels: optimised harder, and one instruction set for each file name ending.
+set(ARTEL_AVX2_FLAGS -mavx2 -mfma -mf16c)
+set(ARTEL_AVX512_FLAGS ${ARTEL_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+function(artel_set_kernel_flags)
+    foreach(file IN LISTS ARGN)
+        set(flags -fno-stack-protector $<$<CONFIG:Release>:-O3>)
+        if(file MATCHES "_avx512\\.c$")
+            list(APPEND flags ${ARTEL_AVX512_FLAGS})
+        elseif(file MATCHES "_avx2\\.c$")
+            list(APPEND flags ${ARTEL_AVX2_FLAGS})
+        endif()
+        set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "${flags}")
+    endforeach()
+endfunction()

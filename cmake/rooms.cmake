@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rooms in reading order (DESIGN.md section 4) and the library they make.
+# scripts/check-includes reads the order from this list.
+set(ARTEL_ROOMS
+    base tensor kernel graph op exec device data nn keras
+    net cluster coll ps
+    strategy train observe service cli)
+
+# Sources of a folder without those that belong to a part, to the HDF5 helper or to a test.
+function(artel_sources folder result)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+    list(FILTER found EXCLUDE REGEX "/src/[a-z]+/(part_[a-z0-9_]+|hdf5_helper)/")
+    set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+set(ARTEL_LIBRARY_OBJECTS "")
+set(ARTEL_CLI_OBJECTS "")
+foreach(room IN LISTS ARTEL_ROOMS)
+    artel_sources(src/${room} sources)
+    if(sources)
+        if(room STREQUAL "kernel")
+            artel_set_kernel_flags(${sources})
+        endif()
+        add_library(artel_${room} OBJECT ${sources})
+        target_link_libraries(artel_${room} PRIVATE artel_needs)
+        if(room STREQUAL "cli")
+            list(APPEND ARTEL_CLI_OBJECTS $<TARGET_OBJECTS:artel_${room}>)
+        else()
+            list(APPEND ARTEL_LIBRARY_OBJECTS $<TARGET_OBJECTS:artel_${room}>)
+        endif()
+    endif()
+endforeach()
+
+if(ARTEL_LIBRARY_OBJECTS)
+    # For the program, the helpers, the parts and the tests, which use artel__ functions.
+    add_library(artel_static STATIC ${ARTEL_LIBRARY_OBJECTS})
+    target_link_libraries(artel_static PUBLIC artel_needs)
+
+    # For everybody else.
+    add_library(artel_shared SHARED ${ARTEL_LIBRARY_OBJECTS})
+    set_target_properties(artel_shared PROPERTIES
+        OUTPUT_NAME artel
+        SOVERSION ${PROJECT_VERSION_MAJOR}
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+        LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libartel.map)
+    target_include_directories(artel_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(artel_shared PRIVATE artel_needs)
+    target_link_options(artel_shared PRIVATE
+        -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/libartel.map)
+    # The sanitizers' functions live in the program.
+    if(NOT ARTEL_SANITIZE)
+        target_link_options(artel_shared PRIVATE -Wl,--no-undefined)
+    endif()
+endif()
