@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time. Monotonic nanoseconds for measuring, wall seconds for files. */
+#ifndef ARTEL_BASE_CLOCK_H
+#define ARTEL_BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t artel__now_ns(void);      /* CLOCK_MONOTONIC */
+double artel__wall_seconds(void); /* seconds since 1970 */
+double artel__process_age(void);  /* seconds since this process was executed, from /proc/self/stat; 0 when unknown */
+int64_t artel__peak_rss_bytes(void);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a context: options, instruction set, error record, log, cancellation.
+ *
+ * The error record belongs to the context and not to a thread, so that a failure noticed by any worker reaches the
+ * caller; the first cause wins because later ones are mostly its consequences. A NULL context is accepted by the
+ * failing functions (nothing is recorded), which is the case while a context is being created.
+ */
+#include "base/context.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/context_impl.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+static const char *const isa_names[ARTEL__ISA_COUNT] = {"baseline", "avx2", "avx512"};
+
+const char *artel__isa_name(artel__isa isa)
+{
+    return (unsigned)isa < ARTEL__ISA_COUNT ? isa_names[isa] : "unknown";
+}
+
+#if defined(__x86_64__)
+/* By hand, for clang 14 does not know the name. */
+static bool cpu_has_f16c(void)
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
+}
+#endif
+
+static artel__isa isa_of_machine(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c();
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return avx512 ? ARTEL__ISA_AVX512 : avx2 ? ARTEL__ISA_AVX2 : ARTEL__ISA_BASELINE;
+#else
+    return ARTEL__ISA_BASELINE;
+#endif
+}
+
+static artel_status choose_isa(const char *name, artel__isa *out)
+{
+    artel__isa best = isa_of_machine();
+    if (!name || !*name || strcmp(name, "auto") == 0) {
+        *out = best;
+        return ARTEL_OK;
+    }
+    for (int i = 0; i < ARTEL__ISA_COUNT; i++) {
+        if (strcmp(name, isa_names[i]) != 0) continue;
+        if (i > (int)best) return ARTEL_ERROR_UNSUPPORTED;
+        *out = (artel__isa)i;
+        return ARTEL_OK;
+    }
+    return ARTEL_ERROR_INVALID;
+}
+
+artel_status artel_context_create(const artel_context_options *options, artel_context **out)
+{
+    artel_context_options chosen = ARTEL_CONTEXT_OPTIONS_INIT;
+    artel__isa isa = ARTEL__ISA_BASELINE;
+    if (options) {
+        /* A caller compiled against an older header hands in a shorter struct; the tail keeps its defaults. */
+        if (options->struct_size < sizeof(size_t)) return ARTEL_ERROR_INVALID;
+        memcpy(&chosen, options, options->struct_size < sizeof(chosen) ? options->struct_size : sizeof(chosen));
+    }
+    ARTEL_TRY(choose_isa(chosen.isa, &isa));
+    artel_context *ctx = calloc(1, sizeof(*ctx));
+    if (!ctx) return ARTEL_ERROR_NO_MEMORY;
+    ctx->isa = isa;
+    ctx->log = chosen.log;
+    ctx->log_user = chosen.log_user;
+    ctx->log_level = chosen.log_level;
+    pthread_mutex_init(&ctx->log_mutex, NULL);
+    pthread_mutex_init(&ctx->error_mutex, NULL);
+    *out = ctx;
+    return ARTEL_OK;
+}
+
+void artel_context_destroy(artel_context *context)
+{
+    if (!context) return;
+    pthread_mutex_destroy(&context->error_mutex);
+    pthread_mutex_destroy(&context->log_mutex);
+    free(context);
+}
+
+void artel_context_cancel(artel_context *context)
+{
+    if (context) atomic_store(&context->cancelled, 1);
+}
+
+void artel_context_preempt(artel_context *context)
+{
+    if (context) atomic_store(&context->preempted, 1);
+}
+
+bool artel__cancelled(const artel_context *ctx)
+{
+    return ctx && atomic_load_explicit(&((artel_context *)(uintptr_t)ctx)->cancelled, memory_order_relaxed) != 0;
+}
+
+bool artel__preempted(const artel_context *ctx)
+{
+    return ctx && atomic_load_explicit(&((artel_context *)(uintptr_t)ctx)->preempted, memory_order_relaxed) != 0;
+}
+
+const artel_error *artel_context_error(const artel_context *context)
+{
+    static const artel_error none = {ARTEL_OK, "", "", ""};
+    return context ? &context->error : &none;
+}
+
+void artel__operation_begin(artel_context *ctx)
+{
+    if (!ctx) return;
+    pthread_mutex_lock(&ctx->error_mutex);
+    ctx->error.status = ARTEL_OK;
+    ctx->error.where[0] = ctx->error.what[0] = ctx->error.advice[0] = '\0';
+    pthread_mutex_unlock(&ctx->error_mutex);
+}
+
+void artel_context_clear(artel_context *context)
+{
+    if (!context) return;
+    artel__operation_begin(context);
+    atomic_store(&context->cancelled, 0);
+    atomic_store(&context->preempted, 0);
+}
+
+artel__isa artel__context_isa(const artel_context *ctx)
+{
+    return ctx->isa;
+}
+
+/* Copies what fits; a UTF-8 sequence cut in two at the end is dropped whole. */
+static void copy_text(char *target, size_t size, const char *source)
+{
+    size_t length = source ? strlen(source) : 0;
+    if (length >= size) {
+        length = size - 1;
+        while (length > 0 && ((unsigned char)source[length] & 0xC0) == 0x80) length--;
+    }
+    if (length) memcpy(target, source, length);
+    target[length] = '\0';
+}
+
+artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice, const char *format, ...)
+{
+    va_list args;
+    if (!ctx) return status;
+    pthread_mutex_lock(&ctx->error_mutex);
+    artel_error *error = &ctx->error;
+    if (error->status == ARTEL_OK) {
+        copy_text(error->where, sizeof(error->where), where);
+        copy_text(error->advice, sizeof(error->advice), advice);
+        va_start(args, format);
+        vsnprintf(error->what, sizeof(error->what), format, args);
+        va_end(args);
+        error->status = status;
+    }
+    pthread_mutex_unlock(&ctx->error_mutex);
+    return status;
+}
+
+artel_status artel__fail_errno(artel_context *ctx, const char *where, const char *what)
+{
+    int error = errno;
+    char buffer[128] = "";
+    const char *reason = strerror_r(error, buffer, sizeof(buffer));
+    if (error == ENOENT)
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, where, "check the path", "cannot %s: %s", what, reason);
+    if (error == ENOMEM) return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where, "", "cannot %s: %s", what, reason);
+    const char *advice = error == ENOSPC || error == EDQUOT ? "free some space or choose another place" :
+                         error == EACCES || error == EPERM  ? "check the permissions" :
+                                                              "";
+    return artel__fail(ctx, ARTEL_ERROR_IO, where, advice, "cannot %s: %s", what, reason);
+}
+
+artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t bytes)
+{
+    return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where, "use a smaller batch or model, or a machine with more memory",
+                       "%zu bytes of memory are not to be had", bytes);
+}
+
+void artel__log(artel_context *ctx, artel_log_level level, const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    if (!ctx || !ctx->log || level > ctx->log_level) return;
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    pthread_mutex_lock(&ctx->log_mutex);
+    ctx->log(ctx->log_user, level, line);
+    pthread_mutex_unlock(&ctx->log_mutex);
+}

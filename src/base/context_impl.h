@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields of a context, for the few files of base/ that implement it; everybody else sees artel_context opaque.
+ *
+ * Flags and counters are lock-free atomics: cancelling must work from a signal handler, counting must not serialise
+ * threads. The error record and the log sink have a mutex each; neither is taken while the other is held.
+ */
+#ifndef ARTEL_BASE_CONTEXT_IMPL_H
+#define ARTEL_BASE_CONTEXT_IMPL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/context.h"
+
+struct artel_context {
+    artel__isa isa;
+    artel_log_fn *log;
+    void *log_user;
+    artel_log_level log_level;
+    pthread_mutex_t log_mutex;   /* one call of the sink at a time */
+    pthread_mutex_t error_mutex; /* guards `error` while it is being filled */
+    artel_error error;
+    atomic_int cancelled, preempted;
+    atomic_uint_fast64_t heap_calls;
+    atomic_uint_fast64_t heap_countdown; /* allocations until one fails on purpose; 0: never */
+    atomic_uint_fast64_t file_countdown; /* the same for system calls on files */
+    atomic_int file_error;               /* the errno of that call */
+    atomic_size_t write_limit;           /* most bytes one write takes; 0: unlimited */
+    atomic_int pool_threads;             /* of all pools: idle workers poll only while every thread can have a core */
+};
+
+/* True when a countdown of the test seams has just run out. */
+bool artel__countdown(atomic_uint_fast64_t *countdown);
+
+#endif

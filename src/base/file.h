@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files: read whole, mapped, written whole or not at all, listed in byte order.
+ *
+ * All system calls on files go through here, so that tests can drive full disks and short writes.
+ */
+#ifndef ARTEL_BASE_FILE_H
+#define ARTEL_BASE_FILE_H
+
+#include "base/context.h"
+
+/* A file mapped read-only; bytes may be NULL when size is 0. */
+typedef struct artel__mapping {
+    const uint8_t *bytes;
+    size_t size;
+} artel__mapping;
+
+artel_status artel__map_file(artel_context *ctx, const char *path, artel__mapping *out);
+void artel__unmap_file(artel__mapping *mapping);
+
+/* The whole file as a NUL-terminated block on the heap (the NUL is not counted); fails past `limit` bytes. */
+artel_status artel__read_file(artel_context *ctx, const char *path, size_t limit, char **out, size_t *out_size);
+
+/* A file that appears whole or not at all: written under a temporary name beside it, synced, renamed on commit. */
+typedef struct artel__output {
+    artel_context *ctx;
+    char *path, *temporary;
+    int fd;
+    uint64_t written;
+} artel__output;
+
+artel_status artel__output_open(artel_context *ctx, const char *path, artel__output *out);
+artel_status artel__output_write(artel__output *out, const void *bytes, size_t count);
+/* Syncs, closes and renames; the output is finished in any case. */
+artel_status artel__output_commit(artel__output *out);
+/* Closes and removes the temporary file; after a commit it does nothing. */
+void artel__output_abandon(artel__output *out);
+
+artel_status artel__write_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
+artel_status artel__make_directory(artel_context *ctx, const char *path); /* and its parents; existing is fine */
+artel_status artel__remove_tree(artel_context *ctx, const char *path);    /* missing is fine */
+bool artel__file_exists(const char *path);
+bool artel__is_directory(const char *path);
+
+/* Paths sorted by bytes; on the heap, freed with artel__paths_fini. */
+typedef struct artel__paths {
+    artel_context *ctx;
+    char **items;
+    size_t count;
+} artel__paths;
+
+/* Files matching a shell pattern; a plain path must exist. No match is ARTEL_ERROR_NOT_FOUND that names the pattern. */
+artel_status artel__glob(artel_context *ctx, const char *pattern, artel__paths *out);
+/* Entries of a directory (names without the directory, no dot files). */
+artel_status artel__list_directory(artel_context *ctx, const char *path, artel__paths *out);
+void artel__paths_fini(artel__paths *paths);
+
+#endif

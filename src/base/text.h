@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Growing text, and small helpers on strings. A text remembers a failed growth; check artel__text_status once at
+ * the end. Not thread-safe. */
+#ifndef ARTEL_BASE_TEXT_H
+#define ARTEL_BASE_TEXT_H
+
+#include "base/context.h"
+
+typedef struct artel__text {
+    artel_context *ctx;
+    char *data; /* NUL-terminated; never NULL after init, even when empty */
+    size_t length, capacity;
+    bool failed;
+} artel__text;
+
+void artel__text_init(artel__text *text, artel_context *ctx);
+void artel__text_fini(artel__text *text);
+void artel__text_clear(artel__text *text);
+void artel__text_append(artel__text *text, const char *string);
+void artel__text_append_bytes(artel__text *text, const void *bytes, size_t count);
+void artel__text_printf(artel__text *text, const char *format, ...) ARTEL__PRINTF(2, 3);
+void artel__text_vprintf(artel__text *text, const char *format, va_list args);
+artel_status artel__text_status(const artel__text *text);
+
+bool artel__starts_with(const char *text, const char *prefix);
+bool artel__ends_with(const char *text, const char *suffix);
+
+/* Strict conversions of a whole string: no spaces, no trailing characters, range checked. False when it is not one.
+ * A double may be nan, inf or infinity (any case, signed); the caller refuses them where they make no sense. Locale-free. */
+bool artel__parse_int64(const char *text, int64_t *out);
+bool artel__parse_double(const char *text, double *out);
+
+/* The entry of `names` (NULL-terminated) nearest to `word` by edit distance, or NULL when none is near. */
+const char *artel__nearest_name(const char *word, const char *const *names);
+
+/* Python's repr: the shortest decimal form that reads back as the same float32 (or float64). Returns `buffer`; at least 32 bytes. */
+char *artel__format_float(char *buffer, size_t size, float value);
+char *artel__format_double(char *buffer, size_t size, double value);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pool of compute threads.
+ *
+ * A job is open while `epoch` is odd. A worker announces itself in `inside` before it looks whether the job is open,
+ * and the caller closes the job before it waits for `inside` to become 0: with sequentially consistent atomics one of
+ * the two sees the other, so the caller never leaves while a worker holds the job, and a worker that sleeps too long
+ * is never waited for. Pieces are claimed from one counter; who computes a piece changes no bit. Idle workers poll
+ * (a wake-up costs more than a small kernel) and then sleep on a futex; they do not poll while the pools of the
+ * context have more threads than the process has cores.
+ */
+#include "base/threads.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "base/clock.h"
+#include "base/context_impl.h"
+
+#define POLL_NS 40000
+#define PIECES_PER_THREAD 4
+
+typedef struct worker {
+    artel__pool *pool;
+    pthread_t thread;
+    int index;
+} worker;
+
+struct artel__pool {
+    artel_context *ctx;
+    int threads, cores;
+    int started; /* workers to join */
+    /* The open job; written by the caller while nobody is inside. */
+    artel__task_fn *run;
+    void *user;
+    int64_t tasks, piece;
+    _Alignas(64) atomic_int_fast64_t next; /* the first task that is not claimed */
+    _Alignas(64) atomic_uint epoch;        /* odd: a job is open */
+    atomic_uint sleepers;
+    atomic_bool stop;
+    _Alignas(64) atomic_uint inside; /* workers that may be using the job */
+    atomic_bool caller_sleeps;
+    worker workers[];
+};
+
+#if defined(__x86_64__)
+/* Nearest (0), FTZ (15), DAZ (6), all six exceptions masked (7..12). */
+#define COMPUTE_MXCSR 0x9FC0u
+
+uint32_t artel__fp_enter(void)
+{
+    uint32_t state = _mm_getcsr();
+    if ((state & ~0x3Fu) != COMPUTE_MXCSR) _mm_setcsr(COMPUTE_MXCSR);
+    return state;
+}
+
+void artel__fp_leave(uint32_t state)
+{
+    if (state != _mm_getcsr()) _mm_setcsr(state);
+}
+
+static void relax(void)
+{
+    _mm_pause();
+}
+#else
+uint32_t artel__fp_enter(void)
+{
+    return 0;
+}
+
+void artel__fp_leave(uint32_t state)
+{
+    (void)state;
+}
+
+static void relax(void) {}
+#endif
+
+static void futex_wait(atomic_uint *word, unsigned seen)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+}
+
+static void futex_wake(atomic_uint *word, int count)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static bool may_poll(const artel__pool *pool)
+{
+    return atomic_load_explicit(&pool->ctx->pool_threads, memory_order_relaxed) <= pool->cores;
+}
+
+/* Claims and runs pieces until none is left. */
+static void work(artel__pool *pool, int thread)
+{
+    int64_t tasks = pool->tasks, piece = pool->piece;
+    for (;;) {
+        int64_t begin = atomic_fetch_add_explicit(&pool->next, piece, memory_order_relaxed);
+        if (begin >= tasks) return;
+        pool->run(pool->user, begin, tasks - begin < piece ? tasks : begin + piece, thread);
+    }
+}
+
+/* Waits until `epoch` differs from `seen`; polls first. Returns the new value. */
+static unsigned await_epoch(artel__pool *pool, unsigned seen)
+{
+    unsigned now = 0;
+    int64_t give_up = may_poll(pool) ? artel__now_ns() + POLL_NS : 0;
+    for (int round = 1; (now = atomic_load(&pool->epoch)) == seen; round++) {
+        if (round % 16 == 0 || !give_up) {
+            if (!give_up || artel__now_ns() > give_up) {
+                atomic_fetch_add(&pool->sleepers, 1);
+                futex_wait(&pool->epoch, seen);
+                atomic_fetch_sub(&pool->sleepers, 1);
+                continue;
+            }
+        }
+        relax();
+    }
+    return now;
+}
+
+/* Leaves the job; the last one out wakes a caller that sleeps. */
+static void leave(artel__pool *pool)
+{
+    if (atomic_fetch_sub(&pool->inside, 1) == 1 && atomic_load(&pool->caller_sleeps)) futex_wake(&pool->inside, 1);
+}
+
+static void *worker_main(void *argument)
+{
+    worker *self = argument;
+    artel__pool *pool = self->pool;
+    unsigned seen = 0;
+    artel__fp_enter();
+    while (!atomic_load(&pool->stop)) {
+        seen = await_epoch(pool, seen);
+        if (seen % 2 == 0) continue;
+        atomic_fetch_add(&pool->inside, 1);
+        seen = atomic_load(&pool->epoch); /* perhaps the next job already */
+        if (seen % 2 == 1 && !atomic_load(&pool->stop)) work(pool, self->index);
+        leave(pool);
+    }
+    return NULL;
+}
+
+/* Waits until no worker holds the closed job. */
+static void await_workers(artel__pool *pool)
+{
+    unsigned inside = 0;
+    int64_t give_up = may_poll(pool) ? artel__now_ns() + POLL_NS : 0;
+    for (int round = 1; atomic_load(&pool->inside) != 0; round++) {
+        if (give_up && (round % 16 != 0 || artel__now_ns() <= give_up)) {
+            relax();
+            continue;
+        }
+        atomic_store(&pool->caller_sleeps, true);
+        if ((inside = atomic_load(&pool->inside)) != 0) futex_wait(&pool->inside, inside);
+        atomic_store(&pool->caller_sleeps, false);
+    }
+}
+
+void artel__pool_run(artel__pool *pool, int64_t tasks, bool heavy, artel__task_fn *run, void *user)
+{
+    if (tasks <= 0) return;
+    uint32_t state = artel__fp_enter();
+    if (!heavy || tasks == 1 || pool->threads == 1) {
+        run(user, 0, tasks, 0);
+        artel__fp_leave(state);
+        return;
+    }
+    int64_t piece = tasks / ((int64_t)PIECES_PER_THREAD * pool->threads);
+    pool->run = run;
+    pool->user = user;
+    pool->tasks = tasks;
+    pool->piece = piece > 0 ? piece : 1;
+    atomic_store(&pool->next, 0);
+    atomic_fetch_add(&pool->epoch, 1); /* opens */
+    if (atomic_load(&pool->sleepers) > 0) futex_wake(&pool->epoch, tasks - 1 < INT_MAX ? (int)(tasks - 1) : INT_MAX);
+    work(pool, 0);
+    atomic_fetch_add(&pool->epoch, 1); /* closes */
+    await_workers(pool);
+    artel__fp_leave(state);
+}
+
+/* Signals are left to the program's own threads: workers are started with all of them blocked. */
+static int start_worker(worker *self)
+{
+    char name[16];
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&self->thread, NULL, worker_main, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error) return error;
+    snprintf(name, sizeof(name), "artel-%d", self->index);
+    pthread_setname_np(self->thread, name);
+    return 0;
+}
+
+artel_status artel__pool_create(artel_context *ctx, int threads, artel__pool **out)
+{
+    void *block = NULL;
+    if (threads < 1 || threads > 4096)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "threads", "use 1 to 4096", "%d threads are asked for", threads);
+    size_t bytes = sizeof(artel__pool) + (size_t)(threads - 1) * sizeof(worker);
+    ARTEL_TRY(artel__alloc_aligned(ctx, bytes, "thread pool", &block));
+    artel__pool *pool = block;
+    pool->ctx = ctx;
+    pool->threads = threads;
+    pool->cores = artel__usable_cores();
+    atomic_fetch_add(&ctx->pool_threads, threads);
+    for (; pool->started < threads - 1; pool->started++) {
+        worker *self = &pool->workers[pool->started];
+        self->pool = pool;
+        self->index = pool->started + 1;
+        int error = start_worker(self);
+        if (!error) continue;
+        errno = error;
+        artel_status status = artel__fail_errno(ctx, "threads", "start a compute thread");
+        artel__pool_destroy(pool);
+        return status;
+    }
+    *out = pool;
+    return ARTEL_OK;
+}
+
+void artel__pool_destroy(artel__pool *pool)
+{
+    if (!pool) return;
+    atomic_store(&pool->stop, true);
+    atomic_fetch_add(&pool->epoch, 2); /* a change that opens nothing */
+    futex_wake(&pool->epoch, INT_MAX);
+    for (int i = 0; i < pool->started; i++) pthread_join(pool->workers[i].thread, NULL);
+    atomic_fetch_sub(&pool->ctx->pool_threads, pool->threads);
+    artel__free_aligned(pool->ctx, pool, sizeof(artel__pool) + (size_t)(pool->threads - 1) * sizeof(worker));
+}
+
+int artel__pool_threads(const artel__pool *pool)
+{
+    return pool->threads;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pool of compute threads: parallel loops over tasks whose results do not depend on who runs them.
+ *
+ * A pool belongs to one replica of one context. artel__pool_run returns when every task is done; tasks must not wait
+ * for one another and must not run the pool they run in. One thread at a time may run a pool. The calling thread works too, so a pool of n threads starts n - 1. Idle workers poll for a few
+ * microseconds and then sleep. Every thread enters compute with the pinned floating-point state (artel__fp_enter).
+ */
+#ifndef ARTEL_BASE_THREADS_H
+#define ARTEL_BASE_THREADS_H
+
+#include "base/context.h"
+
+typedef struct artel__pool artel__pool;
+
+/* Runs tasks [begin, end). `thread` is 0 .. threads - 1, for per-thread scratch. */
+typedef void artel__task_fn(void *user, int64_t begin, int64_t end, int thread);
+
+artel_status artel__pool_create(artel_context *ctx, int threads, artel__pool **out);
+void artel__pool_destroy(artel__pool *pool);
+int artel__pool_threads(const artel__pool *pool);
+/* `tasks` tasks in contiguous pieces; `heavy` false runs everything on the caller when waking others cannot pay. */
+void artel__pool_run(artel__pool *pool, int64_t tasks, bool heavy, artel__task_fn *run, void *user);
+
+/* The floating-point state of compute: round to nearest, denormals are zero on input and output, exceptions masked.
+ * Returns the former state for artel__fp_leave. */
+uint32_t artel__fp_enter(void);
+void artel__fp_leave(uint32_t state);
+
+/* Cores this process may use: the affinity mask capped by the cgroup's cpu.max, at least 1. */
+int artel__usable_cores(void);
+
+/* The cgroup part of it, for tests: the CPU quota in cores (rounded up) of the groups named in the file `membership`
+ * (as /proc/self/cgroup) below the directory `mount`; 0 when there is no quota. */
+int artel__cgroup_cores(const char *membership, const char *mount);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts: options, the error record, the log, cancelling. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/context.h"
+
+static int set_up(void **state)
+{
+    return artel_context_create(NULL, (artel_context **)state);
+}
+
+static int tear_down(void **state)
+{
+    artel_context_destroy(*state);
+    return 0;
+}
+
+static void test_first_failure_wins(void **state)
+{
+    artel_context *ctx = *state;
+    const artel_error *error = artel_context_error(ctx);
+    assert_int_equal(error->status, ARTEL_OK);
+    assert_int_equal(artel__fail(ctx, ARTEL_ERROR_CORRUPT, "a.keras", "fetch it again", "found %d bytes, expected %d", 3, 7), -3);
+    assert_int_equal(artel__fail(ctx, ARTEL_ERROR_RUN, "later", "", "a consequence"), ARTEL_ERROR_RUN);
+    assert_int_equal(error->status, ARTEL_ERROR_CORRUPT);
+    assert_string_equal(error->where, "a.keras");
+    assert_string_equal(error->what, "found 3 bytes, expected 7");
+    assert_string_equal(error->advice, "fetch it again");
+    artel__operation_begin(ctx);
+    assert_int_equal(artel_context_error(ctx)->status, ARTEL_OK);
+    assert_string_equal(artel_context_error(ctx)->what, "");
+    artel__fail(ctx, ARTEL_ERROR_RUN, "now", "", "the next operation");
+    assert_string_equal(artel_context_error(ctx)->where, "now");
+    assert_int_equal(artel__fail(NULL, ARTEL_ERROR_RUN, "x", "", "y"), ARTEL_ERROR_RUN);
+    assert_int_equal(artel_context_error(NULL)->status, ARTEL_OK);
+}
+
+static void test_errno(void **state)
+{
+    artel_context *ctx = *state;
+    errno = ENOENT;
+    assert_int_equal(artel__fail_errno(ctx, "nowhere", "open"), ARTEL_ERROR_NOT_FOUND);
+    assert_string_equal(artel_context_error(ctx)->what, "cannot open: No such file or directory");
+    errno = ENOMEM;
+    assert_int_equal(artel__fail_errno(ctx, "x", "map"), ARTEL_ERROR_NO_MEMORY);
+    errno = ENOSPC;
+    assert_int_equal(artel__fail_errno(ctx, "x", "write"), ARTEL_ERROR_IO);
+}
+
+static void test_long_text_is_cut_whole(void **state)
+{
+    artel_context *ctx = *state;
+    char where[400];
+    memset(where, 'a', sizeof(where));
+    where[254] = '\xC3'; /* an e acute across the end of the field */
+    where[255] = '\xA9';
+    where[399] = '\0';
+    artel__fail(ctx, ARTEL_ERROR_IO, where, NULL, "%s", where);
+    assert_int_equal(strlen(artel_context_error(ctx)->where), 254);
+    assert_string_equal(artel_context_error(ctx)->advice, "");
+}
+
+static void test_cancel(void **state)
+{
+    artel_context *ctx = *state;
+    assert_false(artel__cancelled(ctx));
+    artel_context_cancel(ctx);
+    assert_true(artel__cancelled(ctx));
+    assert_false(artel__preempted(ctx));
+    artel_context_preempt(ctx);
+    assert_true(artel__preempted(ctx));
+    artel__operation_begin(ctx);
+    assert_true(artel__cancelled(ctx)); /* a request made before the call counts for the call */
+    artel_context_clear(ctx);
+    assert_false(artel__cancelled(ctx));
+    assert_false(artel__preempted(ctx));
+    artel_context_cancel(NULL);
+}
+
+typedef struct lines {
+    int count;
+    artel_log_level level;
+    char last[64];
+} lines;
+
+static void keep_line(void *user, artel_log_level level, const char *message)
+{
+    lines *kept = user;
+    kept->count++;
+    kept->level = level;
+    strncpy(kept->last, message, sizeof(kept->last) - 1);
+}
+
+static void test_log_levels(void **state)
+{
+    (void)state;
+    artel_context *ctx = NULL;
+    lines kept = {0};
+    artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
+    options.log = keep_line;
+    options.log_user = &kept;
+    options.log_level = ARTEL_LOG_WARNING;
+    assert_int_equal(artel_context_create(&options, &ctx), ARTEL_OK);
+    artel__log(ctx, ARTEL_LOG_NOTE, "not this");
+    assert_int_equal(kept.count, 0);
+    artel__log(ctx, ARTEL_LOG_WARNING, "this %d", 1);
+    assert_int_equal(kept.count, 1);
+    assert_string_equal(kept.last, "this 1");
+    assert_int_equal(kept.level, ARTEL_LOG_WARNING);
+    artel_context_destroy(ctx);
+}
+
+static void test_isa(void **state)
+{
+    (void)state;
+    artel_context *ctx = NULL;
+    artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
+    options.isa = "mmx";
+    assert_int_equal(artel_context_create(&options, &ctx), ARTEL_ERROR_INVALID);
+    assert_null(ctx);
+    options.isa = "baseline";
+    assert_int_equal(artel_context_create(&options, &ctx), ARTEL_OK);
+    assert_int_equal(artel__context_isa(ctx), ARTEL__ISA_BASELINE);
+    artel_context_destroy(ctx);
+    options.isa = "auto";
+    assert_int_equal(artel_context_create(&options, &ctx), ARTEL_OK);
+    artel__isa best = artel__context_isa(ctx);
+    artel_context_destroy(ctx);
+    for (int i = 0; i < ARTEL__ISA_COUNT; i++) { /* every name up to the best is accepted, none beyond */
+        options.isa = artel__isa_name((artel__isa)i);
+        artel_status status = artel_context_create(&options, &ctx);
+        assert_int_equal(status, i <= (int)best ? ARTEL_OK : ARTEL_ERROR_UNSUPPORTED);
+        if (status == ARTEL_OK) artel_context_destroy(ctx);
+    }
+    assert_string_equal(artel__isa_name(ARTEL__ISA_COUNT), "unknown");
+}
+
+static void test_short_options(void **state)
+{
+    (void)state;
+    artel_context *ctx = NULL;
+    artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
+    options.struct_size = offsetof(artel_context_options, isa); /* an older caller, whose struct ends before isa */
+    options.isa = "mmx";
+    assert_int_equal(artel_context_create(&options, &ctx), ARTEL_OK);
+    artel_context_destroy(ctx);
+    options.struct_size = 0;
+    assert_int_equal(artel_context_create(&options, &ctx), ARTEL_ERROR_INVALID);
+    artel_context_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_first_failure_wins, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_errno, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_text_is_cut_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cancel, set_up, tear_down),
+        cmocka_unit_test(test_log_levels),
+        cmocka_unit_test(test_isa),
+        cmocka_unit_test(test_short_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

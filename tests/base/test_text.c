@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Growing text, prefixes and suffixes, nearest names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/text.h"
+
+static int set_up(void **state)
+{
+    return artel_context_create(NULL, (artel_context **)state);
+}
+
+static int tear_down(void **state)
+{
+    artel_context_destroy(*state);
+    return 0;
+}
+
+static void test_growing(void **state)
+{
+    artel__text text;
+    artel__text_init(&text, *state);
+    assert_string_equal(text.data, "");
+    artel__text_clear(&text);
+    for (int i = 0; i < 1000; i++) {
+        artel__text_append(&text, "ab");
+        artel__text_printf(&text, "%03d", i);
+        artel__text_append_bytes(&text, "\0z", 2);
+    }
+    assert_int_equal(text.length, 7000);
+    assert_memory_equal(text.data + 7 * 123, "ab123\0z", 7);
+    assert_int_equal(text.data[7000], 0);
+    assert_int_equal(artel__text_status(&text), ARTEL_OK);
+    artel__text_clear(&text);
+    assert_string_equal(text.data, "");
+    artel__text_printf(&text, "%s", "");
+    artel__text_append(&text, "again");
+    assert_string_equal(text.data, "again");
+    artel__text_fini(&text);
+    assert_string_equal(text.data, "");
+}
+
+static void test_failed_growth(void **state)
+{
+    artel__text text;
+    artel__text_init(&text, *state);
+    artel__text_append(&text, "kept");
+    artel__fail_allocation_after(*state, 1);
+    for (int i = 0; i < 100; i++) artel__text_append(&text, "0123456789");
+    assert_int_equal(artel__text_status(&text), ARTEL_ERROR_NO_MEMORY);
+    assert_memory_equal(text.data, "kept", 4);
+    assert_int_equal(strlen(text.data), text.length);
+    artel__text_fini(&text);
+}
+
+static void test_ends(void **state)
+{
+    (void)state;
+    assert_true(artel__starts_with("npz:file", "npz:"));
+    assert_true(artel__starts_with("npz", ""));
+    assert_false(artel__starts_with("np", "npz"));
+    assert_true(artel__ends_with("a.keras", ".keras"));
+    assert_true(artel__ends_with("a", ""));
+    assert_false(artel__ends_with("keras", ".keras"));
+}
+
+static void test_nearest_name(void **state)
+{
+    static const char *const names[] = {"adam", "adamw", "sgd", "rmsprop", "learning_rate", "momentum", NULL};
+    (void)state;
+    assert_string_equal(artel__nearest_name("adma", names), "adam");
+    assert_string_equal(artel__nearest_name("Adam", names), "adam");
+    assert_string_equal(artel__nearest_name("learning-rate", names), "learning_rate");
+    assert_string_equal(artel__nearest_name("learnign_rat", names), "learning_rate");
+    assert_string_equal(artel__nearest_name("learn", names), "learning_rate"); /* the beginning of it */
+    assert_string_equal(artel__nearest_name("rmspop", names), "rmsprop");
+    assert_null(artel__nearest_name("zzzzzz", names));
+    assert_null(artel__nearest_name("", names));
+    assert_null(artel__nearest_name("an extremely long word that no name of any table can be near to, whatever it is", names));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_growing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failed_growth, set_up, tear_down),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_nearest_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

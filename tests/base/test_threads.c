@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool: every task once, whoever runs it; the floating-point state; no heap calls; many pools at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/threads.h"
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+static int set_up(void **state)
+{
+    return artel_context_create(NULL, (artel_context **)state);
+}
+
+static int tear_down(void **state)
+{
+    artel_context_destroy(*state);
+    return 0;
+}
+
+enum { MOST_TASKS = 3000 };
+
+typedef struct tally {
+    atomic_int count[MOST_TASKS];
+    atomic_int bad_thread, bad_state;
+    int threads;
+} tally;
+
+static bool in_compute_state(void)
+{
+#if defined(__x86_64__)
+    return (_mm_getcsr() & ~0x3Fu) == 0x9FC0u;
+#else
+    return true;
+#endif
+}
+
+static void count_tasks(void *user, int64_t begin, int64_t end, int thread)
+{
+    tally *seen = user;
+    if (thread < 0 || thread >= seen->threads) atomic_fetch_add(&seen->bad_thread, 1);
+    if (!in_compute_state()) atomic_fetch_add(&seen->bad_state, 1);
+    for (int64_t i = begin; i < end; i++) atomic_fetch_add(&seen->count[i], 1);
+}
+
+static void check_run(artel__pool *pool, int64_t tasks, bool heavy)
+{
+    tally seen = {.threads = artel__pool_threads(pool)};
+    artel__pool_run(pool, tasks, heavy, count_tasks, &seen);
+    for (int64_t i = 0; i < MOST_TASKS; i++) assert_int_equal(atomic_load(&seen.count[i]), i < tasks ? 1 : 0);
+    assert_int_equal(atomic_load(&seen.bad_thread), 0);
+    assert_int_equal(atomic_load(&seen.bad_state), 0);
+}
+
+static void test_every_task_once(void **state)
+{
+    static const int threads[] = {1, 2, 3, 5, 16};
+    static const int64_t tasks[] = {0, 1, 2, 3, 7, 64, 1000, MOST_TASKS};
+    for (size_t t = 0; t < ARTEL__COUNT(threads); t++) {
+        artel__pool *pool = NULL;
+        assert_int_equal(artel__pool_create(*state, threads[t], &pool), ARTEL_OK);
+        assert_int_equal(artel__pool_threads(pool), threads[t]);
+        for (size_t i = 0; i < ARTEL__COUNT(tasks); i++) {
+            check_run(pool, tasks[i], true);
+            check_run(pool, tasks[i], false);
+        }
+        artel__pool_destroy(pool);
+    }
+    artel__pool_destroy(NULL);
+}
+
+static void add_one(void *user, int64_t begin, int64_t end, int thread)
+{
+    int64_t *values = user;
+    (void)thread;
+    for (int64_t i = begin; i < end; i++) values[i]++;
+}
+
+/* Many short jobs back to back: what one job writes (without atomics) the next one reads, on whichever thread. */
+static void test_jobs_follow_each_other(void **state)
+{
+    enum { JOBS = 3000, TASKS = 24 };
+    artel__pool *pool = NULL;
+    int64_t values[TASKS] = {0};
+    assert_int_equal(artel__pool_create(*state, 3, &pool), ARTEL_OK);
+    uint64_t calls = artel__heap_calls(*state);
+    for (int i = 0; i < JOBS; i++) artel__pool_run(pool, TASKS, true, add_one, values);
+    assert_int_equal(artel__heap_calls(*state), calls); /* a steady step takes nothing from the heap */
+    for (int i = 0; i < TASKS; i++) assert_int_equal(values[i], JOBS);
+    artel__pool_destroy(pool);
+}
+
+typedef struct owner {
+    artel_context *ctx;
+    int64_t values[10];
+    artel_status status;
+} owner;
+
+static void *run_own_pool(void *argument)
+{
+    owner *self = argument;
+    artel__pool *pool = NULL;
+    self->status = artel__pool_create(self->ctx, 4, &pool);
+    for (int i = 0; i < 300 && self->status == ARTEL_OK; i++) artel__pool_run(pool, 10, true, add_one, self->values);
+    artel__pool_destroy(pool);
+    return NULL;
+}
+
+/* One pool for each replica, all of one context, with far more threads than cores. */
+static void test_many_pools(void **state)
+{
+    enum { OWNERS = 8 };
+    owner owners[OWNERS] = {0};
+    pthread_t threads[OWNERS];
+    for (int i = 0; i < OWNERS; i++) {
+        owners[i].ctx = *state;
+        assert_int_equal(pthread_create(&threads[i], NULL, run_own_pool, &owners[i]), 0);
+    }
+    for (int i = 0; i < OWNERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(owners[i].status, ARTEL_OK);
+        for (int k = 0; k < 10; k++) assert_int_equal(owners[i].values[k], 300);
+    }
+}
+
+static void test_callers_state_comes_back(void **state)
+{
+#if defined(__x86_64__)
+    artel__pool *pool = NULL;
+    unsigned before = _mm_getcsr(), foreign = 0x7F80u; /* rounds towards zero */
+    assert_int_equal(artel__pool_create(*state, 2, &pool), ARTEL_OK);
+    _mm_setcsr(foreign);
+    tally seen = {.threads = 2};
+    artel__pool_run(pool, 50, true, count_tasks, &seen);
+    unsigned after = _mm_getcsr();
+    artel__pool_run(pool, 1, false, count_tasks, &seen);
+    unsigned last = _mm_getcsr();
+    _mm_setcsr(before);
+    assert_int_equal(after & ~0x3Fu, foreign);
+    assert_int_equal(last & ~0x3Fu, foreign);
+    assert_int_equal(atomic_load(&seen.bad_state), 0);
+    uint32_t kept = artel__fp_enter();
+    assert_true(in_compute_state());
+    volatile float tiny = 1e-38f, half = 0.01f;
+    assert_true(tiny * half == 0.0f); /* flushed */
+    artel__fp_leave(kept);
+    assert_true(tiny * half > 0.0f);
+    artel__pool_destroy(pool);
+#else
+    (void)state;
+#endif
+}
+
+static void test_refused_sizes(void **state)
+{
+    artel__pool *pool = NULL;
+    assert_int_equal(artel__pool_create(*state, 0, &pool), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel__pool_create(*state, 100000, &pool), ARTEL_ERROR_INVALID);
+    artel_context_clear(*state);
+    artel__fail_allocation_after(*state, 1);
+    assert_int_equal(artel__pool_create(*state, 2, &pool), ARTEL_ERROR_NO_MEMORY);
+    assert_null(pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_every_task_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_jobs_follow_each_other, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_pools, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_callers_state_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_refused_sizes, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
