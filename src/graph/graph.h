@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph of one step: values, nodes, variables. Built once, sealed, then shared read-only by plans and runs.
+ *
+ * A value lives in one of three domains. ROW: one entry for each row of the batch this replica owns; its shape leaves
+ * the batch axis out. NODES: one block for each maximal fold node this replica owns (kernel/fold.h); only folds make
+ * them and only all-reduce takes them. GLOBAL: the same bits on every replica: parameters, all-reduced values and what
+ * is computed from these alone.
+ *
+ * A builder is single-threaded. Values and nodes are numbered in the order of creation, which is also the order of
+ * execution, so a node may only use values that exist already. A sealed graph is immutable and may be used from any
+ * thread.
+ */
+#ifndef ARTEL_GRAPH_GRAPH_H
+#define ARTEL_GRAPH_GRAPH_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "tensor/shape.h"
+
+typedef enum artel__domain { ARTEL__DOMAIN_ROW, ARTEL__DOMAIN_NODES, ARTEL__DOMAIN_GLOBAL } artel__domain;
+
+/* Which part of the step a node belongs to. Only APPLY nodes write variables. */
+typedef enum artel__phase { ARTEL__PHASE_FORWARD, ARTEL__PHASE_BACKWARD, ARTEL__PHASE_APPLY } artel__phase;
+
+typedef int32_t artel__value_id; /* index of a value in its graph; ARTEL__NO_VALUE for none */
+#define ARTEL__NO_VALUE (-1)
+
+struct artel__op_def;
+
+/* How the elements of a variable are laid out in memory; files always hold the plain form. */
+typedef enum artel__layout {
+    ARTEL__LAYOUT_PLAIN, /* row-major */
+    ARTEL__LAYOUT_PANELS /* a [rows][columns] matrix as panels of 32 columns; see kernel/product.h */
+} artel__layout;
+
+typedef struct artel__value {
+    artel__domain domain;
+    artel_dtype dtype;
+    artel_shape shape;       /* of one row, one node block, or the whole value */
+    int64_t storage;         /* elements in memory of the same, layout padding included; set from the shape when 0 */
+    artel__layout layout;    /* of parameters and what has their form */
+    int32_t node;            /* the producer; -1 for inputs and variables */
+    int32_t variable;        /* index into the variable table, or -1 */
+    int32_t input;           /* index of the fed input, or -1 */
+} artel__value;
+
+typedef struct artel__node {
+    const struct artel__op_def *op;
+    const void *attributes;  /* the op's own struct, in the graph's arena; NULL when it has none */
+    const char *name;        /* path of the layer that asked for it, for messages, profiles and dumps */
+    artel__phase phase;
+    int inputs, outputs;
+    artel__value_id *input, *output;
+} artel__node;
+
+typedef enum artel__variable_kind {
+    ARTEL__VARIABLE_TRAINABLE,     /* changed by the optimizer */
+    ARTEL__VARIABLE_NON_TRAINABLE, /* moving statistics, frozen weights */
+    ARTEL__VARIABLE_SLOT,          /* state of the optimizer */
+    ARTEL__VARIABLE_ROW_STATE      /* state of stateful layers */
+} artel__variable_kind;
+
+typedef struct artel__variable {
+    const char *name;   /* "dense/kernel": unique, Keras' path */
+    artel__variable_kind kind;
+    artel_dtype dtype;
+    artel_shape shape;  /* the plain, Keras shape */
+    artel__layout layout;
+    int64_t rows, columns; /* of the matrix, for panels */
+    int64_t count;      /* elements in memory, padding included */
+    size_t offset;      /* bytes from the start of the state block, 64-byte aligned */
+} artel__variable;
+
+/* The variables of a model, shared by all its graphs. Append only until the first state block is made. */
+typedef struct artel__variables {
+    artel__arena *arena;
+    artel__variable *item;
+    int count, capacity;
+    size_t bytes; /* of a state block */
+} artel__variables;
+
+void artel__variables_init(artel__variables *variables, artel__arena *arena);
+/* Declares a variable and returns its index, or a negative status. `rows` > 0 asks for panels of [rows][columns]. */
+int artel__variables_add(artel__variables *variables, const char *name, artel__variable_kind kind, artel_dtype dtype,
+                         const artel_shape *shape, int64_t rows);
+
+typedef struct artel__graph {
+    artel__arena *arena;
+    const artel__variables *variables;
+    artel__value *value;
+    int values, value_capacity;
+    artel__node *node;
+    int nodes, node_capacity;
+    artel__value_id *variable_value; /* by variable: its value in this graph, or ARTEL__NO_VALUE */
+    int variable_values;
+    artel__value_id *input;          /* fed from outside, in order of declaration */
+    int inputs, input_capacity;
+    artel__value_id *kept;           /* results that outlive the step (loss, metrics, predictions) */
+    int kept_count, kept_capacity;
+    artel__phase phase;              /* of the nodes being added */
+    const char *scope;               /* name given to the nodes being added */
+    bool training;                   /* layers that differ between training and inference ask this */
+    uint32_t random_ops;             /* random operations so far: each gets its own number for the counter (base/rng.h) */
+    bool sealed;
+    artel_status status;             /* the first failure while building; every later call is a no-op */
+} artel__graph;
+
+/* `arena` carries everything and must outlive the graph. */
+void artel__graph_init(artel__graph *graph, artel__arena *arena, const artel__variables *variables, bool training);
+static inline artel_context *artel__graph_context(const artel__graph *graph)
+{
+    return graph->arena->ctx;
+}
+
+/* A value fed at every step (data): ROW or GLOBAL. */
+artel__value_id artel__graph_input(artel__graph *graph, artel__domain domain, artel_dtype dtype, const artel_shape *shape);
+/* The GLOBAL value of a variable; the same id at every call. */
+artel__value_id artel__graph_variable(artel__graph *graph, int variable);
+/* Keeps a value until the end of the step, so that it can be read; returns its index among the kept. */
+int artel__graph_keep(artel__graph *graph, artel__value_id value);
+
+/* Adds a node and infers its outputs. `attributes` is copied (op->attribute_size bytes); NULL leaves them zero.
+ * Returns the first output, or ARTEL__NO_VALUE after a failure, which is recorded. Inputs of ARTEL__NO_VALUE stand
+ * for absent optional ones; after a failed call every later one fails quietly. */
+artel__value_id artel__graph_add(artel__graph *graph, const struct artel__op_def *op, const void *attributes, const artel__value_id *inputs,
+                                 int count);
+/* The n-th output of the node that made `value`. */
+artel__value_id artel__graph_output(const artel__graph *graph, artel__value_id value, int n);
+static inline const artel__value *artel__graph_value(const artel__graph *graph, artel__value_id id)
+{
+    return &graph->value[id];
+}
+
+/* Reverse-mode differentiation. seeds[i] is the gradient of targets[i]. Adds BACKWARD nodes for everything between
+ * the targets and the wanted values. Gradients that meet are added, with `add` (two operands), in the order in which
+ * the forward graph uses the value; parameters used several times are added after their folds, which no distribution
+ * of shards can change. out[i] is the gradient of wanted[i], or ARTEL__NO_VALUE when no target depends on it. */
+typedef struct artel__differentiate {
+    const struct artel__op_def *add;
+    const artel__value_id *targets, *seeds;
+    int target_count;
+    const artel__value_id *wanted;
+    int wanted_count;
+} artel__differentiate;
+artel_status artel__graph_differentiate(artel__graph *graph, const artel__differentiate *request, artel__value_id *out);
+
+/* How many nodes use each value (kept values count once more); `uses` has graph->values entries. */
+void artel__graph_count_uses(const artel__graph *graph, int32_t *uses);
+/* Makes every user of `from` use `to` instead. */
+void artel__graph_replace(artel__graph *graph, artel__value_id from, artel__value_id to);
+
+/* Removes nodes whose results nobody uses, then freezes the graph. Node numbers are final from here on. */
+artel_status artel__graph_seal(artel__graph *graph);
+
+/* Stable text, one line a node. */
+void artel__graph_dump(const artel__graph *graph, artel__text *out);
+
+#endif
