@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collective interface of a run: what exec asks of whoever connects the replicas.
+ *
+ * Implemented in the strategy room over coll and net; a run of one replica has none. All replicas call the same
+ * collectives in the same order. Calls block; they return early with the status of the failure when the group is
+ * cancelled, and then the step is abandoned.
+ */
+#ifndef ARTEL_EXEC_COMM_H
+#define ARTEL_EXEC_COMM_H
+
+#include "graph/op_def.h"
+
+/* One value of a collective: `in` holds this replica's node blocks (or rows), `out` receives the result. */
+typedef struct artel__comm_segment {
+    artel__collective kind;
+    artel_dtype dtype;
+    int64_t count;           /* elements of one block (of one row for GATHER) */
+    const void *in;
+    void *out;
+} artel__comm_segment;
+
+typedef struct artel__comm_ops {
+    /* Finishes several folds at once; `collective` numbers the call within the step. */
+    artel_status (*all_reduce)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
+    /* Waits until every replica has come here; `ok` false spreads a local failure. Returns a failure if any failed. */
+    artel_status (*barrier)(void *comm, bool ok);
+} artel__comm_ops;
+
+typedef struct artel__comm {
+    const artel__comm_ops *ops;
+    void *self;
+    int rank, size;
+} artel__comm;
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which values share memory.
+ *
+ * Every value that is computed lives from the action that makes it to the last one that reads it (kept values to the
+ * end). Views share their input's buffer; operations that allow it overwrite their first input when it dies there.
+ * Buffers are then placed largest first at the lowest offset where nothing alive at the same time lies: a simple
+ * heuristic that stays within a few percent of the lower bound on convolutional networks.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/plan_impl.h"
+
+typedef struct lifetime {
+    int32_t value;
+    int32_t from, to; /* actions, inclusive */
+    size_t bytes, offset;
+} lifetime;
+
+size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id)
+{
+    const artel__value *value = &plan->graph->value[id];
+    size_t block = (size_t)value->storage * artel_dtype_size(value->dtype);
+    if (value->domain == ARTEL__DOMAIN_ROW) block *= (size_t)plan->options.max_rows;
+    if (value->domain == ARTEL__DOMAIN_NODES) block *= (size_t)plan->options.max_nodes;
+    return (block + 63) / 64 * 64;
+}
+
+static bool external(const artel__graph *graph, int32_t id)
+{
+    return graph->value[id].node < 0;
+}
+
+static void extend(lifetime *life, int32_t action)
+{
+    if (life->from < 0 || action < life->from) life->from = action;
+    if (action > life->to) life->to = action;
+}
+
+static void touch_node(const artel__plan *plan, lifetime *life, int32_t index, int32_t action)
+{
+    const artel__node *node = &plan->graph->node[index];
+    for (int k = 0; k < node->inputs; k++) {
+        if (node->input[k] >= 0) extend(&life[plan->root[node->input[k]]], action);
+    }
+    for (int k = 0; k < node->outputs; k++) extend(&life[plan->root[node->output[k]]], action);
+}
+
+/* First and last action of every buffer. */
+static void measure(const artel__plan *plan, lifetime *life)
+{
+    const artel__graph *graph = plan->graph;
+    for (int i = 0; i < graph->values; i++) life[i] = (lifetime){.value = i, .from = -1, .to = -1};
+    for (int a = 0; a < plan->actions; a++) {
+        const artel__action *action = &plan->action[a];
+        if (action->node >= 0) touch_node(plan, life, action->node, a);
+        for (int c = 0; c < action->count; c++) touch_node(plan, life, plan->collective[action->first + c], a);
+    }
+    for (int i = 0; i < graph->kept_count; i++) extend(&life[plan->root[graph->kept[i]]], plan->actions);
+}
+
+/* Lets nodes write over their first input where it dies. `life` describes the buffers before sharing. */
+static void share_in_place(artel__plan *plan, lifetime *life)
+{
+    const artel__graph *graph = plan->graph;
+    for (int a = 0; a < plan->actions; a++) {
+        int32_t index = plan->action[a].node;
+        if (index < 0) continue;
+        const artel__node *node = &graph->node[index];
+        if (node->op->placement != ARTEL__PLACE_INPLACE || node->input[0] < 0) continue;
+        int32_t from = plan->root[node->input[0]], to = node->output[0];
+        bool dies = !external(graph, from) && life[from].to == a && plan->root[to] == to;
+        for (int k = 1; k < node->inputs; k++) dies = dies && (node->input[k] < 0 || plan->root[node->input[k]] != from);
+        if (!dies || artel__plan_value_bytes(plan, from) != artel__plan_value_bytes(plan, to)) continue;
+        for (int i = 0; i < graph->values; i++) {
+            if (plan->root[i] == to) plan->root[i] = from;
+        }
+        life[from].to = life[to].to;
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const lifetime *x = a, *y = b;
+    if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
+    return x->value < y->value ? -1 : 1;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const lifetime *x = *(const lifetime *const *)a, *y = *(const lifetime *const *)b;
+    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+    return x->value < y->value ? -1 : 1;
+}
+
+/* The lowest offset for `life` among the `count` buffers placed before it. */
+static size_t place(const lifetime *placed, int count, const lifetime *life, const lifetime **overlap)
+{
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        if (placed[i].from <= life->to && placed[i].to >= life->from) overlap[n++] = &placed[i];
+    }
+    qsort(overlap, (size_t)n, sizeof *overlap, by_offset);
+    size_t offset = 0;
+    for (int i = 0; i < n; i++) {
+        if (overlap[i]->offset >= offset + life->bytes) break;
+        size_t end = overlap[i]->offset + overlap[i]->bytes;
+        if (end > offset) offset = end;
+    }
+    return offset;
+}
+
+static void make_roots(artel__plan *plan)
+{
+    const artel__graph *graph = plan->graph;
+    for (int i = 0; i < graph->values; i++) plan->root[i] = i;
+    for (int i = 0; i < graph->nodes; i++) {
+        bool written = graph->node[i].op->placement == ARTEL__PLACE_VIEW_WRITTEN;
+        if (plan->node[i].view || written) plan->root[graph->node[i].output[0]] = plan->root[graph->node[i].input[0]];
+    }
+}
+
+artel_status artel__plan_memory(artel__plan *plan)
+{
+    const artel__graph *graph = plan->graph;
+    size_t values = (size_t)graph->values + 1;
+    plan->root = artel__arena_alloc(&plan->arena, values, sizeof *plan->root);
+    plan->offset = artel__arena_alloc(&plan->arena, values, sizeof *plan->offset);
+    plan->bytes = artel__arena_alloc(&plan->arena, values, sizeof *plan->bytes);
+    lifetime *life = artel__arena_alloc(&plan->arena, values, sizeof *life);
+    const lifetime **overlap = artel__arena_alloc(&plan->arena, values, sizeof *overlap);
+    ARTEL_TRY(artel__arena_status(&plan->arena));
+    make_roots(plan);
+    measure(plan, life);
+    share_in_place(plan, life);
+    measure(plan, life);
+    int count = 0;
+    for (int i = 0; i < graph->values; i++) {
+        plan->bytes[i] = artel__plan_value_bytes(plan, i);
+        plan->offset[i] = ARTEL__OFFSET_EXTERNAL;
+        if (plan->root[i] != i || external(graph, i) || life[i].from < 0) continue;
+        life[count] = life[i];
+        life[count++].bytes = plan->bytes[i];
+    }
+    qsort(life, (size_t)count, sizeof *life, by_size);
+    for (int i = 0; i < count; i++) {
+        life[i].offset = place(life, i, &life[i], overlap);
+        plan->offset[life[i].value] = life[i].offset;
+        if (life[i].offset + life[i].bytes > plan->block_bytes) plan->block_bytes = life[i].offset + life[i].bytes;
+    }
+    for (int i = 0; i < graph->values; i++) plan->offset[i] = plan->offset[plan->root[i]];
+    return ARTEL_OK;
+}

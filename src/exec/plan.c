@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a plan: kernels, schedule, memory.
+ *
+ * The schedule is the graph's own order, with one change: when several replicas take part, collectives wait until a
+ * result of theirs is needed or enough bytes have gathered, and are then carried out together, so that many small
+ * folds cost one exchange. The grouping is a function of the graph alone, hence the same on all replicas.
+ */
+#include <string.h>
+
+#include "exec/plan_impl.h"
+
+#define BUCKET_BYTES ((size_t)4 << 20)
+
+static const artel__kernel *const *kernel_list(const artel__node *node)
+{
+    return node->op->choose ? node->op->choose(node) : node->op->kernels;
+}
+
+/* The step that a plan is made for: a full batch, all in one shard. */
+static void full_step(const artel__plan *plan, int64_t start[2], artel__fold_plan *fold, artel__step *step)
+{
+    *fold = (artel__fold_plan){.shards = 1, .count = 1, .batch = plan->options.max_rows, .rows = plan->options.max_rows, .start = start,
+                               .nodes = 1, .node = {{0, 1}}};
+    start[0] = 0;
+    start[1] = plan->options.max_rows;
+    *step = (artel__step){.fold = fold, .training = plan->graph->training};
+}
+
+void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t index, const artel__step *step, void **in, void **out,
+                      artel__run_args *args)
+{
+    const artel__node *node = &plan->graph->node[index];
+    for (int k = 0; k < node->inputs; k++) in[k] = run && node->input[k] >= 0 ? run->pointer[node->input[k]] : NULL;
+    for (int k = 0; k < node->outputs; k++) out[k] = run ? run->pointer[node->output[k]] : NULL;
+    *args = (artel__run_args){.graph = plan->graph, .node = node, .node_index = index, .attributes = node->attributes, .step = step,
+                              .in = in, .out = out, .isa = plan->options.isa};
+}
+
+static int64_t node_cost(const artel__plan *plan, int32_t index)
+{
+    const artel__node *node = &plan->graph->node[index];
+    bool row = false;
+    int64_t elements = 0;
+    for (int k = 0; k < node->inputs + node->outputs; k++) {
+        artel__value_id id = k < node->inputs ? node->input[k] : node->output[k - node->inputs];
+        if (id < 0) continue;
+        row = row || plan->graph->value[id].domain == ARTEL__DOMAIN_ROW;
+        elements += (int64_t)(artel__plan_value_bytes(plan, id) / 4);
+    }
+    if (!node->op->cost) return elements;
+    return node->op->cost(plan->graph, node) * (row ? plan->options.max_rows : 1);
+}
+
+static artel_status choose_kernel(artel__plan *plan, int32_t index, const artel__step *step)
+{
+    const artel__node *node = &plan->graph->node[index];
+    artel__node_plan *chosen = &plan->node[index];
+    chosen->view = node->op->placement == ARTEL__PLACE_VIEW || (node->op->collective && plan->options.replicas == 1);
+    chosen->cost = node_cost(plan, index);
+    if (chosen->view || node->op->collective) return ARTEL_OK;
+    _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+    void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
+    artel__run_args args;
+    artel__plan_args(plan, NULL, index, step, in, out, &args);
+    memset(params, 0, node->op->params_size);
+    node->op->fill(&args, params);
+    chosen->kernel = artel__kernel_choose(kernel_list(node), plan->options.isa, params);
+    if (!chosen->kernel) {
+        return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
+                           node->op->name);
+    }
+    size_t scratch = chosen->kernel->scratch_bytes ? chosen->kernel->scratch_bytes(params) : 0;
+    if (scratch > plan->scratch_bytes) plan->scratch_bytes = scratch;
+    return ARTEL_OK;
+}
+
+typedef struct scheduler {
+    artel__plan *plan;
+    bool *pending;  /* by value: the result of a collective not yet carried out */
+    int first;      /* pending collectives [first, plan->collectives) */
+    size_t bytes;
+} scheduler;
+
+static void flush(scheduler *s)
+{
+    artel__plan *plan = s->plan;
+    if (s->first == plan->collectives) return;
+    for (int i = s->first; i < plan->collectives; i++) s->pending[plan->graph->node[plan->collective[i]].output[0]] = false;
+    plan->action[plan->actions++] = (artel__action){.node = -1, .first = s->first, .count = plan->collectives - s->first};
+    s->first = plan->collectives;
+    s->bytes = 0;
+}
+
+static void schedule_node(scheduler *s, int32_t index)
+{
+    artel__plan *plan = s->plan;
+    const artel__node *node = &plan->graph->node[index];
+    for (int k = 0; k < node->inputs; k++) {
+        if (node->input[k] >= 0 && s->pending[node->input[k]]) flush(s);
+    }
+    if (!node->op->collective || plan->node[index].view) {
+        plan->action[plan->actions++] = (artel__action){.node = index};
+        return;
+    }
+    plan->collective[plan->collectives++] = index;
+    s->pending[node->output[0]] = true;
+    s->bytes += artel__plan_value_bytes(plan, node->output[0]);
+    if (s->bytes >= BUCKET_BYTES) flush(s);
+}
+
+static artel_status make_schedule(artel__plan *plan)
+{
+    const artel__graph *graph = plan->graph;
+    plan->action = artel__arena_alloc(&plan->arena, (size_t)graph->nodes * 2 + 2, sizeof *plan->action);
+    plan->collective = artel__arena_alloc(&plan->arena, (size_t)graph->nodes + 1, sizeof *plan->collective);
+    scheduler s = {.plan = plan, .pending = artel__arena_alloc(&plan->arena, (size_t)graph->values + 1, sizeof(bool))};
+    ARTEL_TRY(artel__arena_status(&plan->arena));
+    for (int i = 0; i < graph->nodes; i++) {
+        if (graph->node[i].phase != ARTEL__PHASE_APPLY) schedule_node(&s, i);
+    }
+    flush(&s);
+    plan->apply_action = plan->actions;
+    for (int i = 0; i < graph->nodes; i++) {
+        if (graph->node[i].phase == ARTEL__PHASE_APPLY) schedule_node(&s, i);
+    }
+    return ARTEL_OK;
+}
+
+static artel_status make_plan(artel__plan *plan)
+{
+    const artel__graph *graph = plan->graph;
+    plan->node = artel__arena_alloc(&plan->arena, (size_t)graph->nodes + 1, sizeof *plan->node);
+    if (!plan->node) return ARTEL_ERROR_NO_MEMORY;
+    int64_t start[2];
+    artel__fold_plan fold;
+    artel__step step;
+    full_step(plan, start, &fold, &step);
+    for (int i = 0; i < graph->nodes; i++) ARTEL_TRY(choose_kernel(plan, i, &step));
+    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
+    ARTEL_TRY(make_schedule(plan));
+    return artel__plan_memory(plan);
+}
+
+artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__plan), "plan", &block));
+    artel__plan *plan = block;
+    plan->ctx = ctx;
+    plan->graph = graph;
+    plan->options = *options;
+    artel__arena_init(&plan->arena, ctx);
+    artel_status status = make_plan(plan);
+    if (status < 0) {
+        artel__plan_destroy(plan);
+        return status;
+    }
+    *out = plan;
+    return ARTEL_OK;
+}
+
+void artel__plan_destroy(artel__plan *plan)
+{
+    if (!plan) return;
+    artel__arena_fini(&plan->arena);
+    artel__free(plan->ctx, plan);
+}
+
+size_t artel__plan_bytes(const artel__plan *plan)
+{
+    return plan->block_bytes + plan->scratch_bytes;
+}
+
+static void dump_node(const artel__plan *plan, int32_t index, const artel__step *step, artel__text *out)
+{
+    const artel__node *node = &plan->graph->node[index];
+    const artel__node_plan *chosen = &plan->node[index];
+    artel__text_printf(out, "%4d %-28s", index, node->op->name);
+    if (!chosen->kernel) {
+        artel__text_printf(out, " %s", chosen->view ? "view" : "collective");
+    } else {
+        _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+        void *in[ARTEL__MAX_OPERANDS], *results[ARTEL__MAX_OPERANDS];
+        artel__run_args args;
+        artel__plan_args(plan, NULL, index, step, in, results, &args);
+        memset(params, 0, node->op->params_size);
+        node->op->fill(&args, params);
+        artel__text_printf(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
+        for (const artel__kernel *const *k = kernel_list(node); *k != chosen->kernel; k++) {
+            const char *reason = (*k)->isa > plan->options.isa ? "instruction set" : (*k)->refuses ? (*k)->refuses(params) : NULL;
+            artel__text_printf(out, " refused %s: %s;", (*k)->name, reason ? reason : "?");
+        }
+    }
+    for (int k = 0; k < node->outputs; k++) {
+        size_t offset = plan->offset[node->output[k]];
+        if (offset == ARTEL__OFFSET_EXTERNAL) artel__text_append(out, " @external");
+        else artel__text_printf(out, " @%zu+%zu", offset, plan->bytes[node->output[k]]);
+    }
+    artel__text_printf(out, "  ; %s\n", node->name);
+}
+
+void artel__plan_dump(const artel__plan *plan, artel__text *out)
+{
+    int64_t start[2];
+    artel__fold_plan fold;
+    artel__step step;
+    full_step(plan, start, &fold, &step);
+    artel__text_printf(out, "rows %lld, nodes %d, activations %zu bytes, scratch %zu bytes a thread\n", (long long)plan->options.max_rows,
+                       plan->options.max_nodes, plan->block_bytes, plan->scratch_bytes);
+    for (int a = 0; a < plan->actions; a++) {
+        if (a == plan->apply_action) artel__text_append(out, "apply\n");
+        const artel__action *action = &plan->action[a];
+        if (action->node >= 0) dump_node(plan, action->node, &step, out);
+        else artel__text_printf(out, "     all-reduce of %d folds\n", action->count);
+    }
+}

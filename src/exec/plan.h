@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a sealed graph to memory and kernels: the plan, read-only and shared, and the run, one for each replica.
+ *
+ * The plan fixes for a largest number of rows: which kernel computes each node (and why better ones were refused),
+ * which values share memory (by lifetime, in place where an op allows it), and how much scratch a thread needs. The
+ * run owns the memory, points at the replica's state block and executes steps; a steady step makes no heap call.
+ * A plan may be used from any thread; a run belongs to one thread at a time.
+ */
+#ifndef ARTEL_EXEC_PLAN_H
+#define ARTEL_EXEC_PLAN_H
+
+#include "base/threads.h"
+#include "exec/comm.h"
+
+typedef struct artel__plan artel__plan;
+typedef struct artel__run artel__run;
+
+typedef struct artel__plan_options {
+    int64_t max_rows;   /* the most rows a replica gets */
+    int32_t max_nodes;  /* the most fold nodes a replica gets */
+    int32_t replicas;   /* 1: collectives are views and cost nothing */
+    artel__isa isa;
+} artel__plan_options;
+
+artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out);
+void artel__plan_destroy(artel__plan *plan);
+size_t artel__plan_bytes(const artel__plan *plan); /* activations and scratch of one run, without variables */
+/* Stable text: node, kernel, refused kernels with reasons, tasks at full batch, buffer offsets. */
+void artel__plan_dump(const artel__plan *plan, artel__text *out);
+
+/* A replica's variables. The block is variables->bytes long, zero at first. */
+typedef struct artel__state {
+    artel_context *ctx;
+    const artel__variables *variables;
+    uint8_t *block;
+} artel__state;
+
+artel_status artel__state_init(artel_context *ctx, const artel__variables *variables, artel__state *out);
+void artel__state_fini(artel__state *state);
+static inline void *artel__state_data(const artel__state *state, int variable)
+{
+    return state->block + state->variables->item[variable].offset;
+}
+/* Between the plain, Keras form and the layout in memory; `plain` holds the elements of the shape in the dtype. */
+void artel__state_store(artel__state *state, int variable, const void *plain);
+void artel__state_fetch(const artel__state *state, int variable, void *plain);
+
+/* `comm` NULL: one replica. All arguments are borrowed. */
+artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out);
+void artel__run_destroy(artel__run *run);
+
+/* Executes forward and backward nodes up to the last collective; no variable changes. `inputs` are the fed values in
+ * the graph's order. May be repeated or abandoned. */
+artel_status artel__run_compute(artel__run *run, const artel__step *step, const void *const *inputs);
+/* Executes the APPLY nodes of the step just computed: local, no I/O, cannot fail. */
+void artel__run_apply(artel__run *run, const artel__step *step);
+/* The n-th kept value of the last step. */
+const void *artel__run_kept(const artel__run *run, int n);
+const artel__fault *artel__run_fault(const artel__run *run);
+
+/* Test seam: compute stops before the node of that index, as if the replica had been lost (-1: never). */
+void artel__run_abandon_at(artel__run *run, int32_t node);
+
+/* Repeats the computation of the step and finds the first node with a non-finite output, in graph order. False when
+ * there is none. */
+typedef struct artel__nonfinite {
+    int32_t node;
+    const char *name;    /* of the layer */
+    const char *op;
+    int64_t first_row, last_row; /* in the global batch; -1 when the value has no rows */
+    double value;
+} artel__nonfinite;
+bool artel__run_find_nonfinite(artel__run *run, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
+
+/* Where the time went since the run was made: nanoseconds and calls by node; NULL unless switched on. */
+typedef struct artel__node_time {
+    int64_t ns, calls;
+} artel__node_time;
+artel_status artel__run_profile(artel__run *run, bool on);
+const artel__node_time *artel__run_times(const artel__run *run);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a plan and of a run, shared by the files of this room only. */
+#ifndef ARTEL_EXEC_PLAN_IMPL_H
+#define ARTEL_EXEC_PLAN_IMPL_H
+
+#include "exec/plan.h"
+
+#define ARTEL__OFFSET_EXTERNAL ((size_t)-1) /* variables and fed inputs: not in the arena of the run */
+
+/* One step of the schedule: a node, or the collectives [first, first + count) of plan->collective at once. */
+typedef struct artel__action {
+    int32_t node;         /* -1: collectives */
+    int32_t first, count;
+} artel__action;
+
+typedef struct artel__node_plan {
+    const artel__kernel *kernel; /* NULL: view or collective */
+    bool view;
+    int64_t cost;                /* operations at max_rows: decides whether other threads are woken */
+} artel__node_plan;
+
+struct artel__plan {
+    artel_context *ctx;
+    artel__arena arena;
+    const artel__graph *graph;
+    artel__plan_options options;
+    artel__node_plan *node;
+    artel__action *action;
+    int actions, apply_action;   /* the first action of the apply phase */
+    int32_t *collective;         /* node indices in order */
+    int collectives;
+    int32_t *root;               /* by value: the value whose buffer it shares (itself mostly) */
+    size_t *offset;              /* by value: into the run's block, or ARTEL__OFFSET_EXTERNAL */
+    size_t *bytes;               /* by value */
+    size_t block_bytes, scratch_bytes;
+};
+
+struct artel__run {
+    artel_context *ctx;
+    const artel__plan *plan;
+    artel__state *state;
+    artel__pool *pool;
+    const artel__comm *comm;
+    uint8_t *block;
+    uint8_t *scratch;
+    size_t scratch_total;
+    void **pointer;              /* by value */
+    artel__comm_segment *segment;
+    artel__fault fault;
+    int32_t abandon_at;
+    artel__nonfinite *scan;      /* set: look at every output */
+    artel__node_time *time;
+};
+
+/* Gives every value its place; exec/memory.c. */
+artel_status artel__plan_memory(artel__plan *plan);
+size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id);
+/* Fills the arguments of a node for a run (or, with run NULL, for choosing a kernel at full size). */
+void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t node, const artel__step *step, void **in, void **out,
+                      artel__run_args *args);
+/* Looks for a non-finite element in a node's outputs; exec/nonfinite.c. */
+bool artel__scan_node(const artel__run *run, int32_t node, const artel__step *step, artel__nonfinite *out);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executing a plan: one replica's memory and the loop over the schedule.
+ *
+ * Compute runs everything up to the last collective and changes no variable, so a step may be abandoned anywhere and
+ * begun again. Apply runs the rest: it is local, cannot fail, and is the only place where variables change.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "exec/plan_impl.h"
+
+/* Below this many operations, waking other threads costs more than it saves. */
+#define HEAVY_COST 100000
+
+static artel_status acquire(artel__run *run)
+{
+    const artel__plan *plan = run->plan;
+    const artel__graph *graph = plan->graph;
+    void *block;
+    ARTEL_TRY(artel__alloc_aligned(run->ctx, plan->block_bytes + 64, "activations", &block));
+    run->block = block;
+    run->scratch_total = plan->scratch_bytes * (size_t)artel__pool_threads(run->pool) + 64;
+    ARTEL_TRY(artel__alloc_aligned(run->ctx, run->scratch_total, "scratch", &block));
+    run->scratch = block;
+    ARTEL_TRY(artel__calloc(run->ctx, (size_t)graph->values + 1, sizeof *run->pointer, "run", &block));
+    run->pointer = block;
+    ARTEL_TRY(artel__calloc(run->ctx, (size_t)plan->collectives + 1, sizeof *run->segment, "run", &block));
+    run->segment = block;
+    for (int i = 0; i < graph->values; i++) {
+        if (graph->value[i].variable >= 0) run->pointer[i] = artel__state_data(run->state, graph->value[i].variable);
+        else if (plan->offset[i] != ARTEL__OFFSET_EXTERNAL) run->pointer[i] = run->block + plan->offset[i];
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(plan->ctx, 1, sizeof(artel__run), "run", &block));
+    artel__run *run = block;
+    *run = (artel__run){.ctx = plan->ctx, .plan = plan, .state = state, .pool = pool, .comm = comm, .abandon_at = -1};
+    artel_status status = acquire(run);
+    if (status < 0) {
+        artel__run_destroy(run);
+        return status;
+    }
+    *out = run;
+    return ARTEL_OK;
+}
+
+void artel__run_destroy(artel__run *run)
+{
+    if (!run) return;
+    artel__free(run->ctx, run->time);
+    artel__free(run->ctx, run->segment);
+    artel__free(run->ctx, run->pointer);
+    if (run->scratch) artel__free_aligned(run->ctx, run->scratch, run->scratch_total);
+    if (run->block) artel__free_aligned(run->ctx, run->block, run->plan->block_bytes + 64);
+    artel__free(run->ctx, run);
+}
+
+typedef struct kernel_call {
+    const artel__kernel *kernel;
+    const void *params;
+    uint8_t *scratch;
+    size_t scratch_bytes;
+} kernel_call;
+
+static void run_tasks(void *user, int64_t begin, int64_t end, int thread)
+{
+    const kernel_call *call = user;
+    call->kernel->run(call->params, begin, end, call->scratch + (size_t)thread * call->scratch_bytes);
+}
+
+static void run_node(artel__run *run, int32_t index, const artel__step *step)
+{
+    const artel__node_plan *chosen = &run->plan->node[index];
+    if (!chosen->kernel) return;
+    _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+    void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
+    artel__run_args args;
+    artel__plan_args(run->plan, run, index, step, in, out, &args);
+    args.fault = &run->fault;
+    const artel__op_def *op = args.node->op;
+    memset(params, 0, op->params_size);
+    op->fill(&args, params);
+    kernel_call call = {chosen->kernel, params, run->scratch, run->plan->scratch_bytes};
+    artel__pool_run(run->pool, chosen->kernel->tasks(params), chosen->cost >= HEAVY_COST, run_tasks, &call);
+    if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
+}
+
+static void run_node_timed(artel__run *run, int32_t index, const artel__step *step)
+{
+    if (!run->time) {
+        run_node(run, index, step);
+        return;
+    }
+    int64_t before = artel__now_ns();
+    run_node(run, index, step);
+    run->time[index].ns += artel__now_ns() - before;
+    run->time[index].calls++;
+}
+
+static artel_status run_collectives(artel__run *run, const artel__action *action, const artel__step *step)
+{
+    const artel__graph *graph = run->plan->graph;
+    for (int i = 0; i < action->count; i++) {
+        const artel__node *node = &graph->node[run->plan->collective[action->first + i]];
+        const artel__value *in = &graph->value[node->input[0]];
+        run->segment[i] = (artel__comm_segment){.kind = node->op->collective, .dtype = in->dtype, .count = in->storage,
+                                                .in = run->pointer[node->input[0]], .out = run->pointer[node->output[0]]};
+    }
+    return run->comm->ops->all_reduce(run->comm->self, step, action->first, run->segment, action->count);
+}
+
+artel_status artel__run_compute(artel__run *run, const artel__step *step, const void *const *inputs)
+{
+    const artel__plan *plan = run->plan;
+    for (int i = 0; i < plan->graph->inputs; i++) run->pointer[plan->graph->input[i]] = (void *)(uintptr_t)inputs[i];
+    for (int i = 0; i < plan->graph->values; i++) {
+        if (plan->root[i] != i && plan->offset[i] == ARTEL__OFFSET_EXTERNAL) run->pointer[i] = run->pointer[plan->root[i]];
+    }
+    run->fault = (artel__fault){.row = INT64_MAX, .node = -1};
+    uint32_t fp = artel__fp_enter();
+    artel_status status = ARTEL_OK;
+    for (int a = 0; a < plan->apply_action && status == ARTEL_OK; a++) {
+        const artel__action *action = &plan->action[a];
+        if (action->node < 0) {
+            status = run_collectives(run, action, step);
+            continue;
+        }
+        if (action->node == run->abandon_at) {
+            status = ARTEL_AGAIN;
+            break;
+        }
+        run_node_timed(run, action->node, step);
+        if (run->scan && run->scan->node < 0) artel__scan_node(run, action->node, step, run->scan);
+    }
+    artel__fp_leave(fp);
+    return status;
+}
+
+void artel__run_apply(artel__run *run, const artel__step *step)
+{
+    uint32_t fp = artel__fp_enter();
+    for (int a = run->plan->apply_action; a < run->plan->actions; a++) run_node_timed(run, run->plan->action[a].node, step);
+    artel__fp_leave(fp);
+}
+
+const void *artel__run_kept(const artel__run *run, int n)
+{
+    return run->pointer[run->plan->graph->kept[n]];
+}
+
+const artel__fault *artel__run_fault(const artel__run *run)
+{
+    return &run->fault;
+}
+
+void artel__run_abandon_at(artel__run *run, int32_t node)
+{
+    run->abandon_at = node;
+}
+
+artel_status artel__run_profile(artel__run *run, bool on)
+{
+    artel__free(run->ctx, run->time);
+    run->time = NULL;
+    if (!on) return ARTEL_OK;
+    void *block;
+    ARTEL_TRY(artel__calloc(run->ctx, (size_t)run->plan->graph->nodes + 1, sizeof *run->time, "profile", &block));
+    run->time = block;
+    return ARTEL_OK;
+}
+
+const artel__node_time *artel__run_times(const artel__run *run)
+{
+    return run->time;
+}
