@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Growing files: open, write all, close.
+ *
+ * Nothing is buffered here: whoever writes many small records collects them in an artel__text and decides when a
+ * reader shall see them. O_APPEND makes every write land at the end even if somebody else truncated the file.
+ */
+#include "observe/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+static int open_flags(artel__stream_mode mode)
+{
+    switch (mode) {
+    case ARTEL__STREAM_NEW: return O_EXCL;
+    case ARTEL__STREAM_OVERWRITE: return O_TRUNC;
+    case ARTEL__STREAM_APPEND: return 0;
+    }
+    return 0;
+}
+
+artel_status artel__stream_open(artel_context *ctx, const char *path, artel__stream_mode mode, artel__stream *out)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | open_flags(mode), 0666);
+    if (fd < 0 && errno == EEXIST && mode == ARTEL__STREAM_NEW) return ARTEL_ERROR_INVALID;
+    if (fd < 0) return artel__fail_errno(ctx, path, "open for writing");
+    artel__stream stream = {ctx, NULL, fd, true};
+    artel_status status = artel__strdup(ctx, path, &stream.path);
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    *out = stream;
+    return ARTEL_OK;
+}
+
+artel_status artel__stream_borrow(artel_context *ctx, int fd, const char *name, artel__stream *out)
+{
+    artel__stream stream = {ctx, NULL, fd, false};
+    ARTEL_TRY(artel__strdup(ctx, name, &stream.path));
+    *out = stream;
+    return ARTEL_OK;
+}
+
+artel_status artel__stream_write(artel__stream *stream, const void *bytes, size_t count)
+{
+    const char *next = bytes;
+    while (count > 0) {
+        ssize_t n = write(stream->fd, next, count);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            struct pollfd ready = {.fd = stream->fd, .events = POLLOUT};
+            (void)poll(&ready, 1, 1000);
+            continue;
+        }
+        if (n < 0) return artel__fail_errno(stream->ctx, stream->path, "write");
+        next += n;
+        count -= (size_t)n;
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__stream_close(artel__stream *stream)
+{
+    if (!stream->ctx) return ARTEL_OK;
+    artel_status status = ARTEL_OK;
+    if (stream->owned && stream->fd >= 0 && close(stream->fd) != 0) status = artel__fail_errno(stream->ctx, stream->path, "close");
+    artel__free(stream->ctx, stream->path);
+    *stream = (artel__stream){.fd = -1};
+    return status;
+}
