@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All-reduce: what is computed by fold nodes becomes the same bits on every replica.
+ *
+ * sum      out[i] = root of the tree of sums over the node blocks
+ * moments  out[3][c] = (count, mean, M2) of all rows, merged pairwise along the tree after T. Chan, G. Golub,
+ *          R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979
+ * With one replica there is one block, and the collective is a view of it. Gradients do not pass through these nodes:
+ * the operation that made the fold differentiates it whole.
+ */
+#include "op/op.h"
+
+static artel_status infer_collective(artel__infer *infer)
+{
+    const artel__value *in = infer->in[0];
+    if (!in || in->domain != ARTEL__DOMAIN_NODES) return artel__op_fail(infer, "the operand is not a fold");
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, in->dtype, &in->shape);
+    infer->out[0].storage = in->storage;
+    infer->out[0].layout = in->layout;
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_all_reduce_def = {
+    .name = "all_reduce",
+    .doc = "Finishes the tree of sums over virtual shards.",
+    .collective = ARTEL__COLLECTIVE_SUM,
+    .infer = infer_collective,
+};
+
+const artel__op_def artel__op_all_reduce_moments_def = {
+    .name = "all_reduce_moments",
+    .doc = "Merges count, mean and second moment over virtual shards.",
+    .collective = ARTEL__COLLECTIVE_MOMENTS,
+    .infer = infer_collective,
+};
+
+artel__value_id artel__op_all_reduce(artel__graph *graph, artel__value_id nodes)
+{
+    return artel__graph_add(graph, &artel__op_all_reduce_def, NULL, &nodes, 1);
+}
+
+artel__value_id artel__op_all_reduce_moments(artel__graph *graph, artel__value_id nodes)
+{
+    return artel__graph_add(graph, &artel__op_all_reduce_moments_def, NULL, &nodes, 1);
+}

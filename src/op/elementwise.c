@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise functions of one and two operands.
+ *
+ *   unary    y = f(x), f a row of kernel/unary.list;        dx = dy f'(x)
+ *   binary   out = a op b with NumPy broadcasting;          da = sum over broadcast axes of dout * d op / d a
+ * A GLOBAL operand of a ROW result is broadcast over rows, so its gradient is a fold over rows and an all-reduce.
+ * Values in panel layout (gradients of weights) are treated as flat arrays; both operands must then have that layout.
+ */
+#include "op/elementwise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "op/reduce.h"
+
+typedef struct unary_attributes {
+    artel__unary function;
+    float parameter[3];
+} unary_attributes;
+
+static void like_input(artel__infer *infer, int k, artel_dtype dtype)
+{
+    artel__infer_output(infer, 0, infer->in[k]->domain, dtype, &infer->in[k]->shape);
+    infer->out[0].storage = infer->in[k]->storage;
+    infer->out[0].layout = infer->in[k]->layout;
+}
+
+static artel_status infer_unary(artel__infer *infer)
+{
+    if (infer->in[0]->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__op_fail(infer, "the operand is %s, expected float32", artel_dtype_name(infer->in[0]->dtype));
+    like_input(infer, 0, ARTEL_DTYPE_FLOAT32);
+    return ARTEL_OK;
+}
+
+static int64_t elements(const artel__run_args *args, artel__value_id id)
+{
+    return artel__args_rows(args, id) * args->graph->value[id].storage;
+}
+
+static void fill_unary(const artel__run_args *args, void *params)
+{
+    const unary_attributes *a = args->attributes;
+    *(artel__unary_forward *)params = (artel__unary_forward){.op = a->function, .count = elements(args, args->node->output[0]),
+                                                             .x = args->in[0], .y = args->out[0], .a = a->parameter[0],
+                                                             .b = a->parameter[1], .c = a->parameter[2]};
+}
+
+static void fill_unary_gradient(const artel__run_args *args, void *params)
+{
+    const unary_attributes *a = args->attributes;
+    const void *read = args->node->inputs > 1 ? args->in[1] : NULL;
+    *(artel__unary_gradient *)params = (artel__unary_gradient){.op = a->function, .count = elements(args, args->node->output[0]),
+                                                               .dy = args->in[0], .x = read, .y = read, .dx = args->out[0],
+                                                               .a = a->parameter[0], .b = a->parameter[1], .c = a->parameter[2]};
+}
+
+static void describe_unary(const artel__node *node, artel__text *out)
+{
+    const unary_attributes *a = node->attributes;
+    artel__text_printf(out, "%s", artel__unary_table[a->function].name);
+}
+
+const artel__op_def artel__op_unary_gradient_def = {
+    .name = "unary_gradient",
+    .doc = "Gradient of an element-wise function.",
+    .attribute_size = sizeof(unary_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_unary,
+    .kernels = artel__unary_gradient_kernels,
+    .params_size = sizeof(artel__unary_gradient),
+    .fill = fill_unary_gradient,
+    .describe = describe_unary,
+};
+
+static artel_status grad_unary(artel__gradient *g)
+{
+    const unary_attributes *a = g->attributes;
+    artel__reads reads = artel__unary_table[a->function].reads;
+    artel__value_id inputs[2] = {g->out_gradient[0], reads == ARTEL__READS_X ? g->in[0] : g->out[0]};
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_unary_gradient_def, a, inputs, reads == ARTEL__READS_NONE ? 1 : 2);
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_unary_def = {
+    .name = "unary",
+    .doc = "An element-wise function.",
+    .attribute_size = sizeof(unary_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_unary,
+    .grad = grad_unary,
+    .kernels = artel__unary_forward_kernels,
+    .params_size = sizeof(artel__unary_forward),
+    .fill = fill_unary,
+    .describe = describe_unary,
+};
+
+artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, const float parameter[3], artel__value_id x)
+{
+    unary_attributes attributes = {.function = function};
+    if (parameter) memcpy(attributes.parameter, parameter, sizeof attributes.parameter);
+    return artel__graph_add(graph, &artel__op_unary_def, &attributes, &x, 1);
+}
+
+artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, artel__value_id out)
+{
+    unary_attributes attributes = {.function = ARTEL__UNARY_RELU, .parameter = {0.0f, INFINITY, 0.0f}};
+    return artel__graph_add(graph, &artel__op_unary_gradient_def, &attributes, (artel__value_id[]){dy, out}, 2);
+}
+
+artel__value_id artel__op_affine(artel__graph *graph, artel__value_id x, float scale, float offset)
+{
+    return artel__op_unary(graph, ARTEL__UNARY_SCALE_SHIFT, (float[]){scale, offset, 0}, x);
+}
+
+/* -- two operands -- */
+
+typedef struct binary_attributes {
+    artel__binary function;
+    int wrt;
+} binary_attributes;
+
+static const char *const binary_names[] = {"add", "sub", "mul", "div", "max", "min", "pow", "squared_difference", "div_no_nan"};
+
+artel_status artel__infer_broadcast(artel__infer *infer, int operands, artel_dtype dtype)
+{
+    artel_shape shape = infer->in[0]->shape;
+    artel__domain domain = ARTEL__DOMAIN_GLOBAL;
+    bool panels = infer->in[0]->layout == ARTEL__LAYOUT_PANELS;
+    for (int k = 0; k < operands; k++) {
+        char a[128], b[128];
+        artel_shape joined;
+        if (infer->in[k]->domain == ARTEL__DOMAIN_NODES) return artel__op_fail(infer, "an operand is an unfinished fold");
+        if (infer->in[k]->domain == ARTEL__DOMAIN_ROW) domain = ARTEL__DOMAIN_ROW;
+        if (panels != (infer->in[k]->layout == ARTEL__LAYOUT_PANELS)) return artel__op_fail(infer, "operands of different layouts");
+        if (!artel__shape_broadcast(&shape, &infer->in[k]->shape, &joined))
+            return artel__op_fail(infer, "the shapes %s and %s do not broadcast", artel__shape_text(&shape, true, a, sizeof a),
+                                  artel__shape_text(&infer->in[k]->shape, true, b, sizeof b));
+        shape = joined;
+    }
+    artel__infer_output(infer, 0, domain, dtype, &shape);
+    infer->out[0].storage = panels ? infer->in[0]->storage : 0;
+    infer->out[0].layout = infer->in[0]->layout;
+    return ARTEL_OK;
+}
+
+void artel__args_loop(const artel__run_args *args, int first, int operands, artel__value_id like, artel__loop *loop)
+{
+    const artel__value *out = &args->graph->value[like];
+    artel_shape flat = artel__shape(1, out->storage);
+    const artel_shape *shape[ARTEL__LOOP_OPERANDS];
+    bool has_rows[ARTEL__LOOP_OPERANDS];
+    for (int k = 0; k < operands; k++) {
+        const artel__value *in = artel__args_in(args, first + k);
+        shape[k] = out->layout == ARTEL__LAYOUT_PANELS ? &flat : &in->shape;
+        has_rows[k] = in->domain == ARTEL__DOMAIN_ROW;
+    }
+    int64_t rows = out->domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : -1;
+    artel__loop_broadcast(loop, rows, out->layout == ARTEL__LAYOUT_PANELS ? &flat : &out->shape, operands, shape, has_rows);
+}
+
+static artel_status infer_binary(artel__infer *infer)
+{
+    for (int k = 0; k < 2; k++) {
+        if (infer->in[k]->dtype != ARTEL_DTYPE_FLOAT32)
+            return artel__op_fail(infer, "an operand is %s, expected float32", artel_dtype_name(infer->in[k]->dtype));
+    }
+    return artel__infer_broadcast(infer, 2, ARTEL_DTYPE_FLOAT32);
+}
+
+static void fill_binary(const artel__run_args *args, void *params)
+{
+    const binary_attributes *a = args->attributes;
+    artel__binary_forward *p = params;
+    p->op = a ? a->function : ARTEL__BINARY_ADD;
+    p->a = args->in[0];
+    p->b = args->in[1];
+    p->out = args->out[0];
+    artel__args_loop(args, 0, 2, args->node->output[0], &p->loop);
+}
+
+static void describe_binary(const artel__node *node, artel__text *out)
+{
+    const binary_attributes *a = node->attributes;
+    artel__text_printf(out, "%s", binary_names[a->function]);
+}
+
+/* Inputs: dout, a, b. */
+static artel_status infer_binary_gradient(artel__infer *infer)
+{
+    like_input(infer, 0, ARTEL_DTYPE_FLOAT32);
+    return ARTEL_OK;
+}
+
+static void fill_binary_gradient(const artel__run_args *args, void *params)
+{
+    const binary_attributes *a = args->attributes;
+    artel__binary_gradient *p = params;
+    p->op = a->function;
+    p->wrt = a->wrt;
+    p->dout = args->in[0];
+    p->a = args->in[1];
+    p->b = args->in[2];
+    p->gradient = args->out[0];
+    artel__args_loop(args, 1, 2, args->node->output[0], &p->loop);
+}
+
+const artel__op_def artel__op_binary_gradient_def = {
+    .name = "binary_gradient",
+    .doc = "Gradient of arithmetic on two operands, before broadcast axes are summed.",
+    .attribute_size = sizeof(binary_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_binary_gradient,
+    .kernels = artel__binary_gradient_kernels,
+    .params_size = sizeof(artel__binary_gradient),
+    .fill = fill_binary_gradient,
+    .describe = describe_binary,
+};
+
+artel__value_id artel__op_sum_to(artel__graph *graph, artel__value_id x, artel__value_id like)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    artel__value from = graph->value[x], to = graph->value[like];
+    if (from.layout == ARTEL__LAYOUT_PANELS) return x;
+    uint32_t axes = 0;
+    int ahead = from.shape.rank - to.shape.rank;
+    for (int i = 0; i < from.shape.rank; i++) {
+        if (i < ahead || (to.shape.dim[i - ahead] == 1 && from.shape.dim[i] != 1)) axes |= 1u << i;
+    }
+    if (axes) x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, axes, false);
+    if (axes || ahead) x = artel__op_reshape(graph, x, &to.shape);
+    if (from.domain == ARTEL__DOMAIN_ROW && to.domain == ARTEL__DOMAIN_GLOBAL) x = artel__op_all_reduce(graph, artel__op_fold_sum(graph, x));
+    return x;
+}
+
+static artel_status grad_binary(artel__gradient *g)
+{
+    const binary_attributes *a = g->attributes;
+    for (int k = 0; k < 2; k++) {
+        if (!g->needed[k]) continue;
+        artel__value_id gradient = g->out_gradient[0];
+        binary_attributes attributes = {a->function, k};
+        if (!(a->function == ARTEL__BINARY_ADD || (a->function == ARTEL__BINARY_SUB && k == 0)))
+            gradient = artel__graph_add(g->graph, &artel__op_binary_gradient_def, &attributes,
+                                        (artel__value_id[]){gradient, g->in[0], g->in[1]}, 3);
+        g->in_gradient[k] = artel__op_sum_to(g->graph, gradient, g->in[k]);
+    }
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_binary_def = {
+    .name = "binary",
+    .doc = "Arithmetic on two operands with broadcasting.",
+    .attribute_size = sizeof(binary_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_binary,
+    .grad = grad_binary,
+    .kernels = artel__binary_forward_kernels,
+    .params_size = sizeof(artel__binary_forward),
+    .fill = fill_binary,
+    .describe = describe_binary,
+};
+
+artel__value_id artel__op_binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
+{
+    binary_attributes attributes = {.function = function};
+    return artel__graph_add(graph, &artel__op_binary_def, &attributes, (artel__value_id[]){a, b}, 2);
+}
+
+artel__value_id artel__op_add(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return artel__op_binary(graph, ARTEL__BINARY_ADD, a, b);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise operations: unary functions, arithmetic with broadcasting, casts, selection, random masks. */
+#ifndef ARTEL_OP_ELEMENTWISE_H
+#define ARTEL_OP_ELEMENTWISE_H
+
+#include "kernel/elementwise.h"
+#include "op/op.h"
+
+/* out = f(x); the functions, their parameters and formulas are the rows of the table in kernel/elementwise.h.
+ * `parameter` holds the constants a, b, c of the row, NULL for none. */
+artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, const float parameter[3], artel__value_id x);
+/* dy where out > 0, else +0.0f: the gradient through a fused ReLU. */
+artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, artel__value_id out);
+
+/* out = a op b, NumPy broadcasting over the row shape; a ROW value meets a GLOBAL one row by row. The gradient of a
+ * GLOBAL operand passes through a fold and an all-reduce. */
+artel__value_id artel__op_binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b);
+artel__value_id artel__op_add(artel__graph *graph, artel__value_id a, artel__value_id b);
+extern const artel__op_def artel__op_unary_def;
+extern const artel__op_def artel__op_binary_def; /* with zero attributes: addition, for sums of gradients */
+/* Sums x over the axes along which `like` was broadcast to it, rows included when `like` is GLOBAL. */
+artel__value_id artel__op_sum_to(artel__graph *graph, artel__value_id x, artel__value_id like);
+
+/* For other files of element-wise operations: the broadcast of the inputs as output 0; the kernel's loop over inputs
+ * first .. first + operands - 1 for the index space of `like`. */
+artel_status artel__infer_broadcast(artel__infer *infer, int operands, artel_dtype dtype);
+void artel__args_loop(const artel__run_args *args, int first, int operands, artel__value_id like, artel__loop *loop);
+/* out = x * scale + offset, both rounded to float32 once each. */
+artel__value_id artel__op_affine(artel__graph *graph, artel__value_id x, float scale, float offset);
+
+/* Comparisons give uint8 0 or 1 (BOOL). */
+artel__value_id artel__op_compare(artel__graph *graph, artel__comparison function, artel__value_id a, artel__value_id b);
+artel__value_id artel__op_compare_scalar(artel__graph *graph, artel__comparison function, artel__value_id a, double b);
+artel__value_id artel__op_logical_and(artel__graph *graph, artel__value_id a, artel__value_id b);
+artel__value_id artel__op_logical_or(artel__graph *graph, artel__value_id a, artel__value_id b);
+artel__value_id artel__op_logical_not(artel__graph *graph, artel__value_id a);
+/* condition ? a : b with broadcasting of the three. */
+artel__value_id artel__op_where(artel__graph *graph, artel__value_id condition, artel__value_id a, artel__value_id b);
+artel__value_id artel__op_cast(artel__graph *graph, artel__value_id x, artel_dtype dtype);
+/* Stops the gradient. */
+artel__value_id artel__op_stop_gradient(artel__graph *graph, artel__value_id x);
+/* A GLOBAL constant in the graph: count(shape) elements of dtype, copied. */
+artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const artel_shape *shape, const void *data);
+/* A ROW value filled with one number. */
+artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number);
+
+/* x with each element kept with probability 1 - rate and scaled by 1 / (1 - rate). Axes of extent 1 in `noise` share their
+ * draw with the whole axis (noise->rank 0: one draw an element). Only in training graphs; the caller checks. */
+artel__value_id artel__op_dropout(artel__graph *graph, artel__value_id x, double rate, const artel_shape *noise);
+/* x + normal(0, deviation). */
+artel__value_id artel__op_gaussian_noise(artel__graph *graph, artel__value_id x, double deviation);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations: for each a constructor that adds a node, one file a family.
+ *
+ * A constructor takes the graph first and returns the first output; on failure the graph remembers it and every later
+ * call is a no-op that returns ARTEL__NO_VALUE. Shapes are those of one row for ROW values. ops.list is the only
+ * registration of the definitions; it feeds the documentation and the test matrix.
+ */
+#ifndef ARTEL_OP_OP_H
+#define ARTEL_OP_OP_H
+
+#include "graph/op_def.h"
+#include "kernel/conv.h"
+#include "kernel/fault_slot.h"
+
+/* Shorthands for the op files. */
+artel_status artel__op_fail(const artel__infer *infer, const char *format, ...) ARTEL__PRINTF(2, 3);
+/* Output `n` with the same domain as `like`. */
+void artel__infer_output(artel__infer *infer, int n, artel__domain domain, artel_dtype dtype, const artel_shape *shape);
+/* Rows of a value in this step: owned rows for ROW, 1 for GLOBAL. */
+int64_t artel__args_rows(const artel__run_args *args, artel__value_id id);
+static inline const artel__value *artel__args_in(const artel__run_args *args, int k)
+{
+    return &args->graph->value[args->node->input[k]];
+}
+static inline const artel__value *artel__args_out(const artel__run_args *args, int k)
+{
+    return &args->graph->value[args->node->output[k]];
+}
+/* Where a kernel of this node reports an element that is out of range. */
+artel__fault_slot artel__args_fault_slot(const artel__run_args *args);
+
+/* The table of all operations, NULL-terminated, in the order of ops.list. */
+extern const artel__op_def *const artel__ops[];
+
+/* -- collectives (collective.c) -- */
+/* Finishes the tree of sums: NODES -> GLOBAL. Gradient: none (it only occurs behind folds whose op differentiates). */
+artel__value_id artel__op_all_reduce(artel__graph *graph, artel__value_id nodes);
+/* Merges float64 (count, mean, M2) blocks after Chan. */
+artel__value_id artel__op_all_reduce_moments(artel__graph *graph, artel__value_id nodes);
+
+/* -- products (product.c) -- */
+/* out[..., n] = activation(x[..., k] * w[k][n] + bias[n]); x ROW, w GLOBAL panels, bias GLOBAL or none. The last
+ * `contracted` axes of x (1 for Dense, 2 for the output projection of attention) are the reduction; `columns` gives the
+ * trailing output shape. */
+artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias, int contracted,
+                                  const artel_shape *columns, artel__fused activation);
+
+/* -- convolution (conv.c) -- */
+/* `shape.images` is ignored. w: panels(kh*kw*ic/groups, oc). */
+artel__value_id artel__op_conv2d(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                 const artel__conv2d_shape *shape, artel__fused activation);
+/* w plain [kh][kw][c][multiplier]. */
+artel__value_id artel__op_depthwise(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                    const artel__conv2d_shape *shape, artel__fused activation);
+
+/* The TRANSPOSE of kernel/product.h: panels for data gradients. */
+artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows, int64_t columns,
+                                            int64_t groups);
+
+/* -- views (view.c) -- */
+artel__value_id artel__op_reshape(artel__graph *graph, artel__value_id x, const artel_shape *shape);
+
+#endif

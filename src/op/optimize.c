@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizer steps: one APPLY node a variable.
+ *
+ *   optimize       variable and slots by the rule of kernel/optimize.h; clipping happens in the same pass
+ *   nadam_product  u = u * beta_1 (1 - 0.5 * 0.96^t), the scalar that Nadam's steps share
+ *   lamb_step      variable -= ratio * rate * direction
+ * The learning rate and the iteration come from the step, so that a schedule costs no node.
+ */
+#include "op/optimize.h"
+
+#include <string.h>
+
+#include "kernel/shape_ops.h"
+
+typedef struct optimize_attributes {
+    artel__apply_options options;
+    artel__clip clip;
+    double limit;
+} optimize_attributes;
+
+/* Inputs: variable, slots, (to here written) gradient, squared norm, u_product. */
+enum { IN_VARIABLE, IN_SLOT, IN_GRADIENT = IN_SLOT + ARTEL__APPLY_SLOTS, IN_NORM, IN_PRODUCT, IN_COUNT };
+
+static artel_status infer_optimize(artel__infer *infer)
+{
+    const artel__value *variable = infer->in[IN_VARIABLE], *gradient = infer->in[IN_GRADIENT];
+    if (variable->storage != gradient->storage || variable->layout != gradient->layout || gradient->domain != ARTEL__DOMAIN_GLOBAL)
+        return artel__op_fail(infer, "the gradient does not have the form of its variable");
+    infer->outputs = 0;
+    return ARTEL_OK;
+}
+
+static void fill_optimize(const artel__run_args *args, void *params)
+{
+    const optimize_attributes *a = args->attributes;
+    artel__apply *p = params;
+    p->count = artel__args_in(args, IN_VARIABLE)->storage;
+    p->variable = args->in[IN_VARIABLE];
+    p->gradient = args->in[IN_GRADIENT];
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) p->slot[i] = args->in[IN_SLOT + i];
+    const float *product = args->in[IN_PRODUCT];
+    const double *norm = args->in[IN_NORM];
+    artel__apply_prepare(p, &a->options, (float)args->step->learning_rate, args->step->iteration, product ? *product : 1.0f);
+    p->clip = a->clip;
+    if (a->clip == ARTEL__CLIP_VALUE) p->clip_a = (float)a->limit;
+    if (a->clip == ARTEL__CLIP_NORM && norm) artel__clip_by_norm(p, *norm, (float)a->limit);
+    if (a->clip == ARTEL__CLIP_SCALE && norm) p->clip_a = artel__clip_by_global_norm(*norm, (float)a->limit);
+}
+
+const artel__op_def artel__op_optimize_def = {
+    .name = "optimize",
+    .doc = "One optimizer step on one variable.",
+    .attribute_size = sizeof(optimize_attributes),
+    .infer = infer_optimize,
+    .kernels = artel__apply_kernels,
+    .params_size = sizeof(artel__apply),
+    .fill = fill_optimize,
+    .writes = true,
+    .written = IN_GRADIENT,
+};
+
+static artel__phase enter_apply(artel__graph *graph)
+{
+    artel__phase phase = graph->phase;
+    graph->phase = ARTEL__PHASE_APPLY;
+    return phase;
+}
+
+void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize)
+{
+    optimize_attributes attributes = {optimize->options, optimize->clip, optimize->limit};
+    artel__value_id inputs[IN_COUNT];
+    inputs[IN_VARIABLE] = optimize->variable;
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) inputs[IN_SLOT + i] = i < optimize->slots ? optimize->slot[i] : ARTEL__NO_VALUE;
+    inputs[IN_GRADIENT] = optimize->gradient;
+    inputs[IN_NORM] = optimize->squared_norm;
+    inputs[IN_PRODUCT] = optimize->u_product;
+    artel__phase phase = enter_apply(graph);
+    artel__graph_add(graph, &artel__op_optimize_def, &attributes, inputs, IN_COUNT);
+    graph->phase = phase;
+}
+
+/* -- Nadam's product; input: the scalar, written -- */
+
+typedef struct product_attributes {
+    double beta_1;
+} product_attributes;
+
+static artel_status infer_nothing(artel__infer *infer)
+{
+    infer->outputs = 0;
+    return ARTEL_OK;
+}
+
+static void fill_nadam_product(const artel__run_args *args, void *params)
+{
+    const product_attributes *a = args->attributes;
+    float *product = args->in[0];
+    float next = product ? artel__nadam_product(*product, a->beta_1, args->step->iteration) : 1.0f;
+    uint32_t bits;
+    memcpy(&bits, &next, sizeof bits);
+    *(artel__fill *)params = (artel__fill){.count = 1, .item = 4, .bits = bits, .y = product};
+}
+
+const artel__op_def artel__op_nadam_product_def = {
+    .name = "nadam_product",
+    .doc = "The running product of Nadam's momentum schedule.",
+    .attribute_size = sizeof(product_attributes),
+    .infer = infer_nothing,
+    .kernels = artel__fill_kernels,
+    .params_size = sizeof(artel__fill),
+    .fill = fill_nadam_product,
+    .writes = true,
+    .written = 1,
+};
+
+void artel__op_nadam_product(artel__graph *graph, artel__value_id u_product, double beta_1)
+{
+    product_attributes attributes = {beta_1};
+    artel__phase phase = enter_apply(graph);
+    artel__graph_add(graph, &artel__op_nadam_product_def, &attributes, &u_product, 1);
+    graph->phase = phase;
+}
+
+/* -- LAMB's second half; inputs: variable (written), direction, squared norms of both -- */
+
+static void fill_lamb_step(const artel__run_args *args, void *params)
+{
+    const double *w = args->in[2], *d = args->in[3];
+    float ratio = w && d ? artel__lamb_ratio((float)__builtin_sqrt(*w), (float)__builtin_sqrt(*d)) : 1.0f;
+    *(artel__lamb_step *)params = (artel__lamb_step){.count = artel__args_in(args, 0)->storage, .variable = args->in[0],
+                                                     .direction = args->in[1], .ratio = ratio, .rate = (float)args->step->learning_rate};
+}
+
+const artel__op_def artel__op_lamb_step_def = {
+    .name = "lamb_step",
+    .doc = "The layer-wise scaled step of LAMB.",
+    .infer = infer_nothing,
+    .kernels = artel__lamb_step_kernels,
+    .params_size = sizeof(artel__lamb_step),
+    .fill = fill_lamb_step,
+    .writes = true,
+    .written = 1,
+};
+
+void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction, artel__value_id variable_norm,
+                         artel__value_id direction_norm)
+{
+    artel__phase phase = enter_apply(graph);
+    artel__graph_add(graph, &artel__op_lamb_step_def, NULL, (artel__value_id[]){variable, direction, variable_norm, direction_norm}, 4);
+    graph->phase = phase;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* APPLY operations: optimizers, clipping, regularisers, constraints, moving averages. All take GLOBAL values. */
+#ifndef ARTEL_OP_OPTIMIZE_H
+#define ARTEL_OP_OPTIMIZE_H
+
+#include "kernel/optimize.h"
+#include "op/op.h"
+
+/* One optimizer step on one variable: writes the variable and its slots. The learning rate and the iteration come from
+ * artel__step. Slots in the order of kernel/optimize.h. */
+typedef struct artel__optimize {
+    artel__apply_options options;     /* weight_decay 0 for variables that do not decay */
+    artel__clip clip;
+    double limit;                     /* of the clip */
+    artel__value_id squared_norm;     /* float64 [1]: of this gradient (NORM) or of all (SCALE); else none */
+    artel__value_id u_product;        /* NADAM: the float32 scalar variable, updated by artel__op_nadam_product before */
+    artel__value_id variable, gradient, slot[ARTEL__APPLY_SLOTS];
+    int slots;
+} artel__optimize;
+void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize);
+/* LAMB's second half: direction and the two squared norms. */
+void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction, artel__value_id variable_norm,
+                         artel__value_id direction_norm);
+void artel__op_nadam_product(artel__graph *graph, artel__value_id u_product, double beta_1);
+
+/* Sum of squares of a parameter-shaped value -> GLOBAL float64 [1], in blocks of 4,096 elements (DESIGN section 2). */
+artel__value_id artel__op_squared_norm(artel__graph *graph, artel__value_id x);
+/* The sum of float64 scalars in order. */
+artel__value_id artel__op_sum_scalars(artel__graph *graph, const artel__value_id *x, int count);
+/* gradient + l1 * sign(w) + 2 * l2 * w. */
+artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1, double l2);
+/* l1 * sum |w| + l2 * sum w^2 -> GLOBAL float64 [1], blocks as in the squared norm. */
+artel__value_id artel__op_penalty(artel__graph *graph, artel__value_id variable, double l1, double l2);
+/* variable = variable * momentum + value * (1 - momentum): moving statistics. */
+void artel__op_moving_average(artel__graph *graph, artel__value_id variable, artel__value_id value, float momentum);
+/* variable = value. */
+void artel__op_assign(artel__graph *graph, artel__value_id variable, artel__value_id value);
+/* Projection of a variable after the optimizer's step. */
+/* Norms run over the axes [from, to) of the variable's plain shape; for panels these may not reach into the columns. */
+typedef struct artel__constrain_config {
+    artel__constraint op;
+    float a, b, c;
+    int from, to;
+} artel__constrain_config;
+void artel__op_constrain(artel__graph *graph, const artel__constrain_config *config, artel__value_id variable);
+/* variable = momentum * variable + (1 - momentum) * value, momentum 0 at iteration 0: Keras' use_ema. `every` > 0 also writes the
+ * average into `value` (a variable) each so many iterations. */
+void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every);
+
+#endif

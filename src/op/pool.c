@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling over windows of one to three spatial axes, channels last.
+ *
+ *   max      y = greatest value of the window; dy goes to its first maximum
+ *   average  y = mean over the positions inside the input; dy is shared among them
+ * Formulas and orders: kernel/pool.h.
+ */
+#include "op/norm.h"
+
+typedef struct pool_attributes {
+    artel__pool_op function;
+    artel__pool_shape shape;
+} pool_attributes;
+
+static artel_status infer_pool(artel__infer *infer)
+{
+    const pool_attributes *a = infer->attributes;
+    const artel__value *x = infer->in[0];
+    artel_shape out = x->shape;
+    int axes = out.rank - 1;
+    if (axes < 1 || axes > 3) return artel__op_fail(infer, "expected one to three spatial axes and channels");
+    for (int i = 0; i < axes; i++) {
+        if (a->shape.in[3 - axes + i] != x->shape.dim[i]) return artel__op_fail(infer, "the input does not have the expected extents");
+        out.dim[i] = a->shape.out[3 - axes + i];
+    }
+    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &out);
+    return ARTEL_OK;
+}
+
+static void fill_pool(const artel__run_args *args, void *params)
+{
+    const pool_attributes *a = args->attributes;
+    *(artel__pool_forward *)params = (artel__pool_forward){.op = a->function, .rows = artel__args_rows(args, args->node->input[0]),
+                                                           .shape = a->shape, .x = args->in[0], .y = args->out[0]};
+}
+
+/* Inputs: dy, x, y. */
+static artel_status infer_pool_gradient(artel__infer *infer)
+{
+    artel__infer_output(infer, 0, infer->in[1]->domain, ARTEL_DTYPE_FLOAT32, &infer->in[1]->shape);
+    return ARTEL_OK;
+}
+
+static void fill_pool_gradient(const artel__run_args *args, void *params)
+{
+    const pool_attributes *a = args->attributes;
+    *(artel__pool_gradient *)params =
+        (artel__pool_gradient){.op = a->function, .rows = artel__args_rows(args, args->node->input[0]), .shape = a->shape,
+                               .dy = args->in[0], .x = args->in[1], .y = args->in[2], .dx = args->out[0]};
+}
+
+const artel__op_def artel__op_pool_gradient_def = {
+    .name = "pool_gradient",
+    .doc = "Gradient of pooling.",
+    .attribute_size = sizeof(pool_attributes),
+    .infer = infer_pool_gradient,
+    .kernels = artel__pool_gradient_kernels,
+    .params_size = sizeof(artel__pool_gradient),
+    .fill = fill_pool_gradient,
+};
+
+static artel_status grad_pool(artel__gradient *g)
+{
+    artel__value_id inputs[] = {g->out_gradient[0], g->in[0], g->out[0]};
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_pool_gradient_def, g->attributes, inputs, 3);
+    return ARTEL_OK;
+}
+
+static void describe_pool(const artel__node *node, artel__text *out)
+{
+    const pool_attributes *a = node->attributes;
+    artel__text_printf(out, "%s %lldx%lldx%lld", a->function == ARTEL__POOL_MAX ? "max" : "average", (long long)a->shape.window[0],
+                       (long long)a->shape.window[1], (long long)a->shape.window[2]);
+}
+
+const artel__op_def artel__op_pool_def = {
+    .name = "pool",
+    .doc = "Maximum or average over windows.",
+    .attribute_size = sizeof(pool_attributes),
+    .infer = infer_pool,
+    .grad = grad_pool,
+    .kernels = artel__pool_forward_kernels,
+    .params_size = sizeof(artel__pool_forward),
+    .fill = fill_pool,
+    .describe = describe_pool,
+};
+
+artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape)
+{
+    pool_attributes attributes = {function, *shape};
+    return artel__graph_add(graph, &artel__op_pool_def, &attributes, &x, 1);
+}

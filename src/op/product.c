@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products with weights: Dense, EinsumDense, the projections of attention.
+ *
+ *   forward          out[m][n] = activation(sum_k x[m][k] w[k][n] + b[n]),   m = rows times inner axes
+ *   data gradient    dx[m][k] = sum_n dy[m][n] w[k][n], a product with the transposed panels of w
+ *   weight gradient  dw[k][n] = fold over shards of sum_m x[m][k] dy[m][n], db[n] = the same of dy
+ * Order of operations: kernel/product.h. With a fused ReLU, dy is masked by out > 0 first.
+ */
+#include "op/elementwise.h"
+#include "op/op.h"
+
+typedef struct product_attributes {
+    int contracted;
+    artel_shape columns;
+    artel__fused activation;
+    int64_t k, n;
+} product_attributes;
+
+static artel_status infer_product(artel__infer *infer)
+{
+    const product_attributes *a = infer->attributes;
+    const artel__value *x = infer->in[0], *w = infer->in[1];
+    if (x->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "inputs are %s, expected float32", artel_dtype_name(x->dtype));
+    int kept = x->shape.rank - a->contracted;
+    if (kept < 0 || artel__shape_product(&x->shape, kept, x->shape.rank) != a->k || w->storage != artel__panels_floats(a->k, a->n)) {
+        char shape[128];
+        return artel__op_fail(infer, "the input %s does not fit weights of %lld rows", artel__shape_text(&x->shape, true, shape, sizeof shape),
+                              (long long)a->k);
+    }
+    artel_shape out = {.rank = kept};
+    for (int i = 0; i < kept; i++) out.dim[i] = x->shape.dim[i];
+    for (int i = 0; i < a->columns.rank; i++) out.dim[out.rank++] = a->columns.dim[i];
+    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &out);
+    return ARTEL_OK;
+}
+
+static void fill_product(const artel__run_args *args, void *params)
+{
+    const product_attributes *a = args->attributes;
+    artel__product_forward *p = params;
+    const artel__value *out = artel__args_out(args, 0);
+    p->m = artel__args_rows(args, args->node->output[0]) * (a->n ? out->storage / a->n : 0);
+    p->n = a->n;
+    p->k = a->k;
+    p->a = args->in[0];
+    p->lda = a->k;
+    p->w = args->in[1];
+    p->bias = args->node->inputs > 2 ? args->in[2] : NULL;
+    p->activation = a->activation;
+    p->out = args->out[0];
+    p->ldo = a->n;
+}
+
+static int64_t cost_product(const artel__graph *graph, const artel__node *node)
+{
+    const product_attributes *a = node->attributes;
+    return 2 * a->k * graph->value[node->output[0]].storage;
+}
+
+static void describe_product(const artel__node *node, artel__text *out)
+{
+    const product_attributes *a = node->attributes;
+    artel__text_printf(out, "k=%lld n=%lld%s", (long long)a->k, (long long)a->n, a->activation ? " relu" : "");
+}
+
+/* -- transposed weights -- */
+
+typedef struct transpose_attributes {
+    int64_t taps, rows, columns, groups;
+} transpose_attributes;
+
+static artel_status infer_transpose(artel__infer *infer)
+{
+    const transpose_attributes *a = infer->attributes;
+    artel_shape shape = artel__shape(2, a->taps * (a->columns / a->groups), a->groups * a->rows);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &shape);
+    infer->out[0].storage = artel__pack_transposed_floats(a->taps, a->rows, a->columns, a->groups);
+    infer->out[0].layout = ARTEL__LAYOUT_PANELS;
+    return ARTEL_OK;
+}
+
+static void fill_transpose(const artel__run_args *args, void *params)
+{
+    const transpose_attributes *a = args->attributes;
+    *(artel__product_pack *)params = (artel__product_pack){.what = ARTEL__PACK_TRANSPOSE, .taps = a->taps, .rows = a->rows,
+                                                           .columns = a->columns, .groups = a->groups, .from = args->in[0], .to = args->out[0]};
+}
+
+const artel__op_def artel__op_transpose_weights_def = {
+    .name = "transpose_weights",
+    .doc = "Weights of a product or convolution, transposed for the data gradient.",
+    .attribute_size = sizeof(transpose_attributes),
+    .infer = infer_transpose,
+    .kernels = artel__product_pack_kernels,
+    .params_size = sizeof(artel__product_pack),
+    .fill = fill_transpose,
+};
+
+artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows, int64_t columns,
+                                            int64_t groups)
+{
+    transpose_attributes attributes = {taps, rows, columns, groups};
+    return artel__graph_add(graph, &artel__op_transpose_weights_def, &attributes, &w, 1);
+}
+
+/* -- weight gradient -- */
+
+typedef struct weight_gradient_attributes {
+    int64_t k, n;
+    bool bias;
+} weight_gradient_attributes;
+
+static artel_status infer_weight_gradient(artel__infer *infer)
+{
+    const weight_gradient_attributes *a = infer->attributes;
+    artel_shape w = artel__shape(2, a->k, a->n), b = artel__shape(1, a->n);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &w);
+    infer->out[0].storage = artel__panels_floats(a->k, a->n);
+    infer->out[0].layout = ARTEL__LAYOUT_PANELS;
+    if (a->bias) artel__infer_output(infer, 1, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &b);
+    return ARTEL_OK;
+}
+
+static void fill_weight_gradient(const artel__run_args *args, void *params)
+{
+    const weight_gradient_attributes *a = args->attributes;
+    artel__product_weight_gradient *p = params;
+    p->fold = args->step->fold;
+    p->inner = a->k ? artel__args_in(args, 0)->storage / a->k : 0;
+    p->k = a->k;
+    p->n = a->n;
+    p->x = args->in[0];
+    p->ldx = a->k;
+    p->dy = args->in[1];
+    p->ldy = a->n;
+    p->dw = args->out[0];
+    p->dw_stride = artel__args_out(args, 0)->storage;
+    p->dbias = a->bias ? args->out[1] : NULL;
+    p->dbias_stride = a->n;
+}
+
+static int64_t cost_weight_gradient(const artel__graph *graph, const artel__node *node)
+{
+    const weight_gradient_attributes *a = node->attributes;
+    return 2 * a->k * graph->value[node->input[1]].storage;
+}
+
+const artel__op_def artel__op_product_weight_gradient_def = {
+    .name = "product_weight_gradient",
+    .doc = "Gradient of a product's weights and bias, folded over shards in the tile.",
+    .attribute_size = sizeof(weight_gradient_attributes),
+    .infer = infer_weight_gradient,
+    .kernels = artel__product_weight_gradient_kernels,
+    .params_size = sizeof(artel__product_weight_gradient),
+    .fill = fill_weight_gradient,
+    .cost = cost_weight_gradient,
+};
+
+static artel_status grad_product(artel__gradient *g)
+{
+    const product_attributes *a = g->attributes;
+    artel__graph *graph = g->graph;
+    artel__value_id dy = g->out_gradient[0];
+    if (a->activation == ARTEL__FUSED_RELU) dy = artel__op_relu_mask(graph, dy, g->out[0]);
+    if (g->needed[0]) {
+        artel__value_id wt = artel__op_transpose_weights(graph, g->in[1], 1, a->k, a->n, 1);
+        const artel_shape *x = &graph->value[g->in[0]].shape;
+        artel_shape columns = {.rank = a->contracted};
+        for (int i = 0; i < a->contracted; i++) columns.dim[i] = x->dim[x->rank - a->contracted + i];
+        g->in_gradient[0] = artel__op_product(graph, dy, wt, ARTEL__NO_VALUE, a->columns.rank, &columns, ARTEL__FUSED_NONE);
+    }
+    if (g->needed[1] || g->needed[2]) {
+        weight_gradient_attributes attributes = {a->k, a->n, g->needed[2]};
+        artel__value_id nodes = artel__graph_add(graph, &artel__op_product_weight_gradient_def, &attributes,
+                                                 (artel__value_id[]){g->in[0], dy}, 2);
+        if (g->needed[1]) g->in_gradient[1] = artel__op_all_reduce(graph, nodes);
+        if (g->needed[2]) g->in_gradient[2] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
+    }
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_product_def = {
+    .name = "product",
+    .doc = "Product with weights, bias and ReLU fused.",
+    .attribute_size = sizeof(product_attributes),
+    .infer = infer_product,
+    .grad = grad_product,
+    .kernels = artel__product_forward_kernels,
+    .params_size = sizeof(artel__product_forward),
+    .fill = fill_product,
+    .cost = cost_product,
+    .describe = describe_product,
+};
+
+artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias, int contracted,
+                                  const artel_shape *columns, artel__fused activation)
+{
+    if (graph->status < 0 || x < 0 || w < 0) return ARTEL__NO_VALUE;
+    const artel_shape *shape = &graph->value[x].shape;
+    product_attributes attributes = {.contracted = contracted, .columns = *columns, .activation = activation,
+                                     .k = artel__shape_product(shape, shape->rank - contracted, shape->rank),
+                                     .n = artel_shape_count(columns)};
+    artel__value_id inputs[] = {x, w, bias};
+    return artel__graph_add(graph, &artel__op_product_def, &attributes, inputs, bias >= 0 ? 3 : 2);
+}

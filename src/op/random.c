@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random masks and noise: a number is a pure function of (seed, batch, operation, global row, index in the row).
+ *
+ * Every random operation of a graph gets an ordinal when it is added; it is the node word of the counter (base/rng.h), so
+ * that removing unused nodes changes no draw, and the gradient draws the same mask again from the same ordinal:
+ *   dropout   y = keep ? x / (1 - rate) : 0;   dx = the same of dy
+ *   gaussian  y = x + deviation * n;            dx = dy
+ */
+#include "kernel/shape_ops.h"
+#include "op/elementwise.h"
+
+typedef struct noise_attributes {
+    artel__noise_op function;
+    uint32_t ordinal;
+    float rate, scale;
+    artel_shape noise;
+} noise_attributes;
+
+static artel_status infer_noise(artel__infer *infer)
+{
+    const artel__value *x = infer->in[0];
+    if (x->domain != ARTEL__DOMAIN_ROW || x->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "the operand is not float32 by row");
+    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
+    return ARTEL_OK;
+}
+
+static void fill_noise(const artel__run_args *args, void *params)
+{
+    const noise_attributes *a = args->attributes;
+    const artel_shape *shape = &artel__args_in(args, 0)->shape;
+    artel__noise *p = params;
+    p->op = a->function;
+    p->key = artel__rng_make_key(args->step->seed, ARTEL__STREAM_DROPOUT);
+    p->batch = args->step->batch;
+    p->node = a->ordinal;
+    p->first_row = args->step->fold->row;
+    p->rows = args->step->fold->rows;
+    p->rank = shape->rank;
+    for (int i = 0; i < shape->rank; i++) {
+        p->dim[i] = shape->dim[i];
+        p->noise[i] = a->noise.dim[i];
+    }
+    p->rate = a->rate;
+    p->scale = a->scale;
+    p->x = args->in[0];
+    p->y = args->out[0];
+}
+
+static artel_status grad_noise(artel__gradient *g);
+
+const artel__op_def artel__op_noise_def = {
+    .name = "noise",
+    .doc = "Dropout and noise from counter-based random numbers.",
+    .attribute_size = sizeof(noise_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_noise,
+    .grad = grad_noise,
+    .kernels = artel__noise_kernels,
+    .params_size = sizeof(artel__noise),
+    .fill = fill_noise,
+};
+
+static artel_status grad_noise(artel__gradient *g)
+{
+    const noise_attributes *a = g->attributes;
+    bool additive = a->function == ARTEL__NOISE_GAUSSIAN;
+    g->in_gradient[0] = additive ? g->out_gradient[0] : artel__graph_add(g->graph, &artel__op_noise_def, a, &g->out_gradient[0], 1);
+    return ARTEL_OK;
+}
+
+static artel__value_id add_noise(artel__graph *graph, noise_attributes *attributes, artel__value_id x, const artel_shape *noise)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    const artel_shape *shape = &graph->value[x].shape;
+    attributes->ordinal = graph->random_ops++;
+    attributes->noise = noise && noise->rank ? *noise : *shape;
+    for (int i = 0; i < shape->rank; i++) {
+        if (attributes->noise.rank == shape->rank && (attributes->noise.dim[i] == 1 || attributes->noise.dim[i] == shape->dim[i])) continue;
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "use 1 or the input's extent on each axis",
+                                    "the noise shape does not fit the input");
+        return ARTEL__NO_VALUE;
+    }
+    return artel__graph_add(graph, &artel__op_noise_def, attributes, &x, 1);
+}
+
+artel__value_id artel__op_dropout(artel__graph *graph, artel__value_id x, double rate, const artel_shape *noise)
+{
+    noise_attributes attributes = {.function = ARTEL__NOISE_DROPOUT, .rate = (float)rate, .scale = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
+    return add_noise(graph, &attributes, x, noise);
+}
+
+artel__value_id artel__op_gaussian_noise(artel__graph *graph, artel__value_id x, double deviation)
+{
+    noise_attributes attributes = {.function = ARTEL__NOISE_GAUSSIAN, .scale = (float)deviation};
+    return add_noise(graph, &attributes, x, NULL);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions over axes of a row; softmax and its relatives; ranks.
+ *
+ *   reduce       y = sum, mean, max, min or product over the marked axes;   gradients: kernel/reduce.h
+ *   softmax      y = exp(x - max) / sum along one axis, log_softmax, sparsemax;  glu
+ *   argmax, in_top_k  integers and indicators, no gradient
+ * Orders of summation: kernel/reduce.h and kernel/softmax.h.
+ */
+#include "op/reduce.h"
+
+#include <string.h>
+
+typedef struct reduce_attributes {
+    artel__reduction function;
+    uint32_t axes;
+    bool keep;
+} reduce_attributes;
+
+static artel_status infer_reduce(artel__infer *infer)
+{
+    const reduce_attributes *a = infer->attributes;
+    const artel__value *x = infer->in[0];
+    artel_shape shape = {.rank = 0};
+    for (int i = 0; i < x->shape.rank; i++) {
+        if (!(a->axes & (1u << i))) shape.dim[shape.rank++] = x->shape.dim[i];
+        else if (a->keep) shape.dim[shape.rank++] = 1;
+    }
+    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    return ARTEL_OK;
+}
+
+/* The kernel's index space: rows in front, then the axes of `full`. */
+static int reduce_space(const artel__run_args *args, artel__value_id full, uint32_t axes, int64_t *dim, bool *reduced)
+{
+    const artel__value *value = &args->graph->value[full];
+    dim[0] = artel__args_rows(args, full);
+    reduced[0] = false;
+    for (int i = 0; i < value->shape.rank; i++) {
+        dim[i + 1] = value->shape.dim[i];
+        reduced[i + 1] = (axes & (1u << i)) != 0;
+    }
+    return value->shape.rank + 1;
+}
+
+static void fill_reduce(const artel__run_args *args, void *params)
+{
+    const reduce_attributes *a = args->attributes;
+    artel__reduce *p = params;
+    p->op = a->function;
+    p->rank = reduce_space(args, args->node->input[0], a->axes, p->dim, p->reduced);
+    p->x = args->in[0];
+    p->y = args->out[0];
+}
+
+/* Inputs: x, y, dy. */
+static artel_status infer_reduce_gradient(artel__infer *infer)
+{
+    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    return ARTEL_OK;
+}
+
+static void fill_reduce_gradient(const artel__run_args *args, void *params)
+{
+    const reduce_attributes *a = args->attributes;
+    artel__reduce_gradient *p = params;
+    p->op = a->function;
+    p->rank = reduce_space(args, args->node->output[0], a->axes, p->dim, p->reduced);
+    p->x = args->in[0];
+    p->y = args->in[1];
+    p->dy = args->in[2];
+    p->dx = args->out[0];
+}
+
+const artel__op_def artel__op_reduce_gradient_def = {
+    .name = "reduce_gradient",
+    .doc = "Gradient of a reduction over axes of a row.",
+    .attribute_size = sizeof(reduce_attributes),
+    .infer = infer_reduce_gradient,
+    .kernels = artel__reduce_gradient_kernels,
+    .params_size = sizeof(artel__reduce_gradient),
+    .fill = fill_reduce_gradient,
+};
+
+static artel_status grad_reduce(artel__gradient *g)
+{
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_reduce_gradient_def, g->attributes,
+                                         (artel__value_id[]){g->in[0], g->out[0], g->out_gradient[0]}, 3);
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_reduce_def = {
+    .name = "reduce",
+    .doc = "Sum, mean, maximum, minimum or product over axes of a row.",
+    .attribute_size = sizeof(reduce_attributes),
+    .infer = infer_reduce,
+    .grad = grad_reduce,
+    .kernels = artel__reduce_kernels,
+    .params_size = sizeof(artel__reduce),
+    .fill = fill_reduce,
+};
+
+artel__value_id artel__op_reduce(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes, bool keep)
+{
+    reduce_attributes attributes = {function, axes, keep};
+    return artel__graph_add(graph, &artel__op_reduce_def, &attributes, &x, 1);
+}
+
+/* -- along one axis: [outer][length][inner] -- */
+
+typedef struct axis_attributes {
+    int function, axis;
+} axis_attributes;
+
+typedef struct axis_space {
+    int64_t outer, length, inner;
+} axis_space;
+
+static axis_space space_of(const artel__run_args *args, artel__value_id id, int axis)
+{
+    const artel_shape *shape = &args->graph->value[id].shape;
+    return (axis_space){.outer = artel__args_rows(args, id) * artel__shape_product(shape, 0, axis), .length = shape->dim[axis],
+                        .inner = artel__shape_product(shape, axis + 1, shape->rank)};
+}
+
+static artel_status infer_axis(artel__infer *infer)
+{
+    const axis_attributes *a = infer->attributes;
+    const artel__value *x = infer->in[0];
+    if (a->axis < 0 || a->axis >= x->shape.rank) return artel__op_fail(infer, "the axis is out of range");
+    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
+    return ARTEL_OK;
+}
+
+static void fill_softmax(const artel__run_args *args, void *params)
+{
+    const axis_attributes *a = args->attributes;
+    axis_space s = space_of(args, args->node->output[0], a->axis);
+    *(artel__softmax_forward *)params = (artel__softmax_forward){.op = (artel__softmax_op)a->function, .outer = s.outer, .length = s.length,
+                                                                 .inner = s.inner, .x = args->in[0], .y = args->out[0]};
+}
+
+/* Inputs: dy, y. */
+static void fill_softmax_gradient(const artel__run_args *args, void *params)
+{
+    const axis_attributes *a = args->attributes;
+    axis_space s = space_of(args, args->node->output[0], a->axis);
+    *(artel__softmax_gradient *)params = (artel__softmax_gradient){.op = (artel__softmax_op)a->function, .outer = s.outer, .length = s.length,
+                                                                   .inner = s.inner, .y = args->in[1], .dy = args->in[0], .dx = args->out[0]};
+}
+
+const artel__op_def artel__op_softmax_gradient_def = {
+    .name = "softmax_gradient",
+    .doc = "Gradient of softmax and its relatives.",
+    .attribute_size = sizeof(axis_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_axis,
+    .kernels = artel__softmax_gradient_kernels,
+    .params_size = sizeof(artel__softmax_gradient),
+    .fill = fill_softmax_gradient,
+};
+
+static artel_status grad_softmax(artel__gradient *g)
+{
+    g->in_gradient[0] =
+        artel__graph_add(g->graph, &artel__op_softmax_gradient_def, g->attributes, (artel__value_id[]){g->out_gradient[0], g->out[0]}, 2);
+    return ARTEL_OK;
+}
+
+static void describe_softmax(const artel__node *node, artel__text *out)
+{
+    static const char *const names[] = {"softmax", "log_softmax", "sparsemax"};
+    const axis_attributes *a = node->attributes;
+    artel__text_printf(out, "%s axis=%d", names[a->function], a->axis);
+}
+
+const artel__op_def artel__op_softmax_def = {
+    .name = "softmax",
+    .doc = "Softmax, log-softmax or sparsemax along one axis.",
+    .attribute_size = sizeof(axis_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_axis,
+    .grad = grad_softmax,
+    .kernels = artel__softmax_forward_kernels,
+    .params_size = sizeof(artel__softmax_forward),
+    .fill = fill_softmax,
+    .describe = describe_softmax,
+};
+
+static int normal_axis(const artel__graph *graph, artel__value_id x, int axis)
+{
+    return axis < 0 ? axis + graph->value[x].shape.rank : axis;
+}
+
+artel__value_id artel__op_softmax(artel__graph *graph, artel__softmax_op function, artel__value_id x, int axis)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    axis_attributes attributes = {(int)function, normal_axis(graph, x, axis)};
+    return artel__graph_add(graph, &artel__op_softmax_def, &attributes, &x, 1);
+}
+
+/* -- glu -- */
+
+static artel_status infer_glu(artel__infer *infer)
+{
+    const axis_attributes *a = infer->attributes;
+    artel_shape shape = infer->in[0]->shape;
+    if (a->axis < 0 || a->axis >= shape.rank || shape.dim[a->axis] % 2) return artel__op_fail(infer, "the axis must have an even extent");
+    shape.dim[a->axis] /= 2;
+    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    return ARTEL_OK;
+}
+
+static void fill_glu(const artel__run_args *args, void *params)
+{
+    const axis_attributes *a = args->attributes;
+    axis_space s = space_of(args, args->node->output[0], a->axis);
+    *(artel__glu_forward *)params = (artel__glu_forward){s.outer, s.length, s.inner, args->in[0], args->out[0]};
+}
+
+/* Inputs: x, dy. */
+static void fill_glu_gradient(const artel__run_args *args, void *params)
+{
+    const axis_attributes *a = args->attributes;
+    axis_space s = space_of(args, args->node->input[1], a->axis);
+    *(artel__glu_gradient *)params = (artel__glu_gradient){s.outer, s.length, s.inner, args->in[0], args->in[1], args->out[0]};
+}
+
+const artel__op_def artel__op_glu_gradient_def = {
+    .name = "glu_gradient",
+    .doc = "Gradient of the gated linear unit.",
+    .attribute_size = sizeof(axis_attributes),
+    .infer = infer_axis,
+    .kernels = artel__glu_gradient_kernels,
+    .params_size = sizeof(artel__glu_gradient),
+    .fill = fill_glu_gradient,
+};
+
+static artel_status grad_glu(artel__gradient *g)
+{
+    g->in_gradient[0] =
+        artel__graph_add(g->graph, &artel__op_glu_gradient_def, g->attributes, (artel__value_id[]){g->in[0], g->out_gradient[0]}, 2);
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_glu_def = {
+    .name = "glu",
+    .doc = "First half of an axis times the sigmoid of the second.",
+    .attribute_size = sizeof(axis_attributes),
+    .infer = infer_glu,
+    .grad = grad_glu,
+    .kernels = artel__glu_forward_kernels,
+    .params_size = sizeof(artel__glu_forward),
+    .fill = fill_glu,
+};
+
+artel__value_id artel__op_glu(artel__graph *graph, artel__value_id x, int axis)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    axis_attributes attributes = {0, normal_axis(graph, x, axis)};
+    return artel__graph_add(graph, &artel__op_glu_def, &attributes, &x, 1);
+}
+
+/* -- ranks -- */
+
+static artel_status infer_argmax(artel__infer *infer)
+{
+    artel_shape shape = infer->in[0]->shape;
+    if (shape.rank < 1) return artel__op_fail(infer, "a scalar has no axis");
+    shape.rank--;
+    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_INT32, &shape);
+    return ARTEL_OK;
+}
+
+static void fill_argmax(const artel__run_args *args, void *params)
+{
+    axis_space s = space_of(args, args->node->input[0], artel__args_in(args, 0)->shape.rank - 1);
+    *(artel__argmax *)params = (artel__argmax){s.outer, s.length, 1, args->in[0], args->out[0]};
+}
+
+const artel__op_def artel__op_argmax_def = {
+    .name = "argmax",
+    .doc = "Index of the first largest element along the last axis.",
+    .infer = infer_argmax,
+    .kernels = artel__argmax_kernels,
+    .params_size = sizeof(artel__argmax),
+    .fill = fill_argmax,
+};
+
+artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x)
+{
+    return artel__graph_add(graph, &artel__op_argmax_def, NULL, &x, 1);
+}
+
+typedef struct top_attributes {
+    int k;
+} top_attributes;
+
+static artel_status infer_in_top_k(artel__infer *infer)
+{
+    artel_shape shape = infer->in[0]->shape;
+    if (shape.rank < 1 || infer->in[1]->dtype != ARTEL_DTYPE_INT32) return artel__op_fail(infer, "expected scores and int32 classes");
+    shape.rank--;
+    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    return ARTEL_OK;
+}
+
+static void fill_in_top_k(const artel__run_args *args, void *params)
+{
+    const top_attributes *a = args->attributes;
+    axis_space s = space_of(args, args->node->input[0], artel__args_in(args, 0)->shape.rank - 1);
+    *(artel__in_top_k *)params = (artel__in_top_k){s.outer, s.length, a->k, args->in[0], args->in[1], args->out[0]};
+}
+
+const artel__op_def artel__op_in_top_k_def = {
+    .name = "in_top_k",
+    .doc = "Whether a class is among the k best.",
+    .attribute_size = sizeof(top_attributes),
+    .infer = infer_in_top_k,
+    .kernels = artel__in_top_k_kernels,
+    .params_size = sizeof(artel__in_top_k),
+    .fill = fill_in_top_k,
+};
+
+artel__value_id artel__op_in_top_k(artel__graph *graph, artel__value_id x, artel__value_id target, int k)
+{
+    top_attributes attributes = {k};
+    return artel__graph_add(graph, &artel__op_in_top_k_def, &attributes, (artel__value_id[]){x, target}, 2);
+}

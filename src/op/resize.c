@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bilinear resizing of images, and one-hot codes.
+ *
+ *   resize   half-pixel centres, no antialiasing; the gradient scatters back to the four corners (kernel/shape_ops.h)
+ *   one_hot  y[.., d] = index == d ? 1 : 0; no gradient
+ */
+#include "kernel/shape_ops.h"
+#include "op/shape_ops.h"
+
+typedef struct resize_attributes {
+    int64_t height, width;
+} resize_attributes;
+
+static artel_status infer_resize(artel__infer *infer)
+{
+    const resize_attributes *a = infer->attributes;
+    artel_shape shape = infer->in[0]->shape;
+    if (shape.rank != 3) return artel__op_fail(infer, "expected images [height][width][channels]");
+    shape.dim[0] = a->height;
+    shape.dim[1] = a->width;
+    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    return ARTEL_OK;
+}
+
+static void fill_resize(const artel__run_args *args, void *params)
+{
+    const artel_shape *in = &artel__args_in(args, 0)->shape, *out = &artel__args_out(args, 0)->shape;
+    *(artel__resize_forward *)params =
+        (artel__resize_forward){.method = ARTEL__RESIZE_BILINEAR, .rows = artel__args_rows(args, args->node->output[0]), .in_h = in->dim[0],
+                                .in_w = in->dim[1], .out_h = out->dim[0], .out_w = out->dim[1], .channels = in->dim[2],
+                                .x = args->in[0], .y = args->out[0]};
+}
+
+static void fill_resize_gradient(const artel__run_args *args, void *params)
+{
+    const artel_shape *dy = &artel__args_in(args, 0)->shape, *dx = &artel__args_out(args, 0)->shape;
+    *(artel__resize_gradient *)params =
+        (artel__resize_gradient){.method = ARTEL__RESIZE_BILINEAR, .rows = artel__args_rows(args, args->node->output[0]), .in_h = dx->dim[0],
+                                 .in_w = dx->dim[1], .out_h = dy->dim[0], .out_w = dy->dim[1], .channels = dx->dim[2],
+                                 .dy = args->in[0], .dx = args->out[0]};
+}
+
+const artel__op_def artel__op_resize_gradient_def = {
+    .name = "resize_gradient",
+    .doc = "Gradient of bilinear resizing.",
+    .attribute_size = sizeof(resize_attributes),
+    .infer = infer_resize,
+    .kernels = artel__resize_gradient_kernels,
+    .params_size = sizeof(artel__resize_gradient),
+    .fill = fill_resize_gradient,
+};
+
+static artel_status grad_resize(artel__gradient *g)
+{
+    const artel_shape *in = &g->graph->value[g->in[0]].shape;
+    resize_attributes attributes = {in->dim[0], in->dim[1]};
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_resize_gradient_def, &attributes, &g->out_gradient[0], 1);
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_resize_def = {
+    .name = "resize",
+    .doc = "Bilinear resizing of images.",
+    .attribute_size = sizeof(resize_attributes),
+    .infer = infer_resize,
+    .grad = grad_resize,
+    .kernels = artel__resize_forward_kernels,
+    .params_size = sizeof(artel__resize_forward),
+    .fill = fill_resize,
+};
+
+artel__value_id artel__op_resize_bilinear(artel__graph *graph, artel__value_id x, int64_t height, int64_t width)
+{
+    resize_attributes attributes = {height, width};
+    return artel__graph_add(graph, &artel__op_resize_def, &attributes, &x, 1);
+}
+
+typedef struct one_hot_attributes {
+    int64_t classes;
+} one_hot_attributes;
+
+static artel_status infer_one_hot(artel__infer *infer)
+{
+    const one_hot_attributes *a = infer->attributes;
+    artel_shape shape = infer->in[0]->shape;
+    if (infer->in[0]->dtype != ARTEL_DTYPE_INT32 || shape.rank >= ARTEL_MAX_RANK) return artel__op_fail(infer, "expected int32 classes");
+    shape.dim[shape.rank++] = a->classes;
+    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    return ARTEL_OK;
+}
+
+static void fill_one_hot(const artel__run_args *args, void *params)
+{
+    const one_hot_attributes *a = args->attributes;
+    *(artel__one_hot *)params = (artel__one_hot){.positions = artel__args_rows(args, args->node->input[0]) * artel__args_in(args, 0)->storage,
+                                                 .depth = a->classes, .on = 1, .off = 0, .index = args->in[0], .y = args->out[0]};
+}
+
+const artel__op_def artel__op_one_hot_def = {
+    .name = "one_hot",
+    .doc = "Indicator vectors of classes.",
+    .attribute_size = sizeof(one_hot_attributes),
+    .infer = infer_one_hot,
+    .kernels = artel__one_hot_kernels,
+    .params_size = sizeof(artel__one_hot),
+    .fill = fill_one_hot,
+};
+
+artel__value_id artel__op_one_hot(artel__graph *graph, artel__value_id indices, int64_t classes)
+{
+    one_hot_attributes attributes = {classes};
+    return artel__graph_add(graph, &artel__op_one_hot_def, &attributes, &indices, 1);
+}

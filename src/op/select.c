@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparisons, logic, selection, casts, constants.
+ *
+ *   compare  out = a ? b as BOOL;  logical  and, or, not on BOOL;  select  out = condition ? a : b
+ *   cast     out = (dtype)x, as numpy's astype;  constant  a GLOBAL value of the graph;  fill  one number everywhere
+ * Comparisons, logic, constants and casts to or from integers stop gradients; select passes them to the chosen side.
+ */
+#include <string.h>
+
+#include "kernel/shape_ops.h"
+#include "op/elementwise.h"
+
+/* For operations whose result does not follow small changes of the operands. */
+static artel_status grad_none(artel__gradient *g)
+{
+    (void)g;
+    return ARTEL_OK;
+}
+
+typedef struct compare_attributes {
+    int function;
+} compare_attributes;
+
+static artel_status infer_compare(artel__infer *infer)
+{
+    artel_dtype dtype = infer->in[0]->dtype;
+    if (infer->in[1]->dtype != dtype || (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_INT32))
+        return artel__op_fail(infer, "operands are %s and %s", artel_dtype_name(dtype), artel_dtype_name(infer->in[1]->dtype));
+    return artel__infer_broadcast(infer, 2, ARTEL_DTYPE_BOOL);
+}
+
+static void fill_compare(const artel__run_args *args, void *params)
+{
+    const compare_attributes *a = args->attributes;
+    artel__compare *p = params;
+    p->op = (artel__comparison)a->function;
+    p->dtype = artel__args_in(args, 0)->dtype;
+    p->a = args->in[0];
+    p->b = args->in[1];
+    p->out = args->out[0];
+    artel__args_loop(args, 0, 2, args->node->output[0], &p->loop);
+}
+
+const artel__op_def artel__op_compare_def = {
+    .name = "compare",
+    .doc = "Comparison of two operands with broadcasting.",
+    .attribute_size = sizeof(compare_attributes),
+    .infer = infer_compare,
+    .kernels = artel__compare_kernels,
+    .params_size = sizeof(artel__compare),
+    .fill = fill_compare,
+};
+
+artel__value_id artel__op_compare(artel__graph *graph, artel__comparison function, artel__value_id a, artel__value_id b)
+{
+    compare_attributes attributes = {(int)function};
+    return artel__graph_add(graph, &artel__op_compare_def, &attributes, (artel__value_id[]){a, b}, 2);
+}
+
+artel__value_id artel__op_compare_scalar(artel__graph *graph, artel__comparison function, artel__value_id a, double b)
+{
+    if (graph->status < 0 || a < 0) return ARTEL__NO_VALUE;
+    artel_shape scalar = {.rank = 0};
+    float f = (float)b;
+    int32_t i = (int32_t)b;
+    bool real = graph->value[a].dtype == ARTEL_DTYPE_FLOAT32;
+    artel__value_id number = artel__op_constant(graph, real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32, &scalar, real ? (void *)&f : (void *)&i);
+    return artel__op_compare(graph, function, a, number);
+}
+
+static artel_status infer_logical(artel__infer *infer)
+{
+    for (int k = 0; k < infer->inputs; k++) {
+        if (infer->in[k]->dtype != ARTEL_DTYPE_BOOL)
+            return artel__op_fail(infer, "an operand is %s, expected bool", artel_dtype_name(infer->in[k]->dtype));
+    }
+    return artel__infer_broadcast(infer, infer->inputs, ARTEL_DTYPE_BOOL);
+}
+
+static void fill_logical(const artel__run_args *args, void *params)
+{
+    const compare_attributes *a = args->attributes;
+    artel__logical *p = params;
+    p->op = (artel__logic)a->function;
+    p->a = args->in[0];
+    p->b = args->node->inputs > 1 ? args->in[1] : NULL;
+    p->out = args->out[0];
+    artel__args_loop(args, 0, args->node->inputs, args->node->output[0], &p->loop);
+}
+
+const artel__op_def artel__op_logical_def = {
+    .name = "logical",
+    .doc = "And, or, not on truth values.",
+    .attribute_size = sizeof(compare_attributes),
+    .infer = infer_logical,
+    .kernels = artel__logical_kernels,
+    .params_size = sizeof(artel__logical),
+    .fill = fill_logical,
+};
+
+artel__value_id artel__op_logical_and(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    compare_attributes attributes = {ARTEL__LOGIC_AND};
+    return artel__graph_add(graph, &artel__op_logical_def, &attributes, (artel__value_id[]){a, b}, 2);
+}
+
+artel__value_id artel__op_logical_or(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    compare_attributes attributes = {ARTEL__LOGIC_OR};
+    return artel__graph_add(graph, &artel__op_logical_def, &attributes, (artel__value_id[]){a, b}, 2);
+}
+
+artel__value_id artel__op_logical_not(artel__graph *graph, artel__value_id a)
+{
+    compare_attributes attributes = {ARTEL__LOGIC_NOT};
+    return artel__graph_add(graph, &artel__op_logical_def, &attributes, &a, 1);
+}
+
+/* -- selection: inputs condition, a, b; an absent a or b stands for zeros -- */
+
+static artel_status infer_select(artel__infer *infer)
+{
+    const artel__value *condition = infer->in[0];
+    if (condition->dtype != ARTEL_DTYPE_BOOL) return artel__op_fail(infer, "the condition is %s", artel_dtype_name(condition->dtype));
+    artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL, .dtype = ARTEL_DTYPE_FLOAT32};
+    for (int k = 1; k < 3; k++) {
+        if (!infer->in[k]) infer->in[k] = &zero;
+    }
+    return artel__infer_broadcast(infer, 3, ARTEL_DTYPE_FLOAT32);
+}
+
+static void fill_select(const artel__run_args *args, void *params)
+{
+    artel__select *p = params;
+    p->condition = args->in[0];
+    p->a = args->in[1];
+    p->b = args->in[2];
+    p->out = args->out[0];
+    const artel__value *out = artel__args_out(args, 0);
+    artel_shape scalar = {.rank = 0};
+    const artel_shape *shape[3];
+    bool has_rows[3];
+    for (int k = 0; k < 3; k++) {
+        bool absent = args->node->input[k] < 0;
+        shape[k] = absent ? &scalar : &artel__args_in(args, k)->shape;
+        has_rows[k] = !absent && artel__args_in(args, k)->domain == ARTEL__DOMAIN_ROW;
+    }
+    artel__loop_broadcast(&p->loop, out->domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : -1, &out->shape, 3, shape, has_rows);
+}
+
+static artel_status grad_select(artel__gradient *g)
+{
+    artel__value_id dy = g->out_gradient[0];
+    for (int k = 1; k < 3; k++) {
+        if (!g->needed[k]) continue;
+        artel__value_id chosen = artel__op_where(g->graph, g->in[0], k == 1 ? dy : ARTEL__NO_VALUE, k == 1 ? ARTEL__NO_VALUE : dy);
+        g->in_gradient[k] = artel__op_sum_to(g->graph, chosen, g->in[k]);
+    }
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_select_def = {
+    .name = "select",
+    .doc = "Chooses between two operands by a condition, with broadcasting.",
+    .infer = infer_select,
+    .grad = grad_select,
+    .kernels = artel__select_kernels,
+    .params_size = sizeof(artel__select),
+    .fill = fill_select,
+};
+
+artel__value_id artel__op_where(artel__graph *graph, artel__value_id condition, artel__value_id a, artel__value_id b)
+{
+    return artel__graph_add(graph, &artel__op_select_def, NULL, (artel__value_id[]){condition, a, b}, 3);
+}
+
+/* -- casts -- */
+
+typedef struct cast_attributes {
+    artel_dtype dtype;
+} cast_attributes;
+
+static artel_status infer_cast(artel__infer *infer)
+{
+    const cast_attributes *a = infer->attributes;
+    artel__infer_output(infer, 0, infer->in[0]->domain, a->dtype, &infer->in[0]->shape);
+    return ARTEL_OK;
+}
+
+static void fill_cast(const artel__run_args *args, void *params)
+{
+    const artel__value *in = artel__args_in(args, 0), *out = artel__args_out(args, 0);
+    *(artel__cast *)params = (artel__cast){.from = in->dtype, .to = out->dtype,
+                                           .count = artel__args_rows(args, args->node->output[0]) * out->storage,
+                                           .x = args->in[0], .y = args->out[0]};
+}
+
+const artel__op_def artel__op_cast_def = {
+    .name = "cast",
+    .doc = "Conversion between element types.",
+    .attribute_size = sizeof(cast_attributes),
+    .infer = infer_cast,
+    .grad = grad_none,
+    .kernels = artel__cast_kernels,
+    .params_size = sizeof(artel__cast),
+    .fill = fill_cast,
+};
+
+artel__value_id artel__op_cast(artel__graph *graph, artel__value_id x, artel_dtype dtype)
+{
+    if (graph->status < 0 || x < 0 || graph->value[x].dtype == dtype) return x;
+    cast_attributes attributes = {dtype};
+    return artel__graph_add(graph, &artel__op_cast_def, &attributes, &x, 1);
+}
+
+/* -- constants -- */
+
+typedef struct constant_attributes {
+    artel_dtype dtype;
+    artel_shape shape;
+    const void *data; /* in the graph's arena */
+} constant_attributes;
+
+static artel_status infer_constant(artel__infer *infer)
+{
+    const constant_attributes *a = infer->attributes;
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, a->dtype, &a->shape);
+    return ARTEL_OK;
+}
+
+static void fill_constant(const artel__run_args *args, void *params)
+{
+    const constant_attributes *a = args->attributes;
+    artel__copy_transpose(params, 1, (int64_t[]){artel_shape_count(&a->shape)}, (int[]){0});
+    artel__strided_copy *p = params;
+    p->item = artel_dtype_size(a->dtype);
+    p->x = a->data;
+    p->y = args->out[0];
+}
+
+const artel__op_def artel__op_constant_def = {
+    .name = "constant",
+    .doc = "A constant of the graph.",
+    .attribute_size = sizeof(constant_attributes),
+    .infer = infer_constant,
+    .kernels = artel__strided_copy_kernels,
+    .params_size = sizeof(artel__strided_copy),
+    .fill = fill_constant,
+};
+
+artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const artel_shape *shape, const void *data)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    size_t bytes = (size_t)artel_shape_count(shape) * artel_dtype_size(dtype);
+    void *copy = artel__arena_alloc(graph->arena, 1, bytes + 1);
+    if (!copy) {
+        graph->status = ARTEL_ERROR_NO_MEMORY;
+        return ARTEL__NO_VALUE;
+    }
+    memcpy(copy, data, bytes);
+    constant_attributes attributes = {dtype, *shape, copy};
+    return artel__graph_add(graph, &artel__op_constant_def, &attributes, NULL, 0);
+}
+
+/* -- one number everywhere -- */
+
+typedef struct fill_attributes {
+    float number;
+} fill_attributes;
+
+static artel_status infer_fill(artel__infer *infer)
+{
+    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    return ARTEL_OK;
+}
+
+static void fill_fill(const artel__run_args *args, void *params)
+{
+    const fill_attributes *a = args->attributes;
+    uint32_t bits;
+    memcpy(&bits, &a->number, sizeof bits);
+    *(artel__fill *)params = (artel__fill){.count = artel__args_rows(args, args->node->output[0]) * artel__args_out(args, 0)->storage,
+                                           .item = 4, .bits = bits, .y = args->out[0]};
+}
+
+const artel__op_def artel__op_fill_def = {
+    .name = "fill",
+    .doc = "One number everywhere, in the shape of another value.",
+    .attribute_size = sizeof(fill_attributes),
+    .infer = infer_fill,
+    .grad = grad_none,
+    .kernels = artel__fill_kernels,
+    .params_size = sizeof(artel__fill),
+    .fill = fill_fill,
+};
+
+artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number)
+{
+    fill_attributes attributes = {(float)number};
+    return artel__graph_add(graph, &artel__op_fill_def, &attributes, &like, 1);
+}
+
+static artel_status infer_stop(artel__infer *infer)
+{
+    artel__infer_output(infer, 0, infer->in[0]->domain, infer->in[0]->dtype, &infer->in[0]->shape);
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_stop_gradient_def = {
+    .name = "stop_gradient",
+    .doc = "The operand, without its gradient.",
+    .placement = ARTEL__PLACE_VIEW,
+    .infer = infer_stop,
+    .grad = grad_none,
+};
+
+artel__value_id artel__op_stop_gradient(artel__graph *graph, artel__value_id x)
+{
+    return artel__graph_add(graph, &artel__op_stop_gradient_def, NULL, &x, 1);
+}
