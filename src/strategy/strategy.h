@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strategies: who computes, who owns the variables, when they agree.
+ *
+ * A strategy is a plan made from the request and the machine: no sockets, no threads. Adding one: a file with an
+ * artel__strategy_def and a line in strategies.list. The group connects the replicas of a plan and hands each its
+ * artel__comm (exec/comm.h), which is carried by coll over net whatever the placement.
+ */
+#ifndef ARTEL_STRATEGY_STRATEGY_H
+#define ARTEL_STRATEGY_STRATEGY_H
+
+#include "exec/comm.h"
+
+typedef struct artel__strategy_request {
+    int replicas;        /* 0: the strategy decides */
+    int threads;         /* 0: the cores this process may use */
+    int32_t shards;      /* V of the run */
+    int64_t batch_size;
+} artel__strategy_request;
+
+enum { ARTEL__MAX_REPLICAS = 256 };
+
+typedef struct artel__strategy_plan {
+    const char *name;    /* as resolved: "one-device", "mirrored" */
+    int replicas;
+    int threads;         /* in all */
+    int threads_of[ARTEL__MAX_REPLICAS]; /* at least 1 each */
+    char note[256];      /* what the user may want to know (idle threads and the option that would use them); "" */
+} artel__strategy_plan;
+
+typedef struct artel__strategy_def {
+    const char *name, *doc;
+    artel_status (*plan)(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out);
+} artel__strategy_def;
+
+extern const artel__strategy_def *const artel__strategies[];
+
+/* Resolves a strategy by name. Errors: unknown names (with the nearest), strategies of clusters that this build lacks
+ * (ARTEL_ERROR_UNSUPPORTED), more replicas than shards (names --shards). */
+artel_status artel__strategy_make_plan(artel_context *ctx, const char *name, const artel__strategy_request *request, artel__strategy_plan *out);
+
+/* The replicas of one process, connected. With one replica there is nothing to connect and comm is NULL. */
+typedef struct artel__group artel__group;
+artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shards, artel__group **out);
+void artel__group_destroy(artel__group *group);
+const artel__comm *artel__group_comm(artel__group *group, int rank);
+/* Wakes everybody who waits in a collective of the group with ARTEL_ERROR_CANCELLED; until artel__group_reset. */
+void artel__group_cancel(artel__group *group);
+void artel__group_reset(artel__group *group);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ModelCheckpoint, after keras/src/callbacks/model_checkpoint.py, and the table of callbacks.
+ *
+ * File names may hold {epoch}, {epoch:02d}, {val_loss:.2f}: epoch counts from 1, the rest are the epoch's logs.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/callbacks.h"
+
+typedef struct save_config {
+    const char *filepath, *monitor, *mode, *save_freq;
+    int64_t verbose;
+    bool save_best_only, save_weights_only;
+    const char *initial_value_threshold;
+} save_config;
+
+#define AT(field) offsetof(save_config, field)
+static const artel__option save_options[] = {
+    {"filepath", "where to save; may hold {epoch:02d} and {val_loss:.2f}", ARTEL__OPTION_STRING, AT(filepath), NULL, 0, 0, NULL},
+    {"monitor", "quantity to watch", ARTEL__OPTION_STRING, AT(monitor), "val_loss", 0, 0, NULL},
+    {"verbose", "1: say so", ARTEL__OPTION_INT, AT(verbose), "0", 0, 2, NULL},
+    {"save_best_only", "only when the quantity is better than ever before", ARTEL__OPTION_BOOL, AT(save_best_only), "false", 0, 0, NULL},
+    {"save_weights_only", "weights alone (.weights.h5)", ARTEL__OPTION_BOOL, AT(save_weights_only), "false", 0, 0, NULL},
+    {"mode", "auto, min, max", ARTEL__OPTION_STRING, AT(mode), "auto", 0, 0, NULL},
+    {"save_freq", "\"epoch\", or a number of batches", ARTEL__OPTION_STRING, AT(save_freq), "epoch", 0, 0, NULL},
+    {"initial_value_threshold", "value to be better than at first", ARTEL__OPTION_JSON, AT(initial_value_threshold), "null", 0, 0, NULL},
+    {.name = NULL},
+};
+
+typedef struct save_own {
+    int64_t every; /* batches; 0: epochs */
+} save_own;
+
+static artel_status save_begin(artel__fit *fit, artel__callback *callback)
+{
+    const save_config *c = callback->config;
+    save_own *own = artel__arena_alloc(&fit->arena, 1, sizeof *own);
+    if (!own) return ARTEL_ERROR_NO_MEMORY;
+    callback->own = own;
+    callback->state.up = artel__monitor_up(c->mode, c->monitor);
+    if (c->initial_value_threshold) artel__parse_double(c->initial_value_threshold, &callback->state.best);
+    const char *ending = c->save_weights_only ? ".weights.h5" : ".keras";
+    bool legacy = !c->save_weights_only && c->filepath && artel__ends_with(c->filepath, ".h5");
+    if (!c->filepath || (!artel__ends_with(c->filepath, ending) && !legacy))
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "as Keras wants it", "filepath must end in %s", ending);
+    if (strcmp(c->save_freq, "epoch") != 0 && (!artel__parse_int64(c->save_freq, &own->every) || own->every < 1))
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches", "save_freq is \"%s\"", c->save_freq);
+    return ARTEL_OK;
+}
+
+/* One {name:format} of the file name. */
+static artel_status expand_field(artel__fit *fit, const char *field, size_t length, artel__text *out)
+{
+    char name[128], format[32] = "";
+    const char *colon = memchr(field, ':', length);
+    size_t name_length = colon ? (size_t)(colon - field) : length, format_length = colon ? length - name_length - 1 : 0;
+    if (name_length >= sizeof name || format_length >= sizeof format - 4) name_length = format_length = 0;
+    memcpy(name, field, name_length);
+    name[name_length] = 0;
+    if (colon) memcpy(format, colon + 1, format_length);
+    int width = 0, precision = 6;
+    if (strcmp(name, "epoch") == 0 || strcmp(name, "batch") == 0) {
+        long long number = strcmp(name, "epoch") == 0 ? (long long)fit->epoch + 1 : (long long)fit->step_in_epoch;
+        sscanf(format, "%d", &width);
+        artel__text_printf(out, format[0] == '0' ? "%0*lld" : "%*lld", width < 32 ? width : 32, number);
+        return ARTEL_OK;
+    }
+    double value = artel__logs_get(&fit->logs, name);
+    if (isnan(value) && !artel__starts_with(name, "val_") && strcmp(name, "loss") != 0)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "use epoch or a name of the epoch's logs", "filepath names \"%s\", which is not known", name);
+    const char *dot = strchr(format, '.');
+    char number[32];
+    if (!format[0]) artel__text_append(out, artel__format_double(number, sizeof number, value));
+    else {
+        if (dot) sscanf(dot + 1, "%d", &precision);
+        artel__text_printf(out, format[format_length - 1] == 'e' ? "%.*e" : "%.*f", precision < 20 ? precision : 20, value);
+    }
+    return ARTEL_OK;
+}
+
+static artel_status expand(artel__fit *fit, const char *pattern, artel__text *out)
+{
+    for (const char *p = pattern; *p; p++) {
+        const char *close = *p == '{' ? strchr(p, '}') : NULL;
+        if (!close) {
+            artel__text_append_bytes(out, p, 1);
+            continue;
+        }
+        ARTEL_TRY(expand_field(fit, p + 1, (size_t)(close - p - 1), out));
+        p = close;
+    }
+    return artel__text_status(out);
+}
+
+static artel_status save_now(artel__fit *fit, artel__callback *callback)
+{
+    const save_config *c = callback->config;
+    artel__text path;
+    artel__text_init(&path, fit->ctx);
+    artel_status status = expand(fit, c->filepath, &path);
+    if (status == ARTEL_OK) status = artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit));
+    if (status == ARTEL_OK) status = artel__keras_save(fit->model, path.data);
+    if (status == ARTEL_OK && c->verbose > 0)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->epoch + 1, path.data);
+    artel__text_fini(&path);
+    return status;
+}
+
+/* With save_best_only: whether this value is the best so far. */
+static bool is_best(artel__fit *fit, artel__callback *callback)
+{
+    const save_config *c = callback->config;
+    double value;
+    if (!artel__monitor_value(fit, callback, c->monitor, &value)) return false;
+    double best = callback->state.best;
+    bool better = isnan(best) || (callback->state.up ? value > best : value < best);
+    if (better) callback->state.best = value;
+    return better;
+}
+
+static artel_status save_epoch_end(artel__fit *fit, artel__callback *callback)
+{
+    const save_config *c = callback->config;
+    const save_own *own = callback->own;
+    if (own->every || (c->save_best_only && !is_best(fit, callback))) return ARTEL_OK;
+    return save_now(fit, callback);
+}
+
+static artel_status save_batch_end(artel__fit *fit, artel__callback *callback, double loss)
+{
+    const save_config *c = callback->config;
+    const save_own *own = callback->own;
+    (void)loss;
+    if (!own->every || fit->step % own->every) return ARTEL_OK;
+    fit->logs.count = 0;
+    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
+    if (c->save_best_only && !is_best(fit, callback)) return ARTEL_OK;
+    return save_now(fit, callback);
+}
+
+static const artel__callback_def model_checkpoint = {
+    .class_name = "ModelCheckpoint",
+    .doc = "Saves the model or its weights while it trains.",
+    .config_size = sizeof(save_config),
+    .options = save_options,
+    .begin = save_begin,
+    .batch_end = save_batch_end,
+    .epoch_end = save_epoch_end,
+};
+
+extern const artel__callback_def artel__callback_early_stopping, artel__callback_terminate_on_nan, artel__callback_history,
+    artel__callback_progbar, artel__callback_reduce_lr, artel__callback_scheduler;
+
+const artel__callback_def *const artel__callback_defs[] = {
+    &artel__callback_early_stopping, &model_checkpoint, &artel__callback_reduce_lr, &artel__callback_scheduler,
+    &artel__callback_terminate_on_nan, &artel__callback_history, &artel__callback_progbar, NULL,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* EarlyStopping and TerminateOnNaN, after keras/src/callbacks. */
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "train/callbacks.h"
+
+typedef struct early_config {
+    const char *monitor, *mode;
+    double min_delta;
+    const char *baseline; /* JSON: a number or null */
+    int64_t patience, verbose, start_from_epoch;
+    bool restore_best_weights;
+} early_config;
+
+#define AT(field) offsetof(early_config, field)
+static const artel__option early_options[] = {
+    {"monitor", "quantity to watch", ARTEL__OPTION_STRING, AT(monitor), "val_loss", 0, 0, NULL},
+    {"min_delta", "change that counts as improvement", ARTEL__OPTION_FLOAT, AT(min_delta), "0", 0, 0, NULL},
+    {"patience", "epochs without improvement before training stops", ARTEL__OPTION_INT, AT(patience), "0", 0, 1e9, NULL},
+    {"verbose", "1: say when training stops", ARTEL__OPTION_INT, AT(verbose), "0", 0, 2, NULL},
+    {"mode", "auto, min, max", ARTEL__OPTION_STRING, AT(mode), "auto", 0, 0, NULL},
+    {"baseline", "value to be better than", ARTEL__OPTION_JSON, AT(baseline), "null", 0, 0, NULL},
+    {"restore_best_weights", "end with the weights of the best epoch", ARTEL__OPTION_BOOL, AT(restore_best_weights), "false", 0, 0, NULL},
+    {"start_from_epoch", "epochs before watching begins", ARTEL__OPTION_INT, AT(start_from_epoch), "0", 0, 1e9, NULL},
+    {.name = NULL},
+};
+
+static artel_status early_begin(artel__fit *fit, artel__callback *callback)
+{
+    const early_config *c = callback->config;
+    (void)fit;
+    callback->state.up = artel__monitor_up(c->mode, c->monitor);
+    return ARTEL_OK;
+}
+
+static bool better(const artel__callback *callback, double value, double reference)
+{
+    const early_config *c = callback->config;
+    if (isnan(reference)) return true;
+    return callback->state.up ? value - fabs(c->min_delta) > reference : value + fabs(c->min_delta) < reference;
+}
+
+static artel_status early_epoch_end(artel__fit *fit, artel__callback *callback)
+{
+    const early_config *c = callback->config;
+    artel__callback_state *s = &callback->state;
+    double value;
+    if (!artel__monitor_value(fit, callback, c->monitor, &value) || fit->epoch < c->start_from_epoch) return ARTEL_OK;
+    if (c->restore_best_weights && !callback->weights) {
+        ARTEL_TRY(artel__callback_keep_weights(fit, callback));
+        s->best_epoch = fit->epoch;
+    }
+    s->wait++;
+    if (better(callback, value, s->best)) {
+        s->best = value;
+        s->best_epoch = fit->epoch;
+        if (c->restore_best_weights) ARTEL_TRY(artel__callback_keep_weights(fit, callback));
+        double baseline;
+        bool has_baseline = c->baseline && artel__parse_double(c->baseline, &baseline);
+        if (!has_baseline || better(callback, value, baseline)) s->wait = 0;
+        return ARTEL_OK;
+    }
+    if (s->wait >= c->patience && fit->epoch > 0) {
+        s->stopped_epoch = fit->epoch;
+        fit->stop = true;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status early_train_end(artel__fit *fit, artel__callback *callback)
+{
+    const early_config *c = callback->config;
+    const artel__callback_state *s = &callback->state;
+    if (s->stopped_epoch > 0 && c->verbose > 0)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: early stopping", (long long)s->stopped_epoch + 1);
+    if (!c->restore_best_weights || !callback->weights) return ARTEL_OK;
+    if (c->verbose > 0)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Restoring model weights from the end of the best epoch: %lld.", (long long)s->best_epoch + 1);
+    memcpy(artel__session_state(fit->session)->block, callback->weights, fit->model->nn->variables->bytes);
+    artel__session_broadcast(fit->session);
+    return ARTEL_OK;
+}
+
+const artel__callback_def artel__callback_early_stopping = {
+    .class_name = "EarlyStopping",
+    .doc = "Ends training when a quantity has stopped improving.",
+    .config_size = sizeof(early_config),
+    .options = early_options,
+    .begin = early_begin,
+    .epoch_end = early_epoch_end,
+    .train_end = early_train_end,
+};
+
+static artel_status nan_batch_end(artel__fit *fit, artel__callback *callback, double loss)
+{
+    (void)callback;
+    if (isfinite(loss)) return ARTEL_OK;
+    artel__log(fit->ctx, ARTEL_LOG_NOTE, "Batch %lld: Invalid loss, terminating training", (long long)fit->step_in_epoch - 1);
+    fit->stop = true;
+    return ARTEL_OK;
+}
+
+static const artel__option no_options[] = {{.name = NULL}};
+
+const artel__callback_def artel__callback_terminate_on_nan = {
+    .class_name = "TerminateOnNaN",
+    .doc = "Ends training when the loss of a batch is not finite.",
+    .options = no_options,
+    .batch_end = nan_batch_end,
+};
+
+/* Keras adds these by itself; artel's own progress and history are always there. */
+const artel__callback_def artel__callback_history = {.class_name = "History", .doc = "Always kept.", .options = no_options};
+const artel__callback_def artel__callback_progbar = {.class_name = "ProgbarLogger", .doc = "See --verbose.", .options = no_options};

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of callbacks of a run: made from records, called in order, saved and restored. */
+#include "train/callbacks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Keras' classes that are options of artel, or nothing to do; the advice says which. */
+static const struct {
+    const char *class_name, *advice;
+} elsewhere[] = {
+    {"BackupAndRestore", "use --checkpoint-dir, which continues a run by itself"},
+    {"CSVLogger", "use --csv-log, or events of the C API"},
+    {"TensorBoard", "use --log-dir, or events of the C API"},
+    {"LambdaCallback", "use events of the C API"},
+    {"RemoteMonitor", "use --json and send the events on"},
+    {"SwapEMAWeights", "evaluate a model saved with the averages written back (ema_overwrite_frequency)"},
+};
+
+bool artel__monitor_up(const char *mode, const char *monitor)
+{
+    static const char *const rising[] = {"acc", "auc", "precision", "recall", "top_k", "f1", "r2", "true_", "cosine_similarity", "iou"};
+    if (strcmp(mode, "max") == 0) return true;
+    if (strcmp(mode, "min") == 0) return false;
+    for (size_t i = 0; i < ARTEL__COUNT(rising); i++) {
+        if (strstr(monitor, rising[i])) return true;
+    }
+    return false;
+}
+
+bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, const char *monitor, double *out)
+{
+    for (int i = 0; i < fit->logs.count; i++) {
+        if (strcmp(fit->logs.item[i].name, monitor) != 0) continue;
+        *out = fit->logs.item[i].value;
+        return true;
+    }
+    artel__text names;
+    artel__text_init(&names, fit->ctx);
+    for (int i = 0; i < fit->logs.count; i++) artel__text_printf(&names, "%s%s", i ? ", " : "", fit->logs.item[i].name);
+    artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s monitors \"%s\", which this epoch does not have; available: %s", callback->def->class_name,
+               monitor, names.data);
+    artel__text_fini(&names);
+    return false;
+}
+
+artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *callback)
+{
+    size_t bytes = fit->model->nn->variables->bytes;
+    if (!callback->weights) {
+        void *block;
+        ARTEL_TRY(artel__alloc(fit->ctx, bytes + 1, callback->def->class_name, &block));
+        callback->weights = block;
+    }
+    memcpy(callback->weights, artel__session_state(fit->session)->block, bytes);
+    return ARTEL_OK;
+}
+
+/* -- making -- */
+
+static const artel__callback_def *find(const char *class_name)
+{
+    for (const artel__callback_def *const *def = artel__callback_defs; *def; def++) {
+        if (strcmp((*def)->class_name, class_name) == 0) return *def;
+    }
+    return NULL;
+}
+
+static artel_status unknown(artel__fit *fit, const char *class_name)
+{
+    for (size_t i = 0; i < ARTEL__COUNT(elsewhere); i++) {
+        if (strcmp(elsewhere[i].class_name, class_name) == 0)
+            return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, class_name, elsewhere[i].advice, "this callback is not done here");
+    }
+    const char *names[32];
+    int count = 0;
+    while (artel__callback_defs[count] && count < 31) {
+        names[count] = artel__callback_defs[count]->class_name;
+        count++;
+    }
+    names[count] = NULL;
+    const char *near = artel__nearest_name(class_name, names);
+    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, class_name, "see docs/callbacks.md", "unknown callback%s%s",
+                       near ? "; the nearest is " : "", near ? near : "");
+}
+
+static artel_status set_option(artel__fit *fit, const artel__callback *callback, const char *key, json_t *value)
+{
+    const artel__option *option = artel__options_find(callback->def->options, key);
+    if (!option)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "see docs/callbacks.md", "unknown setting \"%s\"", key);
+    if (json_is_null(value) && option->type != ARTEL__OPTION_JSON) return ARTEL_OK;
+    char *text;
+    if (json_is_string(value)) return artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, json_string_value(value));
+    ARTEL_TRY(artel__json_dump_string(fit->ctx, value, ARTEL__JSON_PYTHON, &text));
+    artel_status status = artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, text);
+    artel__free(fit->ctx, text);
+    return status;
+}
+
+static artel_status add(artel__fit *fit, json_t *record, artel__callback *out)
+{
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    if (!class_name)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "for example [{\"class_name\": \"EarlyStopping\", \"config\": {\"patience\": 3}}]",
+                           "an entry is not a record with class_name and config");
+    const artel__callback_def *def = find(class_name);
+    if (!def) return unknown(fit, class_name);
+    *out = (artel__callback){.def = def, .state = {.best = NAN}};
+    out->config = artel__arena_alloc(&fit->arena, 1, def->config_size + 1);
+    if (!out->config) return ARTEL_ERROR_NO_MEMORY;
+    if (!def->options) return ARTEL_OK;
+    ARTEL_TRY(artel__options_default(&fit->arena, def->options, out->config));
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(record, "config"), key, value) ARTEL_TRY(set_option(fit, out, key, value));
+    return ARTEL_OK;
+}
+
+static artel_status add_all(artel__fit *fit, json_t *list)
+{
+    if (!json_is_array(list))
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "put the records into a list", "expected a JSON list");
+    size_t i, count = json_array_size(list);
+    json_t *record;
+    fit->callbacks = artel__arena_alloc(&fit->arena, count + 1, sizeof *fit->callbacks);
+    if (!fit->callbacks) return ARTEL_ERROR_NO_MEMORY;
+    json_array_foreach(list, i, record)
+    {
+        artel__callback *callback = &fit->callbacks[fit->callback_count];
+        ARTEL_TRY(add(fit, record, callback));
+        fit->callback_count++;
+        if (callback->def->begin) ARTEL_TRY(callback->def->begin(fit, callback));
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__callbacks_create(artel__fit *fit)
+{
+    const char *text = fit->options.callbacks;
+    json_t *list;
+    if (!text) return ARTEL_OK;
+    ARTEL_TRY(artel__json_load(fit->ctx, "--callbacks", text, strlen(text), &list));
+    artel_status status = add_all(fit, list);
+    json_decref(list);
+    return status;
+}
+
+void artel__callbacks_destroy(artel__fit *fit)
+{
+    for (int i = 0; i < fit->callback_count; i++) artel__free(fit->ctx, fit->callbacks[i].weights);
+    fit->callback_count = 0;
+}
+
+/* -- calling -- */
+
+artel_status artel__callbacks_train_begin(artel__fit *fit)
+{
+    (void)fit;
+    return ARTEL_OK;
+}
+
+artel_status artel__callbacks_epoch_begin(artel__fit *fit)
+{
+    for (int i = 0; i < fit->callback_count; i++) {
+        artel__callback *callback = &fit->callbacks[i];
+        if (callback->def->epoch_begin) ARTEL_TRY(callback->def->epoch_begin(fit, callback));
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__callbacks_batch_end(artel__fit *fit, double loss)
+{
+    for (int i = 0; i < fit->callback_count; i++) {
+        artel__callback *callback = &fit->callbacks[i];
+        if (callback->def->batch_end) ARTEL_TRY(callback->def->batch_end(fit, callback, loss));
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__callbacks_epoch_end(artel__fit *fit)
+{
+    for (int i = 0; i < fit->callback_count; i++) {
+        artel__callback *callback = &fit->callbacks[i];
+        if (callback->def->epoch_end) ARTEL_TRY(callback->def->epoch_end(fit, callback));
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__callbacks_train_end(artel__fit *fit)
+{
+    for (int i = 0; i < fit->callback_count; i++) {
+        artel__callback *callback = &fit->callbacks[i];
+        if (callback->def->train_end) ARTEL_TRY(callback->def->train_end(fit, callback));
+    }
+    return ARTEL_OK;
+}
+
+/* -- state: doubles as hexadecimal text, so that they come back exactly, NaN included -- */
+
+artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
+{
+    for (int i = 0; i < fit->callback_count; i++) {
+        const artel__callback *callback = &fit->callbacks[i];
+        char best[64];
+        snprintf(best, sizeof best, "%a", callback->state.best);
+        json_t *item = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b}", "class_name", callback->def->class_name, "best", best, "wait",
+                                 (json_int_t)callback->state.wait, "cooldown", (json_int_t)callback->state.cooldown, "best_epoch",
+                                 (json_int_t)callback->state.best_epoch, "stopped_epoch", (json_int_t)callback->state.stopped_epoch, "up",
+                                 callback->state.up, "weights", callback->weights != NULL);
+        if (!item || json_array_append_new(out, item) < 0) return artel__fail_memory(fit->ctx, "callbacks", 256);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
+{
+    if ((int)json_array_size(in) != fit->callback_count)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "use the callbacks the run was started with, or --fresh",
+                           "the checkpoint was written with %zu callbacks, this run has %d", json_array_size(in), fit->callback_count);
+    for (int i = 0; i < fit->callback_count; i++) {
+        json_t *item = json_array_get(in, (size_t)i);
+        artel__callback *callback = &fit->callbacks[i];
+        const char *class_name = json_string_value(json_object_get(item, "class_name")), *best = json_string_value(json_object_get(item, "best"));
+        if (!class_name || !best || strcmp(class_name, callback->def->class_name) != 0)
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "use the callbacks the run was started with, or --fresh",
+                               "callback %d was %s when the checkpoint was written", i, class_name ? class_name : "?");
+        if (!artel__parse_double(best, &callback->state.best)) callback->state.best = NAN;
+        callback->state.wait = json_integer_value(json_object_get(item, "wait"));
+        callback->state.cooldown = json_integer_value(json_object_get(item, "cooldown"));
+        callback->state.best_epoch = json_integer_value(json_object_get(item, "best_epoch"));
+        callback->state.stopped_epoch = json_integer_value(json_object_get(item, "stopped_epoch"));
+        callback->state.up = json_is_true(json_object_get(item, "up"));
+        if (json_is_true(json_object_get(item, "weights"))) ARTEL_TRY(artel__callback_keep_weights(fit, callback));
+    }
+    return ARTEL_OK;
+}

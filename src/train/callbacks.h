@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Callbacks: Keras' that change or end a run, or save models. A class is one definition with options as data.
+ *
+ * State that the rest of a run depends on is numbers and one copy of the weights; both go into checkpoints.
+ */
+#ifndef ARTEL_TRAIN_CALLBACKS_H
+#define ARTEL_TRAIN_CALLBACKS_H
+
+#include "train/fit_impl.h"
+
+typedef struct artel__callback_def {
+    const char *class_name, *doc;
+    size_t config_size;
+    const artel__option *options;
+    artel_status (*begin)(artel__fit *fit, artel__callback *callback);       /* checks the config; all hooks are optional */
+    artel_status (*epoch_begin)(artel__fit *fit, artel__callback *callback);
+    artel_status (*batch_end)(artel__fit *fit, artel__callback *callback, double loss);
+    artel_status (*epoch_end)(artel__fit *fit, artel__callback *callback);
+    artel_status (*train_end)(artel__fit *fit, artel__callback *callback);
+} artel__callback_def;
+
+/* What a callback remembers; its meaning is the class's affair. */
+typedef struct artel__callback_state {
+    double best;            /* NAN: nothing seen yet */
+    int64_t wait, cooldown, best_epoch, stopped_epoch;
+    bool up;                /* larger is better */
+} artel__callback_state;
+
+struct artel__callback {
+    const artel__callback_def *def;
+    void *config;
+    artel__callback_state state;
+    uint8_t *weights;       /* a copy of the model's variables, or NULL */
+    void *own;              /* in the fit's arena */
+};
+
+extern const artel__callback_def *const artel__callback_defs[];
+
+/* Whether larger values of this quantity are better: as `mode` says, for "auto" by its name. */
+bool artel__monitor_up(const char *mode, const char *monitor);
+/* The monitored value of this epoch; false, and a warning that names what there is, when it is absent. */
+bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, const char *monitor, double *out);
+/* Copies the weights of this moment into the callback. */
+artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *callback);
+
+#endif

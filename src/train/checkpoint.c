@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checkpoints: folders ckpt-<step> that appear whole or not at all.
+ *
+ * A folder holds state.safetensors (variables in plain form, named by Keras' paths, then slots and the weights kept by
+ * callbacks) and manifest.json (identity, counters, accumulators, history, callbacks, SHA-256 of the other file), which is
+ * written last, inside a temporary folder that is then renamed. The newest whole folder is found by looking; there is no
+ * pointer file. Numbers that must come back exactly are hexadecimal text. A copy of the state is taken between two steps
+ * and written by a thread of its own; one write is in flight at a time.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "train/callbacks.h"
+#include "train/checkpoint_file.h"
+#include "train/identity.h"
+
+struct artel__checkpointer {
+    json_t *identity;
+    int64_t every_steps, every_epochs;
+    bool finished;
+    artel__checkpoint_image image;  /* of the write in flight */
+    pthread_t thread;
+    bool writing;
+    artel_status written;           /* of the last write */
+    int64_t saved_step;
+};
+
+/* -- options -- */
+
+static artel_status read_interval(artel__fit *fit, artel__checkpointer *c)
+{
+    const char *text = fit->options.save_every ? fit->options.save_every : "1epoch";
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    bool good = end != text && number > 0 && errno == 0;
+    if (good && (strcmp(end, "steps") == 0 || strcmp(end, "step") == 0)) c->every_steps = number;
+    else if (good && (strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0)) c->every_epochs = number;
+    else return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--save-every", "for example 500steps or 1epoch", "\"%s\" is not an interval", text);
+    return ARTEL_OK;
+}
+
+/* -- writing -- */
+
+static json_t *hex_list(const double *values, int64_t count)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) json_array_append_new(list, artel__hex_real(values[i]));
+    return list;
+}
+
+static json_t *history_json(const artel_history *history)
+{
+    json_t *object = json_object();
+    for (int k = 0; k < history->keys; k++) json_object_set_new(object, history->key[k], hex_list(history->values[k], history->epochs));
+    return object;
+}
+
+static artel_status make_manifest(artel__fit *fit, json_t **out)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    json_t *callbacks = json_array();
+    artel_status status = artel__callbacks_save(fit, callbacks);
+    *out = json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", 1, "identity",
+                     c->identity, "arithmetic", artel__session_arithmetic(fit->session), "step", (json_int_t)fit->step, "epoch",
+                     (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor", (json_int_t)fit->cursor, "pass",
+                     (json_int_t)fit->pass, "iteration", (json_int_t)fit->iteration, "epochs", (json_int_t)fit->options.epochs, "finished",
+                     c->finished, "stopped", fit->stop, "learning_rate", artel__hex_real(fit->learning_rate), "loss_sum",
+                     artel__hex_real(fit->tally.loss), "rows", artel__hex_real(fit->tally.weight), "output_losses",
+                     hex_list(fit->tally.output_loss, fit->tally.outputs), "metric_sums", hex_list(fit->tally.sums, fit->tally.sum_count),
+                     "history", history_json(fit->history), "callbacks", callbacks);
+    if (!*out) return artel__fail_memory(fit->ctx, "checkpoint", 4096);
+    return status;
+}
+
+static void *write_main(void *user)
+{
+    artel__fit *fit = user;
+    artel__checkpointer *c = fit->checkpointer;
+    c->written = artel__checkpoint_write(fit->ctx, fit->options.checkpoint_dir, &c->image, fit->options.keep);
+    return NULL;
+}
+
+/* Waits for the write in flight and reports it. */
+static artel_status join_write(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    if (!c->writing) return ARTEL_OK;
+    pthread_join(c->thread, NULL);
+    c->writing = false;
+    ARTEL_TRY(c->written);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/ckpt-%lld", fit->options.checkpoint_dir, (long long)c->image.step);
+    artel_event event = {.kind = ARTEL_EVENT_CHECKPOINT, .text = path};
+    int64_t step = fit->step;
+    fit->step = c->image.step;
+    artel__fit_event(fit, &event);
+    fit->step = step;
+    return ARTEL_OK;
+}
+
+static artel_status start_write(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    ARTEL_TRY(join_write(fit));
+    json_t *manifest = NULL;
+    artel_status status = make_manifest(fit, &manifest);
+    if (status == ARTEL_OK) status = artel__checkpoint_image_take(fit, manifest, &c->image);
+    json_decref(manifest);
+    ARTEL_TRY(status);
+    c->saved_step = fit->step;
+    if (pthread_create(&c->thread, NULL, write_main, fit) != 0) {
+        write_main(fit);
+        return c->written;
+    }
+    c->writing = true;
+    return ARTEL_OK;
+}
+
+artel_status artel__checkpointer_step(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    if (!c || !c->every_steps || fit->step % c->every_steps || fit->step_in_epoch >= fit->steps_per_epoch) return ARTEL_OK;
+    return start_write(fit);
+}
+
+/* At an epoch's end, after it has been counted. A step interval that falls on it is served here. */
+artel_status artel__checkpointer_epoch(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    if (!c) return ARTEL_OK;
+    bool due = c->every_epochs ? fit->epoch % c->every_epochs == 0 : fit->step % c->every_steps == 0;
+    return due ? start_write(fit) : ARTEL_OK;
+}
+
+artel_status artel__checkpointer_now(artel__fit *fit)
+{
+    if (!fit->checkpointer) return ARTEL_OK;
+    ARTEL_TRY(start_write(fit));
+    return join_write(fit);
+}
+
+artel_status artel__checkpointer_finish(artel__fit *fit)
+{
+    if (!fit->checkpointer) return ARTEL_OK;
+    fit->checkpointer->finished = true;
+    return artel__checkpointer_now(fit);
+}
+
+bool artel__checkpointer_finished(const artel__fit *fit)
+{
+    return fit->checkpointer && fit->checkpointer->finished;
+}
+
+/* -- taking up -- */
+
+static int64_t integer(json_t *manifest, const char *key)
+{
+    return json_integer_value(json_object_get(manifest, key));
+}
+
+static artel_status read_reals(artel__fit *fit, json_t *list, double *out, int count, const char *what)
+{
+    if ((int)json_array_size(list) != count)
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, fit->options.checkpoint_dir, "give --fresh to begin anew", "the checkpoint's %s do not fit the model", what);
+    for (int i = 0; i < count; i++) out[i] = artel__real_of_hex(json_array_get(list, (size_t)i));
+    return ARTEL_OK;
+}
+
+static artel_status restore_history(artel__fit *fit, json_t *object)
+{
+    const char *key;
+    json_t *list;
+    size_t epochs = 0;
+    json_object_foreach(object, key, list) epochs = json_array_size(list) > epochs ? json_array_size(list) : epochs;
+    for (size_t e = 0; e < epochs; e++) {
+        artel__log_list row = {NULL, 0, 0};
+        json_object_foreach(object, key, list)
+        {
+            double value = artel__real_of_hex(json_array_get(list, e));
+            if (!artel_history_absent(value)) ARTEL_TRY(artel__logs_set(fit, &row, key, value));
+        }
+        ARTEL_TRY(artel__history_append(fit->history, &row));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status restore(artel__fit *fit, const char *folder, json_t *manifest)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    ARTEL_TRY(artel__callbacks_restore(fit, json_object_get(manifest, "callbacks")));
+    ARTEL_TRY(artel__checkpoint_read_state(fit, folder));
+    artel__session_broadcast(fit->session);
+    fit->step = fit->resumed_from = integer(manifest, "step");
+    fit->epoch = integer(manifest, "epoch");
+    fit->step_in_epoch = integer(manifest, "step_in_epoch");
+    fit->cursor = integer(manifest, "cursor");
+    fit->pass = integer(manifest, "pass");
+    fit->iteration = integer(manifest, "iteration");
+    fit->learning_rate = artel__real_of_hex(json_object_get(manifest, "learning_rate"));
+    fit->tally.loss = artel__real_of_hex(json_object_get(manifest, "loss_sum"));
+    fit->tally.weight = artel__real_of_hex(json_object_get(manifest, "rows"));
+    ARTEL_TRY(read_reals(fit, json_object_get(manifest, "output_losses"), fit->tally.output_loss, fit->tally.outputs, "losses"));
+    ARTEL_TRY(read_reals(fit, json_object_get(manifest, "metric_sums"), fit->tally.sums, fit->tally.sum_count, "metrics"));
+    ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
+    bool stopped = json_is_true(json_object_get(manifest, "stopped"));
+    c->finished = json_is_true(json_object_get(manifest, "finished")) && (stopped || fit->epoch >= fit->options.epochs);
+    if (fit->cursor < 0 || fit->cursor > fit->rows || fit->step < 0 || fit->epoch < 0)
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew", "the checkpoint's position is not possible");
+    return ARTEL_OK;
+}
+
+static artel_status take_up(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    char *folder = NULL;
+    json_t *manifest = NULL;
+    ARTEL_TRY(artel__checkpoint_find(fit->ctx, fit->options.checkpoint_dir, &folder, &manifest));
+    if (!manifest) {
+        if (!fit->options.resume) return ARTEL_OK;
+        return artel__fail(fit->ctx, ARTEL_ERROR_NOT_FOUND, fit->options.checkpoint_dir, "leave --resume out to begin", "there is no whole checkpoint to continue from");
+    }
+    artel_status status = ARTEL_OK;
+    if (!json_equal(c->identity, json_object_get(manifest, "identity")))
+        status = artel__identity_refuse(fit->ctx, fit->options.checkpoint_dir, c->identity, json_object_get(manifest, "identity"));
+    if (status == ARTEL_OK) status = restore(fit, folder, manifest);
+    if (status == ARTEL_OK && c->finished)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: this run is finished (%lld epochs, %lld steps); raise --epochs to go on", folder,
+                   (long long)fit->epoch, (long long)fit->step);
+    else if (status == ARTEL_OK)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder, (long long)fit->epoch + 1, (long long)fit->step);
+    json_decref(manifest);
+    artel__free(fit->ctx, folder);
+    return status;
+}
+
+artel_status artel__checkpointer_create(artel__fit *fit)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(artel__checkpointer), "checkpoint", &block));
+    fit->checkpointer = block;
+    ARTEL_TRY(read_interval(fit, fit->checkpointer));
+    ARTEL_TRY(artel__make_directory(fit->ctx, fit->options.checkpoint_dir));
+    ARTEL_TRY(artel__identity_make(fit, &fit->checkpointer->identity));
+    if (fit->options.fresh) return artel__checkpoint_remove_all(fit->ctx, fit->options.checkpoint_dir);
+    return take_up(fit);
+}
+
+void artel__checkpointer_destroy(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    if (!c) return;
+    if (c->writing) pthread_join(c->thread, NULL);
+    artel__checkpoint_image_fini(fit->ctx, &c->image);
+    json_decref(c->identity);
+    artel__free(fit->ctx, c);
+    fit->checkpointer = NULL;
+}

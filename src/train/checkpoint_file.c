@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing, finding and reading the files of a checkpoint.
+ *
+ * state.safetensors: variables of the model under their paths in Keras' weights tree with dots for slashes, slots as
+ * optimizer.<number in the file order>, weights kept by callback i as callback.<i>.<path>. Folders are written under
+ * ".ckpt-<step>.<pid>.tmp" and renamed; a folder without a manifest, or whose hash does not fit, does not count.
+ */
+#include "train/checkpoint_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "train/callbacks.h"
+
+json_t *artel__hex_real(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return json_sprintf("%016llx", (unsigned long long)bits);
+}
+
+double artel__real_of_hex(const json_t *json)
+{
+    const char *text = json_string_value(json);
+    uint64_t bits = text ? strtoull(text, NULL, 16) : 0;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* -- the image -- */
+
+typedef struct lister {
+    artel_context *ctx;
+    artel__checkpoint_image *image;
+    size_t offset;
+    const char *prefix;
+    artel_status status;
+} lister;
+
+static artel_status add_entry(lister *l, int variable, const char *name)
+{
+    void *wider = l->image->entry;
+    ARTEL_TRY(artel__realloc(l->ctx, (size_t)(l->image->entries + 1) * sizeof *l->image->entry, "checkpoint", &wider));
+    l->image->entry = wider;
+    artel__text text;
+    artel__text_init(&text, l->ctx);
+    artel__text_printf(&text, "%s%s", l->prefix, name);
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.data[i] == '/') text.data[i] = '.';
+    }
+    char *copy;
+    artel_status status = artel__text_status(&text);
+    if (status == ARTEL_OK) status = artel__strdup(l->ctx, text.data, &copy);
+    artel__text_fini(&text);
+    ARTEL_TRY(status);
+    l->image->entry[l->image->entries++] = (artel__checkpoint_entry){copy, variable, l->offset};
+    return ARTEL_OK;
+}
+
+static artel_status list_variable(void *user, const artel__model_variable *variable)
+{
+    return add_entry(user, variable->variable->index, variable->path);
+}
+
+/* Names and places of all tensors of this run, in the order of the file. */
+static artel_status list_entries(artel__fit *fit, artel__checkpoint_image *image)
+{
+    const artel__optimizer_slots *slots = artel__session_slots(fit->session);
+    lister l = {.ctx = fit->ctx, .image = image, .prefix = ""};
+    ARTEL_TRY(artel__model_visit(fit->model->nn, list_variable, &l));
+    for (int i = 0; i < slots->file_count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "optimizer.%d", i);
+        ARTEL_TRY(add_entry(&l, slots->file_order[i], name));
+    }
+    l.offset = artel__session_state(fit->session)->variables->bytes;
+    for (int i = 0; i < fit->callback_count; i++) {
+        char prefix[48];
+        if (!fit->callbacks[i].weights) continue;
+        snprintf(prefix, sizeof prefix, "callback.%d.", i);
+        l.prefix = prefix;
+        ARTEL_TRY(artel__model_visit(fit->model->nn, list_variable, &l));
+        l.offset += fit->model->nn->variables->bytes;
+    }
+    return ARTEL_OK;
+}
+
+static void clear_entries(artel_context *ctx, artel__checkpoint_image *image)
+{
+    for (int i = 0; i < image->entries; i++) artel__free(ctx, image->entry[i].name);
+    image->entries = 0;
+}
+
+void artel__checkpoint_image_fini(artel_context *ctx, artel__checkpoint_image *image)
+{
+    clear_entries(ctx, image);
+    artel__free(ctx, image->entry);
+    artel__free(ctx, image->bytes);
+    artel__free(ctx, image->manifest);
+    *image = (artel__checkpoint_image){.step = 0};
+}
+
+artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, artel__checkpoint_image *image)
+{
+    const artel__state *state = artel__session_state(fit->session);
+    size_t weights = fit->model->nn->variables->bytes, size = state->variables->bytes;
+    for (int i = 0; i < fit->callback_count; i++) size += fit->callbacks[i].weights ? weights : 0;
+    clear_entries(fit->ctx, image);
+    ARTEL_TRY(list_entries(fit, image));
+    void *bytes = image->bytes;
+    if (size > image->size) ARTEL_TRY(artel__realloc(fit->ctx, size, "checkpoint", &bytes));
+    image->bytes = bytes;
+    image->size = size > image->size ? size : image->size;
+    memcpy(image->bytes, state->block, state->variables->bytes);
+    size_t at = state->variables->bytes;
+    for (int i = 0; i < fit->callback_count; i++) {
+        if (!fit->callbacks[i].weights) continue;
+        memcpy(image->bytes + at, fit->callbacks[i].weights, weights);
+        at += weights;
+    }
+    artel__free(fit->ctx, image->manifest);
+    image->manifest = NULL;
+    image->variables = *state->variables;
+    image->step = fit->step;
+    return artel__json_dump_string(fit->ctx, manifest, ARTEL__JSON_PYTHON, &image->manifest);
+}
+
+/* -- writing -- */
+
+static size_t entry_bytes(const artel__checkpoint_image *image, int i)
+{
+    const artel__variable *variable = &image->variables.item[image->entry[i].variable];
+    return (size_t)artel_shape_count(&variable->shape) * artel_dtype_size(variable->dtype);
+}
+
+static void header_text(const artel__checkpoint_image *image, artel__text *out)
+{
+    size_t at = 0;
+    artel__text_append(out, "{");
+    for (int i = 0; i < image->entries; i++) {
+        const artel__variable *variable = &image->variables.item[image->entry[i].variable];
+        static const char *const dtypes[] = {"F32", "F64", "F16", "BF16", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL"};
+        artel__text_printf(out, "%s\"%s\": {\"dtype\": \"%s\", \"shape\": [", i ? ", " : "", image->entry[i].name, dtypes[variable->dtype]);
+        for (int d = 0; d < variable->shape.rank; d++) artel__text_printf(out, "%s%lld", d ? ", " : "", (long long)variable->shape.dim[d]);
+        artel__text_printf(out, "], \"data_offsets\": [%zu, %zu]}", at, at + entry_bytes(image, i));
+        at += entry_bytes(image, i);
+    }
+    artel__text_append(out, "}");
+    while (out->length % 8) artel__text_append(out, " ");
+}
+
+typedef struct hashed_output {
+    artel__output file;
+    artel__sha256 hash;
+} hashed_output;
+
+static artel_status put(hashed_output *out, const void *bytes, size_t count)
+{
+    artel__sha256_update(&out->hash, bytes, count);
+    return artel__output_write(&out->file, bytes, count);
+}
+
+static artel_status put_tensors(artel_context *ctx, const artel__checkpoint_image *image, hashed_output *out)
+{
+    size_t most = 64;
+    void *plain;
+    for (int i = 0; i < image->entries; i++) most = entry_bytes(image, i) > most ? entry_bytes(image, i) : most;
+    ARTEL_TRY(artel__alloc(ctx, most, "checkpoint", &plain));
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < image->entries && status == ARTEL_OK; i++) {
+        artel__state state = {.ctx = ctx, .variables = &image->variables, .block = image->bytes + image->entry[i].offset};
+        artel__state_fetch(&state, image->entry[i].variable, plain);
+        status = put(out, plain, entry_bytes(image, i));
+    }
+    artel__free(ctx, plain);
+    return status;
+}
+
+static artel_status write_state(artel_context *ctx, const char *folder, const artel__checkpoint_image *image, char hash[65])
+{
+    char path[4200];
+    artel__text header;
+    hashed_output out;
+    snprintf(path, sizeof path, "%s/state.safetensors", folder);
+    artel__text_init(&header, ctx);
+    header_text(image, &header);
+    artel__sha256_init(&out.hash);
+    artel_status status = artel__text_status(&header);
+    if (status == ARTEL_OK) status = artel__output_open(ctx, path, &out.file);
+    if (status < 0) {
+        artel__text_fini(&header);
+        return status;
+    }
+    uint64_t length = header.length;
+    status = put(&out, &length, sizeof length);
+    if (status == ARTEL_OK) status = put(&out, header.data, header.length);
+    if (status == ARTEL_OK) status = put_tensors(ctx, image, &out);
+    artel__text_fini(&header);
+    if (status == ARTEL_OK) status = artel__output_commit(&out.file);
+    else artel__output_abandon(&out.file);
+    artel__sha256_hex(&out.hash, hash);
+    return status;
+}
+
+static artel_status write_manifest(artel_context *ctx, const char *folder, const artel__checkpoint_image *image, const char *hash)
+{
+    char path[4200];
+    artel__text text;
+    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    artel__text_init(&text, ctx);
+    artel__text_append_bytes(&text, image->manifest, strlen(image->manifest) - 1); /* without the closing brace */
+    artel__text_printf(&text, ", \"files\": {\"state.safetensors\": \"%s\"}}\n", hash);
+    artel_status status = artel__text_status(&text);
+    if (status == ARTEL_OK) status = artel__write_file(ctx, path, text.data, text.length);
+    artel__text_fini(&text);
+    return status;
+}
+
+/* The number of a folder ckpt-<step>, or -1. */
+static int64_t folder_step(const char *name)
+{
+    int64_t step;
+    return artel__starts_with(name, "ckpt-") && artel__parse_int64(name + 5, &step) && step >= 0 ? step : -1;
+}
+
+/* The newest steps first; *out is the caller's. */
+static artel_status list_steps(artel_context *ctx, const char *directory, int64_t **out, int *count)
+{
+    artel__paths names;
+    void *steps;
+    *count = 0;
+    ARTEL_TRY(artel__list_directory(ctx, directory, &names));
+    artel_status status = artel__calloc(ctx, names.count + 1, sizeof(int64_t), "checkpoint", &steps);
+    for (size_t i = 0; i < names.count && status == ARTEL_OK; i++) {
+        int64_t step = folder_step(names.items[i]);
+        int at = *count;
+        if (step < 0) continue;
+        for (; at > 0 && ((int64_t *)steps)[at - 1] < step; at--) ((int64_t *)steps)[at] = ((int64_t *)steps)[at - 1];
+        ((int64_t *)steps)[at] = step;
+        ++*count;
+    }
+    artel__paths_fini(&names);
+    if (status == ARTEL_OK) *out = steps;
+    return status;
+}
+
+static artel_status remove_from(artel_context *ctx, const char *directory, int keep)
+{
+    int64_t *steps;
+    int count;
+    ARTEL_TRY(list_steps(ctx, directory, &steps, &count));
+    artel_status status = ARTEL_OK;
+    for (int i = keep; i < count && status == ARTEL_OK; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/ckpt-%lld", directory, (long long)steps[i]);
+        status = artel__remove_tree(ctx, path);
+    }
+    artel__free(ctx, steps);
+    return status;
+}
+
+artel_status artel__checkpoint_remove_all(artel_context *ctx, const char *directory)
+{
+    return remove_from(ctx, directory, 0);
+}
+
+static void sync_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
+artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, const artel__checkpoint_image *image, int keep)
+{
+    char folder[4100], temporary[4160], hash[65];
+    snprintf(folder, sizeof folder, "%s/ckpt-%lld", directory, (long long)image->step);
+    snprintf(temporary, sizeof temporary, "%s/.ckpt-%lld.%ld.tmp", directory, (long long)image->step, (long)getpid());
+    ARTEL_TRY(artel__remove_tree(ctx, temporary));
+    ARTEL_TRY(artel__make_directory(ctx, temporary));
+    artel_status status = write_state(ctx, temporary, image, hash);
+    if (status == ARTEL_OK) status = write_manifest(ctx, temporary, image, hash);
+    if (status == ARTEL_OK) sync_directory(temporary);
+    if (status == ARTEL_OK) status = artel__remove_tree(ctx, folder);
+    if (status == ARTEL_OK && rename(temporary, folder) != 0) status = artel__fail_errno(ctx, folder, "rename");
+    if (status < 0) {
+        artel__remove_tree(ctx, temporary);
+        return status;
+    }
+    sync_directory(directory);
+    return remove_from(ctx, directory, keep > 0 ? keep : 1);
+}
+
+/* -- finding -- */
+
+static bool hash_fits(artel_context *ctx, const char *folder, json_t *manifest)
+{
+    char path[4300], hex[65];
+    const char *expected = json_string_value(json_object_get(json_object_get(manifest, "files"), "state.safetensors"));
+    artel__mapping mapping;
+    snprintf(path, sizeof path, "%s/state.safetensors", folder);
+    if (!expected || !artel__file_exists(path) || artel__map_file(ctx, path, &mapping) < 0) return false;
+    artel__sha256 hash;
+    artel__sha256_init(&hash);
+    artel__sha256_update(&hash, mapping.bytes, mapping.size);
+    artel__sha256_hex(&hash, hex);
+    artel__unmap_file(&mapping);
+    return strcmp(hex, expected) == 0;
+}
+
+/* The manifest of a whole folder, or NULL; what is wrong with one that is not whole is only a note. */
+static json_t *whole_manifest(artel_context *ctx, const char *folder)
+{
+    char path[4300];
+    json_t *manifest = NULL;
+    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    if (!artel__file_exists(path) || artel__json_load_file(ctx, path, &manifest) < 0 || !hash_fits(ctx, folder, manifest)) {
+        artel__log(ctx, ARTEL_LOG_WARNING, "%s: not a whole checkpoint; an older one is looked for", folder);
+        artel__operation_begin(ctx);
+        json_decref(manifest);
+        return NULL;
+    }
+    return manifest;
+}
+
+artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, char **folder, json_t **manifest)
+{
+    int64_t *steps;
+    int count;
+    *manifest = NULL;
+    *folder = NULL;
+    ARTEL_TRY(list_steps(ctx, directory, &steps, &count));
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < count && !*manifest; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/ckpt-%lld", directory, (long long)steps[i]);
+        *manifest = whole_manifest(ctx, path);
+        if (*manifest) status = artel__strdup(ctx, path, folder);
+    }
+    artel__free(ctx, steps);
+    return status;
+}
+
+/* -- reading -- */
+
+static artel_status misfit(artel__fit *fit, const char *folder, const char *name)
+{
+    return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew", "the tensor %s is missing or does not fit", name);
+}
+
+static artel_status read_entries(artel__fit *fit, const char *folder, const artel__mapping *file, json_t *header, size_t data,
+                                 const artel__checkpoint_image *wanted)
+{
+    size_t weights_end = artel__session_state(fit->session)->variables->bytes;
+    size_t weights = fit->model->nn->variables->bytes;
+    for (int i = 0; i < wanted->entries; i++) {
+        const artel__checkpoint_entry *entry = &wanted->entry[i];
+        json_t *offsets = json_object_get(json_object_get(header, entry->name), "data_offsets");
+        int64_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+        bool fits = json_array_size(offsets) == 2 && begin >= 0 && end >= begin && (size_t)(end - begin) == entry_bytes(wanted, i) &&
+                    data + (size_t)end <= file->size;
+        if (!fits) return misfit(fit, folder, entry->name);
+        artel__state state = *artel__session_state(fit->session);
+        if (entry->offset >= weights_end) {
+            size_t nth = (entry->offset - weights_end) / (weights ? weights : 1);
+            int callback = 0;
+            for (; callback < fit->callback_count; callback++) {
+                if (fit->callbacks[callback].weights && nth-- == 0) break;
+            }
+            state.block = fit->callbacks[callback].weights;
+        }
+        artel__state_store(&state, entry->variable, file->bytes + data + begin);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__checkpoint_read_state(artel__fit *fit, const char *folder)
+{
+    char path[4300];
+    artel__mapping file;
+    json_t *header = NULL;
+    artel__checkpoint_image wanted = {.variables = *artel__session_state(fit->session)->variables};
+    snprintf(path, sizeof path, "%s/state.safetensors", folder);
+    ARTEL_TRY(artel__map_file(fit->ctx, path, &file));
+    uint64_t length = 0;
+    artel_status status = list_entries(fit, &wanted);
+    if (status == ARTEL_OK && file.size >= sizeof length) memcpy(&length, file.bytes, sizeof length);
+    if (status == ARTEL_OK && (length == 0 || length > file.size - sizeof length)) status = misfit(fit, folder, "header");
+    if (status == ARTEL_OK) status = artel__json_load(fit->ctx, path, (const char *)file.bytes + sizeof length, length, &header);
+    if (status == ARTEL_OK) status = read_entries(fit, folder, &file, header, sizeof length + length, &wanted);
+    json_decref(header);
+    artel__checkpoint_image_fini(fit->ctx, &wanted);
+    artel__unmap_file(&file);
+    return status;
+}

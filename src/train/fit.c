@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Training: epochs of steps over data in a seeded order, with validation, callbacks and checkpoints.
+ *
+ * The order of samples is a pure function of (seed, pass over the data, number of samples). A run may end at any step
+ * boundary (cancelled, preempted, stopped by a callback) and be taken up there: the counters in artel__fit, the session's
+ * variables and the callbacks' states are all that the rest depends on.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "train/fit_impl.h"
+
+enum { STEP_ROOM = 65536 };
+
+void artel__fit_event(const artel__fit *fit, artel_event *event)
+{
+    if (!fit->options.on_event) return;
+    event->epoch = fit->epoch;
+    event->epochs = fit->options.epochs;
+    event->step = fit->step;
+    event->steps_per_epoch = fit->steps_per_epoch;
+    event->step_in_epoch = fit->step_in_epoch;
+    fit->options.on_event(fit->options.event_user, event);
+}
+
+double artel__fit_rate(const artel__fit *fit)
+{
+    if (fit->learning_rate >= 0) return fit->learning_rate;
+    return artel__schedule_rate(&fit->settings.optimizer.schedule, fit->iteration);
+}
+
+/* -- order of samples -- */
+
+static void order_rows(const artel__fit *fit, int64_t pass, uint64_t *order)
+{
+    if (fit->options.shuffle) {
+        artel__rng_permutation(fit->options.seed, ARTEL__STREAM_SHUFFLE, (uint64_t)pass, (uint64_t)fit->rows, order);
+        return;
+    }
+    for (int64_t i = 0; i < fit->rows; i++) order[i] = (uint64_t)i;
+}
+
+/* -- steps -- */
+
+static void time_step(artel__fit *fit, int64_t before)
+{
+    int64_t now = artel__now_ns();
+    if (fit->first_step_ns == 0) {
+        fit->first_step_ns = now - before;
+        fit->started_ns = (int64_t)(artel__process_age() * 1e9);
+    } else if (fit->steps_timed < fit->step_room) fit->step_ms[fit->steps_timed++] = (double)(now - before) * 1e-6;
+}
+
+static artel_status report_fault(artel__fit *fit)
+{
+    const char *fault = artel__session_take_fault(fit->session);
+    if (!fault[0]) return ARTEL_OK;
+    artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s", fault);
+    artel_event event = {.kind = ARTEL_EVENT_FAULT, .text = fault};
+    artel__fit_event(fit, &event);
+    return ARTEL_OK;
+}
+
+static artel_status step_event(artel__fit *fit, double loss, double rate)
+{
+    if (!fit->options.on_event) return ARTEL_OK;
+    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->step_logs));
+    artel_event event = {.kind = ARTEL_EVENT_STEP, .loss = loss, .learning_rate = rate, .metrics = fit->step_logs.item,
+                         .metric_count = fit->step_logs.count};
+    artel__fit_event(fit, &event);
+    return ARTEL_OK;
+}
+
+static artel_status one_step(artel__fit *fit)
+{
+    if (fit->cursor >= fit->rows) {
+        fit->pass++;
+        fit->cursor = 0;
+        order_rows(fit, fit->pass, fit->order);
+    }
+    int64_t count = fit->rows - fit->cursor < fit->batch_size ? fit->rows - fit->cursor : fit->batch_size;
+    double rate = artel__fit_rate(fit);
+    artel__batch batch = {.rows = fit->order + fit->cursor, .count = count, .ordinal = (uint64_t)fit->step, .iteration = fit->iteration,
+                          .learning_rate = rate};
+    int64_t before = artel__now_ns();
+    ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
+    time_step(fit, before);
+    fit->cursor += count;
+    fit->examples += count;
+    fit->step++;
+    fit->step_in_epoch++;
+    fit->iteration++;
+    artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_TRAIN, count);
+    double loss = artel__session_loss(fit->session, ARTEL__MODE_TRAIN, NULL);
+    ARTEL_TRY(report_fault(fit));
+    ARTEL_TRY(step_event(fit, loss, rate));
+    ARTEL_TRY(artel__callbacks_batch_end(fit, loss));
+    return artel__checkpointer_step(fit);
+}
+
+/* -- validation -- */
+
+artel_status artel__fit_validate(artel__fit *fit)
+{
+    int64_t batch_size = fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
+    int64_t steps = 0, limit = fit->options.validation_steps;
+    artel__tally_clear(&fit->validation_tally);
+    for (int64_t row = 0; row < fit->validation_rows && (limit == 0 || steps < limit); row += batch_size, steps++) {
+        if (artel__cancelled(fit->ctx))
+            return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "validation", "", "the run was cancelled");
+        int64_t count = fit->validation_rows - row < batch_size ? fit->validation_rows - row : batch_size;
+        artel__batch batch = {.rows = fit->validation_order + row, .count = count};
+        ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
+        artel__tally_add(&fit->validation_tally, fit->session, ARTEL__MODE_EVALUATE, count);
+    }
+    artel__log_list logs = {NULL, 0, 0};
+    ARTEL_TRY(artel__tally_logs(fit, &fit->validation_tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &logs));
+    artel_event event = {.kind = ARTEL_EVENT_EVALUATE, .validation = true, .metrics = logs.item, .metric_count = logs.count};
+    artel__fit_event(fit, &event);
+    return ARTEL_OK;
+}
+
+/* -- epochs -- */
+
+static artel_status end_epoch(artel__fit *fit)
+{
+    fit->logs.count = 0;
+    memcpy(fit->model->weights.block, artel__session_state(fit->session)->block, fit->model->nn->variables->bytes);
+    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
+    int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1;
+    if (fit->validation_feed && (fit->epoch + 1) % every == 0) {
+        ARTEL_TRY(artel__fit_validate(fit));
+        ARTEL_TRY(artel__tally_logs(fit, &fit->validation_tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "val_",
+                                    &fit->logs));
+    }
+    ARTEL_TRY(artel__callbacks_epoch_end(fit));
+    ARTEL_TRY(artel__history_append(fit->history, &fit->logs));
+    artel_event event = {.kind = ARTEL_EVENT_EPOCH_END, .metrics = fit->logs.item, .metric_count = fit->logs.count,
+                         .learning_rate = artel__fit_rate(fit), .loss = artel__logs_get(&fit->logs, "loss")};
+    artel__fit_event(fit, &event);
+    fit->epoch++;
+    fit->step_in_epoch = 0;
+    if (fit->options.steps_per_epoch == 0) fit->cursor = fit->rows; /* the next epoch begins a new pass */
+    artel__tally_clear(&fit->tally);
+    return artel__checkpointer_epoch(fit);
+}
+
+/* Whether the run has been asked to end here; ARTEL_OK to go on. */
+static artel_status check_requests(artel__fit *fit)
+{
+    if (artel__cancelled(fit->ctx)) return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "fit", "", "the run was cancelled");
+    if (!artel__preempted(fit->ctx)) return ARTEL_OK;
+    bool saved = fit->options.checkpoint_dir != NULL;
+    if (saved) ARTEL_TRY(artel__checkpointer_now(fit));
+    return artel__fail(fit->ctx, ARTEL_ERROR_PREEMPTED, "fit",
+                       saved ? "start the same command again to continue" : "give --checkpoint-dir so that a stopped run can be continued",
+                       saved ? "stopped on request at step %lld, after saving" : "stopped on request at step %lld; this run's progress is lost",
+                       (long long)fit->step);
+}
+
+static artel_status run_epochs(artel__fit *fit)
+{
+    while (fit->epoch < fit->options.epochs && !fit->stop) {
+        if (fit->step_in_epoch == 0) {
+            artel_event event = {.kind = ARTEL_EVENT_EPOCH_BEGIN, .learning_rate = artel__fit_rate(fit)};
+            artel__fit_event(fit, &event);
+            ARTEL_TRY(artel__callbacks_epoch_begin(fit));
+        }
+        while (fit->step_in_epoch < fit->steps_per_epoch && !fit->stop) {
+            ARTEL_TRY(check_requests(fit));
+            ARTEL_TRY(one_step(fit));
+        }
+        ARTEL_TRY(end_epoch(fit));
+    }
+    return ARTEL_OK;
+}
+
+/* -- setting up -- */
+
+static artel_status bind_data(artel__fit *fit, artel_data *data)
+{
+    artel__data_wants wants;
+    artel__arena *arena = &fit->arena;
+    ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_TRAIN, &wants));
+    wants.seed = fit->options.seed;
+    ARTEL_TRY(artel__data_bind(data, &wants, &fit->train_feed));
+    if (fit->options.validation_data) {
+        ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_EVALUATE, &wants));
+        wants.seed = fit->options.seed;
+        return artel__data_bind(fit->options.validation_data, &wants, &fit->validation_feed);
+    }
+    if (fit->options.validation_split == 0) return ARTEL_OK;
+    fit->whole = fit->train_feed;
+    fit->train_feed = NULL;
+    return artel__feed_split(fit->whole, fit->options.validation_split, &fit->train_feed, &fit->validation_feed);
+}
+
+/* {"0": 1, "1": 5} as an array by class; classes left out weigh 1. */
+static artel_status read_class_weight(artel__fit *fit, const double **out, int *count)
+{
+    json_t *json;
+    const char *text = fit->options.class_weight;
+    ARTEL_TRY(artel__json_load(fit->ctx, "--class-weight", text, strlen(text), &json));
+    double *weight = artel__arena_alloc(&fit->arena, 65536, sizeof *weight);
+    const char *key;
+    json_t *value;
+    bool good = json_is_object(json) && weight;
+    for (int i = 0; good && i < 65536; i++) weight[i] = 1;
+    json_object_foreach(json, key, value)
+    {
+        int64_t class;
+        double number;
+        bool fits = artel__parse_int64(key, &class) && class >= 0 && class < 65536 && artel__json_number(value, &number);
+        good = good && fits;
+        if (good) weight[class] = number;
+        if (good && class >= *count) *count = (int)class + 1;
+    }
+    json_decref(json);
+    *out = weight;
+    if (good) return ARTEL_OK;
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", "for example {\"0\": 1, \"1\": 5}",
+                       "expected an object from class numbers to weights");
+}
+
+static artel_status open_session(artel__fit *fit)
+{
+    artel__session_options options = {.model = fit->model, .settings = &fit->settings, .strategy = fit->options.strategy,
+                                      .replicas = fit->options.replicas, .threads = fit->options.threads, .batch_size = fit->batch_size,
+                                      .shards = (int32_t)fit->options.shards, .seed = fit->options.seed, .train = true,
+                                      .stop_on_nan = fit->options.stop_on_nan};
+    if (fit->options.class_weight) ARTEL_TRY(read_class_weight(fit, &options.class_weight, &options.classes));
+    ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
+    fit->iteration = artel__session_iteration(fit->session);
+    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed, fit->batch_size));
+    ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), &fit->tally));
+    if (!fit->validation_feed) return ARTEL_OK;
+    int64_t batch_size = fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
+    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation_feed, batch_size));
+    return artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE),
+                             &fit->validation_tally);
+}
+
+static artel_status make_orders(artel__fit *fit)
+{
+    fit->rows = artel__feed_count(fit->train_feed);
+    fit->validation_rows = fit->validation_feed ? artel__feed_count(fit->validation_feed) : 0;
+    fit->order = artel__arena_alloc(&fit->arena, (size_t)fit->rows + 1, sizeof *fit->order);
+    fit->validation_order = artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->order);
+    fit->step_room = STEP_ROOM;
+    fit->step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->step_ms);
+    ARTEL_TRY(artel__arena_status(&fit->arena));
+    for (int64_t i = 0; i < fit->validation_rows; i++) fit->validation_order[i] = (uint64_t)i;
+    int64_t pass_steps = (fit->rows + fit->batch_size - 1) / fit->batch_size;
+    fit->steps_per_epoch = fit->options.steps_per_epoch ? fit->options.steps_per_epoch : pass_steps;
+    return ARTEL_OK;
+}
+
+static artel_status check_options(artel__fit *fit)
+{
+    const artel_fit_options *o = &fit->options;
+    const char *where = o->batch_size < 1 ? "--batch-size" : o->epochs < 0 ? "--epochs" : o->steps_per_epoch < 0 ? "--steps-per-epoch" :
+                        o->initial_epoch < 0 ? "--initial-epoch" : o->validation_split < 0 || o->validation_split >= 1 ? "--validation-split" : NULL;
+    if (where) return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, where, "see artel fit --help", "the value is out of range");
+    if (o->validation_data && o->validation_split > 0)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give one or the other",
+                           "validation data and a validation split were both given");
+    return ARTEL_OK;
+}
+
+static artel_status open_fit(artel__fit *fit, artel_data *data)
+{
+    ARTEL_TRY(check_options(fit));
+    fit->batch_size = fit->options.batch_size;
+    int replicas = fit->options.replicas > 0 ? fit->options.replicas : 1;
+    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, replicas, fit->batch_size, &fit->settings));
+    fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
+    ARTEL_TRY(bind_data(fit, data));
+    ARTEL_TRY(open_session(fit));
+    ARTEL_TRY(make_orders(fit));
+    ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
+    ARTEL_TRY(artel__callbacks_create(fit));
+    fit->epoch = fit->options.initial_epoch;
+    fit->pass = fit->epoch;
+    if (fit->options.checkpoint_dir) ARTEL_TRY(artel__checkpointer_create(fit));
+    order_rows(fit, fit->pass, fit->order);
+    return ARTEL_OK;
+}
+
+static void close_fit(artel__fit *fit)
+{
+    artel__checkpointer_destroy(fit);
+    artel__callbacks_destroy(fit);
+    artel__session_destroy(fit->session);
+    artel__feed_destroy(fit->train_feed);
+    artel__feed_destroy(fit->validation_feed);
+    artel__feed_destroy(fit->whole);
+    artel_history_destroy(fit->history);
+    json_decref(fit->settings.optimizer.record);
+    artel__arena_fini(&fit->arena);
+}
+
+/* -- events of beginning and end -- */
+
+static void start_event(const artel__fit *fit)
+{
+    artel_event event = {.kind = ARTEL_EVENT_START, .text = artel__session_strategy(fit->session),
+                         .replicas = artel__session_replicas(fit->session), .threads = artel__session_threads(fit->session),
+                         .shards = artel__session_shards(fit->session), .arithmetic = artel__session_arithmetic(fit->session),
+                         .resumed_from = fit->resumed_from};
+    artel__fit_event(fit, &event);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static artel_status end_event(artel__fit *fit)
+{
+    char digest[65];
+    if (!fit->options.on_event) return ARTEL_OK;
+    ARTEL_TRY(artel__keras_digest(fit->model, false, digest));
+    qsort(fit->step_ms, (size_t)fit->steps_timed, sizeof *fit->step_ms, by_value);
+    double total = 0;
+    for (int64_t i = 0; i < fit->steps_timed; i++) total += fit->step_ms[i];
+    double median = fit->steps_timed ? fit->step_ms[fit->steps_timed / 2] : (double)fit->first_step_ns * 1e-6;
+    double per_step = fit->step ? (double)fit->examples / (double)(fit->step - fit->resumed_from ? fit->step - fit->resumed_from : 1) : 0;
+    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3)
+                                   : median > 0 ? per_step / (median * 1e-3) : 0;
+    artel_event event = {.kind = ARTEL_EVENT_END, .examples = fit->examples, .examples_per_second = rate, .step_ms = median,
+                         .first_step_ms = (double)fit->first_step_ns * 1e-6, .start_ms = (double)fit->started_ns * 1e-6,
+                         .peak_rss_bytes = artel__peak_rss_bytes(), .digest = digest};
+    artel__fit_event(fit, &event);
+    return ARTEL_OK;
+}
+
+/* Whatever happened, the model receives the weights of the last whole step. */
+static artel_status finish(artel__fit *fit, artel_status status)
+{
+    double rate = artel__fit_rate(fit);
+    artel_status exported = artel__session_export(fit->session, fit->model, fit->iteration, rate);
+    return status < 0 ? status : exported;
+}
+
+static artel_status report_plan(artel__fit *fit)
+{
+    if (!fit->options.on_plan) return ARTEL_OK;
+    artel__text text;
+    artel__text_init(&text, fit->ctx);
+    artel__session_explain(fit->session, &text);
+    artel_status status = artel__text_status(&text);
+    if (status == ARTEL_OK) fit->options.on_plan(fit->options.event_user, text.data);
+    artel__text_fini(&text);
+    return status;
+}
+
+static artel_status run_fit(artel__fit *fit)
+{
+    start_event(fit);
+    ARTEL_TRY(artel__callbacks_train_begin(fit));
+    ARTEL_TRY(run_epochs(fit));
+    ARTEL_TRY(artel__callbacks_train_end(fit));
+    return artel__checkpointer_finish(fit);
+}
+
+artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
+{
+    static const artel_fit_options defaults = ARTEL_FIT_OPTIONS_INIT;
+    artel__fit fit = {.ctx = model->ctx, .model = model, .options = options ? *options : defaults};
+    artel__operation_begin(model->ctx);
+    artel__arena_init(&fit.arena, model->ctx);
+    artel_status status = open_fit(&fit, data);
+    if (status == ARTEL_OK) status = report_plan(&fit);
+    bool idle = fit.options.dry_run || artel__checkpointer_finished(&fit);
+    if (status == ARTEL_OK && !idle) status = run_fit(&fit);
+    if (fit.session && fit.history) status = finish(&fit, status);
+    if (status == ARTEL_OK && !fit.options.dry_run) status = end_event(&fit);
+    if (status == ARTEL_OK && out) {
+        *out = fit.history;
+        fit.history = NULL;
+    }
+    close_fit(&fit);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The identity of a run, field by field, so that a refusal can name what differs.
+ *
+ * Layers may be renamed without changing a result, so names of layers are replaced by their numbers before hashing.
+ */
+#include "train/identity.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+artel_status artel__identity_hash(artel_context *ctx, const json_t *identity, char out[65])
+{
+    char *text;
+    artel__sha256 hash;
+    ARTEL_TRY(artel__json_dump_string(ctx, identity, ARTEL__JSON_SORTED | ARTEL__JSON_COMPACT, &text));
+    artel__sha256_init(&hash);
+    artel__sha256_update(&hash, text, strlen(text));
+    artel__sha256_hex(&hash, out);
+    artel__free(ctx, text);
+    return ARTEL_OK;
+}
+
+/* The number of the layer of that name in the model or a nested one, or -1. */
+static int layer_number(const artel__model *nn, const char *name)
+{
+    for (int i = 0; i < nn->layers; i++) {
+        if (strcmp(nn->layer[i]->name, name) == 0) return i;
+    }
+    for (int i = 0; i < nn->layers; i++) {
+        int inside = nn->layer[i]->model ? layer_number(nn->layer[i]->model, name) : -1;
+        if (inside >= 0) return inside;
+    }
+    return -1;
+}
+
+static json_t *without_names(const artel__model *nn, json_t *value)
+{
+    if (json_is_string(value)) {
+        int number = layer_number(nn, json_string_value(value));
+        return number >= 0 ? json_sprintf("#%d", number) : json_deep_copy(value);
+    }
+    if (json_is_array(value)) {
+        json_t *copy = json_array(), *item;
+        size_t i;
+        json_array_foreach(value, i, item) json_array_append_new(copy, without_names(nn, item));
+        return copy;
+    }
+    if (!json_is_object(value)) return json_deep_copy(value);
+    json_t *copy = json_object(), *item;
+    const char *key;
+    json_object_foreach(value, key, item)
+    {
+        bool skipped = strcmp(key, "date_saved") == 0 || strcmp(key, "shared_object_id") == 0 || strcmp(key, "compile_config") == 0;
+        if (!skipped) json_object_set_new(copy, key, without_names(nn, item));
+    }
+    json_t *name = json_object_get(copy, "name");
+    if (json_is_string(name) && strcmp(json_string_value(name), nn->name) == 0) json_object_set_new(copy, "name", json_string("model"));
+    return copy;
+}
+
+static artel_status add_hash(artel__fit *fit, json_t *identity, const char *field, json_t *value)
+{
+    char hash[65];
+    artel_status status = artel__identity_hash(fit->ctx, value ? value : json_null(), hash);
+    json_decref(value);
+    if (status == ARTEL_OK) json_object_set_new(identity, field, json_string(hash));
+    return status;
+}
+
+static artel_status add_data(json_t *identity, const char *field, const artel__feed *feed)
+{
+    uint8_t bytes[32];
+    char hex[65] = "none";
+    if (feed) ARTEL_TRY(artel__feed_fingerprint(feed, bytes));
+    for (int i = 0; feed && i < 32; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+    json_object_set_new(identity, field, json_string(hex));
+    return ARTEL_OK;
+}
+
+static artel_status fill(artel__fit *fit, json_t *identity)
+{
+    const artel_fit_options *o = &fit->options;
+    ARTEL_TRY(add_hash(fit, identity, "model", without_names(fit->model->nn, fit->model->nn->record)));
+    ARTEL_TRY(add_hash(fit, identity, "compile settings", json_deep_copy(fit->model->compile_config)));
+    ARTEL_TRY(add_data(identity, "data", fit->train_feed));
+    ARTEL_TRY(add_data(identity, "validation data", fit->validation_feed));
+    json_object_set_new(identity, "seed", json_sprintf("%llu", (unsigned long long)o->seed));
+    json_object_set_new(identity, "batch size", json_integer(fit->batch_size));
+    json_object_set_new(identity, "shards", json_integer(artel__session_shards(fit->session)));
+    json_object_set_new(identity, "shuffle", json_boolean(o->shuffle));
+    json_object_set_new(identity, "steps per epoch", json_integer(fit->steps_per_epoch));
+    json_object_set_new(identity, "initial epoch", json_integer(o->initial_epoch));
+    json_object_set_new(identity, "class weight", json_string(o->class_weight ? o->class_weight : ""));
+    json_object_set_new(identity, "learning rate", json_sprintf("%a", o->learning_rate));
+    return ARTEL_OK;
+}
+
+artel_status artel__identity_make(artel__fit *fit, json_t **out)
+{
+    json_t *identity = json_object();
+    if (!identity) return artel__fail_memory(fit->ctx, "identity", 64);
+    artel_status status = fill(fit, identity);
+    if (status < 0) {
+        json_decref(identity);
+        return status;
+    }
+    *out = identity;
+    return ARTEL_OK;
+}
+
+artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_t *ours, json_t *theirs)
+{
+    artel__text fields;
+    artel__text_init(&fields, ctx);
+    const char *key;
+    json_t *value;
+    json_object_foreach(ours, key, value)
+    {
+        if (!json_equal(value, json_object_get(theirs, key))) artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
+    }
+    artel_status status = artel__fail(ctx, ARTEL_ERROR_INVALID, where, "use another directory, repeat the command that wrote it, or give --fresh to begin anew",
+                                      "the checkpoints here belong to another run; these differ: %s", fields.length ? fields.data : "fields of another version");
+    artel__text_fini(&fields);
+    return status;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph of a mode: the model, its losses and metrics, and for training the way back and the optimizer.
+ *
+ * Reduction follows keras/src/losses/loss.py: the loss of an output is sum(loss * weight) / denominator, where the
+ * denominator is the number of elements (a function of the batch alone), or a fold (sum of the mask, sum of weights)
+ * that is finished before the backward pass starts. The backward pass starts from weights already divided, so that
+ * gradient folds are plain sums. Metrics see the predictions of the same pass, as in Keras.
+ */
+#include "train/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "op/elementwise.h"
+#include "op/fuse.h"
+#include "op/loss.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
+
+typedef struct builder {
+    artel_context *ctx;
+    const artel__objective_request *request;
+    artel__objective *objective;
+    artel__graph *graph;
+    artel__tensor *out;            /* of the model */
+    artel__value_id *target;       /* by output */
+    artel__value_id weight;        /* ROW [1] or of the target's shape, or none */
+    artel__value_id *loss, *seed;  /* by output */
+    artel__value_id *penalty;
+    int penalties;
+} builder;
+
+/* -- what is fed -- */
+
+static artel__data_target_kind kind_of(artel__target_form form)
+{
+    return form == ARTEL__TARGET_INDEX     ? ARTEL__DATA_TARGET_INDICES
+           : form == ARTEL__TARGET_ONE_HOT ? ARTEL__DATA_TARGET_ONE_HOT
+                                           : ARTEL__DATA_TARGET_VALUES;
+}
+
+static void want_target(const artel__model *nn, const artel__settings *settings, int i, artel__data_want_target *want)
+{
+    const artel__output_settings *output = &settings->output[i];
+    const artel_shape *shape = &nn->output[i].shape;
+    artel__target_form form = output->has_loss ? output->loss.target : output->metrics ? output->metric[0].target : ARTEL__TARGET_SAME;
+    *want = (artel__data_want_target){.name = nn->output[i].name, .row = *shape, .kind = kind_of(form), .dtype = ARTEL_DTYPE_FLOAT32};
+    bool open = false;
+    for (int k = 0; k < nn->inputs; k++) {
+        for (int d = 0; d < nn->input[k].shape.rank; d++) open = open || nn->input[k].shape.dim[d] < 0;
+    }
+    if (form != ARTEL__TARGET_SAME && shape->rank > 0) want->classes = shape->dim[shape->rank - 1];
+    if (form == ARTEL__TARGET_INDEX) {
+        want->dtype = ARTEL_DTYPE_INT32;
+        want->row.rank = shape->rank > 0 ? shape->rank - 1 : 0;
+        want->has_ignored = output->loss.has_ignored;
+        want->ignored = output->loss.ignored;
+    }
+    /* Open input axes make the extents of the outputs unknown until the data is seen. */
+    for (int d = 0; open && d < want->row.rank - (form == ARTEL__TARGET_INDEX ? 0 : 1); d++) want->row.dim[d] = -1;
+}
+
+artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn, const artel__settings *settings, artel__mode mode,
+                                    artel__data_wants *out)
+{
+    artel__data_want_input *inputs = artel__arena_alloc(arena, (size_t)nn->inputs, sizeof *inputs);
+    artel__data_want_target *targets = artel__arena_alloc(arena, (size_t)nn->outputs, sizeof *targets);
+    if (!inputs || !targets) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < nn->inputs; i++)
+        inputs[i] = (artel__data_want_input){nn->input[i].name, nn->input[i].dtype, nn->input[i].shape, nn->input[i].limit};
+    int count = 0;
+    for (int i = 0; mode != ARTEL__MODE_PREDICT && i < nn->outputs; i++) {
+        if (settings->output[i].has_loss || settings->output[i].metrics) want_target(nn, settings, i, &targets[count++]);
+    }
+    const char *first = nn->layers > 1 ? nn->layer[1]->def->class_name : "";
+    *out = (artel__data_wants){
+        .purpose = mode == ARTEL__MODE_TRAIN      ? ARTEL__DATA_PURPOSE_TRAIN
+                   : mode == ARTEL__MODE_EVALUATE ? ARTEL__DATA_PURPOSE_EVALUATE
+                                                  : ARTEL__DATA_PURPOSE_PREDICT,
+        .inputs = inputs, .input_count = nn->inputs, .targets = targets, .target_count = count,
+        .scales_itself = strcmp(first, "Rescaling") == 0 || strcmp(first, "Normalization") == 0};
+    return ARTEL_OK;
+}
+
+static artel_status add_inputs(builder *b)
+{
+    const artel__model *nn = b->request->nn;
+    int count;
+    const artel__feed_array *arrays = artel__feed_arrays(b->request->feed, &count);
+    artel__tensor *in = artel__arena_alloc(b->graph->arena, (size_t)nn->inputs, sizeof *in);
+    if (!in) return ARTEL_ERROR_NO_MEMORY;
+    int target = 0;
+    for (int i = 0; i < count; i++) {
+        artel__value_id id = artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, arrays[i].dtype, &arrays[i].row);
+        if (arrays[i].role == ARTEL_DATA_ROLE_INPUT) in[arrays[i].index] = (artel__tensor){id, ARTEL__NO_VALUE};
+        if (arrays[i].role == ARTEL_DATA_ROLE_WEIGHT) b->weight = id;
+        if (arrays[i].role != ARTEL_DATA_ROLE_TARGET) continue;
+        while (target < nn->outputs && !b->request->settings->output[target].has_loss && !b->request->settings->output[target].metrics)
+            target++;
+        if (target < nn->outputs) b->target[target++] = id;
+    }
+    if (b->request->weighted && b->weight < 0) {
+        artel_shape one = {.rank = 0};
+        b->weight = artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &one);
+    }
+    return artel__model_call(b->request->nn, b->graph, in, b->out);
+}
+
+/* -- targets in another form: a metric may want classes where the loss wants one-hot rows, or the reverse -- */
+
+static artel__value_id adapt_target(builder *b, int i, artel__target_form form)
+{
+    artel__graph *graph = b->graph;
+    artel__value_id target = b->target[i], prediction = b->out[i].value;
+    if (graph->status < 0 || target < 0) return target;
+    bool classes = graph->value[target].dtype == ARTEL_DTYPE_INT32;
+    const artel_shape *shape = &graph->value[prediction].shape;
+    if (form == ARTEL__TARGET_INDEX && !classes) {
+        if (graph->value[target].storage == graph->value[prediction].storage && shape->dim[shape->rank - 1] > 1)
+            return artel__op_argmax(graph, target);
+        artel_shape without = *shape;
+        without.rank--;
+        return artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), &without);
+    }
+    if (form != ARTEL__TARGET_INDEX && classes) return artel__op_one_hot(graph, target, shape->dim[shape->rank - 1]);
+    return target;
+}
+
+/* -- losses -- */
+
+/* Weights of an output in the shape of its loss: sample weights times the mask that arrived with the prediction. */
+static artel__value_id output_weight(builder *b, int i, artel__value_id loss, artel__value_id *mask)
+{
+    artel__graph *graph = b->graph;
+    artel__value_id weight = b->weight;
+    *mask = ARTEL__NO_VALUE;
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (b->out[i].mask >= 0 && graph->value[b->out[i].mask].storage == graph->value[loss].storage) {
+        *mask = artel__op_reshape(graph, artel__op_cast(graph, b->out[i].mask, ARTEL_DTYPE_FLOAT32), &graph->value[loss].shape);
+        if (weight < 0) return *mask;
+        artel_shape shape = graph->value[loss].shape;
+        if (graph->value[weight].storage == graph->value[loss].storage) weight = artel__op_reshape(graph, weight, &shape);
+        else
+            for (int d = 0; d < shape.rank; d++) shape.dim[d] = 1;
+        if (graph->value[weight].storage == 1) weight = artel__op_reshape(graph, weight, &shape);
+        return artel__op_binary(graph, ARTEL__BINARY_MUL, weight, *mask);
+    }
+    return weight;
+}
+
+/* The second number of a float64 [2] fold: a denominator. */
+static artel__value_id second(artel__graph *graph, artel__value_id pair)
+{
+    return artel__op_slice(graph, pair, 0, 1, 1, 1);
+}
+
+static void add_loss(builder *b, int i)
+{
+    artel__graph *graph = b->graph;
+    artel__objective *o = b->objective;
+    const artel__output_settings *output = &b->request->settings->output[i];
+    artel__value_id mask, target = adapt_target(b, i, output->loss.target);
+    artel__value_id loss = artel__loss_add(graph, &output->loss, target, b->out[i].value);
+    artel__value_id weight = output_weight(b, i, loss, &mask);
+    artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, loss, weight));
+    artel__value_id divisor = ARTEL__NO_VALUE;
+    o->loss_kept[i] = artel__graph_keep(graph, pair);
+    if (graph->status < 0) return;
+    o->elements[i] = graph->value[loss].storage;
+    bool sum = output->loss.reduction == ARTEL__REDUCTION_SUM;
+    if (output->loss.reduction == ARTEL__REDUCTION_WEIGHTED_MEAN && weight >= 0) divisor = pair;
+    else if (mask >= 0 && !sum) divisor = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, mask, mask));
+    if (divisor >= 0) o->denominator_kept[i] = artel__graph_keep(graph, divisor);
+    if (sum) o->elements[i] = 0;
+    if (b->request->mode != ARTEL__MODE_TRAIN) return;
+    artel__loss_seed seed = {.like = loss, .weights = weight, .scale = output->loss_weight, .sum = sum,
+                             .denominator = divisor >= 0 ? second(graph, divisor) : ARTEL__NO_VALUE};
+    b->loss[i] = loss;
+    b->seed[i] = artel__op_loss_seed(graph, &seed);
+}
+
+/* -- metrics -- */
+
+static void add_metrics(builder *b, int i)
+{
+    artel__objective *o = b->objective;
+    const artel__model *nn = b->request->nn;
+    const artel__output_settings *output = &b->request->settings->output[i];
+    for (int k = 0; k < output->metrics; k++) {
+        const artel__metric *metric = &output->metric[k];
+        artel__value_id target = adapt_target(b, i, metric->target), mask, weight = ARTEL__NO_VALUE;
+        artel__value_id prediction = b->out[i].value;
+        if (output->weighted[k] && b->weight >= 0) weight = b->weight;
+        if (weight >= 0 && b->out[i].mask >= 0) {
+            artel__value_id like = artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction,
+                                                    1u << (b->graph->value[prediction].shape.rank - 1), false);
+            weight = output_weight(b, i, like, &mask);
+        }
+        artel__value_id sums = artel__metric_add(b->graph, metric, target, prediction, weight);
+        artel__metric_slot *slot = &o->slot[o->slots++];
+        slot->metric = metric;
+        slot->name = nn->outputs > 1 ? artel__arena_printf(&o->arena, "%s_%s", nn->output[i].name, metric->name) : metric->name;
+        slot->kept = artel__graph_keep(b->graph, artel__op_all_reduce(b->graph, sums));
+        slot->first = o->sums;
+        o->sums += metric->sums;
+    }
+}
+
+/* -- variables: penalties, gradients, the optimizer -- */
+
+
+static artel_status add_penalty(void *user, const artel__model_variable *variable)
+{
+    builder *b = user;
+    const artel__regularizer *r = &variable->variable->regularizer;
+    if (!variable->trainable || (r->l1 == 0 && r->l2 == 0)) return ARTEL_OK;
+    artel__value_id id = artel__graph_variable(b->graph, variable->variable->index);
+    b->penalty[b->penalties++] = artel__op_penalty(b->graph, id, r->l1, r->l2);
+    return b->graph->status;
+}
+
+typedef struct updater {
+    builder *b;
+    const artel__value_id *gradient;
+    artel__value_id *regularised;
+    int next;
+    bool constraints;
+} updater;
+
+/* Visits trainable variables in the order of the slots: first regularisers, then (second visit) constraints. */
+static artel_status update_variable(void *user, const artel__model_variable *variable)
+{
+    updater *u = user;
+    if (!variable->trainable) return ARTEL_OK;
+    artel__graph *graph = u->b->graph;
+    artel__value_id id = artel__graph_variable(graph, variable->variable->index);
+    const artel__regularizer *r = &variable->variable->regularizer;
+    if (u->constraints) {
+        graph->scope = variable->layer->scope;
+        artel__constraint_apply(graph, &variable->variable->constraint, id);
+        return graph->status;
+    }
+    artel__value_id gradient = u->gradient[u->next];
+    if (r->l1 != 0 || r->l2 != 0) {
+        if (gradient < 0) gradient = artel__op_fill_like(graph, id, 0);
+        gradient = artel__op_regularise(graph, gradient, id, r->l1, r->l2);
+    }
+    u->regularised[u->next++] = gradient;
+    return graph->status;
+}
+
+static artel_status add_training(builder *b)
+{
+    const artel__objective_request *request = b->request;
+    artel__graph *graph = b->graph;
+    const artel__optimizer_slots *slots = request->slots;
+    artel__arena *arena = graph->arena;
+    artel__value_id *wanted = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted);
+    artel__value_id *gradient = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *gradient);
+    artel__value_id *targets = artel__arena_alloc(arena, (size_t)request->nn->outputs, sizeof *targets);
+    artel__value_id *seeds = artel__arena_alloc(arena, (size_t)request->nn->outputs, sizeof *seeds);
+    updater u = {.b = b, .gradient = gradient, .regularised = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted)};
+    ARTEL_TRY(artel__arena_status(arena));
+    int count = 0;
+    for (int i = 0; i < request->nn->outputs; i++) {
+        if (b->seed[i] < 0) continue;
+        targets[count] = b->loss[i];
+        seeds[count++] = b->seed[i];
+    }
+    for (int i = 0; i < slots->count; i++) wanted[i] = artel__graph_variable(graph, slots->trainable[i]);
+    artel__differentiate d = {.add = &artel__op_binary_def, .targets = targets, .seeds = seeds, .target_count = count, .wanted = wanted,
+                              .wanted_count = slots->count};
+    ARTEL_TRY(artel__graph_differentiate(graph, &d, gradient));
+    graph->phase = ARTEL__PHASE_BACKWARD;
+    graph->scope = "optimizer";
+    ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
+    ARTEL_TRY(artel__optimizer_add(&request->settings->optimizer, graph, slots, u.regularised));
+    u.constraints = true;
+    graph->phase = ARTEL__PHASE_APPLY;
+    return artel__model_visit(request->nn, update_variable, &u);
+}
+
+/* -- the whole -- */
+
+static artel_status fuse(builder *b)
+{
+    int count = 0, outputs = b->request->nn->outputs;
+    artel__value_id **held = artel__arena_alloc(b->graph->arena, (size_t)outputs * 2 + 1, sizeof *held);
+    if (!held) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < outputs; i++) {
+        held[count++] = &b->out[i].value;
+        if (b->out[i].mask >= 0) held[count++] = &b->out[i].mask;
+    }
+    return artel__op_fuse(b->graph, held, count);
+}
+
+static int count_metrics(const artel__settings *settings)
+{
+    int count = 0;
+    for (int i = 0; i < settings->outputs; i++) count += settings->output[i].metrics;
+    return count;
+}
+
+static artel_status allocate(builder *b)
+{
+    artel__objective *o = b->objective;
+    size_t outputs = (size_t)b->request->nn->outputs;
+    artel__arena *arena = &o->arena;
+    b->out = artel__arena_alloc(arena, outputs, sizeof *b->out);
+    b->target = artel__arena_alloc(arena, outputs, sizeof *b->target);
+    b->loss = artel__arena_alloc(arena, outputs, sizeof *b->loss);
+    b->seed = artel__arena_alloc(arena, outputs, sizeof *b->seed);
+    b->penalty = artel__arena_alloc(arena, (size_t)b->request->nn->variables->count + 1, sizeof *b->penalty);
+    o->loss_kept = artel__arena_alloc(arena, outputs, sizeof *o->loss_kept);
+    o->denominator_kept = artel__arena_alloc(arena, outputs, sizeof *o->denominator_kept);
+    o->elements = artel__arena_alloc(arena, outputs, sizeof *o->elements);
+    o->prediction_kept = artel__arena_alloc(arena, outputs, sizeof *o->prediction_kept);
+    o->slot = artel__arena_alloc(arena, (size_t)(b->request->settings ? count_metrics(b->request->settings) : 0) + 1, sizeof *o->slot);
+    ARTEL_TRY(artel__arena_status(arena));
+    for (size_t i = 0; i < outputs; i++) {
+        b->target[i] = b->loss[i] = b->seed[i] = ARTEL__NO_VALUE;
+        o->loss_kept[i] = o->denominator_kept[i] = o->prediction_kept[i] = -1;
+    }
+    o->penalty_kept = -1;
+    b->weight = ARTEL__NO_VALUE;
+    return ARTEL_OK;
+}
+
+static artel_status build(builder *b)
+{
+    const artel__objective_request *request = b->request;
+    artel__objective *o = b->objective;
+    ARTEL_TRY(allocate(b));
+    ARTEL_TRY(add_inputs(b));
+    ARTEL_TRY(fuse(b));
+    if (request->mode == ARTEL__MODE_PREDICT) {
+        for (int i = 0; i < request->nn->outputs; i++) o->prediction_kept[i] = artel__graph_keep(b->graph, b->out[i].value);
+        return artel__graph_seal(b->graph);
+    }
+    for (int i = 0; i < request->nn->outputs; i++) {
+        b->graph->scope = "loss";
+        if (request->settings->output[i].has_loss && b->target[i] >= 0) add_loss(b, i);
+    }
+    for (int i = 0; i < request->nn->outputs; i++) {
+        b->graph->scope = "metrics";
+        if (b->target[i] >= 0) add_metrics(b, i);
+    }
+    b->graph->scope = "regularizers";
+    ARTEL_TRY(artel__model_visit(request->nn, add_penalty, b));
+    if (b->penalties) o->penalty_kept = artel__graph_keep(b->graph, artel__op_sum_scalars(b->graph, b->penalty, b->penalties));
+    if (request->mode == ARTEL__MODE_TRAIN) ARTEL_TRY(add_training(b));
+    return artel__graph_seal(b->graph);
+}
+
+artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__objective), "objective", &block));
+    artel__objective *objective = block;
+    artel__arena_init(&objective->arena, ctx);
+    artel__graph_init(&objective->graph, &objective->arena, request->variables, request->mode == ARTEL__MODE_TRAIN);
+    builder b = {.ctx = ctx, .request = request, .objective = objective, .graph = &objective->graph};
+    artel_status status = build(&b);
+    if (status < 0) {
+        artel__objective_destroy(objective);
+        return status;
+    }
+    *out = objective;
+    return ARTEL_OK;
+}
+
+void artel__objective_destroy(artel__objective *objective)
+{
+    if (!objective) return;
+    artel_context *ctx = objective->arena.ctx;
+    artel__arena_fini(&objective->arena);
+    artel__free(ctx, objective);
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: replicas that step together.
+ *
+ * The caller's thread is replica 0; each further replica has a thread that waits for the next step. All of them execute
+ * the same plan on their own variables, and the collectives inside keep them bit-equal. The first failure of a step
+ * cancels the group, so nobody waits for a replica that will not come; the step is then reported and nothing has changed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/session_impl.h"
+
+int32_t artel__default_shards(int64_t batch_size)
+{
+    int32_t shards = 8;
+    while (shards < 256 && (int64_t)shards * 2 <= batch_size / 32) shards *= 2;
+    return shards;
+}
+
+/* -- threads -- */
+
+static void *replica_main(void *user)
+{
+    artel__replica *replica = user;
+    artel__session *session = replica->session;
+    uint64_t seen = 0;
+    pthread_mutex_lock(&session->mutex);
+    for (;;) {
+        while (!session->quit && session->generation == seen) pthread_cond_wait(&session->work, &session->mutex);
+        if (session->quit) break;
+        seen = session->generation;
+        artel__mode mode = session->current;
+        const artel__batch *batch = session->batch;
+        pthread_mutex_unlock(&session->mutex);
+        artel__replica_step(replica, mode, batch);
+        pthread_mutex_lock(&session->mutex);
+        if (--session->unfinished == 0) pthread_cond_signal(&session->done);
+    }
+    pthread_mutex_unlock(&session->mutex);
+    return NULL;
+}
+
+static void stop_threads(artel__session *session)
+{
+    pthread_mutex_lock(&session->mutex);
+    session->quit = true;
+    pthread_cond_broadcast(&session->work);
+    pthread_mutex_unlock(&session->mutex);
+    for (int r = 1; r < session->replicas; r++) {
+        if (session->replica[r].started) pthread_join(session->replica[r].thread, NULL);
+    }
+}
+
+static artel_status start_threads(artel__session *session)
+{
+    for (int r = 1; r < session->replicas; r++) {
+        if (pthread_create(&session->replica[r].thread, NULL, replica_main, &session->replica[r]) != 0)
+            return artel__fail(session->ctx, ARTEL_ERROR_RUN, "session", "use fewer replicas or raise the limit of threads",
+                               "a thread for replica %d could not be started", r);
+        session->replica[r].started = true;
+    }
+    return ARTEL_OK;
+}
+
+/* -- making -- */
+
+static void describe_arithmetic(artel__session *session)
+{
+    /* Kernels give the same bits in every instruction set, so the class is that of the kernels alone. */
+    snprintf(session->arithmetic, sizeof session->arithmetic, "artel-1 float32 (computed with %s)",
+             artel__isa_name(artel__context_isa(session->ctx)));
+}
+
+static artel_status copy_variables(artel__session *session)
+{
+    const artel__variables *from = session->options.model->nn->variables;
+    artel__variables_init(&session->variables, &session->arena);
+    session->variables.item = artel__arena_alloc(&session->arena, (size_t)from->count + 1, sizeof *from->item);
+    if (!session->variables.item) return ARTEL_ERROR_NO_MEMORY;
+    if (from->count) memcpy(session->variables.item, from->item, (size_t)from->count * sizeof *from->item);
+    session->variables.count = session->variables.capacity = from->count;
+    session->variables.bytes = from->bytes;
+    return ARTEL_OK;
+}
+
+typedef struct collector {
+    int *index;
+    int count;
+} collector;
+
+static artel_status collect_trainable(void *user, const artel__model_variable *variable)
+{
+    collector *c = user;
+    if (variable->trainable) c->index[c->count++] = variable->variable->index;
+    return ARTEL_OK;
+}
+
+static artel_status declare_slots(artel__session *session)
+{
+    collector c = {artel__arena_alloc(&session->arena, (size_t)session->variables.count + 1, sizeof(int)), 0};
+    if (!c.index) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__model_visit(session->options.model->nn, collect_trainable, &c));
+    return artel__optimizer_declare(&session->options.settings->optimizer, &session->variables, c.index, c.count, &session->slots);
+}
+
+static artel_status resolve(artel__session *session)
+{
+    artel__session_options *o = &session->options;
+    if (o->batch_size < 1)
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--batch-size", "give a number of at least 1", "the batch size is %lld",
+                           (long long)o->batch_size);
+    if (o->shards == 0) o->shards = artel__default_shards(o->batch_size);
+    if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--shards", "give 1, 2, 4, 8, ... up to 4096",
+                           "%d virtual shards: not a power of two in range", o->shards);
+    artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size};
+    ARTEL_TRY(artel__strategy_make_plan(session->ctx, o->strategy ? o->strategy : "auto", &request, &session->strategy));
+    if (session->strategy.note[0]) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
+    session->replicas = session->strategy.replicas;
+    return ARTEL_OK;
+}
+
+static artel_status open_session(artel__session *session)
+{
+    ARTEL_TRY(resolve(session));
+    ARTEL_TRY(copy_variables(session));
+    if (session->options.train) ARTEL_TRY(declare_slots(session));
+    if (session->replicas > 1)
+        ARTEL_TRY(artel__group_create(session->ctx, session->replicas, session->options.shards, &session->group));
+    session->replica = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof *session->replica);
+    if (!session->replica) return ARTEL_ERROR_NO_MEMORY;
+    for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
+    describe_arithmetic(session);
+    artel_model *model = session->options.model;
+    if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, session->options.seed));
+    memcpy(session->replica[0].state.block, model->weights.block, model->nn->variables->bytes);
+    if (session->options.train) ARTEL_TRY(artel__session_take_up(session));
+    artel__session_broadcast(session);
+    return start_threads(session);
+}
+
+artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__session), "session", &block));
+    artel__session *session = block;
+    session->ctx = ctx;
+    session->options = *options;
+    artel__arena_init(&session->arena, ctx);
+    pthread_mutex_init(&session->mutex, NULL);
+    pthread_cond_init(&session->work, NULL);
+    pthread_cond_init(&session->done, NULL);
+    artel_status status = open_session(session);
+    if (status < 0) {
+        artel__session_destroy(session);
+        return status;
+    }
+    *out = session;
+    return ARTEL_OK;
+}
+
+void artel__session_destroy(artel__session *session)
+{
+    if (!session) return;
+    artel_context *ctx = session->ctx;
+    if (session->replica) stop_threads(session);
+    for (int r = 0; session->replica && r < session->replicas; r++) artel__replica_close(&session->replica[r]);
+    for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
+        artel__plan_destroy(session->mode[m].plan);
+        artel__objective_destroy(session->mode[m].objective);
+    }
+    artel__group_destroy(session->group);
+    pthread_cond_destroy(&session->done);
+    pthread_cond_destroy(&session->work);
+    pthread_mutex_destroy(&session->mutex);
+    artel__arena_fini(&session->arena);
+    artel__free(ctx, session);
+}
+
+/* Where class weights come from and go to, among the fed inputs. */
+static artel_status find_weights(artel__session *session, artel__session_mode *mode)
+{
+    int count;
+    const artel__feed_array *arrays = artel__feed_arrays(mode->feed, &count);
+    mode->target = -1;
+    for (int i = count - 1; i >= 0; i--) {
+        if (arrays[i].role == ARTEL_DATA_ROLE_TARGET) mode->target = i;
+        if (arrays[i].role == ARTEL_DATA_ROLE_WEIGHT)
+            return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--class-weight", "give one or the other",
+                               "class weights and sample weights cannot be combined");
+    }
+    mode->weight = count;
+    if (mode->target < 0)
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--class-weight", "remove it", "the model has no target that names classes");
+    return ARTEL_OK;
+}
+
+static int32_t most_nodes(const artel__session *session)
+{
+    int most = 1;
+    for (int r = 0; r < session->replicas; r++) {
+        artel__fold_node node[ARTEL__MAX_NODES];
+        int32_t first = artel__replica_first_shard(session->options.shards, session->replicas, r);
+        int32_t end = artel__replica_first_shard(session->options.shards, session->replicas, r + 1);
+        int n = artel__fold_nodes(first, end - first, node);
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+artel_status artel__session_prepare(artel__session *session, artel__mode m, const artel__feed *feed, int64_t batch_size)
+{
+    artel__session_mode *mode = &session->mode[m];
+    mode->feed = feed;
+    mode->batch_size = batch_size;
+    mode->weighted = m == ARTEL__MODE_TRAIN && session->options.class_weight;
+    if (mode->weighted) ARTEL_TRY(find_weights(session, mode));
+    artel__plan_destroy(mode->plan);
+    artel__objective_destroy(mode->objective);
+    mode->plan = NULL;
+    mode->objective = NULL;
+    artel__objective_request request = {.nn = session->options.model->nn, .settings = session->options.settings,
+                                        .variables = &session->variables, .feed = feed, .mode = m, .weighted = mode->weighted,
+                                        .slots = &session->slots};
+    ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
+    int32_t most_shards = (session->options.shards + session->replicas - 1) / session->replicas;
+    artel__plan_options options = {.max_rows = ((int64_t)most_shards * batch_size + session->options.shards - 1) / session->options.shards,
+                                   .max_nodes = most_nodes(session), .replicas = session->replicas,
+                                   .isa = artel__context_isa(session->ctx)};
+    ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &mode->plan));
+    for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_prepare(&session->replica[r], m));
+    return ARTEL_OK;
+}
+
+/* -- stepping -- */
+
+static artel_status report_fault(artel__session *session, artel__mode m, const artel__batch *batch)
+{
+    const artel__fault *first = NULL;
+    for (int r = 0; r < session->replicas; r++) {
+        if (!session->replica[r].faulted) continue;
+        const artel__fault *fault = artel__run_fault(session->replica[r].mode[m].run);
+        if (!first || fault->node < first->node || (fault->node == first->node && fault->row < first->row)) first = fault;
+    }
+    const artel__node *node = &session->mode[m].objective->graph.node[first->node];
+    int64_t row = first->row;
+    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name, "correct the data, or enlarge the vocabulary or the number of classes",
+                       "record %llu of the data holds the index %lld, which is out of range", (unsigned long long)batch->rows[row],
+                       (long long)first->value);
+}
+
+/* One line about the earliest value that was not finite, over all replicas. */
+static void describe_nonfinite(artel__session *session, const artel__batch *batch)
+{
+    const artel__nonfinite *first = NULL;
+    for (int r = 0; r < session->replicas; r++) {
+        const artel__nonfinite *one = &session->replica[r].nonfinite;
+        if (one->node < 0) continue;
+        bool earlier = !first || one->node < first->node || (one->node == first->node && one->first_row < first->first_row);
+        if (earlier) first = one;
+    }
+    if (!first || session->fault_reported || session->fault[0]) return;
+    char rows[96] = "";
+    if (first->first_row >= 0)
+        snprintf(rows, sizeof rows, ", samples %lld to %lld of the batch", (long long)first->first_row, (long long)first->last_row);
+    snprintf(session->fault, sizeof session->fault, "step %lld: the first value that is not finite (%g) came out of layer \"%s\" (%s)%s",
+             (long long)batch->iteration + 1, first->value, first->name, first->op, rows);
+}
+
+static artel_status join_status(artel__session *session, artel__mode m, const artel__batch *batch)
+{
+    artel_status status = ARTEL_OK;
+    bool faulted = false;
+    for (int r = 0; r < session->replicas; r++) {
+        artel_status one = session->replica[r].status;
+        faulted = faulted || session->replica[r].faulted;
+        if (one < 0 && (status == ARTEL_OK || status == ARTEL_ERROR_CANCELLED)) status = one;
+    }
+    if (status < 0 && session->group) artel__group_reset(session->group);
+    describe_nonfinite(session, batch);
+    if (faulted) return report_fault(session, m, batch);
+    if (status == ARTEL_ERROR_RUN && session->fault[0])
+        return artel__fail(session->ctx, ARTEL_ERROR_RUN, "--stop-on-nan", "lower the learning rate, clip gradients, or look at these samples",
+                           "%s", session->fault);
+    return status;
+}
+
+artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)
+{
+    if (session->replicas == 1) {
+        artel__replica_step(&session->replica[0], mode, batch);
+        return join_status(session, mode, batch);
+    }
+    pthread_mutex_lock(&session->mutex);
+    session->current = mode;
+    session->batch = batch;
+    session->unfinished = session->replicas - 1;
+    session->generation++;
+    pthread_cond_broadcast(&session->work);
+    pthread_mutex_unlock(&session->mutex);
+    artel__replica_step(&session->replica[0], mode, batch);
+    pthread_mutex_lock(&session->mutex);
+    while (session->unfinished > 0) pthread_cond_wait(&session->done, &session->mutex);
+    pthread_mutex_unlock(&session->mutex);
+    return join_status(session, mode, batch);
+}
+
+/* -- results -- */
+
+double artel__session_loss(const artel__session *session, artel__mode m, double *by_output)
+{
+    return artel__session_replica_loss(session, m, 0, by_output);
+}
+
+double artel__session_replica_loss(const artel__session *session, artel__mode m, int rank, double *by_output)
+{
+    const artel__objective *o = session->mode[m].objective;
+    const artel__run *run = session->replica[rank].mode[m].run;
+    const artel__settings *settings = session->options.settings;
+    double total = 0;
+    for (int i = 0; i < settings->outputs; i++) {
+        double loss = 0;
+        if (o->loss_kept[i] >= 0) {
+            const double *pair = artel__run_kept(run, o->loss_kept[i]);
+            double divisor = o->elements[i] ? (double)session->replica[rank].fold.batch * (double)o->elements[i] : 1.0;
+            if (o->denominator_kept[i] >= 0) divisor = ((const double *)artel__run_kept(run, o->denominator_kept[i]))[1];
+            loss = divisor == 0 ? 0 : pair[0] / divisor;
+        }
+        if (by_output) by_output[i] = loss;
+        total += settings->output[i].loss_weight * loss;
+    }
+    if (o->penalty_kept >= 0) total += *(const double *)artel__run_kept(run, o->penalty_kept);
+    return total;
+}
+
+void artel__session_add_sums(const artel__session *session, artel__mode m, double *sums)
+{
+    const artel__objective *o = session->mode[m].objective;
+    for (int k = 0; k < o->slots; k++) {
+        const double *batch = artel__run_kept(session->replica[0].mode[m].run, o->slot[k].kept);
+        for (int i = 0; i < o->slot[k].metric->sums; i++) sums[o->slot[k].first + i] += batch[i];
+    }
+}
+
+void artel__session_predictions(const artel__session *session, int output, float *values)
+{
+    const artel__objective *o = session->mode[ARTEL__MODE_PREDICT].objective;
+    const artel__value *value = &o->graph.value[o->graph.kept[o->prediction_kept[output]]];
+    for (int r = 0; r < session->replicas; r++) {
+        const artel__replica *replica = &session->replica[r];
+        const void *rows = artel__run_kept(replica->mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[output]);
+        artel__convert(value->dtype, rows, ARTEL_DTYPE_FLOAT32, values + replica->fold.row * value->storage,
+                       replica->fold.rows * value->storage);
+    }
+}
+
+const char *artel__session_take_fault(artel__session *session)
+{
+    if (session->fault[0] == 0 || session->fault_reported) return "";
+    session->fault_reported = true;
+    return session->fault;
+}
+
+void artel__session_broadcast(artel__session *session)
+{
+    for (int r = 1; r < session->replicas; r++)
+        memcpy(session->replica[r].state.block, session->replica[0].state.block, session->variables.bytes);
+}
+
+const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode)
+{
+    return session->mode[mode].objective;
+}
+
+const artel__plan *artel__session_plan(const artel__session *session, artel__mode mode)
+{
+    return session->mode[mode].plan;
+}
+
+artel__state *artel__session_state(artel__session *session)
+{
+    return &session->replica[0].state;
+}
+
+const artel__optimizer_slots *artel__session_slots(const artel__session *session)
+{
+    return &session->slots;
+}
+
+int64_t artel__session_iteration(const artel__session *session)
+{
+    return session->iteration;
+}
+
+const char *artel__session_strategy(const artel__session *session)
+{
+    return session->strategy.name;
+}
+
+int artel__session_replicas(const artel__session *session)
+{
+    return session->replicas;
+}
+
+int artel__session_threads(const artel__session *session)
+{
+    return session->strategy.threads;
+}
+
+int32_t artel__session_shards(const artel__session *session)
+{
+    return session->options.shards;
+}
+
+const char *artel__session_arithmetic(const artel__session *session)
+{
+    return session->arithmetic;
+}
+
+void artel__session_explain(const artel__session *session, artel__text *out)
+{
+    for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
+        static const char *const names[] = {"training", "evaluation", "prediction"};
+        if (!session->mode[m].plan) continue;
+        artel__text_printf(out, "# %s graph\n", names[m]);
+        artel__graph_dump(&session->mode[m].objective->graph, out);
+        artel__text_printf(out, "# %s plan\n", names[m]);
+        artel__plan_dump(session->mode[m].plan, out);
+    }
+}
+
+artel_status artel__session_profile(artel__session *session, bool on)
+{
+    return artel__run_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run, on);
+}
+
+const artel__node_time *artel__session_times(const artel__session *session)
+{
+    return artel__run_times(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session: one model being trained, evaluated or used for prediction on the replicas of this process.
+ *
+ *   compile settings + model  ->  objective (three graphs: training, evaluation, prediction)
+ *   objective + strategy      ->  session: a plan a graph and, for each replica, state, pool, runs and batch buffers
+ * A step is compute on every replica (artel__session_compute), then apply; metric sums, the loss of the epoch and the
+ * counters change only after it, in the same place. The caller's thread is replica 0; the others wait for work.
+ */
+#ifndef ARTEL_TRAIN_SESSION_H
+#define ARTEL_TRAIN_SESSION_H
+
+#include "artel/fit.h"
+#include "data/data.h"
+#include "exec/plan.h"
+#include "keras/model.h"
+#include "nn/loss.h"
+#include "nn/optimizer.h"
+
+/* Compile settings resolved against a model: one loss an output (or none), metrics, an optimizer. */
+typedef struct artel__output_settings {
+    artel__loss_config loss;
+    bool has_loss;
+    double loss_weight;
+    artel__metric *metric;      /* compiled metrics, then weighted ones */
+    bool *weighted;
+    int metrics;
+} artel__output_settings;
+
+typedef struct artel__settings {
+    artel__output_settings *output;
+    int outputs;
+    artel__optimizer optimizer;
+    bool has_optimizer;
+} artel__settings;
+
+/* Reads compile_config. `replicas` and `batch_size` resolve schedules. With `train` false the optimizer is not read. */
+artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas, int64_t batch_size,
+                                  artel__settings *out);
+
+/* -- objective: what a graph computes beside the model (objective.c) -- */
+
+typedef enum artel__mode { ARTEL__MODE_TRAIN, ARTEL__MODE_EVALUATE, ARTEL__MODE_PREDICT, ARTEL__MODE_COUNT } artel__mode;
+
+/* A metric of the compile settings in a graph. */
+typedef struct artel__metric_slot {
+    const char *name;            /* as in History: prefixed by the output where there are several */
+    const artel__metric *metric;
+    int kept;                    /* of its float64 sums in this graph */
+    int first;                   /* of its accumulators */
+} artel__metric_slot;
+
+typedef struct artel__objective {
+    artel__arena arena;
+    artel__graph graph;
+    artel__metric_slot *slot;
+    int slots, sums;             /* accumulators of all metrics */
+    int *loss_kept;              /* by output: float64 [2], sum of weighted losses and sum of weights; -1: no loss */
+    int *denominator_kept;       /* by output: float64 [2], its second number is the denominator; -1: known, see elements */
+    int64_t *elements;           /* by output: elements of the loss in a row */
+    int penalty_kept;            /* float64 [1]; -1: none */
+    int *prediction_kept;        /* by output, prediction graphs only */
+} artel__objective;
+
+/* What the model wants to be fed in a mode, from its inputs and settings. Lives in `arena`. */
+artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn, const artel__settings *settings, artel__mode mode,
+                                    artel__data_wants *out);
+
+/* Builds and seals the graph of a mode for the arrays of a feed: fed inputs are the feed's arrays in order. `weighted`: a
+ * sample weight is fed last although the feed has none (class weights). `slots` NULL except for training. */
+typedef struct artel__objective_request {
+    artel__model *nn;
+    const artel__settings *settings;
+    const artel__variables *variables;
+    const artel__feed *feed;
+    artel__mode mode;
+    bool weighted;
+    const artel__optimizer_slots *slots;
+} artel__objective_request;
+artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out);
+void artel__objective_destroy(artel__objective *objective);
+
+/* -- session (session.c) -- */
+
+typedef struct artel__session artel__session;
+
+typedef struct artel__session_options {
+    artel_model *model;
+    const artel__settings *settings;
+    const char *strategy;
+    int replicas, threads;   /* 0: decided */
+    int64_t batch_size;
+    int32_t shards;          /* 0: default of the batch size */
+    uint64_t seed;
+    bool train;              /* declare optimizer slots and take up saved optimizer state */
+    const double *class_weight; /* by class number, or NULL: replaces a sample weight */
+    int classes;
+    bool stop_on_nan;        /* a loss that is not finite fails the step */
+} artel__session_options;
+
+artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out);
+void artel__session_destroy(artel__session *session);
+
+/* Makes graph, plan and runs of a mode for a feed (borrowed). Batches of this mode hold at most `batch_size` rows. */
+artel_status artel__session_prepare(artel__session *session, artel__mode mode, const artel__feed *feed, int64_t batch_size);
+
+/* One batch on all replicas. For TRAIN the result is applied unless something failed; then nothing has changed. */
+typedef struct artel__batch {
+    const uint64_t *rows;    /* of the feed, in batch order */
+    int64_t count;
+    uint64_t ordinal;        /* batches consumed before this one */
+    int64_t iteration;       /* optimizer steps before */
+    double learning_rate;
+} artel__batch;
+artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch);
+
+/* Optimizer steps that the model had behind it when the session took it up. */
+int64_t artel__session_iteration(const artel__session *session);
+
+/* After a step: what was found about the first loss that was not finite (one line; "" when nothing), reported once. */
+const char *artel__session_take_fault(artel__session *session);
+
+/* After a step: the total loss of the batch (penalties included), by output (or NULL), and the metric sums added to `sums`. */
+double artel__session_loss(const artel__session *session, artel__mode mode, double *by_output);
+void artel__session_add_sums(const artel__session *session, artel__mode mode, double *sums);
+/* PREDICT: rows of an output are handed out in order of the batch: copies count * elements floats. */
+void artel__session_predictions(const artel__session *session, int output, float *values);
+
+const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode);
+const artel__plan *artel__session_plan(const artel__session *session, artel__mode mode);
+/* The variables of replica 0 (all replicas hold the same bits). Model variables come first, with the indices of nn->variables. */
+artel__state *artel__session_state(artel__session *session);
+const artel__optimizer_slots *artel__session_slots(const artel__session *session);
+/* Copies replica 0's variables to all others, after they were changed from outside (restore, callbacks). */
+void artel__session_broadcast(artel__session *session);
+/* Puts weights and optimizer state back into the model. */
+artel_status artel__session_export(artel__session *session, artel_model *model, int64_t iteration, double learning_rate);
+
+/* Facts for events and dumps. */
+const char *artel__session_strategy(const artel__session *session);
+int artel__session_replicas(const artel__session *session);
+int artel__session_threads(const artel__session *session);
+int32_t artel__session_shards(const artel__session *session);
+const char *artel__session_arithmetic(const artel__session *session);
+void artel__session_explain(const artel__session *session, artel__text *out);
+/* Per node of the training graph: time in all so far (replica 0), or NULL. */
+const artel__node_time *artel__session_times(const artel__session *session);
+artel_status artel__session_profile(artel__session *session, bool on);
+
+/* V for a global batch: the largest power of two <= B / 32, at least 8, at most 256. */
+int32_t artel__default_shards(int64_t batch_size);
+
+#endif

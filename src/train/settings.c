@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compile settings against a model: which loss and which metrics belong to which output.
+ *
+ * Follows keras/src/trainers/compile_utils.py: a single loss or metric list goes to the single output; lists go by
+ * position, objects by output name; null means none. Weighted metrics are metrics that also see sample weights.
+ */
+#include "train/session.h"
+
+#include <string.h>
+
+static bool is_nothing(json_t *json)
+{
+    return !json || json_is_null(json);
+}
+
+/* A record or name, as opposed to a list or an object by output. */
+static bool is_one(json_t *json)
+{
+    return json_is_string(json) || (json_is_object(json) && json_object_get(json, "class_name"));
+}
+
+static artel_status wrong_count(artel_context *ctx, const char *what, size_t found, int outputs)
+{
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give one for each output, or an object by output name",
+                       "%zu entries for a model with %d outputs", found, outputs);
+}
+
+/* The part of `json` that belongs to output i: for one output the whole, else by position or by name. */
+static artel_status part_of(const artel_model *model, const char *what, json_t *json, int i, bool lists, json_t **out)
+{
+    int outputs = model->nn->outputs;
+    *out = NULL;
+    if (is_nothing(json)) return ARTEL_OK;
+    if (json_is_object(json) && !is_one(json)) {
+        *out = json_object_get(json, model->nn->output[i].name);
+        return ARTEL_OK;
+    }
+    if (is_one(json)) {
+        *out = json;
+        return ARTEL_OK;
+    }
+    if (!json_is_array(json))
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, what, "give a name, a record, a list or an object", "the value is none of these");
+    if (lists && outputs == 1) {
+        *out = json;
+        return ARTEL_OK;
+    }
+    if (json_array_size(json) != (size_t)outputs) return wrong_count(model->ctx, what, json_array_size(json), outputs);
+    *out = json_array_get(json, (size_t)i);
+    return ARTEL_OK;
+}
+
+static artel_status read_metrics(artel__arena *arena, const artel_model *model, json_t *json, int i, bool weighted, artel__output_settings *output)
+{
+    if (is_nothing(json)) return ARTEL_OK;
+    size_t count = json_is_array(json) ? json_array_size(json) : 1;
+    for (size_t k = 0; k < count; k++) {
+        json_t *item = json_is_array(json) ? json_array_get(json, k) : json;
+        if (is_nothing(item)) continue;
+        if (json_is_array(item)) {
+            ARTEL_TRY(read_metrics(arena, model, item, i, weighted, output));
+            continue;
+        }
+        artel__metric *metric = artel__arena_alloc(arena, (size_t)output->metrics + 1, sizeof *metric);
+        bool *flags = artel__arena_alloc(arena, (size_t)output->metrics + 1, sizeof *flags);
+        if (!metric || !flags) return ARTEL_ERROR_NO_MEMORY;
+        if (output->metrics) {
+            memcpy(metric, output->metric, (size_t)output->metrics * sizeof *metric);
+            memcpy(flags, output->weighted, (size_t)output->metrics * sizeof *flags);
+        }
+        ARTEL_TRY(artel__metric_read(arena, item, &model->nn->output[i].shape, output->has_loss ? &output->loss : NULL,
+                                     &metric[output->metrics]));
+        flags[output->metrics] = weighted;
+        output->metric = metric;
+        output->weighted = flags;
+        output->metrics++;
+    }
+    return ARTEL_OK;
+}
+
+/* Two metrics of one output with the same name get _1, _2 as in Keras' History. */
+static artel_status number_names(artel__arena *arena, artel__output_settings *output)
+{
+    for (int i = 0; i < output->metrics; i++) {
+        int same = 0;
+        for (int k = 0; k < i; k++) same += strcmp(output->metric[k].name, output->metric[i].name) == 0;
+        if (same) output->metric[i].name = artel__arena_printf(arena, "%s_%d", output->metric[i].name, same);
+    }
+    return artel__arena_status(arena);
+}
+
+static artel_status read_output(artel__arena *arena, const artel_model *model, json_t *compile, int i, artel__output_settings *output)
+{
+    json_t *loss, *weights = json_object_get(compile, "loss_weights"), *metrics;
+    output->loss_weight = 1.0;
+    ARTEL_TRY(part_of(model, "loss", json_object_get(compile, "loss"), i, false, &loss));
+    if (!is_nothing(loss)) {
+        ARTEL_TRY(artel__loss_read(arena, loss, &output->loss));
+        output->has_loss = true;
+    }
+    if (json_is_array(weights)) {
+        if (json_array_size(weights) != (size_t)model->nn->outputs) return wrong_count(model->ctx, "loss_weights", json_array_size(weights), model->nn->outputs);
+        weights = json_array_get(weights, (size_t)i);
+    } else if (json_is_object(weights)) {
+        weights = json_object_get(weights, model->nn->output[i].name);
+    }
+    if (!is_nothing(weights) && !artel__json_number(weights, &output->loss_weight))
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, "loss_weights", "give numbers", "a loss weight is not a number");
+    ARTEL_TRY(part_of(model, "metrics", json_object_get(compile, "metrics"), i, true, &metrics));
+    ARTEL_TRY(read_metrics(arena, model, metrics, i, false, output));
+    ARTEL_TRY(part_of(model, "weighted_metrics", json_object_get(compile, "weighted_metrics"), i, true, &metrics));
+    ARTEL_TRY(read_metrics(arena, model, metrics, i, true, output));
+    return number_names(arena, output);
+}
+
+static artel_status check_names(const artel_model *model, json_t *json, const char *what)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(json) || is_one(json)) return ARTEL_OK;
+    json_object_foreach(json, key, value)
+    {
+        bool known = false;
+        for (int i = 0; i < model->nn->outputs; i++) known = known || strcmp(key, model->nn->output[i].name) == 0;
+        if (!known)
+            return artel__fail(model->ctx, ARTEL_ERROR_INVALID, what, "use the names of the output layers", "the model has no output \"%s\"", key);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas, int64_t batch_size,
+                                  artel__settings *out)
+{
+    json_t *compile = model->compile_config;
+    artel__settings settings = {.outputs = model->nn->outputs};
+    settings.output = artel__arena_alloc(arena, (size_t)settings.outputs, sizeof *settings.output);
+    if (!settings.output) return ARTEL_ERROR_NO_MEMORY;
+    bool any_loss = false;
+    ARTEL_TRY(check_names(model, json_object_get(compile, "loss"), "loss"));
+    ARTEL_TRY(check_names(model, json_object_get(compile, "metrics"), "metrics"));
+    for (int i = 0; i < settings.outputs; i++) {
+        ARTEL_TRY(read_output(arena, model, compile, i, &settings.output[i]));
+        any_loss = any_loss || settings.output[i].has_loss;
+    }
+    if (!any_loss)
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source ? model->source : "model",
+                           train ? "add --loss NAME (and --optimizer NAME), or save the model compiled"
+                                 : "add --loss NAME, or save the model compiled",
+                           "the model has no compile settings that name a loss");
+    json_t *optimizer = json_object_get(compile, "optimizer");
+    if (train) {
+        json_t *fallback = is_nothing(optimizer) ? json_string("rmsprop") : NULL; /* Keras' default of compile() */
+        artel_status status = artel__optimizer_read(arena, fallback ? fallback : optimizer, replicas, batch_size, &settings.optimizer);
+        json_decref(fallback);
+        ARTEL_TRY(status);
+        settings.has_optimizer = true;
+    }
+    *out = settings;
+    return ARTEL_OK;
+}
