@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing .npy and .npz (NumPy format 1.0: magic, header text padded to 64 bytes, values). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/zip.h"
+#include "cli/cli.h"
+
+static void header(const artel_shape *shape, artel__text *out)
+{
+    artel__text dict;
+    artel__text_init(&dict, out->ctx);
+    artel__text_append(&dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
+    for (int i = 0; i < shape->rank; i++)
+        artel__text_printf(&dict, "%lld%s", (long long)shape->dim[i], i + 1 < shape->rank ? ", " : shape->rank == 1 ? "," : "");
+    artel__text_append(&dict, "), }");
+    while ((10 + dict.length + 1) % 64) artel__text_append(&dict, " ");
+    artel__text_append(&dict, "\n");
+    uint8_t start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(dict.length & 255), (uint8_t)(dict.length >> 8)};
+    artel__text_append_bytes(out, start, sizeof start);
+    artel__text_append_bytes(out, dict.data, dict.length);
+    artel__text_fini(&dict);
+}
+
+static artel_status write_npy(artel_context *ctx, const char *path, const artel__cli_array *array)
+{
+    artel__text head;
+    artel__output file;
+    artel__text_init(&head, ctx);
+    header(&array->shape, &head);
+    artel_status status = artel__text_status(&head);
+    if (status == ARTEL_OK) status = artel__output_open(ctx, path, &file);
+    if (status < 0) {
+        artel__text_fini(&head);
+        return status;
+    }
+    status = artel__output_write(&file, head.data, head.length);
+    if (status == ARTEL_OK) status = artel__output_write(&file, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
+    if (status == ARTEL_OK) status = artel__output_commit(&file);
+    else artel__output_abandon(&file);
+    artel__text_fini(&head);
+    return status;
+}
+
+static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const artel__cli_array *array)
+{
+    artel__text bytes, name;
+    artel__text_init(&bytes, ctx);
+    artel__text_init(&name, ctx);
+    header(&array->shape, &bytes);
+    artel__text_append_bytes(&bytes, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
+    artel__text_printf(&name, "%s.npy", array->name);
+    artel_status status = artel__text_status(&bytes);
+    if (status == ARTEL_OK) status = artel__zip_add(zip, name.data, bytes.data, bytes.length);
+    artel__text_fini(&name);
+    artel__text_fini(&bytes);
+    return status;
+}
+
+artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const artel__cli_array *arrays, int count)
+{
+    if (artel__ends_with(path, ".npy")) {
+        if (count == 1) return write_npy(ctx, path, &arrays[0]);
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name a file that ends in .npz", "%d outputs do not fit one .npy file", count);
+    }
+    artel__zip_writer zip;
+    ARTEL_TRY(artel__zip_create(ctx, path, &zip));
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < count && status == ARTEL_OK; i++) status = add_member(&zip, ctx, &arrays[i]);
+    if (status == ARTEL_OK) return artel__zip_commit(&zip);
+    artel__zip_abandon(&zip);
+    return status;
+}

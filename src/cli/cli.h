@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line: one table entry a subcommand, options as tables, errors printed once.
+ *
+ * A subcommand describes its options (base/option.h) and positional arguments; parsing, --help, environment defaults,
+ * nearest names and exit codes are done here for all. stdout carries results, everything else goes to stderr.
+ */
+#ifndef ARTEL_CLI_CLI_H
+#define ARTEL_CLI_CLI_H
+
+#include <stdio.h>
+
+#include "artel/fit.h"
+#include "base/arena.h"
+#include "base/option.h"
+
+typedef struct artel__invocation artel__invocation;
+
+typedef struct artel__command {
+    const char *name;
+    const char *summary;               /* one line for the overview */
+    const char *usage;                 /* "MODEL --data SPEC [options]" */
+    const char *examples;              /* lines of two spaces and a command */
+    const char *more;                  /* further help text, or NULL */
+    const artel__option *options;
+    size_t options_size;
+    int min_arguments, max_arguments;
+    artel_status (*run)(artel__invocation *call);
+} artel__command;
+
+struct artel__invocation {
+    const artel__command *command;
+    artel_context *ctx;
+    artel__arena arena;
+    void *options;                     /* the command's struct */
+    const char **argument;             /* positional arguments */
+    int arguments;
+    bool *given;                       /* by option of the table: set on the command line or in the environment */
+    int exit_code;                     /* of the command when it succeeds with another code than 0 */
+};
+
+extern const artel__command *const artel__commands[];
+
+/* Fills call->options, arguments and given. */
+artel_status artel__cli_parse(artel__invocation *call, int count, char **words);
+bool artel__cli_given(const artel__invocation *call, const char *name);
+void artel__cli_help(const artel__command *command, FILE *out);
+void artel__cli_overview(FILE *out);
+
+/* A usage error: exit code 1 and a pointer to --help. */
+artel_status artel__cli_usage(artel__invocation *call, const char *where, const char *format, ...) ARTEL__PRINTF(3, 4);
+
+/* SIGTERM asks for preemption, the first SIGINT for an orderly end, the second ends at once. */
+void artel__cli_catch_signals(artel_context *ctx);
+/* Before a note is printed, so that a progress line does not stand in its way. */
+typedef void artel__cli_pause_fn(void *user);
+void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user);
+
+/* Initialises a model that came without weights. */
+artel_status artel__cli_ensure_weights(artel_model *model, uint64_t seed);
+
+/* Weights as .npy, or several arrays as .npz; whole or not at all. */
+typedef struct artel__cli_array {
+    const char *name;
+    artel_shape shape;
+    const float *values;
+} artel__cli_array;
+artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const artel__cli_array *arrays, int count);
+
+#endif

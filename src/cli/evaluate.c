@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* artel evaluate and artel predict: one pass over data. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/observers.h"
+
+typedef struct pass_options {
+    const char *data, *output, *format, *strategy, *loss, *metrics, *json, *isa;
+    int64_t batch_size, steps, replicas, threads, shards, verbose;
+} pass_options;
+
+#define AT(field) offsetof(pass_options, field)
+static const char *const json_words[] = {"all", NULL};
+
+#define SHARED_OPTIONS                                                                                                                       \
+    {"data", "the data, see docs/data.md", ARTEL__OPTION_STRING, AT(data), "null", 0, 0, NULL},                                            \
+    {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                              \
+    {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                        \
+    {"strategy", "auto, one-device, mirrored", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},                                    \
+    {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},                 \
+    {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},               \
+    {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},           \
+    {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL},     \
+    {"isa", "cap of the instruction set; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL}
+
+static const artel__option evaluate_options[] = {
+    SHARED_OPTIONS,
+    {"loss", "instead of the model's own: NAME[:key=value,...]", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
+    {"metrics", "instead of the model's own", ARTEL__OPTION_STRING, AT(metrics), "null", 0, 0, NULL},
+    {"json", "one `evaluate` event on stdout instead of lines", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
+    {.name = NULL},
+};
+
+static const artel__option predict_options[] = {
+    SHARED_OPTIONS,
+    {"output", "FILE.npy for one output, FILE.npz for several", ARTEL__OPTION_STRING, AT(output), "null", 0, 0, NULL},
+    {.name = NULL},
+};
+
+static artel_status open_all(artel__invocation *call, artel_model **model, artel_data **data)
+{
+    const pass_options *o = call->options;
+    if (!o->data) return artel__cli_usage(call, "--data", "the data is missing");
+    ARTEL_TRY(artel_model_load(call->ctx, call->argument[0], model));
+    if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
+    return artel_data_open(call->ctx, o->data, data);
+}
+
+static artel_evaluate_options make_options(const pass_options *o, artel__observers *observers)
+{
+    artel_evaluate_options options = ARTEL_EVALUATE_OPTIONS_INIT;
+    options.batch_size = o->batch_size;
+    options.steps = o->steps;
+    options.shards = o->shards;
+    options.strategy = o->strategy;
+    options.replicas = (int)o->replicas;
+    options.threads = (int)o->threads;
+    options.on_event = artel__observers_event;
+    options.event_user = observers;
+    return options;
+}
+
+static void print_values(const artel_history *history)
+{
+    char number[32];
+    for (int k = 0; k < artel_history_keys(history); k++) {
+        const char *key = artel_history_key(history, k);
+        printf("%s %s\n", key, artel__format_double(number, sizeof number, artel_history_values(history, key, NULL)[0]));
+    }
+}
+
+static artel_status run_evaluate(artel__invocation *call)
+{
+    const pass_options *o = call->options;
+    artel_model *model = NULL;
+    artel_data *data = NULL;
+    artel_history *history = NULL;
+    artel__observers observers = {.ctx = call->ctx};
+    artel__observer_options show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose};
+    artel_status status = open_all(call, &model, &data);
+    if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
+    observers.keras_progress = true;
+    artel_evaluate_options options = make_options(o, &observers);
+    if (status == ARTEL_OK) {
+        artel__cli_catch_signals(call->ctx);
+        status = artel_model_evaluate(model, data, &options, &history);
+    }
+    artel_status shown = artel__observers_close(&observers);
+    if (status == ARTEL_OK && !o->json) print_values(history);
+    artel_history_destroy(history);
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    return status < 0 ? status : shown;
+}
+
+static artel_status write_predictions(artel__invocation *call, const artel_predictions *predictions, const char *path)
+{
+    int count = artel_predictions_count(predictions);
+    artel__cli_array *arrays = artel__arena_alloc(&call->arena, (size_t)count, sizeof *arrays);
+    if (!arrays) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < count; i++)
+        ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
+    return artel__cli_write_arrays(call->ctx, path, arrays, count);
+}
+
+static artel_status run_predict(artel__invocation *call)
+{
+    const pass_options *o = call->options;
+    artel_model *model = NULL;
+    artel_data *data = NULL;
+    artel_predictions *predictions = NULL;
+    artel__observers observers = {.ctx = call->ctx};
+    artel__observer_options show = {.verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose};
+    if (!o->output || (!artel__ends_with(o->output, ".npy") && !artel__ends_with(o->output, ".npz")))
+        return artel__cli_usage(call, "--output", "give a file that ends in .npy or .npz");
+    artel_status status = open_all(call, &model, &data);
+    if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
+    observers.keras_progress = true;
+    artel_evaluate_options options = make_options(o, &observers);
+    if (status == ARTEL_OK) {
+        artel__cli_catch_signals(call->ctx);
+        status = artel_model_predict(model, data, &options, &predictions);
+    }
+    artel_status shown = artel__observers_close(&observers);
+    if (status == ARTEL_OK) status = write_predictions(call, predictions, o->output);
+    artel_predictions_destroy(predictions);
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    return status < 0 ? status : shown;
+}
+
+const artel__command artel__command_evaluate = {
+    .name = "evaluate",
+    .summary = "loss and metrics of a model over data",
+    .usage = "MODEL --data SPEC [options]",
+    .examples = "  artel evaluate trained.keras --data npz:mnist.npz#x_test,y_test --batch-size 256\n"
+                "  artel evaluate trained.keras --data 'idx:images.gz,labels.gz#scale=1/255' --json\n",
+    .options = evaluate_options,
+    .options_size = sizeof(pass_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = run_evaluate,
+};
+
+const artel__command artel__command_predict = {
+    .name = "predict",
+    .summary = "the model's outputs for data, in input order, as float32",
+    .usage = "MODEL --data SPEC --output FILE.npy [options]",
+    .examples = "  artel predict trained.keras --data npy:x.npy --output y.npy\n"
+                "  artel predict two-heads.keras --data npz:inputs.npz --output outputs.npz --batch-size 256\n",
+    .options = predict_options,
+    .options_size = sizeof(pass_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = run_predict,
+};

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* artel fit: trains a model. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "artel/data.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/observers.h"
+#include "observe/history.h"
+
+typedef struct fit_options {
+    const char *data, *validation, *strategy, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log, *history,
+        *callbacks, *output, *json, *class_weight, *isa, *batch_norm, *profile;
+    double validation_split, learning_rate;
+    int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
+        validation_freq, validation_batch_size, histogram_freq, preempt_exit_code;
+    bool shuffle, fresh, resume, stop_on_nan, explain, dry_run;
+} fit_options;
+
+#define AT(field) offsetof(fit_options, field)
+static const char *const json_words[] = {"all", NULL};
+static const artel__option options[] = {
+    {"data", "training data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N", ARTEL__OPTION_STRING, AT(data), "null", 0, 0, NULL},
+    {"validation", "validation data, in the same forms", ARTEL__OPTION_STRING, AT(validation), "null", 0, 0, NULL},
+    {"validation-split", "part of the training data, taken from its end, to validate on", ARTEL__OPTION_FLOAT, AT(validation_split), "0", 0, 1, NULL},
+    {"validation-steps", "batches of a validation pass; 0: all", ARTEL__OPTION_INT, AT(validation_steps), "0", 0, 1e15, NULL},
+    {"validation-freq", "validate every N epochs", ARTEL__OPTION_INT, AT(validation_freq), "1", 1, 1e9, NULL},
+    {"validation-batch-size", "rows of a validation batch; 0: as --batch-size", ARTEL__OPTION_INT, AT(validation_batch_size), "0", 0, 1e9, NULL},
+    {"strategy", "auto, one-device, mirrored", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},
+    {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},
+    {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
+    {"shards", "virtual shards of a global batch, a power of two; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},
+    {"batch-size", "GLOBAL batch, as in Keras", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},
+    {"epochs", "last epoch, counted from the beginning of training", ARTEL__OPTION_INT, AT(epochs), "1", 0, 1e9, NULL},
+    {"steps-per-epoch", "steps of an epoch; 0: once through the data", ARTEL__OPTION_INT, AT(steps_per_epoch), "0", 0, 1e15, NULL},
+    {"initial-epoch", "epoch to begin with", ARTEL__OPTION_INT, AT(initial_epoch), "0", 0, 1e9, NULL},
+    {"seed", "of initial weights, order of samples, dropout", ARTEL__OPTION_INT, AT(seed), "0", 0, 9e18, NULL},
+    {"shuffle", "draw a new order of samples for each epoch", ARTEL__OPTION_BOOL, AT(shuffle), "true", 0, 0, NULL},
+    {"optimizer", "NAME[:key=value,...] or @FILE.json; drops saved optimizer state", ARTEL__OPTION_STRING, AT(optimizer), "null", 0, 0, NULL},
+    {"learning-rate", "of the model's own optimizer, whose state is kept", ARTEL__OPTION_FLOAT, AT(learning_rate), "0", 0, 1e9, NULL},
+    {"loss", "NAME[:key=value,...] or @FILE.json", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
+    {"metrics", "NAME[:key=value,...],NAME,... or @FILE.json", ARTEL__OPTION_STRING, AT(metrics), "null", 0, 0, NULL},
+    {"class-weight", "object from class number to weight: '{\"0\": 1, \"1\": 5}'", ARTEL__OPTION_JSON, AT(class_weight), "null", 0, 0, NULL},
+    {"callbacks", "file with a list of Keras records {class_name, config}, see docs/callbacks.md", ARTEL__OPTION_STRING, AT(callbacks), "null", 0, 0, NULL},
+    {"checkpoint-dir", "save checkpoints here; the same command continues from the newest", ARTEL__OPTION_STRING, AT(checkpoint_dir), "null", 0, 0, NULL},
+    {"save-every", "how often: 500steps, 1epoch", ARTEL__OPTION_STRING, AT(save_every), "1epoch", 0, 0, NULL},
+    {"keep", "checkpoints to keep", ARTEL__OPTION_INT, AT(keep), "3", 1, 1e6, NULL},
+    {"resume", "fail unless there is a checkpoint to continue from", ARTEL__OPTION_BOOL, AT(resume), "false", 0, 0, NULL},
+    {"fresh", "begin anew although the directory holds checkpoints", ARTEL__OPTION_BOOL, AT(fresh), "false", 0, 0, NULL},
+    {"log-dir", "write TensorBoard logs here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0, NULL},
+    {"histogram-freq", "weight histograms every N epochs in --log-dir; 0: none", ARTEL__OPTION_INT, AT(histogram_freq), "0", 0, 1e9, NULL},
+    {"csv-log", "write a line an epoch here", ARTEL__OPTION_STRING, AT(csv_log), "null", 0, 0, NULL},
+    {"history", "write Keras' History as JSON here", ARTEL__OPTION_STRING, AT(history), "null", 0, 0, NULL},
+    {"output", "write the trained model here: .keras, .weights.h5, .h5, .safetensors", ARTEL__OPTION_STRING, AT(output), "null", 0, 0, NULL},
+    {"json", "events as JSON lines on stdout; --json=epochs leaves steps out", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
+    {"verbose", "0 silent, 1 progress bar, 2 a line an epoch; -1: 1 on a terminal, else 2", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL},
+    {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0, NULL},
+    {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code), "143", 0, 255, NULL},
+    {"isa", "cap of the instruction set: auto, baseline, avx2, avx512; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL},
+    {"explain", "print graph, plan and kernels, then train", ARTEL__OPTION_BOOL, AT(explain), "false", 0, 0, NULL},
+    {"dry-run", "load, plan, print the plan, end", ARTEL__OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL},
+    {.name = NULL},
+};
+
+/* Fails early when the trained model could not be written in the end. */
+static artel_status check_output(artel__invocation *call, const char *path)
+{
+    static const char *const endings[] = {".keras", ".weights.h5", ".h5", ".safetensors", NULL};
+    for (const char *const *ending = endings; *ending; ending++) {
+        if (artel__ends_with(path, *ending)) return ARTEL_OK;
+    }
+    return artel__cli_usage(call, path, "--output must end in .keras, .weights.h5, .h5 or .safetensors");
+}
+
+static artel_status check_directory(artel__invocation *call, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return ARTEL_OK;
+    char directory[4096];
+    snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
+    if (artel__is_directory(directory)) return ARTEL_OK;
+    return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "create the directory first", "the directory %s does not exist", directory);
+}
+
+static artel_status check(artel__invocation *call, const fit_options *o)
+{
+    if (!o->data) return artel__cli_usage(call, "--data", "training data is missing");
+    if (o->output) ARTEL_TRY(check_output(call, o->output));
+    const char *const files[] = {o->output, o->history, o->csv_log};
+    for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
+        if (files[i]) ARTEL_TRY(check_directory(call, files[i]));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status write_history(artel__invocation *call, const artel_history *history, const char *path)
+{
+    artel__run_history *file;
+    int keys = artel_history_keys(history);
+    int64_t epochs = 0;
+    ARTEL_TRY(artel__run_history_create(call->ctx, &file));
+    artel__log_value *row = artel__arena_alloc(&call->arena, (size_t)keys + 1, sizeof *row);
+    artel_status status = artel__arena_status(&call->arena);
+    if (keys) artel_history_values(history, artel_history_key(history, 0), &epochs);
+    for (int64_t e = 0; e < epochs && status == ARTEL_OK; e++) {
+        size_t count = 0;
+        for (int k = 0; k < keys; k++) {
+            double value = artel_history_values(history, artel_history_key(history, k), NULL)[e];
+            if (!artel_history_absent(value)) row[count++] = (artel__log_value){artel_history_key(history, k), value};
+        }
+        status = artel__run_history_append(file, (artel__logs){count, row});
+    }
+    if (status == ARTEL_OK) status = artel__run_history_write(file, path);
+    artel__run_history_destroy(file);
+    return status;
+}
+
+static artel_status load_data(artel__invocation *call, const fit_options *o, artel_data **train, artel_data **validation)
+{
+    ARTEL_TRY(artel_data_open(call->ctx, o->data, train));
+    return o->validation ? artel_data_open(call->ctx, o->validation, validation) : ARTEL_OK;
+}
+
+static void print_plan(void *user, const char *text)
+{
+    (void)user;
+    fputs(text, stdout);
+    fflush(stdout);
+}
+
+static artel_status make_fit_options(artel__invocation *call, const fit_options *o, artel_data *validation, artel__observers *observers,
+                                     artel_fit_options *fit)
+{
+    *fit = (artel_fit_options)ARTEL_FIT_OPTIONS_INIT;
+    fit->epochs = o->epochs;
+    fit->initial_epoch = o->initial_epoch;
+    fit->batch_size = o->batch_size;
+    fit->steps_per_epoch = o->steps_per_epoch;
+    fit->shards = o->shards;
+    fit->seed = (uint64_t)o->seed;
+    fit->shuffle = o->shuffle;
+    fit->strategy = o->strategy;
+    fit->replicas = (int)o->replicas;
+    fit->threads = (int)o->threads;
+    fit->validation_data = validation;
+    fit->validation_split = o->validation_split;
+    fit->validation_steps = o->validation_steps;
+    fit->validation_batch_size = o->validation_batch_size;
+    fit->validation_frequency = o->validation_freq;
+    fit->class_weight = o->class_weight;
+    fit->learning_rate = o->learning_rate;
+    fit->checkpoint_dir = o->checkpoint_dir;
+    fit->save_every = o->save_every;
+    fit->keep = (int)o->keep;
+    fit->fresh = o->fresh;
+    fit->resume = o->resume;
+    fit->stop_on_nan = o->stop_on_nan;
+    fit->dry_run = o->dry_run;
+    if (o->explain || o->dry_run) fit->on_plan = print_plan;
+    fit->on_event = artel__observers_event;
+    fit->event_user = observers;
+    if (!o->callbacks) return ARTEL_OK;
+    char *text;
+    ARTEL_TRY(artel__read_file(call->ctx, o->callbacks, (size_t)16 << 20, &text, NULL));
+    fit->callbacks = artel__arena_strdup(&call->arena, text);
+    artel__free(call->ctx, text);
+    return artel__arena_status(&call->arena);
+}
+
+/* What is written when all went well, in this order. */
+static artel_status write_results(artel__invocation *call, const fit_options *o, artel_model *model, const artel_history *history)
+{
+    if (o->history) ARTEL_TRY(write_history(call, history, o->history));
+    return o->output ? artel_model_save(model, o->output) : ARTEL_OK;
+}
+
+static artel_status train(artel__invocation *call, const fit_options *o, artel_model *model)
+{
+    artel_data *data = NULL, *validation = NULL;
+    artel_history *history = NULL;
+    artel__observers observers = {.ctx = call->ctx};
+    artel_fit_options fit;
+    artel__observer_options show = {o->json, o->verbose, o->log_dir, o->csv_log, o->histogram_freq};
+    artel_status status = load_data(call, o, &data, &validation);
+    if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
+    if (status == ARTEL_OK) status = make_fit_options(call, o, validation, &observers, &fit);
+    if (status == ARTEL_OK) {
+        artel__cli_catch_signals(call->ctx);
+        status = artel_model_fit(model, data, &fit, &history);
+    }
+    artel_status shown = artel__observers_close(&observers);
+    if (status == ARTEL_OK && !o->dry_run) status = write_results(call, o, model, history);
+    if (status == ARTEL_OK) status = shown;
+    if (status == ARTEL_ERROR_PREEMPTED) call->exit_code = o->checkpoint_dir ? (int)o->preempt_exit_code : 143;
+    artel_history_destroy(history);
+    artel_data_destroy(validation);
+    artel_data_destroy(data);
+    return status;
+}
+
+static artel_status run_fit(artel__invocation *call)
+{
+    const fit_options *o = call->options;
+    artel_model *model;
+    ARTEL_TRY(check(call, o));
+    ARTEL_TRY(artel_model_load(call->ctx, call->argument[0], &model));
+    artel_status status = ARTEL_OK;
+    if (o->optimizer || o->loss || o->metrics) status = artel_model_compile(model, o->optimizer, o->loss, o->metrics);
+    if (status == ARTEL_OK) status = train(call, o, model);
+    artel_model_destroy(model);
+    return status;
+}
+
+const artel__command artel__command_fit = {
+    .name = "fit",
+    .summary = "train a model",
+    .usage = "MODEL --data SPEC [options]",
+    .examples = "  artel fit model.keras --data npz:mnist.npz#x_train,y_train --epochs 5 --batch-size 128 --output trained.keras\n"
+                "  artel fit cnn.json --loss sparse_categorical_crossentropy --optimizer adam:learning_rate=0.001 --metrics accuracy \\\n"
+                "      --data 'idx:train-images.gz,train-labels.gz#scale=1/255' --validation-split 0.1 --strategy mirrored --replicas 2\n"
+                "  artel fit model.keras --data csv:'rows-*.csv#label=price' --checkpoint-dir run1 --save-every 500steps --log-dir logs\n",
+    .more = "MODEL is what Keras writes: a .keras file, a legacy .h5, or the text of model.to_json() (then weights come from --seed).\n"
+            "Compile settings saved in the file are used; options override them. The strategy does not change the result.\n",
+    .options = options,
+    .options_size = sizeof(fit_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .run = run_fit,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Help text, made from the tables. */
+#include <string.h>
+
+#include "cli/cli.h"
+
+static const char *value_name(const artel__option *option)
+{
+    switch (option->type) {
+    case ARTEL__OPTION_BOOL: return "";
+    case ARTEL__OPTION_INT: return " N";
+    case ARTEL__OPTION_FLOAT: return " X";
+    case ARTEL__OPTION_JSON: return " JSON";
+    case ARTEL__OPTION_INTS: return " N,N";
+    case ARTEL__OPTION_FLOATS: return " X,X";
+    case ARTEL__OPTION_ENUM: return " WORD";
+    default: return " TEXT";
+    }
+}
+
+static void print_option(const artel__option *option, FILE *out)
+{
+    char left[96];
+    bool negatable = option->type == ARTEL__OPTION_BOOL && option->fallback && strcmp(option->fallback, "true") == 0;
+    if (option->type == ARTEL__OPTION_STRING && option->choices) snprintf(left, sizeof left, "--%s[=WORD]", option->name);
+    else snprintf(left, sizeof left, "--%s%s%s", negatable ? "[no-]" : "", option->name, value_name(option));
+    fprintf(out, "  %-32s %s", left, option->help);
+    bool interesting = option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL && option->fallback[0];
+    if (interesting) fprintf(out, " (default %s)", option->fallback);
+    fputc('\n', out);
+}
+
+void artel__cli_help(const artel__command *command, FILE *out)
+{
+    fprintf(out, "usage: artel %s %s\n\n%s.\n", command->name, command->usage, command->summary);
+    if (command->more) fprintf(out, "\n%s", command->more);
+    if (command->options && command->options[0].name) fprintf(out, "\noptions:\n");
+    for (const artel__option *o = command->options; o && o->name; o++) print_option(o, out);
+    fprintf(out, "  %-32s %s\n", "--help", "this text");
+    fprintf(out, "\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n");
+    fprintf(out, "\nexamples:\n%s", command->examples);
+}
+
+void artel__cli_overview(FILE *out)
+{
+    fprintf(out, "usage: artel SUBCOMMAND ...\n\nartel trains Keras models on one machine or many; the result is the same bits however many.\n\n");
+    for (const artel__command *const *command = artel__commands; *command; command++)
+        fprintf(out, "  %-12s %s\n", (*command)->name, (*command)->summary);
+    fprintf(out, "\nartel help SUBCOMMAND shows options and examples. Start with:\n"
+                 "  artel check model.keras\n"
+                 "  artel fit model.keras --data npz:data.npz --epochs 5 --output trained.keras\n");
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: finds the subcommand, parses, runs, prints the error once, maps it to an exit code. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+#define COMMAND(name) extern const artel__command artel__command_##name;
+#include "cli/commands.list"
+#undef COMMAND
+
+const artel__command *const artel__commands[] = {
+#define COMMAND(name) &artel__command_##name,
+#include "cli/commands.list"
+#undef COMMAND
+    NULL,
+};
+
+/* Names of the contract that this version does not have, so that the answer is more than "unknown". */
+static const char *const later_commands[] = {"launch", "cert", "status", "drain", "plan", "simulate", "bench", "top", "dashboard", "data",
+                                             "data-service", NULL};
+
+/* -- signals and notes: state of the program, not of the library -- */
+
+static artel_context *volatile signal_context;
+static volatile sig_atomic_t interrupts;
+static artel__cli_pause_fn *pause_fn;
+static void *pause_user;
+
+static void on_signal(int number)
+{
+    if (number == SIGTERM) {
+        artel_context_preempt(signal_context);
+        return;
+    }
+    if (interrupts++) _exit(130);
+    artel_context_cancel(signal_context);
+}
+
+void artel__cli_catch_signals(artel_context *ctx)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    signal_context = ctx;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user)
+{
+    pause_fn = pause;
+    pause_user = user;
+}
+
+static void print_note(void *user, artel_log_level level, const char *message)
+{
+    static const char *const names[] = {"error", "warning", "note", "debug"};
+    (void)user;
+    if (pause_fn) pause_fn(pause_user);
+    fprintf(stderr, "artel: %s: %s\n", names[level], message);
+}
+
+/* -- running -- */
+
+static void print_error(const artel_error *error)
+{
+    if (pause_fn) pause_fn(pause_user);
+    fprintf(stderr, "artel: %s%s%s%s%s\n", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "", error->advice);
+}
+
+static const artel__command *find_command(const char *name)
+{
+    for (const artel__command *const *command = artel__commands; *command; command++) {
+        if (strcmp((*command)->name, name) == 0) return *command;
+    }
+    return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[64];
+    int count = 0;
+    for (const char *const *later = later_commands; *later; later++) {
+        if (strcmp(*later, name) == 0) {
+            fprintf(stderr, "artel: %s: this subcommand is not in this version; see artel help for those that are\n", name);
+            return 1;
+        }
+    }
+    while (artel__commands[count] && count < 62) {
+        names[count] = artel__commands[count]->name;
+        count++;
+    }
+    names[count] = NULL;
+    const char *near = artel__nearest_name(name, names);
+    fprintf(stderr, "artel: %s: unknown subcommand%s%s; see artel help\n", name, near ? "; the nearest is " : "", near ? near : "");
+    return 1;
+}
+
+static bool wants_help(int count, char **words)
+{
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) return true;
+    }
+    return false;
+}
+
+/* --isa is read before the context exists; the environment counts too. */
+static const char *find_isa(int count, char **words)
+{
+    const char *isa = getenv("ARTEL_ISA");
+    for (int i = 0; i < count; i++) {
+        if (strncmp(words[i], "--isa=", 6) == 0) isa = words[i] + 6;
+        else if (strcmp(words[i], "--isa") == 0 && i + 1 < count) isa = words[i + 1];
+    }
+    return isa ? isa : "auto";
+}
+
+static int run_command(const artel__command *command, int count, char **words)
+{
+    artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
+    options.log = print_note;
+    options.isa = find_isa(count, words);
+    artel_context *ctx;
+    artel_status status = artel_context_create(&options, &ctx);
+    if (status < 0) {
+        fprintf(stderr, "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n", options.isa);
+        return 1;
+    }
+    artel__invocation call = {.command = command, .ctx = ctx};
+    artel__arena_init(&call.arena, ctx);
+    status = artel__cli_parse(&call, count, words);
+    if (status == ARTEL_OK) status = command->run(&call);
+    if (status < 0) print_error(artel_context_error(ctx));
+    int code = status < 0 ? call.exit_code ? call.exit_code : artel_status_exit_code(status) : call.exit_code;
+    artel__arena_fini(&call.arena);
+    artel__cli_before_notes(NULL, NULL);
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    artel_context_destroy(ctx);
+    if (fflush(stdout) != 0 && code == 0) {
+        fprintf(stderr, "artel: standard output: could not be written; free some space\n");
+        code = 2;
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    const char *name = argc > 1 ? argv[1] : "help";
+    if (strcmp(name, "--version") == 0) name = "version";
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        const artel__command *command = argc > 2 ? find_command(argv[2]) : NULL;
+        if (argc > 2 && !command) return unknown_command(argv[2]);
+        if (command) artel__cli_help(command, stdout);
+        else artel__cli_overview(argc > 1 ? stdout : stderr);
+        return argc > 1 ? 0 : 1;
+    }
+    const artel__command *command = find_command(name);
+    if (!command) return unknown_command(name);
+    if (wants_help(argc - 2, argv + 2)) {
+        artel__cli_help(command, stdout);
+        return 0;
+    }
+    return run_command(command, argc - 2, argv + 2);
+}

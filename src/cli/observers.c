@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wiring of a run's events to what shows them. A failed write is remembered and reported when the run has ended: a full
+ * disk under the logs must not cost the training. */
+#include "cli/observers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "keras/model.h"
+
+static void remember(artel__observers *o, artel_status status)
+{
+    if (o->status == ARTEL_OK && status < 0) o->status = status;
+}
+
+/* The event's values in the form of the observe room. */
+static artel__logs logs_of(artel__observers *o, const artel_event *event)
+{
+    if (event->metric_count > o->capacity) {
+        void *wider = o->values;
+        if (artel__realloc(o->ctx, (size_t)event->metric_count * sizeof *o->values, "logs", &wider) < 0) return (artel__logs){0, NULL};
+        o->values = wider;
+        o->capacity = event->metric_count;
+    }
+    for (int i = 0; i < event->metric_count; i++) o->values[i] = (artel__log_value){event->metrics[i].name, event->metrics[i].value};
+    return (artel__logs){(size_t)event->metric_count, o->values};
+}
+
+static void pause_progress(void *user)
+{
+    artel__progress_pause(user);
+}
+
+static artel_status open_board(artel__observers *o, const artel__observer_options *options)
+{
+    artel__tensorboard_options board = {.write_graph = true, .histogram_freq = options->histogram_freq, .write_steps_per_second = true};
+    ARTEL_TRY(artel__tensorboard_create(o->ctx, options->log_dir, &board, &o->board));
+    char *json;
+    ARTEL_TRY(artel__json_dump_string(o->ctx, o->model->nn->record, ARTEL__JSON_PYTHON, &json));
+    artel_status status = artel__tensorboard_graph(o->board, json);
+    artel__free(o->ctx, json);
+    return status;
+}
+
+artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out)
+{
+    *out = (artel__observers){.ctx = ctx, .model = model, .csv_path = options->csv_log};
+    if (options->json) {
+        bool epochs = strcmp(options->json, "epochs") == 0;
+        if (!epochs && strcmp(options->json, "all") != 0)
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "--json", "use --json or --json=epochs", "\"%s\" is not a level of detail", options->json);
+        ARTEL_TRY(artel__events_create(ctx, STDOUT_FILENO, epochs ? ARTEL__EVENTS_EPOCHS : ARTEL__EVENTS_STEPS, &out->events));
+    }
+    int64_t verbose = options->verbose >= 0 ? options->verbose : options->json ? 0 : isatty(STDERR_FILENO) ? 1 : 2;
+    if (verbose > 0) {
+        artel__progress_options progress = {.fd = STDERR_FILENO, .verbose = (int)verbose, .terminal = -1};
+        ARTEL_TRY(artel__progress_create(ctx, &progress, &out->progress));
+        artel__cli_before_notes(pause_progress, out->progress);
+    }
+    return options->log_dir ? open_board(out, options) : ARTEL_OK;
+}
+
+artel_status artel__observers_close(artel__observers *o)
+{
+    artel__cli_before_notes(NULL, NULL);
+    artel__progress_destroy(o->progress);
+    remember(o, artel__events_destroy(o->events));
+    remember(o, artel__tensorboard_destroy(o->board));
+    remember(o, artel__csv_log_destroy(o->csv));
+    artel__free(o->ctx, o->values);
+    artel_status status = o->status;
+    *o = (artel__observers){.ctx = o->ctx};
+    return status;
+}
+
+static void on_start(artel__observers *o, const artel_event *event)
+{
+    char resumed[64];
+    snprintf(resumed, sizeof resumed, "ckpt-%lld", (long long)event->resumed_from);
+    artel__event_start start = {.role = "worker", .task = NULL, .pid = getpid(), .strategy = event->text, .replicas = event->replicas,
+                                .threads = event->threads, .shards = event->shards, .arithmetic = event->arithmetic,
+                                .resumed_from = event->resumed_from ? resumed : NULL};
+    if (o->events) remember(o, artel__events_start(o->events, &start));
+    if (!o->csv_path) return;
+    artel__csv_log_options options = {.append = event->resumed_from > 0, .keep_below = event->epoch};
+    remember(o, artel__csv_log_create(o->ctx, o->csv_path, &options, &o->csv));
+}
+
+typedef struct histogram_target {
+    artel__observers *o;
+    int64_t epoch;
+} histogram_target;
+
+static artel_status one_histogram(void *user, const artel__model_variable *variable)
+{
+    histogram_target *target = user;
+    artel__observers *o = target->o;
+    int index = variable->variable->index;
+    const artel__variable *declared = &o->model->nn->variables->item[index];
+    int64_t count = artel_shape_count(&declared->shape);
+    void *plain;
+    ARTEL_TRY(artel__alloc(o->ctx, (size_t)(count + 1) * artel_dtype_size(declared->dtype), "histogram", &plain));
+    artel__state_fetch(&o->model->weights, index, plain);
+    artel_status status = artel__tensorboard_weight(o->board, target->epoch, declared->name, declared->dtype, plain, count);
+    artel__free(o->ctx, plain);
+    return status;
+}
+
+static void board_epoch(artel__observers *o, const artel_event *event, artel__logs logs)
+{
+    double seconds = (double)(artel__now_ns() - o->epoch_started_ns) * 1e-9;
+    artel__tensorboard_epoch epoch = {.epoch = event->epoch, .learning_rate = event->learning_rate,
+                                      .steps_per_second = seconds > 0 ? (double)(event->step - o->epoch_first_step) / seconds : NAN};
+    if (artel__tensorboard_wants_weights(o->board, event->epoch)) {
+        histogram_target target = {o, event->epoch};
+        remember(o, artel__model_visit(o->model->nn, one_histogram, &target));
+    }
+    remember(o, artel__tensorboard_epoch_end(o->board, &epoch, logs));
+}
+
+static void on_epoch_end(artel__observers *o, const artel_event *event)
+{
+    artel__logs logs = logs_of(o, event);
+    if (o->progress) artel__progress_end(o->progress, logs);
+    if (o->events) remember(o, artel__events_epoch(o->events, event->epoch, logs));
+    if (o->csv) remember(o, artel__csv_log_epoch(o->csv, event->epoch, logs));
+    if (o->board) board_epoch(o, event, logs);
+}
+
+static void on_step(artel__observers *o, const artel_event *event)
+{
+    if (event->step_in_epoch == 1 && o->keras_progress && o->progress) artel__progress_begin(o->progress, 0, 1, event->steps_per_epoch);
+    if (o->events && !o->keras_progress) remember(o, artel__events_step(o->events, event->epoch, event->step, event->loss));
+    if (o->progress) artel__progress_update(o->progress, event->step_in_epoch, logs_of(o, event));
+    if (o->board && artel__tensorboard_wants_batch(o->board, event->step))
+        remember(o, artel__tensorboard_batch_end(o->board, event->step, logs_of(o, event), 0));
+}
+
+static void on_evaluate(artel__observers *o, const artel_event *event)
+{
+    artel__logs logs = logs_of(o, event);
+    if (o->events) remember(o, artel__events_evaluate(o->events, logs));
+    if (o->board) remember(o, artel__tensorboard_test_end(o->board, event->step, logs));
+    if (o->keras_progress && o->progress) artel__progress_end(o->progress, logs);
+}
+
+static void on_end(artel__observers *o, const artel_event *event)
+{
+    artel__event_end_of_run end = {.steps = event->step, .examples = event->examples, .examples_per_second = event->examples_per_second,
+                                   .step_ms = event->step_ms, .first_step_ms = event->first_step_ms, .start_ms = event->start_ms,
+                                   .peak_rss_bytes = event->peak_rss_bytes, .digest = event->digest};
+    if (o->events) remember(o, artel__events_end(o->events, &end));
+}
+
+static void on_fault(artel__observers *o, const artel_event *event)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    artel__event_fault fault = {.rank = 0, .host = host, .phase = "step", .cause = event->text};
+    if (o->events) remember(o, artel__events_fault(o->events, &fault));
+}
+
+void artel__observers_event(void *user, const artel_event *event)
+{
+    artel__observers *o = user;
+    switch (event->kind) {
+    case ARTEL_EVENT_START: on_start(o, event); break;
+    case ARTEL_EVENT_EPOCH_BEGIN:
+        o->epoch_started_ns = artel__now_ns();
+        o->epoch_first_step = event->step;
+        if (o->progress) artel__progress_begin(o->progress, event->epoch, event->epochs, event->steps_per_epoch);
+        break;
+    case ARTEL_EVENT_STEP: on_step(o, event); break;
+    case ARTEL_EVENT_EPOCH_END: on_epoch_end(o, event); break;
+    case ARTEL_EVENT_EVALUATE: on_evaluate(o, event); break;
+    case ARTEL_EVENT_CHECKPOINT:
+        if (o->events) remember(o, artel__events_checkpoint(o->events, event->text, event->step));
+        break;
+    case ARTEL_EVENT_FAULT: on_fault(o, event); break;
+    case ARTEL_EVENT_END: on_end(o, event); break;
+    }
+}

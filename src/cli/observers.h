@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run shows: JSON events, progress, TensorBoard, CSV, all fed by the events of artel/fit.h. */
+#ifndef ARTEL_CLI_OBSERVERS_H
+#define ARTEL_CLI_OBSERVERS_H
+
+#include "cli/cli.h"
+#include "observe/csv_log.h"
+#include "observe/events.h"
+#include "observe/progress.h"
+#include "observe/tensorboard.h"
+
+typedef struct artel__observers {
+    artel_context *ctx;
+    artel_model *model;
+    artel__events *events;
+    artel__progress *progress;
+    artel__tensorboard *board;
+    artel__csv_log *csv;
+    const char *csv_path;
+    bool keras_progress;      /* evaluation of its own: no epochs */
+    int64_t epoch_started_ns, epoch_first_step;
+    artel__log_value *values; /* room for converted logs */
+    int capacity;
+    artel_status status;      /* of the first failed write */
+} artel__observers;
+
+typedef struct artel__observer_options {
+    const char *json;         /* NULL: none; "all" or "epochs" */
+    int64_t verbose;          /* -1: 1 on a terminal, 2 otherwise; with JSON 0 */
+    const char *log_dir, *csv_log;
+    int64_t histogram_freq;
+} artel__observer_options;
+
+/* All members may be absent. Observers must be closed also after a failure of open. */
+artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out);
+/* Closes everything; the first failed write becomes the answer. */
+artel_status artel__observers_close(artel__observers *observers);
+/* An artel_event_fn. */
+void artel__observers_event(void *user, const artel_event *event);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words of the command line into options and arguments.
+ *
+ * Options may stand anywhere: --name value, --name=value, --flag, --no-flag; `--` ends them. ARTEL_<NAME> in the
+ * environment gives a default. Of an option given twice the last counts. Unknown ones are errors with the nearest name.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+artel_status artel__cli_usage(artel__invocation *call, const char *where, const char *format, ...)
+{
+    char what[512], advice[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    snprintf(advice, sizeof advice, "see artel %s --help", call->command->name);
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, where, advice, "%s", what);
+}
+
+static int option_index(const artel__command *command, const char *name)
+{
+    for (int i = 0; command->options && command->options[i].name; i++) {
+        if (strcmp(command->options[i].name, name) == 0) return i;
+    }
+    return -1;
+}
+
+bool artel__cli_given(const artel__invocation *call, const char *name)
+{
+    int i = option_index(call->command, name);
+    return i >= 0 && call->given[i];
+}
+
+static artel_status set(artel__invocation *call, int i, const char *where, const char *value)
+{
+    ARTEL_TRY(artel__options_set(&call->arena, call->command->options, call->options, where, call->command->options[i].name, value));
+    call->given[i] = true;
+    return ARTEL_OK;
+}
+
+static artel_status read_environment(artel__invocation *call)
+{
+    for (int i = 0; call->command->options && call->command->options[i].name; i++) {
+        char name[128] = "ARTEL_";
+        size_t n = strlen(name);
+        for (const char *c = call->command->options[i].name; *c && n + 1 < sizeof name; c++)
+            name[n++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+        name[n] = 0;
+        const char *value = getenv(name);
+        if (value) ARTEL_TRY(set(call, i, name, value));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status unknown_option(artel__invocation *call, const char *name)
+{
+    const char *names[128];
+    int count = 0;
+    for (int i = 0; call->command->options && call->command->options[i].name && count < 126; i++) names[count++] = call->command->options[i].name;
+    names[count++] = "help";
+    names[count] = NULL;
+    const char *near = artel__nearest_name(name, names);
+    char where[256];
+    snprintf(where, sizeof where, "--%s", name);
+    if (near) return artel__cli_usage(call, where, "unknown option; the nearest is --%s", near);
+    return artel__cli_usage(call, where, "unknown option");
+}
+
+/* One option word, with its value in the same word or in the next one. */
+static artel_status take_option(artel__invocation *call, char **words, int count, int *at)
+{
+    char name[256];
+    const char *word = words[*at] + 2, *equals = strchr(word, '=');
+    snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - word) : (int)strlen(word), word);
+    char where[300];
+    snprintf(where, sizeof where, "--%s", name);
+    int i = option_index(call->command, name);
+    bool negated = i < 0 && strncmp(name, "no-", 3) == 0;
+    if (negated) i = option_index(call->command, name + 3);
+    if (i < 0 || (negated && call->command->options[i].type != ARTEL__OPTION_BOOL)) return unknown_option(call, name);
+    const artel__option *option = &call->command->options[i];
+    if (negated) return equals ? artel__cli_usage(call, where, "takes no value") : set(call, i, where, "false");
+    if (equals) return set(call, i, where, equals + 1);
+    if (option->type == ARTEL__OPTION_BOOL) return set(call, i, where, "true");
+    bool optional = option->type == ARTEL__OPTION_STRING && option->choices; /* a default for the bare option */
+    if (optional) return set(call, i, where, option->choices[0]);
+    if (*at + 1 >= count) return artel__cli_usage(call, where, "the value is missing");
+    return set(call, i, where, words[++*at]);
+}
+
+artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
+{
+    const artel__command *command = call->command;
+    int options = 0;
+    while (command->options && command->options[options].name) options++;
+    call->options = artel__arena_alloc(&call->arena, 1, command->options_size + 1);
+    call->given = artel__arena_alloc(&call->arena, (size_t)options + 1, sizeof *call->given);
+    call->argument = artel__arena_alloc(&call->arena, (size_t)count + 1, sizeof *call->argument);
+    ARTEL_TRY(artel__arena_status(&call->arena));
+    if (command->options) ARTEL_TRY(artel__options_default(&call->arena, command->options, call->options));
+    ARTEL_TRY(read_environment(call));
+    bool ended = false;
+    for (int i = 0; i < count; i++) {
+        if (!ended && strcmp(words[i], "--") == 0) ended = true;
+        else if (!ended && strncmp(words[i], "--", 2) == 0) ARTEL_TRY(take_option(call, words, count, &i));
+        else if (!ended && words[i][0] == '-' && words[i][1]) return artel__cli_usage(call, words[i], "unknown option; options begin with two dashes");
+        else call->argument[call->arguments++] = words[i];
+    }
+    if (call->arguments < command->min_arguments) return artel__cli_usage(call, command->name, "an argument is missing; usage: artel %s %s", command->name, command->usage);
+    if (call->arguments > command->max_arguments)
+        return artel__cli_usage(call, call->argument[command->max_arguments], "one argument too many; usage: artel %s %s", command->name, command->usage);
+    return ARTEL_OK;
+}
