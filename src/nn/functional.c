@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a Functional model's config: layers, and the calls that connect them.
+ *
+ * Every layer record lists its calls (inbound_nodes), in the form of Keras 3 ({args, kwargs} with __keras_tensor__
+ * records inside) or of Keras 2 (lists of [layer, node, tensor, kwargs]). Layers need not come in executable order:
+ * calls are placed as soon as their inputs are, until none is left. A layer without calls is an input.
+ */
+#include <string.h>
+
+#include "nn/model.h"
+
+/* A call before it has found its place. */
+typedef struct pending {
+    int layer, node;    /* position in model.layers, number of the call */
+    json_t *arguments;  /* with tensors replaced by {"tensor": i}; owned until placed */
+    struct {
+        const char *layer;
+        int64_t node, tensor;
+    } *in;
+    int inputs, capacity;
+    int site; /* -1 until placed */
+} pending;
+
+typedef struct reader {
+    artel__model *model;
+    pending *call;
+    int calls, capacity;
+} reader;
+
+static artel_status broken(const reader *r, const char *what)
+{
+    return artel__model_fail(r->model, ARTEL_ERROR_CORRUPT, "save the model again with Keras", "%s", what);
+}
+
+/* Adds a tensor reference to a call; returns its index or a negative status. */
+static int add_reference(reader *r, pending *call, const char *layer, int64_t node, int64_t tensor)
+{
+    if (call->inputs == call->capacity) {
+        int capacity = call->capacity ? call->capacity * 2 : 4;
+        void *wider = artel__arena_alloc(r->model->arena, (size_t)capacity, sizeof *call->in);
+        if (!wider) return ARTEL_ERROR_NO_MEMORY;
+        if (call->inputs) memcpy(wider, call->in, (size_t)call->inputs * sizeof *call->in);
+        call->in = wider;
+        call->capacity = capacity;
+    }
+    call->in[call->inputs].layer = layer;
+    call->in[call->inputs].node = node;
+    call->in[call->inputs].tensor = tensor;
+    return call->inputs++;
+}
+
+/* A copy of Keras' argument structure with every tensor replaced; NULL on failure. */
+static json_t *replace_tensors(reader *r, pending *call, json_t *value)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    if (class_name && strcmp(class_name, "__keras_tensor__") == 0) {
+        json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
+        const char *layer = json_string_value(json_array_get(history, 0));
+        if (!layer) return NULL;
+        int index = add_reference(r, call, layer, json_integer_value(json_array_get(history, 1)), json_integer_value(json_array_get(history, 2)));
+        return index < 0 ? NULL : json_pack("{s:i}", "tensor", index);
+    }
+    if (json_is_array(value)) {
+        json_t *copy = json_array();
+        size_t i;
+        json_t *item;
+        json_array_foreach(value, i, item) json_array_append_new(copy, replace_tensors(r, call, item));
+        return copy;
+    }
+    if (json_is_object(value)) {
+        json_t *copy = json_object();
+        const char *key;
+        json_t *item;
+        json_object_foreach(value, key, item) json_object_set_new(copy, key, replace_tensors(r, call, item));
+        return copy;
+    }
+    return json_deep_copy(value);
+}
+
+static artel_status read_new_call(reader *r, pending *call, json_t *node)
+{
+    json_t *args = replace_tensors(r, call, json_object_get(node, "args"));
+    json_t *kwargs = replace_tensors(r, call, json_object_get(node, "kwargs"));
+    call->arguments = json_pack("{s:o, s:o}", "args", args ? args : json_array(), "kwargs", kwargs ? kwargs : json_object());
+    return call->arguments ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+}
+
+/* Keras 2: a list of [layer, node, tensor, kwargs]. */
+static artel_status read_old_call(reader *r, pending *call, json_t *node)
+{
+    size_t i;
+    json_t *item, *kwargs = NULL;
+    json_t *tensors = json_array();
+    json_array_foreach(node, i, item)
+    {
+        const char *layer = json_string_value(json_array_get(item, 0));
+        int index = layer ? add_reference(r, call, layer, json_integer_value(json_array_get(item, 1)), json_integer_value(json_array_get(item, 2))) : -1;
+        if (index < 0) {
+            json_decref(tensors);
+            return broken(r, "a call in inbound_nodes does not name its inputs");
+        }
+        json_array_append_new(tensors, json_pack("{s:i}", "tensor", index));
+        kwargs = json_array_get(item, 3);
+    }
+    if (json_array_size(tensors) == 1) {
+        json_t *only = json_incref(json_array_get(tensors, 0));
+        json_decref(tensors);
+        tensors = only;
+    }
+    call->arguments = json_pack("{s:[o], s:o}", "args", tensors, "kwargs", json_is_object(kwargs) ? json_deep_copy(kwargs) : json_object());
+    return call->arguments ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+}
+
+static pending *add_call(reader *r)
+{
+    if (r->calls == r->capacity) {
+        int capacity = r->capacity ? r->capacity * 2 : 64;
+        pending *wider = artel__arena_alloc(r->model->arena, (size_t)capacity, sizeof *wider);
+        if (!wider) return NULL;
+        if (r->calls) memcpy(wider, r->call, (size_t)r->calls * sizeof *wider);
+        r->call = wider;
+        r->capacity = capacity;
+    }
+    r->call[r->calls] = (pending){.site = -1};
+    return &r->call[r->calls++];
+}
+
+static artel_status read_layer(reader *r, json_t *record)
+{
+    artel__model *model = r->model;
+    artel__layer *layer;
+    ARTEL_TRY(artel__model_add_layer(model, record, &layer));
+    const char *name = json_string_value(json_object_get(record, "name"));
+    if (name) layer->name = layer->scope = name;
+    json_t *nodes = json_object_get(record, "inbound_nodes");
+    bool input = strcmp(layer->def->class_name, "InputLayer") == 0;
+    if (!input && json_array_size(nodes) == 0) return ARTEL_OK;
+    size_t i;
+    json_t *node;
+    if (input) {
+        pending *call = add_call(r);
+        if (!call) return ARTEL_ERROR_NO_MEMORY;
+        call->layer = model->layers - 1;
+        return ARTEL_OK;
+    }
+    json_array_foreach(nodes, i, node)
+    {
+        pending *call = add_call(r);
+        if (!call) return ARTEL_ERROR_NO_MEMORY;
+        call->layer = model->layers - 1;
+        call->node = (int)i;
+        ARTEL_TRY(json_is_array(node) ? read_old_call(r, call, node) : read_new_call(r, call, node));
+    }
+    return ARTEL_OK;
+}
+
+/* The call that a reference means; NULL when there is none. */
+static pending *find_call(reader *r, const char *layer, int64_t node)
+{
+    for (int i = 0; i < r->calls; i++) {
+        if (r->call[i].node == node && strcmp(r->model->layer[r->call[i].layer]->name, layer) == 0) return &r->call[i];
+    }
+    return NULL;
+}
+
+/* Places a call when all its inputs are placed. */
+static artel_status place_call(reader *r, pending *call, bool *placed)
+{
+    artel__model *model = r->model;
+    artel__model_tensor *in = artel__arena_alloc(model->arena, (size_t)call->inputs + 1, sizeof *in);
+    if (!in) return ARTEL_ERROR_NO_MEMORY;
+    for (int k = 0; k < call->inputs; k++) {
+        pending *source = find_call(r, call->in[k].layer, call->in[k].node);
+        if (!source)
+            return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras", "call %lld of layer \"%s\" does not exist",
+                                     (long long)call->in[k].node, call->in[k].layer);
+        if (source->site < 0) return ARTEL_OK;
+        if (call->in[k].tensor < 0 || call->in[k].tensor > 15) return broken(r, "a tensor index is out of range");
+        in[k] = (artel__model_tensor){source->site, (int)call->in[k].tensor};
+    }
+    artel__layer *layer = model->layer[call->layer];
+    artel__model_call_site *site = artel__model_add_site(model);
+    if (!site) return ARTEL_ERROR_NO_MEMORY;
+    *site = (artel__model_call_site){.layer = layer, .in = in, .inputs = call->inputs, .arguments = call->arguments, .input = -1};
+    call->arguments = NULL;
+    call->site = model->sites - 1;
+    *placed = true;
+    return ARTEL_OK;
+}
+
+static artel_status place_calls(reader *r)
+{
+    bool placed = true;
+    while (placed) {
+        placed = false;
+        for (int i = 0; i < r->calls; i++) {
+            if (r->call[i].site < 0) ARTEL_TRY(place_call(r, &r->call[i], &placed));
+        }
+    }
+    for (int i = 0; i < r->calls; i++) {
+        if (r->call[i].site < 0)
+            return artel__model_fail(r->model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
+                                     "the call of layer \"%s\" depends on itself", r->model->layer[r->call[i].layer]->name);
+    }
+    return ARTEL_OK;
+}
+
+/* -- the nesting of input_layers and output_layers -- */
+
+typedef artel_status leaf_fn(reader *r, const char *name, json_t *leaf);
+
+static bool is_leaf(json_t *value)
+{
+    return json_is_array(value) && json_array_size(value) == 3 && json_is_string(json_array_get(value, 0)) &&
+           json_is_integer(json_array_get(value, 1));
+}
+
+static artel_status each_leaf(reader *r, const char *name, json_t *value, leaf_fn *visit)
+{
+    if (is_leaf(value)) return visit(r, name, value);
+    if (json_is_array(value)) {
+        size_t i;
+        json_t *item;
+        json_array_foreach(value, i, item) ARTEL_TRY(each_leaf(r, NULL, item, visit));
+        return ARTEL_OK;
+    }
+    if (!json_is_object(value)) return broken(r, "input_layers or output_layers hold something that is not a tensor");
+    const char *last = "";
+    for (size_t done = 0; done < json_object_size(value); done++) { /* keys in sorted order, as Keras flattens */
+        const char *best = NULL, *key;
+        json_t *item;
+        json_object_foreach(value, key, item)
+        {
+            if ((done == 0 || strcmp(key, last) > 0) && (!best || strcmp(key, best) < 0)) best = key;
+        }
+        if (!best) break;
+        ARTEL_TRY(each_leaf(r, best, json_object_get(value, best), visit));
+        last = best;
+    }
+    return ARTEL_OK;
+}
+
+static pending *leaf_call(reader *r, json_t *leaf)
+{
+    const char *name = json_string_value(json_array_get(leaf, 0));
+    int64_t node = json_integer_value(json_array_get(leaf, 1));
+    for (int i = 0; i < r->model->layers; i++) {
+        artel__layer *layer = r->model->layer[i];
+        if (strcmp(layer->name, name) == 0 && layer->model && strcmp(layer->def->class_name, "Sequential") != 0 && node > 0) node--;
+    }
+    return find_call(r, name, node);
+}
+
+static artel_status read_input(reader *r, const char *name, json_t *leaf)
+{
+    (void)name;
+    artel__model *model = r->model;
+    pending *call = leaf_call(r, leaf);
+    if (!call || strcmp(model->layer[call->layer]->def->class_name, "InputLayer") != 0)
+        return broken(r, "input_layers name a layer that is not an InputLayer");
+    if (model->site[call->site].input >= 0 && !model->site[call->site].layer) return broken(r, "input_layers name a layer twice");
+    artel__model_input *input = &model->input[model->inputs];
+    *input = *(const artel__model_input *)model->layer[call->layer]->own;
+    input->name = model->layer[call->layer]->name;
+    model->site[call->site].layer = NULL;
+    model->site[call->site].input = model->inputs++;
+    return ARTEL_OK;
+}
+
+static artel_status read_output(reader *r, const char *name, json_t *leaf)
+{
+    artel__model *model = r->model;
+    pending *call = leaf_call(r, leaf);
+    int64_t tensor = json_integer_value(json_array_get(leaf, 2));
+    if (!call || tensor < 0 || tensor > 15) return broken(r, "output_layers name a tensor that does not exist");
+    model->output[model->outputs].name = name ? name : model->layer[call->layer]->name;
+    model->result[model->outputs++] = (artel__model_tensor){call->site, (int)tensor};
+    return ARTEL_OK;
+}
+
+static artel_status read_ends(reader *r, json_t *config)
+{
+    artel__model *model = r->model;
+    size_t room = (size_t)r->calls * 16 + 1;
+    model->input = artel__arena_alloc(model->arena, (size_t)r->calls + 1, sizeof *model->input);
+    model->output = artel__arena_alloc(model->arena, room, sizeof *model->output);
+    model->result = artel__arena_alloc(model->arena, room, sizeof *model->result);
+    ARTEL_TRY(artel__arena_status(model->arena));
+    json_t *outputs = json_object_get(config, "output_layers");
+    if (!is_leaf(outputs) && json_is_array(outputs) && json_array_size(outputs) > room - 1) return broken(r, "too many outputs");
+    ARTEL_TRY(each_leaf(r, NULL, json_object_get(config, "input_layers"), read_input));
+    ARTEL_TRY(each_leaf(r, NULL, outputs, read_output));
+    if (model->inputs == 0 || model->outputs == 0) return broken(r, "the model has no inputs or no outputs");
+    for (int i = 0; i < model->sites; i++) {
+        artel__layer *layer = model->site[i].layer;
+        if (layer && strcmp(layer->def->class_name, "InputLayer") == 0)
+            return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
+                                     "the input layer \"%s\" is not among input_layers", layer->name);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__model_parse(artel__model *model, json_t *config)
+{
+    reader r = {.model = model};
+    size_t i;
+    json_t *record;
+    artel_status status = ARTEL_OK;
+    json_array_foreach(json_object_get(config, "layers"), i, record)
+    {
+        if (status == ARTEL_OK) status = read_layer(&r, record);
+    }
+    if (status == ARTEL_OK) status = place_calls(&r);
+    for (int k = 0; k < r.calls; k++) json_decref(r.call[k].arguments);
+    if (status == ARTEL_OK) status = read_ends(&r, config);
+    return status;
+}

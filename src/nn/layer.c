@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a layer: read from its record, built at its first call, called into graphs.
+ *
+ * Options are data: the class's table says which keys a config may have. Keys that every Keras layer carries are read
+ * here once. A key that nobody knows is an error unless it holds nothing (null, false, an empty list): files written by
+ * newer versions of Keras stay readable as long as they ask for nothing new.
+ */
+#include "nn/layer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format, ...)
+{
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    char where[256];
+    snprintf(where, sizeof where, "layer \"%s\" (%s)", layer->name, layer->def ? layer->def->class_name : "?");
+    return artel__fail(layer->arena->ctx, status, where, advice, "%s", what);
+}
+
+const artel__layer_def *artel__layer_find(const char *class_name)
+{
+    for (const artel__layer_def *const *def = artel__layers; *def; def++) {
+        if (strcmp((*def)->class_name, class_name) == 0) return *def;
+    }
+    return NULL;
+}
+
+int artel__row_axis(int64_t keras_axis, int rank)
+{
+    int64_t axis = keras_axis < 0 ? keras_axis + rank : keras_axis - 1;
+    return axis < 0 || axis >= rank ? -1 : (int)axis;
+}
+
+/* Keys that any config may have and that the core reads or does not need. */
+static const char *const common_keys[] = {"name", "trainable", "dtype", "batch_input_shape", "batch_shape", "input_shape", "input_dtype",
+                                          "autocast", "sparse", "ragged", "optional", "build_input_shape", "registered_name", NULL};
+
+static bool is_common(const char *key)
+{
+    for (const char *const *common = common_keys; *common; common++) {
+        if (strcmp(*common, key) == 0) return true;
+    }
+    return false;
+}
+
+static bool holds_nothing(const json_t *value)
+{
+    return json_is_null(value) || json_is_false(value) || (json_is_array(value) && json_array_size(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0);
+}
+
+static artel_status unknown_key(const artel__layer *layer, const char *key)
+{
+    const char *names[64];
+    int count = 0;
+    for (const artel__option *o = layer->def->options; o && o->name && count < 63; o++) names[count++] = o->name;
+    names[count] = NULL;
+    const char *near = artel__nearest_name(key, names);
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "remove the setting, or see docs/layers.md for what is covered",
+                             "the setting \"%s\" is not supported%s%s%s", key, near ? " (did you mean \"" : "", near ? near : "",
+                             near ? "\"?)" : "");
+}
+
+static artel_status set_option(artel__layer *layer, const artel__option *option, json_t *value)
+{
+    if (option->type != ARTEL__OPTION_JSON && json_is_null(value)) return ARTEL_OK;
+    artel_context *ctx = layer->arena->ctx;
+    if (json_is_string(value) && option->type != ARTEL__OPTION_JSON)
+        return artel__options_set(layer->arena, layer->def->options, layer->config, layer->name, option->name, json_string_value(value));
+    char *text;
+    ARTEL_TRY(artel__json_dump_string(ctx, value, ARTEL__JSON_PYTHON, &text));
+    artel_status status = artel__options_set(layer->arena, layer->def->options, layer->config, layer->name, option->name, text);
+    artel__free(ctx, text);
+    return status;
+}
+
+static artel_status read_options(artel__layer *layer, json_t *config)
+{
+    static const artel__option none[] = {{.name = NULL}};
+    const artel__option *table = layer->def->options ? layer->def->options : none;
+    layer->config = artel__arena_alloc(layer->arena, 1, layer->def->config_size + 1);
+    if (!layer->config) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__options_default(layer->arena, table, layer->config));
+    for (const artel__option *o = table; o->name; o++) {
+        if (!o->fallback && !json_object_get(config, o->name))
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write the setting into the model's config", "the setting \"%s\" is missing",
+                                     o->name);
+    }
+    const char *key;
+    json_t *value;
+    json_object_foreach(config, key, value)
+    {
+        const artel__option *option = artel__options_find(table, key);
+        if (option) ARTEL_TRY(set_option(layer, option, value));
+        else if (!is_common(key) && !holds_nothing(value)) return unknown_key(layer, key);
+    }
+    return ARTEL_OK;
+}
+
+/* "float32" from a plain string or a DTypePolicy record. */
+static const char *policy_name(json_t *dtype)
+{
+    if (json_is_string(dtype)) return json_string_value(dtype);
+    const char *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
+    return name ? name : "float32";
+}
+
+static artel_status read_common(artel__layer *layer, json_t *config)
+{
+    const char *name = json_string_value(json_object_get(config, "name"));
+    layer->name = layer->scope = artel__arena_strdup(layer->arena, name ? name : layer->def->class_name);
+    layer->trainable = !json_is_false(json_object_get(config, "trainable"));
+    layer->dtype = artel__arena_strdup(layer->arena, policy_name(json_object_get(config, "dtype")));
+    ARTEL_TRY(artel__arena_status(layer->arena));
+    bool plain = strcmp(layer->dtype, "float32") == 0 || strncmp(layer->dtype, "int", 3) == 0 || strncmp(layer->dtype, "uint", 4) == 0 ||
+                 strcmp(layer->dtype, "bool") == 0;
+    if (!plain)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "save the model with the dtype policy float32",
+                                 "the dtype policy \"%s\" is not supported", layer->dtype);
+    return ARTEL_OK;
+}
+
+static artel_status find_class(artel__arena *arena, json_t *record, const artel__layer_def **out)
+{
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    const char *name = json_string_value(json_object_get(json_object_get(record, "config"), "name"));
+    if (!class_name)
+        return artel__fail(arena->ctx, ARTEL_ERROR_CORRUPT, "the model's config", "save the model again with Keras",
+                           "a layer has no class_name");
+    *out = artel__layer_find(class_name);
+    if (*out) return ARTEL_OK;
+    const char *names[256];
+    int count = 0;
+    while (artel__layers[count] && count < 255) {
+        names[count] = artel__layers[count]->class_name;
+        count++;
+    }
+    names[count] = NULL;
+    const char *near = artel__nearest_name(class_name, names);
+    char where[256];
+    snprintf(where, sizeof where, "layer \"%s\"", name ? name : "?");
+    return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a layer of docs/layers.md, or ask for this one",
+                       "the layer class %s is not supported%s%s%s", class_name, near ? " (did you mean " : "", near ? near : "",
+                       near ? "?)" : "");
+}
+
+artel_status artel__layer_create(artel__arena *arena, artel__variables *variables, json_t *record, artel__layer **out)
+{
+    const artel__layer_def *def;
+    ARTEL_TRY(find_class(arena, record, &def));
+    artel__layer *layer = artel__arena_alloc(arena, 1, sizeof *layer);
+    if (!layer) return ARTEL_ERROR_NO_MEMORY;
+    layer->def = def;
+    layer->arena = arena;
+    layer->variables = variables;
+    layer->record = record;
+    layer->name = "?";
+    json_t *config = json_object_get(record, "config");
+    ARTEL_TRY(read_common(layer, config));
+    ARTEL_TRY(read_options(layer, config));
+    if (def->configure) ARTEL_TRY(def->configure(layer));
+    *out = layer;
+    return ARTEL_OK;
+}
+
+artel_status artel__layer_add_child(artel__layer *layer, json_t *record, const char *path, artel__layer **out)
+{
+    artel__layer *child;
+    ARTEL_TRY(artel__layer_create(layer->arena, layer->variables, record, &child));
+    artel__layer_child *wider = artel__arena_alloc(layer->arena, (size_t)layer->child_count + 1, sizeof *wider);
+    if (!wider) return ARTEL_ERROR_NO_MEMORY;
+    child->scope = artel__arena_printf(layer->arena, "%s/%s", layer->scope, child->name);
+    if (layer->child_count) memcpy(wider, layer->child, (size_t)layer->child_count * sizeof *wider);
+    wider[layer->child_count] = (artel__layer_child){artel__arena_strdup(layer->arena, path), child};
+    layer->child = wider;
+    layer->child_count++;
+    *out = child;
+    return artel__arena_status(layer->arena);
+}
+
+int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
+{
+    char *name = artel__arena_printf(layer->arena, "%s/%s", layer->scope, weight->name);
+    artel__layer_variable *wider = artel__arena_alloc(layer->arena, (size_t)layer->variable_count + 1, sizeof *wider);
+    if (!name || !wider) return ARTEL_ERROR_NO_MEMORY;
+    int index = artel__variables_add(layer->variables, name,
+                                     weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE, ARTEL_DTYPE_FLOAT32,
+                                     &weight->shape, weight->rows);
+    if (index < 0) return index;
+    if (layer->variable_count) memcpy(wider, layer->variable, (size_t)layer->variable_count * sizeof *wider);
+    artel__layer_variable *added = &wider[layer->variable_count];
+    *added = (artel__layer_variable){.index = index, .trainable = weight->trainable, .name = artel__arena_strdup(layer->arena, weight->name)};
+    if (weight->initializer) added->initializer = *weight->initializer;
+    if (weight->regularizer) added->regularizer = *weight->regularizer;
+    if (weight->constraint) added->constraint = *weight->constraint;
+    layer->variable = wider;
+    return layer->variable_count++;
+}
+
+artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *graph, int n)
+{
+    return artel__graph_variable(graph, layer->variable[n].index);
+}
+
+json_t *artel__call_argument(const artel__call *call, const char *name)
+{
+    return json_object_get(json_object_get(call->arguments, "kwargs"), name);
+}
+
+artel__tensor artel__call_tensor(const artel__call *call, json_t *argument)
+{
+    json_t *index = json_object_get(argument, "tensor");
+    if (!json_is_integer(index) || json_integer_value(index) < 0 || json_integer_value(index) >= call->inputs)
+        return (artel__tensor){ARTEL__NO_VALUE, ARTEL__NO_VALUE};
+    return call->in[json_integer_value(index)];
+}
+
+static void apply_mask_rule(artel__layer *layer, artel__call *call)
+{
+    if (layer->def->mask == ARTEL__MASK_OWN) return;
+    artel__value_id mask = call->inputs ? call->in[0].mask : ARTEL__NO_VALUE;
+    if (layer->def->mask == ARTEL__MASK_STOP && mask >= 0 && !layer->mask_warned) {
+        layer->mask_warned = true;
+        artel__log(layer->arena->ctx, ARTEL_LOG_WARNING, "layer \"%s\" (%s) does not pass masks on; the mask ends here", layer->name,
+                   layer->def->class_name);
+    }
+    for (int i = 0; i < call->outputs; i++) call->out[i].mask = layer->def->mask == ARTEL__MASK_PASS ? mask : ARTEL__NO_VALUE;
+}
+
+artel_status artel__layer_call(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    const char *outer = graph->scope;
+    ARTEL_TRY(graph->status);
+    graph->scope = layer->scope;
+    call->outputs = 0;
+    if (!layer->built) {
+        if (layer->def->build) ARTEL_TRY(layer->def->build(layer, call));
+        layer->built = true;
+    }
+    ARTEL_TRY(layer->def->call(layer, call));
+    ARTEL_TRY(graph->status);
+    apply_mask_rule(layer, call);
+    graph->scope = outer;
+    return ARTEL_OK;
+}

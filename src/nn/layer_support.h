@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the layer families share: settings that are records, weights with their parts, inputs, axes. */
+#ifndef ARTEL_NN_LAYER_SUPPORT_H
+#define ARTEL_NN_LAYER_SUPPORT_H
+
+#include <stddef.h>
+
+#include "nn/layer.h"
+
+/* Rows of option tables. A PART is read from the record by the layer itself; it only appears here as known. */
+#define ARTEL__PART(name, help) {name, help, ARTEL__OPTION_IGNORED, 0, "null", 0, 0, NULL}
+#define ARTEL__WEIGHT_PARTS(weight)                                              \
+    ARTEL__PART(weight "_initializer", "initialiser: a name or a record"),       \
+        ARTEL__PART(weight "_regularizer", "regulariser: a name, a record or null"), \
+        ARTEL__PART(weight "_constraint", "constraint: a name, a record or null")
+#define ARTEL__OPTIONS_END {NULL, NULL, ARTEL__OPTION_IGNORED, 0, NULL, 0, 0, NULL}
+
+/* data_format: 0 channels_last, 1 channels_first. */
+extern const char *const artel__data_formats[];
+#define ARTEL__DATA_FORMAT(type) \
+    {"data_format", "channels_last or channels_first", ARTEL__OPTION_ENUM, offsetof(type, data_format), "channels_last", 0, 0, artel__data_formats}
+
+/* The value of a key of the layer's config; NULL when absent or null. */
+json_t *artel__layer_setting(const artel__layer *layer, const char *key);
+artel_status artel__layer_activation(artel__layer *layer, const char *key, artel__activation_config *out);
+
+/* The parts of one weight: `weight`_initializer (absent: `fallback`), _regularizer, _constraint. */
+typedef struct artel__weight_parts {
+    artel__initializer initializer;
+    artel__regularizer regularizer;
+    artel__constraint_config constraint;
+} artel__weight_parts;
+artel_status artel__layer_weight_parts(artel__layer *layer, const char *weight, const char *fallback, artel__weight_parts *out);
+/* As artel__layer_add_weight; the status in place of the index. */
+artel_status artel__layer_declare(artel__layer *layer, const char *name, const artel_shape *shape, int64_t rows, bool trainable,
+                                  const artel__weight_parts *parts);
+
+/* Fails unless the call has one tensor whose row has least .. most axes. */
+artel_status artel__layer_check_input(const artel__layer *layer, const artel__call *call, int least, int most);
+/* Whether this call trains: the graph's word unless the call was recorded with training=False. training=True in a graph for
+ * inference is refused. */
+artel_status artel__call_training(const artel__layer *layer, const artel__call *call, bool *out);
+artel_status artel__layer_channels_last(const artel__layer *layer, int data_format);
+/* One integer stands for `rank` equal ones; every one is least .. 2^31 - 1. */
+artel_status artel__layer_spread(const artel__layer *layer, const char *key, artel__ints *list, int rank, int64_t least);
+
+void artel__call_return(artel__call *call, artel__value_id value);
+/* Anything but float32 is converted. */
+artel__value_id artel__as_float(artel__graph *graph, artel__value_id x);
+/* A GLOBAL float32 constant. */
+artel__value_id artel__constant_scalar(artel__graph *graph, double number);
+/* A list of numbers, nested to any depth, or Keras' record of an array ("__numpy__", "__tensor__"): a GLOBAL float32 constant.
+ * ARTEL__NO_VALUE when it is neither. */
+artel__value_id artel__constant_json(artel__graph *graph, json_t *json);
+
+/* The axes in the bit set moved behind the others, in order; permutation receives what artel__axes_back undoes. */
+artel__value_id artel__axes_last(artel__graph *graph, artel__value_id x, uint32_t axes, int *permutation);
+artel__value_id artel__axes_back(artel__graph *graph, artel__value_id x, const int *permutation);
+int artel__bit_count(uint32_t bits);
+
+/* `axis` as Keras writes it, an integer or a list, as a bit set of row axes; `fallback` when the key is absent. */
+artel_status artel__layer_axes(const artel__layer *layer, json_t *axis, int fallback, int rank, uint32_t *out);
+
+#endif

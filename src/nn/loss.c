@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses: the classes and functions of keras.losses, put over the loss kernels (kernel/loss.h).
+ *
+ * A row of the table is one loss with its names, its settings and what it wants as target. Two things follow Keras
+ * beyond the formula. Crossentropies of a prediction that a softmax or sigmoid has just made work on the logits in front
+ * of it (_get_logits of Keras' TensorFlow backend), so that saturated predictions keep their gradient. Hinge losses turn
+ * labels 0 and 1 into -1 and 1 when the whole batch has no others, which is a fold over all rows.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "nn/loss.h"
+#include "nn/loss_table.h"
+#include "nn/record.h"
+#include "op/elementwise.h"
+#include "op/loss.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
+
+typedef struct settings {
+    int reduction;
+    bool from_logits, apply_class_balancing;
+    double label_smoothing, delta, alpha, gamma;
+    int64_t axis;
+    const char *ignore_class; /* JSON: an integer, or NULL */
+} settings;
+
+/* What a loss does to its operands before the kernel. */
+typedef enum form {
+    FORM_PLAIN,
+    FORM_LOGITS, /* the next kernel of the list takes logits: chosen by from_logits, or found behind the prediction */
+    FORM_FOCAL,  /* logits become probabilities */
+    FORM_HINGE   /* labels 0, 1 of a batch become -1, 1 */
+} form;
+
+struct artel__loss_def {
+    const char *class_name, *function;
+    const char *aliases[4];
+    artel__loss op;
+    form form;
+    artel__target_form target;
+    const artel__option *options;
+    const char *name; /* of an instance of the class, where it is not the function's */
+};
+
+static const char *const reductions[] = {"sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", NULL};
+
+#define REDUCTION {"reduction", "how the losses of a batch are joined", ARTEL__OPTION_ENUM, offsetof(settings, reduction), \
+                   "sum_over_batch_size", 0, 0, reductions}
+#define LOGITS {"from_logits", "predictions are logits", ARTEL__OPTION_BOOL, offsetof(settings, from_logits), "false", 0, 0, NULL}
+#define SMOOTHING {"label_smoothing", "share spread over all classes", ARTEL__OPTION_FLOAT, offsetof(settings, label_smoothing), "0.0", 0, 1, NULL}
+#define AXIS {"axis", "only the last axis, -1", ARTEL__OPTION_INT, offsetof(settings, axis), "-1", 0, 0, NULL}
+#define NUMBER(key, fallback, help) {#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 0, NULL}
+#define END {.name = NULL}
+
+static const artel__option plain_options[] = {REDUCTION, END};
+static const artel__option axis_options[] = {REDUCTION, AXIS, END};
+static const artel__option cross_options[] = {REDUCTION, LOGITS, SMOOTHING, AXIS, END};
+static const artel__option sparse_options[] = {
+    REDUCTION, LOGITS, {"ignore_class", "a class that does not count, or null", ARTEL__OPTION_JSON, offsetof(settings, ignore_class), "null", 0, 0, NULL},
+    AXIS, END};
+static const artel__option huber_options[] = {REDUCTION, NUMBER(delta, "1.0", "where the parabola ends"), END};
+static const artel__option binary_focal_options[] = {
+    REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight of class 1"), NUMBER(gamma, "2.0", "focusing exponent"),
+    {"apply_class_balancing", "weigh classes by alpha", ARTEL__OPTION_BOOL, offsetof(settings, apply_class_balancing), "false", 0, 0, NULL}, END};
+static const artel__option focal_options[] = {
+    REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight"), NUMBER(gamma, "2.0", "focusing exponent"), END};
+
+#define PLAIN(class_name, function, op) {class_name, function, {0}, ARTEL__LOSS_##op, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options, NULL}
+
+static const artel__loss_def table[] = {
+    {"MeanSquaredError", "mean_squared_error", {"mse", "MSE"}, ARTEL__LOSS_MEAN_SQUARED_ERROR, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options, NULL},
+    {"MeanAbsoluteError", "mean_absolute_error", {"mae", "MAE"}, ARTEL__LOSS_MEAN_ABSOLUTE_ERROR, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options,
+     NULL},
+    {"MeanAbsolutePercentageError", "mean_absolute_percentage_error", {"mape", "MAPE"}, ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR, FORM_PLAIN,
+     ARTEL__TARGET_SAME, plain_options, NULL},
+    {"MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", {"msle", "MSLE"}, ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR, FORM_PLAIN,
+     ARTEL__TARGET_SAME, plain_options, NULL},
+    {"Huber", "huber", {0}, ARTEL__LOSS_HUBER, FORM_PLAIN, ARTEL__TARGET_SAME, huber_options, "huber_loss"},
+    {"LogCosh", "log_cosh", {"logcosh"}, ARTEL__LOSS_LOG_COSH, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options, NULL},
+    {"BinaryCrossentropy", "binary_crossentropy", {"bce", "BCE"}, ARTEL__LOSS_BINARY_CROSSENTROPY, FORM_LOGITS, ARTEL__TARGET_SAME, cross_options,
+     NULL},
+    {"CategoricalCrossentropy", "categorical_crossentropy", {0}, ARTEL__LOSS_CATEGORICAL_CROSSENTROPY, FORM_LOGITS, ARTEL__TARGET_ONE_HOT,
+     cross_options, NULL},
+    {"SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", {0}, ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, FORM_LOGITS,
+     ARTEL__TARGET_INDEX, sparse_options, NULL},
+    {"Hinge", "hinge", {0}, ARTEL__LOSS_HINGE, FORM_HINGE, ARTEL__TARGET_SAME, plain_options, NULL},
+    {"SquaredHinge", "squared_hinge", {0}, ARTEL__LOSS_SQUARED_HINGE, FORM_HINGE, ARTEL__TARGET_SAME, plain_options, NULL},
+    {"CategoricalHinge", "categorical_hinge", {0}, ARTEL__LOSS_CATEGORICAL_HINGE, FORM_PLAIN, ARTEL__TARGET_ONE_HOT, plain_options, NULL},
+    {"KLDivergence", "kl_divergence", {"kld", "KLD", "kullback_leibler_divergence"}, ARTEL__LOSS_KL_DIVERGENCE, FORM_PLAIN, ARTEL__TARGET_SAME,
+     plain_options, NULL},
+    PLAIN("Poisson", "poisson", POISSON),
+    {"CosineSimilarity", "cosine_similarity", {0}, ARTEL__LOSS_COSINE_SIMILARITY, FORM_PLAIN, ARTEL__TARGET_SAME, axis_options, NULL},
+    {"BinaryFocalCrossentropy", "binary_focal_crossentropy", {0}, ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY, FORM_FOCAL, ARTEL__TARGET_SAME,
+     binary_focal_options, NULL},
+    {"CategoricalFocalCrossentropy", "categorical_focal_crossentropy", {0}, ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY, FORM_FOCAL,
+     ARTEL__TARGET_ONE_HOT, focal_options, NULL},
+};
+
+const artel__loss_def *artel__loss_find(const char *name)
+{
+    for (size_t i = 0; i < ARTEL__COUNT(table); i++) {
+        const artel__loss_def *def = &table[i];
+        if (strcmp(def->class_name, name) == 0 || strcmp(def->function, name) == 0 || artel__name_in(name, def->aliases)) return def;
+    }
+    return NULL;
+}
+
+static artel_status unknown(artel_context *ctx, const char *name)
+{
+    const char *names[ARTEL__COUNT(table) * 3 + 1];
+    size_t count = 0;
+    for (size_t i = 0; i < ARTEL__COUNT(table); i++) {
+        names[count++] = table[i].class_name;
+        names[count++] = table[i].function;
+        if (table[i].aliases[0]) names[count++] = table[i].aliases[0];
+    }
+    names[count] = NULL;
+    return artel__record_unknown(ctx, "loss", "loss", name, names, "docs/losses.md");
+}
+
+/* -- reading -- */
+
+static artel_status read_ignored(artel__arena *arena, const settings *s, artel__loss_config *out)
+{
+    if (!s->ignore_class) return ARTEL_OK;
+    out->has_ignored = true;
+    double number;
+    if (artel__parse_int64(s->ignore_class, &out->ignored)) return ARTEL_OK;
+    out->ignored = 0;
+    if (artel__parse_double(s->ignore_class, &number) && number >= -0x1p31 && number < 0x1p31) {
+        out->ignored = (int64_t)number;
+        return ARTEL_OK;
+    }
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, out->name, "write a class number, or null", "ignore_class is %.100s", s->ignore_class);
+}
+
+artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *def, const char *name, json_t *config, artel__loss_config *out)
+{
+    settings *s = artel__arena_alloc(arena, 1, sizeof *s);
+    if (!s) return ARTEL_ERROR_NO_MEMORY;
+    *out = (artel__loss_config){.def = def, .config = s, .target = def->target, .name = artel__arena_strdup(arena, name)};
+    s->axis = -1;
+    ARTEL_TRY(artel__arena_status(arena));
+    ARTEL_TRY(artel__record_options(arena, out->name, def->options, config, s));
+    json_t *reduction = json_object_get(config, "reduction");
+    if (json_is_null(reduction)) s->reduction = ARTEL__REDUCTION_NONE;
+    out->reduction = (artel__loss_reduction)s->reduction;
+    if (s->axis != -1)
+        return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, out->name, "put the classes on the last axis and leave axis at -1",
+                           "axis %lld is not supported", (long long)s->axis);
+    return read_ignored(arena, s, out);
+}
+
+/* {"class_name": "LossFunctionWrapper", "config": {"fn": FUNCTION, settings...}}; a new reference to the settings. */
+static artel_status unwrap(artel__arena *arena, const artel__record *wrapper, artel__record *inner, json_t **config)
+{
+    ARTEL_TRY(artel__record_parse(arena->ctx, "loss", "loss function", json_object_get(wrapper->config, "fn"), inner));
+    *config = json_copy(wrapper->config);
+    if (!*config) return artel__fail_memory(arena->ctx, "loss", 64);
+    json_object_del(*config, "fn");
+    return ARTEL_OK;
+}
+
+artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out)
+{
+    artel__record record;
+    ARTEL_TRY(artel__record_parse(arena->ctx, "loss", "loss", json, &record));
+    json_t *own = NULL;
+    const char *given = json_string_value(json_object_get(record.config, "name"));
+    if (strcmp(record.name, "LossFunctionWrapper") == 0) {
+        artel__record inner;
+        ARTEL_TRY(unwrap(arena, &record, &inner, &own));
+        record.name = inner.name;
+    }
+    const artel__loss_def *def = artel__loss_find(record.name);
+    bool instance = def && strcmp(record.name, def->class_name) == 0;
+    if (!given && def) given = instance ? (def->name ? def->name : def->function) : record.name;
+    artel_status status = ARTEL_OK;
+    if (strcmp(record.name, "crossentropy") == 0 || strcmp(record.name, "ce") == 0)
+        status = artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, "loss",
+                             "name binary_crossentropy, categorical_crossentropy or sparse_categorical_crossentropy",
+                             "which crossentropy \"%s\" means depends on the data", record.name);
+    else if (!def) status = unknown(arena->ctx, record.name);
+    else status = artel__loss_configure(arena, def, given, own ? own : record.config, out);
+    json_decref(own);
+    return status;
+}
+
+/* -- into a graph -- */
+
+artel__value_id artel__with_last_axis(artel__graph *graph, artel__value_id x)
+{
+    if (graph->status < 0 || x < 0 || graph->value[x].shape.rank > 0) return x;
+    artel_shape one = artel__shape(1, (int64_t)1);
+    return artel__op_reshape(graph, x, &one);
+}
+
+/* The operand of the node that made `y` when the dump calls that node `text` ("softmax axis=0"); none otherwise. */
+static artel__value_id operand_of(const artel__graph *graph, artel__value_id y, const char *text)
+{
+    int32_t index = graph->value[y].node;
+    if (index < 0 || !graph->node[index].op->describe) return ARTEL__NO_VALUE;
+    const artel__node *node = &graph->node[index];
+    artel__text found;
+    artel__text_init(&found, artel__graph_context(graph));
+    node->op->describe(node, &found);
+    bool same = strcmp(found.data, text) == 0 && node->inputs == 1;
+    artel__text_fini(&found);
+    return same ? node->input[0] : ARTEL__NO_VALUE;
+}
+
+static artel__value_id logits_behind(const artel__graph *graph, artel__loss op, artel__value_id prediction)
+{
+    char text[64];
+    if (op == ARTEL__LOSS_BINARY_CROSSENTROPY) return operand_of(graph, prediction, "sigmoid");
+    snprintf(text, sizeof text, "softmax axis=%d", graph->value[prediction].shape.rank - 1);
+    return operand_of(graph, prediction, text);
+}
+
+/* 2 y - 1 when all labels of the batch are 0 or 1 (convert_binary_labels_to_hinge of keras/src/losses/losses.py). */
+static artel__value_id hinge_labels(artel__graph *graph, artel__value_id y)
+{
+    artel__value_id binary = artel__op_logical_or(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, y, 0),
+                                                  artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, y, 1));
+    artel__value_id others = artel__op_cast(graph, artel__op_logical_not(graph, binary), ARTEL_DTYPE_FLOAT32);
+    artel__value_id count = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, others, ARTEL__NO_VALUE));
+    artel__value_id first = artel__op_slice(graph, artel__op_cast(graph, count, ARTEL_DTYPE_FLOAT32), 0, 0, 1, 1);
+    artel__value_id none = artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, first, 0);
+    return artel__op_where(graph, none, artel__op_affine(graph, y, 2.0f, -1.0f), y);
+}
+
+static artel__value_id ready_target(artel__graph *graph, const artel__loss_def *def, artel__value_id target)
+{
+    if (def->target == ARTEL__TARGET_INDEX)
+        return graph->value[target].dtype == ARTEL_DTYPE_FLOAT32 ? target : artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
+    target = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32);
+    return def->form == FORM_HINGE ? hinge_labels(graph, target) : target;
+}
+
+static artel__value_id to_probabilities(artel__graph *graph, artel__loss op, artel__value_id logits)
+{
+    return op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY ? artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, logits)
+                                                       : artel__op_softmax(graph, ARTEL__SOFTMAX, logits, -1);
+}
+
+artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction)
+{
+    const artel__loss_def *def = loss->def;
+    const settings *s = loss->config;
+    if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
+    artel__loss_input in = {.op = def->op, .a = (float)s->label_smoothing, .b = (float)s->alpha, .c = (float)s->gamma,
+                            .has_ignored_class = loss->has_ignored, .ignored_class = (int32_t)loss->ignored};
+    if (def->op == ARTEL__LOSS_HUBER) in.a = (float)s->delta;
+    if (def->op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY && !s->apply_class_balancing) in.b = -1.0f;
+    bool logits = s->from_logits;
+    if (def->form == FORM_LOGITS) {
+        artel__value_id behind = logits_behind(graph, def->op, prediction);
+        logits = logits || behind >= 0;
+        if (behind >= 0) prediction = behind;
+        if (logits) in.op = (artel__loss)(def->op + 1);
+    }
+    prediction = artel__with_last_axis(graph, prediction);
+    if (def->form == FORM_FOCAL && logits) prediction = to_probabilities(graph, def->op, prediction);
+    return artel__op_loss(graph, &in, ready_target(graph, def, target), prediction);
+}
+
+artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target)
+{
+    if (!loss->has_ignored || graph->status < 0 || target < 0) return ARTEL__NO_VALUE;
+    artel__value_id classes = artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
+    return artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, classes, (double)loss->ignored);
+}

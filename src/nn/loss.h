@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses, metrics: read from Keras' records or names, added to graphs.
+ *
+ * A loss turns (target, prediction) into a ROW value by sample (and position); the train room weighs, reduces and
+ * seeds it. A metric turns (target, prediction, weight) into float64 partial sums that are folded over all rows; its
+ * result is computed on the host from the accumulated sums.
+ */
+#ifndef ARTEL_NN_LOSS_H
+#define ARTEL_NN_LOSS_H
+
+#include "nn/layer.h"
+
+typedef enum artel__loss_reduction {
+    ARTEL__REDUCTION_MEAN_BATCH,    /* "sum_over_batch_size": divide by the number of elements */
+    ARTEL__REDUCTION_SUM,
+    ARTEL__REDUCTION_MEAN,          /* "mean" */
+    ARTEL__REDUCTION_WEIGHTED_MEAN, /* "mean_with_sample_weight": divide by the sum of weights */
+    ARTEL__REDUCTION_NONE
+} artel__loss_reduction;
+
+/* What the loss or metric wants to be fed as target. */
+typedef enum artel__target_form {
+    ARTEL__TARGET_SAME,    /* float32 of the prediction's shape */
+    ARTEL__TARGET_INDEX,   /* class numbers without the last axis */
+    ARTEL__TARGET_ONE_HOT  /* one-hot or probabilities over the last axis */
+} artel__target_form;
+
+typedef struct artel__loss_def artel__loss_def;
+typedef struct artel__loss_config {
+    const artel__loss_def *def;
+    void *config;
+    const char *name;             /* the function's name: "mean_squared_error" */
+    artel__loss_reduction reduction;
+    artel__target_form target;
+    bool has_ignored;             /* ignore_class */
+    int64_t ignored;
+} artel__loss_config;
+
+/* From a name ("mse", "MeanSquaredError", "sparse_categorical_crossentropy") or a record. */
+artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out);
+/* By sample: target and prediction ROW -> ROW without the last axis (or the prediction's shape minus it). */
+artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction);
+/* ignore_class: ROW BOOL of the positions that count (their loss is 0 elsewhere), or none. Keras multiplies it into the mask of
+ * the prediction, so means divide by what counts. */
+artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target);
+
+typedef struct artel__metric_def artel__metric_def;
+typedef struct artel__metric {
+    const artel__metric_def *def;
+    void *config;
+    const char *name;             /* as it appears in History, before prefixes: "accuracy" */
+    artel__target_form target;
+    int sums;                     /* float64 accumulators */
+} artel__metric;
+
+/* From a name or a record. "accuracy" and "crossentropy" resolve by the output's shape and the loss, as in Keras' compile
+ * (`prediction` is the shape of one row of the output, `loss` may be NULL). */
+artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_shape *prediction, const artel__loss_config *loss,
+                                artel__metric *out);
+/* Adds the partial sums of one batch: NODES float64 [metric->sums]. `weight` is ROW float32 [] or of the metric's elements, or
+ * none; masks are already part of it. */
+artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
+                                  artel__value_id weight);
+/* The value from the accumulated sums. */
+double artel__metric_result(const artel__metric *metric, const double *sums);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accuracies: the weighted mean of "was it right" (keras/src/metrics/accuracy_metrics.py). */
+#include "nn/metric_table.h"
+#include "op/elementwise.h"
+#include "op/reduce.h"
+
+typedef struct settings {
+    double threshold;
+    int64_t k;
+    bool from_sorted_ids;
+} settings;
+
+#define END {.name = NULL}
+
+static const artel__option no_options[] = {END};
+static const artel__option binary_options[] = {
+    {"threshold", "predictions above it are 1", ARTEL__OPTION_FLOAT, offsetof(settings, threshold), "0.5", 0, 0, NULL}, END};
+static const artel__option top_options[] = {
+    {"k", "how many of the best count", ARTEL__OPTION_INT, offsetof(settings, k), "5", 1, 1e9, NULL}, END};
+
+/* Truth values by position; those of several elements (an output of several columns) are averaged over the last axis. */
+static artel__value_id mean_of(artel__graph *graph, artel__value_id right, artel__value_id weight, bool by_element)
+{
+    artel__value_id value = artel__op_cast(graph, right, ARTEL_DTYPE_FLOAT32);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (by_element) value = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, value, 1u << (graph->value[value].shape.rank - 1), false);
+    return artel__op_fold_weighted(graph, value, weight);
+}
+
+/* A target in the shape of `like`, float32. */
+static artel__value_id same_form(artel__graph *graph, artel__value_id target, artel__value_id like)
+{
+    target = artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape shape = graph->value[like].shape;
+    return graph->value[target].storage == graph->value[like].storage ? artel__op_reshape(graph, target, &shape) : target;
+}
+
+static artel__value_id add_equal(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
+                                 artel__value_id weight)
+{
+    (void)metric;
+    return mean_of(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, same_form(graph, target, prediction), prediction), weight, true);
+}
+
+static artel__value_id add_binary(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
+                                  artel__value_id weight)
+{
+    const settings *s = metric->config;
+    artel__value_id above = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, prediction, s->threshold);
+    return add_equal(graph, metric, target, artel__op_cast(graph, above, ARTEL_DTYPE_FLOAT32), weight);
+}
+
+/* Class numbers of either form of target, in the shape of the positions. */
+static artel__value_id classes_of(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction)
+{
+    artel_shape shape = graph->value[prediction].shape;
+    shape.rank--;
+    if (metric->def->target == ARTEL__TARGET_ONE_HOT) return artel__op_argmax(graph, artel__op_cast(graph, target, ARTEL_DTYPE_FLOAT32));
+    return artel__op_reshape(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), &shape);
+}
+
+static artel__value_id add_classes(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
+                                   artel__value_id weight)
+{
+    artel__value_id wanted = classes_of(graph, metric, target, prediction);
+    return mean_of(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, artel__op_argmax(graph, prediction)), weight, false);
+}
+
+static artel__value_id add_top(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
+                               artel__value_id weight)
+{
+    const settings *s = metric->config;
+    artel__value_id wanted = classes_of(graph, metric, target, prediction);
+    return mean_of(graph, artel__op_in_top_k(graph, prediction, wanted, (int)s->k), weight, false);
+}
+
+#define ROW(class_name, name, form, options, add) \
+    {class_name, name, {name}, ARTEL__TARGET_##form, sizeof(settings), options, NULL, NULL, add, NULL, 0}
+
+const artel__metric_def artel__metrics_of_accuracy[] = {
+    ROW("Accuracy", "accuracy", SAME, no_options, add_equal),
+    ROW("BinaryAccuracy", "binary_accuracy", SAME, binary_options, add_binary),
+    ROW("CategoricalAccuracy", "categorical_accuracy", ONE_HOT, no_options, add_classes),
+    ROW("SparseCategoricalAccuracy", "sparse_categorical_accuracy", INDEX, no_options, add_classes),
+    ROW("TopKCategoricalAccuracy", "top_k_categorical_accuracy", ONE_HOT, top_options, add_top),
+    ROW("SparseTopKCategoricalAccuracy", "sparse_top_k_categorical_accuracy", INDEX, top_options, add_top),
+    {.class_name = NULL},
+};

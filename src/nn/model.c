@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models: made from a record, called into graphs.
+ *
+ * Creation builds an inference graph once, so that every layer declares its variables with the shapes it will see, in
+ * a graph that is then thrown away. Open axes (None) get stand-in extents for that purpose; no Keras layer's weights
+ * depend on an axis that its file leaves open.
+ */
+#include "nn/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Large enough for every keras.applications network to shrink its images as often as it does. */
+#define STAND_IN_IMAGE 96
+#define STAND_IN_SEQUENCE 16
+
+artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format, ...)
+{
+    char what[512], where[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    snprintf(where, sizeof where, "model \"%s\"", model->name ? model->name : "?");
+    return artel__fail(model->ctx, status, where, advice, "%s", what);
+}
+
+artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__layer **out)
+{
+    ARTEL_TRY(artel__layer_create(model->arena, model->variables, record, out));
+    if (model->layers == model->layer_capacity) {
+        int capacity = model->layer_capacity ? model->layer_capacity * 2 : 32;
+        artel__layer **wider = artel__arena_alloc(model->arena, (size_t)capacity, sizeof *wider);
+        if (!wider) return ARTEL_ERROR_NO_MEMORY;
+        if (model->layers) memcpy(wider, model->layer, (size_t)model->layers * sizeof *wider);
+        model->layer = wider;
+        model->layer_capacity = capacity;
+    }
+    model->layer[model->layers++] = *out;
+    return ARTEL_OK;
+}
+
+artel__model_call_site *artel__model_add_site(artel__model *model)
+{
+    if (model->sites == model->site_capacity) {
+        int capacity = model->site_capacity ? model->site_capacity * 2 : 32;
+        artel__model_call_site *wider = artel__arena_alloc(model->arena, (size_t)capacity, sizeof *wider);
+        if (!wider) return NULL;
+        if (model->sites) memcpy(wider, model->site, (size_t)model->sites * sizeof *wider);
+        model->site = wider;
+        model->site_capacity = capacity;
+    }
+    return &model->site[model->sites++];
+}
+
+static artel_status read_model(artel__model *model, json_t *record)
+{
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    json_t *config = json_object_get(record, "config");
+    model->record = record;
+    model->class_name = class_name ? class_name : "?";
+    const char *name = json_string_value(json_object_get(config, "name"));
+    model->name = name ? name : "model";
+    if (!class_name || !json_is_object(config))
+        return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras", "the record has no class_name and config");
+    if (strcmp(class_name, "Sequential") == 0) return artel__model_parse_sequential(model, config);
+    if (json_is_array(json_object_get(config, "layers"))) return artel__model_parse(model, config);
+    return artel__model_fail(model, ARTEL_ERROR_UNSUPPORTED, "rebuild it as a Sequential or Functional model and save that",
+                             "the class %s is not Sequential or Functional", class_name);
+}
+
+artel_status artel__model_call(artel__model *model, artel__graph *graph, const artel__tensor *in, artel__tensor *out)
+{
+    enum { MOST = 16 };
+    artel__tensor *made = artel__arena_alloc(graph->arena, (size_t)model->sites * MOST + 1, sizeof *made);
+    if (!made) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < model->sites; i++) {
+        const artel__model_call_site *site = &model->site[i];
+        if (!site->layer) {
+            made[i * MOST] = in[site->input];
+            continue;
+        }
+        artel__tensor *operands = artel__arena_alloc(graph->arena, (size_t)site->inputs + 1, sizeof *operands);
+        if (!operands) return ARTEL_ERROR_NO_MEMORY;
+        for (int k = 0; k < site->inputs; k++) operands[k] = made[site->in[k].call * MOST + site->in[k].output];
+        artel__call call = {.graph = graph, .in = operands, .inputs = site->inputs, .arguments = site->arguments, .out = &made[i * MOST]};
+        ARTEL_TRY(artel__layer_call(site->layer, &call));
+    }
+    for (int i = 0; i < model->outputs; i++) out[i] = made[model->result[i].call * MOST + model->result[i].output];
+    return ARTEL_OK;
+}
+
+static artel_shape stand_in(const artel_shape *shape)
+{
+    artel_shape full = *shape;
+    for (int i = 0; i < full.rank; i++) {
+        if (full.dim[i] < 0) full.dim[i] = full.rank == 3 ? STAND_IN_IMAGE : STAND_IN_SEQUENCE;
+    }
+    return full;
+}
+
+/* Declares the variables and learns the shapes of the outputs. */
+static artel_status build_once(artel__model *model)
+{
+    artel__arena arena;
+    artel__arena_init(&arena, model->ctx);
+    artel__graph graph;
+    artel__graph_init(&graph, &arena, model->variables, false);
+    artel__tensor *in = artel__arena_alloc(&arena, (size_t)model->inputs + 1, sizeof *in);
+    artel__tensor *out = artel__arena_alloc(&arena, (size_t)model->outputs + 1, sizeof *out);
+    artel_status status = artel__arena_status(&arena);
+    for (int i = 0; i < model->inputs && status == ARTEL_OK; i++) {
+        artel_shape shape = stand_in(&model->input[i].shape);
+        in[i] = (artel__tensor){artel__graph_input(&graph, ARTEL__DOMAIN_ROW, model->input[i].dtype, &shape), ARTEL__NO_VALUE};
+    }
+    if (status == ARTEL_OK) status = artel__model_call(model, &graph, in, out);
+    for (int i = 0; i < model->outputs && status == ARTEL_OK; i++) {
+        model->output[i].shape = graph.value[out[i].value].shape;
+        model->output[i].dtype = graph.value[out[i].value].dtype;
+    }
+    artel__arena_fini(&arena);
+    return status;
+}
+
+artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record, artel__model **out)
+{
+    artel__model *model = artel__arena_alloc(arena, 1, sizeof *model);
+    if (!model) return ARTEL_ERROR_NO_MEMORY;
+    model->ctx = arena->ctx;
+    model->arena = arena;
+    model->variables = variables;
+    model->nested = true;
+    ARTEL_TRY(read_model(model, record));
+    *out = model;
+    return ARTEL_OK;
+}
+
+artel_status artel__model_create(artel_context *ctx, const char *where, json_t *record, artel__model **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__model), where, &block));
+    artel__model *model = block;
+    model->ctx = ctx;
+    artel__arena_init(&model->storage, ctx);
+    model->arena = &model->storage;
+    artel__variables_init(&model->own_variables, model->arena);
+    model->variables = &model->own_variables;
+    model->record = json_incref(record);
+    artel_status status = read_model(model, record);
+    if (status == ARTEL_OK) status = build_once(model);
+    if (status < 0) {
+        artel__model_destroy(model);
+        return status;
+    }
+    *out = model;
+    return ARTEL_OK;
+}
+
+void artel__model_destroy(artel__model *model)
+{
+    if (!model) return;
+    artel_context *ctx = model->ctx;
+    for (int i = 0; i < model->sites; i++) json_decref(model->site[i].arguments);
+    json_decref(model->record);
+    artel__arena_fini(&model->storage);
+    artel__free(ctx, model);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model: layers and how they call one another, made from Keras' Sequential or Functional config.
+ *
+ * artel__model_create reads the record, makes the layers and declares all variables (by building an inference graph
+ * once). artel__model_call adds the whole model to a graph. The record is kept and can be written back as it came.
+ * A model owns its arena; it holds no weights (those live in states, exec/plan.h).
+ */
+#ifndef ARTEL_NN_MODEL_H
+#define ARTEL_NN_MODEL_H
+
+#include "nn/layer.h"
+
+typedef struct artel__model_input {
+    const char *name;   /* of the InputLayer */
+    artel_dtype dtype;
+    artel_shape shape;  /* of one row; -1 where open */
+    int64_t limit;      /* exclusive upper limit of the integers an Embedding behind it accepts; 0: none */
+} artel__model_input;
+
+typedef struct artel__model_output {
+    const char *name;   /* Keras' output name: that of the layer (Functional), or the dict key */
+    artel_shape shape;  /* known after creation */
+    artel_dtype dtype;
+} artel__model_output;
+
+/* A call of a layer in a Functional model. Tensors are (call, output) pairs of this model. */
+typedef struct artel__model_tensor {
+    int call, output;
+} artel__model_tensor;
+
+typedef struct artel__model_call_site {
+    artel__layer *layer;         /* NULL: input number `input` */
+    int input;
+    artel__model_tensor *in;
+    int inputs;
+    json_t *arguments;
+} artel__model_call_site;
+
+typedef struct artel__model {
+    artel_context *ctx;
+    artel__arena *arena;         /* own for a top model, the parent's for a nested one */
+    artel__arena storage;
+    artel__variables *variables;
+    const char *class_name, *name; /* "Sequential" or "Functional" */
+    json_t *record;              /* Keras' object record of the whole model; a reference of its own at the top */
+    artel__layer **layer;        /* model.layers in Keras' order, InputLayers included */
+    int layers, layer_capacity;
+    artel__model_call_site *site; /* executable order */
+    int sites, site_capacity;
+    artel__model_input *input;
+    int inputs;
+    artel__model_output *output;
+    artel__model_tensor *result; /* by output */
+    int outputs;
+    bool nested;
+    artel__variables own_variables;
+} artel__model;
+
+/* Takes a new reference of `record`. `where` names the file in messages. */
+artel_status artel__model_create(artel_context *ctx, const char *where, json_t *record, artel__model **out);
+void artel__model_destroy(artel__model *model);
+
+/* Adds the model to a graph: in[i] belongs to input i, out[i] receives output i. */
+artel_status artel__model_call(artel__model *model, artel__graph *graph, const artel__tensor *in, artel__tensor *out);
+
+/* Every variable of the model in Keras' order (model.variables: layer by layer, sublayers after their owner), with its
+ * path in the weights tree ("layers/dense/vars/0"). Stops at the first negative answer. */
+typedef struct artel__model_variable {
+    const char *path;            /* in weights files */
+    const char *group;           /* the same without "/vars/N" */
+    int position;                /* N */
+    const artel__layer *layer;   /* its owner */
+    const artel__layer_variable *variable;
+    bool trainable;              /* after freezing of the layer or one around it */
+} artel__model_variable;
+typedef artel_status artel__model_visit_fn(void *user, const artel__model_variable *variable);
+artel_status artel__model_visit(const artel__model *model, artel__model_visit_fn *visit, void *user);
+
+/* For the model's own call and for those nested in it. */
+artel_status artel__model_parse(artel__model *model, json_t *config);             /* Functional, functional.c */
+artel_status artel__model_parse_sequential(artel__model *model, json_t *config);  /* sequential.c */
+artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record, artel__model **out); /* a nested one */
+artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__layer **out);
+artel__model_call_site *artel__model_add_site(artel__model *model);
+artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format, ...)
+    ARTEL__PRINTF(4, 5);
+
+/* Keras' snake_case of a class name, as it appears in weights files: "MaxPooling2D" -> "max_pooling2d". */
+void artel__snake_case(const char *class_name, char *out, size_t size);
+
+#endif

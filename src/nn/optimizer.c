@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizers: from Keras' record, or a name, to the options of a rule (keras/src/optimizers, 3.15).
+ *
+ * A row of the table is a class with its own settings and slots; the settings of the base class come in front of them, as
+ * in what Keras writes. The record is completed with every default, the rate being the double of a float32, so that it can
+ * be written back into a model file.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "nn/optimizer_table.h"
+#include "nn/record.h"
+
+#define MOST_OPTIONS 32
+
+typedef struct settings {
+    const char *name, *learning_rate; /* the rate is read from the record itself */
+    double weight_decay, clipnorm, clipvalue, global_clipnorm, ema_momentum, loss_scale_factor;
+    bool use_ema;
+    int64_t ema_overwrite_frequency, gradient_accumulation_steps;
+    double momentum, rho, beta_1, beta_2, epsilon, initial_accumulator_value;
+    bool nesterov, centered, amsgrad;
+    double learning_rate_power, l1_regularization_strength, l2_regularization_strength, l2_shrinkage_regularization_strength, beta;
+} settings;
+
+#define MUCH 1e300
+#define FLOAT(key, fallback, low, high, help) {#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, low, high, NULL}
+#define BOOL(key, help) {#key, help, ARTEL__OPTION_BOOL, offsetof(settings, key), "false", 0, 0, NULL}
+#define INT(key, low, help) {#key, help, ARTEL__OPTION_INT, offsetof(settings, key), "null", low, 0x1p53, NULL}
+#define PASSED_OVER(key) {key, "", ARTEL__OPTION_IGNORED, 0, "null", 0, 0, NULL}
+#define END {.name = NULL}
+
+/* In the order of Keras' get_config. */
+static const artel__option base_options[] = {
+    {"name", "a name", ARTEL__OPTION_STRING, offsetof(settings, name), "null", 0, 0, NULL},
+    {"learning_rate", "a number, or a schedule", ARTEL__OPTION_JSON, offsetof(settings, learning_rate), "null", 0, 0, NULL},
+    FLOAT(weight_decay, "null", 0, MUCH, "a number that is not negative, or null"),
+    FLOAT(clipnorm, "null", 0, MUCH, "greatest norm of the gradient of a variable, or null"),
+    FLOAT(global_clipnorm, "null", 0, MUCH, "greatest norm of all gradients together, or null"),
+    FLOAT(clipvalue, "null", 0, MUCH, "greatest element of a gradient, or null"),
+    BOOL(use_ema, "keep moving averages of the variables"),
+    FLOAT(ema_momentum, "0.99", 0, 1, "from 0 to 1"),
+    INT(ema_overwrite_frequency, 1, "steps, or null"),
+    FLOAT(loss_scale_factor, "null", 0, MUCH, "a number, or null"),
+    INT(gradient_accumulation_steps, 1, "steps, or null"),
+    PASSED_OVER("decay"), PASSED_OVER("jit_compile"), PASSED_OVER("is_legacy_optimizer"),
+    END};
+
+#define MOMENTUM FLOAT(momentum, "0.0", 0, 1, "from 0 to 1")
+#define EPSILON FLOAT(epsilon, "1e-07", 0, MUCH, "a small number")
+#define RHO(fallback) FLOAT(rho, fallback, 0, 1, "from 0 to 1")
+#define BETAS(second) FLOAT(beta_1, "0.9", 0, 1, "from 0 to 1"), FLOAT(beta_2, second, 0, 1, "from 0 to 1")
+#define START FLOAT(initial_accumulator_value, "0.1", 0, MUCH, "a number that is not negative")
+#define STRENGTH(key) FLOAT(key, "0.0", 0, MUCH, "a number that is not negative")
+
+static const artel__option sgd_options[] = {MOMENTUM, BOOL(nesterov, "look ahead"), END};
+static const artel__option rmsprop_options[] = {RHO("0.9"), MOMENTUM, EPSILON, BOOL(centered, "subtract the mean gradient"), END};
+static const artel__option adam_options[] = {BETAS("0.999"), EPSILON, BOOL(amsgrad, "keep the greatest velocity"), END};
+static const artel__option adagrad_options[] = {START, EPSILON, END};
+static const artel__option adadelta_options[] = {RHO("0.95"), EPSILON, END};
+static const artel__option betas_options[] = {BETAS("0.999"), EPSILON, END};
+static const artel__option lion_options[] = {BETAS("0.99"), END};
+static const artel__option ftrl_options[] = {
+    FLOAT(learning_rate_power, "-0.5", -MUCH, 0, "a number that is not positive"), START, STRENGTH(l1_regularization_strength),
+    STRENGTH(l2_regularization_strength), STRENGTH(l2_shrinkage_regularization_strength), FLOAT(beta, "0.0", 0, 0, "a number"), END};
+
+#define TWO(first, second) {{first, ARTEL__SLOT_ALWAYS, 0, false}, {second, ARTEL__SLOT_ALWAYS, 0, false}}
+#define ADAM_SLOTS                                                                                      \
+    {                                                                                                   \
+        {"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false},         \
+        {"velocity_hat", ARTEL__SLOT_AMSGRAD, 1, false}                                                 \
+    }
+
+static const artel__optimizer_def table[] = {
+    {"SGD", "sgd", ARTEL__RULE_SGD, 0.01, 0, sgd_options, {{"momentum", ARTEL__SLOT_MOMENTUM, 0, false}}, false},
+    {"RMSprop", "rm_sprop", ARTEL__RULE_RMSPROP, 0.001, 0, rmsprop_options,
+     {{"velocity", ARTEL__SLOT_ALWAYS, 0, false}, {"momentum", ARTEL__SLOT_MOMENTUM, 1, false}, {"average_gradient", ARTEL__SLOT_CENTERED, 2, false}},
+     false},
+    {"Adam", "adam", ARTEL__RULE_ADAM, 0.001, 0, adam_options, ADAM_SLOTS, false},
+    {"AdamW", "adam_w", ARTEL__RULE_ADAM, 0.001, 0.004, adam_options, ADAM_SLOTS, false},
+    {"Adagrad", "adagrad", ARTEL__RULE_ADAGRAD, 0.001, 0, adagrad_options, {{"accumulator", ARTEL__SLOT_ALWAYS, 0, true}}, false},
+    {"Adadelta", "adadelta", ARTEL__RULE_ADADELTA, 0.001, 0, adadelta_options, TWO("accumulated_grad", "accumulated_delta_var"), false},
+    {"Adamax", "adamax", ARTEL__RULE_ADAMAX, 0.001, 0, betas_options, TWO("momentum", "norm"), false},
+    {"Nadam", "nadam", ARTEL__RULE_NADAM, 0.001, 0, betas_options, TWO("momentum", "velocity"), true},
+    {"Ftrl", "ftrl", ARTEL__RULE_FTRL, 0.001, 0, ftrl_options,
+     {{"accumulator", ARTEL__SLOT_ALWAYS, 0, true}, {"linear", ARTEL__SLOT_ALWAYS, 0, false}}, false},
+    {"Lion", "lion", ARTEL__RULE_LION, 0.001, 0, lion_options, {{"momentum", ARTEL__SLOT_ALWAYS, 0, false}}, false},
+    {"Lamb", "lamb", ARTEL__RULE_LAMB, 0.001, 0, betas_options,
+     {{"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false}, {"direction", ARTEL__SLOT_SCRATCH, 0, false}}, false},
+};
+
+/* Keras looks classes up without regard to case. */
+static artel_status find(artel_context *ctx, const char *name, const artel__optimizer_def **out)
+{
+    const char *names[ARTEL__COUNT(table) + 1] = {0};
+    for (size_t i = 0; i < ARTEL__COUNT(table); i++) {
+        names[i] = table[i].class_name;
+        if (strcasecmp(table[i].class_name, name) != 0) continue;
+        *out = &table[i];
+        return ARTEL_OK;
+    }
+    return artel__record_unknown(ctx, "optimizer", "optimizer", name, names, "docs/optimizers.md");
+}
+
+/* Base options and those of the class, as one table. */
+static void join_options(const artel__optimizer_def *def, artel__option out[MOST_OPTIONS])
+{
+    int count = 0;
+    for (const artel__option *o = base_options; o->name; o++) out[count++] = *o;
+    for (const artel__option *o = def->options; o->name && count < MOST_OPTIONS - 1; o++) out[count++] = *o;
+    out[count] = (artel__option){.name = NULL};
+}
+
+static bool is_set(json_t *config, const char *key)
+{
+    json_t *value = json_object_get(config, key);
+    return value && !json_is_null(value);
+}
+
+/* What the class itself sets where the record says nothing; `given` is ours. */
+static artel_status add_defaults(artel_context *ctx, const artel__optimizer_def *def, json_t *given)
+{
+    int failed = 0;
+    if (!is_set(given, "name")) failed |= json_object_set_new(given, "name", json_string(def->name));
+    if (!is_set(given, "learning_rate")) failed |= json_object_set_new(given, "learning_rate", artel__json_real(def->learning_rate));
+    if (def->weight_decay > 0 && !is_set(given, "weight_decay"))
+        failed |= json_object_set_new(given, "weight_decay", artel__json_real(def->weight_decay));
+    return failed ? artel__fail_memory(ctx, "optimizer", 64) : ARTEL_OK;
+}
+
+static artel_status check(artel_context *ctx, const char *where, json_t *given, const settings *s)
+{
+    if (is_set(given, "clipnorm") + is_set(given, "clipvalue") + is_set(given, "global_clipnorm") > 1)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "keep one of them", "more than one of clipnorm, clipvalue and global_clipnorm is set");
+    if (s->gradient_accumulation_steps > 1)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a larger batch; artel adds up its shards anyway",
+                           "gradient_accumulation_steps is not supported");
+    if (is_set(given, "loss_scale_factor"))
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "leave it away; float32 needs none", "loss_scale_factor is not supported");
+    return ARTEL_OK;
+}
+
+static void take_settings(const settings *s, artel__optimizer *out)
+{
+    out->weight_decay = s->weight_decay;
+    out->clipnorm = s->clipnorm;
+    out->clipvalue = s->clipvalue;
+    out->global_clipnorm = s->global_clipnorm;
+    out->use_ema = s->use_ema;
+    out->ema_momentum = s->ema_momentum;
+    out->ema_overwrite_frequency = s->ema_overwrite_frequency;
+    out->accumulation_steps = 1;
+    out->initial_accumulator = s->initial_accumulator_value;
+    out->options = (artel__apply_options){.rule = out->def->rule, .momentum = s->momentum, .rho = s->rho, .beta_1 = s->beta_1, .beta_2 = s->beta_2,
+                                          .epsilon = s->epsilon, .nesterov = s->nesterov, .centered = s->centered, .amsgrad = s->amsgrad,
+                                          .learning_rate_power = s->learning_rate_power, .l1 = s->l1_regularization_strength,
+                                          .l2 = s->l2_regularization_strength, .l2_shrinkage = s->l2_shrinkage_regularization_strength,
+                                          .beta = s->beta, .weight_decay = s->weight_decay};
+}
+
+/* Reads the rate, with tables resolved, and puts it into the record; the schedule then borrows from there. */
+static artel_status read_rate(artel__optimizer *out, json_t *config, int replicas, int64_t batch_size)
+{
+    artel_context *ctx = out->arena->ctx;
+    json_t *rate;
+    ARTEL_TRY(artel__schedule_read(out->arena, json_object_get(config, "learning_rate"), replicas, batch_size, &out->schedule));
+    if (!out->schedule.def) rate = artel__json_real(out->schedule.constant);
+    else ARTEL_TRY(artel__schedule_complete(ctx, out->schedule.record, &rate));
+    if (!rate || json_object_set_new(config, "learning_rate", rate) < 0) return artel__fail_memory(ctx, "optimizer", 64);
+    return artel__schedule_read(out->arena, rate, replicas, batch_size, &out->schedule);
+}
+
+static artel_status read_given(artel__optimizer *out, json_t *given, int replicas, int64_t batch_size)
+{
+    artel_context *ctx = out->arena->ctx;
+    artel__option options[MOST_OPTIONS];
+    settings s;
+    join_options(out->def, options);
+    ARTEL_TRY(add_defaults(ctx, out->def, given));
+    ARTEL_TRY(artel__record_options(out->arena, out->class_name, options, given, &s));
+    ARTEL_TRY(check(ctx, out->class_name, given, &s));
+    out->name = s.name;
+    take_settings(&s, out);
+    json_t *config = json_object();
+    out->record = artel__record_make("keras.optimizers", out->class_name, config);
+    if (!out->record) return artel__fail_memory(ctx, "optimizer", 64);
+    ARTEL_TRY(artel__record_complete(ctx, options, given, config));
+    return read_rate(out, config, replicas, batch_size);
+}
+
+artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__optimizer *out)
+{
+    artel__record record;
+    *out = (artel__optimizer){.arena = arena};
+    ARTEL_TRY(artel__record_parse(arena->ctx, "optimizer", "optimizer", json, &record));
+    ARTEL_TRY(find(arena->ctx, record.name, &out->def));
+    out->class_name = out->def->class_name;
+    json_t *given = record.config ? json_copy(record.config) : json_object();
+    if (!given) return artel__fail_memory(arena->ctx, "optimizer", 64);
+    artel_status status = read_given(out, given, replicas, batch_size);
+    json_decref(given);
+    if (status < 0) {
+        json_decref(out->record);
+        out->record = NULL;
+    }
+    return status;
+}
+
+artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate)
+{
+    artel_context *ctx = optimizer->arena->ctx;
+    rate = (double)(float)rate;
+    if (!(rate >= 0 && rate <= 3.4028234663852886e38))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "learning_rate", "give a number that is not negative", "the rate is not possible");
+    json_t *config = json_object_get(optimizer->record, "config");
+    if (json_object_set_new(config, "learning_rate", artel__json_real(rate)) < 0) return artel__fail_memory(ctx, "optimizer", 64);
+    optimizer->schedule = (artel__schedule){.constant = rate};
+    return ARTEL_OK;
+}

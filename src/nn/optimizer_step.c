@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The optimizer in a model: its slots among the variables, its nodes in the graph of a step.
+ *
+ * Slots are declared in the order of Keras' files: averages first, then the groups of the rule's slots, then Nadam's
+ * product. The nodes follow BaseOptimizer.apply: clip, decay, update (one node a variable does all three), averages.
+ * Norms that clipping needs are made before any variable changes.
+ */
+#include <string.h>
+
+#include "nn/optimizer_table.h"
+
+/* -- slots -- */
+
+typedef struct declaring {
+    const artel__optimizer *optimizer;
+    artel__variables *variables;
+    artel__optimizer_slots *out;
+} declaring;
+
+static bool exists(const artel__optimizer *optimizer, artel__slot_when when)
+{
+    const artel__apply_options *o = &optimizer->options;
+    switch (when) {
+    case ARTEL__SLOT_NEVER: return false;
+    case ARTEL__SLOT_ALWAYS:
+    case ARTEL__SLOT_SCRATCH: return true;
+    case ARTEL__SLOT_MOMENTUM: return o->momentum != 0;
+    case ARTEL__SLOT_CENTERED: return o->centered;
+    case ARTEL__SLOT_AMSGRAD: return o->amsgrad;
+    }
+    return false;
+}
+
+/* "adam/net_dense_kernel_momentum", as Keras' paths. */
+static char *slot_name(const declaring *d, const char *variable, const char *slot)
+{
+    char *name = artel__arena_printf(d->optimizer->arena, "%s/%s_%s", d->optimizer->name, variable, slot);
+    if (!name) return NULL;
+    for (char *c = name + strlen(d->optimizer->name) + 1; *c; c++) {
+        if (*c == '/') *c = '_';
+    }
+    return name;
+}
+
+/* A slot in the form of variable `index`; written to files when `filed`. */
+static artel_status declare(declaring *d, int index, const char *slot, float initial, bool filed, int *out)
+{
+    artel__variable like = d->variables->item[index];
+    char *name = slot_name(d, like.name, slot);
+    if (!name) return ARTEL_ERROR_NO_MEMORY;
+    int added = artel__variables_add(d->variables, name, ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT32, &like.shape, like.rows);
+    if (added < 0) return (artel_status)added;
+    *out = added;
+    if (!filed) return ARTEL_OK;
+    d->out->initial[d->out->file_count] = initial;
+    d->out->file_order[d->out->file_count++] = added;
+    return ARTEL_OK;
+}
+
+static artel_status declare_group(declaring *d, int group)
+{
+    const artel__optimizer *optimizer = d->optimizer;
+    artel__optimizer_slots *slots = d->out;
+    for (int i = 0; i < slots->count; i++) {
+        for (int k = 0; k < slots->per_variable; k++) {
+            const artel__slot_row *row = &optimizer->def->slot[k];
+            if (row->group != group || !exists(optimizer, row->when)) continue;
+            float initial = row->accumulator ? (float)optimizer->initial_accumulator : 0.0f;
+            ARTEL_TRY(declare(d, slots->trainable[i], row->name, initial, row->when != ARTEL__SLOT_SCRATCH, &slots->slot[i * slots->per_variable + k]));
+        }
+    }
+    return ARTEL_OK;
+}
+
+static artel_status allocate(const artel__optimizer *optimizer, artel__optimizer_slots *slots)
+{
+    artel__arena *arena = optimizer->arena;
+    size_t count = (size_t)slots->count, most = count * ((size_t)slots->per_variable + 1) + 1;
+    slots->slot = artel__arena_alloc(arena, most, sizeof *slots->slot);
+    slots->file_order = artel__arena_alloc(arena, most, sizeof *slots->file_order);
+    slots->initial = artel__arena_alloc(arena, most, sizeof *slots->initial);
+    if (optimizer->use_ema) slots->average = artel__arena_alloc(arena, count + 1, sizeof *slots->average);
+    ARTEL_TRY(artel__arena_status(arena));
+    for (size_t i = 0; i < count * (size_t)slots->per_variable; i++) slots->slot[i] = -1;
+    return ARTEL_OK;
+}
+
+static artel_status declare_product(declaring *d)
+{
+    artel_shape scalar = {.rank = 0};
+    artel__optimizer_slots *slots = d->out;
+    char *name = artel__arena_printf(d->optimizer->arena, "%s/u_product", d->optimizer->name);
+    if (!name) return ARTEL_ERROR_NO_MEMORY;
+    slots->product = artel__variables_add(d->variables, name, ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT32, &scalar, 0);
+    if (slots->product < 0) return (artel_status)slots->product;
+    slots->initial[slots->file_count] = 1.0f;
+    slots->file_order[slots->file_count++] = slots->product;
+    return ARTEL_OK;
+}
+
+artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables, const int *trainable, int count,
+                                      artel__optimizer_slots *out)
+{
+    *out = (artel__optimizer_slots){.per_variable = ARTEL__APPLY_SLOTS, .count = count, .trainable = trainable, .product = -1};
+    declaring d = {optimizer, variables, out};
+    ARTEL_TRY(allocate(optimizer, out));
+    for (int i = 0; i < count && out->average; i++) ARTEL_TRY(declare(&d, trainable[i], "average", 0.0f, true, &out->average[i]));
+    for (int group = 0; group < ARTEL__APPLY_SLOTS; group++) ARTEL_TRY(declare_group(&d, group));
+    return optimizer->def->product ? declare_product(&d) : ARTEL_OK;
+}
+
+void artel__optimizer_start(const artel__optimizer_slots *slots, artel__state *state)
+{
+    for (int i = 0; i < slots->file_count; i++) {
+        float *data = artel__state_data(state, slots->file_order[i]);
+        for (int64_t k = 0; k < state->variables->item[slots->file_order[i]].count; k++) data[k] = slots->initial[i];
+    }
+}
+
+/* -- nodes -- */
+
+/* The norms of clipping, before anything changes: of each gradient, or one of all in Keras' order. */
+static artel_status add_norms(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                              const artel__value_id *gradient, artel__value_id *norm)
+{
+    artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *part), all = ARTEL__NO_VALUE;
+    int parts = 0;
+    if (!part) return ARTEL_ERROR_NO_MEMORY;
+    bool each = optimizer->clipnorm > 0, together = !each && optimizer->global_clipnorm > 0;
+    for (int i = 0; i < slots->count; i++) {
+        norm[i] = ARTEL__NO_VALUE;
+        if (gradient[i] < 0 || (!each && !together)) continue;
+        norm[i] = part[parts++] = artel__op_squared_norm(graph, gradient[i]);
+    }
+    if (together && parts) all = artel__op_sum_scalars(graph, part, parts);
+    for (int i = 0; i < slots->count && together; i++) norm[i] = all;
+    return graph->status;
+}
+
+static void set_clip(const artel__optimizer *optimizer, artel__optimize *o)
+{
+    if (optimizer->clipnorm > 0) {
+        o->clip = ARTEL__CLIP_NORM;
+        o->limit = optimizer->clipnorm;
+    } else if (optimizer->global_clipnorm > 0) {
+        o->clip = ARTEL__CLIP_SCALE;
+        o->limit = optimizer->global_clipnorm;
+    } else if (optimizer->clipvalue > 0) {
+        o->clip = ARTEL__CLIP_VALUE;
+        o->limit = optimizer->clipvalue;
+    }
+}
+
+/* LAMB's second half: the norms are those of the variable after its decay and of the direction just made. */
+static void add_lamb(artel__graph *graph, artel__value_id variable, artel__value_id direction)
+{
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__value_id of_variable = artel__op_squared_norm(graph, variable), of_direction = artel__op_squared_norm(graph, direction);
+    artel__op_lamb_step(graph, variable, direction, of_variable, of_direction);
+}
+
+static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
+                       artel__value_id gradient, artel__value_id norm)
+{
+    artel__optimize o = {.options = optimizer->options, .squared_norm = norm, .u_product = ARTEL__NO_VALUE,
+                         .variable = artel__graph_variable(graph, slots->trainable[i]), .gradient = gradient, .slots = slots->per_variable};
+    for (int k = 0; k < slots->per_variable; k++) {
+        int slot = slots->slot[i * slots->per_variable + k];
+        o.slot[k] = slot >= 0 ? artel__graph_variable(graph, slot) : ARTEL__NO_VALUE;
+    }
+    if (slots->product >= 0) o.u_product = artel__graph_variable(graph, slots->product);
+    set_clip(optimizer, &o);
+    artel__op_optimize(graph, &o);
+    if (optimizer->options.rule == ARTEL__RULE_LAMB) add_lamb(graph, o.variable, o.slot[2]);
+}
+
+static void add_averages(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots)
+{
+    for (int i = 0; i < slots->count && slots->average; i++) {
+        artel__op_ema(graph, artel__graph_variable(graph, slots->average[i]), artel__graph_variable(graph, slots->trainable[i]),
+                      optimizer->ema_momentum, optimizer->ema_overwrite_frequency);
+    }
+}
+
+artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                                  const artel__value_id *gradient)
+{
+    artel__phase phase = graph->phase;
+    artel__value_id *norm = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *norm);
+    if (!norm) return ARTEL_ERROR_NO_MEMORY;
+    graph->phase = ARTEL__PHASE_BACKWARD;
+    ARTEL_TRY(add_norms(optimizer, graph, slots, gradient, norm));
+    if (slots->product >= 0) artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
+    for (int i = 0; i < slots->count; i++) {
+        if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, gradient[i], norm[i]);
+        graph->phase = ARTEL__PHASE_BACKWARD;
+    }
+    add_averages(optimizer, graph, slots);
+    graph->phase = phase;
+    return graph->status;
+}
