@@ -39,8 +39,8 @@ static artel__isa isa_of_machine(void)
 #if defined(__x86_64__)
     __builtin_cpu_init();
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c();
-    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
     return avx512 ? ARTEL__ISA_AVX512 : avx2 ? ARTEL__ISA_AVX2 : ARTEL__ISA_BASELINE;
 #else
     return ARTEL__ISA_BASELINE;
@@ -105,12 +105,12 @@ void artel_context_preempt(artel_context *context)
 
 bool artel__cancelled(const artel_context *ctx)
 {
-    return ctx && atomic_load_explicit(&((artel_context *)(uintptr_t)ctx)->cancelled, memory_order_relaxed) != 0;
+    return ctx && atomic_load_explicit(&ctx->cancelled, memory_order_relaxed) != 0;
 }
 
 bool artel__preempted(const artel_context *ctx)
 {
-    return ctx && atomic_load_explicit(&((artel_context *)(uintptr_t)ctx)->preempted, memory_order_relaxed) != 0;
+    return ctx && atomic_load_explicit(&ctx->preempted, memory_order_relaxed) != 0;
 }
 
 const artel_error *artel_context_error(const artel_context *context)
@@ -176,12 +176,11 @@ artel_status artel__fail_errno(artel_context *ctx, const char *where, const char
     int error = errno;
     char buffer[128] = "";
     const char *reason = strerror_r(error, buffer, sizeof(buffer));
-    if (error == ENOENT)
-        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, where, "check the path", "cannot %s: %s", what, reason);
+    if (error == ENOENT) return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, where, "check the path", "cannot %s: %s", what, reason);
     if (error == ENOMEM) return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where, "", "cannot %s: %s", what, reason);
-    const char *advice = error == ENOSPC || error == EDQUOT ? "free some space or choose another place" :
-                         error == EACCES || error == EPERM  ? "check the permissions" :
-                                                              "";
+    const char *advice = error == ENOSPC || error == EDQUOT  ? "free some space or choose another place"
+                         : error == EACCES || error == EPERM ? "check the permissions"
+                                                             : "";
     return artel__fail(ctx, ARTEL_ERROR_IO, where, advice, "cannot %s: %s", what, reason);
 }
 

@@ -50,7 +50,12 @@ bool artel__cancelled(const artel_context *ctx);
 bool artel__preempted(const artel_context *ctx);
 
 /* The instruction sets for which kernels exist, worst first. Bits are the same in all of them. */
-typedef enum artel__isa { ARTEL__ISA_BASELINE, ARTEL__ISA_AVX2, ARTEL__ISA_AVX512, ARTEL__ISA_COUNT } artel__isa;
+typedef enum artel__isa {
+    ARTEL__ISA_BASELINE,
+    ARTEL__ISA_AVX2,
+    ARTEL__ISA_AVX512,
+    ARTEL__ISA_COUNT
+} artel__isa;
 
 /* The set this context computes with: the best of the machine, capped by the context's options. */
 artel__isa artel__context_isa(const artel_context *ctx);

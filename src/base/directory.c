@@ -32,8 +32,7 @@ bool artel__is_directory(const char *path)
 static artel_status make_one(artel_context *ctx, const char *path)
 {
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && artel__is_directory(path))) return ARTEL_OK;
-    if (errno == EEXIST)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name another directory", "is a file, expected a directory");
+    if (errno == EEXIST) return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name another directory", "is a file, expected a directory");
     return artel__fail_errno(ctx, path, "make directory");
 }
 

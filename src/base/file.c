@@ -42,7 +42,7 @@ static bool refused(artel_context *ctx)
 /* Opens a file for reading and finds its size (0 when it is not a regular one). */
 static artel_status open_input(artel_context *ctx, const char *path, int *out, size_t *size)
 {
-    struct stat info;
+    struct stat info = {0};
     artel_status status = ARTEL_OK;
     int fd = refused(ctx) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return artel__fail_errno(ctx, path, "open");
@@ -78,7 +78,7 @@ artel_status artel__map_file(artel_context *ctx, const char *path, artel__mappin
 
 void artel__unmap_file(artel__mapping *mapping)
 {
-    if (mapping->bytes) munmap((void *)(uintptr_t)mapping->bytes, mapping->size);
+    if (mapping->bytes) munmap((void *)mapping->bytes, mapping->size);
     *mapping = (artel__mapping){NULL, 0};
 }
 

@@ -31,7 +31,7 @@ static bool heap_refuses(artel_context *ctx)
 
 uint64_t artel__heap_calls(const artel_context *ctx)
 {
-    return atomic_load(&((artel_context *)(uintptr_t)ctx)->heap_calls);
+    return atomic_load(&ctx->heap_calls);
 }
 
 void artel__fail_allocation_after(artel_context *ctx, uint64_t n)
@@ -42,7 +42,10 @@ void artel__fail_allocation_after(artel_context *ctx, uint64_t n)
 artel_status artel__alloc(artel_context *ctx, size_t bytes, const char *where, void **out)
 {
     void *block = bytes > PTRDIFF_MAX || heap_refuses(ctx) ? NULL : malloc(bytes ? bytes : 1);
-    if (!block) return artel__fail_memory(ctx, where, bytes);
+    if (!block) {
+        artel__fail_memory(ctx, where, bytes);
+        return ARTEL_ERROR_NO_MEMORY;
+    }
     *out = block;
     return ARTEL_OK;
 }

@@ -152,7 +152,7 @@ static void print_digits(digits *out, double value, int count)
     out->digit[0] = text[0];
     if (count > 1) memcpy(out->digit + 1, text + 2, (size_t)count - 1); /* skips the point, whatever the locale writes */
     out->digit[count] = '\0';
-    out->exponent = atoi(strchr(text, 'e') + 1);
+    out->exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
 }
 
 /* Adds one unit in the last digit. */

@@ -30,17 +30,20 @@ static bool is_null(const char *value)
 /* "nothing set" is allowed where it is the default, and where any text is. */
 static bool may_be_null(const artel__option *option)
 {
-    return (option->fallback && is_null(option->fallback)) || option->type == ARTEL__OPTION_JSON ||
-           option->type == ARTEL__OPTION_IGNORED;
+    return (option->fallback && is_null(option->fallback)) || option->type == ARTEL__OPTION_JSON || option->type == ARTEL__OPTION_IGNORED;
 }
 
 static size_t field_size(artel__option_type type)
 {
     static const size_t sizes[] = {
-        [ARTEL__OPTION_BOOL] = sizeof(bool),          [ARTEL__OPTION_INT] = sizeof(int64_t),
-        [ARTEL__OPTION_FLOAT] = sizeof(double),       [ARTEL__OPTION_STRING] = sizeof(const char *),
-        [ARTEL__OPTION_ENUM] = sizeof(int),           [ARTEL__OPTION_INTS] = sizeof(artel__ints),
-        [ARTEL__OPTION_FLOATS] = sizeof(artel__floats), [ARTEL__OPTION_JSON] = sizeof(const char *),
+        [ARTEL__OPTION_BOOL] = sizeof(bool),
+        [ARTEL__OPTION_INT] = sizeof(int64_t),
+        [ARTEL__OPTION_FLOAT] = sizeof(double),
+        [ARTEL__OPTION_STRING] = sizeof(const char *),
+        [ARTEL__OPTION_ENUM] = sizeof(int),
+        [ARTEL__OPTION_INTS] = sizeof(artel__ints),
+        [ARTEL__OPTION_FLOATS] = sizeof(artel__floats),
+        [ARTEL__OPTION_JSON] = sizeof(const char *),
         [ARTEL__OPTION_IGNORED] = 0,
     };
     return sizes[type];

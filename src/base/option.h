@@ -35,10 +35,10 @@ typedef struct artel__option {
     const char *name;
     const char *help;
     artel__option_type type;
-    size_t offset;                /* of the field in the struct */
-    const char *fallback;         /* default as text ("0.001", "true", "null" = nothing set); NULL: required */
-    double min, max;              /* for numbers; both 0: unlimited */
-    const char *const *choices;   /* for enums, NULL-terminated */
+    size_t offset;              /* of the field in the struct */
+    const char *fallback;       /* default as text ("0.001", "true", "null" = nothing set); NULL: required */
+    double min, max;            /* for numbers; both 0: unlimited */
+    const char *const *choices; /* for enums, NULL-terminated */
 } artel__option;
 
 /* Fills every field of `target` with its default. Required ones are cleared. */

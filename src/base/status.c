@@ -10,22 +10,22 @@
 #include <stddef.h>
 
 static const struct {
-    artel_status status;
     const char *name;
+    artel_status status;
     int exit_code;
 } table[] = {
-    {ARTEL_OK, "ok", 0},
-    {ARTEL_AGAIN, "again", 0},
-    {ARTEL_ERROR_INVALID, "invalid", 1},
-    {ARTEL_ERROR_NOT_FOUND, "not found", 1},
-    {ARTEL_ERROR_CORRUPT, "corrupt", 1},
-    {ARTEL_ERROR_UNSUPPORTED, "unsupported", 1},
-    {ARTEL_ERROR_NO_MEMORY, "no memory", 2},
-    {ARTEL_ERROR_IO, "input/output", 2},
-    {ARTEL_ERROR_RUN, "run failed", 2},
-    {ARTEL_ERROR_CANCELLED, "cancelled", 130},
-    {ARTEL_ERROR_PREEMPTED, "preempted", 143},
-    {ARTEL_ERROR_INTERNAL, "internal", 2},
+    {"ok", ARTEL_OK, 0},
+    {"again", ARTEL_AGAIN, 0},
+    {"invalid", ARTEL_ERROR_INVALID, 1},
+    {"not found", ARTEL_ERROR_NOT_FOUND, 1},
+    {"corrupt", ARTEL_ERROR_CORRUPT, 1},
+    {"unsupported", ARTEL_ERROR_UNSUPPORTED, 1},
+    {"no memory", ARTEL_ERROR_NO_MEMORY, 2},
+    {"input/output", ARTEL_ERROR_IO, 2},
+    {"run failed", ARTEL_ERROR_RUN, 2},
+    {"cancelled", ARTEL_ERROR_CANCELLED, 130},
+    {"preempted", ARTEL_ERROR_PREEMPTED, 143},
+    {"internal", ARTEL_ERROR_INTERNAL, 2},
 };
 
 const char *artel_status_name(artel_status status)

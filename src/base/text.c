@@ -15,7 +15,7 @@ static const char empty[1] = "";
 
 void artel__text_init(artel__text *text, artel_context *ctx)
 {
-    *text = (artel__text){.ctx = ctx, .data = (char *)(uintptr_t)empty};
+    *text = (artel__text){.ctx = ctx, .data = (char *)empty};
 }
 
 void artel__text_fini(artel__text *text)

@@ -81,7 +81,9 @@ void artel__fp_leave(uint32_t state)
     (void)state;
 }
 
-static void relax(void) {}
+static void relax(void)
+{
+}
 #endif
 
 static void futex_wait(atomic_uint *word, unsigned seen)

@@ -65,7 +65,7 @@ static artel_status unknown_option(artel__invocation *call, const char *name)
     names[count++] = "help";
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
-    char where[256];
+    char where[300];
     snprintf(where, sizeof where, "--%s", name);
     if (near) return artel__cli_usage(call, where, "unknown option; the nearest is --%s", near);
     return artel__cli_usage(call, where, "unknown option");

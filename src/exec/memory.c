@@ -21,8 +21,8 @@ size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id)
 {
     const artel__value *value = &plan->graph->value[id];
     size_t block = (size_t)value->storage * artel_dtype_size(value->dtype);
-    if (value->domain == ARTEL__DOMAIN_ROW) block *= (size_t)plan->options.max_rows;
-    if (value->domain == ARTEL__DOMAIN_NODES) block *= (size_t)plan->options.max_nodes;
+    if (value->domain == ARTEL__DOMAIN_ROW) block *= (size_t)plan->max_rows;
+    if (value->domain == ARTEL__DOMAIN_NODES) block *= (size_t)plan->max_nodes;
     return (block + 63) / 64 * 64;
 }
 

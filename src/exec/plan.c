@@ -16,14 +16,30 @@ static const artel__kernel *const *kernel_list(const artel__node *node)
     return node->op->choose ? node->op->choose(node) : node->op->kernels;
 }
 
-/* The step that a plan is made for: a full batch, all in one shard. */
-static void full_step(const artel__plan *plan, int64_t start[2], artel__fold_plan *fold, artel__step *step)
+/* The step that a plan is made for: a full batch, as replica `rank` sees it. */
+static artel__step full_step(const artel__plan *plan, int rank)
 {
-    *fold = (artel__fold_plan){.shards = 1, .count = 1, .batch = plan->options.max_rows, .rows = plan->options.max_rows, .start = start,
-                               .nodes = 1, .node = {{0, 1}}};
-    start[0] = 0;
-    start[1] = plan->options.max_rows;
-    *step = (artel__step){.fold = fold, .training = plan->graph->training};
+    return (artel__step){.fold = &plan->fold[rank], .training = plan->graph->training};
+}
+
+/* Who owns what of a full batch, and the largest shares of it. */
+static artel_status make_folds(artel__plan *plan)
+{
+    const artel__plan_options *o = &plan->options;
+    plan->fold = artel__arena_alloc(&plan->arena, (size_t)o->replicas, sizeof *plan->fold);
+    if (!plan->fold) return ARTEL_ERROR_NO_MEMORY;
+    for (int r = 0; r < o->replicas; r++) {
+        int32_t first = artel__replica_first_shard(o->shards, o->replicas, r);
+        int32_t count = artel__replica_first_shard(o->shards, o->replicas, r + 1) - first;
+        int64_t *start = artel__arena_alloc(&plan->arena, (size_t)count + 1, sizeof *start);
+        if (!start) return ARTEL_ERROR_NO_MEMORY;
+        artel__fold_plan_make(&plan->fold[r], o->shards, first, count, o->batch_size, start);
+        /* A short batch may give these shards a row more than their share, never more than this. */
+        int64_t rows = ((int64_t)count * o->batch_size + o->shards - 1) / o->shards;
+        if (rows > plan->max_rows) plan->max_rows = rows;
+        if (plan->fold[r].nodes > plan->max_nodes) plan->max_nodes = plan->fold[r].nodes;
+    }
+    return ARTEL_OK;
 }
 
 void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t index, const artel__step *step, void **in, void **out,
@@ -48,10 +64,22 @@ static int64_t node_cost(const artel__plan *plan, int32_t index)
         elements += (int64_t)(artel__plan_value_bytes(plan, id) / 4);
     }
     if (!node->op->cost) return elements;
-    return node->op->cost(plan->graph, node) * (row ? plan->options.max_rows : 1);
+    return node->op->cost(plan->graph, node) * (row ? plan->max_rows : 1);
 }
 
-static artel_status choose_kernel(artel__plan *plan, int32_t index, const artel__step *step)
+/* The kernel's parameters as one replica would fill them for a full batch. */
+static void full_params(const artel__plan *plan, int32_t index, int rank, void *params)
+{
+    void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
+    const artel__op_def *op = plan->graph->node[index].op;
+    artel__step step = full_step(plan, rank);
+    artel__run_args args;
+    artel__plan_args(plan, NULL, index, &step, in, out, &args);
+    memset(params, 0, op->params_size);
+    op->fill(&args, params);
+}
+
+static artel_status choose_kernel(artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
     artel__node_plan *chosen = &plan->node[index];
@@ -59,18 +87,16 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index, const artel_
     chosen->cost = node_cost(plan, index);
     if (chosen->view || node->op->collective) return ARTEL_OK;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
-    void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
-    artel__run_args args;
-    artel__plan_args(plan, NULL, index, step, in, out, &args);
-    memset(params, 0, node->op->params_size);
-    node->op->fill(&args, params);
-    chosen->kernel = artel__kernel_choose(kernel_list(node), plan->options.isa, params);
-    if (!chosen->kernel) {
-        return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
-                           node->op->name);
+    for (int r = 0; r < plan->options.replicas; r++) {
+        full_params(plan, index, r, params);
+        if (r == 0) chosen->kernel = artel__kernel_choose(kernel_list(node), plan->options.isa, params);
+        if (!chosen->kernel) {
+            return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
+                               node->op->name);
+        }
+        size_t scratch = chosen->kernel->scratch_bytes ? chosen->kernel->scratch_bytes(params) : 0;
+        if (scratch > plan->scratch_bytes) plan->scratch_bytes = scratch;
     }
-    size_t scratch = chosen->kernel->scratch_bytes ? chosen->kernel->scratch_bytes(params) : 0;
-    if (scratch > plan->scratch_bytes) plan->scratch_bytes = scratch;
     return ARTEL_OK;
 }
 
@@ -131,11 +157,8 @@ static artel_status make_plan(artel__plan *plan)
     const artel__graph *graph = plan->graph;
     plan->node = artel__arena_alloc(&plan->arena, (size_t)graph->nodes + 1, sizeof *plan->node);
     if (!plan->node) return ARTEL_ERROR_NO_MEMORY;
-    int64_t start[2];
-    artel__fold_plan fold;
-    artel__step step;
-    full_step(plan, start, &fold, &step);
-    for (int i = 0; i < graph->nodes; i++) ARTEL_TRY(choose_kernel(plan, i, &step));
+    ARTEL_TRY(make_folds(plan));
+    for (int i = 0; i < graph->nodes; i++) ARTEL_TRY(choose_kernel(plan, i));
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     ARTEL_TRY(make_schedule(plan));
     return artel__plan_memory(plan);
@@ -171,7 +194,7 @@ size_t artel__plan_bytes(const artel__plan *plan)
     return plan->block_bytes + plan->scratch_bytes;
 }
 
-static void dump_node(const artel__plan *plan, int32_t index, const artel__step *step, artel__text *out)
+static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
 {
     const artel__node *node = &plan->graph->node[index];
     const artel__node_plan *chosen = &plan->node[index];
@@ -180,11 +203,7 @@ static void dump_node(const artel__plan *plan, int32_t index, const artel__step 
         artel__text_printf(out, " %s", chosen->view ? "view" : "collective");
     } else {
         _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
-        void *in[ARTEL__MAX_OPERANDS], *results[ARTEL__MAX_OPERANDS];
-        artel__run_args args;
-        artel__plan_args(plan, NULL, index, step, in, results, &args);
-        memset(params, 0, node->op->params_size);
-        node->op->fill(&args, params);
+        full_params(plan, index, 0, params);
         artel__text_printf(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
         for (const artel__kernel *const *k = kernel_list(node); *k != chosen->kernel; k++) {
             const char *reason = (*k)->isa > plan->options.isa ? "instruction set" : (*k)->refuses ? (*k)->refuses(params) : NULL;
@@ -201,16 +220,12 @@ static void dump_node(const artel__plan *plan, int32_t index, const artel__step 
 
 void artel__plan_dump(const artel__plan *plan, artel__text *out)
 {
-    int64_t start[2];
-    artel__fold_plan fold;
-    artel__step step;
-    full_step(plan, start, &fold, &step);
-    artel__text_printf(out, "rows %lld, nodes %d, activations %zu bytes, scratch %zu bytes a thread\n", (long long)plan->options.max_rows,
-                       plan->options.max_nodes, plan->block_bytes, plan->scratch_bytes);
+    artel__text_printf(out, "rows %lld, nodes %d, activations %zu bytes, scratch %zu bytes a thread\n", (long long)plan->max_rows,
+                       plan->max_nodes, plan->block_bytes, plan->scratch_bytes);
     for (int a = 0; a < plan->actions; a++) {
         if (a == plan->apply_action) artel__text_append(out, "apply\n");
         const artel__action *action = &plan->action[a];
-        if (action->node >= 0) dump_node(plan, action->node, &step, out);
+        if (action->node >= 0) dump_node(plan, action->node, out);
         else artel__text_printf(out, "     all-reduce of %d folds\n", action->count);
     }
 }

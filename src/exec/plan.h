@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a sealed graph to memory and kernels: the plan, read-only and shared, and the run, one for each replica.
  *
- * The plan fixes for a largest number of rows: which kernel computes each node (and why better ones were refused),
+ * The plan fixes for a largest batch: which kernel computes each node (and why better ones were refused),
  * which values share memory (by lifetime, in place where an op allows it), and how much scratch a thread needs. The
  * run owns the memory, points at the replica's state block and executes steps; a steady step makes no heap call.
  * A plan may be used from any thread; a run belongs to one thread at a time.
@@ -16,9 +16,9 @@ typedef struct artel__plan artel__plan;
 typedef struct artel__run artel__run;
 
 typedef struct artel__plan_options {
-    int64_t max_rows;   /* the most rows a replica gets */
-    int32_t max_nodes;  /* the most fold nodes a replica gets */
-    int32_t replicas;   /* 1: collectives are views and cost nothing */
+    int64_t batch_size;  /* the most rows of a global batch */
+    int32_t shards;      /* V */
+    int32_t replicas;    /* 1: collectives are views and cost nothing */
     artel__isa isa;
 } artel__plan_options;
 

@@ -16,7 +16,7 @@ typedef struct artel__action {
 typedef struct artel__node_plan {
     const artel__kernel *kernel; /* NULL: view or collective */
     bool view;
-    int64_t cost;                /* operations at max_rows: decides whether other threads are woken */
+    int64_t cost;                /* operations of a full batch: decides whether other threads are woken */
 } artel__node_plan;
 
 struct artel__plan {
@@ -24,6 +24,9 @@ struct artel__plan {
     artel__arena arena;
     const artel__graph *graph;
     artel__plan_options options;
+    artel__fold_plan *fold;      /* of a full batch, by replica */
+    int64_t max_rows;            /* the most rows a replica gets */
+    int32_t max_nodes;           /* the most fold nodes a replica gets */
     artel__node_plan *node;
     artel__action *action;
     int actions, apply_action;   /* the first action of the apply phase */

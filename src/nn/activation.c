@@ -21,19 +21,29 @@ typedef struct settings {
     int64_t axis;
 } settings;
 
-typedef enum form { FORM_UNARY, FORM_SOFTMAX, FORM_GLU } form;
+typedef enum form {
+    FORM_UNARY,
+    FORM_SOFTMAX,
+    FORM_GLU
+} form;
 
 struct artel__activation_def {
     const char *name;
-    const char *aliases[4];       /* other names, class names of layers */
+    const char *aliases[4]; /* other names, class names of layers */
     form form;
     int op;                       /* artel__unary or artel__softmax_op */
     const artel__option *options; /* NULL: none */
     void (*make)(const settings *s, float parameter[3]);
 };
 
-#define FLOAT(key, field, fallback, help) {key, help, ARTEL__OPTION_FLOAT, offsetof(settings, field), fallback, 0, 0, NULL}
-#define END {.name = NULL}
+#define FLOAT(key, field, fallback, help)                                               \
+    {                                                                                   \
+        key, help, ARTEL__OPTION_FLOAT, offsetof(settings, field), fallback, 0, 0, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option no_options[] = {{.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"}, END};
 static const artel__option relu_options[] = {
@@ -43,11 +53,13 @@ static const artel__option relu_options[] = {
     {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
     END};
 static const artel__option leaky_options[] = {FLOAT("negative_slope", negative_slope, "0.2", "slope below zero"), END};
-static const artel__option leaky_layer_options[] = {
-    FLOAT("negative_slope", negative_slope, "0.3", "slope below zero"), FLOAT("alpha", negative_slope, "0.3", "the same in old files"),
-    {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"}, END};
-static const artel__option alpha_options[] = {
-    FLOAT("alpha", alpha, "1.0", "scale of the negative side"), {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"}, END};
+static const artel__option leaky_layer_options[] = {FLOAT("negative_slope", negative_slope, "0.3", "slope below zero"),
+                                                    FLOAT("alpha", negative_slope, "0.3", "the same in old files"),
+                                                    {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
+                                                    END};
+static const artel__option alpha_options[] = {FLOAT("alpha", alpha, "1.0", "scale of the negative side"),
+                                              {.name = "trainable", .type = ARTEL__OPTION_IGNORED, .fallback = "null"},
+                                              END};
 static const artel__option threshold_options[] = {FLOAT("threshold", threshold, "0.5", "half-width of the band around zero"), END};
 static const artel__option squareplus_options[] = {FLOAT("b", b, "4", "smoothness"), END};
 static const artel__option gelu_options[] = {
@@ -91,7 +103,10 @@ static void make_axis(const settings *s, float parameter[3])
     parameter[0] = (float)s->axis;
 }
 
-#define UNARY_ROW(name, op) {name, {0}, FORM_UNARY, ARTEL__UNARY_##op, NULL, NULL}
+#define UNARY_ROW(name, op)                                  \
+    {                                                        \
+        name, {0}, FORM_UNARY, ARTEL__UNARY_##op, NULL, NULL \
+    }
 
 static const artel__activation_def table[] = {
     {"linear", {0}, FORM_UNARY, ARTEL__UNARY_LINEAR, NULL, NULL},
@@ -189,12 +204,12 @@ artel__value_id artel__activation_apply(artel__graph *graph, const artel__activa
 {
     const artel__activation_def *def = activation->def;
     if (!def || graph->status < 0 || x < 0) return x;
-    if (def->form == FORM_UNARY)
-        return artel__op_unary(graph, (artel__unary)artel__activation_unary(activation), activation->parameter, x);
+    if (def->form == FORM_UNARY) return artel__op_unary(graph, (artel__unary)artel__activation_unary(activation), activation->parameter, x);
     int axis = artel__row_axis((int64_t)activation->parameter[0], graph->value[x].shape.rank);
     if (axis < 0) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "choose an axis of the input, not the batch",
-                                    "%s: axis %d is out of range", def->name, (int)activation->parameter[0]);
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "choose an axis of the input, not the batch",
+                        "%s: axis %d is out of range", def->name, (int)activation->parameter[0]);
         return ARTEL__NO_VALUE;
     }
     return def->form == FORM_GLU ? artel__op_glu(graph, x, axis) : artel__op_softmax(graph, (artel__softmax_op)def->op, x, axis);

@@ -19,9 +19,18 @@ struct artel__constraint_def {
     artel__constraint op;
 };
 
-#define FLOAT(key, fallback, help) {#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 1e300, NULL}
-#define AXIS {"axis", "neighbouring axes of the weight", ARTEL__OPTION_INTS, offsetof(settings, axis), "0", 0, 0, NULL}
-#define END {.name = NULL}
+#define FLOAT(key, fallback, help)                                                         \
+    {                                                                                      \
+#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 1e300, NULL \
+    }
+#define AXIS                                                                                                     \
+    {                                                                                                            \
+        "axis", "neighbouring axes of the weight", ARTEL__OPTION_INTS, offsetof(settings, axis), "0", 0, 0, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option max_options[] = {FLOAT(max_value, "2", "greatest norm"), AXIS, END};
 static const artel__option unit_options[] = {AXIS, END};
@@ -36,7 +45,8 @@ static const artel__constraint_def table[] = {
     {"MinMaxNorm", {"min_max_norm"}, min_max_options, ARTEL__CONSTRAINT_MIN_MAX_NORM},
 };
 
-static const char *const names[] = {"MaxNorm", "NonNeg", "UnitNorm", "MinMaxNorm", "max_norm", "non_neg", "unit_norm", "min_max_norm", NULL};
+static const char *const names[] = {"MaxNorm", "NonNeg",    "UnitNorm",     "MinMaxNorm", "max_norm",
+                                    "non_neg", "unit_norm", "min_max_norm", NULL};
 
 artel_status artel__constraint_read(artel__arena *arena, const char *where, json_t *json, artel__constraint_config *out)
 {
@@ -85,8 +95,9 @@ void artel__constraint_apply(artel__graph *graph, const artel__constraint_config
     }
     int rank = graph->value[variable].shape.rank;
     if (config.op != ARTEL__CONSTRAINT_NON_NEG && !axis_range(&s->axis, rank, &config.from, &config.to)) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "choose neighbouring axes of the weight",
-                                    "%s: these axes are not supported for a weight of %d axes", constraint->def->class_name, rank);
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "choose neighbouring axes of the weight",
+                        "%s: these axes are not supported for a weight of %d axes", constraint->def->class_name, rank);
         return;
     }
     artel__op_constrain(graph, &config, variable);

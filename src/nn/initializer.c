@@ -27,8 +27,17 @@ typedef struct settings {
     bool has_seed;
 } settings;
 
-enum { MODE_FAN_IN, MODE_FAN_OUT, MODE_FAN_AVG };
-enum { DISTRIBUTION_TRUNCATED, DISTRIBUTION_NORMAL, DISTRIBUTION_UNTRUNCATED, DISTRIBUTION_UNIFORM };
+enum {
+    MODE_FAN_IN,
+    MODE_FAN_OUT,
+    MODE_FAN_AVG
+};
+enum {
+    DISTRIBUTION_TRUNCATED,
+    DISTRIBUTION_NORMAL,
+    DISTRIBUTION_UNTRUNCATED,
+    DISTRIBUTION_UNIFORM
+};
 
 /* What is being filled. */
 typedef struct filling {
@@ -43,22 +52,33 @@ typedef struct filling {
 
 struct artel__initializer_def {
     const char *class_name;
-    const char *names[4];         /* what Keras' get() also knows */
+    const char *names[4]; /* what Keras' get() also knows */
     const artel__option *options;
     artel_status (*fill)(const filling *f);
-    int mode, distribution;       /* of the fixed kinds of variance scaling */
+    int mode, distribution; /* of the fixed kinds of variance scaling */
     double scale;
 };
 
 static const char *const modes[] = {"fan_in", "fan_out", "fan_avg", NULL};
 static const char *const distributions[] = {"truncated_normal", "normal", "untruncated_normal", "uniform", NULL};
 
-#define FLOAT(key, fallback, help) {#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 0, NULL}
-#define SEED {"seed", "an integer", ARTEL__OPTION_JSON, offsetof(settings, seed), "null", 0, 0, NULL}
-#define AXES                                                                                                              \
-    {"input_axes", "axes that count as inputs", ARTEL__OPTION_INTS, offsetof(settings, input_axes), "null", 0, 0, NULL},  \
-    {"output_axes", "axes that count as outputs", ARTEL__OPTION_INTS, offsetof(settings, output_axes), "null", 0, 0, NULL}
-#define END {.name = NULL}
+#define FLOAT(key, fallback, help)                                                     \
+    {                                                                                  \
+#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 0, NULL \
+    }
+#define SEED                                                                                   \
+    {                                                                                          \
+        "seed", "an integer", ARTEL__OPTION_JSON, offsetof(settings, seed), "null", 0, 0, NULL \
+    }
+#define AXES                                                                                                                 \
+    {"input_axes", "axes that count as inputs", ARTEL__OPTION_INTS, offsetof(settings, input_axes), "null", 0, 0, NULL},     \
+    {                                                                                                                        \
+        "output_axes", "axes that count as outputs", ARTEL__OPTION_INTS, offsetof(settings, output_axes), "null", 0, 0, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option no_options[] = {END};
 static const artel__option constant_options[] = {FLOAT(value, "0.0", "a number"), END};
@@ -101,8 +121,8 @@ static artel_status fill_constant(const filling *f)
 static artel_status wrong_rank(const filling *f, const char *what, const char *wanted)
 {
     char shape[128];
-    return artel__fail(f->ctx, ARTEL_ERROR_INVALID, what, "choose another initialiser for this weight", "it needs %s, the shape is %s", wanted,
-                       artel__shape_text(f->shape, false, shape, sizeof shape));
+    return artel__fail(f->ctx, ARTEL_ERROR_INVALID, what, "choose another initialiser for this weight", "it needs %s, the shape is %s",
+                       wanted, artel__shape_text(f->shape, false, shape, sizeof shape));
 }
 
 static artel_status fill_identity(const filling *f)
@@ -283,8 +303,10 @@ static artel_status fill_orthogonal(const filling *f)
 
 /* -- the table -- */
 
-#define FIXED(class_name, name, scale, mode, distribution) \
-    {class_name, {name}, fixed_options, fill_variance, MODE_##mode, DISTRIBUTION_##distribution, scale}
+#define FIXED(class_name, name, scale, mode, distribution)                                                \
+    {                                                                                                     \
+        class_name, {name}, fixed_options, fill_variance, MODE_##mode, DISTRIBUTION_##distribution, scale \
+    }
 
 static const artel__initializer_def table[] = {
     {"Zeros", {"zeros", "zero"}, no_options, fill_zeros, 0, 0, 0},

@@ -5,10 +5,12 @@
  * here once. A key that nobody knows is an error unless it holds nothing (null, false, an empty list): files written by
  * newer versions of Keras stay readable as long as they ask for nothing new.
  */
-#include "nn/layer.h"
+#include "nn/model.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "op/elementwise.h"
 
 artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format, ...)
 {
@@ -125,28 +127,51 @@ static artel_status read_common(artel__layer *layer, json_t *config)
     return ARTEL_OK;
 }
 
-static artel_status find_class(artel__arena *arena, json_t *record, const artel__layer_def **out)
+/* Whether a record speaks of Keras' own class: no user's package in registered_name, a module of Keras or none. */
+static bool is_keras_class(json_t *record)
 {
-    const char *class_name = json_string_value(json_object_get(record, "class_name"));
-    const char *name = json_string_value(json_object_get(json_object_get(record, "config"), "name"));
-    if (!class_name)
-        return artel__fail(arena->ctx, ARTEL_ERROR_CORRUPT, "the model's config", "save the model again with Keras",
-                           "a layer has no class_name");
-    *out = artel__layer_find(class_name);
-    if (*out) return ARTEL_OK;
+    const char *registered = json_string_value(json_object_get(record, "registered_name"));
+    const char *module = json_string_value(json_object_get(record, "module"));
+    static const char *const packages[] = {"keras", "tf_keras", "tensorflow", NULL};
+    bool known = !module;
+    for (int i = 0; packages[i] && !known; i++) known = strncmp(module, packages[i], strlen(packages[i])) == 0;
+    return known && !(registered && strchr(registered, '>'));
+}
+
+/* The class is known by no row of the table; says so and offers the nearest. */
+static artel_status unknown_class(artel__arena *arena, json_t *record, const char *class_name, bool operation)
+{
     const char *names[256];
     int count = 0;
-    while (artel__layers[count] && count < 255) {
-        names[count] = artel__layers[count]->class_name;
-        count++;
+    for (int i = 0; artel__layers[i] && count < 255; i++) {
+        bool op = strncmp(artel__layers[i]->class_name, "ops.", 4) == 0;
+        if (op == operation) names[count++] = artel__layers[i]->class_name + (op ? 4 : 0);
     }
     names[count] = NULL;
-    const char *near = artel__nearest_name(class_name, names);
+    const char *near = is_keras_class(record) ? artel__nearest_name(class_name, names) : NULL;
+    const char *name = json_string_value(json_object_get(json_object_get(record, "config"), "name"));
+    const char *module = json_string_value(json_object_get(record, "module"));
     char where[256];
     snprintf(where, sizeof where, "layer \"%s\"", name ? name : "?");
     return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a layer of docs/layers.md, or ask for this one",
-                       "the layer class %s is not supported%s%s%s", class_name, near ? " (did you mean " : "", near ? near : "",
-                       near ? "?)" : "");
+                       "the %s %s%s%s is not supported%s%s%s", operation ? "operation" : "layer class",
+                       module && (operation || !is_keras_class(record)) ? module : "", module && (operation || !is_keras_class(record)) ? "." : "",
+                       class_name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+/* Raw operations of Keras ("keras.src.ops.numpy", "Add") are rows of the table of their own ("ops.Add"). */
+static artel_status find_class(artel__arena *arena, json_t *record, const artel__layer_def **out)
+{
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    const char *module = json_string_value(json_object_get(record, "module"));
+    if (!class_name)
+        return artel__fail(arena->ctx, ARTEL_ERROR_CORRUPT, "the model's config", "save the model again with Keras",
+                           "a layer has no class_name");
+    bool operation = module && strncmp(module, "keras.src.ops", 13) == 0;
+    char name[128];
+    snprintf(name, sizeof name, "%s%s", operation ? "ops." : "", class_name);
+    *out = is_keras_class(record) ? artel__layer_find(name) : NULL;
+    return *out ? ARTEL_OK : unknown_class(arena, record, class_name, operation);
 }
 
 artel_status artel__layer_create(artel__arena *arena, artel__variables *variables, json_t *record, artel__layer **out)
@@ -168,13 +193,21 @@ artel_status artel__layer_create(artel__arena *arena, artel__variables *variable
     return ARTEL_OK;
 }
 
+artel_status artel__layer_prefix_scope(artel__layer *layer, const char *prefix)
+{
+    layer->scope = artel__arena_printf(layer->arena, "%s/%s", prefix, layer->scope);
+    for (int i = 0; i < layer->child_count; i++) ARTEL_TRY(artel__layer_prefix_scope(layer->child[i].layer, prefix));
+    for (int i = 0; layer->model && i < layer->model->layers; i++) ARTEL_TRY(artel__layer_prefix_scope(layer->model->layer[i], prefix));
+    return artel__arena_status(layer->arena);
+}
+
 artel_status artel__layer_add_child(artel__layer *layer, json_t *record, const char *path, artel__layer **out)
 {
     artel__layer *child;
     ARTEL_TRY(artel__layer_create(layer->arena, layer->variables, record, &child));
     artel__layer_child *wider = artel__arena_alloc(layer->arena, (size_t)layer->child_count + 1, sizeof *wider);
     if (!wider) return ARTEL_ERROR_NO_MEMORY;
-    child->scope = artel__arena_printf(layer->arena, "%s/%s", layer->scope, child->name);
+    ARTEL_TRY(artel__layer_prefix_scope(child, layer->scope));
     if (layer->child_count) memcpy(wider, layer->child, (size_t)layer->child_count * sizeof *wider);
     wider[layer->child_count] = (artel__layer_child){artel__arena_strdup(layer->arena, path), child};
     layer->child = wider;
@@ -189,7 +222,7 @@ int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
     artel__layer_variable *wider = artel__arena_alloc(layer->arena, (size_t)layer->variable_count + 1, sizeof *wider);
     if (!name || !wider) return ARTEL_ERROR_NO_MEMORY;
     int index = artel__variables_add(layer->variables, name,
-                                     weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE, ARTEL_DTYPE_FLOAT32,
+                                     weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE, weight->dtype,
                                      &weight->shape, weight->rows);
     if (index < 0) return index;
     if (layer->variable_count) memcpy(wider, layer->variable, (size_t)layer->variable_count * sizeof *wider);
@@ -232,6 +265,45 @@ static void apply_mask_rule(artel__layer *layer, artel__call *call)
     for (int i = 0; i < call->outputs; i++) call->out[i].mask = layer->def->mask == ARTEL__MASK_PASS ? mask : ARTEL__NO_VALUE;
 }
 
+/* Tensors among recorded arguments. */
+static int count_tensors(json_t *value)
+{
+    int count = 0;
+    const char *key;
+    size_t i;
+    json_t *item;
+    if (json_is_integer(json_object_get(value, "tensor"))) return 1;
+    if (json_is_array(value)) {
+        json_array_foreach(value, i, item) count += count_tensors(item);
+    } else if (json_is_object(value)) {
+        json_object_foreach(value, key, item) count += count_tensors(item);
+    }
+    return count;
+}
+
+static artel__value_id explicit_mask(artel__call *call, json_t *argument)
+{
+    artel__value_id mask = artel__call_tensor(call, argument).value;
+    return mask >= 0 ? artel__op_cast(call->graph, mask, ARTEL_DTYPE_BOOL) : ARTEL__NO_VALUE;
+}
+
+/* Masks that Keras recorded as an argument, one or a list, travel with the inputs like all others and are no inputs. */
+static artel_status take_explicit_masks(artel__call *call)
+{
+    json_t *masks = artel__call_argument(call, "mask");
+    int given = masks ? count_tensors(masks) : 0, positional = count_tensors(json_object_get(call->arguments, "args"));
+    if (!given || call->inputs < 1) return ARTEL_OK;
+    artel__tensor *in = artel__arena_alloc(call->graph->arena, (size_t)call->inputs, sizeof *in);
+    if (!in) return ARTEL_ERROR_NO_MEMORY;
+    memcpy(in, call->in, (size_t)call->inputs * sizeof *in);
+    if (!json_is_array(masks)) in[0].mask = explicit_mask(call, masks);
+    for (int i = 0; json_is_array(masks) && i < (int)json_array_size(masks) && i < call->inputs; i++)
+        in[i].mask = explicit_mask(call, json_array_get(masks, (size_t)i));
+    call->in = in;
+    if (positional > 0 && positional + given == call->inputs) call->inputs = positional;
+    return call->graph->status;
+}
+
 artel_status artel__layer_call(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -239,6 +311,7 @@ artel_status artel__layer_call(artel__layer *layer, artel__call *call)
     ARTEL_TRY(graph->status);
     graph->scope = layer->scope;
     call->outputs = 0;
+    ARTEL_TRY(take_explicit_masks(call));
     if (!layer->built) {
         if (layer->def->build) ARTEL_TRY(layer->def->build(layer, call));
         layer->built = true;

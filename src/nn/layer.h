@@ -93,6 +93,9 @@ artel_status artel__layer_create(artel__arena *arena, artel__variables *variable
 /* Makes a sublayer and registers it as a child under `path`. */
 artel_status artel__layer_add_child(artel__layer *layer, json_t *record, const char *path, artel__layer **out);
 
+/* Names the variables of a layer and of everything inside it after what is around them; before they are declared. */
+artel_status artel__layer_prefix_scope(artel__layer *layer, const char *prefix);
+
 /* Declares a variable of the layer (in build); returns its index among layer->variable, or a negative status. `rows` > 0
  * keeps it as panels of [rows][...] (weights of products). NULL parts: zeros, none, none. */
 typedef struct artel__weight {
@@ -103,6 +106,7 @@ typedef struct artel__weight {
     const artel__initializer *initializer;
     const artel__regularizer *regularizer;
     const artel__constraint_config *constraint;
+    artel_dtype dtype; /* float32 when left out */
 } artel__weight;
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight);
 /* The GLOBAL value of the n-th variable of the layer in a graph. */

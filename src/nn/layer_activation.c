@@ -181,7 +181,7 @@ static artel_status call_softmax(artel__layer *layer, artel__call *call)
 }
 
 #define ACTIVATION(symbol, name, kind, before, sentence) \
-    const artel__layer_def artel__layer_##symbol = {     \
+    const artel__layer_def artel__layer_##symbol##_def = {     \
         .class_name = name,                              \
         .doc = sentence,                                 \
         .config_size = sizeof(shape_config),             \
@@ -197,7 +197,7 @@ ACTIVATION(leaky_relu, "LeakyReLU", leaky, NULL, "x, with a slope below 0.");
 ACTIVATION(elu, "ELU", elu, NULL, "x, exponential below 0.");
 ACTIVATION(softmax, "Softmax", softmax, NULL, "Exponentials that sum to 1.");
 
-const artel__layer_def artel__layer_prelu = {
+const artel__layer_def artel__layer_prelu_def = {
     .class_name = "PReLU",
     .doc = "x, with slopes below 0 that are learned.",
     .config_size = sizeof(shape_config),

@@ -289,7 +289,7 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
 }
 
 #define CONV(symbol, name, kind, sentence)                \
-    const artel__layer_def artel__layer_##symbol = {      \
+    const artel__layer_def artel__layer_##symbol##_def = {  \
         .class_name = name,                               \
         .doc = sentence,                                  \
         .config_size = sizeof(conv_config),               \

@@ -61,7 +61,7 @@ static artel_status call_dense(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-const artel__layer_def artel__layer_dense = {
+const artel__layer_def artel__layer_dense_def = {
     .class_name = "Dense",
     .doc = "A product of the last axis with a matrix, a bias, an activation.",
     .config_size = sizeof(dense_config),

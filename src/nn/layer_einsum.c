@@ -287,7 +287,7 @@ static artel_status call_einsum(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-const artel__layer_def artel__layer_einsum_dense = {
+const artel__layer_def artel__layer_einsum_dense_def = {
     .class_name = "EinsumDense",
     .doc = "A product along axes named by an equation.",
     .config_size = sizeof(einsum_config),

@@ -67,7 +67,7 @@ static artel_status call_identity(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-const artel__layer_def artel__layer_input = {
+const artel__layer_def artel__layer_input_def = {
     .class_name = "InputLayer",
     .doc = "An input of the model.",
     .config_size = sizeof(input_config),
@@ -77,7 +77,7 @@ const artel__layer_def artel__layer_input = {
     .call = call_identity,
 };
 
-const artel__layer_def artel__layer_identity = {
+const artel__layer_def artel__layer_identity_def = {
     .class_name = "Identity",
     .doc = "Returns its input.",
     .mask = ARTEL__MASK_PASS,

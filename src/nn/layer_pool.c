@@ -130,7 +130,7 @@ static artel_status call_global_average_1d(artel__layer *layer, artel__call *cal
 }
 
 #define POOL(symbol, name, kind, sentence)           \
-    const artel__layer_def artel__layer_##symbol = { \
+    const artel__layer_def artel__layer_##symbol##_def = { \
         .class_name = name,                          \
         .doc = sentence,                             \
         .config_size = sizeof(pool_config),          \
@@ -141,7 +141,7 @@ static artel_status call_global_average_1d(artel__layer *layer, artel__call *cal
     }
 
 #define GLOBAL_POOL(symbol, name, kind, rule, sentence) \
-    const artel__layer_def artel__layer_##symbol = {    \
+    const artel__layer_def artel__layer_##symbol##_def = {    \
         .class_name = name,                             \
         .doc = sentence,                                \
         .config_size = sizeof(global_config),           \

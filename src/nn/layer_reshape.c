@@ -253,7 +253,7 @@ static artel_status call_upsampling(artel__layer *layer, artel__call *call)
 }
 
 #define RESHAPE(symbol, name, kind, before, sentence) \
-    const artel__layer_def artel__layer_##symbol = {  \
+    const artel__layer_def artel__layer_##symbol##_def = {  \
         .class_name = name,                           \
         .doc = sentence,                              \
         .config_size = sizeof(reshape_config),        \

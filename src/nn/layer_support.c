@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "op/elementwise.h"
+#include "op/reduce.h"
 #include "op/shape_ops.h"
 
-const char *const artel__data_formats[] = {"channels_last", "channels_first", NULL};
+const char *const artel__channel_orders[] = {"channels_last", "channels_first", NULL};
 
 json_t *artel__layer_setting(const artel__layer *layer, const char *key)
 {
@@ -76,14 +77,6 @@ artel_status artel__layer_check_input(const artel__layer *layer, const artel__ca
     if (rank >= least && rank <= most) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the layer before it", "its input has %d axes, expected %d%s", rank + 1, least + 1,
                              most > least ? " or more" : "");
-}
-
-artel_status artel__call_training(const artel__layer *layer, const artel__call *call, bool *out)
-{
-    json_t *training = artel__call_argument(call, "training");
-    *out = call->graph->training && !json_is_false(training);
-    if (!json_is_true(training) || call->graph->training) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "remove training=True from the call", "it is called with training=True");
 }
 
 artel_status artel__layer_channels_last(const artel__layer *layer, int data_format)
@@ -210,4 +203,33 @@ artel_status artel__layer_axes(const artel__layer *layer, json_t *axis, int fall
         *out |= 1u << row;
     }
     return ARTEL_OK;
+}
+
+/* An axis of extent 1 before the last `behind` axes. */
+static artel__value_id open_axis(artel__graph *graph, artel__value_id x, int behind)
+{
+    const artel_shape *in = &graph->value[x].shape;
+    artel_shape out = {.rank = in->rank + 1};
+    for (int i = 0; i < out.rank; i++) {
+        int at = in->rank - behind;
+        out.dim[i] = i < at ? in->dim[i] : i == at ? 1 : in->dim[i - 1];
+    }
+    return artel__op_reshape(graph, x, &out);
+}
+
+artel__value_id artel__row_products(artel__graph *graph, artel__value_id x, artel__value_id y)
+{
+    if (graph->status < 0 || x < 0 || y < 0) return ARTEL__NO_VALUE;
+    const artel_shape *a = &graph->value[x].shape, *b = &graph->value[y].shape;
+    int64_t products = artel_shape_count(a) > 0 && a->rank > 1 ? b->dim[b->rank - 2] : 0;
+    bool fits = a->rank >= 2 && b->rank >= 2 && a->rank < ARTEL_MAX_RANK && b->rank < ARTEL_MAX_RANK && a->dim[a->rank - 1] == b->dim[b->rank - 1] &&
+                (products == 0 || artel_shape_count(a) <= ((int64_t)1 << 26) / products);
+    if (!fits) {
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use smaller matrices that fit one another",
+                                    "this product of two tensors is not supported");
+        return ARTEL__NO_VALUE;
+    }
+    artel__value_id product = artel__op_binary(graph, ARTEL__BINARY_MUL, open_axis(graph, x, 1), open_axis(graph, y, 2));
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    return artel__op_reduce(graph, ARTEL__REDUCE_SUM, product, 1u << (graph->value[product].shape.rank - 1), false);
 }

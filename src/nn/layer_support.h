@@ -16,9 +16,9 @@
 #define ARTEL__OPTIONS_END {NULL, NULL, ARTEL__OPTION_IGNORED, 0, NULL, 0, 0, NULL}
 
 /* data_format: 0 channels_last, 1 channels_first. */
-extern const char *const artel__data_formats[];
+extern const char *const artel__channel_orders[];
 #define ARTEL__DATA_FORMAT(type) \
-    {"data_format", "channels_last or channels_first", ARTEL__OPTION_ENUM, offsetof(type, data_format), "channels_last", 0, 0, artel__data_formats}
+    {"data_format", "channels_last or channels_first", ARTEL__OPTION_ENUM, offsetof(type, data_format), "channels_last", 0, 0, artel__channel_orders}
 
 /* The value of a key of the layer's config; NULL when absent or null. */
 json_t *artel__layer_setting(const artel__layer *layer, const char *key);
@@ -37,9 +37,6 @@ artel_status artel__layer_declare(artel__layer *layer, const char *name, const a
 
 /* Fails unless the call has one tensor whose row has least .. most axes. */
 artel_status artel__layer_check_input(const artel__layer *layer, const artel__call *call, int least, int most);
-/* Whether this call trains: the graph's word unless the call was recorded with training=False. training=True in a graph for
- * inference is refused. */
-artel_status artel__call_training(const artel__layer *layer, const artel__call *call, bool *out);
 artel_status artel__layer_channels_last(const artel__layer *layer, int data_format);
 /* One integer stands for `rank` equal ones; every one is least .. 2^31 - 1. */
 artel_status artel__layer_spread(const artel__layer *layer, const char *key, artel__ints *list, int rank, int64_t least);
@@ -57,6 +54,10 @@ artel__value_id artel__constant_json(artel__graph *graph, json_t *json);
 artel__value_id artel__axes_last(artel__graph *graph, artel__value_id x, uint32_t axes, int *permutation);
 artel__value_id artel__axes_back(artel__graph *graph, artel__value_id x, const int *permutation);
 int artel__bit_count(uint32_t bits);
+
+/* x [...][m][k] and y [...][n][k] to [...][m][n], leading axes broadcast: out = sum over k of x * y. Meant for small matrices: the
+ * products are kept before they are summed, and more than 2^26 of them in a row are refused. */
+artel__value_id artel__row_products(artel__graph *graph, artel__value_id x, artel__value_id y);
 
 /* `axis` as Keras writes it, an integer or a list, as a bit set of row axes; `fallback` when the key is absent. */
 artel_status artel__layer_axes(const artel__layer *layer, json_t *axis, int fallback, int rank, uint32_t *out);

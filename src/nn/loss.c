@@ -40,61 +40,86 @@ struct artel__loss_def {
     form form;
     artel__target_form target;
     const artel__option *options;
-    const char *name; /* of an instance of the class, where it is not the function's */
 };
 
 static const char *const reductions[] = {"sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", NULL};
 
-#define REDUCTION {"reduction", "how the losses of a batch are joined", ARTEL__OPTION_ENUM, offsetof(settings, reduction), \
-                   "sum_over_batch_size", 0, 0, reductions}
-#define LOGITS {"from_logits", "predictions are logits", ARTEL__OPTION_BOOL, offsetof(settings, from_logits), "false", 0, 0, NULL}
-#define SMOOTHING {"label_smoothing", "share spread over all classes", ARTEL__OPTION_FLOAT, offsetof(settings, label_smoothing), "0.0", 0, 1, NULL}
-#define AXIS {"axis", "only the last axis, -1", ARTEL__OPTION_INT, offsetof(settings, axis), "-1", 0, 0, NULL}
-#define NUMBER(key, fallback, help) {#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 0, NULL}
-#define END {.name = NULL}
+#define REDUCTION                                                                                                                         \
+    {                                                                                                                                     \
+        "reduction", "how the losses of a batch are joined", ARTEL__OPTION_ENUM, offsetof(settings, reduction), "sum_over_batch_size", 0, \
+            0, reductions                                                                                                                 \
+    }
+#define LOGITS                                                                                                            \
+    {                                                                                                                     \
+        "from_logits", "predictions are logits", ARTEL__OPTION_BOOL, offsetof(settings, from_logits), "false", 0, 0, NULL \
+    }
+#define SMOOTHING                                                                                                                       \
+    {                                                                                                                                   \
+        "label_smoothing", "share spread over all classes", ARTEL__OPTION_FLOAT, offsetof(settings, label_smoothing), "0.0", 0, 1, NULL \
+    }
+#define AXIS                                                                                            \
+    {                                                                                                   \
+        "axis", "only the last axis, -1", ARTEL__OPTION_INT, offsetof(settings, axis), "-1", 0, 0, NULL \
+    }
+#define NUMBER(key, fallback, help)                                                    \
+    {                                                                                  \
+#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 0, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option plain_options[] = {REDUCTION, END};
 static const artel__option axis_options[] = {REDUCTION, AXIS, END};
 static const artel__option cross_options[] = {REDUCTION, LOGITS, SMOOTHING, AXIS, END};
 static const artel__option sparse_options[] = {
-    REDUCTION, LOGITS, {"ignore_class", "a class that does not count, or null", ARTEL__OPTION_JSON, offsetof(settings, ignore_class), "null", 0, 0, NULL},
-    AXIS, END};
+    REDUCTION,
+    LOGITS,
+    {"ignore_class", "a class that does not count, or null", ARTEL__OPTION_JSON, offsetof(settings, ignore_class), "null", 0, 0, NULL},
+    AXIS,
+    END};
 static const artel__option huber_options[] = {REDUCTION, NUMBER(delta, "1.0", "where the parabola ends"), END};
 static const artel__option binary_focal_options[] = {
-    REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight of class 1"), NUMBER(gamma, "2.0", "focusing exponent"),
-    {"apply_class_balancing", "weigh classes by alpha", ARTEL__OPTION_BOOL, offsetof(settings, apply_class_balancing), "false", 0, 0, NULL}, END};
+    REDUCTION,
+    LOGITS,
+    SMOOTHING,
+    AXIS,
+    NUMBER(alpha, "0.25", "weight of class 1"),
+    NUMBER(gamma, "2.0", "focusing exponent"),
+    {"apply_class_balancing", "weigh classes by alpha", ARTEL__OPTION_BOOL, offsetof(settings, apply_class_balancing), "false", 0, 0, NULL},
+    END};
 static const artel__option focal_options[] = {
     REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight"), NUMBER(gamma, "2.0", "focusing exponent"), END};
 
-#define PLAIN(class_name, function, op) {class_name, function, {0}, ARTEL__LOSS_##op, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options, NULL}
+/* Class, function, kernel, form, target, options; then other names. */
+#define ROW(class_name, function, op, form, target, options, ...)                                           \
+    {                                                                                                       \
+        class_name, function, {__VA_ARGS__}, ARTEL__LOSS_##op, FORM_##form, ARTEL__TARGET_##target, options \
+    }
 
 static const artel__loss_def table[] = {
-    {"MeanSquaredError", "mean_squared_error", {"mse", "MSE"}, ARTEL__LOSS_MEAN_SQUARED_ERROR, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options, NULL},
-    {"MeanAbsoluteError", "mean_absolute_error", {"mae", "MAE"}, ARTEL__LOSS_MEAN_ABSOLUTE_ERROR, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options,
-     NULL},
-    {"MeanAbsolutePercentageError", "mean_absolute_percentage_error", {"mape", "MAPE"}, ARTEL__LOSS_MEAN_ABSOLUTE_PERCENTAGE_ERROR, FORM_PLAIN,
-     ARTEL__TARGET_SAME, plain_options, NULL},
-    {"MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", {"msle", "MSLE"}, ARTEL__LOSS_MEAN_SQUARED_LOGARITHMIC_ERROR, FORM_PLAIN,
-     ARTEL__TARGET_SAME, plain_options, NULL},
-    {"Huber", "huber", {0}, ARTEL__LOSS_HUBER, FORM_PLAIN, ARTEL__TARGET_SAME, huber_options, "huber_loss"},
-    {"LogCosh", "log_cosh", {"logcosh"}, ARTEL__LOSS_LOG_COSH, FORM_PLAIN, ARTEL__TARGET_SAME, plain_options, NULL},
-    {"BinaryCrossentropy", "binary_crossentropy", {"bce", "BCE"}, ARTEL__LOSS_BINARY_CROSSENTROPY, FORM_LOGITS, ARTEL__TARGET_SAME, cross_options,
-     NULL},
-    {"CategoricalCrossentropy", "categorical_crossentropy", {0}, ARTEL__LOSS_CATEGORICAL_CROSSENTROPY, FORM_LOGITS, ARTEL__TARGET_ONE_HOT,
-     cross_options, NULL},
-    {"SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", {0}, ARTEL__LOSS_SPARSE_CATEGORICAL_CROSSENTROPY, FORM_LOGITS,
-     ARTEL__TARGET_INDEX, sparse_options, NULL},
-    {"Hinge", "hinge", {0}, ARTEL__LOSS_HINGE, FORM_HINGE, ARTEL__TARGET_SAME, plain_options, NULL},
-    {"SquaredHinge", "squared_hinge", {0}, ARTEL__LOSS_SQUARED_HINGE, FORM_HINGE, ARTEL__TARGET_SAME, plain_options, NULL},
-    {"CategoricalHinge", "categorical_hinge", {0}, ARTEL__LOSS_CATEGORICAL_HINGE, FORM_PLAIN, ARTEL__TARGET_ONE_HOT, plain_options, NULL},
-    {"KLDivergence", "kl_divergence", {"kld", "KLD", "kullback_leibler_divergence"}, ARTEL__LOSS_KL_DIVERGENCE, FORM_PLAIN, ARTEL__TARGET_SAME,
-     plain_options, NULL},
-    PLAIN("Poisson", "poisson", POISSON),
-    {"CosineSimilarity", "cosine_similarity", {0}, ARTEL__LOSS_COSINE_SIMILARITY, FORM_PLAIN, ARTEL__TARGET_SAME, axis_options, NULL},
-    {"BinaryFocalCrossentropy", "binary_focal_crossentropy", {0}, ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY, FORM_FOCAL, ARTEL__TARGET_SAME,
-     binary_focal_options, NULL},
-    {"CategoricalFocalCrossentropy", "categorical_focal_crossentropy", {0}, ARTEL__LOSS_CATEGORICAL_FOCAL_CROSSENTROPY, FORM_FOCAL,
-     ARTEL__TARGET_ONE_HOT, focal_options, NULL},
+    ROW("MeanSquaredError", "mean_squared_error", MEAN_SQUARED_ERROR, PLAIN, SAME, plain_options, "mse", "MSE"),
+    ROW("MeanAbsoluteError", "mean_absolute_error", MEAN_ABSOLUTE_ERROR, PLAIN, SAME, plain_options, "mae", "MAE"),
+    ROW("MeanAbsolutePercentageError", "mean_absolute_percentage_error", MEAN_ABSOLUTE_PERCENTAGE_ERROR, PLAIN, SAME, plain_options, "mape",
+        "MAPE"),
+    ROW("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", MEAN_SQUARED_LOGARITHMIC_ERROR, PLAIN, SAME, plain_options, "msle",
+        "MSLE"),
+    ROW("Huber", "huber", HUBER, PLAIN, SAME, huber_options, NULL),
+    ROW("LogCosh", "log_cosh", LOG_COSH, PLAIN, SAME, plain_options, "logcosh"),
+    ROW("BinaryCrossentropy", "binary_crossentropy", BINARY_CROSSENTROPY, LOGITS, SAME, cross_options, "bce", "BCE"),
+    ROW("CategoricalCrossentropy", "categorical_crossentropy", CATEGORICAL_CROSSENTROPY, LOGITS, ONE_HOT, cross_options, NULL),
+    ROW("SparseCategoricalCrossentropy", "sparse_categorical_crossentropy", SPARSE_CATEGORICAL_CROSSENTROPY, LOGITS, INDEX, sparse_options,
+        NULL),
+    ROW("Hinge", "hinge", HINGE, HINGE, SAME, plain_options, NULL),
+    ROW("SquaredHinge", "squared_hinge", SQUARED_HINGE, HINGE, SAME, plain_options, NULL),
+    ROW("CategoricalHinge", "categorical_hinge", CATEGORICAL_HINGE, PLAIN, ONE_HOT, plain_options, NULL),
+    ROW("KLDivergence", "kl_divergence", KL_DIVERGENCE, PLAIN, SAME, plain_options, "kld", "KLD", "kullback_leibler_divergence"),
+    ROW("Poisson", "poisson", POISSON, PLAIN, SAME, plain_options, NULL),
+    ROW("CosineSimilarity", "cosine_similarity", COSINE_SIMILARITY, PLAIN, SAME, axis_options, NULL),
+    ROW("BinaryFocalCrossentropy", "binary_focal_crossentropy", BINARY_FOCAL_CROSSENTROPY, FOCAL, SAME, binary_focal_options, NULL),
+    ROW("CategoricalFocalCrossentropy", "categorical_focal_crossentropy", CATEGORICAL_FOCAL_CROSSENTROPY, FOCAL, ONE_HOT, focal_options,
+        NULL),
 };
 
 const artel__loss_def *artel__loss_find(const char *name)
@@ -132,10 +157,12 @@ static artel_status read_ignored(artel__arena *arena, const settings *s, artel__
         out->ignored = (int64_t)number;
         return ARTEL_OK;
     }
-    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, out->name, "write a class number, or null", "ignore_class is %.100s", s->ignore_class);
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, out->name, "write a class number, or null", "ignore_class is %.100s",
+                       s->ignore_class);
 }
 
-artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *def, const char *name, json_t *config, artel__loss_config *out)
+artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *def, const char *name, json_t *config,
+                                   artel__loss_config *out)
 {
     settings *s = artel__arena_alloc(arena, 1, sizeof *s);
     if (!s) return ARTEL_ERROR_NO_MEMORY;
@@ -162,6 +189,12 @@ static artel_status unwrap(artel__arena *arena, const artel__record *wrapper, ar
     return ARTEL_OK;
 }
 
+/* What an instance of the class is called; only Huber's is not its function's. */
+static const char *instance_name(const artel__loss_def *def)
+{
+    return def->op == ARTEL__LOSS_HUBER ? "huber_loss" : def->function;
+}
+
 artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out)
 {
     artel__record record;
@@ -175,14 +208,16 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
     }
     const artel__loss_def *def = artel__loss_find(record.name);
     bool instance = def && strcmp(record.name, def->class_name) == 0;
-    if (!given && def) given = instance ? (def->name ? def->name : def->function) : record.name;
+    if (!given && def) given = instance ? instance_name(def) : record.name;
     artel_status status = ARTEL_OK;
     if (strcmp(record.name, "crossentropy") == 0 || strcmp(record.name, "ce") == 0)
         status = artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, "loss",
                              "name binary_crossentropy, categorical_crossentropy or sparse_categorical_crossentropy",
                              "which crossentropy \"%s\" means depends on the data", record.name);
-    else if (!def) status = unknown(arena->ctx, record.name);
-    else status = artel__loss_configure(arena, def, given, own ? own : record.config, out);
+    else if (!def)
+        status = unknown(arena->ctx, record.name);
+    else
+        status = artel__loss_configure(arena, def, given, own ? own : record.config, out);
     json_decref(own);
     return status;
 }
@@ -249,8 +284,12 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
     const artel__loss_def *def = loss->def;
     const settings *s = loss->config;
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
-    artel__loss_input in = {.op = def->op, .a = (float)s->label_smoothing, .b = (float)s->alpha, .c = (float)s->gamma,
-                            .has_ignored_class = loss->has_ignored, .ignored_class = (int32_t)loss->ignored};
+    artel__loss_input in = {.op = def->op,
+                            .a = (float)s->label_smoothing,
+                            .b = (float)s->alpha,
+                            .c = (float)s->gamma,
+                            .has_ignored_class = loss->has_ignored,
+                            .ignored_class = (int32_t)loss->ignored};
     if (def->op == ARTEL__LOSS_HUBER) in.a = (float)s->delta;
     if (def->op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY && !s->apply_class_balancing) in.b = -1.0f;
     bool logits = s->from_logits;

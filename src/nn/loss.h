@@ -11,7 +11,7 @@
 #include "nn/layer.h"
 
 typedef enum artel__loss_reduction {
-    ARTEL__REDUCTION_MEAN_BATCH,    /* "sum_over_batch_size": divide by the number of elements */
+    ARTEL__REDUCTION_MEAN_BATCH, /* "sum_over_batch_size": divide by the number of elements */
     ARTEL__REDUCTION_SUM,
     ARTEL__REDUCTION_MEAN,          /* "mean" */
     ARTEL__REDUCTION_WEIGHTED_MEAN, /* "mean_with_sample_weight": divide by the sum of weights */
@@ -20,19 +20,19 @@ typedef enum artel__loss_reduction {
 
 /* What the loss or metric wants to be fed as target. */
 typedef enum artel__target_form {
-    ARTEL__TARGET_SAME,    /* float32 of the prediction's shape */
-    ARTEL__TARGET_INDEX,   /* class numbers without the last axis */
-    ARTEL__TARGET_ONE_HOT  /* one-hot or probabilities over the last axis */
+    ARTEL__TARGET_SAME,   /* float32 of the prediction's shape */
+    ARTEL__TARGET_INDEX,  /* class numbers without the last axis */
+    ARTEL__TARGET_ONE_HOT /* one-hot or probabilities over the last axis */
 } artel__target_form;
 
 typedef struct artel__loss_def artel__loss_def;
 typedef struct artel__loss_config {
     const artel__loss_def *def;
     void *config;
-    const char *name;             /* the function's name: "mean_squared_error" */
+    const char *name; /* the function's name: "mean_squared_error" */
     artel__loss_reduction reduction;
     artel__target_form target;
-    bool has_ignored;             /* ignore_class */
+    bool has_ignored; /* ignore_class */
     int64_t ignored;
 } artel__loss_config;
 
@@ -48,9 +48,9 @@ typedef struct artel__metric_def artel__metric_def;
 typedef struct artel__metric {
     const artel__metric_def *def;
     void *config;
-    const char *name;             /* as it appears in History, before prefixes: "accuracy" */
+    const char *name; /* as it appears in History, before prefixes: "accuracy" */
     artel__target_form target;
-    int sums;                     /* float64 accumulators */
+    int sums; /* float64 accumulators */
 } artel__metric;
 
 /* From a name or a record. "accuracy" and "crossentropy" resolve by the output's shape and the loss, as in Keras' compile

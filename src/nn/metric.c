@@ -30,8 +30,8 @@ static artel_status unknown(artel_context *ctx, const char *name)
     size_t count = 0;
     for (size_t i = 0; i < ARTEL__COUNT(lists); i++) {
         for (const artel__metric_def *def = lists[i]; def->class_name && count < 252; def++) {
-            names[count++] = def->class_name;
             for (int k = 0; k < 2 && def->aliases[k]; k++) names[count++] = def->aliases[k];
+            names[count++] = def->class_name;
         }
     }
     names[count] = NULL;

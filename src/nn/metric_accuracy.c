@@ -7,10 +7,12 @@
 typedef struct settings {
     double threshold;
     int64_t k;
-    bool from_sorted_ids;
 } settings;
 
-#define END {.name = NULL}
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option no_options[] = {END};
 static const artel__option binary_options[] = {
@@ -75,8 +77,10 @@ static artel__value_id add_top(artel__graph *graph, const artel__metric *metric,
     return mean_of(graph, artel__op_in_top_k(graph, prediction, wanted, (int)s->k), weight, false);
 }
 
-#define ROW(class_name, name, form, options, add) \
-    {class_name, name, {name}, ARTEL__TARGET_##form, sizeof(settings), options, NULL, NULL, add, NULL, 0}
+#define ROW(class_name, name, form, options, add)                                                           \
+    {                                                                                                       \
+        class_name, name, {name}, ARTEL__TARGET_##form, sizeof(settings), options, NULL, NULL, add, NULL, 0 \
+    }
 
 const artel__metric_def artel__metrics_of_accuracy[] = {
     ROW("Accuracy", "accuracy", SAME, no_options, add_equal),

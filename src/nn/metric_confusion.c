@@ -28,28 +28,55 @@ typedef struct settings {
     const char *class_id; /* JSON: an integer, or NULL */
     double value;         /* of SensitivityAtSpecificity and the like */
     /* derived */
-    float *sorted;        /* thresholds, [bins - 1] */
-    int bins;             /* T + 1 */
-    int labels;           /* kept apart; 1 unless multi_label */
-    bool even, clamped;   /* bins by ceil; the lowest threshold is below every prediction */
+    float *sorted;      /* thresholds, [bins - 1] */
+    int bins;           /* T + 1 */
+    int labels;         /* kept apart; 1 unless multi_label */
+    bool even, clamped; /* bins by ceil; the lowest threshold is below every prediction */
     bool has_class;
     int64_t class_number;
 } settings;
 
 static const char *const curves[] = {"ROC", "PR", "PRGAIN", "roc", "pr", "prgain", NULL};
 static const char *const methods[] = {"interpolation", "majoring", "minoring", "Interpolation", "Majoring", "Minoring", NULL};
-enum { CURVE_ROC, CURVE_PR, CURVE_GAIN, CURVES };
-enum { METHOD_INTERPOLATION, METHOD_MAJORING, METHOD_MINORING, METHODS };
+enum {
+    CURVE_ROC,
+    CURVE_PR,
+    CURVE_GAIN,
+    CURVES
+};
+enum {
+    METHOD_INTERPOLATION,
+    METHOD_MAJORING,
+    METHOD_MINORING,
+    METHODS
+};
 
-#define THRESHOLDS {"thresholds", "a number from 0 to 1, or null", ARTEL__OPTION_FLOATS, offsetof(settings, thresholds), "null", 0, 1, NULL}
-#define CLASS {"class_id", "the only class that counts, or null", ARTEL__OPTION_JSON, offsetof(settings, class_id), "null", 0, 0, NULL}
-#define COUNT {"num_thresholds", "how many thresholds", ARTEL__OPTION_INT, offsetof(settings, num_thresholds), "200", 1, 1e6, NULL}
-#define VALUE(key) {key, "from 0 to 1", ARTEL__OPTION_FLOAT, offsetof(settings, value), NULL, 0, 1, NULL}
-#define END {.name = NULL}
+#define THRESHOLDS                                                                                                              \
+    {                                                                                                                           \
+        "thresholds", "a number from 0 to 1, or null", ARTEL__OPTION_FLOATS, offsetof(settings, thresholds), "null", 0, 1, NULL \
+    }
+#define CLASS                                                                                                                   \
+    {                                                                                                                           \
+        "class_id", "the only class that counts, or null", ARTEL__OPTION_JSON, offsetof(settings, class_id), "null", 0, 0, NULL \
+    }
+#define COUNT                                                                                                               \
+    {                                                                                                                       \
+        "num_thresholds", "how many thresholds", ARTEL__OPTION_INT, offsetof(settings, num_thresholds), "200", 1, 1e6, NULL \
+    }
+#define VALUE(key)                                                                           \
+    {                                                                                        \
+        key, "from 0 to 1", ARTEL__OPTION_FLOAT, offsetof(settings, value), NULL, 0, 1, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option count_options[] = {THRESHOLDS, END};
 static const artel__option precision_options[] = {
-    THRESHOLDS, CLASS, {"top_k", "only the k best predictions of a row, or null", ARTEL__OPTION_INT, offsetof(settings, top_k), "null", 1, 1e9, NULL},
+    THRESHOLDS,
+    CLASS,
+    {"top_k", "only the k best predictions of a row, or null", ARTEL__OPTION_INT, offsetof(settings, top_k), "null", 1, 1e9, NULL},
     END};
 static const artel__option auc_options[] = {
     COUNT,
@@ -147,7 +174,8 @@ static artel_status configure_auc(artel__metric_setup *setup)
     int64_t last = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
     if (s->multi_label && shape->rank != 1) return refuse(setup, "leave multi_label away", "multi_label wants an output of one axis");
     if (s->num_labels && s->num_labels != last) return refuse(setup, "leave num_labels away", "num_labels is not the size of the output");
-    if (s->label_weights.count && s->label_weights.count != last) return refuse(setup, "give one for each label", "label_weights do not fit the output");
+    if (s->label_weights.count && s->label_weights.count != last)
+        return refuse(setup, "give one for each label", "label_weights do not fit the output");
     return ARTEL_OK;
 }
 
@@ -218,7 +246,8 @@ static artel__value_id keep_best(artel__graph *graph, const settings *s, artel__
     int64_t k = graph->value[p].shape.dim[rank - 1], first = s->has_class ? s->class_number : 0, rows = s->has_class ? 1 : k;
     artel__value_id own = s->has_class ? artel__op_slice(graph, p, rank - 1, first, 1, 1) : p;
     artel__value_id one = with_axis(graph, own, rank), all = with_axis(graph, p, rank - 1);
-    artel__value_id tie = artel__op_logical_and(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, all, one), before(graph, first, rows, k));
+    artel__value_id tie =
+        artel__op_logical_and(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, all, one), before(graph, first, rows, k));
     artel__value_id better = artel__op_logical_or(graph, artel__op_compare(graph, ARTEL__COMPARE_GREATER, all, one), tie);
     artel__value_id place = artel__op_reduce(graph, ARTEL__REDUCE_SUM, as_float(graph, better), 1u << rank, false);
     artel__value_id best = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, place, (double)s->top_k);
@@ -229,7 +258,8 @@ static artel__value_id keep_best(artel__graph *graph, const settings *s, artel__
 static artel__value_id weight_of_bins(artel__graph *graph, artel__value_id weight, artel__value_id p)
 {
     artel_shape shape = graph->value[p].shape;
-    int64_t count = graph->value[weight].storage, all = artel_shape_count(&shape), positions = artel__shape_product(&shape, 0, shape.rank - 1);
+    int64_t count = graph->value[weight].storage, all = artel_shape_count(&shape),
+            positions = artel__shape_product(&shape, 0, shape.rank - 1);
     if (count != all) {
         for (int i = 0; i < shape.rank; i++) {
             if (count == 1 || count != positions || i == shape.rank - 1) shape.dim[i] = 1;
@@ -270,8 +300,10 @@ static artel__value_id add(artel__graph *graph, const artel__metric *metric, art
     artel_shape shape = graph->value[prediction].shape;
     artel__value_id y = artel__op_reshape(graph, as_float(graph, target), &shape), p = prediction;
     if (s->from_logits) p = artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, p);
-    if (s->top_k) p = keep_best(graph, s, p);
-    else if (s->has_class) p = artel__op_slice(graph, p, shape.rank - 1, s->class_number, 1, 1);
+    if (s->top_k)
+        p = keep_best(graph, s, p);
+    else if (s->has_class)
+        p = artel__op_slice(graph, p, shape.rank - 1, s->class_number, 1, 1);
     if (s->has_class) y = artel__op_slice(graph, y, shape.rank - 1, s->class_number, 1, 1);
     return add_bins(graph, s, y, p, weight);
 }
@@ -440,8 +472,10 @@ static double result_at_precision(const artel__metric *metric, const double *sum
     return best_where(metric, sums, precision_of, sensitivity_of);
 }
 
-#define ROW(class_name, name, options, configure, result) \
-    {class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure, add, result, 0}
+#define ROW(class_name, name, options, configure, result)                                                        \
+    {                                                                                                            \
+        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure, add, result, 0 \
+    }
 
 const artel__metric_def artel__metrics_of_confusion[] = {
     ROW("AUC", "auc", auc_options, configure_auc, result_auc),

@@ -41,8 +41,10 @@ static double root(const artel__metric *metric, const double *sums)
     return artel__sqrt64(artel__divide_no_nan(sums[0], sums[1]));
 }
 
-#define ROW(class_name, name, loss, ...) \
-    {class_name, name, {__VA_ARGS__}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL, loss, configure, add, NULL, 0}
+#define ROW(class_name, name, loss, ...)                                                                                     \
+    {                                                                                                                        \
+        class_name, name, {__VA_ARGS__}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL, loss, configure, add, NULL, 0 \
+    }
 #define SAME(class_name, name) ROW(class_name, name, class_name, name)
 
 const artel__metric_def artel__metrics_of_losses[] = {
@@ -52,10 +54,28 @@ const artel__metric_def artel__metrics_of_losses[] = {
         "mape", "MAPE"),
     ROW("MeanSquaredLogarithmicError", "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError", "mean_squared_logarithmic_error",
         "msle", "MSLE"),
-    {"RootMeanSquaredError", "root_mean_squared_error", {"root_mean_squared_error"}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL,
-     "MeanSquaredError", configure, add, root, 0},
-    {"CosineSimilarity", "cosine_similarity", {"cosine_similarity"}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL,
-     "CosineSimilarity", configure, add, NULL, -1}, /* the loss is its negative */
+    {"RootMeanSquaredError",
+     "root_mean_squared_error",
+     {"root_mean_squared_error"},
+     ARTEL__TARGET_SAME,
+     sizeof(artel__loss_config),
+     NULL,
+     "MeanSquaredError",
+     configure,
+     add,
+     root,
+     0},
+    {"CosineSimilarity",
+     "cosine_similarity",
+     {"cosine_similarity"},
+     ARTEL__TARGET_SAME,
+     sizeof(artel__loss_config),
+     NULL,
+     "CosineSimilarity",
+     configure,
+     add,
+     NULL,
+     -1}, /* the loss is its negative */
     ROW("LogCoshError", "logcosh", "LogCosh", "log_cosh_error"),
     SAME("Hinge", "hinge"),
     SAME("SquaredHinge", "squared_hinge"),

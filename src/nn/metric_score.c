@@ -22,19 +22,36 @@ typedef struct settings {
 
 static const char *const averages[] = {"micro", "macro", "weighted", NULL};
 static const char *const aggregations[] = {"uniform_average", "variance_weighted_average", NULL};
-enum { AVERAGE_MICRO, AVERAGE_MACRO, AVERAGE_WEIGHTED };
-enum { AGGREGATE_UNIFORM, AGGREGATE_VARIANCE };
+enum {
+    AVERAGE_MICRO,
+    AVERAGE_MACRO,
+    AVERAGE_WEIGHTED
+};
+enum {
+    AGGREGATE_UNIFORM,
+    AGGREGATE_VARIANCE
+};
 
-#define AVERAGE {"average", "micro, macro or weighted", ARTEL__OPTION_ENUM, offsetof(settings, average), "null", 0, 0, averages}
-#define THRESHOLD {"threshold", "predictions above it are 1; null: the greatest of a row", ARTEL__OPTION_FLOAT, offsetof(settings, threshold), \
-                   "null", 0, 1, NULL}
-#define END {.name = NULL}
+#define AVERAGE                                                                                                        \
+    {                                                                                                                  \
+        "average", "micro, macro or weighted", ARTEL__OPTION_ENUM, offsetof(settings, average), "null", 0, 0, averages \
+    }
+#define THRESHOLD                                                                                                                   \
+    {                                                                                                                               \
+        "threshold", "predictions above it are 1; null: the greatest of a row", ARTEL__OPTION_FLOAT, offsetof(settings, threshold), \
+            "null", 0, 1, NULL                                                                                                      \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option f1_options[] = {AVERAGE, THRESHOLD, END};
 static const artel__option f_beta_options[] = {
     AVERAGE, THRESHOLD, {"beta", "weight of recall", ARTEL__OPTION_FLOAT, offsetof(settings, beta), "1.0", 1e-300, 1e300, NULL}, END};
 static const artel__option r2_options[] = {
-    {"class_aggregation", "how columns are joined", ARTEL__OPTION_ENUM, offsetof(settings, class_aggregation), "uniform_average", 0, 0, aggregations},
+    {"class_aggregation", "how columns are joined", ARTEL__OPTION_ENUM, offsetof(settings, class_aggregation), "uniform_average", 0, 0,
+     aggregations},
     {"num_regressors", "for the adjusted score", ARTEL__OPTION_INT, offsetof(settings, num_regressors), "0", 0, 1e9, NULL},
     END};
 
@@ -126,8 +143,8 @@ static artel__value_id add_r2(artel__graph *graph, const artel__metric *metric, 
     if (weight >= 0) w = artel__op_binary(graph, ARTEL__BINARY_MUL, ones, artel__op_reshape(graph, weight, &one));
     artel__value_id weighted = artel__op_binary(graph, ARTEL__BINARY_MUL, y, w);
     artel__value_id error = artel__op_binary(graph, ARTEL__BINARY_SQUARED_DIFFERENCE, y, prediction);
-    artel__value_id part[] = {weighted, artel__op_binary(graph, ARTEL__BINARY_MUL, y, weighted), artel__op_binary(graph, ARTEL__BINARY_MUL, error, w),
-                              w, ones};
+    artel__value_id part[] = {weighted, artel__op_binary(graph, ARTEL__BINARY_MUL, y, weighted),
+                              artel__op_binary(graph, ARTEL__BINARY_MUL, error, w), w, ones};
     return fold_parts(graph, part, 5, ARTEL__NO_VALUE);
 }
 
@@ -151,7 +168,17 @@ static double result_r2(const artel__metric *metric, const double *sums)
 
 const artel__metric_def artel__metrics_of_scores[] = {
     {"F1Score", "f1_score", {"f1_score"}, ARTEL__TARGET_SAME, sizeof(settings), f1_options, NULL, configure_f, add_f, result_f, 0},
-    {"FBetaScore", "fbeta_score", {"f_beta_score"}, ARTEL__TARGET_SAME, sizeof(settings), f_beta_options, NULL, configure_f, add_f, result_f, 0},
+    {"FBetaScore",
+     "fbeta_score",
+     {"f_beta_score"},
+     ARTEL__TARGET_SAME,
+     sizeof(settings),
+     f_beta_options,
+     NULL,
+     configure_f,
+     add_f,
+     result_f,
+     0},
     {"R2Score", "r2_score", {"r2_score"}, ARTEL__TARGET_SAME, sizeof(settings), r2_options, NULL, configure_r2, add_r2, result_r2, 0},
     {.class_name = NULL},
 };

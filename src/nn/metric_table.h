@@ -17,17 +17,17 @@ typedef struct artel__metric_setup {
 } artel__metric_setup;
 
 struct artel__metric_def {
-    const char *class_name, *name;  /* the name of an instance that has none of its own */
-    const char *aliases[4];         /* what Keras' get() also knows */
+    const char *class_name, *name; /* the name of an instance that has none of its own */
+    const char *aliases[4];        /* what Keras' get() also knows */
     artel__target_form target;
     size_t config_size;
-    const artel__option *options;   /* NULL: those of `loss` */
-    const char *loss;               /* class of the loss whose mean it is, or NULL */
+    const artel__option *options;                          /* NULL: those of `loss` */
+    const char *loss;                                      /* class of the loss whose mean it is, or NULL */
     artel_status (*configure)(artel__metric_setup *setup); /* sets `sums`; optional: 2, a mean */
     artel__value_id (*add)(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
                            artel__value_id weight);
     double (*result)(const artel__metric *metric, const double *sums); /* optional: the mean sums[0] / sums[1] */
-    double scale;                   /* of the mean; 0: 1 */
+    double scale;                                                      /* of the mean; 0: 1 */
 };
 
 /* Rows, ended by one without a class name. */

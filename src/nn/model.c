@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/op_def.h"
+
 /* Large enough for every keras.applications network to shrink its images as often as it does. */
 #define STAND_IN_IMAGE 96
 #define STAND_IN_SEQUENCE 16
@@ -99,7 +101,33 @@ static artel_shape stand_in(const artel_shape *shape)
     return full;
 }
 
-/* Declares the variables and learns the shapes of the outputs. */
+/* Whether an index comes straight from an input: moved and converted on the way, at most. */
+static bool comes_from(const artel__graph *graph, artel__value_id value, artel__value_id input)
+{
+    static const char *const passing[] = {"cast", "reshape", "slice", "transpose", "stop_gradient", "repeat"};
+    while (value != input) {
+        if (value < 0 || graph->value[value].node < 0) return false;
+        const artel__node *node = &graph->node[graph->value[value].node];
+        bool passes = false;
+        for (size_t i = 0; i < ARTEL__COUNT(passing); i++) passes = passes || strcmp(node->op->name, passing[i]) == 0;
+        if (!passes) return false;
+        value = node->input[0];
+    }
+    return true;
+}
+
+/* Integers that feed an embedding lie below the size of its table. */
+static void find_limit(const artel__graph *graph, artel__value_id input, artel__model_input *out)
+{
+    for (int i = 0; i < graph->nodes; i++) {
+        const artel__node *node = &graph->node[i];
+        if (strcmp(node->op->name, "embedding") != 0 || !comes_from(graph, node->input[1], input)) continue;
+        int64_t size = graph->value[node->input[0]].shape.dim[0];
+        if (!out->limit || size < out->limit) out->limit = size;
+    }
+}
+
+/* Declares the variables and learns the shapes of the outputs and the limits of the inputs. */
 static artel_status build_once(artel__model *model)
 {
     artel__arena arena;
@@ -118,6 +146,7 @@ static artel_status build_once(artel__model *model)
         model->output[i].shape = graph.value[out[i].value].shape;
         model->output[i].dtype = graph.value[out[i].value].dtype;
     }
+    for (int i = 0; i < model->inputs && status == ARTEL_OK; i++) find_limit(&graph, in[i].value, &model->input[i]);
     artel__arena_fini(&arena);
     return status;
 }

@@ -24,11 +24,26 @@ typedef struct settings {
 } settings;
 
 #define MUCH 1e300
-#define FLOAT(key, fallback, low, high, help) {#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, low, high, NULL}
-#define BOOL(key, help) {#key, help, ARTEL__OPTION_BOOL, offsetof(settings, key), "false", 0, 0, NULL}
-#define INT(key, low, help) {#key, help, ARTEL__OPTION_INT, offsetof(settings, key), "null", low, 0x1p53, NULL}
-#define PASSED_OVER(key) {key, "", ARTEL__OPTION_IGNORED, 0, "null", 0, 0, NULL}
-#define END {.name = NULL}
+#define FLOAT(key, fallback, low, high, help)                                               \
+    {                                                                                       \
+#key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, low, high, NULL \
+    }
+#define BOOL(key, help)                                                              \
+    {                                                                                \
+#key, help, ARTEL__OPTION_BOOL, offsetof(settings, key), "false", 0, 0, NULL \
+    }
+#define INT(key, low, help)                                                               \
+    {                                                                                     \
+#key, help, ARTEL__OPTION_INT, offsetof(settings, key), "null", low, 0x1p53, NULL \
+    }
+#define PASSED_OVER(key)                                      \
+    {                                                         \
+        key, "", ARTEL__OPTION_IGNORED, 0, "null", 0, 0, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 /* In the order of Keras' get_config. */
 static const artel__option base_options[] = {
@@ -43,7 +58,9 @@ static const artel__option base_options[] = {
     INT(ema_overwrite_frequency, 1, "steps, or null"),
     FLOAT(loss_scale_factor, "null", 0, MUCH, "a number, or null"),
     INT(gradient_accumulation_steps, 1, "steps, or null"),
-    PASSED_OVER("decay"), PASSED_OVER("jit_compile"), PASSED_OVER("is_legacy_optimizer"),
+    PASSED_OVER("decay"),
+    PASSED_OVER("jit_compile"),
+    PASSED_OVER("is_legacy_optimizer"),
     END};
 
 #define MOMENTUM FLOAT(momentum, "0.0", 0, 1, "from 0 to 1")
@@ -60,21 +77,40 @@ static const artel__option adagrad_options[] = {START, EPSILON, END};
 static const artel__option adadelta_options[] = {RHO("0.95"), EPSILON, END};
 static const artel__option betas_options[] = {BETAS("0.999"), EPSILON, END};
 static const artel__option lion_options[] = {BETAS("0.99"), END};
-static const artel__option ftrl_options[] = {
-    FLOAT(learning_rate_power, "-0.5", -MUCH, 0, "a number that is not positive"), START, STRENGTH(l1_regularization_strength),
-    STRENGTH(l2_regularization_strength), STRENGTH(l2_shrinkage_regularization_strength), FLOAT(beta, "0.0", 0, 0, "a number"), END};
+static const artel__option ftrl_options[] = {FLOAT(learning_rate_power, "-0.5", -MUCH, 0, "a number that is not positive"),
+                                             START,
+                                             STRENGTH(l1_regularization_strength),
+                                             STRENGTH(l2_regularization_strength),
+                                             STRENGTH(l2_shrinkage_regularization_strength),
+                                             FLOAT(beta, "0.0", 0, 0, "a number"),
+                                             END};
 
-#define TWO(first, second) {{first, ARTEL__SLOT_ALWAYS, 0, false}, {second, ARTEL__SLOT_ALWAYS, 0, false}}
-#define ADAM_SLOTS                                                                                      \
-    {                                                                                                   \
-        {"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false},         \
-        {"velocity_hat", ARTEL__SLOT_AMSGRAD, 1, false}                                                 \
+#define TWO(first, second)                       \
+    {                                            \
+        {first, ARTEL__SLOT_ALWAYS, 0, false},   \
+        {                                        \
+            second, ARTEL__SLOT_ALWAYS, 0, false \
+        }                                        \
+    }
+#define ADAM_SLOTS                                                                              \
+    {                                                                                           \
+        {"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false}, \
+        {                                                                                       \
+            "velocity_hat", ARTEL__SLOT_AMSGRAD, 1, false                                       \
+        }                                                                                       \
     }
 
 static const artel__optimizer_def table[] = {
     {"SGD", "sgd", ARTEL__RULE_SGD, 0.01, 0, sgd_options, {{"momentum", ARTEL__SLOT_MOMENTUM, 0, false}}, false},
-    {"RMSprop", "rm_sprop", ARTEL__RULE_RMSPROP, 0.001, 0, rmsprop_options,
-     {{"velocity", ARTEL__SLOT_ALWAYS, 0, false}, {"momentum", ARTEL__SLOT_MOMENTUM, 1, false}, {"average_gradient", ARTEL__SLOT_CENTERED, 2, false}},
+    {"RMSprop",
+     "rm_sprop",
+     ARTEL__RULE_RMSPROP,
+     0.001,
+     0,
+     rmsprop_options,
+     {{"velocity", ARTEL__SLOT_ALWAYS, 0, false},
+      {"momentum", ARTEL__SLOT_MOMENTUM, 1, false},
+      {"average_gradient", ARTEL__SLOT_CENTERED, 2, false}},
      false},
     {"Adam", "adam", ARTEL__RULE_ADAM, 0.001, 0, adam_options, ADAM_SLOTS, false},
     {"AdamW", "adam_w", ARTEL__RULE_ADAM, 0.001, 0.004, adam_options, ADAM_SLOTS, false},
@@ -82,11 +118,23 @@ static const artel__optimizer_def table[] = {
     {"Adadelta", "adadelta", ARTEL__RULE_ADADELTA, 0.001, 0, adadelta_options, TWO("accumulated_grad", "accumulated_delta_var"), false},
     {"Adamax", "adamax", ARTEL__RULE_ADAMAX, 0.001, 0, betas_options, TWO("momentum", "norm"), false},
     {"Nadam", "nadam", ARTEL__RULE_NADAM, 0.001, 0, betas_options, TWO("momentum", "velocity"), true},
-    {"Ftrl", "ftrl", ARTEL__RULE_FTRL, 0.001, 0, ftrl_options,
-     {{"accumulator", ARTEL__SLOT_ALWAYS, 0, true}, {"linear", ARTEL__SLOT_ALWAYS, 0, false}}, false},
+    {"Ftrl",
+     "ftrl",
+     ARTEL__RULE_FTRL,
+     0.001,
+     0,
+     ftrl_options,
+     {{"accumulator", ARTEL__SLOT_ALWAYS, 0, true}, {"linear", ARTEL__SLOT_ALWAYS, 0, false}},
+     false},
     {"Lion", "lion", ARTEL__RULE_LION, 0.001, 0, lion_options, {{"momentum", ARTEL__SLOT_ALWAYS, 0, false}}, false},
-    {"Lamb", "lamb", ARTEL__RULE_LAMB, 0.001, 0, betas_options,
-     {{"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false}, {"direction", ARTEL__SLOT_SCRATCH, 0, false}}, false},
+    {"Lamb",
+     "lamb",
+     ARTEL__RULE_LAMB,
+     0.001,
+     0,
+     betas_options,
+     {{"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false}, {"direction", ARTEL__SLOT_SCRATCH, 0, false}},
+     false},
 };
 
 /* Keras looks classes up without regard to case. */
@@ -131,7 +179,8 @@ static artel_status add_defaults(artel_context *ctx, const artel__optimizer_def 
 static artel_status check(artel_context *ctx, const char *where, json_t *given, const settings *s)
 {
     if (is_set(given, "clipnorm") + is_set(given, "clipvalue") + is_set(given, "global_clipnorm") > 1)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "keep one of them", "more than one of clipnorm, clipvalue and global_clipnorm is set");
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "keep one of them",
+                           "more than one of clipnorm, clipvalue and global_clipnorm is set");
     if (s->gradient_accumulation_steps > 1)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a larger batch; artel adds up its shards anyway",
                            "gradient_accumulation_steps is not supported");
@@ -151,11 +200,21 @@ static void take_settings(const settings *s, artel__optimizer *out)
     out->ema_overwrite_frequency = s->ema_overwrite_frequency;
     out->accumulation_steps = 1;
     out->initial_accumulator = s->initial_accumulator_value;
-    out->options = (artel__apply_options){.rule = out->def->rule, .momentum = s->momentum, .rho = s->rho, .beta_1 = s->beta_1, .beta_2 = s->beta_2,
-                                          .epsilon = s->epsilon, .nesterov = s->nesterov, .centered = s->centered, .amsgrad = s->amsgrad,
-                                          .learning_rate_power = s->learning_rate_power, .l1 = s->l1_regularization_strength,
-                                          .l2 = s->l2_regularization_strength, .l2_shrinkage = s->l2_shrinkage_regularization_strength,
-                                          .beta = s->beta, .weight_decay = s->weight_decay};
+    out->options = (artel__apply_options){.rule = out->def->rule,
+                                          .momentum = s->momentum,
+                                          .rho = s->rho,
+                                          .beta_1 = s->beta_1,
+                                          .beta_2 = s->beta_2,
+                                          .epsilon = s->epsilon,
+                                          .nesterov = s->nesterov,
+                                          .centered = s->centered,
+                                          .amsgrad = s->amsgrad,
+                                          .learning_rate_power = s->learning_rate_power,
+                                          .l1 = s->l1_regularization_strength,
+                                          .l2 = s->l2_regularization_strength,
+                                          .l2_shrinkage = s->l2_shrinkage_regularization_strength,
+                                          .beta = s->beta,
+                                          .weight_decay = s->weight_decay};
 }
 
 /* Reads the rate, with tables resolved, and puts it into the record; the schedule then borrows from there. */
@@ -164,8 +223,10 @@ static artel_status read_rate(artel__optimizer *out, json_t *config, int replica
     artel_context *ctx = out->arena->ctx;
     json_t *rate;
     ARTEL_TRY(artel__schedule_read(out->arena, json_object_get(config, "learning_rate"), replicas, batch_size, &out->schedule));
-    if (!out->schedule.def) rate = artel__json_real(out->schedule.constant);
-    else ARTEL_TRY(artel__schedule_complete(ctx, out->schedule.record, &rate));
+    if (!out->schedule.def)
+        rate = artel__json_real(out->schedule.constant);
+    else
+        ARTEL_TRY(artel__schedule_complete(ctx, out->schedule.record, &rate));
     if (!rate || json_object_set_new(config, "learning_rate", rate) < 0) return artel__fail_memory(ctx, "optimizer", 64);
     return artel__schedule_read(out->arena, rate, replicas, batch_size, &out->schedule);
 }
@@ -174,7 +235,7 @@ static artel_status read_given(artel__optimizer *out, json_t *given, int replica
 {
     artel_context *ctx = out->arena->ctx;
     artel__option options[MOST_OPTIONS];
-    settings s;
+    settings s = {0};
     join_options(out->def, options);
     ARTEL_TRY(add_defaults(ctx, out->def, given));
     ARTEL_TRY(artel__record_options(out->arena, out->class_name, options, given, &s));

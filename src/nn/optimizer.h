@@ -7,7 +7,6 @@
 #ifndef ARTEL_NN_OPTIMIZER_H
 #define ARTEL_NN_OPTIMIZER_H
 
-#include "exec/plan.h"
 #include "nn/layer.h"
 #include "op/optimize.h"
 
@@ -16,7 +15,7 @@ typedef struct artel__schedule {
     const artel__schedule_def *def; /* NULL: constant */
     void *config;
     double constant;
-    json_t *record;                 /* as it came, borrowed; NULL for a constant */
+    json_t *record; /* as it came, borrowed; NULL for a constant */
 } artel__schedule;
 /* A number, or a schedule's record. Besides Keras' schedules: "WarmUp"-like linear scaling and a table by replicas or batch
  * (docs/schedules.md). `replicas` and `batch_size` resolve these. */
@@ -34,15 +33,15 @@ typedef struct artel__optimizer {
     const artel__optimizer_def *def;
     artel__arena *arena;
     const char *name, *class_name;
-    json_t *record;                 /* Keras' record with every value filled in, as Keras writes it; own reference */
-    artel__apply_options options;   /* of kernel/optimize.h */
+    json_t *record;               /* Keras' record with every value filled in, as Keras writes it; own reference */
+    artel__apply_options options; /* of kernel/optimize.h */
     artel__schedule schedule;
     double weight_decay, clipnorm, clipvalue, global_clipnorm; /* 0: off */
     bool use_ema;
     double ema_momentum;
     int64_t ema_overwrite_frequency; /* 0: never */
-    double initial_accumulator;     /* of Adagrad and Ftrl */
-    int64_t accumulation_steps;     /* gradient_accumulation_steps; 1: off */
+    double initial_accumulator;      /* of Adagrad and Ftrl */
+    int64_t accumulation_steps;      /* gradient_accumulation_steps; 1: off */
 } artel__optimizer;
 
 /* `json`: a record or a name. Errors: unknown optimizers and settings. */
@@ -51,25 +50,23 @@ artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replic
 artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate);
 
 /* The slots, declared once the model's variables exist: for trainable variable i of `count` the indices into `variables`.
- * Their order in Keras' files (after iteration and learning_rate) is given by artel__optimizer_file_order. */
+ * file_order is their order in Keras' files, after iteration and learning_rate. Temporaries of a step are in no file. */
 typedef struct artel__optimizer_slots {
-    int per_variable;               /* ARTEL__APPLY_SLOTS */
-    int *slot;                      /* [count][per_variable], in the order of kernel/optimize.h; -1: the rule has no such slot */
-    int *average;                   /* [count]: use_ema's averages, which Keras writes over the variables when fit ends; NULL: none */
-    int product;                    /* Nadam's u_product, a scalar; -1: none */
-    int *file_order;                /* all slots in the order of Keras' files */
-    float *initial;                 /* by place in file_order: what every element starts from */
+    int per_variable; /* ARTEL__APPLY_SLOTS */
+    int *slot;        /* [count][per_variable], in the order of kernel/optimize.h; -1: the rule has no such slot */
+    int *average;     /* [count]: use_ema's averages, which Keras writes over the variables when fit ends; NULL: none */
+    int product;      /* Nadam's u_product, a scalar; -1: none */
+    int *file_order;  /* all slots in the order of Keras' files */
+    float *initial;   /* by place in file_order: what every element starts from */
     int file_count;
     int count;
-    const int *trainable;           /* variable indices, Keras' order; borrowed */
+    const int *trainable; /* variable indices, Keras' order; borrowed */
 } artel__optimizer_slots;
 artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables, const int *trainable, int count,
                                       artel__optimizer_slots *out);
 /* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and Ftrl, 1 for
  * Nadam's product. */
 float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
-/* Gives all slots their first values. */
-void artel__optimizer_start(const artel__optimizer_slots *slots, artel__state *state);
 /* Adds clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left alone. */
 artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
                                   const artel__value_id *gradient);

@@ -66,7 +66,8 @@ static artel_status declare_group(declaring *d, int group)
             const artel__slot_row *row = &optimizer->def->slot[k];
             if (row->group != group || !exists(optimizer, row->when)) continue;
             float initial = row->accumulator ? (float)optimizer->initial_accumulator : 0.0f;
-            ARTEL_TRY(declare(d, slots->trainable[i], row->name, initial, row->when != ARTEL__SLOT_SCRATCH, &slots->slot[i * slots->per_variable + k]));
+            ARTEL_TRY(declare(d, slots->trainable[i], row->name, initial, row->when != ARTEL__SLOT_SCRATCH,
+                              &slots->slot[i * slots->per_variable + k]));
         }
     }
     return ARTEL_OK;
@@ -109,12 +110,13 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
     return optimizer->def->product ? declare_product(&d) : ARTEL_OK;
 }
 
-void artel__optimizer_start(const artel__optimizer_slots *slots, artel__state *state)
+float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)
 {
+    (void)optimizer;
     for (int i = 0; i < slots->file_count; i++) {
-        float *data = artel__state_data(state, slots->file_order[i]);
-        for (int64_t k = 0; k < state->variables->item[slots->file_order[i]].count; k++) data[k] = slots->initial[i];
+        if (slots->file_order[i] == slot) return slots->initial[i];
     }
+    return 0.0f;
 }
 
 /* -- nodes -- */
@@ -162,8 +164,12 @@ static void add_lamb(artel__graph *graph, artel__value_id variable, artel__value
 static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
                        artel__value_id gradient, artel__value_id norm)
 {
-    artel__optimize o = {.options = optimizer->options, .squared_norm = norm, .u_product = ARTEL__NO_VALUE,
-                         .variable = artel__graph_variable(graph, slots->trainable[i]), .gradient = gradient, .slots = slots->per_variable};
+    artel__optimize o = {.options = optimizer->options,
+                         .squared_norm = norm,
+                         .u_product = ARTEL__NO_VALUE,
+                         .variable = artel__graph_variable(graph, slots->trainable[i]),
+                         .gradient = gradient,
+                         .slots = slots->per_variable};
     for (int k = 0; k < slots->per_variable; k++) {
         int slot = slots->slot[i * slots->per_variable + k];
         o.slot[k] = slot >= 0 ? artel__graph_variable(graph, slot) : ARTEL__NO_VALUE;

@@ -12,7 +12,7 @@ typedef enum artel__slot_when {
     ARTEL__SLOT_MOMENTUM, /* momentum is not 0 */
     ARTEL__SLOT_CENTERED,
     ARTEL__SLOT_AMSGRAD,
-    ARTEL__SLOT_SCRATCH   /* of one step; in no file */
+    ARTEL__SLOT_SCRATCH /* of one step; in no file */
 } artel__slot_when;
 
 /* Slot k of the rule (kernel/optimize.h). Slots of one group are written variable by variable, groups one after another. */
@@ -24,12 +24,12 @@ typedef struct artel__slot_row {
 } artel__slot_row;
 
 struct artel__optimizer_def {
-    const char *class_name, *name;   /* the name of an instance that has none of its own */
+    const char *class_name, *name; /* the name of an instance that has none of its own */
     artel__rule rule;
     double learning_rate, weight_decay; /* defaults; 0: no decay */
-    const artel__option *options;    /* beside those that all optimizers have */
+    const artel__option *options;       /* beside those that all optimizers have */
     artel__slot_row slot[ARTEL__APPLY_SLOTS];
-    bool product;                    /* Nadam's u_product */
+    bool product; /* Nadam's u_product */
 };
 
 #endif

@@ -41,7 +41,7 @@ artel_status artel__initializer_fill(artel_context *ctx, const artel__initialize
 
 /* -- regularisers (regularizer.c) -- */
 typedef struct artel__regularizer {
-    double l1, l2;   /* penalty l1 * sum |w| + l2 * sum w^2; both 0: none */
+    double l1, l2; /* penalty l1 * sum |w| + l2 * sum w^2; both 0: none */
 } artel__regularizer;
 artel_status artel__regularizer_read(artel__arena *arena, const char *where, json_t *json, artel__regularizer *out);
 

@@ -37,8 +37,8 @@ artel_status artel__record_parse(artel_context *ctx, const char *where, const ch
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "write a name, or {\"class_name\": NAME, \"config\": {...}}",
                            "the %s is neither a name nor a record", kind);
     if (is_registered(json) || strcmp(class_name, "__lambda__") == 0)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use one that Keras brings along", "the %s %s is Python code of yours", kind,
-                           class_name);
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use one that Keras brings along", "the %s %s is Python code of yours",
+                           kind, class_name);
     out->name = class_name;
     if (json_is_object(config)) out->config = config;
     if (strcmp(class_name, "function") != 0) return ARTEL_OK;
@@ -53,8 +53,10 @@ artel_status artel__record_unknown(artel_context *ctx, const char *where, const 
 {
     char advice[256];
     const char *near = artel__nearest_name(name, names);
-    if (near) snprintf(advice, sizeof advice, "did you mean %s? %s lists what there is", near, page);
-    else snprintf(advice, sizeof advice, "%s lists what there is", page);
+    if (near)
+        snprintf(advice, sizeof advice, "did you mean %s? %s lists what there is", near, page);
+    else
+        snprintf(advice, sizeof advice, "%s lists what there is", page);
     return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, advice, "the %s %.100s is not supported", kind, name);
 }
 
@@ -76,8 +78,8 @@ static artel_status unknown_key(artel_context *ctx, const char *where, const art
     return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, advice, "the setting %.100s is not supported", key);
 }
 
-static artel_status set_value(artel__arena *arena, const char *where, const artel__option *table, const artel__option *option, json_t *value,
-                              void *target)
+static artel_status set_value(artel__arena *arena, const char *where, const artel__option *table, const artel__option *option,
+                              json_t *value, void *target)
 {
     if (json_is_null(value) && option->type != ARTEL__OPTION_JSON) return ARTEL_OK;
     if (json_is_string(value) && option->type != ARTEL__OPTION_JSON)
@@ -101,7 +103,8 @@ artel_status artel__record_options(artel__arena *arena, const char *where, const
     json_object_foreach(config, key, value)
     {
         const artel__option *option = artel__options_find(table, key);
-        if (option) ARTEL_TRY(set_value(arena, where, table, option, value, target));
+        if (option)
+            ARTEL_TRY(set_value(arena, where, table, option, value, target));
         else if (strcmp(key, "name") != 0 && strcmp(key, "dtype") != 0 && !holds_nothing(value))
             return unknown_key(arena->ctx, where, table, key);
     }
@@ -145,8 +148,8 @@ json_t *artel__record_make(const char *module, const char *class_name, json_t *c
 {
     json_t *record = json_object();
     bool made = record && config && json_object_set_new(record, "module", json_string(module)) == 0 &&
-                json_object_set_new(record, "class_name", json_string(class_name)) == 0 &&
-                json_object_set(record, "config", config) == 0 && json_object_set_new(record, "registered_name", json_null()) == 0;
+                json_object_set_new(record, "class_name", json_string(class_name)) == 0 && json_object_set(record, "config", config) == 0 &&
+                json_object_set_new(record, "registered_name", json_null()) == 0;
     json_decref(config);
     if (made) return record;
     json_decref(record);

@@ -11,8 +11,14 @@ typedef struct regularizer_def {
     const artel__option *options;
 } regularizer_def;
 
-#define FACTOR(key, fallback) {#key, "a number, not negative", ARTEL__OPTION_FLOAT, offsetof(artel__regularizer, key), fallback, 0, 1e300, NULL}
-#define END {.name = NULL}
+#define FACTOR(key, fallback)                                                                                            \
+    {                                                                                                                    \
+#key, "a number, not negative", ARTEL__OPTION_FLOAT, offsetof(artel__regularizer, key), fallback, 0, 1e300, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option l1_options[] = {FACTOR(l1, "0.01"), END};
 static const artel__option l2_options[] = {FACTOR(l2, "0.01"), END};

@@ -21,7 +21,7 @@ typedef struct settings {
     artel__floats boundaries, values;
     double base_rate, base_batch, factor;
     const char *after, *table, *name; /* as text; read from the record itself */
-    artel__schedule *then; /* behind the warm-up of linear scaling, or NULL */
+    artel__schedule *then;            /* behind the warm-up of linear scaling, or NULL */
     bool warms_up;
     float target;
 } settings;
@@ -40,7 +40,7 @@ struct artel__schedule_def {
     const char *class_name, *call; /* record; command line */
     const char *module;
     const artel__option *options;
-    const char *shorthand[5][2];   /* short word, setting; NULL-terminated */
+    const char *shorthand[5][2];                              /* short word, setting; NULL-terminated */
     artel_status (*configure)(const reading *r, settings *s); /* optional */
     float (*rate)(const settings *s, int64_t iteration);      /* NULL: `configure` has made it a constant */
 };
@@ -48,38 +48,72 @@ struct artel__schedule_def {
 static artel_status read_schedule(const reading *outer, json_t *json);
 
 #define FIELD(key) offsetof(settings, key)
-#define FLOAT(key, fallback, help) {#key, help, ARTEL__OPTION_FLOAT, FIELD(key), fallback, 0, 0, NULL}
-#define STEPS(key, help) {#key, help, ARTEL__OPTION_INT, FIELD(key), NULL, 1, 0x1p53, NULL}
-#define NAME(fallback) {"name", "a name", ARTEL__OPTION_STRING, FIELD(name), fallback, 0, 0, NULL}
-#define END {.name = NULL}
+#define FLOAT(key, fallback, help)                                        \
+    {                                                                     \
+#key, help, ARTEL__OPTION_FLOAT, FIELD(key), fallback, 0, 0, NULL \
+    }
+#define STEPS(key, help)                                                 \
+    {                                                                    \
+#key, help, ARTEL__OPTION_INT, FIELD(key), NULL, 1, 0x1p53, NULL \
+    }
+#define NAME(fallback)                                                            \
+    {                                                                             \
+        "name", "a name", ARTEL__OPTION_STRING, FIELD(name), fallback, 0, 0, NULL \
+    }
+#define END          \
+    {                \
+        .name = NULL \
+    }
 
 static const artel__option exponential_options[] = {
-    FLOAT(initial_learning_rate, NULL, "the first rate"), STEPS(decay_steps, "steps of one decay"), FLOAT(decay_rate, NULL, "factor of one decay"),
-    {"staircase", "only at whole decays", ARTEL__OPTION_BOOL, FIELD(staircase), "false", 0, 0, NULL}, NAME("ExponentialDecay"), END};
+    FLOAT(initial_learning_rate, NULL, "the first rate"),
+    STEPS(decay_steps, "steps of one decay"),
+    FLOAT(decay_rate, NULL, "factor of one decay"),
+    {"staircase", "only at whole decays", ARTEL__OPTION_BOOL, FIELD(staircase), "false", 0, 0, NULL},
+    NAME("ExponentialDecay"),
+    END};
 static const artel__option inverse_options[] = {
-    FLOAT(initial_learning_rate, NULL, "the first rate"), STEPS(decay_steps, "steps of one decay"), FLOAT(decay_rate, NULL, "speed"),
-    {"staircase", "only at whole decays", ARTEL__OPTION_BOOL, FIELD(staircase), "false", 0, 0, NULL}, NAME("InverseTimeDecay"), END};
+    FLOAT(initial_learning_rate, NULL, "the first rate"),
+    STEPS(decay_steps, "steps of one decay"),
+    FLOAT(decay_rate, NULL, "speed"),
+    {"staircase", "only at whole decays", ARTEL__OPTION_BOOL, FIELD(staircase), "false", 0, 0, NULL},
+    NAME("InverseTimeDecay"),
+    END};
 static const artel__option piecewise_options[] = {
     {"boundaries", "steps in rising order", ARTEL__OPTION_FLOATS, FIELD(boundaries), NULL, 0, 0, NULL},
-    {"values", "rates, one more than boundaries", ARTEL__OPTION_FLOATS, FIELD(values), NULL, 0, 0, NULL}, NAME("PiecewiseConstant"), END};
+    {"values", "rates, one more than boundaries", ARTEL__OPTION_FLOATS, FIELD(values), NULL, 0, 0, NULL},
+    NAME("PiecewiseConstant"),
+    END};
 static const artel__option polynomial_options[] = {
-    FLOAT(initial_learning_rate, NULL, "the first rate"), STEPS(decay_steps, "steps until the end"),
-    FLOAT(end_learning_rate, "0.0001", "the last rate"), FLOAT(power, "1.0", "exponent"),
-    {"cycle", "begin again behind the end", ARTEL__OPTION_BOOL, FIELD(cycle), "false", 0, 0, NULL}, NAME("PolynomialDecay"), END};
+    FLOAT(initial_learning_rate, NULL, "the first rate"),
+    STEPS(decay_steps, "steps until the end"),
+    FLOAT(end_learning_rate, "0.0001", "the last rate"),
+    FLOAT(power, "1.0", "exponent"),
+    {"cycle", "begin again behind the end", ARTEL__OPTION_BOOL, FIELD(cycle), "false", 0, 0, NULL},
+    NAME("PolynomialDecay"),
+    END};
 static const artel__option cosine_options[] = {
-    FLOAT(initial_learning_rate, NULL, "the first rate"), STEPS(decay_steps, "steps of the decay"), FLOAT(alpha, "0.0", "what is left at the end"),
-    NAME("CosineDecay"), {"warmup_target", "rate at the end of the warm-up, or null", ARTEL__OPTION_JSON, FIELD(warmup_target), "null", 0, 0, NULL},
-    {"warmup_steps", "steps of the warm-up", ARTEL__OPTION_INT, FIELD(warmup_steps), "0", 0, 0x1p53, NULL}, END};
-static const artel__option restarts_options[] = {
-    FLOAT(initial_learning_rate, NULL, "the first rate"), STEPS(first_decay_steps, "steps of the first period"),
-    FLOAT(t_mul, "2.0", "factor of the periods"), FLOAT(m_mul, "1.0", "factor of the first rates"), FLOAT(alpha, "0.0", "what is left at the end"),
-    NAME("SGDRDecay"), END};
-static const artel__option table_options[] = {
-    {"table", "{number: rate, ...}", ARTEL__OPTION_JSON, FIELD(table), NULL, 0, 0, NULL}, END};
-static const artel__option scaling_options[] = {
-    FLOAT(base_rate, NULL, "the rate for base_batch"), {"base_batch", "a batch size", ARTEL__OPTION_FLOAT, FIELD(base_batch), "256", 1, 0x1p53, NULL},
+    FLOAT(initial_learning_rate, NULL, "the first rate"),
+    STEPS(decay_steps, "steps of the decay"),
+    FLOAT(alpha, "0.0", "what is left at the end"),
+    NAME("CosineDecay"),
+    {"warmup_target", "rate at the end of the warm-up, or null", ARTEL__OPTION_JSON, FIELD(warmup_target), "null", 0, 0, NULL},
     {"warmup_steps", "steps of the warm-up", ARTEL__OPTION_INT, FIELD(warmup_steps), "0", 0, 0x1p53, NULL},
-    {"after", "a schedule for base_batch, from the end of the warm-up on", ARTEL__OPTION_JSON, FIELD(after), "null", 0, 0, NULL}, END};
+    END};
+static const artel__option restarts_options[] = {FLOAT(initial_learning_rate, NULL, "the first rate"),
+                                                 STEPS(first_decay_steps, "steps of the first period"),
+                                                 FLOAT(t_mul, "2.0", "factor of the periods"),
+                                                 FLOAT(m_mul, "1.0", "factor of the first rates"),
+                                                 FLOAT(alpha, "0.0", "what is left at the end"),
+                                                 NAME("SGDRDecay"),
+                                                 END};
+static const artel__option table_options[] = {{"table", "{number: rate, ...}", ARTEL__OPTION_JSON, FIELD(table), NULL, 0, 0, NULL}, END};
+static const artel__option scaling_options[] = {
+    FLOAT(base_rate, NULL, "the rate for base_batch"),
+    {"base_batch", "a batch size", ARTEL__OPTION_FLOAT, FIELD(base_batch), "256", 1, 0x1p53, NULL},
+    {"warmup_steps", "steps of the warm-up", ARTEL__OPTION_INT, FIELD(warmup_steps), "0", 0, 0x1p53, NULL},
+    {"after", "a schedule for base_batch, from the end of the warm-up on", ARTEL__OPTION_JSON, FIELD(after), "null", 0, 0, NULL},
+    END};
 
 /* -- Keras' formulas -- */
 
@@ -133,8 +167,10 @@ static float rate_piecewise(const settings *s, int64_t iteration)
 static float rate_polynomial(const settings *s, int64_t iteration)
 {
     float step = (float)iteration, end = (float)s->end_learning_rate, steps = (float)s->decay_steps;
-    if (s->cycle) steps = steps * (iteration == 0 ? 1.0f : ceil_of(step / (float)s->decay_steps));
-    else if (step > steps) step = steps;
+    if (s->cycle)
+        steps = steps * (iteration == 0 ? 1.0f : ceil_of(step / (float)s->decay_steps));
+    else if (step > steps)
+        step = steps;
     return ((float)s->initial_learning_rate - end) * power_of(1.0f - step / steps, (float)s->power) + end;
 }
 
@@ -146,7 +182,8 @@ static float cosine_decay(const settings *s, float step, float from)
 
 static float rate_cosine(const settings *s, int64_t iteration)
 {
-    float step = (float)iteration, initial = (float)s->initial_learning_rate, warmup = (float)s->warmup_steps, steps = (float)s->decay_steps;
+    float step = (float)iteration, initial = (float)s->initial_learning_rate, warmup = (float)s->warmup_steps,
+          steps = (float)s->decay_steps;
     if (!s->warms_up) return cosine_decay(s, step < steps ? step : steps, initial);
     if (step > steps + warmup) step = steps + warmup;
     if (step < warmup) return (s->target - initial) * (step / warmup) + initial;
@@ -191,7 +228,8 @@ static artel_status configure_piecewise(const reading *r, settings *s)
         if (s->boundaries.item[i] < s->boundaries.item[i - 1]) return wrong(r, "sort them", "boundaries do not rise");
     }
     for (int i = 0; i < s->boundaries.count; i++) {
-        if (!(s->boundaries.item[i] > -0x1p53 && s->boundaries.item[i] < 0x1p53)) return wrong(r, "give steps", "a boundary is out of range");
+        if (!(s->boundaries.item[i] > -0x1p53 && s->boundaries.item[i] < 0x1p53))
+            return wrong(r, "give steps", "a boundary is out of range");
     }
     return ARTEL_OK;
 }
@@ -200,7 +238,8 @@ static artel_status configure_cosine(const reading *r, settings *s)
 {
     double target;
     if (!s->warmup_target) return ARTEL_OK;
-    if (!artel__json_number(json_object_get(r->config, "warmup_target"), &target)) return wrong(r, "give a rate, or null", "warmup_target is no number");
+    if (!artel__json_number(json_object_get(r->config, "warmup_target"), &target))
+        return wrong(r, "give a rate, or null", "warmup_target is no number");
     s->warms_up = true;
     s->target = (float)target;
     return ARTEL_OK;
@@ -221,8 +260,8 @@ static artel_status choose_entry(const reading *r, int64_t number, const char *w
         chosen = value;
     }
     if (chosen) return read_schedule(r, chosen);
-    return artel__fail(r->arena->ctx, ARTEL_ERROR_INVALID, r->where, "add an entry for a smaller number", "the table has no entry for %s %lld or less",
-                       what, (long long)number);
+    return artel__fail(r->arena->ctx, ARTEL_ERROR_INVALID, r->where, "add an entry for a smaller number",
+                       "the table has no entry for %s %lld or less", what, (long long)number);
 }
 
 static artel_status configure_replicas(const reading *r, settings *s)
@@ -254,22 +293,51 @@ static artel_status configure_scaling(const reading *r, settings *s)
 #define KERAS "keras.optimizers.schedules"
 
 static const artel__schedule_def table[] = {
-    {"ExponentialDecay", "exponential_decay", KERAS, exponential_options,
-     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"rate", "decay_rate"}}, NULL, rate_exponential},
+    {"ExponentialDecay",
+     "exponential_decay",
+     KERAS,
+     exponential_options,
+     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"rate", "decay_rate"}},
+     NULL,
+     rate_exponential},
     {"PiecewiseConstantDecay", "piecewise_constant_decay", KERAS, piecewise_options, {{NULL}}, configure_piecewise, rate_piecewise},
-    {"PolynomialDecay", "polynomial_decay", KERAS, polynomial_options,
-     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"end", "end_learning_rate"}}, NULL, rate_polynomial},
-    {"InverseTimeDecay", "inverse_time_decay", KERAS, inverse_options,
-     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"rate", "decay_rate"}}, NULL, rate_inverse},
-    {"CosineDecay", "cosine_decay", KERAS, cosine_options,
-     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"target", "warmup_target"}, {"warmup", "warmup_steps"}}, configure_cosine,
+    {"PolynomialDecay",
+     "polynomial_decay",
+     KERAS,
+     polynomial_options,
+     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"end", "end_learning_rate"}},
+     NULL,
+     rate_polynomial},
+    {"InverseTimeDecay",
+     "inverse_time_decay",
+     KERAS,
+     inverse_options,
+     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"rate", "decay_rate"}},
+     NULL,
+     rate_inverse},
+    {"CosineDecay",
+     "cosine_decay",
+     KERAS,
+     cosine_options,
+     {{"initial", "initial_learning_rate"}, {"steps", "decay_steps"}, {"target", "warmup_target"}, {"warmup", "warmup_steps"}},
+     configure_cosine,
      rate_cosine},
-    {"CosineDecayRestarts", "cosine_decay_restarts", KERAS, restarts_options,
-     {{"initial", "initial_learning_rate"}, {"steps", "first_decay_steps"}}, NULL, rate_restarts},
+    {"CosineDecayRestarts",
+     "cosine_decay_restarts",
+     KERAS,
+     restarts_options,
+     {{"initial", "initial_learning_rate"}, {"steps", "first_decay_steps"}},
+     NULL,
+     rate_restarts},
     {"ByReplicas", "by_replicas", "artel", table_options, {{NULL}}, configure_replicas, NULL},
     {"ByBatchSize", "by_batch_size", "artel", table_options, {{NULL}}, configure_batch, NULL},
-    {"LinearScaling", "linear_scaling", "artel", scaling_options,
-     {{"base", "base_rate"}, {"batch", "base_batch"}, {"warmup", "warmup_steps"}}, configure_scaling, rate_scaling},
+    {"LinearScaling",
+     "linear_scaling",
+     "artel",
+     scaling_options,
+     {{"base", "base_rate"}, {"batch", "base_batch"}, {"warmup", "warmup_steps"}},
+     configure_scaling,
+     rate_scaling},
 };
 
 static const artel__schedule_def *find(const char *name)

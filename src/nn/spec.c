@@ -30,7 +30,8 @@ static artel_status read_value(const parsing *p, piece text, json_t **out);
 
 static artel_status wrong(const parsing *p, piece text, const char *what, const char *advice)
 {
-    return artel__fail(p->ctx, ARTEL_ERROR_INVALID, p->option, advice, "\"%.*s\": %s", (int)(text.length > 200 ? 200 : text.length), text.at, what);
+    return artel__fail(p->ctx, ARTEL_ERROR_INVALID, p->option, advice, "\"%.*s\": %s", (int)(text.length > 200 ? 200 : text.length),
+                       text.at, what);
 }
 
 static piece trim(piece text)
@@ -50,11 +51,16 @@ static size_t find(piece text, char separator)
     bool quoted = false;
     for (size_t i = 0; i < text.length; i++) {
         char c = text.at[i];
-        if (quoted && c == '\\') i++;
-        else if (c == '"') quoted = !quoted;
-        else if (!quoted && depth == 0 && c == separator) return i;
-        else if (!quoted && strchr("([{", c) && c) depth++;
-        else if (!quoted && strchr(")]}", c) && c) depth--;
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && depth == 0 && c == separator)
+            return i;
+        else if (!quoted && strchr("([{", c) && c)
+            depth++;
+        else if (!quoted && strchr(")]}", c) && c)
+            depth--;
     }
     return text.length;
 }
@@ -65,8 +71,10 @@ static bool next(piece *rest, piece *out)
     if (!rest->at) return false;
     size_t end = find(*rest, ',');
     *out = trim((piece){rest->at, end});
-    if (end == rest->length) *rest = (piece){NULL, 0};
-    else *rest = (piece){rest->at + end + 1, rest->length - end - 1};
+    if (end == rest->length)
+        *rest = (piece){NULL, 0};
+    else
+        *rest = (piece){rest->at + end + 1, rest->length - end - 1};
     return true;
 }
 
@@ -77,10 +85,13 @@ static size_t word_length(piece text)
     return n > 0 && isdigit((unsigned char)*text.at) ? 0 : n;
 }
 
-static bool is_setting(piece text)
+/* Where the '=' of key=value is; 0 when the text is something else. */
+static size_t equals_sign(piece text)
 {
     size_t n = word_length(text);
-    return n > 0 && n < text.length && text.at[n] == '=';
+    if (n == 0) return 0;
+    while (n < text.length && text.at[n] == ' ') n++;
+    return n < text.length && text.at[n] == '=' ? n : 0;
 }
 
 /* -- values -- */
@@ -96,9 +107,9 @@ static artel_status read_settings(const parsing *p, piece text, json_t *config)
     if (!rest.length) return ARTEL_OK;
     while (next(&rest, &item)) {
         json_t *value;
-        size_t n = word_length(item);
-        if (!is_setting(item)) return wrong(p, item, "expected key=value", "write NAME:key=value,key=value");
-        ARTEL_TRY(read_value(p, trim((piece){item.at + n + 1, item.length - n - 1}), &value));
+        size_t n = word_length(item), equals = equals_sign(item);
+        if (!equals) return wrong(p, item, "expected key=value", "write NAME:key=value,key=value");
+        ARTEL_TRY(read_value(p, trim((piece){item.at + equals + 1, item.length - equals - 1}), &value));
         char key[64];
         if (n >= sizeof key) {
             json_decref(value);
@@ -122,8 +133,10 @@ static artel_status read_record(const parsing *p, piece name, piece settings, js
     if (status == ARTEL_OK) status = read_settings(p, settings, config);
     if (status == ARTEL_OK) status = artel__schedule_spell_out(p->ctx, record);
     json_decref(config);
-    if (status == ARTEL_OK) *out = record;
-    else json_decref(record);
+    if (status == ARTEL_OK)
+        *out = record;
+    else
+        json_decref(record);
     return status;
 }
 
@@ -144,12 +157,18 @@ static artel_status read_word(const parsing *p, piece text, json_t **out)
     double number;
     size_t kind = 0;
     while (kind < ARTEL__COUNT(constants) && strcmp(word, constants[kind]) != 0) kind++;
-    if (kind < 2) *out = json_true();
-    else if (kind < 4) *out = json_false();
-    else if (kind < 6) *out = json_null();
-    else if (artel__parse_int64(word, &integer)) *out = json_integer(integer);
-    else if (artel__parse_double(word, &number)) *out = artel__json_real(number);
-    else *out = json_string(word);
+    if (kind < 2)
+        *out = json_true();
+    else if (kind < 4)
+        *out = json_false();
+    else if (kind < 6)
+        *out = json_null();
+    else if (artel__parse_int64(word, &integer))
+        *out = json_integer(integer);
+    else if (artel__parse_double(word, &number))
+        *out = artel__json_real(number);
+    else
+        *out = json_string(word);
     return *out ? ARTEL_OK : wrong(p, text, "this is no text", "write UTF-8");
 }
 
@@ -183,7 +202,8 @@ static artel_status read_item(const parsing *p, piece text, json_t **out)
     if (*text.at == '{' || *text.at == '[') return read_json(p, text, out);
     size_t colon = find(text, ':');
     piece name = trim((piece){text.at, colon});
-    if (!name.length || word_length(name) != name.length) return wrong(p, text, "this is no name", "write NAME, NAME:key=value,... or @FILE.json");
+    if (!name.length || word_length(name) != name.length)
+        return wrong(p, text, "this is no name", "write NAME, NAME:key=value,... or @FILE.json");
     if (colon == text.length) return read_word(p, name, out);
     return read_record(p, name, (piece){text.at + colon + 1, text.length - colon - 1}, out);
 }
@@ -198,7 +218,7 @@ artel_status artel__spec_read(artel_context *ctx, const char *option, const char
 static piece with_settings(piece item, piece *rest)
 {
     piece ahead = *rest, following;
-    while (next(&ahead, &following) && is_setting(following)) {
+    while (next(&ahead, &following) && equals_sign(following)) {
         item.length = (size_t)(following.at + following.length - item.at);
         *rest = ahead;
     }

@@ -12,7 +12,11 @@
 
 #define PIECE 512
 
-typedef enum form { FORM_SIGNED, FORM_UNSIGNED, FORM_FLOAT } form;
+typedef enum form {
+    FORM_SIGNED,
+    FORM_UNSIGNED,
+    FORM_FLOAT
+} form;
 
 typedef union wide {
     int64_t i[PIECE];
@@ -122,7 +126,7 @@ static void load_integers(artel_dtype from, const void *source, int64_t *to, int
     const uint32_t *u32 = source;
     switch (from) {
     case ARTEL_DTYPE_INT8:
-        for (int i = 0; i < count; i++) to[i] = i8[i];
+        for (int i = 0; i < count; i++) to[i] = (int64_t)i8[i];
         break;
     case ARTEL_DTYPE_INT16:
         for (int i = 0; i < count; i++) to[i] = i16[i];

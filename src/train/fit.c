@@ -362,6 +362,7 @@ static artel_status run_fit(artel__fit *fit)
     start_event(fit);
     ARTEL_TRY(artel__callbacks_train_begin(fit));
     ARTEL_TRY(run_epochs(fit));
+    if (fit->options.epochs > 0) artel__session_finalize(fit->session);
     ARTEL_TRY(artel__callbacks_train_end(fit));
     return artel__checkpointer_finish(fit);
 }

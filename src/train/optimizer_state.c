@@ -49,6 +49,10 @@ artel_status artel__session_take_up(artel__session *session)
     const artel__optimizer_slots *slots = &session->slots;
     for (int i = 0; i < slots->file_count; i++) start_slot(session, slots->file_order[i]);
     if (saved->count == 0) return ARTEL_OK;
+    if (saved->count == header_count(session)) { /* compiled, never stepped: Keras has not made the slots yet */
+        session->iteration = saved_iteration(&saved->array[0]);
+        return ARTEL_OK;
+    }
     if (!fits(session, saved)) {
         artel__log(session->ctx, ARTEL_LOG_WARNING,
                    "the saved optimizer state (%d variables) does not fit the optimizer (%d); it is dropped and training starts without it",
@@ -60,6 +64,20 @@ artel_status artel__session_take_up(artel__session *session)
         artel__state_store(&session->replica[0].state, slots->file_order[i], saved->array[header + i].data);
     session->iteration = saved_iteration(&saved->array[0]);
     return ARTEL_OK;
+}
+
+void artel__session_finalize(artel__session *session)
+{
+    const artel__optimizer_slots *slots = &session->slots;
+    if (!session->options.settings->optimizer.use_ema) return;
+    for (int i = 0; i < slots->count; i++) {
+        const artel__variable *variable = &session->variables.item[slots->trainable[i]];
+        for (int r = 0; r < session->replicas; r++) {
+            artel__state *state = &session->replica[r].state;
+            memcpy(artel__state_data(state, slots->trainable[i]), artel__state_data(state, slots->file_order[i]),
+                   (size_t)variable->count * artel_dtype_size(variable->dtype));
+        }
+    }
 }
 
 static artel_status make_array(artel_context *ctx, artel_dtype dtype, const artel_shape *shape, artel__saved_array *out)
@@ -78,8 +96,8 @@ static artel_status export_optimizer(artel__session *session, artel__saved_optim
     void *block;
     ARTEL_TRY(artel__calloc(session->ctx, (size_t)(header + slots->file_count), sizeof *out->array, "optimizer state", &block));
     out->array = block;
-    ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_INT32, &scalar, &out->array[out->count++]));
-    *(int32_t *)out->array[0].data = (int32_t)iteration;
+    ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_INT64, &scalar, &out->array[out->count++]));
+    *(int64_t *)out->array[0].data = iteration;
     if (header == 2) {
         ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_FLOAT32, &scalar, &out->array[out->count++]));
         *(float *)out->array[1].data = (float)learning_rate;

@@ -196,19 +196,6 @@ static artel_status find_weights(artel__session *session, artel__session_mode *m
     return ARTEL_OK;
 }
 
-static int32_t most_nodes(const artel__session *session)
-{
-    int most = 1;
-    for (int r = 0; r < session->replicas; r++) {
-        artel__fold_node node[ARTEL__MAX_NODES];
-        int32_t first = artel__replica_first_shard(session->options.shards, session->replicas, r);
-        int32_t end = artel__replica_first_shard(session->options.shards, session->replicas, r + 1);
-        int n = artel__fold_nodes(first, end - first, node);
-        if (n > most) most = n;
-    }
-    return most;
-}
-
 artel_status artel__session_prepare(artel__session *session, artel__mode m, const artel__feed *feed, int64_t batch_size)
 {
     artel__session_mode *mode = &session->mode[m];
@@ -224,9 +211,7 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
                                         .variables = &session->variables, .feed = feed, .mode = m, .weighted = mode->weighted,
                                         .slots = &session->slots};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
-    int32_t most_shards = (session->options.shards + session->replicas - 1) / session->replicas;
-    artel__plan_options options = {.max_rows = ((int64_t)most_shards * batch_size + session->options.shards - 1) / session->options.shards,
-                                   .max_nodes = most_nodes(session), .replicas = session->replicas,
+    artel__plan_options options = {.batch_size = batch_size, .shards = session->options.shards, .replicas = session->replicas,
                                    .isa = artel__context_isa(session->ctx)};
     ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &mode->plan));
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_prepare(&session->replica[r], m));

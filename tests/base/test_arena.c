@@ -23,7 +23,9 @@ static int tear_down(void **state)
 
 static void test_blocks_keep_their_contents(void **state)
 {
-    enum { BLOCKS = 3000 };
+    enum {
+        BLOCKS = 3000
+    };
     artel__arena arena;
     uint8_t *block[BLOCKS];
     artel__arena_init(&arena, *state);

@@ -19,12 +19,29 @@ static void test_python_repr(void **state)
         double value;
         const char *text; /* from CPython 3.11 */
     } cases[] = {
-        {0.0, "0.0"}, {-0.0, "-0.0"}, {1.0, "1.0"}, {-2.5, "-2.5"}, {0.1, "0.1"}, {0.001, "0.001"}, {1e-4, "0.0001"}, {1e-5, "1e-05"},
-        {1e-7, "1e-07"}, {123456789.0, "123456789.0"}, {1e15, "1000000000000000.0"}, {1e16, "1e+16"}, {1e22, "1e+22"},
-        {1.5e300, "1.5e+300"}, {5e-324, "5e-324"}, {2.2250738585072014e-308, "2.2250738585072014e-308"},
-        {1.7976931348623157e308, "1.7976931348623157e+308"}, {0.30000000000000004, "0.30000000000000004"},
+        {0.0, "0.0"},
+        {-0.0, "-0.0"},
+        {1.0, "1.0"},
+        {-2.5, "-2.5"},
+        {0.1, "0.1"},
+        {0.001, "0.001"},
+        {1e-4, "0.0001"},
+        {1e-5, "1e-05"},
+        {1e-7, "1e-07"},
+        {123456789.0, "123456789.0"},
+        {1e15, "1000000000000000.0"},
+        {1e16, "1e+16"},
+        {1e22, "1e+22"},
+        {1.5e300, "1.5e+300"},
+        {5e-324, "5e-324"},
+        {2.2250738585072014e-308, "2.2250738585072014e-308"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {0.30000000000000004, "0.30000000000000004"},
         {5.684341886080802e-14, "5.684341886080802e-14"}, /* 2^-44: the nearest 16 digits do not read back */
-        {9007199254740993.0, "9007199254740992.0"}, {123456.789, "123456.789"}, {0.012345, "0.012345"}, {1.0 / 3, "0.3333333333333333"},
+        {9007199254740993.0, "9007199254740992.0"},
+        {123456.789, "123456.789"},
+        {0.012345, "0.012345"},
+        {1.0 / 3, "0.3333333333333333"},
     };
     char buffer[32];
     (void)state;
@@ -39,8 +56,14 @@ static void test_float32(void **state)
     static const struct {
         float value;
         const char *text;
-    } cases[] = {{0.1f, "0.1"}, {1.0f, "1.0"}, {16777216.0f, "16777216.0"}, {3.4028235e38f, "3.4028235e+38"}, {1e-45f, "1e-45"},
-                 {0.33333334f, "0.33333334"}, {1e-7f, "1e-07"}, {1.1754944e-38f, "1.1754944e-38"}};
+    } cases[] = {{0.1f, "0.1"},
+                 {1.0f, "1.0"},
+                 {16777216.0f, "16777216.0"},
+                 {3.4028235e38f, "3.4028235e+38"},
+                 {1e-45f, "1e-45"},
+                 {0.33333334f, "0.33333334"},
+                 {1e-7f, "1e-07"},
+                 {1.1754944e-38f, "1.1754944e-38"}};
     char buffer[32];
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(cases); i++)
@@ -92,8 +115,8 @@ static void test_parse_int64(void **state)
     assert_true(artel__parse_int64("0", &value) && value == 0);
     assert_true(artel__parse_int64("-9223372036854775808", &value) && value == INT64_MIN);
     assert_true(artel__parse_int64("+9223372036854775807", &value) && value == INT64_MAX);
-    static const char *const wrong[] = {"",   "-",   "+",    " 1",  "1 ", "9223372036854775808", "-9223372036854775809",
-                                        "1.", "0x1", "1e3", "--1", "99999999999999999999999"};
+    static const char *const wrong[] = {
+        "", "-", "+", " 1", "1 ", "9223372036854775808", "-9223372036854775809", "1.", "0x1", "1e3", "--1", "99999999999999999999999"};
     for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) assert_false(artel__parse_int64(wrong[i], &value));
 }
 
@@ -118,7 +141,7 @@ static void test_parse_double(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_python_repr),  cmocka_unit_test(test_float32),      cmocka_unit_test(test_reading_back),
+        cmocka_unit_test(test_python_repr), cmocka_unit_test(test_float32),      cmocka_unit_test(test_reading_back),
         cmocka_unit_test(test_parse_int64), cmocka_unit_test(test_parse_double),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

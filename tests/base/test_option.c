@@ -118,10 +118,23 @@ static void test_values(void **state)
 static void test_refused_values(void **state)
 {
     static const char *const wrong[][2] = {
-        {"use_bias", "maybe"},      {"units", "0"},           {"units", "1.5"},        {"units", "null"},  {"learning_rate", "fast"},
-        {"learning_rate", "nan"},   {"learning_rate", "inf"}, {"mode", "full"},        {"mode", "null"},   {"kernel_size", "[3, x]"},
-        {"kernel_size", "[3, 3"},   {"kernel_size", "0"},     {"kernel_size", "1,2,3,4,5,6,7,8,9"},         {"name", "\"open"},
-        {"name", "\"\\q\""},        {"name", "\"\\u0000\""},  {"boundaries", "[1, two]"},
+        {"use_bias", "maybe"},
+        {"units", "0"},
+        {"units", "1.5"},
+        {"units", "null"},
+        {"learning_rate", "fast"},
+        {"learning_rate", "nan"},
+        {"learning_rate", "inf"},
+        {"mode", "full"},
+        {"mode", "null"},
+        {"kernel_size", "[3, x]"},
+        {"kernel_size", "[3, 3"},
+        {"kernel_size", "0"},
+        {"kernel_size", "1,2,3,4,5,6,7,8,9"},
+        {"name", "\"open"},
+        {"name", "\"\\q\""},
+        {"name", "\"\\u0000\""},
+        {"boundaries", "[1, two]"},
     };
     artel__arena arena;
     config target, before;

@@ -70,7 +70,9 @@ static void test_normal_golden(void **state)
 /* Against libm in double, within one float32 unit; and the first moments. */
 static void test_normal_values(void **state)
 {
-    enum { PAIRS = 100000 };
+    enum {
+        PAIRS = 100000
+    };
     double sum = 0, squares = 0, fourth = 0;
     (void)state;
     for (uint64_t i = 0; i < PAIRS; i++) {
@@ -109,7 +111,9 @@ static void test_permutation_golden(void **state)
 
 static void test_permutation_is_one(void **state)
 {
-    enum { COUNT = 60000 };
+    enum {
+        COUNT = 60000
+    };
     uint64_t *order = calloc(COUNT, sizeof(*order));
     bool *seen = calloc(COUNT, sizeof(*seen));
     size_t fixed = 0;
@@ -147,9 +151,14 @@ static void test_permutation_is_fair(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_answers),      cmocka_unit_test(test_packing),            cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_normal_golden),      cmocka_unit_test(test_normal_values),      cmocka_unit_test(test_permutation_golden),
-        cmocka_unit_test(test_permutation_is_one), cmocka_unit_test(test_permutation_is_fair),
+        cmocka_unit_test(test_known_answers),
+        cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_normal_golden),
+        cmocka_unit_test(test_normal_values),
+        cmocka_unit_test(test_permutation_golden),
+        cmocka_unit_test(test_permutation_is_one),
+        cmocka_unit_test(test_permutation_is_fair),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

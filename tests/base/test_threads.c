@@ -26,7 +26,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-enum { MOST_TASKS = 3000 };
+enum {
+    MOST_TASKS = 3000
+};
 
 typedef struct tally {
     atomic_int count[MOST_TASKS];
@@ -87,7 +89,10 @@ static void add_one(void *user, int64_t begin, int64_t end, int thread)
 /* Many short jobs back to back: what one job writes (without atomics) the next one reads, on whichever thread. */
 static void test_jobs_follow_each_other(void **state)
 {
-    enum { JOBS = 3000, TASKS = 24 };
+    enum {
+        JOBS = 3000,
+        TASKS = 24
+    };
     artel__pool *pool = NULL;
     int64_t values[TASKS] = {0};
     assert_int_equal(artel__pool_create(*state, 3, &pool), ARTEL_OK);
@@ -117,7 +122,9 @@ static void *run_own_pool(void *argument)
 /* One pool for each replica, all of one context, with far more threads than cores. */
 static void test_many_pools(void **state)
 {
-    enum { OWNERS = 8 };
+    enum {
+        OWNERS = 8
+    };
     owner owners[OWNERS] = {0};
     pthread_t threads[OWNERS];
     for (int i = 0; i < OWNERS; i++) {

@@ -120,14 +120,16 @@ static void test_one_rounding(void **state)
     assert_int_equal(half[2], 0x5D81); /* above the tie by one in 2^60 */
 }
 
-static const artel_dtype numeric[] = {ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT64, ARTEL_DTYPE_FLOAT16, ARTEL_DTYPE_BFLOAT16, ARTEL_DTYPE_INT8,
-                                      ARTEL_DTYPE_INT16,   ARTEL_DTYPE_INT32,   ARTEL_DTYPE_INT64,   ARTEL_DTYPE_UINT8,    ARTEL_DTYPE_UINT16,
-                                      ARTEL_DTYPE_UINT32,  ARTEL_DTYPE_UINT64};
+static const artel_dtype numeric[] = {ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT64, ARTEL_DTYPE_FLOAT16, ARTEL_DTYPE_BFLOAT16,
+                                      ARTEL_DTYPE_INT8,    ARTEL_DTYPE_INT16,   ARTEL_DTYPE_INT32,   ARTEL_DTYPE_INT64,
+                                      ARTEL_DTYPE_UINT8,   ARTEL_DTYPE_UINT16,  ARTEL_DTYPE_UINT32,  ARTEL_DTYPE_UINT64};
 
 /* Small integers go from any type to any other and back; more of them than one piece holds, and nothing beyond. */
 static void test_every_pair(void **state)
 {
-    enum { COUNT = 1301 };
+    enum {
+        COUNT = 1301
+    };
     static double plain[COUNT], back[COUNT];
     static uint8_t first[COUNT * 8 + 8], second[COUNT * 8 + 8];
     (void)state;
@@ -166,7 +168,7 @@ static void test_bools(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_halves),    cmocka_unit_test(test_rounding_of_halves), cmocka_unit_test(test_saturation),
+        cmocka_unit_test(test_all_halves),   cmocka_unit_test(test_rounding_of_halves), cmocka_unit_test(test_saturation),
         cmocka_unit_test(test_one_rounding), cmocka_unit_test(test_every_pair),         cmocka_unit_test(test_bools),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models: loaded from what Keras writes, or built layer by layer; saved for Keras to read.
+ *
+ * A model owns its weights and the state of its optimizer. It belongs to the context it was made in and to one thread
+ * at a time. Shapes leave the batch axis out. All functions return ARTEL_OK or a failure that
+ * artel_context_error() explains; outputs are written only on success.
+ */
+#ifndef ARTEL_MODEL_H
+#define ARTEL_MODEL_H
+
+#include "artel/context.h"
+#include "artel/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct artel_model artel_model;
+
+/* Reads a `.keras` file (or directory), a legacy `.h5`, or the JSON text of model.to_json(); the content decides. Models
+ * without weights are initialised from the seed of their first use. */
+ARTEL_API artel_status artel_model_load(artel_context *context, const char *path, artel_model **out);
+/* Reads weights alone into a model: `.weights.h5`, `.keras`, `.h5`, `.safetensors`. */
+ARTEL_API artel_status artel_model_load_weights(artel_model *model, const char *path);
+/* Writes by the ending of the name: .keras, .weights.h5, .h5, .json (architecture), .safetensors. The file appears whole or
+ * not at all. */
+ARTEL_API artel_status artel_model_save(const artel_model *model, const char *path);
+/* NULL is accepted. */
+ARTEL_API void artel_model_destroy(artel_model *model);
+
+/* Fills all weights from their initialisers; a pure function of the seed. */
+ARTEL_API artel_status artel_model_initialise(artel_model *model, uint64_t seed);
+
+/* SHA-256 over the named weights as 64 hex digits and a NUL: equal digests mean equal models. */
+ARTEL_API artel_status artel_model_digest(const artel_model *model, char out[65]);
+
+/* Inputs and outputs: how many, their names, element types and row shapes (-1 where the model leaves an axis open). */
+ARTEL_API int artel_model_input_count(const artel_model *model);
+ARTEL_API int artel_model_output_count(const artel_model *model);
+ARTEL_API artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape);
+ARTEL_API artel_status artel_model_output(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape);
+
+/* One weight by its path in Keras' weights tree ("layers/dense/vars/0"): copies float32 values in plain row-major order
+ * out of or into the model. `count` is the number of elements and must match. */
+ARTEL_API artel_status artel_model_get_weight(const artel_model *model, const char *path, float *values, int64_t count);
+ARTEL_API artel_status artel_model_set_weight(artel_model *model, const char *path, const float *values, int64_t count);
+
+/* Training settings, as Keras' compile(): names, or JSON records as Keras writes them. NULL keeps what the model has. An
+ * optimizer given here starts without state. */
+ARTEL_API artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

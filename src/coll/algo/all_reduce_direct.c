@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The direct exchange (and its one-round form, in which everyone merges everything).
+ *
+ * Post: cut the segments, list the messages (pattern/exchange.h), receive first, then lend every peer its slice of this
+ * rank's nodes. When all nodes of the own slice are here, merge them into `out`, give them back, lend the result to all.
+ * Results of others are copied as they arrive. Merging goes block by block through the whole program of the tree, so
+ * what lies between leaf and root stays in the cache and each element of a peer's memory is read once. The operands
+ * are lenders' memory and are never written.
+ */
+#include <string.h>
+
+#include "coll/algo/all_reduce.h"
+
+static artel__all_reduce *self_of(artel__coll_task *task)
+{
+    return (artel__all_reduce *)task;
+}
+
+static int32_t own_slice(const artel__all_reduce *t)
+{
+    return artel__coll_own_slice(t->algorithm, t->base.endpoint->rank);
+}
+
+/* -- what is sent -- */
+
+static int32_t slices(const artel__all_reduce *t)
+{
+    return t->algorithm == ARTEL__COLL_DIRECT ? t->base.layout->ranks : 1;
+}
+
+static artel_status list(artel__all_reduce *t)
+{
+    artel_context *ctx = t->base.endpoint->ctx;
+    const artel__coll_layout *layout = t->base.layout;
+    int32_t rank = t->base.endpoint->rank, most = artel__coll_most_messages(layout, rank);
+    ARTEL_TRY(artel__coll_reserve(ctx, &t->spans, (size_t)t->segments + (size_t)slices(t), sizeof(artel__coll_span)));
+    ARTEL_TRY(artel__coll_reserve(ctx, &t->begin, (size_t)slices(t) + 1, sizeof(int32_t)));
+    ARTEL_TRY(artel__coll_reserve(ctx, &t->messages, 2 * (size_t)most, sizeof(artel__coll_message)));
+    artel__coll_cut(t->segment, t->segments, slices(t), t->spans.data, t->begin.data);
+    t->lists.send = t->messages.data;
+    t->lists.receive = t->lists.send + most;
+    artel__coll_exchange exchange = {layout, t->algorithm, t->begin.data};
+    artel__coll_list_messages(&exchange, rank, &t->lists);
+    return ARTEL_OK;
+}
+
+/* The place of `span` in node block `block` of memory that holds one block behind the other. */
+static const char *place(const artel__coll_segment *s, const void *memory, int32_t block, int64_t first)
+{
+    return (const char *)memory + (block * s->count + first) * s->element;
+}
+
+/* Pieces of all spans: a row for each own node, one more for the result. */
+static artel_status list_pieces(artel__all_reduce *t)
+{
+    const int32_t *begin = t->begin.data;
+    int32_t spans = begin[slices(t)], nodes = artel__coll_owned(t->base.layout, t->base.endpoint->rank);
+    ARTEL_TRY(artel__coll_reserve(t->base.endpoint->ctx, &t->pieces, ((size_t)nodes + 1) * (size_t)spans, sizeof(artel__net_piece)));
+    const artel__coll_span *span = t->spans.data;
+    artel__net_piece *piece = t->pieces.data;
+    for (int32_t n = 0; n <= nodes; n++) {
+        for (int32_t i = 0; i < spans; i++) {
+            const artel__coll_segment *s = &t->segment[span[i].segment];
+            const char *data = n < nodes ? place(s, s->in, n, span[i].first) : place(s, s->out, 0, span[i].first);
+            *piece++ = (artel__net_piece){data, (size_t)(span[i].count * s->element)};
+        }
+    }
+    return ARTEL_OK;
+}
+
+static void fill(const artel__all_reduce *t, const artel__coll_message *message, artel__net_request *request)
+{
+    *request = (artel__net_request){.peer = message->peer, .frame = t->base.frame};
+    request->frame.kind = message->node < 0 ? ARTEL__FRAME_RESULT : ARTEL__FRAME_NODES;
+    request->frame.node = message->node < 0 ? 1 : artel__coll_node_number(t->base.layout, message->node);
+    request->frame.slice = (uint32_t)message->slice;
+}
+
+static artel_status send_from(artel__all_reduce *t, int32_t first, int32_t count)
+{
+    const int32_t *begin = t->begin.data;
+    const artel__coll_layout *layout = t->base.layout;
+    int32_t rank = t->base.endpoint->rank, spans = begin[slices(t)], receives = t->lists.node_receives + t->lists.result_receives;
+    for (int32_t i = first; i < first + count; i++) {
+        const artel__coll_message *message = &t->lists.send[i];
+        artel__net_request *request = &t->request[receives + i];
+        int32_t row = message->node < 0 ? artel__coll_owned(layout, rank) : message->node - layout->first[rank];
+        fill(t, message, request);
+        request->piece = (const artel__net_piece *)t->pieces.data + (int64_t)row * spans + begin[message->slice];
+        request->pieces = begin[message->slice + 1] - begin[message->slice];
+        t->posted = receives + i + 1;
+        ARTEL_TRY(artel__net_send(t->base.endpoint, request));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status receive_all(artel__all_reduce *t)
+{
+    for (int32_t i = 0; i < t->lists.node_receives + t->lists.result_receives; i++) {
+        fill(t, &t->lists.receive[i], &t->request[i]);
+        t->posted = i + 1;
+        ARTEL_TRY(artel__net_receive(t->base.endpoint, &t->request[i]));
+    }
+    return ARTEL_OK;
+}
+
+/* Room for the merge stack: a block for each place but the first, which is `out`. */
+static artel_status reserve_merge(artel__all_reduce *t)
+{
+    size_t block = 0;
+    for (int32_t i = 0; i < t->segments; i++) {
+        const artel__coll_segment *s = &t->segment[i];
+        int64_t elements = s->whole || s->count < ARTEL__COLL_BLOCK ? s->count : ARTEL__COLL_BLOCK;
+        if ((size_t)(elements * s->element) > block) block = (size_t)(elements * s->element);
+    }
+    block = (block + 63) / 64 * 64;
+    ARTEL_TRY(artel__coll_reserve(t->base.endpoint->ctx, &t->operands, (size_t)t->base.layout->nodes, sizeof(const char *)));
+    return artel__coll_reserve(t->base.endpoint->ctx, &t->stack, (size_t)t->base.layout->places, block);
+}
+
+static artel_status post(artel__coll_task *task)
+{
+    artel__all_reduce *t = self_of(task);
+    t->posted = t->next_receive = t->next_send = 0;
+    t->merged = false;
+    ARTEL_TRY(list(t));
+    ARTEL_TRY(list_pieces(t));
+    ARTEL_TRY(reserve_merge(t));
+    const artel__coll_lists *l = &t->lists;
+    t->results_left = l->result_receives;
+    size_t requests = (size_t)l->node_receives + (size_t)l->result_receives + (size_t)l->node_sends + (size_t)l->result_sends;
+    ARTEL_TRY(artel__coll_reserve(task->endpoint->ctx, &t->requests, requests, sizeof(artel__net_request)));
+    t->request = t->requests.data;
+    ARTEL_TRY(receive_all(t));
+    return send_from(t, 0, l->node_sends);
+}
+
+/* -- merging -- */
+
+typedef struct merge_span {
+    const artel__coll_layout *layout;
+    const artel__coll_segment *segment;
+    const char **operand; /* by node: its span */
+    char *out, *stack;
+    size_t place_bytes;
+} merge_span;
+
+static char *stack_place(const merge_span *m, int32_t at, int64_t offset)
+{
+    return at == 0 ? m->out + offset : m->stack + (size_t)(at - 1) * m->place_bytes;
+}
+
+/* Elements at byte `offset` of the span, from the leaves to the root. */
+static void merge_block(const merge_span *m, int64_t offset, int64_t count)
+{
+    const artel__coll_layout *layout = m->layout;
+    if (layout->steps == 0) memcpy(m->out + offset, m->operand[0] + offset, (size_t)(count * m->segment->element));
+    for (int32_t i = 0; i < layout->steps; i++) {
+        const artel__coll_merge_step *step = &layout->step[i];
+        const char *left = step->left < 0 ? m->operand[-1 - step->left] + offset : stack_place(m, step->left, offset);
+        const char *right = step->right < 0 ? m->operand[-1 - step->right] + offset : stack_place(m, step->right, offset);
+        m->segment->merge(stack_place(m, step->to, offset), left, right, count);
+    }
+}
+
+static void merge_blocks(const merge_span *m, int64_t count)
+{
+    int64_t block = m->segment->whole ? count : ARTEL__COLL_BLOCK;
+    for (int64_t at = 0; at < count; at += block) merge_block(m, at * m->segment->element, count - at < block ? count - at : block);
+}
+
+/* Where each node's part `index` of the own slice lies: in this rank's memory or in a message. */
+static void find_operands(const artel__all_reduce *t, const artel__coll_span *span, int32_t index, size_t offset)
+{
+    const artel__coll_layout *layout = t->base.layout;
+    const artel__coll_segment *s = &t->segment[span->segment];
+    const char **operand = t->operands.data;
+    int32_t rank = t->base.endpoint->rank, first = layout->first[rank], end = layout->first[rank + 1];
+    for (int32_t n = 0; n < first; n++) operand[n] = artel__net_part(&t->request[n], index, offset);
+    for (int32_t n = first; n < end; n++) operand[n] = place(s, s->in, n - first, span->first);
+    for (int32_t n = end; n < layout->nodes; n++) operand[n] = artel__net_part(&t->request[n - (end - first)], index, offset);
+}
+
+static void merge(artel__all_reduce *t)
+{
+    const int32_t *begin = t->begin.data;
+    int32_t slice = own_slice(t);
+    size_t offset = 0;
+    for (int32_t i = begin[slice]; i < begin[slice + 1]; i++) {
+        const artel__coll_span *span = (const artel__coll_span *)t->spans.data + i;
+        const artel__coll_segment *s = &t->segment[span->segment];
+        find_operands(t, span, i - begin[slice], offset);
+        merge_span m = {.layout = t->base.layout, .segment = s, .operand = t->operands.data, .stack = t->stack.data};
+        m.out = (char *)s->out + span->first * s->element;
+        m.place_bytes = (size_t)(s->whole || span->count < ARTEL__COLL_BLOCK ? span->count : ARTEL__COLL_BLOCK) * (size_t)s->element;
+        m.place_bytes = (m.place_bytes + 63) / 64 * 64;
+        merge_blocks(&m, span->count);
+        offset += artel__net_padded((size_t)(span->count * s->element));
+    }
+}
+
+/* -- progress -- */
+
+static size_t slice_length(const artel__all_reduce *t, int32_t slice)
+{
+    const int32_t *begin = t->begin.data;
+    return artel__net_length((const artel__net_piece *)t->pieces.data + begin[slice], begin[slice + 1] - begin[slice]);
+}
+
+/* ARTEL_AGAIN until every node is here; then merges, gives them back and sends the result. */
+static artel_status progress_nodes(artel__all_reduce *t)
+{
+    const int32_t *begin = t->begin.data;
+    int32_t slice = own_slice(t), parts = begin[slice + 1] - begin[slice];
+    size_t length = slice_length(t, slice);
+    while (t->next_receive < t->lists.node_receives) {
+        const artel__net_request *request = &t->request[t->next_receive];
+        if (!artel__net_done(request)) return ARTEL_AGAIN;
+        ARTEL_TRY(artel__coll_check(&t->base, request, parts, length));
+        t->next_receive++;
+    }
+    merge(t);
+    t->merged = true;
+    for (int32_t i = 0; i < t->lists.node_receives; i++) artel__net_release(t->base.endpoint, &t->request[i]);
+    return send_from(t, t->lists.node_sends, t->lists.result_sends);
+}
+
+static artel_status take_result(artel__all_reduce *t, artel__net_request *request, int32_t slice)
+{
+    const int32_t *begin = t->begin.data;
+    ARTEL_TRY(artel__coll_check(&t->base, request, begin[slice + 1] - begin[slice], slice_length(t, slice)));
+    size_t offset = 0;
+    for (int32_t i = begin[slice]; i < begin[slice + 1]; i++) {
+        const artel__coll_span *span = (const artel__coll_span *)t->spans.data + i;
+        const artel__coll_segment *s = &t->segment[span->segment];
+        size_t bytes = (size_t)(span->count * s->element);
+        memcpy((char *)s->out + span->first * s->element, artel__net_part(request, i - begin[slice], offset), bytes);
+        offset += artel__net_padded(bytes);
+    }
+    artel__net_release(t->base.endpoint, request);
+    t->results_left--;
+    return ARTEL_OK;
+}
+
+static artel_status progress_results(artel__all_reduce *t)
+{
+    for (int32_t i = 0; i < t->lists.result_receives && t->results_left > 0; i++) {
+        artel__net_request *request = &t->request[t->lists.node_receives + i];
+        if (artel__net_done(request)) ARTEL_TRY(take_result(t, request, t->lists.receive[t->lists.node_receives + i].slice));
+    }
+    return t->results_left > 0 ? ARTEL_AGAIN : ARTEL_OK;
+}
+
+static artel_status progress_sends(artel__all_reduce *t)
+{
+    const artel__coll_lists *l = &t->lists;
+    const artel__net_request *send = t->request + l->node_receives + l->result_receives;
+    while (t->next_send < l->node_sends + l->result_sends && artel__net_done(&send[t->next_send])) t->next_send++;
+    return t->next_send < l->node_sends + l->result_sends ? ARTEL_AGAIN : ARTEL_OK;
+}
+
+static artel_status progress(artel__coll_task *task)
+{
+    artel__all_reduce *t = self_of(task);
+    artel_status merged = t->merged ? ARTEL_OK : progress_nodes(t);
+    if (merged < 0) return merged;
+    artel_status results = progress_results(t);
+    if (results < 0) return results;
+    if (merged == ARTEL_AGAIN || results == ARTEL_AGAIN) return ARTEL_AGAIN;
+    return progress_sends(t);
+}
+
+/* Receives come first among the requests, as withdrawing wants it. */
+static void finalize(artel__coll_task *task)
+{
+    artel__all_reduce *t = self_of(task);
+    for (int32_t i = 0; i < t->posted; i++) artel__net_withdraw(task->endpoint, &t->request[i]);
+    t->posted = 0;
+}
+
+static const artel__coll_task_ops all_reduce_ops = {"all-reduce", post, progress, finalize};
+
+void artel__all_reduce_init(artel__all_reduce *task, artel__endpoint *endpoint, const artel__coll_layout *layout)
+{
+    *task = (artel__all_reduce){.base = {.ops = &all_reduce_ops, .endpoint = endpoint, .layout = layout}};
+}
+
+void artel__all_reduce_fini(artel__all_reduce *task)
+{
+    if (!task->base.ops) return;
+    artel_context *ctx = task->base.endpoint->ctx;
+    artel__coll_buffer *buffers[] = {&task->spans,    &task->begin,    &task->messages, &task->pieces,
+                                     &task->requests, &task->operands, &task->stack};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) artel__coll_buffer_fini(ctx, buffers[i]);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The owners of nodes and the merge program.
+ *
+ * The program is found with a stack: push the nodes from left to right; while the two on top are siblings, merge them.
+ * Since the nodes tile the tree, exactly the root remains. Nodes are pushed by reference; merged values live at the
+ * stack place of their left half, so a place is overwritten only by its own continuation.
+ */
+#include "coll/pattern/layout.h"
+
+static void list_nodes(artel__coll_layout *layout)
+{
+    artel__fold_node own[ARTEL__MAX_NODES];
+    layout->nodes = 0;
+    for (int32_t r = 0; r < layout->ranks; r++) {
+        int32_t first = artel__replica_first_shard(layout->shards, layout->ranks, r);
+        int32_t end = artel__replica_first_shard(layout->shards, layout->ranks, r + 1);
+        int count = artel__fold_nodes(first, end - first, own);
+        layout->first[r] = layout->nodes;
+        for (int i = 0; i < count; i++) layout->node[layout->nodes++] = (artel__coll_node){own[i], r};
+    }
+    layout->first[layout->ranks] = layout->nodes;
+}
+
+typedef struct entry {
+    artel__fold_node shards;
+    int32_t operand;
+} entry;
+
+static bool siblings(const entry *left, const entry *right)
+{
+    return left->shards.count == right->shards.count && left->shards.first % (2 * left->shards.count) == 0;
+}
+
+static void list_steps(artel__coll_layout *layout)
+{
+    entry stack[ARTEL__MAX_NODES + 1];
+    int32_t height = 0;
+    layout->steps = 0;
+    layout->places = 1;
+    for (int32_t n = 0; n < layout->nodes; n++) {
+        stack[height++] = (entry){layout->node[n].shards, -1 - n};
+        while (height > 1 && siblings(&stack[height - 2], &stack[height - 1])) {
+            entry *left = &stack[height - 2], *right = &stack[height - 1];
+            layout->step[layout->steps++] = (artel__coll_merge_step){height - 2, left->operand, right->operand};
+            if (height - 1 > layout->places) layout->places = height - 1;
+            *left = (entry){{left->shards.first, 2 * left->shards.count}, height - 2};
+            height--;
+        }
+    }
+}
+
+artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out)
+{
+    if (shards < 1 || shards > ARTEL__MAX_SHARDS || (shards & (shards - 1)) || ranks < 1 || ranks > shards)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "--shards", "give a power of two that is at least the number of replicas",
+                           "%d virtual shards for %d replicas", shards, ranks);
+    int64_t most = (int64_t)ranks * ARTEL__MAX_NODES < shards ? (int64_t)ranks * ARTEL__MAX_NODES : shards;
+    size_t node_bytes = (size_t)most * sizeof(artel__coll_node), first_bytes = ((size_t)ranks + 1) * sizeof(int32_t);
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, node_bytes + first_bytes + (size_t)most * sizeof(artel__coll_merge_step), "collectives", &block));
+    *out = (artel__coll_layout){.shards = shards, .ranks = ranks, .node = block};
+    out->first = (int32_t *)((char *)block + node_bytes);
+    out->step = (artel__coll_merge_step *)((char *)block + node_bytes + first_bytes);
+    list_nodes(out);
+    list_steps(out);
+    return ARTEL_OK;
+}
+
+void artel__coll_layout_fini(artel_context *ctx, artel__coll_layout *layout)
+{
+    artel__free(ctx, layout->node);
+    *layout = (artel__coll_layout){.node = NULL};
+}

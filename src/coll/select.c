@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The selection table: the first row that fits. Measured with bench/coll_bench.c. */
+#include "coll/select.h"
+
+typedef struct row {
+    int64_t most_bytes;
+    int32_t most_ranks;
+    artel__coll_algorithm algorithm;
+} row;
+
+static const row rows[] = {
+    {16384, 8, ARTEL__COLL_REDUNDANT},
+    {2048, 64, ARTEL__COLL_REDUNDANT},
+    {INT64_MAX, INT32_MAX, ARTEL__COLL_DIRECT},
+};
+
+artel__coll_algorithm artel__coll_select(int64_t bytes, int32_t ranks)
+{
+    const row *at = rows;
+    while (bytes > at->most_bytes || ranks > at->most_ranks) at++;
+    return at->algorithm;
+}
+
+const char *artel__coll_algorithm_name(artel__coll_algorithm algorithm)
+{
+    return algorithm == ARTEL__COLL_DIRECT ? "direct" : "redundant";
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of a source: mapped, and inflated once when they are gzipped.
+ *
+ * A gzipped file may consist of several members, one after another, as gzip -c >> writes them. Sizes are known before
+ * memory is taken: from the header of the format where there is one, else the copy grows and is held against the ratio
+ * that base/zip.h allows, so that a bomb of a few kilobytes cannot fill the machine. The mapping stays open beside
+ * the inflated copy (it costs address space only) because the fingerprint looks at the file, not at its content.
+ */
+#include <string.h>
+#include <zlib.h>
+
+#include "base/zip.h"
+#include "data/source.h"
+
+static bool is_gzip(const uint8_t *bytes, size_t size)
+{
+    return size >= 18 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
+}
+
+artel_status artel__blob_open(artel__source *source, const char *path, artel__blob **out)
+{
+    artel__blob *blob = artel__arena_alloc(&source->arena, 1, sizeof *blob);
+    if (blob == NULL) return ARTEL_ERROR_NO_MEMORY;
+    blob->path = artel__arena_strdup(&source->arena, path);
+    if (blob->path == NULL) return ARTEL_ERROR_NO_MEMORY;
+    if (artel__is_directory(path)) {
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, path, "name a file", "this is a directory; %s reads files",
+                           source->format->name);
+    }
+    ARTEL_TRY(artel__map_file(source->ctx, path, &blob->mapping));
+    blob->bytes = blob->mapping.bytes;
+    blob->size = blob->mapping.size;
+    blob->gzip = is_gzip(blob->bytes, blob->size);
+
+    artel__blob **end = &source->blobs;
+    while (*end != NULL) end = &(*end)->next;
+    *end = blob;
+    *out = blob;
+    return ARTEL_OK;
+}
+
+/* A stream and what is left of its input. */
+typedef struct unpacking {
+    z_stream stream;
+    const uint8_t *input;
+    size_t left;
+} unpacking;
+
+/* Inflates into out[0..size) until it is full or the data ends. Returns Z_OK when it is full, Z_STREAM_END at a clean
+ * end, another code of zlib for damage; *out_size counts what came out. */
+static int inflate_some(unpacking *u, uint8_t *out, size_t size, size_t *out_size)
+{
+    z_stream *stream = &u->stream;
+    const size_t most = (size_t)1 << 30; /* zlib counts in unsigned int */
+    int code = Z_OK;
+    *out_size = 0;
+    while (*out_size < size) {
+        uInt give = (uInt)(u->left < most ? u->left : most);
+        uInt room = (uInt)(size - *out_size < most ? size - *out_size : most);
+        stream->next_in = (z_const Bytef *)(uintptr_t)u->input;
+        stream->avail_in = give;
+        stream->next_out = out + *out_size;
+        stream->avail_out = room;
+        code = inflate(stream, Z_NO_FLUSH);
+        u->input += give - stream->avail_in;
+        u->left -= give - stream->avail_in;
+        *out_size += room - stream->avail_out;
+        if (code == Z_STREAM_END) {
+            if (!is_gzip(u->input, u->left)) return Z_STREAM_END;
+            if (inflateReset(stream) != Z_OK) return Z_DATA_ERROR;
+        } else if (code != Z_OK) {
+            return code;
+        }
+    }
+    return Z_OK;
+}
+
+static artel_status start(artel__source *source, const artel__blob *blob, unpacking *u)
+{
+    memset(u, 0, sizeof *u);
+    u->input = blob->mapping.bytes;
+    u->left = blob->mapping.size;
+    if (inflateInit2(&u->stream, 15 + 16) == Z_OK) return ARTEL_OK;
+    return artel__fail_memory(source->ctx, blob->path, 64u << 10);
+}
+
+static artel_status damaged(artel__source *source, const artel__blob *blob, int code, size_t reached)
+{
+    const char *why = code == Z_BUF_ERROR || code == Z_OK ? "the compressed data ends too early" : "the compressed data is damaged";
+    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again (gzip -t checks it)",
+                       "%s, %zu bytes into the content", why, reached);
+}
+
+artel_status artel__blob_peek(artel__source *source, const artel__blob *blob, void *out, size_t size, size_t *out_size)
+{
+    if (!blob->gzip) {
+        *out_size = size < blob->size ? size : blob->size;
+        if (*out_size > 0) memcpy(out, blob->bytes, *out_size);
+        return ARTEL_OK;
+    }
+    unpacking u;
+    ARTEL_TRY(start(source, blob, &u));
+    int code = inflate_some(&u, out, size, out_size);
+    inflateEnd(&u.stream);
+    return code == Z_OK || code == Z_STREAM_END ? ARTEL_OK : damaged(source, blob, code, *out_size);
+}
+
+size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *out, size_t size)
+{
+    unpacking u = {.input = packed, .left = packed_size};
+    if (inflateInit2(&u.stream, -15) != Z_OK) return 0;
+    size_t got = 0;
+    inflate_some(&u, out, size, &got);
+    inflateEnd(&u.stream);
+    return got;
+}
+
+/* The largest content this file may unfold to. */
+static size_t content_limit(const artel__blob *blob)
+{
+    uint64_t limit = (uint64_t)blob->mapping.size * ARTEL__ZIP_MAX_RATIO;
+    if (limit < ARTEL__ZIP_FREE_SIZE) limit = ARTEL__ZIP_FREE_SIZE;
+    uint64_t possible = (uint64_t)blob->mapping.size * 1032 + 1024; /* no deflate stream gives more */
+    if (limit > possible) limit = possible;
+    return limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
+}
+
+static artel_status inflate_known(artel__source *source, artel__blob *blob, unpacking *u, size_t size)
+{
+    size_t got = 0, more = 0;
+    uint8_t spare;
+    ARTEL_TRY(artel__alloc(source->ctx, size > 0 ? size : 1, blob->path, &blob->inflated));
+    int code = inflate_some(u, blob->inflated, size, &got);
+    if (code == Z_OK) code = inflate_some(u, &spare, 1, &more);
+    if (code != Z_STREAM_END && code != Z_OK) return damaged(source, blob, code, got);
+    if (got == size && more == 0) return ARTEL_OK;
+    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again", "the content has %s%zu bytes (expected %zu)",
+                       more > 0 ? "more than " : "", got, size);
+}
+
+static artel_status inflate_unknown(artel__source *source, artel__blob *blob, unpacking *u, size_t *out_size)
+{
+    size_t limit = content_limit(blob), capacity = 0;
+    int code = Z_OK;
+    *out_size = 0;
+    while (code == Z_OK) {
+        size_t wanted = capacity == 0 ? blob->mapping.size * 4 + 4096 : capacity * 2, got;
+        if (wanted > limit + 1) wanted = limit + 1;
+        if (wanted <= capacity) {
+            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "uncompress the file first if it is meant to be this large",
+                               "%zu compressed bytes unfold to more than %zu bytes", blob->mapping.size, limit);
+        }
+        ARTEL_TRY(artel__realloc(source->ctx, wanted, blob->path, &blob->inflated));
+        capacity = wanted;
+        code = inflate_some(u, (uint8_t *)blob->inflated + *out_size, capacity - *out_size, &got);
+        *out_size += got;
+    }
+    return code == Z_STREAM_END ? ARTEL_OK : damaged(source, blob, code, *out_size);
+}
+
+artel_status artel__blob_inflate(artel__source *source, artel__blob *blob, size_t size)
+{
+    if (!blob->gzip) return ARTEL_OK;
+    if (size > content_limit(blob)) {
+        return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path,
+                           "fetch the file again; uncompress it if it is meant to be this large",
+                           "the header promises %zu bytes, more than %zu compressed bytes may hold", size, blob->mapping.size);
+    }
+    unpacking u;
+    ARTEL_TRY(start(source, blob, &u));
+    artel_status status = size > 0 ? inflate_known(source, blob, &u, size) : inflate_unknown(source, blob, &u, &size);
+    inflateEnd(&u.stream);
+    if (status < 0) {
+        artel__free(source->ctx, blob->inflated);
+        blob->inflated = NULL;
+        return status;
+    }
+    blob->bytes = blob->inflated;
+    blob->size = size;
+    blob->gzip = false;
+    return ARTEL_OK;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data as training sees it: an artel_data bound to what a model feeds, called a feed.
+ *
+ * Life: artel_data_open() -> artel__data_bind(data, wants, &feed) -> [artel__feed_split()] -> artel__feed_fetch() for
+ * any rows in any order -> artel__feed_destroy(). All sources are indexable: the order of samples is the caller's
+ * affair (artel__rng_permutation), a row number always means the same sample. A feed keeps its data alive, so the two
+ * may be destroyed in either order.
+ *
+ * Threads: binding, splitting and destroying belong to the context's thread; artel__feed_fetch may be called by any
+ * number of threads at once. It takes no memory from the heap for sources that lie in memory (idx, npy, npz, csv,
+ * cifar10, memory, small synthetic data); images and callbacks that need converting take and give back some.
+ */
+#ifndef ARTEL_DATA_DATA_H
+#define ARTEL_DATA_DATA_H
+
+#include "artel/data.h"
+#include "base/text.h"
+#include "tensor/shape.h"
+
+/* Which arrays of a file with training and test parts are meant, and whether targets are needed. */
+typedef enum artel__data_purpose {
+    ARTEL__DATA_PURPOSE_TRAIN,
+    ARTEL__DATA_PURPOSE_EVALUATE, /* validation too */
+    ARTEL__DATA_PURPOSE_PREDICT   /* inputs only: targets and weights are not bound; *_test before *_train */
+} artel__data_purpose;
+
+/* What the loss of an output wants to be given. */
+typedef enum artel__data_target_kind {
+    ARTEL__DATA_TARGET_VALUES,  /* numbers of the shape `row` */
+    ARTEL__DATA_TARGET_INDICES, /* class numbers 0 .. classes-1; `row` is the prediction's shape without the class axis */
+    ARTEL__DATA_TARGET_ONE_HOT  /* `row` ends in the class axis; class numbers are expanded, ready rows are taken as they are */
+} artel__data_target_kind;
+
+typedef struct artel__data_want_input {
+    const char *name;  /* of the input layer */
+    artel_dtype dtype; /* delivered: float32, int32, int64, uint8, bool, ... */
+    artel_shape row;   /* extents of one row, -1 where the model leaves them open; rank -1: anything */
+    int64_t limit;     /* exclusive upper limit of integers fed here (vocabulary), for synthetic data; 0: none known */
+} artel__data_want_input;
+
+typedef struct artel__data_want_target {
+    const char *name;  /* of the output layer (Keras' output name) */
+    artel_dtype dtype; /* delivered: float32 for values and one-hot, int32 or int64 for indices */
+    artel_shape row;   /* see the kinds; -1 open; rank -1: anything */
+    artel__data_target_kind kind;
+    int64_t classes;  /* exclusive limit of class numbers; 0 for values (and unknown) */
+    bool has_ignored; /* indices: one value outside the classes is let through (ignore_class) */
+    int64_t ignored;
+} artel__data_want_target;
+
+typedef struct artel__data_wants {
+    artel__data_purpose purpose;
+    const artel__data_want_input *inputs;
+    int input_count;
+    const artel__data_want_target *targets; /* ignored for predict */
+    int target_count;
+    uint64_t seed;      /* of synthetic data and of the split of sorted sources */
+    bool scales_itself; /* the model starts with Rescaling or Normalization: no note about unscaled bytes */
+} artel__data_wants;
+
+/* One array as delivered. Order in a feed: inputs in the model's order, targets in the model's order, then the
+ * weight if the data has one. */
+typedef struct artel__feed_array {
+    const char *name;     /* as the data calls it; borrowed from the feed */
+    artel_data_role role; /* never AUTO */
+    int index;            /* among the inputs or targets of the wants; 0 for the weight */
+    artel_dtype dtype;    /* as wanted; float32 for the weight */
+    artel_shape row;      /* extents of one row, all known */
+    size_t row_bytes;
+} artel__feed_array;
+
+typedef struct artel__feed artel__feed;
+
+/* Matches arrays to the model by the rules of artel/data.h, checks shapes (an axis of 1 at the end is added or dropped
+ * as Keras does), settles conversions and loads what needs loading. The wants are copied.
+ * Errors: ARTEL_ERROR_INVALID when the data does not fit the model (what was found, what was expected, what to do),
+ * ARTEL_ERROR_UNSUPPORTED for strings, ARTEL_ERROR_CORRUPT and ARTEL_ERROR_IO for damaged files. */
+artel_status artel__data_bind(artel_data *data, const artel__data_wants *wants, artel__feed **out);
+void artel__feed_destroy(artel__feed *feed); /* NULL accepted */
+
+/* Rows (at least 1). */
+int64_t artel__feed_count(const artel__feed *feed);
+/* The arrays; borrowed. */
+const artel__feed_array *artel__feed_arrays(const artel__feed *feed, int *out_count);
+/* The array of a role and index, or NULL; *out_position is its place in buffers[] (may be NULL). */
+const artel__feed_array *artel__feed_find(const artel__feed *feed, artel_data_role role, int index, int *out_position);
+
+/* Gathers `count` rows of every array: buffers[i] receives count * arrays[i].row_bytes bytes; a NULL buffer leaves its array out.
+ * rows[] below artel__feed_count. Thread-safe. Errors name the record and the value (a label outside the classes, a
+ * damaged image); then the buffers are undefined. */
+artel_status artel__feed_fetch(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers);
+
+/* Divides as Keras' validation_split does: the first floor(n * (1 - fraction)) rows train, the rest validate. Sources
+ * sorted by class (images) give a random subset instead, a function of the seed, and a note says so. Both parts are feeds of
+ * their own and must be destroyed. ARTEL_ERROR_INVALID unless both get rows. */
+artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__feed **out_train, artel__feed **out_validation);
+
+/* What the identity of a run needs: sizes and the ends of each file in order, options, arrays bound, rows chosen. A
+ * function of content, not of paths. The first reads file ends and can fail. */
+artel_status artel__data_fingerprint(const artel_data *data, uint8_t out[32]);
+artel_status artel__feed_fingerprint(const artel__feed *feed, uint8_t out[32]);
+
+/* For `artel inspect`: format, files, rows, one line for each array (name, dtype, shape, what it is). */
+void artel__data_describe(const artel_data *data, artel__text *out);
+/* For `artel check` and --explain: one line for each array: what it is, what it becomes and which layer it feeds. */
+void artel__feed_describe(const artel__feed *feed, artel__text *out);
+
+/* The context and the specification text ("memory", "callback" for the others); borrowed. */
+artel_context *artel__data_context(const artel_data *data);
+const char *artel__data_specification(const artel_data *data);
+
+#endif

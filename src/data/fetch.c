@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fetching: rows of a feed into the caller's buffers.
+ *
+ * Nothing here writes to the feed, so any number of threads may fetch at once. Rows that lie in memory are converted
+ * from where they lie. Rows that are produced (images, planar pixels) go through a scratch block: on the stack when
+ * small, else from the heap, and straight into the buffer when nothing is to be converted. The floating-point state is
+ * pinned, since foreign callers may have set another, and a denormal would then depend on who fetched it.
+ */
+#include <string.h>
+
+#include "base/threads.h"
+#include "data/feed.h"
+
+#define STACK_BYTES 4096
+
+/* The row of the core that row `row` of the feed stands for. */
+static int64_t core_row(const artel__feed *feed, uint64_t row)
+{
+    return feed->rows != NULL ? (int64_t)feed->rows[row] : feed->first + (int64_t)row;
+}
+
+static const artel__segment *find_segment(const artel__binding *binding, int64_t row)
+{
+    int low = 0, high = binding->segment_count - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (binding->segments[middle].first <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &binding->segments[low];
+}
+
+static artel_status bad_label(const artel__feed *feed, const artel__binding *binding, int64_t row, double value)
+{
+    char text[32];
+    return artel__fail(feed->core->ctx, ARTEL_ERROR_INVALID, feed->core->data->specification,
+                       "correct the record, or give the model an output for every class",
+                       "record %lld (counted from 0): the label %s in '%s' is outside the classes 0 to %lld of '%s'", (long long)row,
+                       artel__format_double(text, sizeof text, value), binding->public.name, (long long)binding->conversion.classes - 1,
+                       binding->layer);
+}
+
+static artel_status convert_row(const artel__feed *feed, const artel__binding *binding, int64_t row, const void *source, void *target)
+{
+    double bad = 0;
+    return artel__conversion_run(&binding->conversion, source, target, &bad) ? ARTEL_OK : bad_label(feed, binding, row, bad);
+}
+
+/* One row that its source has to produce. */
+static artel_status produce_row(const artel__feed *feed, const artel__binding *binding, int64_t row, void *scratch, void *target)
+{
+    if (binding->is_synthetic) {
+        artel__synthetic_row(&binding->synthetic, row, target);
+        return ARTEL_OK;
+    }
+    const artel__segment *segment = find_segment(binding, row);
+    bool direct = binding->conversion.kind == ARTEL__CONVERT_COPY;
+    const artel__source *source = segment->source;
+    ARTEL_TRY(source->format->fetch_row(source, binding->array, &binding->source_row, row - segment->first, direct ? target : scratch));
+    return direct ? ARTEL_OK : convert_row(feed, binding, row, scratch, target);
+}
+
+static artel_status produce_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count,
+                                 uint8_t *buffer)
+{
+    uint64_t stack[STACK_BYTES / 8];
+    void *scratch = stack, *heap = NULL;
+    bool needed = !binding->is_synthetic && binding->conversion.kind != ARTEL__CONVERT_COPY;
+    if (needed && binding->source_bytes > sizeof stack) {
+        ARTEL_TRY(artel__alloc(feed->core->ctx, binding->source_bytes, feed->core->data->specification, &heap));
+        scratch = heap;
+    }
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < count && status == ARTEL_OK; i++) {
+        status = produce_row(feed, binding, core_row(feed, rows[i]), scratch, buffer + (size_t)i * binding->public.row_bytes);
+    }
+    artel__free(feed->core->ctx, heap);
+    return status;
+}
+
+static artel_status gather_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count,
+                                uint8_t *buffer)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = core_row(feed, rows[i]);
+        const artel__segment *segment = find_segment(binding, row);
+        const uint8_t *source = segment->base + (size_t)(row - segment->first) * segment->stride;
+        ARTEL_TRY(convert_row(feed, binding, row, source, buffer + (size_t)i * binding->public.row_bytes));
+    }
+    return ARTEL_OK;
+}
+
+/* ---- sources that deliver several arrays at a time ---- */
+
+/* What a call of fetch_rows needs: a buffer for each array of the source, and the rows in its own numbers. */
+typedef struct delivery {
+    void *block; /* one heap block for all of this */
+    void **buffers;
+    uint64_t *rows;
+} delivery;
+
+static artel_status prepare_delivery(const artel__feed *feed, const artel__source *source, const uint64_t *rows, int64_t count,
+                                     delivery *out)
+{
+    size_t arrays = (size_t)source->array_count, total = arrays * sizeof(void *) + (size_t)count * sizeof(uint64_t);
+    for (size_t i = 0; i < arrays; i++) {
+        const artel__source_array *array = &source->arrays[i];
+        total += ((size_t)artel_shape_count(&array->row) * artel_dtype_size(array->dtype) * (size_t)count + 15) / 8 * 8;
+    }
+    ARTEL_TRY(artel__alloc(feed->core->ctx, total, source->target, &out->block));
+    out->buffers = out->block;
+    out->rows = (uint64_t *)(void *)(out->buffers + arrays);
+    uint8_t *at = (uint8_t *)(out->rows + count);
+    for (size_t i = 0; i < arrays; i++) {
+        const artel__source_array *array = &source->arrays[i];
+        out->buffers[i] = at;
+        at += ((size_t)artel_shape_count(&array->row) * artel_dtype_size(array->dtype) * (size_t)count + 15) / 8 * 8;
+    }
+    for (int64_t i = 0; i < count; i++) out->rows[i] = (uint64_t)core_row(feed, rows[i]);
+    return ARTEL_OK;
+}
+
+static artel_status convert_delivery(const artel__feed *feed, const delivery *delivered, int64_t count, void *const *buffers)
+{
+    const artel__feed_core *core = feed->core;
+    for (int b = 0; b < core->binding_count; b++) {
+        const artel__binding *binding = &core->bindings[b];
+        const uint8_t *from = delivered->buffers[binding->array];
+        if (buffers[b] == NULL || from == buffers[b]) continue;
+        for (int64_t i = 0; i < count; i++) {
+            ARTEL_TRY(convert_row(feed, binding, (int64_t)delivered->rows[i], from + (size_t)i * binding->source_bytes,
+                                  (uint8_t *)buffers[b] + (size_t)i * binding->public.row_bytes));
+        }
+    }
+    return ARTEL_OK;
+}
+
+static artel_status fetch_delivered(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers)
+{
+    const artel__feed_core *core = feed->core;
+    const artel__source *source = &core->data->sources[0];
+    delivery delivered;
+    ARTEL_TRY(prepare_delivery(feed, source, rows, count, &delivered));
+    for (int b = 0; b < core->binding_count; b++) {
+        const artel__binding *binding = &core->bindings[b];
+        if (buffers[b] != NULL && binding->conversion.kind == ARTEL__CONVERT_COPY) delivered.buffers[binding->array] = buffers[b];
+    }
+    artel_status status = source->format->fetch_rows(source, delivered.rows, count, delivered.buffers);
+    if (status == ARTEL_OK) status = convert_delivery(feed, &delivered, count, buffers);
+    artel__free(core->ctx, delivered.block);
+    return status;
+}
+
+/* ---- */
+
+static artel_status fetch_bindings(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers)
+{
+    const artel__feed_core *core = feed->core;
+    for (int b = 0; b < core->binding_count; b++) {
+        const artel__binding *binding = &core->bindings[b];
+        if (buffers[b] == NULL) continue;
+        bool in_memory = binding->segment_count > 0 && binding->segments[0].base != NULL;
+        if (in_memory)
+            ARTEL_TRY(gather_rows(feed, binding, rows, count, buffers[b]));
+        else
+            ARTEL_TRY(produce_rows(feed, binding, rows, count, buffers[b]));
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__feed_fetch(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers)
+{
+    const artel__feed_core *core = feed->core;
+    for (int64_t i = 0; i < count; i++) {
+        if (rows[i] < (uint64_t)feed->count) continue;
+        return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "", "no row %llu (there are %lld)",
+                           (unsigned long long)rows[i], (long long)feed->count);
+    }
+    if (count <= 0) return ARTEL_OK;
+    uint32_t state = artel__fp_enter();
+    artel_status status = core->data->sources[0].format->fetch_rows != NULL ? fetch_delivered(feed, rows, count, buffers)
+                                                                            : fetch_bindings(feed, rows, count, buffers);
+    artel__fp_leave(state);
+    return status;
+}

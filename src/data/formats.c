@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The formats a specification can name, in the order in which messages list them.
+ *
+ * To add one: a file with its artel__data_format, a line here, its name in source.h. Formats of the contract that
+ * cannot be read yet stand here with the reason, so that their message says more than "unknown".
+ */
+#include "data/source.h"
+
+static const artel__data_format tfrecord = {
+    .name = "tfrecord", .syntax = "tfrecord:GLOB#features=FILE.json", .options = "", .missing = "convert the records to npz for now"};
+static const artel__data_format text = {
+    .name = "text", .syntax = "text:FILE#tokens=chars&length=N", .options = "", .missing = "save the token windows as npz (x, y) for now"};
+static const artel__data_format pipeline = {.name = "pipeline",
+                                            .syntax = "pipeline:FILE.json",
+                                            .options = "",
+                                            .missing = "name the files themselves: npz, npy, idx, csv, images or cifar10"};
+
+const artel__data_format *const artel__data_formats[] = {
+    &artel__data_idx,
+    &artel__data_npy,
+    &artel__data_npz,
+    &artel__data_csv,
+    &artel__data_cifar10,
+    &artel__data_images,
+    &artel__data_synthetic,
+    &tfrecord,
+    &text,
+    &pipeline,
+    NULL,
+};

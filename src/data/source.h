@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside the data room: a source is what one specification opened; an artel_data is one source or several joined end
+ * to end; a format is the vtable that knows how to open and read it.
+ *
+ * A source lists arrays. An array's rows either lie in memory (base, stride; native byte order, row-major), at once or
+ * after load(), or are produced one by one by fetch_row(), or several arrays at a time by fetch_rows(). Everything
+ * small belongs to the source's arena, files to its list of blobs.
+ */
+#ifndef ARTEL_DATA_SOURCE_H
+#define ARTEL_DATA_SOURCE_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/option.h"
+#include "data/data.h"
+
+#define ARTEL__DATA_MAX_ARRAYS 65536 /* columns of a table included */
+
+/* ---- specifications (spec.c) ---- */
+
+typedef enum artel__data_header {
+    ARTEL__DATA_HEADER_AUTO,
+    ARTEL__DATA_HEADER_YES,
+    ARTEL__DATA_HEADER_NO
+} artel__data_header;
+typedef enum artel__data_interpolation {
+    ARTEL__DATA_BILINEAR,
+    ARTEL__DATA_NEAREST
+} artel__data_interpolation;
+
+/* `#options` of a specification. Numbers that are not given are 0, texts NULL. */
+typedef struct artel__data_options {
+    const char *scale_text, *shift_text, *size_text; /* as given */
+    bool has_scale, has_shift;
+    float scale_by, scale_over, shift; /* value * by / over + shift, in float32 */
+    int64_t height, width, channels;
+    int interpolation; /* artel__data_interpolation */
+    int header;        /* artel__data_header */
+    const char *label, *columns, *delimiter, *missing;
+    const char *names; /* "#a,b,c" */
+} artel__data_options;
+
+typedef struct artel__data_format artel__data_format;
+
+/* One `format:target` of a specification. */
+typedef struct artel__data_part {
+    const artel__data_format *format;
+    const char *target;
+} artel__data_part;
+
+typedef struct artel__data_spec {
+    artel__data_part *parts;
+    int part_count;
+    artel__data_options options; /* hold for all parts */
+} artel__data_spec;
+
+artel_status artel__data_spec_parse(artel__arena *arena, const char *text, artel__data_spec *out);
+/* The comma-separated pieces of a list; *out in the arena. */
+artel_status artel__data_list_parse(artel__arena *arena, const char *text, char ***out, int *out_count);
+
+/* ---- files (blob.c) ---- */
+
+/* A file of a source: mapped; when it is gzipped, `bytes` is the inflated copy once there is one. */
+typedef struct artel__blob {
+    const char *path;
+    artel__mapping mapping;
+    void *inflated;
+    const uint8_t *bytes;
+    size_t size;
+    bool gzip; /* and not inflated yet: bytes and size are those of the compressed file */
+    struct artel__blob *next;
+} artel__blob;
+
+typedef struct artel__source artel__source;
+
+/* Maps a file and adds it to the source. */
+artel_status artel__blob_open(artel__source *source, const char *path, artel__blob **out);
+/* The first bytes of the content, at most `size`; fewer when it ends before. */
+artel_status artel__blob_peek(artel__source *source, const artel__blob *blob, void *out, size_t size, size_t *out_size);
+/* Makes `bytes` the content: does nothing for files that are not gzipped, inflates the others. With `size` the content must have
+ * exactly that size (ARTEL_ERROR_CORRUPT says what was found); 0 takes what comes, within the limits of zip.h. */
+artel_status artel__blob_inflate(artel__source *source, artel__blob *blob, size_t size);
+/* The first bytes of a raw deflate stream, as many as come out up to `size`; damage gives fewer. */
+size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *out, size_t size);
+
+/* ---- sources ---- */
+
+typedef struct artel__source_array {
+    const char *name;
+    artel_data_role role;
+    artel_dtype dtype;
+    artel_shape row; /* extents of one row; -1 where the model decides (images) */
+    int64_t count;
+    const uint8_t *base;         /* first row, or NULL */
+    size_t stride;               /* bytes from row to row */
+    bool pixels;                 /* bytes of images: `scale` is likely to be meant */
+    const char *refusal;         /* why no model can be fed with it; NULL usually */
+    artel_status refusal_status; /* 0: ARTEL_ERROR_UNSUPPORTED */
+    int64_t item;                /* for the format: member, column, file ... */
+} artel__source_array;
+
+struct artel__source {
+    artel_context *ctx;
+    artel__arena arena;
+    const artel__data_format *format;
+    const char *target;
+    artel__data_options options;
+    artel__source_array *arrays;
+    int array_count;
+    bool sorted_by_class; /* a validation split must be random */
+    artel__blob *blobs;   /* in the order of opening */
+    void *state;          /* the format's own; close is called when it is not NULL */
+    struct artel__source_block *blocks;
+};
+
+struct artel__data_format {
+    const char *name;
+    const char *syntax;  /* "idx:IMAGES,LABELS" */
+    const char *options; /* names accepted, separated by blanks; "names" stands for `#a,b` */
+    const char *missing; /* NULL, or what to do instead of a format that cannot be read yet */
+    bool table;          /* arrays are columns of single numbers, which together make vectors */
+
+    /* Fills arrays from source->target and options; reads headers only. What it registered is released by close. */
+    artel_status (*open)(artel__source *source);
+    /* Optional: makes base and stride of an array valid. Called before an array is bound; must be repeatable. */
+    artel_status (*load)(artel__source *source, int array);
+    /* For arrays without base: one row in the array's dtype; `row_shape` is the shape bound. Thread-safe. */
+    artel_status (*fetch_row)(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
+    /* Instead of fetch_row: rows of all arrays in their own dtypes. Thread-safe. */
+    artel_status (*fetch_rows)(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers);
+    /* Optional: adds what identifies the content; default: size and ends of each blob. */
+    artel_status (*fingerprint)(const artel__source *source, artel__sha256 *hash);
+    /* Optional: releases the state. */
+    void (*close)(artel__source *source);
+};
+
+extern const artel__data_format *const artel__data_formats[]; /* NULL-terminated; formats.c */
+
+extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10, artel__data_images,
+    artel__data_synthetic, artel__data_memory, artel__data_callback;
+
+/* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
+artel_status artel__source_add_arrays(artel__source *source, int64_t count);
+/* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
+artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
+void artel__source_close(artel__source *source);
+
+/* An artel_data without sources. On failure of what follows destroy it. */
+artel_status artel__data_create(artel_context *ctx, const char *specification, artel_data **out);
+/* Readies the next of data->sources, for which the caller has made room, and opens it; it is counted even when
+ * opening fails, so that destroying the data closes it. */
+artel_status artel__data_add_source(artel_data *data, const artel__data_format *format, const char *target,
+                                    const artel__data_options *options, void *state);
+/* The same for data with this one source and no file. */
+artel_status artel__data_create_single(artel_context *ctx, const artel__data_format *format, artel_data **out);
+
+struct artel_data {
+    artel_context *ctx;
+    artel__arena arena;
+    char *specification;
+    int references; /* the owner's and one for each feed */
+    artel__source *sources;
+    int source_count;
+};
+
+/* Whether the arrays are made from what a model wants. */
+bool artel__data_is_synthetic(const artel_data *data);
+/* Rows of array `index` over all joined sources. */
+int64_t artel__data_rows(const artel_data *data, int index);
+/* Says what an array is: "x: uint8 (28, 28)". */
+void artel__source_array_describe(const artel__source_array *array, int64_t rows, artel__text *out);
+
+/* ---- npy headers, for npy.c and npz.c ---- */
+
+typedef struct artel__npy_header {
+    artel_dtype dtype;
+    bool swapped, fortran;
+    artel_shape shape; /* with the leading extent */
+    size_t data_offset;
+    size_t data_bytes;
+    const char *refusal; /* constant text: why the dtype cannot be fed; then data_bytes is not checked */
+} artel__npy_header;
+
+/* The beginning of an array file. */
+typedef struct artel__npy_input {
+    const char *where; /* for messages */
+    const uint8_t *bytes;
+    size_t size;
+    uint64_t total; /* bytes of the whole file, against which the shape is checked */
+} artel__npy_input;
+
+artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *input, artel__npy_header *out);
+/* Describes the array of a header. */
+void artel__npy_describe(const artel__npy_header *header, artel__source_array *out);
+/* Points the array at its values: as they lie when native and row-major, else a converted copy. */
+artel_status artel__npy_place(artel__source *source, const artel__npy_header *header, const uint8_t *values, artel__source_array *out);
+
+/* ---- conversions (convert.c) ---- */
+
+/* How one row becomes what the model feeds. */
+typedef struct artel__conversion {
+    enum {
+        ARTEL__CONVERT_COPY,
+        ARTEL__CONVERT_CAST,
+        ARTEL__CONVERT_SCALE,
+        ARTEL__CONVERT_INDICES,
+        ARTEL__CONVERT_ONE_HOT
+    } kind;
+    artel_dtype from, to;
+    int64_t count; /* elements of a row of the source */
+    float scale_by, scale_over, shift;
+    bool has_shift;
+    int64_t classes; /* 0: unchecked */
+    bool has_ignored;
+    int64_t ignored;
+} artel__conversion;
+
+/* Converts one row. False when a label lies outside the classes: *out_bad is its value. Any alignment of the
+ * source will do; the target is aligned for its dtype. */
+bool artel__conversion_run(const artel__conversion *conversion, const void *source, void *target, double *out_bad);
+
+/* ---- images ---- */
+
+typedef struct artel__image_resize {
+    const uint8_t *pixels; /* [height][width][channels] */
+    int64_t height, width, channels;
+    int64_t out_height, out_width;
+    artel__data_interpolation interpolation;
+} artel__image_resize;
+
+/* tf.image.resize with half-pixel centres and no antialiasing; `out` [out_height][out_width][channels]. */
+void artel__image_resize_run(const artel__image_resize *resize, float *out);
+
+/* ---- synthetic ---- */
+
+/* Values of row `row` of an input or target; a pure function of the arguments. `node` numbers the array. */
+typedef struct artel__synthetic {
+    uint64_t seed;
+    uint32_t node;
+    artel_dtype dtype;
+    int64_t count;   /* elements of a row */
+    int64_t limit;   /* exclusive; 0: uniform in [0, 1) */
+    int64_t one_hot; /* > 0: rows end in this many classes */
+} artel__synthetic;
+
+void artel__synthetic_row(const artel__synthetic *synthetic, int64_t row, void *out);
+
+#endif

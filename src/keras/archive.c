@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `.keras`: a zip archive, or a directory with the same names: metadata.json, config.json, model.weights.h5.
+ *
+ * metadata.json is not looked at, as in Keras; assets are passed over (the layers that have some are not supported).
+ */
+#include <stdio.h>
+
+#include "base/zip.h"
+#include "keras/load.h"
+
+static artel_status missing(artel_context *ctx, const char *path, const char *name)
+{
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "save the model again with Keras", "%s is missing; this is no .keras file", name);
+}
+
+static artel_status read_config(artel__zip *zip, const char *path, json_t **out)
+{
+    const artel__zip_member *member = artel__zip_find(zip, "config.json");
+    artel__zip_content content;
+    if (!member) return missing(zip->ctx, path, "config.json");
+    ARTEL_TRY(artel__zip_extract(zip, member, ARTEL__JSON_MAX_SIZE, &content));
+    char where[512];
+    snprintf(where, sizeof where, "%s: config.json", path);
+    artel_status status = artel__json_load(zip->ctx, where, (const char *)content.bytes, content.size, out);
+    artel__zip_release(zip, &content);
+    return status;
+}
+
+static artel_status read_weights(artel__zip *zip, const char *path, artel__keras_archive *archive)
+{
+    const artel__zip_member *member = artel__zip_find(zip, "model.weights.h5");
+    artel__zip_content content;
+    if (!member && artel__zip_find(zip, "model.weights.npz"))
+        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, path, "save it with weights_format=\"h5\", Keras' default",
+                           "the weights are in model.weights.npz, which holds pickled Python objects");
+    if (!member) return missing(zip->ctx, path, "model.weights.h5");
+    ARTEL_TRY(artel__zip_extract(zip, member, 0, &content));
+    artel_status status = artel__h5_read(&archive->arena, path, content.bytes, content.size, &archive->weights);
+    artel__zip_release(zip, &content);
+    return status;
+}
+
+artel_status artel__keras_archive_open(artel_context *ctx, const char *path, bool with_config, artel__keras_archive *out)
+{
+    artel__zip zip = {0};
+    artel__keras_archive archive = {.config = NULL};
+    artel__arena_init(&archive.arena, ctx);
+    artel_status status = artel__zip_open(ctx, path, &zip);
+    if (status == ARTEL_OK && with_config) status = read_config(&zip, path, &archive.config);
+    if (status == ARTEL_OK) status = read_weights(&zip, path, &archive);
+    artel__zip_close(&zip);
+    if (status < 0) {
+        artel__keras_archive_close(&archive);
+        return status;
+    }
+    *out = archive;
+    return ARTEL_OK;
+}
+
+void artel__keras_archive_close(artel__keras_archive *archive)
+{
+    if (!archive->arena.ctx) return;
+    json_decref(archive->config);
+    artel__h5_close(&archive->weights);
+    artel__arena_fini(&archive->arena);
+    *archive = (artel__keras_archive){.config = NULL};
+}

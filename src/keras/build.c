@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building models by calls: every call adds to a document of Keras' own form, which is then read like a file's. */
+#include "keras/build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "keras/model.h"
+#include "keras/translate.h"
+
+static const char WHERE[] = "the model being built";
+
+artel_status artel__builder_fail(artel_builder *builder, artel_status status)
+{
+    if (builder->status == ARTEL_OK && status < 0) builder->status = status;
+    return builder->status;
+}
+
+static artel_status out_of_memory(artel_builder *builder)
+{
+    return artel__builder_fail(builder, artel__fail_memory(builder->ctx, WHERE, 0));
+}
+
+static artel_status refuse(artel_builder *builder, const char *where, const char *advice, const char *what)
+{
+    if (builder->status < 0) return builder->status;
+    return artel__builder_fail(builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, where, advice, "%s", what));
+}
+
+static artel_status create(artel_context *ctx, const char *name, bool functional, artel_builder **out)
+{
+    void *block;
+    artel__operation_begin(ctx);
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_builder), WHERE, &block));
+    artel_builder *builder = block;
+    builder->ctx = ctx;
+    builder->functional = functional;
+    artel__arena_init(&builder->arena, ctx);
+    builder->name = artel__arena_strdup(&builder->arena, name ? name : functional ? "functional" : "sequential");
+    builder->layers = json_array();
+    builder->inputs = json_array();
+    if (!builder->name || !builder->layers || !builder->inputs) {
+        artel_builder_destroy(builder);
+        return artel__fail_memory(ctx, WHERE, 0);
+    }
+    *out = builder;
+    return ARTEL_OK;
+}
+
+void artel_builder_destroy(artel_builder *builder)
+{
+    if (!builder) return;
+    artel_context *ctx = builder->ctx;
+    json_decref(builder->layers);
+    json_decref(builder->inputs);
+    json_decref(builder->shape);
+    artel__arena_fini(&builder->arena);
+    artel__free(ctx, builder);
+}
+
+static bool has_layer(const artel_builder *builder, const char *name)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(builder->layers, i, record)
+    {
+        const char *other = json_string_value(json_object_get(json_object_get(record, "config"), "name"));
+        if (other && strcmp(other, name) == 0) return true;
+    }
+    return false;
+}
+
+/* "dense", "dense_1", ... as Keras counts. */
+static artel_status give_name(artel_builder *builder, const char *class_name, json_t *config)
+{
+    char snake[128], name[160];
+    const char *given = json_string_value(json_object_get(config, "name"));
+    if (given) return has_layer(builder, given) ? refuse(builder, given, "give every layer another name", "two layers have this name") : ARTEL_OK;
+    artel__snake_case(class_name, snake, sizeof snake);
+    snprintf(name, sizeof name, "%s", snake);
+    for (int k = 1; has_layer(builder, name); k++) snprintf(name, sizeof name, "%s_%d", snake, k);
+    return json_object_set_new(config, "name", json_string(name)) == 0 ? ARTEL_OK : out_of_memory(builder);
+}
+
+artel_status artel__builder_add(artel_builder *builder, const char *class_name, json_t *config)
+{
+    if (!config && builder->status == ARTEL_OK) out_of_memory(builder);
+    if (builder->status == ARTEL_OK) give_name(builder, class_name, config);
+    if (builder->status < 0) {
+        json_decref(config);
+        return builder->status;
+    }
+    json_t *record = json_pack("{s:s, s:o}", "class_name", class_name, "config", config);
+    if (!record) return out_of_memory(builder);
+    if (builder->functional) {
+        json_object_set(record, "name", json_object_get(config, "name"));
+        json_object_set_new(record, "inbound_nodes", json_array());
+    }
+    return json_array_append_new(builder->layers, record) == 0 ? ARTEL_OK : out_of_memory(builder);
+}
+
+/* A config as text; an empty one for NULL. */
+static artel_status read_config(artel_builder *builder, const char *class_name, const char *text, json_t **out)
+{
+    *out = NULL;
+    if (!text) {
+        *out = json_object();
+        return *out ? ARTEL_OK : out_of_memory(builder);
+    }
+    artel_status status = artel__json_load(builder->ctx, class_name, text, strlen(text), out);
+    if (status < 0) return artel__builder_fail(builder, status);
+    if (json_is_object(*out)) return ARTEL_OK;
+    json_decref(*out);
+    *out = NULL;
+    return refuse(builder, class_name, "write {\"key\": value, ...}", "the config is not a JSON object");
+}
+
+artel_status artel_layer_add(artel_builder *builder, const char *class_name, const char *config)
+{
+    json_t *json;
+    if (builder->functional) return refuse(builder, class_name, "use artel_apply", "layers of a Functional model are applied to tensors");
+    if (builder->status < 0) return builder->status;
+    ARTEL_TRY(read_config(builder, class_name, config, &json));
+    return artel__builder_add(builder, class_name, json);
+}
+
+/* The shape with its batch axis: [null, 28, 28]. */
+static json_t *batch_shape(const artel_shape *shape)
+{
+    json_t *list = json_pack("[n]");
+    for (int i = 0; i < shape->rank && i < ARTEL_MAX_RANK; i++)
+        json_array_append_new(list, shape->dim[i] < 0 ? json_null() : json_integer(shape->dim[i]));
+    return list;
+}
+
+static artel_status add_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape)
+{
+    if (!shape || shape->rank < 0 || shape->rank > ARTEL_MAX_RANK)
+        return refuse(builder, name ? name : "input", "give the shape of one row", "the input's shape is not possible");
+    json_t *config = json_pack("{s:o, s:s}", "batch_shape", batch_shape(shape), "dtype", artel_dtype_name(dtype));
+    if (config && name) json_object_set_new(config, "name", json_string(name));
+    return artel__builder_add(builder, "InputLayer", config);
+}
+
+artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype, const artel_shape *shape, artel_builder **out)
+{
+    artel_builder *builder;
+    ARTEL_TRY(create(context, name, false, &builder));
+    artel_status status = add_input(builder, NULL, dtype, shape);
+    if (status == ARTEL_OK) builder->shape = batch_shape(shape);
+    if (status == ARTEL_OK && !builder->shape) status = out_of_memory(builder);
+    if (status < 0) {
+        artel_builder_destroy(builder);
+        return status;
+    }
+    *out = builder;
+    return ARTEL_OK;
+}
+
+/* Reads the finished document; takes `record` and the builder. */
+static artel_status finish(artel_builder *builder, json_t *record, artel_model **out)
+{
+    artel_status status = builder->status;
+    if (status == ARTEL_OK && !record) status = out_of_memory(builder);
+    if (status == ARTEL_OK) status = artel__keras_translate_model(record);
+    if (status == ARTEL_OK) status = artel__keras_from_record(builder->ctx, builder->name, record, out);
+    json_decref(record);
+    artel_builder_destroy(builder);
+    return status;
+}
+
+artel_status artel_sequential_finish(artel_builder *builder, artel_model **out)
+{
+    if (builder->functional) refuse(builder, builder->name, "use artel_functional_finish", "this is a Functional model");
+    json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O?}, s:{s:O?}}", "class_name", "Sequential", "config", "name", builder->name, "layers",
+                               builder->layers, "build_input_shape", builder->shape, "build_config", "input_shape", builder->shape);
+    return finish(builder, record, out);
+}
+
+/* -- Functional -- */
+
+artel_status artel_functional_create(artel_context *context, const char *name, artel_builder **out)
+{
+    return create(context, name, true, out);
+}
+
+static artel_status add_call(artel_builder *builder, int layer, int node, artel_tensor *out)
+{
+    if (builder->calls == builder->capacity) {
+        int capacity = builder->capacity ? builder->capacity * 2 : 32;
+        struct artel__built_call *wider = artel__arena_alloc(&builder->arena, (size_t)capacity, sizeof *wider);
+        if (!wider) return artel__builder_fail(builder, ARTEL_ERROR_NO_MEMORY);
+        if (builder->calls) memcpy(wider, builder->call, (size_t)builder->calls * sizeof *wider);
+        builder->call = wider;
+        builder->capacity = capacity;
+    }
+    builder->call[builder->calls] = (struct artel__built_call){layer, node};
+    *out = (artel_tensor){builder->calls++, 0};
+    return ARTEL_OK;
+}
+
+static const char *layer_name(const artel_builder *builder, int layer)
+{
+    return json_string_value(json_object_get(json_array_get(builder->layers, (size_t)layer), "name"));
+}
+
+artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape, artel_tensor *out)
+{
+    if (!builder->functional) return refuse(builder, "artel_input", "use artel_functional_create", "a Sequential model has its input already");
+    ARTEL_TRY(add_input(builder, name, dtype, shape));
+    int layer = (int)json_array_size(builder->layers) - 1;
+    if (json_array_append_new(builder->inputs, json_pack("[s, i, i]", layer_name(builder, layer), 0, 0)) < 0) return out_of_memory(builder);
+    return add_call(builder, layer, 0, out);
+}
+
+/* A tensor as Keras records it; NULL when it does not exist. Its shape is not read by anybody. */
+static json_t *tensor_record(const artel_builder *builder, artel_tensor tensor)
+{
+    if (tensor.call < 0 || tensor.call >= builder->calls || tensor.output < 0) return NULL;
+    const struct artel__built_call *call = &builder->call[tensor.call];
+    return json_pack("{s:s, s:{s:[n], s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__", "config", "shape", "dtype", "float32",
+                     "keras_history", layer_name(builder, call->layer), call->node, tensor.output);
+}
+
+/* Layers whose call takes tensors one by one instead of in a list. */
+static bool takes_arguments(const char *class_name)
+{
+    return strcmp(class_name, "MultiHeadAttention") == 0 || strcmp(class_name, "GroupQueryAttention") == 0;
+}
+
+/* Adds a call of a layer that exists. */
+static artel_status connect(artel_builder *builder, int layer, const artel_tensor *tensors, int count, artel_tensor *out)
+{
+    json_t *record = json_array_get(builder->layers, (size_t)layer), *nodes = json_object_get(record, "inbound_nodes");
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++) {
+        if (json_array_append_new(list, tensor_record(builder, tensors[i])) == 0) continue;
+        json_decref(list);
+        return refuse(builder, class_name, "pass tensors of the same builder", "a tensor given to the layer does not exist");
+    }
+    if (count < 1) {
+        json_decref(list);
+        return refuse(builder, class_name, "pass at least one tensor", "the layer is applied to nothing");
+    }
+    bool wrap = count > 1 && !takes_arguments(class_name);
+    json_t *node = json_pack(wrap ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", list, "kwargs");
+    if (json_array_append_new(nodes, node) < 0) return out_of_memory(builder);
+    return add_call(builder, layer, (int)json_array_size(nodes) - 1, out);
+}
+
+artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config, const artel_tensor *tensors, int count,
+                         artel_tensor *out)
+{
+    json_t *json;
+    if (!builder->functional) return refuse(builder, class_name, "use artel_layer_add", "this is a Sequential model");
+    if (builder->status < 0) return builder->status;
+    ARTEL_TRY(read_config(builder, class_name, config, &json));
+    ARTEL_TRY(artel__builder_add(builder, class_name, json));
+    return connect(builder, (int)json_array_size(builder->layers) - 1, tensors, count, out);
+}
+
+artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count, artel_tensor *out)
+{
+    if (builder->status < 0) return builder->status;
+    if (of.call < 0 || of.call >= builder->calls) return refuse(builder, "artel_apply_again", "", "the tensor does not exist");
+    return connect(builder, builder->call[of.call].layer, tensors, count, out);
+}
+
+artel_tensor artel_output(artel_tensor of, int output)
+{
+    return (artel_tensor){of.call, output};
+}
+
+artel_status artel_functional_finish(artel_builder *builder, const artel_tensor *outputs, int count, artel_model **out)
+{
+    json_t *ends = json_array();
+    if (!builder->functional) refuse(builder, builder->name, "use artel_sequential_finish", "this is a Sequential model");
+    for (int i = 0; i < count && builder->status == ARTEL_OK; i++) {
+        bool exists = outputs[i].call >= 0 && outputs[i].call < builder->calls;
+        const struct artel__built_call *call = exists ? &builder->call[outputs[i].call] : NULL;
+        if (!exists) refuse(builder, builder->name, "", "an output is not a tensor of this model");
+        else json_array_append_new(ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output));
+    }
+    json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O, s:o}}", "class_name", "Functional", "config", "name", builder->name, "layers",
+                               builder->layers, "input_layers", builder->inputs, "output_layers", ends);
+    return finish(builder, record, out);
+}

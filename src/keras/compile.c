@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compile settings by calls: names, short forms ("sgd:momentum=0.9") or JSON, kept in the form of Keras' compile_config. */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "keras/model.h"
+#include "nn/loss.h"
+#include "nn/optimizer.h"
+#include "nn/spec.h"
+
+/* JSON when it looks like it, else the short form. */
+static artel_status read_setting(artel_context *ctx, const char *what, const char *text, bool list, json_t **out)
+{
+    while (isspace((unsigned char)*text)) text++;
+    if (*text == '{' || *text == '[' || *text == '"' || strcmp(text, "null") == 0) return artel__json_load(ctx, what, text, strlen(text), out);
+    return list ? artel__spec_read_list(ctx, what, text, out) : artel__spec_read(ctx, what, text, out);
+}
+
+/* Replaces the optimizer by its full record, as Keras would save it. */
+static artel_status set_optimizer(artel_context *ctx, json_t *compile, const char *text)
+{
+    json_t *given;
+    artel__arena arena;
+    artel__optimizer optimizer = {.record = NULL};
+    ARTEL_TRY(read_setting(ctx, "optimizer", text, false, &given));
+    artel__arena_init(&arena, ctx);
+    artel_status status = artel__optimizer_read(&arena, given, 1, 32, &optimizer);
+    if (status == ARTEL_OK && json_object_set(compile, "optimizer", optimizer.record ? optimizer.record : given) < 0)
+        status = artel__fail_memory(ctx, "optimizer", 0);
+    json_decref(optimizer.record);
+    json_decref(given);
+    artel__arena_fini(&arena);
+    return status;
+}
+
+/* Every loss in a name, a record, a list or an object of these can be read. */
+static artel_status check_loss(artel__arena *arena, json_t *json, int depth)
+{
+    artel__loss_config config;
+    size_t i;
+    const char *key;
+    json_t *item;
+    if (json_is_null(json) || depth > 8) return ARTEL_OK;
+    if (json_is_array(json)) {
+        json_array_foreach(json, i, item) ARTEL_TRY(check_loss(arena, item, depth + 1));
+        return ARTEL_OK;
+    }
+    if (json_is_object(json) && !json_object_get(json, "class_name")) {
+        json_object_foreach(json, key, item) ARTEL_TRY(check_loss(arena, item, depth + 1));
+        return ARTEL_OK;
+    }
+    return artel__loss_read(arena, json, &config);
+}
+
+static artel_status set_loss(artel_context *ctx, json_t *compile, const char *text)
+{
+    json_t *given;
+    artel__arena arena;
+    ARTEL_TRY(read_setting(ctx, "loss", text, false, &given));
+    artel__arena_init(&arena, ctx);
+    artel_status status = check_loss(&arena, given, 0);
+    if (status == ARTEL_OK && json_object_set(compile, "loss", given) < 0) status = artel__fail_memory(ctx, "loss", 0);
+    json_decref(given);
+    artel__arena_fini(&arena);
+    return status;
+}
+
+static artel_status set_metrics(artel_context *ctx, json_t *compile, const char *text)
+{
+    json_t *given;
+    ARTEL_TRY(read_setting(ctx, "metrics", text, true, &given));
+    if (json_is_object(given) && json_object_get(given, "class_name")) given = json_pack("[o]", given);
+    artel_status status = given && json_object_set(compile, "metrics", given) == 0 ? ARTEL_OK : artel__fail_memory(ctx, "metrics", 0);
+    json_decref(given);
+    return status;
+}
+
+/* Keras' defaults for a model that was never compiled. */
+static json_t *start_settings(const artel_model *model)
+{
+    if (model->compile_config) return json_copy(model->compile_config);
+    return json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:i, s:b}", "optimizer", "rmsprop", "loss", "loss_weights", "metrics", "weighted_metrics",
+                     "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
+}
+
+artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)
+{
+    artel_context *ctx = model->ctx;
+    artel__operation_begin(ctx);
+    json_t *compile = start_settings(model);
+    if (!compile) return artel__fail_memory(ctx, "compile", 0);
+    artel_status status = ARTEL_OK;
+    if (!optimizer && !model->compile_config) optimizer = "rmsprop";
+    if (optimizer) status = set_optimizer(ctx, compile, optimizer);
+    if (status == ARTEL_OK && loss) status = set_loss(ctx, compile, loss);
+    if (status == ARTEL_OK && metrics) status = set_metrics(ctx, compile, metrics);
+    if (status < 0) {
+        json_decref(compile);
+        return status;
+    }
+    if (optimizer) artel__saved_optimizer_fini(ctx, &model->optimizer);
+    json_decref(model->compile_config);
+    model->compile_config = compile;
+    return ARTEL_OK;
+}

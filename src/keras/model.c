@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of an artel_model: made from a record, initialised, asked, destroyed. */
+#include "keras/model.h"
+
+#include <string.h>
+
+#include "keras/variables.h"
+
+artel_status artel__keras_from_record(artel_context *ctx, const char *where, json_t *record, artel_model **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_model), where, &block));
+    artel_model *model = block;
+    model->ctx = ctx;
+    artel_status status = artel__strdup(ctx, where, &model->source);
+    if (status == ARTEL_OK) status = artel__model_create(ctx, where, record, &model->nn);
+    if (status == ARTEL_OK) status = artel__state_init(ctx, model->nn->variables, &model->weights);
+    if (status < 0) {
+        artel_model_destroy(model);
+        return status;
+    }
+    *out = model;
+    return ARTEL_OK;
+}
+
+void artel__saved_optimizer_fini(artel_context *ctx, artel__saved_optimizer *optimizer)
+{
+    for (int i = 0; i < optimizer->count; i++) artel__free(ctx, optimizer->array[i].data);
+    artel__free(ctx, optimizer->array);
+    *optimizer = (artel__saved_optimizer){.count = 0};
+}
+
+void artel_model_destroy(artel_model *model)
+{
+    if (!model) return;
+    artel_context *ctx = model->ctx;
+    artel__saved_optimizer_fini(ctx, &model->optimizer);
+    json_decref(model->compile_config);
+    artel__state_fini(&model->weights);
+    artel__model_destroy(model->nn);
+    artel__free(ctx, model->source);
+    artel__free(ctx, model);
+}
+
+/* -- initial values -- */
+
+typedef struct filler {
+    artel_model *model;
+    uint64_t seed;
+    uint32_t ordinal;
+} filler;
+
+static artel_status fill_one(void *user, const artel__model_variable *variable)
+{
+    filler *f = user;
+    artel_context *ctx = f->model->ctx;
+    int index = variable->variable->index;
+    const artel__variable *target = &f->model->nn->variables->item[index];
+    int64_t count = artel_shape_count(&target->shape);
+    void *values;
+    ARTEL_TRY(artel__calloc(ctx, (size_t)count + 8, sizeof(float) + artel_dtype_size(target->dtype), variable->path, &values));
+    artel_status status = artel__initializer_fill(ctx, &variable->variable->initializer, f->seed, f->ordinal++, &target->shape, values);
+    if (status == ARTEL_OK && target->dtype != ARTEL_DTYPE_FLOAT32) {
+        uint8_t *converted = (uint8_t *)values + ((size_t)count * sizeof(float) + 15) / 16 * 16;
+        artel__convert(ARTEL_DTYPE_FLOAT32, values, target->dtype, converted, count);
+        memmove(values, converted, (size_t)count * artel_dtype_size(target->dtype));
+    }
+    if (status == ARTEL_OK) artel__state_store(&f->model->weights, index, values);
+    artel__free(ctx, values);
+    return status;
+}
+
+artel_status artel__keras_initialise(artel_model *model, uint64_t seed)
+{
+    filler f = {.model = model, .seed = seed};
+    ARTEL_TRY(artel__model_visit(model->nn, fill_one, &f));
+    model->initialised = true;
+    return ARTEL_OK;
+}
+
+artel_status artel_model_initialise(artel_model *model, uint64_t seed)
+{
+    artel__operation_begin(model->ctx);
+    return artel__keras_initialise(model, seed);
+}
+
+/* -- questions -- */
+
+typedef struct counter {
+    const artel__model *nn;
+    int64_t trainable, frozen;
+} counter;
+
+static artel_status count_one(void *user, const artel__model_variable *variable)
+{
+    counter *c = user;
+    int64_t count = artel_shape_count(&c->nn->variables->item[variable->variable->index].shape);
+    if (variable->trainable) c->trainable += count;
+    else c->frozen += count;
+    return ARTEL_OK;
+}
+
+void artel__keras_count(const artel_model *model, int64_t *trainable, int64_t *frozen)
+{
+    counter c = {.nn = model->nn};
+    artel__model_visit(model->nn, count_one, &c);
+    *trainable = c.trainable;
+    *frozen = c.frozen;
+}
+
+int artel_model_input_count(const artel_model *model)
+{
+    return model->nn->inputs;
+}
+
+int artel_model_output_count(const artel_model *model)
+{
+    return model->nn->outputs;
+}
+
+static artel_status out_of_range(const artel_model *model, const char *kind, int index, int count)
+{
+    artel__operation_begin(model->ctx);
+    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source, "", "%s %d does not exist (the model has %d)", kind, index, count);
+}
+
+artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape)
+{
+    if (index < 0 || index >= model->nn->inputs) return out_of_range(model, "input", index, model->nn->inputs);
+    const artel__model_input *input = &model->nn->input[index];
+    if (name) *name = input->name;
+    if (dtype) *dtype = input->dtype;
+    if (shape) *shape = input->shape;
+    return ARTEL_OK;
+}
+
+artel_status artel_model_output(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape)
+{
+    if (index < 0 || index >= model->nn->outputs) return out_of_range(model, "output", index, model->nn->outputs);
+    const artel__model_output *output = &model->nn->output[index];
+    if (name) *name = output->name;
+    if (dtype) *dtype = output->dtype;
+    if (shape) *shape = output->shape;
+    return ARTEL_OK;
+}
+
+/* -- single weights -- */
+
+typedef struct seeker {
+    const char *path;
+    int index;
+} seeker;
+
+static artel_status seek_one(void *user, const artel__model_variable *variable)
+{
+    seeker *s = user;
+    if (strcmp(variable->path, s->path) == 0) s->index = variable->variable->index;
+    return ARTEL_OK;
+}
+
+/* The variable at `path`, when it holds `count` elements. */
+static artel_status find_weight(const artel_model *model, const char *path, int64_t count, int *out)
+{
+    seeker s = {.path = path, .index = -1};
+    artel__operation_begin(model->ctx);
+    ARTEL_TRY(artel__model_visit(model->nn, seek_one, &s));
+    if (s.index < 0)
+        return artel__fail(model->ctx, ARTEL_ERROR_NOT_FOUND, path, "`artel inspect` lists the paths", "the model has no weight of this path");
+    const artel__variable *variable = &model->nn->variables->item[s.index];
+    int64_t expected = artel_shape_count(&variable->shape);
+    if (expected != count)
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "", "%lld values given, the weight has %lld", (long long)count,
+                           (long long)expected);
+    *out = s.index;
+    return ARTEL_OK;
+}
+
+artel_status artel_model_get_weight(const artel_model *model, const char *path, float *values, int64_t count)
+{
+    int index;
+    ARTEL_TRY(find_weight(model, path, count, &index));
+    if (!model->initialised)
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "call artel_model_initialise first", "the model has no weights yet");
+    const artel__variable *variable = &model->nn->variables->item[index];
+    if (variable->dtype == ARTEL_DTYPE_FLOAT32) {
+        artel__state_fetch(&model->weights, index, values);
+        return ARTEL_OK;
+    }
+    void *plain;
+    ARTEL_TRY(artel__alloc(model->ctx, (size_t)count * artel_dtype_size(variable->dtype) + 1, path, &plain));
+    artel__state_fetch(&model->weights, index, plain);
+    artel__convert(variable->dtype, plain, ARTEL_DTYPE_FLOAT32, values, count);
+    artel__free(model->ctx, plain);
+    return ARTEL_OK;
+}
+
+artel_status artel_model_set_weight(artel_model *model, const char *path, const float *values, int64_t count)
+{
+    int index;
+    ARTEL_TRY(find_weight(model, path, count, &index));
+    if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, 0));
+    const artel__variable *variable = &model->nn->variables->item[index];
+    if (variable->dtype == ARTEL_DTYPE_FLOAT32) {
+        artel__state_store(&model->weights, index, values);
+        return ARTEL_OK;
+    }
+    void *plain;
+    ARTEL_TRY(artel__alloc(model->ctx, (size_t)count * artel_dtype_size(variable->dtype) + 1, path, &plain));
+    artel__convert(ARTEL_DTYPE_FLOAT32, values, variable->dtype, plain, count);
+    artel__state_store(&model->weights, index, plain);
+    artel__free(model->ctx, plain);
+    return ARTEL_OK;
+}

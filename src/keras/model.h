@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the public artel_model is: a model, its weights, its compile settings and the state of its optimizer.
+ *
+ * Reading and writing keep everything that Keras wrote: the record of the model, the compile settings, the optimizer's
+ * variables. The train room takes weights and optimizer state from here into the states of its replicas and puts the
+ * results back. Belongs to one thread at a time.
+ */
+#ifndef ARTEL_KERAS_MODEL_H
+#define ARTEL_KERAS_MODEL_H
+
+#include "artel/model.h"
+#include "exec/plan.h"
+#include "nn/model.h"
+
+/* One variable of an optimizer as Keras' files hold it. */
+typedef struct artel__saved_array {
+    artel_dtype dtype;
+    artel_shape shape;
+    void *data; /* on the context's heap, plain row-major, little-endian */
+} artel__saved_array;
+
+/* The list under /optimizer/vars: 0 iteration, 1 learning rate (unless it is a schedule), then the slots. */
+typedef struct artel__saved_optimizer {
+    artel__saved_array *array;
+    int count; /* 0: no state saved */
+} artel__saved_optimizer;
+
+struct artel_model {
+    artel_context *ctx;
+    artel__model *nn;
+    artel__state weights;            /* of nn->variables */
+    bool initialised;                /* false: architecture only, weights come from the seed of the first use */
+    json_t *compile_config;          /* Keras' compile_config, or NULL; own reference */
+    artel__saved_optimizer optimizer;
+    char *source;                    /* the file, for messages; "" when made by calls */
+};
+
+/* Loads by content, not by name: .keras (zip or directory), legacy .h5, JSON text of model.to_json(). Prints nothing.
+ * Errors name the file and the thing inside it. */
+artel_status artel__keras_load(artel_context *ctx, const char *path, artel_model **out);
+/* Loads only weights into a model: .weights.h5, .keras, legacy .h5, .safetensors. */
+artel_status artel__keras_load_weights(artel_model *model, const char *path);
+/* By the ending: .keras, .weights.h5, .h5, .json, .safetensors, .onnx. The file appears whole or not at all; equal models give
+ * equal files. A model without weights is saved with those of seed 0. */
+artel_status artel__keras_save(const artel_model *model, const char *path);
+/* From a record made by calls (see nn/build.h) or by json. Takes a new reference. */
+artel_status artel__keras_from_record(artel_context *ctx, const char *where, json_t *record, artel_model **out);
+
+/* Fills all weights from their initialisers: a pure function of the seed. */
+artel_status artel__keras_initialise(artel_model *model, uint64_t seed);
+void artel__saved_optimizer_fini(artel_context *ctx, artel__saved_optimizer *optimizer);
+
+/* SHA-256 over the model's own variables, with `all` the optimizer's too; 64 hex digits and a NUL. The bytes hashed: for each
+ * variable, in the byte order of the paths (files that hold only weights know no other order): its path in the weights tree
+ * ("layers/dense/vars/0", "optimizer/vars/3"), newline, dtype ("float32"), newline, shape as Python prints a tuple ("(3, 4)",
+ * "(5,)", "()"), newline, then the elements in row-major order, little-endian. INVALID for a model without weights. */
+artel_status artel__keras_digest(const artel_model *model, bool all, char out[65]);
+/* The same from a .keras, .weights.h5, .h5 or .safetensors file, without making the model (a legacy .h5 excepted); weights of other
+ * dtypes count as the float32 they become. */
+artel_status artel__keras_digest_file(artel_context *ctx, const char *path, bool all, char out[65]);
+
+/* The number of parameters: trainable, others. */
+void artel__keras_count(const artel_model *model, int64_t *trainable, int64_t *frozen);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bringing older records into today's form; see keras/src/legacy/saving in Keras for what it accepts. */
+#include "keras/translate.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* Where an object of a key belongs; the key may hold a list or an object of such. The first hit counts. */
+static const struct {
+    const char *key; /* contained in the key */
+    const char *module;
+} modules[] = {
+    {"initializer", "keras.initializers"},
+    {"regularizer", "keras.regularizers"},
+    {"constraint", "keras.constraints"},
+    {"learning_rate", "keras.optimizers.schedules"},
+    {"optimizer", "keras.optimizers"},
+    {"weighted_metrics", "keras.metrics"},
+    {"metrics", "keras.metrics"},
+    {"loss", "keras.losses"},
+    {"dtype", "keras"},
+};
+
+/* Settings of Keras 2's layers that Keras 3 does not have and that change no result. */
+static const char *const dropped[] = {"implementation", "input_length", "time_major", "fused", "virtual_batch_size", "adjustment",
+                                      "batch_input_shape", NULL};
+
+static const char *module_of(const char *key, const char *class_name)
+{
+    if (strcmp(class_name, "Sequential") == 0) return "keras";
+    if (strcmp(class_name, "Functional") == 0) return "keras.src.models.functional";
+    if (strcmp(class_name, "DTypePolicy") == 0) return "keras";
+    for (size_t i = 0; i < ARTEL__COUNT(modules); i++) {
+        if (strstr(key, modules[i].key)) return modules[i].module;
+    }
+    return "keras.layers";
+}
+
+static bool is_object_record(json_t *value)
+{
+    return json_is_string(json_object_get(value, "class_name")) && json_object_get(value, "config");
+}
+
+/* "Custom>AdamW" -> "AdamW", "Model" -> "Functional" for what holds layers. */
+static artel_status translate_class(json_t *record)
+{
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    if (strncmp(class_name, "Custom>", 7) == 0) {
+        char plain[128];
+        snprintf(plain, sizeof plain, "%s", class_name + 7);
+        if (json_object_set_new(record, "class_name", json_string(plain)) < 0) return ARTEL_ERROR_NO_MEMORY;
+    } else if (strcmp(class_name, "Policy") == 0) {
+        if (json_object_set_new(record, "class_name", json_string("DTypePolicy")) < 0) return ARTEL_ERROR_NO_MEMORY;
+    } else if (strcmp(class_name, "Model") == 0 && json_object_get(json_object_get(record, "config"), "layers")) {
+        if (json_object_set_new(record, "class_name", json_string("Functional")) < 0) return ARTEL_ERROR_NO_MEMORY;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status add_module(json_t *record, const char *key)
+{
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    if (class_name[0] == '_') return ARTEL_OK; /* __keras_tensor__ and the like */
+    json_t *registered = strcmp(class_name, "Functional") == 0 ? json_string("Functional") : json_null();
+    if (json_object_set_new(record, "module", json_string(module_of(key, class_name))) < 0 ||
+        json_object_set_new(record, "registered_name", registered) < 0)
+        return ARTEL_ERROR_NO_MEMORY;
+    return ARTEL_OK;
+}
+
+static void drop_settings(json_t *config)
+{
+    for (const char *const *name = dropped; *name; name++) json_object_del(config, *name);
+}
+
+/* Settings of one layer, or of an optimizer. */
+static artel_status translate_config(json_t *record)
+{
+    json_t *config = json_object_get(record, "config");
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    json_t *shape = json_object_get(config, "batch_input_shape");
+    if (shape && strcmp(class_name, "InputLayer") == 0 && !json_object_get(config, "batch_shape") &&
+        json_object_set(config, "batch_shape", shape) < 0)
+        return ARTEL_ERROR_NO_MEMORY;
+    json_t *axis = json_object_get(config, "axis");
+    if (strcmp(class_name, "BatchNormalization") == 0 && json_is_array(axis) && json_array_size(axis) == 1 &&
+        json_object_set(config, "axis", json_array_get(axis, 0)) < 0)
+        return ARTEL_ERROR_NO_MEMORY;
+    drop_settings(config);
+    return ARTEL_OK;
+}
+
+static artel_status translate_value(json_t *value, const char *key, int depth);
+
+/* The members of a dict of losses or metrics are what the key of the dict says. */
+static bool names_module(const char *key)
+{
+    for (size_t i = 0; i < ARTEL__COUNT(modules); i++) {
+        if (strstr(key, modules[i].key)) return true;
+    }
+    return false;
+}
+
+static artel_status translate_object(json_t *object, const char *key, int depth)
+{
+    bool record = is_object_record(object), inherits = !record && names_module(key);
+    const char *name;
+    json_t *item;
+    void *next;
+    json_object_foreach_safe(object, next, name, item)
+    {
+        const char *own = record && strcmp(name, "config") == 0 ? "" : name;
+        ARTEL_TRY(translate_value(item, inherits ? key : own, depth));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status translate_value(json_t *value, const char *key, int depth)
+{
+    if (depth > ARTEL__KERAS_MAX_NESTING) return ARTEL_OK;
+    if (json_is_array(value)) {
+        size_t i;
+        json_t *item;
+        json_array_foreach(value, i, item) ARTEL_TRY(translate_value(item, key, depth + 1));
+        return ARTEL_OK;
+    }
+    if (!json_is_object(value)) return ARTEL_OK;
+    if (is_object_record(value) && !json_object_get(value, "module")) {
+        ARTEL_TRY(translate_class(value));
+        ARTEL_TRY(translate_config(value));
+        ARTEL_TRY(add_module(value, key));
+    }
+    return translate_object(value, key, depth + 1);
+}
+
+/* Keras 2 wrote a Sequential's input shape into its first layer; later ones put an InputLayer in front. */
+static artel_status add_input_layer(json_t *record)
+{
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    json_t *config = json_object_get(record, "config");
+    if (!class_name || strcmp(class_name, "Sequential") != 0) return ARTEL_OK;
+    if (json_is_array(config)) { /* Keras 1 and early 2: the bare list of layers */
+        json_t *whole = json_pack("{s:s, s:O}", "name", "sequential", "layers", config);
+        if (!whole || json_object_set_new(record, "config", whole) < 0) return ARTEL_ERROR_NO_MEMORY;
+        config = whole;
+    }
+    json_t *layers = json_object_get(config, "layers"), *first = json_array_get(layers, 0);
+    json_t *shape = json_object_get(json_object_get(first, "config"), "batch_input_shape");
+    const char *first_class = json_string_value(json_object_get(first, "class_name"));
+    if (!json_is_array(shape) || !first_class || strcmp(first_class, "InputLayer") == 0) return ARTEL_OK;
+    json_t *dtype = json_object_get(json_object_get(first, "config"), "dtype");
+    const char *type = json_is_string(dtype) && strcmp(first_class, "Embedding") != 0 ? json_string_value(dtype) : "float32";
+    json_t *input = json_pack("{s:s, s:{s:O, s:s, s:s}}", "class_name", "InputLayer", "config", "batch_shape", shape, "dtype", type, "name",
+                              "input_layer");
+    return input && json_array_insert_new(layers, 0, input) == 0 ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+}
+
+static artel_status add_input_layers(json_t *record, int depth)
+{
+    if (depth > ARTEL__KERAS_MAX_NESTING) return ARTEL_OK;
+    ARTEL_TRY(add_input_layer(record));
+    size_t i;
+    json_t *item;
+    json_array_foreach(json_object_get(json_object_get(record, "config"), "layers"), i, item)
+    {
+        ARTEL_TRY(add_input_layers(item, depth + 1));
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__keras_translate_model(json_t *record)
+{
+    if (!json_is_object(record) || json_object_get(record, "module")) return ARTEL_OK;
+    ARTEL_TRY(add_input_layers(record, 0));
+    return translate_value(record, "", 0);
+}
+
+/* -- compile settings -- */
+
+static void rename_key(json_t *object, const char *from, const char *to)
+{
+    json_t *value = json_object_get(object, from);
+    if (!value) return;
+    if (!json_object_get(object, to)) json_object_set(object, to, value);
+    json_object_del(object, from);
+}
+
+/* "sparse_categorical_accuracy" -> "SparseCategoricalAccuracy". */
+static void camel_case(const char *snake, char *out, size_t size)
+{
+    size_t n = 0;
+    bool start = true;
+    for (; *snake && n + 1 < size; snake++) {
+        if (*snake == '_') {
+            start = true;
+            continue;
+        }
+        out[n++] = start ? (char)toupper((unsigned char)*snake) : *snake;
+        start = false;
+    }
+    out[n] = 0;
+}
+
+/* The wrappers in which Keras 2 saved functions: {"class_name": "MeanMetricWrapper", "config": {"name", "fn"}}. */
+static artel_status unwrap(json_t *record)
+{
+    json_t *config = json_object_get(record, "config");
+    const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    json_t *function = json_object_get(config, "fn");
+    if (strcmp(class_name, "MeanMetricWrapper") == 0 || strcmp(class_name, "LossFunctionWrapper") == 0) {
+        const char *name = json_is_string(function) ? json_string_value(function) : json_string_value(json_object_get(function, "config"));
+        char camel[128];
+        if (!name) return ARTEL_OK;
+        camel_case(name, camel, sizeof camel);
+        if (json_object_set_new(record, "class_name", json_string(camel)) < 0) return ARTEL_ERROR_NO_MEMORY;
+    }
+    json_object_del(config, "fn");
+    const char *reduction = json_string_value(json_object_get(config, "reduction"));
+    if (reduction && strcmp(reduction, "auto") == 0 &&
+        json_object_set_new(config, "reduction", json_string("sum_over_batch_size")) < 0)
+        return ARTEL_ERROR_NO_MEMORY;
+    return ARTEL_OK;
+}
+
+static artel_status unwrap_all(json_t *value, int depth)
+{
+    if (depth > ARTEL__KERAS_MAX_NESTING) return ARTEL_OK;
+    size_t i;
+    const char *key;
+    json_t *item;
+    json_array_foreach(value, i, item) ARTEL_TRY(unwrap_all(item, depth + 1));
+    if (is_object_record(value)) return unwrap(value);
+    json_object_foreach(value, key, item) ARTEL_TRY(unwrap_all(item, depth + 1));
+    return ARTEL_OK;
+}
+
+static artel_status translate_optimizer(artel_context *ctx, const char *where, json_t *optimizer)
+{
+    static const char *const gone[] = {"jit_compile", "is_legacy_optimizer", "decay", NULL};
+    json_t *config = json_object_get(optimizer, "config");
+    double decay;
+    rename_key(config, "lr", "learning_rate");
+    if (artel__json_number(json_object_get(config, "decay"), &decay) && decay > 0)
+        artel__log(ctx, ARTEL_LOG_WARNING, "%s: the optimizer's decay of %g is left out, as in Keras 3; use a schedule", where, decay);
+    for (const char *const *name = gone; *name; name++) json_object_del(config, *name);
+    return ARTEL_OK;
+}
+
+artel_status artel__keras_translate_training(artel_context *ctx, const char *where, json_t *training, json_t **out)
+{
+    static const char *const kept[] = {"loss", "loss_weights", "metrics", "weighted_metrics", "run_eagerly", "steps_per_execution",
+                                       "jit_compile", NULL};
+    json_t *compile = json_object();
+    json_t *optimizer = json_deep_copy(json_object_get(training, "optimizer_config"));
+    artel_status status = compile && optimizer ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    if (!json_is_object(json_object_get(training, "optimizer_config"))) {
+        json_decref(compile);
+        json_decref(optimizer);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras", "training_config names no optimizer");
+    }
+    if (status == ARTEL_OK) status = translate_optimizer(ctx, where, optimizer);
+    if (status == ARTEL_OK && json_object_set(compile, "optimizer", optimizer) < 0) status = ARTEL_ERROR_NO_MEMORY;
+    json_decref(optimizer);
+    for (const char *const *key = kept; *key && status == ARTEL_OK; key++) {
+        json_t *value = json_deep_copy(json_object_get(training, *key));
+        if (!value) value = json_null();
+        status = unwrap_all(value, 0);
+        if (json_object_set_new(compile, *key, value) < 0) status = ARTEL_ERROR_NO_MEMORY;
+    }
+    if (status == ARTEL_OK) status = translate_value(compile, "", 0);
+    if (status < 0) {
+        json_decref(compile);
+        return status;
+    }
+    *out = compile;
+    return ARTEL_OK;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records of older files, brought into the form that Keras 3 writes into `.keras`.
+ *
+ * Legacy `.h5` files and the JSON of Keras 2 leave out `module` and `registered_name`, say `batch_input_shape` for
+ * `batch_shape`, know settings that Keras 3 has dropped and spell optimizers, losses and metrics their own way. What
+ * Keras 3 accepts when it loads such a file is accepted here, with the same meaning.
+ */
+#ifndef ARTEL_KERAS_TRANSLATE_H
+#define ARTEL_KERAS_TRANSLATE_H
+
+#include "base/json.h"
+
+/* Changes the record of a model in place. Modern records stay as they are. NO_MEMORY is the only failure. */
+artel_status artel__keras_translate_model(json_t *record);
+
+/* Turns a legacy `training_config` into the form of `compile_config`: a new reference. */
+artel_status artel__keras_translate_training(artel_context *ctx, const char *where, json_t *training, json_t **out);
+
+/* Deepest nesting of records followed; deeper ones are left as they are. */
+#define ARTEL__KERAS_MAX_NESTING 64
+
+#endif

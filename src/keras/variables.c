@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listing a model's variables, and copying them from and to arrays of files. */
+#include "keras/variables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct lister {
+    artel__arena *arena;
+    artel__keras_variables *list;
+    int capacity;
+} lister;
+
+static artel_status list_one(void *user, const artel__model_variable *variable)
+{
+    lister *l = user;
+    artel__keras_variables *list = l->list;
+    if (list->count == l->capacity) {
+        int capacity = l->capacity ? l->capacity * 2 : 64;
+        artel__keras_variable *wider = artel__arena_alloc(l->arena, (size_t)capacity, sizeof *wider);
+        if (!wider) return ARTEL_ERROR_NO_MEMORY;
+        if (list->count) memcpy(wider, list->item, (size_t)list->count * sizeof *wider);
+        list->item = wider;
+        l->capacity = capacity;
+    }
+    list->item[list->count++] = (artel__keras_variable){.path = artel__arena_strdup(l->arena, variable->path),
+                                                        .group = artel__arena_strdup(l->arena, variable->group),
+                                                        .position = variable->position,
+                                                        .index = variable->variable->index,
+                                                        .trainable = variable->trainable,
+                                                        .layer = variable->layer,
+                                                        .variable = variable->variable};
+    return artel__arena_status(l->arena);
+}
+
+void artel__keras_layer_group(const artel__model *model, int layer, char *out, size_t size)
+{
+    const char *class_name = model->layer[layer]->def->class_name;
+    char snake[128];
+    int same = 0;
+    artel__snake_case(class_name, snake, sizeof snake);
+    for (int k = 0; k < layer; k++) same += strcmp(model->layer[k]->def->class_name, class_name) == 0;
+    if (same) snprintf(out, size, "layers/%s_%d", snake, same);
+    else snprintf(out, size, "layers/%s", snake);
+}
+
+bool artel__keras_is_hidden(const artel__model *model, int layer)
+{
+    return strcmp(model->class_name, "Sequential") == 0 && strcmp(model->layer[layer]->def->class_name, "InputLayer") == 0;
+}
+
+/* Whether `path` is `group` or lies in it. */
+static bool lies_in(const char *path, const char *group)
+{
+    size_t length = strlen(group);
+    return strncmp(path, group, length) == 0 && (path[length] == 0 || path[length] == '/');
+}
+
+/* Top-level layers come in the order of the list, so one walk over both suffices. */
+static void find_tops(const artel__model *model, artel__keras_variables *list)
+{
+    int k = 0;
+    for (int layer = 0; layer < model->layers; layer++) {
+        char group[160];
+        artel__keras_layer_group(model, layer, group, sizeof group);
+        while (k < list->count && lies_in(list->item[k].group, group)) list->item[k++].top = layer;
+    }
+}
+
+artel_status artel__keras_variables_list(const artel__model *model, artel__arena *arena, artel__keras_variables *out)
+{
+    *out = (artel__keras_variables){.count = 0};
+    lister l = {.arena = arena, .list = out};
+    ARTEL_TRY(artel__model_visit(model, list_one, &l));
+    for (int first = 0; first < out->count;) {
+        int end = first + 1;
+        while (end < out->count && strcmp(out->item[end].group, out->item[first].group) == 0) end++;
+        for (int k = first; k < end; k++) out->item[k].siblings = end - first;
+        first = end;
+    }
+    find_tops(model, out);
+    return ARTEL_OK;
+}
+
+int64_t artel__keras_variable_count(const artel_model *model, const artel__keras_variable *variable)
+{
+    return artel_shape_count(&artel__keras_variable_of(model, variable)->shape);
+}
+
+artel_status artel__keras_put(artel_model *model, artel__state *state, const char *where, const artel__keras_variable *variable,
+                              const artel__keras_array *array)
+{
+    artel_context *ctx = model->ctx;
+    const artel__variable *target = artel__keras_variable_of(model, variable);
+    char found[160], expected[160];
+    if (!artel__shape_equal(&array->shape, &target->shape))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "these weights belong to another model: check the architecture",
+                           "%s of layer \"%s\" (%s) has shape %s, expected %s", variable->variable->name, variable->layer->name,
+                           array->name, artel__shape_text(&array->shape, false, found, sizeof found),
+                           artel__shape_text(&target->shape, false, expected, sizeof expected));
+    int64_t count = artel_shape_count(&target->shape);
+    size_t from = artel_dtype_size(array->dtype), to = artel_dtype_size(target->dtype);
+    bool aligned = (uintptr_t)array->data % (from ? from : 1) == 0;
+    if (array->dtype == target->dtype && aligned) {
+        artel__state_store(state, variable->index, array->data);
+        return ARTEL_OK;
+    }
+    void *block;
+    size_t room = (size_t)count * to;
+    ARTEL_TRY(artel__alloc(ctx, room + (size_t)count * from + 16, where, &block));
+    uint8_t *copy = (uint8_t *)block + (room + 15) / 16 * 16;
+    if (count) memcpy(copy, array->data, (size_t)count * from);
+    artel__convert(array->dtype, copy, target->dtype, block, count);
+    artel__state_store(state, variable->index, block);
+    artel__free(ctx, block);
+    return ARTEL_OK;
+}
+
+artel_status artel__keras_put_node(artel_model *model, artel__state *state, const char *where, const artel__keras_variable *variable,
+                                   const artel__h5_node *node, const char *path)
+{
+    if (!node->is_dataset || !node->readable || node->dtype == ARTEL_DTYPE_STRING)
+        return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, where, "save the weights again with Keras", "%s is not an array of numbers", path);
+    artel__keras_array array = {.name = path, .dtype = node->dtype, .shape = node->shape, .data = node->data};
+    return artel__keras_put(model, state, where, variable, &array);
+}
+
+void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const artel__keras_variable *variable)
+{
+    const artel__variable *source = artel__keras_variable_of(model, variable);
+    int64_t count = artel_shape_count(&source->shape);
+    void *plain = artel__arena_alloc(arena, (size_t)count + 1, artel_dtype_size(source->dtype));
+    if (plain) artel__state_fetch(&model->weights, variable->index, plain);
+    return plain;
+}
+
+void artel__keras_adopt(artel_model *model, artel__state *state)
+{
+    artel__state_fini(&model->weights);
+    model->weights = *state;
+    model->initialised = true;
+    *state = (artel__state){.block = NULL};
+}
+
+artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where, const artel__h5_node *node)
+{
+    if (!node->is_dataset || !node->readable || node->dtype == ARTEL_DTYPE_STRING)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "save the model again with Keras",
+                           "the optimizer's variable %s is not an array of numbers", node->name);
+    void *grown = optimizer->array, *data;
+    ARTEL_TRY(artel__realloc(ctx, (size_t)(optimizer->count + 1) * sizeof *optimizer->array, where, &grown));
+    optimizer->array = grown;
+    ARTEL_TRY(artel__alloc(ctx, node->bytes ? node->bytes : 1, where, &data));
+    if (node->bytes) memcpy(data, node->data, node->bytes);
+    optimizer->array[optimizer->count++] = (artel__saved_array){.dtype = node->dtype, .shape = node->shape, .data = data};
+    return ARTEL_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Embedding: rows of a table by index, and the gradient of the table.
+ *
+ * An index outside [0, vocabulary) is reported in the fault slot, reads as a row of zeros, and adds nothing.
+ * Order of the gradient: for each token the tree of fold.h, where the leaf of a shard is the sum over its positions in
+ * order, acc = 0; acc += dy[position]; leaf = acc + 0. A token absent from a shard is +0, whose addition changes no bit, so
+ * absent leaves are skipped.
+ */
+#ifndef ARTEL_KERNEL_EMBED_H
+#define ARTEL_KERNEL_EMBED_H
+
+#include "kernel/fault_slot.h"
+#include "kernel/fold.h"
+#include "kernel/kernel.h"
+
+/* y[p] = table[index[p]]; positions = rows * per_row. Tasks: runs of positions. */
+typedef struct artel__embed_forward {
+    int64_t positions, per_row;
+    int64_t vocabulary, width;
+    const int32_t *index;
+    const float *table; /* [vocabulary][width] */
+    float *y;
+    artel__fault_slot fault;
+} artel__embed_forward;
+
+/* Sorts the positions of each node by token, stably. sorted: [positions]; first: [nodes][vocabulary + 1], node k's positions of
+ * token t are sorted[first[k][t]] .. sorted[first[k][t + 1] - 1], in position order. Out-of-range tokens are left out.
+ * positions < 2^31. Tasks: nodes. */
+typedef struct artel__embed_sort {
+    const artel__fold_plan *fold;
+    int64_t per_row, vocabulary;
+    const int32_t *index;
+    int32_t *sorted, *first;
+} artel__embed_sort;
+
+/* For each node a dense block dtable [vocabulary][width] at dtable + k * stride. Tasks: nodes times runs of tokens. */
+typedef struct artel__embed_gradient {
+    const artel__fold_plan *fold;
+    int64_t per_row, vocabulary, width;
+    const int32_t *sorted, *first; /* from embed_sort */
+    const float *dy;               /* [rows * per_row][width] */
+    float *dtable;
+    int64_t stride;
+} artel__embed_gradient;
+
+extern const artel__kernel *const artel__embed_forward_kernels[];
+extern const artel__kernel *const artel__embed_sort_kernels[];
+extern const artel__kernel *const artel__embed_gradient_kernels[];
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels: pure functions on buffers.
+ *
+ * A kernel takes a plain parameter struct and knows no graph. Its work is cut into tasks whose results do not depend
+ * on how they are grouped or on who runs them; run() computes tasks [begin, end). For each kind there is one ordered
+ * list, best first, the reference last; the first that can run is taken, and `refuses` gives the printable reason of
+ * those passed over (shown by --explain).
+ *
+ * Bits. For one kind every kernel gives the same bits: each output element is computed by a fixed sequence of IEEE
+ * operations (documented beside the parameter struct), products by a chain of fused multiply-adds in the order of the
+ * reduction index. So reference, AVX2 and AVX-512 agree exactly, and tests compare with memcmp.
+ */
+#ifndef ARTEL_KERNEL_KERNEL_H
+#define ARTEL_KERNEL_KERNEL_H
+
+#include "base/context.h"
+#include "tensor/shape.h"
+
+typedef struct artel__kernel {
+    const char *name;                              /* "avx512 conv2d_forward" */
+    artel__isa isa;                                /* the least instruction set it needs */
+    const char *(*refuses)(const void *params);    /* optional: a constant reason, or NULL when it can run */
+    int64_t (*tasks)(const void *params);          /* how many tasks there are; 0 is legal */
+    size_t (*scratch_bytes)(const void *params);   /* optional (0): 64-byte aligned scratch for each thread */
+    void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);
+} artel__kernel;
+
+/* The first kernel of a NULL-terminated list that the instruction set and the parameters allow. The last entry of
+ * every list is the reference, which can always run. */
+const artel__kernel *artel__kernel_choose(const artel__kernel *const *list, artel__isa isa, const void *params);
+
+#endif

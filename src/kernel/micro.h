@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small products for kernels that have products inside: recurrent cells, attention.
+ *
+ * One table of functions for each instruction set, all with the same bits: every element of C is one chain of fused
+ * multiply-adds in ascending order of the reduction index, started from +0.0f, or from the value that C holds when
+ * `accumulate` is set; calling twice with the halves of the reduction, the second with accumulate, gives the bits of
+ * one call. No threads, no heap, at most 40 KiB of stack; meant for operands that fit the second-level cache.
+ * C may not overlap A or B. Extents may be 0 (k = 0 clears C, or leaves it with accumulate).
+ */
+#ifndef ARTEL_KERNEL_MICRO_H
+#define ARTEL_KERNEL_MICRO_H
+
+#include "kernel/product.h"
+
+typedef struct artel__gemm {
+    int64_t m, n, k;
+    const float *a;
+    int64_t lda; /* row strides in floats */
+    const float *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc;
+    bool accumulate;
+} artel__gemm;
+
+typedef void artel__gemm_fn(const artel__gemm *gemm);
+
+typedef struct artel__micro {
+    artel__gemm_fn *panels; /* C[i][j] (+)= A[i][k] * W[k][j], b = panels(k, n), ldb unused */
+    artel__gemm_fn *nn;     /* C[i][j] (+)= A[i][k] * B[k][j], both row-major */
+    artel__gemm_fn *nt;     /* C[i][j] (+)= A[i][k] * B[j][k] */
+    artel__gemm_fn *tn;     /* C[i][j] (+)= A[k][i] * B[k][j] */
+} artel__micro;
+
+/* The table for an instruction set; never NULL. */
+const artel__micro *artel__micro_for(artel__isa isa);
+
+#endif

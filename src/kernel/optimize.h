@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizer steps over flat ranges, norms by blocks, regularisers and constraints.
+ *
+ * Each rule is one row of the formulas of keras/src/optimizers (3.15) in their order of operations, in float32. Scalars
+ * that depend on the step are computed once by artel__apply_prepare, in float32 as Keras computes them, with our own power and square root.
+ * Padding that holds zeros in variable, gradient and slots (accumulators excepted) stays zero under every rule.
+ */
+#ifndef ARTEL_KERNEL_OPTIMIZE_H
+#define ARTEL_KERNEL_OPTIMIZE_H
+
+#include "kernel/kernel.h"
+
+enum {
+    ARTEL__NORM_BLOCK = 4096,
+    ARTEL__APPLY_SLOTS = 3
+};
+
+/* The slots of each rule, in Keras' order of meaning; initial value 0 unless said. */
+typedef enum artel__rule {
+    ARTEL__RULE_SGD,      /* momentum != 0: [0] momentum */
+    ARTEL__RULE_RMSPROP,  /* [0] velocity; momentum > 0: [1] momentum; centered: [2] average gradient */
+    ARTEL__RULE_ADAM,     /* [0] m, [1] v; amsgrad: [2] v hat. AdamW is this with weight_decay */
+    ARTEL__RULE_ADAGRAD,  /* [0] accumulator, starts at initial_accumulator_value */
+    ARTEL__RULE_ADADELTA, /* [0] accumulated gradient, [1] accumulated delta */
+    ARTEL__RULE_ADAMAX,   /* [0] m, [1] u */
+    ARTEL__RULE_NADAM,    /* [0] m, [1] v; u_product is a scalar of the optimizer, see artel__apply_options */
+    ARTEL__RULE_FTRL,     /* [0] accumulator, starts at initial_accumulator_value; [1] linear */
+    ARTEL__RULE_LION,     /* [0] momentum */
+    ARTEL__RULE_LAMB      /* first half: [0] m, [1] v; writes the direction to [2], leaves the variable; then artel__lamb_step */
+} artel__rule;
+
+/* The optimizer's arguments, by Keras' names; those a rule does not know are ignored. */
+typedef struct artel__apply_options {
+    artel__rule rule;
+    double momentum, rho, beta_1, beta_2, epsilon;
+    bool nesterov, centered, amsgrad;
+    double learning_rate_power, l1, l2, l2_shrinkage, beta; /* FTRL */
+    double weight_decay;                                    /* 0: none. variable -= variable * weight_decay * rate, before the step */
+} artel__apply_options;
+
+/* What is done to the gradient before the rule, in the same pass: artel__clip in Keras' three forms. */
+typedef enum artel__clip {
+    ARTEL__CLIP_NONE,
+    ARTEL__CLIP_VALUE, /* min(max(g, -clip_a), clip_a) */
+    ARTEL__CLIP_NORM,  /* g * clip_a / clip_b; clip_a = clipnorm, clip_b = max(norm, clipnorm): see artel__clip_by_norm */
+    ARTEL__CLIP_SCALE  /* g * clip_a: global_clipnorm (artel__clip_by_global_norm), gradient accumulation, loss scale */
+} artel__clip;
+
+/* Tasks: runs of ARTEL__NORM_BLOCK elements. The gradient is not written. */
+typedef struct artel__apply {
+    artel__rule rule;
+    int64_t count;
+    float *variable;
+    const float *gradient;
+    float *slot[ARTEL__APPLY_SLOTS];
+    artel__clip clip;
+    float clip_a, clip_b;
+    bool has_momentum, nesterov, centered, amsgrad; /* from here on: set by artel__apply_prepare */
+    float rate, decay;
+    float scalar[8]; /* meaning: optimize.c beside each rule */
+} artel__apply;
+
+/* Sets rule, flags, rate, decay and scalars of `apply` for one variable and step; pointers, count and clip are left alone.
+ * iteration: optimizer steps made before this one (Keras' iterations). u_product: NADAM only, the product after this step's update
+ * (artel__nadam_product); 1 otherwise. Does not decide whether the variable decays: pass weight_decay 0 for excluded ones. */
+void artel__apply_prepare(artel__apply *apply, const artel__apply_options *options, float rate, int64_t iteration, float u_product);
+
+/* u_product of the next step: u_product * beta_1 * (1 - 0.5 * 0.96^(iteration + 1)), in float32 as Keras. */
+float artel__nadam_product(float u_product, double beta_1, int64_t iteration);
+
+extern const artel__kernel *const artel__apply_kernels[];
+
+/* Second half of LAMB: variable -= ratio * rate * direction; ratio = artel__lamb_ratio(w_norm, direction_norm). */
+typedef struct artel__lamb_step {
+    int64_t count;
+    float *variable;
+    const float *direction;
+    float ratio, rate;
+} artel__lamb_step;
+
+float artel__lamb_ratio(float variable_norm, float direction_norm);
+
+extern const artel__kernel *const artel__lamb_step_kernels[];
+
+/* -- norms by blocks -- */
+
+typedef enum artel__norm_kind {
+    ARTEL__NORM_SQUARES,
+    ARTEL__NORM_ABSOLUTES
+} artel__norm_kind;
+
+/* blocks[i] = float64 sum over elements 4096 i .. of x * x or |x|: 16 lanes of float64 and a tree, as in reduce.h, every block alike.
+ * One call a variable, so blocks restart there. Tasks: blocks. */
+typedef struct artel__block_norm {
+    artel__norm_kind kind;
+    int64_t count;
+    const float *x;
+    double *blocks; /* [artel__norm_blocks(count)] */
+} artel__block_norm;
+
+static inline int64_t artel__norm_blocks(int64_t count)
+{
+    return (count + ARTEL__NORM_BLOCK - 1) / ARTEL__NORM_BLOCK;
+}
+
+/* The blocks added pairwise: neighbours first, then pairs of pairs; an odd one out moves up unchanged. Overwrites
+ * blocks; 0 for none. Norms over several variables then add these values one by one in Keras' order. */
+double artel__norm_combine(double *blocks, int64_t count);
+
+extern const artel__kernel *const artel__block_norm_kernels[];
+
+/* Factors for artel__apply from squared norms, in float32 in Keras' order of operations. */
+void artel__clip_by_norm(artel__apply *apply, double squared_norm, float clipnorm);
+float artel__clip_by_global_norm(double squared_norm, float clipnorm); /* the factor of CLIP_SCALE */
+
+/* -- whole-variable passes -- */
+
+typedef enum artel__flat_op {
+    ARTEL__FLAT_REGULARISE, /* y = (y + a * sign(x)) + b * (2 * x): y gradient, x variable, a = l1, b = l2 (0: skipped) */
+    ARTEL__FLAT_EMA,        /* y = a * y + b * x: a = momentum (0 at the first step), b = 1 - a */
+    ARTEL__FLAT_ACCUMULATE, /* y = y + x */
+    ARTEL__FLAT_AVERAGE,    /* y = (x + y) / a: gradient accumulation's last step */
+    ARTEL__FLAT_SCALE,      /* y = x * a */
+    ARTEL__FLAT_DIVIDE,     /* y = x / a */
+    ARTEL__FLAT_CLIP        /* y = min(max(x, a), b) */
+} artel__flat_op;
+
+typedef struct artel__flat {
+    artel__flat_op op;
+    int64_t count;
+    const float *x;
+    float *y;
+    float a, b;
+} artel__flat;
+
+extern const artel__kernel *const artel__flat_kernels[];
+
+/* -- constraints (keras/src/constraints), in place on a variable seen as [outer][length][inner], norms along length -- */
+
+typedef enum artel__constraint {
+    ARTEL__CONSTRAINT_MAX_NORM, /* a = max_value */
+    ARTEL__CONSTRAINT_NON_NEG,  /* max(w, 0) */
+    ARTEL__CONSTRAINT_UNIT_NORM,
+    ARTEL__CONSTRAINT_MIN_MAX_NORM /* a = min_value, b = max_value, c = rate */
+} artel__constraint;
+
+/* A Dense or Conv kernel in panels with the default axes is outer = panels, length = K, inner = the panel's width, a call
+ * for the full panels and one for a narrow last one. Sums: one chain along length in float32. Tasks: outer indices. */
+typedef struct artel__constrain {
+    artel__constraint op;
+    int64_t outer, length, inner;
+    float *variable;
+    float a, b, c;
+} artel__constrain;
+
+extern const artel__kernel *const artel__constrain_kernels[];
+
+#endif

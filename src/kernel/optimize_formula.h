@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The optimizer rules, one element at a time, shared by the reference and the fast kernels.
+ *
+ * Each rule follows update_step of keras/src/optimizers/<rule>.py (3.15) in its order of operations. The scalars that
+ * artel__apply_prepare makes stand beside each rule; rate is the learning rate, g the gradient after clipping.
+ */
+#ifndef ARTEL_KERNEL_OPTIMIZE_FORMULA_H
+#define ARTEL_KERNEL_OPTIMIZE_FORMULA_H
+
+#include "kernel/math.h"
+#include "kernel/optimize.h"
+
+/* The state of one element; slots that a rule does not use are neither read nor written. */
+typedef struct element {
+    float w, g, slot[ARTEL__APPLY_SLOTS];
+} element;
+
+/* Which options of a rule are on: constants in the fast kernels. */
+typedef struct rule_flags {
+    bool momentum, nesterov, centered, amsgrad;
+} rule_flags;
+
+ARTEL__MATH float apply_clip(const artel__apply *p, float g)
+{
+    switch (p->clip) {
+    case ARTEL__CLIP_VALUE: return artel__minf(artel__maxf(g, -p->clip_a), p->clip_a);
+    case ARTEL__CLIP_NORM: return g * p->clip_a / p->clip_b;
+    case ARTEL__CLIP_SCALE: return g * p->clip_a;
+    case ARTEL__CLIP_NONE: break;
+    }
+    return g;
+}
+
+/* scalar: 0 momentum */
+ARTEL__MATH element apply_sgd(const float *s, float rate, rule_flags f, element e)
+{
+    if (!f.momentum) {
+        e.w = e.w - e.g * rate;
+        return e;
+    }
+    e.slot[0] = e.slot[0] * s[0] - e.g * rate;
+    e.w = e.w + (f.nesterov ? e.slot[0] * s[0] - e.g * rate : e.slot[0]);
+    return e;
+}
+
+/* scalar: 0 rho, 1 1 - rho, 2 epsilon, 3 momentum */
+ARTEL__MATH element apply_rmsprop(const float *s, float rate, rule_flags f, element e)
+{
+    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.g * e.g);
+    float denominator = e.slot[0] + s[2];
+    if (f.centered) {
+        e.slot[2] = s[0] * e.slot[2] + s[1] * e.g;
+        denominator = (e.slot[0] - e.slot[2] * e.slot[2]) + s[2];
+    }
+    float increment = rate * e.g / artel__sqrtf(denominator);
+    if (f.momentum) {
+        e.slot[1] = s[3] * e.slot[1] + increment;
+        increment = e.slot[1];
+    }
+    e.w = e.w - increment;
+    return e;
+}
+
+/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 alpha */
+ARTEL__MATH element apply_adam(const float *s, float rate, rule_flags f, element e)
+{
+    (void)rate;
+    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
+    e.slot[1] = e.slot[1] + (e.g * e.g - e.slot[1]) * s[1];
+    float v = e.slot[1];
+    if (f.amsgrad) {
+        e.slot[2] = e.slot[2] > v ? e.slot[2] : v;
+        v = e.slot[2];
+    }
+    e.w = e.w - e.slot[0] * s[3] / (artel__sqrtf(v) + s[2]);
+    return e;
+}
+
+/* scalar: 2 epsilon */
+ARTEL__MATH element apply_adagrad(const float *s, float rate, rule_flags f, element e)
+{
+    (void)f;
+    e.slot[0] = e.slot[0] + e.g * e.g;
+    e.w = e.w - rate * e.g / artel__sqrtf(e.slot[0] + s[2]);
+    return e;
+}
+
+/* scalar: 0 rho, 1 1 - rho, 2 epsilon */
+ARTEL__MATH element apply_adadelta(const float *s, float rate, rule_flags f, element e)
+{
+    (void)f;
+    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.g * e.g);
+    float delta = -(artel__sqrtf(e.slot[1] + s[2]) * e.g / artel__sqrtf(e.slot[0] + s[2]));
+    e.slot[1] = s[0] * e.slot[1] + s[1] * (delta * delta);
+    e.w = e.w + rate * delta;
+    return e;
+}
+
+/* scalar: 0 1 - beta_1, 1 beta_2, 2 epsilon, 3 1 - beta_1^t */
+ARTEL__MATH element apply_adamax(const float *s, float rate, rule_flags f, element e)
+{
+    (void)f;
+    float kept = s[1] * e.slot[1], size = artel__absf(e.g);
+    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
+    e.slot[1] = kept > size ? kept : size;
+    e.w = e.w - rate * e.slot[0] / (s[3] * (e.slot[1] + s[2]));
+    return e;
+}
+
+/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 u_{t+1}, 4 1 - u_product_{t+1}, 5 1 - u_t, 6 1 - u_product_t, 7 1 - beta_2^t */
+ARTEL__MATH element apply_nadam(const float *s, float rate, rule_flags f, element e)
+{
+    (void)f;
+    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
+    e.slot[1] = e.slot[1] + (e.g * e.g - e.slot[1]) * s[1];
+    float m_hat = s[3] * e.slot[0] / s[4] + s[5] * e.g / s[6];
+    e.w = e.w - m_hat * rate / (artel__sqrtf(e.slot[1] / s[7]) + s[2]);
+    return e;
+}
+
+/* x^power for x >= 0: the square root for 0.5, as anything else through float64. */
+ARTEL__MATH float ftrl_power(float x, float power)
+{
+    return power == 0.5f ? artel__sqrtf(x) : artel__powf(x, power);
+}
+
+/* scalar: 0 -learning_rate_power, 1 l1, 2 2 * (l2 + beta / (2 * rate)), 3 2 * l2_shrinkage */
+ARTEL__MATH element apply_ftrl(const float *s, float rate, rule_flags f, element e)
+{
+    (void)f;
+    float used = e.g + s[3] * e.w, accumulator = e.slot[0] + e.g * e.g, grown = ftrl_power(accumulator, s[0]);
+    e.slot[1] = e.slot[1] + (used - (grown - ftrl_power(e.slot[0], s[0])) / rate * e.w);
+    float quadratic = grown / rate + s[2];
+    float clipped = e.slot[1] < -s[1] ? -s[1] : e.slot[1] > s[1] ? s[1] : e.slot[1];
+    e.w = (clipped - e.slot[1]) / quadratic;
+    e.slot[0] = accumulator;
+    return e;
+}
+
+/* scalar: 0 beta_1, 1 1 - beta_1, 2 beta_2, 3 1 - beta_2 */
+ARTEL__MATH element apply_lion(const float *s, float rate, rule_flags f, element e)
+{
+    (void)f;
+    float direction = e.slot[0] * s[0] + e.g * s[1];
+    e.w = e.w - rate * (direction > 0.0f ? 1.0f : direction < 0.0f ? -1.0f : 0.0f);
+    e.slot[0] = e.slot[0] * s[2] + e.g * s[3];
+    return e;
+}
+
+/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 1 - beta_1^t, 4 1 - beta_2^t */
+ARTEL__MATH element apply_lamb(const float *s, float rate, rule_flags f, element e)
+{
+    (void)rate, (void)f;
+    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
+    e.slot[1] = e.slot[1] + (e.g * e.g - e.slot[1]) * s[1];
+    e.slot[2] = e.slot[0] / s[3] / (artel__sqrtf(e.slot[1] / s[4]) + s[2]);
+    return e;
+}
+
+/* -- passes over whole variables -- */
+
+ARTEL__MATH float flat_element(artel__flat_op op, float x, float y, float a, float b)
+{
+    switch (op) {
+    case ARTEL__FLAT_REGULARISE: {
+        float one = a != 0.0f ? y + a * (x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f) : y;
+        return b != 0.0f ? one + b * (2.0f * x) : one;
+    }
+    case ARTEL__FLAT_EMA: return a * y + b * x;
+    case ARTEL__FLAT_ACCUMULATE: return y + x;
+    case ARTEL__FLAT_AVERAGE: return (x + y) / a;
+    case ARTEL__FLAT_SCALE: return x * a;
+    case ARTEL__FLAT_DIVIDE: return x / a;
+    case ARTEL__FLAT_CLIP: return x < a ? a : x > b ? b : x;
+    }
+    return x;
+}
+
+/* What a weight is multiplied by (MAX_NORM, MIN_MAX_NORM) or divided by (UNIT_NORM) under a constraint. */
+ARTEL__MATH float constrain_factor(const artel__constrain *p, float squares)
+{
+    float norm = artel__sqrtf(squares), limited = norm < p->a ? p->a : norm > p->b ? p->b : norm;
+    if (p->op == ARTEL__CONSTRAINT_MAX_NORM) return (norm > p->a ? p->a : norm) / (1e-7f + norm);
+    if (p->op == ARTEL__CONSTRAINT_UNIT_NORM) return 1e-7f + norm;
+    return (p->c * limited + (1.0f - p->c) * norm) / (1e-7f + norm);
+}
+
+ARTEL__MATH float constrain_element(artel__constraint op, float w, float factor)
+{
+    return op == ARTEL__CONSTRAINT_UNIT_NORM ? w / factor : w * factor;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of a pooling window that lies inside the input. Kernels only. */
+#ifndef ARTEL_KERNEL_POOL_WINDOW_H
+#define ARTEL_KERNEL_POOL_WINDOW_H
+
+#include "kernel/pool.h"
+
+typedef struct artel__window {
+    int64_t begin[3], end[3]; /* input positions along each axis */
+} artel__window;
+
+static inline artel__window artel__window_at(const artel__pool_shape *s, int64_t o0, int64_t o1, int64_t o2)
+{
+    const int64_t o[3] = {o0, o1, o2};
+    artel__window w;
+    for (int d = 0; d < 3; d++) {
+        int64_t first = o[d] * s->stride[d] - s->pad[d], last = first + s->window[d];
+        w.begin[d] = first < 0 ? 0 : first;
+        w.end[d] = last > s->in[d] ? s->in[d] : last;
+    }
+    return w;
+}
+
+/* Positions in it; 0 when it is empty. */
+static inline int64_t artel__window_count(const artel__window *w)
+{
+    int64_t count = 1;
+    for (int d = 0; d < 3; d++) count *= w->end[d] > w->begin[d] ? w->end[d] - w->begin[d] : 0;
+    return count;
+}
+
+static inline int64_t artel__pool_in(const artel__pool_shape *s)
+{
+    return s->in[0] * s->in[1] * s->in[2];
+}
+
+static inline int64_t artel__pool_out(const artel__pool_shape *s)
+{
+    return s->out[0] * s->out[1] * s->out[2];
+}
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reductions and folds, the reference: one output element at a time. Also the lists, and the kernels without a fast form. */
+#include "kernel/reduce.h"
+
+#include <math.h>
+
+#include "kernel/fold_tree.h"
+#include "kernel/reduce_form.h"
+#include "kernel/simd/reduce_tables.h"
+
+/* -- reductions -- */
+
+static float combine(artel__reduction op, float accumulated, float x)
+{
+    switch (op) {
+    case ARTEL__REDUCE_SUM:
+    case ARTEL__REDUCE_MEAN: return accumulated + x;
+    case ARTEL__REDUCE_MAX: return x > accumulated ? x : accumulated;
+    case ARTEL__REDUCE_MIN: return x < accumulated ? x : accumulated;
+    case ARTEL__REDUCE_PROD: return accumulated * x;
+    }
+    return NAN;
+}
+
+static float combine_start(artel__reduction op)
+{
+    return op == ARTEL__REDUCE_MAX ? -INFINITY : op == ARTEL__REDUCE_MIN ? INFINITY : op == ARTEL__REDUCE_PROD ? 1.0f : 0.0f;
+}
+
+static int64_t reduce_tasks(const void *params)
+{
+    const artel__reduce *p = params;
+    return artel__reduce_form_make(p->rank, p->dim, p->reduced).outputs;
+}
+
+static float reduce_lanes(artel__reduction op, const artel__reduce_form *form, const float *x)
+{
+    int64_t run = form->reduced.dim[form->reduced.rank - 1];
+    float lane[16];
+    for (int i = 0; i < 16; i++) lane[i] = combine_start(op);
+    for (int64_t j = 0; j < form->count; j++) {
+        float *to = &lane[j % run % 16];
+        *to = combine(op, *to, x[artel__axes_offset(&form->reduced, j)]);
+    }
+    for (int half = 8; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) lane[i] = combine(op, lane[i], lane[i + half]);
+    return lane[0];
+}
+
+static float reduce_chain(artel__reduction op, const artel__reduce_form *form, const float *x)
+{
+    float sum = combine_start(op);
+    for (int64_t j = 0; j < form->count; j++) sum = combine(op, sum, x[artel__axes_offset(&form->reduced, j)]);
+    return sum;
+}
+
+static void reduce_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__reduce *p = params;
+    artel__reduce_form form = artel__reduce_form_make(p->rank, p->dim, p->reduced);
+    (void)scratch;
+    for (int64_t o = begin; o < end; o++) {
+        const float *x = form.count > 0 ? p->x + artel__axes_offset(&form.kept, o) : p->x;
+        float y = form.last_reduced && form.count > 0 ? reduce_lanes(p->op, &form, x) : reduce_chain(p->op, &form, x);
+        p->y[o] = p->op == ARTEL__REDUCE_MEAN ? y / (float)form.count : y;
+    }
+}
+
+static const artel__kernel reduce = {.name = "reference reduce", .tasks = reduce_tasks, .run = reduce_run};
+
+/* -- gradients of reductions; a task is an output element and writes all inputs it came from -- */
+
+static int64_t reduce_gradient_tasks(const void *params)
+{
+    const artel__reduce_gradient *p = params;
+    return artel__reduce_form_make(p->rank, p->dim, p->reduced).outputs;
+}
+
+/* The product of all elements but one, from y where nothing is zero. */
+static float product_of_others(const artel__reduce_form *form, const float *x, int64_t except)
+{
+    float product = 1.0f;
+    for (int64_t j = 0; j < form->count; j++)
+        if (j != except) product = product * x[artel__axes_offset(&form->reduced, j)];
+    return product;
+}
+
+static void gradient_of_product(const artel__reduce_form *form, const float *x, float y, float dy, float *dx)
+{
+    int64_t zeros = 0;
+    for (int64_t j = 0; j < form->count; j++) zeros += x[artel__axes_offset(&form->reduced, j)] == 0.0f;
+    for (int64_t j = 0; j < form->count; j++) {
+        int64_t at = artel__axes_offset(&form->reduced, j);
+        bool single = zeros == 1 && x[at] == 0.0f;
+        dx[at] = zeros == 0 ? dy * (y / x[at]) : single ? dy * product_of_others(form, x, j) : 0.0f;
+    }
+}
+
+static void gradient_of_extreme(const artel__reduce_form *form, const float *x, float y, float dy, float *dx)
+{
+    int64_t ties = 0;
+    for (int64_t j = 0; j < form->count; j++) ties += x[artel__axes_offset(&form->reduced, j)] == y;
+    for (int64_t j = 0; j < form->count; j++) {
+        int64_t at = artel__axes_offset(&form->reduced, j);
+        dx[at] = x[at] == y ? dy / (float)ties : 0.0f;
+    }
+}
+
+static void reduce_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__reduce_gradient *p = params;
+    artel__reduce_form form = artel__reduce_form_make(p->rank, p->dim, p->reduced);
+    (void)scratch;
+    for (int64_t o = begin; o < end && form.count > 0; o++) {
+        int64_t base = artel__axes_offset(&form.kept, o);
+        if (p->op == ARTEL__REDUCE_PROD) {
+            gradient_of_product(&form, p->x + base, p->y[o], p->dy[o], p->dx + base);
+        } else if (p->op == ARTEL__REDUCE_MAX || p->op == ARTEL__REDUCE_MIN) {
+            gradient_of_extreme(&form, p->x + base, p->y[o], p->dy[o], p->dx + base);
+        } else {
+            float share = p->dy[o] / (p->op == ARTEL__REDUCE_MEAN ? (float)form.count : 1.0f);
+            for (int64_t j = 0; j < form.count; j++) p->dx[base + artel__axes_offset(&form.reduced, j)] = share;
+        }
+    }
+}
+
+static const artel__kernel reduce_gradient = {
+    .name = "reference reduce_gradient", .tasks = reduce_gradient_tasks, .run = reduce_gradient_run};
+
+/* -- argmax and in_top_k -- */
+
+static int64_t argmax_tasks(const void *params)
+{
+    const artel__argmax *p = params;
+    return p->outer * p->inner;
+}
+
+static void argmax_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__argmax *p = params;
+    (void)scratch;
+    for (int64_t o = begin; o < end; o++) {
+        const float *x = p->x + o / p->inner * p->length * p->inner + o % p->inner;
+        int64_t best = 0;
+        for (int64_t i = 1; i < p->length; i++)
+            if (x[i * p->inner] > x[best * p->inner]) best = i;
+        p->y[o] = (int32_t)best;
+    }
+}
+
+static int64_t in_top_k_tasks(const void *params)
+{
+    return ((const artel__in_top_k *)params)->outer;
+}
+
+static void in_top_k_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__in_top_k *p = params;
+    (void)scratch;
+    for (int64_t o = begin; o < end; o++) {
+        const float *x = p->x + o * p->length;
+        int32_t target = p->target[o];
+        bool valid = target >= 0 && target < p->length && isfinite(x[target]);
+        int64_t above = 0;
+        for (int64_t i = 0; valid && i < p->length; i++) {
+            valid = isfinite(x[i]);
+            above += x[i] > x[target];
+        }
+        p->y[o] = valid && above < p->k ? 1.0f : 0.0f;
+    }
+}
+
+static const artel__kernel argmax = {.name = "reference argmax", .tasks = argmax_tasks, .run = argmax_run};
+static const artel__kernel in_top_k = {.name = "reference in_top_k", .tasks = in_top_k_tasks, .run = in_top_k_run};
+
+/* -- folds; a task is a column of a node -- */
+
+static int64_t fold_columns_tasks(const void *params)
+{
+    const artel__fold_columns *p = params;
+    return p->fold->nodes * p->columns;
+}
+
+static float leaf_float(const artel__fold_columns *p, int32_t v, int64_t column)
+{
+    const float *x = p->x;
+    float sum = 0.0f;
+    for (int64_t r = artel__fold_begin(p->fold, v); r < artel__fold_end(p->fold, v); r++) {
+        float row = 0.0f;
+        for (int64_t i = 0; i < p->inner; i++) row = row + x[(r * p->inner + i) * p->columns + column];
+        sum = sum + row;
+    }
+    return sum + 0.0f;
+}
+
+static double leaf_double(const artel__fold_columns *p, int32_t v, int64_t column)
+{
+    double sum = 0.0;
+    for (int64_t r = artel__fold_begin(p->fold, v); r < artel__fold_end(p->fold, v); r++) {
+        double row = 0.0;
+        for (int64_t i = 0; i < p->inner; i++) {
+            int64_t at = (r * p->inner + i) * p->columns + column;
+            row = row + (p->from == ARTEL_DTYPE_FLOAT64 ? ((const double *)p->x)[at] : (double)((const float *)p->x)[at]);
+        }
+        sum = sum + row;
+    }
+    return sum + 0.0;
+}
+
+static float tree_float(const artel__fold_columns *p, int32_t first, int32_t count, int64_t column)
+{
+    if (count == 1) return leaf_float(p, first, column);
+    float left = tree_float(p, first, count / 2, column);
+    return left + tree_float(p, first + count / 2, count / 2, column);
+}
+
+static double tree_double(const artel__fold_columns *p, int32_t first, int32_t count, int64_t column)
+{
+    if (count == 1) return leaf_double(p, first, column);
+    double left = tree_double(p, first, count / 2, column);
+    return left + tree_double(p, first + count / 2, count / 2, column);
+}
+
+/* Integers need no tree: their sums do not depend on order. */
+static int64_t node_integer(const artel__fold_columns *p, artel__fold_node node, int64_t column)
+{
+    int64_t from = artel__fold_begin(p->fold, node.first) * p->inner, to = artel__fold_end(p->fold, node.first + node.count - 1) * p->inner;
+    uint64_t sum = 0;
+    for (int64_t i = from; i < to; i++) {
+        int64_t at = i * p->columns + column;
+        if (p->from == ARTEL_DTYPE_INT64) sum += (uint64_t)((const int64_t *)p->x)[at];
+        if (p->from == ARTEL_DTYPE_INT32) sum += (uint64_t)(int64_t)((const int32_t *)p->x)[at];
+        if (p->from == ARTEL_DTYPE_BOOL) sum += ((const uint8_t *)p->x)[at] != 0;
+    }
+    return (int64_t)sum;
+}
+
+static void fold_columns_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__fold_columns *p = params;
+    (void)scratch;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t k = task / p->columns, column = task % p->columns, at = k * p->y_stride + column;
+        artel__fold_node node = p->fold->node[k];
+        if (p->to == ARTEL_DTYPE_FLOAT32)
+            ((float *)p->y)[at] = tree_float(p, node.first, node.count, column);
+        else if (p->to == ARTEL_DTYPE_FLOAT64)
+            ((double *)p->y)[at] = tree_double(p, node.first, node.count, column);
+        else
+            ((int64_t *)p->y)[at] = node_integer(p, node, column);
+    }
+}
+
+static const artel__kernel fold_columns = {.name = "reference fold_columns", .tasks = fold_columns_tasks, .run = fold_columns_run};
+
+/* -- values and weights; a task is a node -- */
+
+static int64_t fold_weighted_tasks(const void *params)
+{
+    return ((const artel__fold_weighted *)params)->fold->nodes;
+}
+
+static void weighted_leaf(const artel__fold_weighted *p, int32_t v, double *out)
+{
+    out[0] = out[1] = 0.0;
+    for (int64_t r = artel__fold_begin(p->fold, v); r < artel__fold_end(p->fold, v); r++) {
+        double values = 0.0, weights = 0.0;
+        for (int64_t i = 0; i < p->inner; i++) {
+            double weight = p->weight ? (double)p->weight[r * p->weight_inner + (p->weight_inner == 1 ? 0 : i)] : 1.0;
+            values = values + (double)p->value[r * p->inner + i] * weight;
+            weights = weights + weight;
+        }
+        out[0] = out[0] + values;
+        out[1] = out[1] + weights;
+    }
+    out[0] = out[0] + 0.0;
+    out[1] = out[1] + 0.0;
+}
+
+static void weighted_tree(const artel__fold_weighted *p, int32_t first, int32_t count, double *out)
+{
+    if (count == 1) {
+        weighted_leaf(p, first, out);
+        return;
+    }
+    double right[2];
+    weighted_tree(p, first, count / 2, out);
+    weighted_tree(p, first + count / 2, count / 2, right);
+    out[0] = out[0] + right[0];
+    out[1] = out[1] + right[1];
+}
+
+static void fold_weighted_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__fold_weighted *p = params;
+    (void)scratch;
+    for (int64_t k = begin; k < end; k++) weighted_tree(p, p->fold->node[k].first, p->fold->node[k].count, p->y + 2 * k);
+}
+
+static const artel__kernel fold_weighted = {.name = "reference fold_weighted", .tasks = fold_weighted_tasks, .run = fold_weighted_run};
+
+/* -- the lists -- */
+
+#define FAST(row) &artel__reduce_avx512[row], &artel__reduce_avx2[row], &artel__reduce_baseline[row]
+
+const artel__kernel *const artel__reduce_kernels[] = {FAST(ARTEL__REDUCE_REDUCE), &reduce, NULL};
+const artel__kernel *const artel__reduce_gradient_kernels[] = {FAST(ARTEL__REDUCE_REDUCE_GRADIENT), &reduce_gradient, NULL};
+const artel__kernel *const artel__argmax_kernels[] = {&argmax, NULL};
+const artel__kernel *const artel__in_top_k_kernels[] = {&in_top_k, NULL};
+const artel__kernel *const artel__fold_columns_kernels[] = {FAST(ARTEL__REDUCE_FOLD_COLUMNS), &fold_columns, NULL};
+const artel__kernel *const artel__fold_weighted_kernels[] = {&fold_weighted, NULL};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv2d_forward and conv2d_data_gradient for one instruction set; included behind a micro_vec_*.h.
+ *
+ * Both are the same sweep over a conv_walk. A tile is up to TILE_ROWS pixels of one line, or two short lines; the
+ * reduction is a list of segments, one a tap row where the taps are neighbours in memory, else one a tap. Pointwise
+ * convolutions without stride go to the product.
+ */
+#ifndef ARTEL_KERNEL_SIMD_CONV_BODY_H
+#define ARTEL_KERNEL_SIMD_CONV_BODY_H
+
+#include "kernel/simd/conv_walk.h"
+#include "kernel/simd/micro_tile.h"
+#include "kernel/simd/product_body.h"
+
+enum { CONV_STRIP = 96 * 1024, /* floats of strip that a band should not pass */
+       CONV_PIXELS = 16 * TILE_ROWS };
+
+/* What a sweep computes: columns [n] of out from a walk. */
+typedef struct conv_sweep {
+    const float *w; /* panels(k, n) */
+    int64_t k, n, groups;
+    const float *bias;
+    bool relu;
+    float *out;                                     /* line 0, pixel 0 of image 0 */
+    int64_t out_image, out_line, out_pixel;         /* floats */
+} conv_sweep;
+
+/* Lines of a band: enough pixels for even tiles, an even number of short lines, within the strip's limit. */
+static int64_t conv_band_lines(const conv_walk *w)
+{
+    int64_t pixels = w->pixels > 0 ? w->pixels : 1, lines = (CONV_PIXELS + pixels - 1) / pixels;
+    if (pixels <= TILE_PAIR && lines % 2) lines++;
+    while (lines > 2 && conv_strip_floats(w, lines) > CONV_STRIP) lines = (lines / 2 + 1) / 2 * 2;
+    return lines;
+}
+
+static size_t conv_round(int64_t bytes)
+{
+    return ((size_t)bytes + 63) & ~(size_t)63;
+}
+
+static size_t conv_walk_scratch(const conv_walk *w)
+{
+    int64_t lines = conv_band_lines(w);
+    return conv_round(w->ny * w->nx * (int64_t)sizeof(segment)) + conv_round(lines * (int64_t)sizeof(conv_line)) +
+           conv_round(conv_strip_floats(w, lines) * 4);
+}
+
+static int64_t conv_segments(const conv_walk *w, segment *out)
+{
+    int64_t count = 0;
+    bool joined = w->dx == 1 && w->depth == w->c && w->next_x == 1;
+    for (int64_t y = 0; y < w->ny; y++) {
+        for (int64_t x = 0; x < (joined && w->nx > 0 ? 1 : w->nx); x++) {
+            segment s = {(y * w->dy * w->wide + x * w->dx) * w->c, (w->first + y * w->next_y + x * w->next_x) * w->depth, w->depth};
+            if (joined) s.count = w->nx * w->depth;
+            out[count++] = s;
+        }
+    }
+    return count;
+}
+
+/* A tile of pixels, given with its A and the place of its first pixels in out, against panels [p0, p1). */
+static void conv_tile(const conv_sweep *c, const conv_walk *w, const tile *from, float *o0, float *o1, int mr, int64_t p0, int64_t p1)
+{
+    int64_t wide = c->n / c->groups;
+    for (int64_t column = p0 * ARTEL__PANEL; column < c->n && column < p1 * ARTEL__PANEL; column += TILE_COLUMNS) {
+        int64_t panel = column / ARTEL__PANEL, end = column + TILE_COLUMNS < c->n ? column + TILE_COLUMNS : c->n;
+        tile t = *from;
+        t.sb = artel__panel_width(c->n, panel);
+        t.b = c->w + panel * ARTEL__PANEL * c->k + column % ARTEL__PANEL;
+        t.c0 = o0 + column;
+        t.c1 = o1 + column;
+        t.bias = c->bias ? c->bias + column : NULL;
+        for (int64_t group = column / wide; group * wide < end; group++) {
+            t.a0 = from->a0 + group * w->depth;
+            t.a1 = from->a1 + group * w->depth;
+            t.first = group * wide > column ? (int)(group * wide - column) : 0;
+            t.last = (int)(((group + 1) * wide < end ? (group + 1) * wide : end) - column);
+            product_tile(mr, &t);
+        }
+    }
+}
+
+static float *conv_out(const conv_sweep *c, const conv_line *line, int64_t pixel)
+{
+    return c->out + line->image * c->out_image + line->y * c->out_line + pixel * c->out_pixel;
+}
+
+static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_line *line, int64_t lines, tile *t, int64_t p0, int64_t p1)
+{
+    int64_t step = w->sx * w->c, tiles = tile_count(w->pixels);
+    t->sa = step;
+    t->sc = c->out_pixel;
+    for (int64_t i = 0; i < lines; i++) {
+        if (w->pixels <= TILE_PAIR && i + 1 < lines) {
+            t->a0 = line[i].in;
+            t->a1 = line[i + 1].in;
+            conv_tile(c, w, t, conv_out(c, &line[i], 0), conv_out(c, &line[i + 1], 0), (int)(2 * w->pixels), p0, p1);
+            i++;
+            continue;
+        }
+        for (int64_t j = 0; j < tiles; j++) {
+            int64_t x = tile_cut(w->pixels, tiles, j);
+            int mr = (int)(tile_cut(w->pixels, tiles, j + 1) - x);
+            t->a0 = line[i].in + x * step;
+            t->a1 = t->a0 + (mr + 1) / 2 * step;
+            conv_tile(c, w, t, conv_out(c, &line[i], x), conv_out(c, &line[i], x + (mr + 1) / 2), mr, p0, p1);
+        }
+    }
+}
+
+/* Lines [q0, q1) against panels [p0, p1). */
+static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, int64_t q1, int64_t p0, int64_t p1, char *scratch)
+{
+    int64_t band = conv_band_lines(w);
+    segment *segments = (segment *)scratch;
+    conv_line *line = (conv_line *)(scratch + conv_round(w->ny * w->nx * (int64_t)sizeof(segment)));
+    float *strip = (float *)((char *)line + conv_round(band * (int64_t)sizeof(conv_line)));
+    tile t = {.segments = segments, .count = conv_segments(w, segments), .relu = c->relu, .claim = c->k <= 32};
+    if (w->pixels == 0) return;
+    for (int64_t q = q0; q < q1; q += band) {
+        int64_t lines = conv_band(w, q, q + band < q1 ? q + band : q1, strip, line);
+        conv_lines(c, w, line, lines, &t, p0, p1);
+    }
+}
+
+/* A task has about CONV_PIXELS / 2 pixels, and may shrink to a line or two. */
+static product_grid conv_grid(int64_t lines, int64_t pixels, int64_t k, int64_t n)
+{
+    int64_t coarse = pixels > 0 ? (CONV_PIXELS / 2 + pixels - 1) / pixels : 1, fine = pixels <= TILE_PAIR ? 2 : 1;
+    return product_grid_make(lines, k, n, coarse > fine ? coarse : fine, fine);
+}
+
+static bool conv_pointwise(const artel__conv2d_shape *s)
+{
+    return s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->top == 0 && s->left == 0 && s->oh == s->ih && s->ow == s->iw &&
+           s->groups == 1;
+}
+
+static artel__product_forward conv_forward_product(const artel__conv2d_forward *p)
+{
+    const artel__conv2d_shape *s = &p->shape;
+    return (artel__product_forward){s->images * s->oh * s->ow, s->oc, s->ic, p->x, s->ic, p->w, p->bias, p->activation, p->out, s->oc};
+}
+
+static product_grid conv_forward_grid(const artel__conv2d_shape *s)
+{
+    return conv_grid(s->images * s->oh, s->ow, s->kh * s->kw * (s->ic / s->groups), s->oc);
+}
+
+static int64_t conv_forward_tasks(const void *params)
+{
+    const artel__conv2d_forward *p = params;
+    if (conv_pointwise(&p->shape)) {
+        artel__product_forward product = conv_forward_product(p);
+        return product_forward_tasks(&product);
+    }
+    product_grid g = conv_forward_grid(&p->shape);
+    return p->shape.ow > 0 ? g.blocks * g.groups : 0;
+}
+
+static size_t conv_forward_scratch(const void *params)
+{
+    const artel__conv2d_forward *p = params;
+    conv_walk w = conv_walk_forward(&p->shape, p->x);
+    return conv_pointwise(&p->shape) ? 0 : conv_walk_scratch(&w);
+}
+
+static void conv_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__conv2d_forward *p = params;
+    const artel__conv2d_shape *s = &p->shape;
+    if (conv_pointwise(s)) {
+        artel__product_forward product = conv_forward_product(p);
+        product_forward_run(&product, begin, end, NULL);
+        return;
+    }
+    conv_walk w = conv_walk_forward(s, p->x);
+    product_grid g = conv_forward_grid(s);
+    conv_sweep c = {p->w, s->kh * s->kw * w.depth, s->oc, s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
+                    p->out, s->oh * s->ow * s->oc, s->ow * s->oc, s->oc};
+    while (begin < end) {
+        product_rect r = product_grid_next(&g, &begin, end);
+        conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
+    }
+}
+
+static artel__product_forward conv_data_product(const artel__conv2d_data_gradient *p)
+{
+    const artel__conv2d_shape *s = &p->shape;
+    return (artel__product_forward){s->images * s->ih * s->iw, s->ic, s->oc, p->dy, s->oc, p->wt, p->bias, p->activation, p->dx, s->ic};
+}
+
+/* Rows of the grid are lines of every phase at once. */
+static product_grid conv_data_grid(const artel__conv2d_shape *s)
+{
+    int64_t lines = s->images * ((s->ih + s->sh - 1) / s->sh);
+    return conv_grid(lines, (s->iw + s->sw - 1) / s->sw, s->kh * s->kw * (s->oc / s->groups), s->ic);
+}
+
+static int64_t conv_data_tasks(const void *params)
+{
+    const artel__conv2d_data_gradient *p = params;
+    if (conv_pointwise(&p->shape)) {
+        artel__product_forward product = conv_data_product(p);
+        return product_forward_tasks(&product);
+    }
+    product_grid g = conv_data_grid(&p->shape);
+    return p->shape.iw > 0 ? g.blocks * g.groups : 0;
+}
+
+static size_t conv_data_scratch(const void *params)
+{
+    const artel__conv2d_data_gradient *p = params;
+    size_t most = 0;
+    if (conv_pointwise(&p->shape)) return 0;
+    for (int64_t y = 0; y < p->shape.sh; y++) {
+        for (int64_t x = 0; x < p->shape.sw; x++) {
+            conv_walk w = conv_walk_data(&p->shape, p->dy, y, x);
+            size_t bytes = conv_walk_scratch(&w);
+            if (bytes > most) most = bytes;
+        }
+    }
+    return most;
+}
+
+static void conv_data_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__conv2d_data_gradient *p = params;
+    const artel__conv2d_shape *s = &p->shape;
+    if (conv_pointwise(s)) {
+        artel__product_forward product = conv_data_product(p);
+        product_forward_run(&product, begin, end, NULL);
+        return;
+    }
+    product_grid g = conv_data_grid(s);
+    while (begin < end) {
+        product_rect r = product_grid_next(&g, &begin, end);
+        for (int64_t phase = 0; phase < s->sh * s->sw; phase++) {
+            int64_t y = phase / s->sw, x = phase % s->sw;
+            conv_walk w = conv_walk_data(s, p->dy, y, x);
+            conv_sweep c = {p->wt, s->kh * s->kw * w.depth, s->ic, s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
+                            p->dx + (y * s->iw + x) * s->ic, s->ih * s->iw * s->ic, s->sh * s->iw * s->ic, s->sw * s->ic};
+            conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise kernels; see simd.h for how this file is compiled, kernel/elementwise.h for the contracts.
+ *
+ * One loop takes the formula as a constant argument and is inlined for each row of unary.list and binary.list. Binary
+ * loops have three dense forms (both operands run, one of them stands still) and a strided one.
+ */
+#include "kernel/simd/simd.h"
+
+#include "kernel/binary_formula.h"
+#include "kernel/simd/elementwise_tables.h"
+#include "kernel/unary_formula.h"
+#include "kernel/walk.h"
+
+/* -- one argument -- */
+
+typedef float unary_fn(float v, float a, float b, float c);
+typedef float unary_gradient_fn(float v, float dy, float a, float b, float c);
+
+ARTEL__INLINE void unary_loop(unary_fn *f, const artel__unary_forward *p, int64_t begin, int64_t end)
+{
+    const float *x = p->x;
+    float *y = p->y, a = p->a, b = p->b, c = p->c;
+    ARTEL__INDEPENDENT
+    for (int64_t i = begin; i < end; i++) y[i] = f(x[i], a, b, c);
+}
+
+ARTEL__INLINE void unary_gradient_loop(unary_gradient_fn *f, const artel__unary_gradient *p, const float *v, int64_t begin, int64_t end)
+{
+    const float *dy = p->dy;
+    float *dx = p->dx, a = p->a, b = p->b, c = p->c;
+    ARTEL__INDEPENDENT
+    for (int64_t i = begin; i < end; i++) dx[i] = f(v[i], dy[i], a, b, c);
+}
+
+static int64_t unary_forward_tasks(const void *params)
+{
+    return artel__pieces(((const artel__unary_forward *)params)->count, ARTEL__ELEMENT_TASK);
+}
+
+static void unary_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__unary_forward *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    (void)scratch;
+    switch (p->op) {
+#define UNARY(name, function, reads, formula)        \
+    case ARTEL__UNARY_##name:                        \
+        unary_loop(forward_##function, p, from, to); \
+        break;
+#include "kernel/unary.list"
+#undef UNARY
+    case ARTEL__UNARY_COUNT: break;
+    }
+}
+
+static int64_t unary_gradient_tasks(const void *params)
+{
+    return artel__pieces(((const artel__unary_gradient *)params)->count, ARTEL__ELEMENT_TASK);
+}
+
+static void unary_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__unary_gradient *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    artel__reads reads = artel__unary_table[p->op].reads;
+    const float *v = reads == ARTEL__READS_X ? p->x : reads == ARTEL__READS_Y ? p->y : p->dy;
+    (void)scratch;
+    switch (p->op) {
+#define UNARY(name, function, reads, formula)                     \
+    case ARTEL__UNARY_##name:                                     \
+        unary_gradient_loop(backward_##function, p, v, from, to); \
+        break;
+#include "kernel/unary.list"
+#undef UNARY
+    case ARTEL__UNARY_COUNT: break;
+    }
+}
+
+/* -- two arguments -- */
+
+typedef float binary_fn(float a, float b);
+typedef float binary_gradient_fn(float a, float b, float d);
+
+/* A run of n elements: operands with their strides. */
+typedef struct line {
+    int64_t n, a_stride, b_stride;
+    const float *a, *b, *d;
+    float *out;
+} line;
+
+ARTEL__INLINE void binary_loop(binary_fn *f, const line *l)
+{
+    const float *a = l->a, *b = l->b;
+    float *out = l->out;
+    int64_t n = l->n, sa = l->a_stride, sb = l->b_stride;
+    if (sa == 1 && sb == 1) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = f(a[i], b[i]);
+    } else if (sa == 1 && sb == 0) {
+        float fixed = *b;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = f(a[i], fixed);
+    } else if (sa == 0 && sb == 1) {
+        float fixed = *a;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = f(fixed, b[i]);
+    } else {
+        for (int64_t i = 0; i < n; i++) out[i] = f(a[i * sa], b[i * sb]);
+    }
+}
+
+ARTEL__INLINE void binary_gradient_loop(binary_gradient_fn *f, const line *l)
+{
+    const float *a = l->a, *b = l->b, *d = l->d;
+    float *out = l->out;
+    int64_t n = l->n, sa = l->a_stride, sb = l->b_stride;
+    if (sa == 1 && sb == 1) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = f(a[i], b[i], d[i]);
+    } else if (sa == 1 && sb == 0) {
+        float fixed = *b;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = f(a[i], fixed, d[i]);
+    } else if (sa == 0 && sb == 1) {
+        float fixed = *a;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = f(fixed, b[i], d[i]);
+    } else {
+        for (int64_t i = 0; i < n; i++) out[i] = f(a[i * sa], b[i * sb], d[i]);
+    }
+}
+
+static void binary_line(artel__binary op, const line *l)
+{
+    switch (op) {
+#define BINARY(name, function)             \
+    case ARTEL__BINARY_##name:             \
+        binary_loop(binary_##function, l); \
+        break;
+#include "kernel/binary.list"
+#undef BINARY
+    case ARTEL__BINARY_COUNT: break;
+    }
+}
+
+static void binary_gradient_line(artel__binary op, int wrt, const line *l)
+{
+    switch (op * 2 + wrt) {
+#define BINARY(name, function)                                                            \
+    case ARTEL__BINARY_##name * 2: binary_gradient_loop(binary_##function##_a, l); break; \
+    case ARTEL__BINARY_##name * 2 + 1:                                                    \
+        binary_gradient_loop(binary_##function##_b, l);                                   \
+        break;
+#include "kernel/binary.list"
+#undef BINARY
+    default: break;
+    }
+}
+
+static int64_t loop_tasks(const artel__loop *loop)
+{
+    return artel__pieces(artel__loop_count(loop), ARTEL__ELEMENT_TASK);
+}
+
+static int64_t binary_forward_tasks(const void *params)
+{
+    return loop_tasks(&((const artel__binary_forward *)params)->loop);
+}
+
+static void binary_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__binary_forward *p = params;
+    int64_t count = artel__loop_count(&p->loop), to = artel__piece_end(count, ARTEL__ELEMENT_TASK, end);
+    int last = p->loop.rank - 1;
+    artel__walk walk;
+    (void)scratch;
+    artel__walk_start(&walk, &p->loop, begin * ARTEL__ELEMENT_TASK);
+    while (walk.position < to) {
+        line l = {.n = artel__walk_run(&walk, &p->loop, to),
+                  .a_stride = p->loop.stride[0][last],
+                  .b_stride = p->loop.stride[1][last],
+                  .a = p->a + walk.offset[0],
+                  .b = p->b + walk.offset[1],
+                  .out = p->out + walk.position};
+        binary_line(p->op, &l);
+        artel__walk_advance(&walk, &p->loop, l.n);
+    }
+}
+
+static int64_t binary_gradient_tasks(const void *params)
+{
+    return loop_tasks(&((const artel__binary_gradient *)params)->loop);
+}
+
+static void binary_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__binary_gradient *p = params;
+    bool linear = p->op == ARTEL__BINARY_ADD || p->op == ARTEL__BINARY_SUB;
+    int64_t count = artel__loop_count(&p->loop), to = artel__piece_end(count, ARTEL__ELEMENT_TASK, end);
+    int last = p->loop.rank - 1;
+    artel__walk walk;
+    (void)scratch;
+    artel__walk_start(&walk, &p->loop, begin * ARTEL__ELEMENT_TASK);
+    while (walk.position < to) {
+        const float *d = p->dout + walk.position;
+        line l = {.n = artel__walk_run(&walk, &p->loop, to),
+                  .a_stride = linear ? 1 : p->loop.stride[0][last],
+                  .b_stride = linear ? 1 : p->loop.stride[1][last],
+                  .a = linear ? d : p->a + walk.offset[0],
+                  .b = linear ? d : p->b + walk.offset[1],
+                  .d = d,
+                  .out = p->gradient + walk.position};
+        binary_gradient_line(p->op, p->wrt, &l);
+        artel__walk_advance(&walk, &p->loop, l.n);
+    }
+}
+
+/* -- select -- */
+
+static int64_t select_tasks(const void *params)
+{
+    return loop_tasks(&((const artel__select *)params)->loop);
+}
+
+/* Operands that are missing read one zero with stride 0. */
+static void select_line(const uint8_t *condition, int64_t sc, const float *a, int64_t sa, const float *b, int64_t sb, float *out, int64_t n)
+{
+    if (sc == 1 && sa == 1 && sb == 0) {
+        float fixed = *b;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = condition[i] ? a[i] : fixed;
+    } else if (sc == 0 && sa == 1 && sb == 1) {
+        const float *chosen = *condition ? a : b;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) out[i] = chosen[i];
+    } else {
+        for (int64_t i = 0; i < n; i++) out[i] = condition[i * sc] ? a[i * sa] : b[i * sb];
+    }
+}
+
+static void select_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    static const float zero = 0.0f;
+    const artel__select *p = params;
+    const artel__loop *loop = &p->loop;
+    int64_t to = artel__piece_end(artel__loop_count(loop), ARTEL__ELEMENT_TASK, end);
+    int last = loop->rank - 1;
+    artel__walk walk;
+    (void)scratch;
+    artel__walk_start(&walk, loop, begin * ARTEL__ELEMENT_TASK);
+    while (walk.position < to) {
+        int64_t n = artel__walk_run(&walk, loop, to);
+        const float *a = p->a ? p->a + walk.offset[1] : &zero, *b = p->b ? p->b + walk.offset[2] : &zero;
+        select_line(p->condition + walk.offset[0], loop->stride[0][last], a, p->a ? loop->stride[1][last] : 0, b,
+                    p->b ? loop->stride[2][last] : 0, p->out + walk.position, n);
+        artel__walk_advance(&walk, loop, n);
+    }
+}
+
+/* -- sums of arrays -- */
+
+static int64_t add_n_tasks(const void *params)
+{
+    return artel__pieces(((const artel__add_n *)params)->count, ARTEL__ELEMENT_TASK);
+}
+
+/* By runs that stay in the first-level cache; the first sum goes through a buffer because out may be any input. */
+static void add_n_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    enum {
+        RUN = 1024
+    };
+    const artel__add_n *p = params;
+    int64_t to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    float sum[RUN];
+    (void)scratch;
+    for (int64_t at = begin * ARTEL__ELEMENT_TASK; at < to; at += RUN) {
+        int64_t n = to - at < RUN ? to - at : RUN;
+        memcpy(sum, p->in[0] + at, (size_t)n * sizeof *sum);
+        for (int k = 1; k < p->n; k++) {
+            const float *x = p->in[k] + at;
+            for (int64_t i = 0; i < n; i++) sum[i] = sum[i] + x[i];
+        }
+        memcpy(p->out + at, sum, (size_t)n * sizeof *sum);
+    }
+}
+
+static int64_t axpy_tasks(const void *params)
+{
+    return artel__pieces(((const artel__axpy *)params)->count, ARTEL__ELEMENT_TASK);
+}
+
+static void axpy_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__axpy *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    const float *x = p->x;
+    float *y = p->y, a = p->a;
+    (void)scratch;
+    ARTEL__INDEPENDENT
+    for (int64_t i = from; i < to; i++) y[i] = y[i] + a * x[i];
+}
+
+const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ELEMENTWISE_KERNELS] = {
+    [ARTEL__ELEMENTWISE_UNARY_FORWARD] = {.name = ARTEL__SIMD_NAME " unary_forward",
+                                          .isa = ARTEL__SIMD_ISA,
+                                          .tasks = unary_forward_tasks,
+                                          .run = unary_forward_run},
+    [ARTEL__ELEMENTWISE_UNARY_GRADIENT] = {.name = ARTEL__SIMD_NAME " unary_gradient",
+                                           .isa = ARTEL__SIMD_ISA,
+                                           .tasks = unary_gradient_tasks,
+                                           .run = unary_gradient_run},
+    [ARTEL__ELEMENTWISE_BINARY_FORWARD] = {.name = ARTEL__SIMD_NAME " binary_forward",
+                                           .isa = ARTEL__SIMD_ISA,
+                                           .tasks = binary_forward_tasks,
+                                           .run = binary_forward_run},
+    [ARTEL__ELEMENTWISE_BINARY_GRADIENT] = {.name = ARTEL__SIMD_NAME " binary_gradient",
+                                            .isa = ARTEL__SIMD_ISA,
+                                            .tasks = binary_gradient_tasks,
+                                            .run = binary_gradient_run},
+    [ARTEL__ELEMENTWISE_SELECT] = {.name = ARTEL__SIMD_NAME " select", .isa = ARTEL__SIMD_ISA, .tasks = select_tasks, .run = select_run},
+    [ARTEL__ELEMENTWISE_ADD_N] = {.name = ARTEL__SIMD_NAME " add_n", .isa = ARTEL__SIMD_ISA, .tasks = add_n_tasks, .run = add_n_run},
+    [ARTEL__ELEMENTWISE_AXPY] = {.name = ARTEL__SIMD_NAME " axpy", .isa = ARTEL__SIMD_ISA, .tasks = axpy_tasks, .run = axpy_run},
+};

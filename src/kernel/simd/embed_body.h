@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Embedding; see simd.h for how this file is compiled, kernel/embed.h for the contracts. Inner loops run over the width. */
+#include "kernel/simd/simd.h"
+
+#include "kernel/embed_tree.h"
+#include "kernel/simd/embed_tables.h"
+
+#include <string.h>
+
+enum {
+    TILE = 128,
+    FLOAT_TASK = 4096,
+    TOKENS = 64
+};
+
+static int64_t positions_per_task(int64_t width)
+{
+    return width >= FLOAT_TASK || width == 0 ? 1 : FLOAT_TASK / width;
+}
+
+static int64_t embed_forward_tasks(const void *params)
+{
+    const artel__embed_forward *p = params;
+    return artel__pieces(p->positions, positions_per_task(p->width));
+}
+
+static void embed_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__embed_forward *p = params;
+    int64_t size = positions_per_task(p->width), to = artel__piece_end(p->positions, size, end);
+    size_t bytes = (size_t)p->width * sizeof(float);
+    (void)scratch;
+    for (int64_t at = begin * size; at < to; at++) {
+        int64_t token = p->index[at];
+        float *y = p->y + at * p->width;
+        if (token >= 0 && token < p->vocabulary) {
+            memcpy(y, p->table + token * p->width, bytes);
+            continue;
+        }
+        memset(y, 0, bytes);
+        artel__fault_slot_report(&p->fault, at / p->per_row, token);
+    }
+}
+
+static int64_t embed_gradient_tasks(const void *params)
+{
+    const artel__embed_gradient *p = params;
+    return p->fold->nodes * artel__pieces(p->vocabulary, TOKENS);
+}
+
+/* Subtrees that wait for what comes to their right, oldest first, each with one of its shards. */
+typedef struct waiting {
+    int depth;
+    int32_t shard[ARTEL__EMBED_DEPTH];
+    float sum[ARTEL__EMBED_DEPTH][TILE];
+} waiting;
+
+static void merge_newest(waiting *w, int64_t width)
+{
+    float *left = w->sum[w->depth - 2];
+    const float *right = w->sum[w->depth - 1];
+    for (int64_t c = 0; c < width; c++) left[c] = left[c] + right[c];
+    w->depth--;
+}
+
+/* Adds the leaf of the shard that holds list position *i, and steps over it. Two subtrees that meet below the point where the new
+ * leaf meets them are complete and are merged first. */
+static void add_leaf(const artel__embed_gradient *p, const artel__embed_list *list, int64_t *i, int32_t shard, int64_t column,
+                     int64_t width, waiting *w)
+{
+    while (w->depth > 1 &&
+           artel__embed_level(w->shard[w->depth - 2], w->shard[w->depth - 1]) < artel__embed_level(w->shard[w->depth - 1], shard))
+        merge_newest(w, width);
+    float *leaf = w->sum[w->depth];
+    int64_t stop = artel__fold_end(p->fold, shard) * p->per_row;
+    for (int64_t c = 0; c < width; c++) leaf[c] = 0.0f;
+    for (; *i < list->count && list->position[*i] < stop; ++*i) {
+        const float *dy = p->dy + (int64_t)list->position[*i] * p->width + column;
+        for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c];
+    }
+    for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + 0.0f;
+    w->shard[w->depth++] = shard;
+}
+
+static void token_sum(const artel__embed_gradient *p, const artel__embed_list *list, int64_t column, int64_t width, float *sum)
+{
+    waiting w;
+    int32_t shard = p->fold->first;
+    w.depth = 0;
+    for (int64_t i = 0; i < list->count;) {
+        shard = artel__embed_shard(p, list->position[i], shard);
+        add_leaf(p, list, &i, shard, column, width, &w);
+    }
+    while (w.depth > 1) merge_newest(&w, width);
+    memcpy(sum, w.sum[0], (size_t)width * sizeof *sum);
+}
+
+static void embed_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__embed_gradient *p = params;
+    int64_t runs = artel__pieces(p->vocabulary, TOKENS);
+    (void)scratch;
+    for (int64_t task = begin; task < end; task++) {
+        int64_t node = task / runs, stop = artel__piece_end(p->vocabulary, TOKENS, task % runs + 1);
+        for (int64_t token = task % runs * TOKENS; token < stop; token++) {
+            artel__embed_list list = artel__embed_list_of(p, node, token);
+            float *to = p->dtable + node * p->stride + token * p->width;
+            if (list.count == 0) memset(to, 0, (size_t)p->width * sizeof *to);
+            for (int64_t c = 0; list.count > 0 && c < p->width; c += TILE)
+                token_sum(p, &list, c, p->width - c < TILE ? p->width - c : TILE, to + c);
+        }
+    }
+}
+
+const artel__kernel ARTEL__SIMD_TABLE[ARTEL__EMBED_KERNELS] = {
+    [ARTEL__EMBED_FORWARD] = {.name = ARTEL__SIMD_NAME " embed_forward",
+                              .isa = ARTEL__SIMD_ISA,
+                              .tasks = embed_forward_tasks,
+                              .run = embed_forward_run},
+    [ARTEL__EMBED_GRADIENT] = {.name = ARTEL__SIMD_NAME " embed_gradient",
+                               .isa = ARTEL__SIMD_ISA,
+                               .tasks = embed_gradient_tasks,
+                               .run = embed_gradient_run},
+};

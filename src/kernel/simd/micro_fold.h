@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The register tile of weight gradients: leaves of the fold are chains over rows, and the tree is folded in the tile.
+ *
+ * Included behind micro_tile.h. A finished leaf is + 0.0f and goes up the tree like a carry in a binary counter: leaf
+ * number j of its node meets as many waiting left siblings as j has trailing ones, the result waits at that level or, when
+ * the node is complete, is stored. An odd leaf is not normalised on its own: it is added to a left sibling that was, and
+ * x + (-0.0f) == x + 0.0f for every x but -0.0f.
+ */
+#ifndef ARTEL_KERNEL_SIMD_MICRO_FOLD_H
+#define ARTEL_KERNEL_SIMD_MICRO_FOLD_H
+
+#include "kernel/simd/micro_tile.h"
+
+/* A run of rows inside one shard. */
+typedef struct fold_piece {
+    int64_t rows;
+    int32_t merges; /* waiting siblings to add once the leaf is finished; -1: the leaf goes on in the next chunk */
+    int32_t node;   /* >= 0: the node that this leaf completes, else the result waits at level `merges` */
+} fold_piece;
+
+/* Tiles in memory have rows of two vectors. */
+enum { FOLD_ROW = 2 * VEC_LANES, FOLD_TILE = TILE_ROWS * FOLD_ROW, FOLD_BURST = 32 };
+
+typedef struct fold_tile {
+    const float *a; /* [row][VEC_LANES]: mr columns of x */
+    const float *b; /* [row]: columns of dy */
+    int64_t sb;
+    const fold_piece *pieces;
+    int64_t count;
+    bool resume;    /* the first piece continues the chain in `partial` */
+    float *partial; /* one tile */
+    float *stack;   /* one tile a level */
+    float *out;     /* row 0 of the tile in node 0's block */
+    int64_t so, node_stride;
+    float *bias; /* where the last row of the tile goes instead: node 0's bias gradient; or NULL */
+    int64_t bias_stride;
+    int first, last;         /* columns of the tile that are stored */
+    int bias_first, bias_last;
+    tile_ahead *ahead; /* fetched `burst` lines at a time, before every FOLD_BURST rows */
+    int64_t burst;
+} fold_tile;
+
+VEC_INLINE void fold_read(int mr, int nv, bool add, tile_acc *acc, const float *from)
+{
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        vec x = vec_load(from + i * FOLD_ROW);
+        acc->p[i] = add ? vec_add(x, acc->p[i]) : x;
+        if (nv == 2) {
+            x = vec_load(from + i * FOLD_ROW + VEC_LANES);
+            acc->q[i] = add ? vec_add(x, acc->q[i]) : x;
+        }
+    }
+}
+
+VEC_INLINE void fold_write(int mr, int nv, const tile_acc *acc, float *to)
+{
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        vec_store(to + i * FOLD_ROW, acc->p[i]);
+        if (nv == 2) vec_store(to + i * FOLD_ROW + VEC_LANES, acc->q[i]);
+    }
+}
+
+VEC_INLINE void fold_normalise(int mr, int nv, tile_acc *acc)
+{
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        acc->p[i] = vec_add(acc->p[i], vec_zero());
+        if (nv == 2) acc->q[i] = vec_add(acc->q[i], vec_zero());
+    }
+}
+
+VEC_INLINE void fold_store_row(int nv, float *to, vec p, vec q, int first, int last)
+{
+    if (first == 0 && last == nv * VEC_LANES) {
+        vec_store(to, p);
+        if (nv == 2) vec_store(to + VEC_LANES, q);
+        return;
+    }
+    vec_store_part(to, vec_range(first, last), p);
+    if (nv == 2) vec_store_part(to + VEC_LANES, vec_range(first - VEC_LANES, last - VEC_LANES), q);
+}
+
+VEC_INLINE void fold_store(int mr, int nv, const tile_acc *acc, const fold_tile *t, int32_t node)
+{
+    float *out = t->out + node * t->node_stride;
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        if (i == mr - 1 && t->bias) {
+            fold_store_row(nv, t->bias + node * t->bias_stride, acc->p[i], nv == 2 ? acc->q[i] : acc->p[i], t->bias_first, t->bias_last);
+        } else {
+            fold_store_row(nv, out + i * t->so, acc->p[i], nv == 2 ? acc->q[i] : acc->p[i], t->first, t->last);
+        }
+    }
+}
+
+VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
+{
+    tile_acc acc;
+    const float *a = t->a, *b = t->b;
+    if (t->resume) fold_read(mr, nv, false, &acc, t->partial);
+    else tile_clear(mr, nv, &acc);
+    for (const fold_piece *piece = t->pieces, *end = piece + t->count; piece < end; piece++) {
+        vec_mask all = vec_range(0, VEC_LANES);
+        for (int64_t left = piece->rows; left > 0; left -= FOLD_BURST) {
+            int64_t rows = left < FOLD_BURST ? left : FOLD_BURST;
+            tile_fetch(t->ahead, t->burst);
+            tile_outer(mr, nv, false, &acc, a, VEC_LANES, b, t->sb, rows, all, all);
+            a += rows * VEC_LANES;
+            b += rows * t->sb;
+        }
+        if (piece->merges < 0) {
+            fold_write(mr, nv, &acc, t->partial);
+            break;
+        }
+        if (piece->merges == 0) fold_normalise(mr, nv, &acc);
+        for (int32_t level = 0; level < piece->merges; level++) fold_read(mr, nv, true, &acc, t->stack + level * FOLD_TILE);
+        if (piece->node >= 0) fold_store(mr, nv, &acc, t, piece->node);
+        else fold_write(mr, nv, &acc, t->stack + piece->merges * FOLD_TILE);
+        tile_clear(mr, nv, &acc);
+    }
+}
+
+VEC_INLINE void fold_dispatch(int mr, int nv, const fold_tile *t)
+{
+    switch (mr) {
+    case 1: fold_compute(1, nv, t); break;
+    case 2: fold_compute(2, nv, t); break;
+    case 3: fold_compute(3, nv, t); break;
+    case 4: fold_compute(4, nv, t); break;
+    case 5: fold_compute(5, nv, t); break;
+    case 6: fold_compute(6, nv, t); break;
+#if TILE_ROWS_ABOVE_6
+    case 7: fold_compute(7, nv, t); break;
+    case 8: fold_compute(8, nv, t); break;
+    case 9: fold_compute(9, nv, t); break;
+    case 10: fold_compute(10, nv, t); break;
+    case 11: fold_compute(11, nv, t); break;
+    case 12: fold_compute(12, nv, t); break;
+    case 13: fold_compute(13, nv, t); break;
+    default: fold_compute(14, nv, t); break;
+#endif
+    }
+}
+
+/* Runs the tile: mr rows, `last` columns (a multiple of VEC_LANES unless groups cut the panel). */
+static inline void fold_run(int mr, const fold_tile *t)
+{
+    if (t->last > VEC_LANES) fold_dispatch(mr, 2, t);
+    else fold_dispatch(mr, 1, t);
+}
+
+#endif

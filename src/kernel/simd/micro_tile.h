@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The register tile under every product: up to TILE_ROWS rows by two vectors of columns, one fmaf chain an element.
+ *
+ * Included after a micro_vec_*.h. Row counts are compile-time constants (14 or 6 variants by constant propagation), so the
+ * accumulators stay in registers. The rows of A come in two runs, a0 for the first half (rounded up) and a1 for the
+ * rest, each with the same stride, so that a tile may span two lines of an image and needs only two pointers. The reduction
+ * is a list of segments: stretches that are contiguous in A and in B.
+ * Inner loops are unrolled by two at the most: longer ones measured slower, and with 16 registers gcc 12 spills from two on.
+ */
+#ifndef ARTEL_KERNEL_SIMD_MICRO_TILE_H
+#define ARTEL_KERNEL_SIMD_MICRO_TILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* count elements: A from float `a` of each row on, B from row `b` on. */
+typedef struct segment {
+    int64_t a, b, count;
+} segment;
+
+typedef struct tile {
+    const float *a0, *a1;
+    int64_t sa; /* floats between rows of A (rows kinds), between steps of the reduction (outer kind) */
+    const float *b;
+    int64_t sb; /* floats between rows of B */
+    const segment *segments;
+    int64_t count;
+    float *c0, *c1; /* rows of C, in the two runs of A */
+    int64_t sc;
+    const float *bias; /* of column 0 of the tile; NULL: none */
+    int first, last;   /* columns first <= j < last exist in B and C; others are neither read (part) nor written */
+    bool load, relu;   /* the chains go on from C; relu behind the bias */
+    bool claim;        /* fetch C ahead: for tiles that compute so little that writing is the longer part */
+} tile;
+
+typedef enum tile_kind {
+    TILE_PANEL, /* rows of A contiguous in k, B readable in whole vectors */
+    TILE_PART,  /* the same, B read only where columns exist */
+    TILE_OUTER  /* A is [k][row]: a0 the first row, sa the step of k; one segment; B as in TILE_PART */
+} tile_kind;
+
+typedef struct tile_acc {
+    vec p[TILE_ROWS], q[TILE_ROWS]; /* columns 0 .. LANES-1 and LANES .. 2*LANES-1 */
+} tile_acc;
+
+VEC_INLINE void tile_clear(int mr, int nv, tile_acc *acc)
+{
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        acc->p[i] = vec_zero();
+        if (nv == 2) acc->q[i] = vec_zero();
+    }
+}
+
+/* Row i of A at k + u; strides in bytes, s3 = 3 s, s5 = 5 s. */
+VEC_INLINE float tile_element(int half, int i, const char *g0, const char *g1, int64_t s, int64_t s3, int64_t s5, int u)
+{
+    const char *g = (i < half ? g0 : g1) + 4 * u;
+    switch (i < half ? i : i - half) {
+    case 0: return *(const float *)g;
+    case 1: return *(const float *)(g + s);
+    case 2: return *(const float *)(g + 2 * s);
+    case 3: return *(const float *)(g + s3);
+    case 4: return *(const float *)(g + 4 * s);
+    case 5: return *(const float *)(g + s5);
+    default: return *(const float *)(g + 2 * s3);
+    }
+}
+
+typedef struct tile_walk {
+    const char *g0, *g1; /* A of the first and the second half */
+    const float *b;
+    int64_t s, s3, s5, sb;
+    vec_mask m0, m1;
+} tile_walk;
+
+VEC_INLINE void tile_step(int mr, int nv, bool part, tile_acc *acc, const tile_walk *w, int u)
+{
+    const float *b = w->b + u * w->sb;
+    vec b0 = part ? vec_load_part(b, w->m0) : vec_load(b);
+    vec b1 = nv == 1 ? b0 : part ? vec_load_part(b + VEC_LANES, w->m1) : vec_load(b + VEC_LANES);
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        vec x = vec_set(tile_element((mr + 1) / 2, i, w->g0, w->g1, w->s, w->s3, w->s5, u));
+        acc->p[i] = vec_fma(x, b0, acc->p[i]);
+        if (nv == 2) acc->q[i] = vec_fma(x, b1, acc->q[i]);
+    }
+}
+
+VEC_INLINE void tile_rows(int mr, int nv, bool part, tile_acc *acc, const tile *t)
+{
+    int64_t s = t->sa * 4, s3 = s * 3, s5 = s * 5;
+    __asm__("" : "+r"(s3), "+r"(s5)); /* keeps them two registers instead of a pointer for each row */
+    tile_walk w = {0, 0, t->b, s, s3, s5, t->sb, vec_range(0, t->last), vec_range(0, t->last - VEC_LANES)};
+    for (const segment *g = t->segments, *last = g + t->count; g < last; g++) {
+        w.g0 = (const char *)(t->a0 + g->a);
+        w.g1 = (const char *)(t->a1 + g->a);
+        w.b = t->b + g->b * t->sb;
+        const char *end = w.g0 + g->count / TILE_UNROLL * TILE_UNROLL * 4;
+        while (w.g0 < end) {
+            tile_step(mr, nv, part, acc, &w, 0);
+            if (TILE_UNROLL > 1) tile_step(mr, nv, part, acc, &w, 1);
+            w.g0 += 4 * TILE_UNROLL;
+            w.g1 += 4 * TILE_UNROLL;
+            w.b += TILE_UNROLL * t->sb;
+        }
+        if (g->count % TILE_UNROLL) tile_step(mr, nv, part, acc, &w, 0);
+    }
+}
+
+/* Lines of memory to be fetched into the second-level cache while tiles are computed: `rows` stretches of `lines` lines. */
+typedef struct tile_ahead {
+    const char *at;
+    int64_t left, lines, jump, rows; /* lines left of this stretch; from its end to the next one's start; stretches left */
+} tile_ahead;
+
+VEC_INLINE void tile_fetch(tile_ahead *ahead, int64_t count)
+{
+    for (; count > 0 && ahead->rows > 0; count--) {
+        __builtin_prefetch(ahead->at, 0, 2);
+        ahead->at += 64;
+        if (--ahead->left > 0) continue;
+        ahead->left = ahead->lines;
+        ahead->at += ahead->jump;
+        ahead->rows--;
+    }
+}
+
+/* count steps of k: rows are neighbours in A. */
+VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b, int64_t sb,
+                           int64_t count, vec_mask m0, vec_mask m1)
+{
+    VEC_LOOP
+    for (const float *end = a + count * sa; a < end; a += sa, b += sb) {
+        vec b0 = part ? vec_load_part(b, m0) : vec_load(b);
+        vec b1 = nv == 1 ? b0 : part ? vec_load_part(b + VEC_LANES, m1) : vec_load(b + VEC_LANES);
+        VEC_UNROLL
+        for (int i = 0; i < mr; i++) {
+            vec x = vec_set(a[i]);
+            acc->p[i] = vec_fma(x, b0, acc->p[i]);
+                if (nv == 2) acc->q[i] = vec_fma(x, b1, acc->q[i]);
+            }
+    }
+}
+
+VEC_INLINE float *tile_c(const tile *t, int half, int i)
+{
+    return i < half ? t->c0 + i * t->sc : t->c1 + (i - half) * t->sc;
+}
+
+VEC_INLINE void tile_resume(int mr, int nv, tile_acc *acc, const tile *t)
+{
+    vec_mask m0 = vec_range(t->first, t->last), m1 = vec_range(t->first - VEC_LANES, t->last - VEC_LANES);
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        const float *c = tile_c(t, (mr + 1) / 2, i);
+        acc->p[i] = vec_load_part(c, m0);
+        if (nv == 2) acc->q[i] = vec_load_part(c + VEC_LANES, m1);
+    }
+}
+
+VEC_INLINE void tile_finish(int mr, int nv, tile_acc *acc, const tile *t)
+{
+    if (t->bias) {
+        vec b0 = vec_load_part(t->bias, vec_range(0, t->last));
+        vec b1 = nv == 2 ? vec_load_part(t->bias + VEC_LANES, vec_range(0, t->last - VEC_LANES)) : b0;
+        VEC_UNROLL
+        for (int i = 0; i < mr; i++) {
+            acc->p[i] = vec_add(acc->p[i], b0);
+            if (nv == 2) acc->q[i] = vec_add(acc->q[i], b1);
+        }
+    }
+    if (t->relu) {
+        VEC_UNROLL
+        for (int i = 0; i < mr; i++) {
+            acc->p[i] = vec_relu(acc->p[i]);
+            if (nv == 2) acc->q[i] = vec_relu(acc->q[i]);
+        }
+    }
+    if (t->first == 0 && t->last == nv * VEC_LANES) {
+        VEC_UNROLL
+        for (int i = 0; i < mr; i++) {
+            float *c = tile_c(t, (mr + 1) / 2, i);
+            vec_store(c, acc->p[i]);
+            if (nv == 2) vec_store(c + VEC_LANES, acc->q[i]);
+        }
+        return;
+    }
+    vec_mask m0 = vec_range(t->first, t->last), m1 = vec_range(t->first - VEC_LANES, t->last - VEC_LANES);
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        float *c = tile_c(t, (mr + 1) / 2, i);
+        vec_store_part(c, m0, acc->p[i]);
+        if (nv == 2) vec_store_part(c + VEC_LANES, m1, acc->q[i]);
+    }
+}
+
+/* Asks for a line that will be written; a no-op on processors that do not know it. */
+VEC_INLINE void tile_claim(const float *p)
+{
+    __asm__ volatile("prefetchw %0" : : "m"(*p));
+}
+
+VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
+{
+    tile_acc acc;
+    if (t->load) tile_resume(mr, nv, &acc, t);
+    else tile_clear(mr, nv, &acc);
+    if (kind == TILE_PANEL && t->claim) {
+        VEC_UNROLL
+        for (int i = 0; i < mr; i++) {
+            tile_claim(tile_c(t, (mr + 1) / 2, i));
+            if (nv == 2) tile_claim(tile_c(t, (mr + 1) / 2, i) + VEC_LANES);
+        }
+    }
+    if (kind == TILE_OUTER) {
+        tile_outer(mr, nv, true, &acc, t->a0, t->sa, t->b, t->sb, t->segments->count, vec_range(0, t->last),
+                   vec_range(0, t->last - VEC_LANES));
+    } else {
+        tile_rows(mr, nv, kind == TILE_PART, &acc, t);
+    }
+    tile_finish(mr, nv, &acc, t);
+}
+
+/* Computes a tile of mr rows, 1 <= mr <= TILE_ROWS, and `last` columns. With at most VEC_LANES columns the second vector of
+ * B is not touched. */
+VEC_INLINE void tile_dispatch(tile_kind kind, int mr, int nv, const tile *t)
+{
+    switch (mr) {
+    case 1: tile_compute(kind, 1, nv, t); break;
+    case 2: tile_compute(kind, 2, nv, t); break;
+    case 3: tile_compute(kind, 3, nv, t); break;
+    case 4: tile_compute(kind, 4, nv, t); break;
+    case 5: tile_compute(kind, 5, nv, t); break;
+    case 6: tile_compute(kind, 6, nv, t); break;
+#if TILE_ROWS_ABOVE_6
+    case 7: tile_compute(kind, 7, nv, t); break;
+    case 8: tile_compute(kind, 8, nv, t); break;
+    case 9: tile_compute(kind, 9, nv, t); break;
+    case 10: tile_compute(kind, 10, nv, t); break;
+    case 11: tile_compute(kind, 11, nv, t); break;
+    case 12: tile_compute(kind, 12, nv, t); break;
+    case 13: tile_compute(kind, 13, nv, t); break;
+    default: tile_compute(kind, 14, nv, t); break;
+#endif
+    }
+}
+
+/* Tile t of `total` rows cut evenly into `tiles`: its first row. */
+static inline int64_t tile_cut(int64_t total, int64_t tiles, int64_t t)
+{
+    return total * t / tiles;
+}
+
+static inline int64_t tile_count(int64_t total)
+{
+    return (total + TILE_ROWS - 1) / TILE_ROWS;
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of one instruction set under common names: AVX2 with FMA, 8 lanes, 16 registers. See micro_vec_avx512.h. */
+#ifndef ARTEL_KERNEL_SIMD_MICRO_VEC_AVX2_H
+#define ARTEL_KERNEL_SIMD_MICRO_VEC_AVX2_H
+
+#include <immintrin.h>
+
+#define VEC_INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define VEC_UNROLL _Pragma("clang loop unroll(full)")
+#define VEC_LOOP _Pragma("clang loop unroll_count(1)")
+#else
+#define VEC_UNROLL _Pragma("GCC unroll 16")
+#define VEC_LOOP _Pragma("GCC unroll 1")
+#endif
+
+typedef __m256 vec;
+typedef __m256i vec_mask;
+
+/* A tile: 6 x 16 takes 12 accumulators, two vectors of B and one of A. */
+#define TILE_ROWS_ABOVE_6 0
+enum { VEC_LANES = 8, TILE_ROWS = 6, TILE_PAIR = 3, TILE_UNROLL = 1, TILE_COLUMNS = 16 };
+
+VEC_INLINE vec vec_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+
+VEC_INLINE vec vec_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+
+VEC_INLINE void vec_store(float *p, vec x)
+{
+    _mm256_storeu_ps(p, x);
+}
+
+VEC_INLINE vec vec_set(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+VEC_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+VEC_INLINE vec vec_add(vec a, vec b)
+{
+    return _mm256_add_ps(a, b);
+}
+
+/* x < 0 ? +0 : x */
+VEC_INLINE vec vec_relu(vec x)
+{
+    return _mm256_and_ps(x, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NLT_UQ));
+}
+
+/* Lanes first <= i < last. */
+VEC_INLINE vec_mask vec_range(int first, int last)
+{
+    __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i from = _mm256_cmpgt_epi32(lane, _mm256_set1_epi32(first - 1));
+    return _mm256_and_si256(from, _mm256_cmpgt_epi32(_mm256_set1_epi32(last), lane));
+}
+
+VEC_INLINE vec vec_load_part(const float *p, vec_mask m)
+{
+    return _mm256_maskload_ps(p, m);
+}
+
+VEC_INLINE void vec_store_part(float *p, vec_mask m, vec x)
+{
+    _mm256_maskstore_ps(p, m, x);
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of one instruction set under common names: AVX-512, 16 lanes, 32 registers.
+ *
+ * micro_tile.h and the *_body.h files are written once against these names; each *_avx512.c and *_avx2.c file includes one
+ * vector header and the bodies it needs. Everything is static, so the two sets never meet.
+ */
+#ifndef ARTEL_KERNEL_SIMD_MICRO_VEC_AVX512_H
+#define ARTEL_KERNEL_SIMD_MICRO_VEC_AVX512_H
+
+#include <immintrin.h>
+
+#define VEC_INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define VEC_UNROLL _Pragma("clang loop unroll(full)")
+#define VEC_LOOP _Pragma("clang loop unroll_count(2)")
+#else
+#define VEC_UNROLL _Pragma("GCC unroll 16")
+#define VEC_LOOP _Pragma("GCC unroll 2")
+#endif
+
+typedef __m512 vec;
+typedef __mmask16 vec_mask;
+
+/* A tile: 14 x 32 takes 28 accumulators, two vectors of B and one of A. TILE_PAIR rows fit half a tile. */
+#define TILE_ROWS_ABOVE_6 1
+enum { VEC_LANES = 16, TILE_ROWS = 14, TILE_PAIR = 7, TILE_UNROLL = 2, TILE_COLUMNS = 32 };
+
+VEC_INLINE vec vec_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+VEC_INLINE vec vec_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+
+VEC_INLINE void vec_store(float *p, vec x)
+{
+    _mm512_storeu_ps(p, x);
+}
+
+VEC_INLINE vec vec_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+VEC_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+VEC_INLINE vec vec_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+/* x < 0 ? +0 : x */
+VEC_INLINE vec vec_relu(vec x)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLT_UQ), x);
+}
+
+/* Lanes first <= i < last; bounds outside 0 .. VEC_LANES are cut. */
+VEC_INLINE vec_mask vec_range(int first, int last)
+{
+    first = first < 0 ? 0 : first > 16 ? 16 : first;
+    last = last < 0 ? 0 : last > 16 ? 16 : last;
+    return (vec_mask)(((1u << last) - 1) & ~((1u << first) - 1));
+}
+
+VEC_INLINE vec vec_load_part(const float *p, vec_mask m)
+{
+    return _mm512_maskz_loadu_ps(m, p);
+}
+
+VEC_INLINE void vec_store_part(float *p, vec_mask m, vec x)
+{
+    _mm512_mask_storeu_ps(p, m, x);
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random masks and noise; see simd.h for how this file is compiled, kernel/shape_ops.h for the contracts.
+ *
+ * Philox (base/rng.h) is run on many counter blocks side by side. A row's elements are walked by runs along which the index in
+ * the noise shape either moves with the element or stands still; each run draws its own words.
+ */
+#include "kernel/simd/simd.h"
+
+#include "kernel/noise_formula.h"
+#include "kernel/simd/noise_tables.h"
+#include "kernel/walk.h"
+
+#include <string.h>
+
+enum {
+    RUN = 512,
+    BLOCKS = RUN / 4 + 2
+};
+
+/* Words of counter blocks first .. first + count - 1: word i of block b at out[4 * (b - first) + i]. */
+static void philox_blocks(const artel__noise *p, uint32_t row, uint64_t first, int count, uint32_t *restrict out)
+{
+    uint32_t c0[BLOCKS], c1[BLOCKS], c2[BLOCKS], c3[BLOCKS], k0 = p->key.word[0], k1 = p->key.word[1];
+    uint32_t node = p->node | (uint32_t)(p->batch >> 32) << 24;
+    for (int j = 0; j < count; j++) c0[j] = (uint32_t)first + (uint32_t)j, c1[j] = row, c2[j] = node, c3[j] = (uint32_t)p->batch;
+    for (int round = 0; round < 10; round++) {
+        for (int j = 0; j < count; j++) {
+            uint64_t p0 = (uint64_t)0xD2511F53u * c0[j], p1 = (uint64_t)0xCD9E8D57u * c2[j];
+            c0[j] = (uint32_t)(p1 >> 32) ^ c1[j] ^ k0;
+            c2[j] = (uint32_t)(p0 >> 32) ^ c3[j] ^ k1;
+            c1[j] = (uint32_t)p1;
+            c3[j] = (uint32_t)p0;
+        }
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    for (int j = 0; j < count; j++) out[4 * j] = c0[j], out[4 * j + 1] = c1[j], out[4 * j + 2] = c2[j], out[4 * j + 3] = c3[j];
+}
+
+/* The draws (uniform or normal) of logical indices from .. from + n - 1 of a row; n <= RUN. */
+static void draws(const artel__noise *p, uint32_t row, int64_t from, int64_t n, float *restrict draw)
+{
+    uint32_t word[4 * BLOCKS];
+    uint64_t first = (uint64_t)from / 4;
+    int skip = (int)(from % 4), blocks = (int)((uint64_t)(from + n - 1) / 4 - first) + 1;
+    philox_blocks(p, row, first, blocks, word);
+    if (!noise_is_normal(p->op)) {
+        for (int64_t i = 0; i < n; i++) draw[i] = artel__rng_uniform(word[skip + i]);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        float pair[2];
+        int64_t at = skip + i;
+        artel__rng_normal_pair(word[at & ~1], word[at | 1], pair);
+        draw[i] = pair[at & 1];
+        if ((at & 1) == 0 && i + 1 < n) draw[++i] = pair[1];
+    }
+}
+
+ARTEL__INLINE void noise_elements(artel__noise_op op, const artel__noise *p, const float *draw, int64_t step, int64_t at, int64_t n)
+{
+    noise_constants k = {p->rate, p->scale, p->shift, p->other};
+    const float *x = op == ARTEL__NOISE_UNIFORM ? draw : p->x + at;
+    float *y = p->y + at;
+    if (step == 1) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) y[i] = noise_element(op, x[i], draw[i], &k);
+    } else {
+        float fixed = *draw;
+        for (int64_t i = 0; i < n; i++) y[i] = noise_element(op, op == ARTEL__NOISE_UNIFORM ? fixed : x[i], fixed, &k);
+    }
+}
+
+static void noise_dispatch(const artel__noise *p, const float *draw, int64_t step, int64_t at, int64_t n)
+{
+    switch (p->op) {
+    case ARTEL__NOISE_DROPOUT: noise_elements(ARTEL__NOISE_DROPOUT, p, draw, step, at, n); break;
+    case ARTEL__NOISE_ALPHA: noise_elements(ARTEL__NOISE_ALPHA, p, draw, step, at, n); break;
+    case ARTEL__NOISE_GAUSSIAN: noise_elements(ARTEL__NOISE_GAUSSIAN, p, draw, step, at, n); break;
+    case ARTEL__NOISE_GAUSSIAN_MUL: noise_elements(ARTEL__NOISE_GAUSSIAN_MUL, p, draw, step, at, n); break;
+    case ARTEL__NOISE_UNIFORM: noise_elements(ARTEL__NOISE_UNIFORM, p, draw, step, at, n); break;
+    }
+}
+
+/* Elements from .. to of one row; `loop` is over the row's shape. */
+static void noise_row(const artel__noise *p, const artel__loop *loop, int64_t row, int64_t row_size, int64_t from, int64_t to)
+{
+    uint32_t counter_row = p->shared_rows ? 0 : (uint32_t)(p->first_row + row);
+    int64_t step = loop->stride[0][loop->rank - 1];
+    artel__walk walk;
+    float draw[RUN];
+    artel__walk_start(&walk, loop, from);
+    while (walk.position < to) {
+        int64_t n = artel__walk_run(&walk, loop, to);
+        if (step == 1 && n > RUN) n = RUN;
+        draws(p, counter_row, walk.offset[0], step == 1 ? n : 1, draw);
+        noise_dispatch(p, draw, step, row * row_size + walk.position, n);
+        artel__walk_advance(&walk, loop, n);
+    }
+}
+
+static int64_t noise_tasks(const void *params)
+{
+    const artel__noise *p = params;
+    return artel__pieces(p->rows * noise_row_size(p), ARTEL__ELEMENT_TASK);
+}
+
+static void noise_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__noise *p = params;
+    int64_t size = noise_row_size(p), to = artel__piece_end(p->rows * size, ARTEL__ELEMENT_TASK, end);
+    artel__loop loop = noise_loop(p);
+    (void)scratch;
+    for (int64_t at = begin * ARTEL__ELEMENT_TASK; at < to;) {
+        int64_t row = at / size, stop = (row + 1) * size < to ? (row + 1) * size : to;
+        noise_row(p, &loop, row, size, at - row * size, stop - row * size);
+        at = stop;
+    }
+}
+
+const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NOISE_KERNELS] = {
+    [ARTEL__NOISE_NOISE] = {.name = ARTEL__SIMD_NAME " noise", .isa = ARTEL__SIMD_ISA, .tasks = noise_tasks, .run = noise_run},
+};

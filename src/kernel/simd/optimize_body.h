@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizer steps; see simd.h for how this file is compiled, kernel/optimize.h for the contracts.
+ *
+ * One loop takes rule and flags as constants and is inlined for each combination that exists. Clipped gradients and
+ * decayed weights pass through a run of buffers in the first-level cache, so that no combination of them multiplies the loops.
+ */
+#include "kernel/simd/simd.h"
+
+#include "kernel/optimize_formula.h"
+#include "kernel/simd/optimize_tables.h"
+
+#include <string.h>
+
+enum {
+    RUN = 1024
+};
+
+typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
+
+/* Which of the three slots a rule reads and writes; LAMB's third is only written, which reading first does not harm. */
+ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, bool one, bool two, bool three, const artel__apply *p, int64_t at,
+                             const float *gradient, int64_t n)
+{
+    float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w, *s2 = three ? p->slot[2] + at : w;
+    float rate = p->rate, scalar[8];
+    memcpy(scalar, p->scalar, sizeof scalar);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < n; i++) {
+        element e = {w[i], gradient[i], {s0[i], s1[i], s2[i]}};
+        e = rule(scalar, rate, flags, e);
+        w[i] = e.w;
+        if (one) s0[i] = e.slot[0];
+        if (two) s1[i] = e.slot[1];
+        if (three) s2[i] = e.slot[2];
+    }
+}
+
+static void sgd_run(const artel__apply *p, int64_t at, const float *g, int64_t n)
+{
+    if (!p->has_momentum)
+        rule_loop(apply_sgd, (rule_flags){0}, false, false, false, p, at, g, n);
+    else if (!p->nesterov)
+        rule_loop(apply_sgd, (rule_flags){.momentum = true}, true, false, false, p, at, g, n);
+    else
+        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, true, false, false, p, at, g, n);
+}
+
+static void rmsprop_run(const artel__apply *p, int64_t at, const float *g, int64_t n)
+{
+    if (p->has_momentum && p->centered)
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, true, true, true, p, at, g, n);
+    else if (p->has_momentum)
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, true, true, false, p, at, g, n);
+    else if (p->centered)
+        rule_loop(apply_rmsprop, (rule_flags){.centered = true}, true, false, true, p, at, g, n);
+    else
+        rule_loop(apply_rmsprop, (rule_flags){0}, true, false, false, p, at, g, n);
+}
+
+static void rule_run(const artel__apply *p, int64_t at, const float *g, int64_t n)
+{
+    const rule_flags none = {0};
+    switch (p->rule) {
+    case ARTEL__RULE_SGD: sgd_run(p, at, g, n); break;
+    case ARTEL__RULE_RMSPROP: rmsprop_run(p, at, g, n); break;
+    case ARTEL__RULE_ADAM:
+        if (p->amsgrad)
+            rule_loop(apply_adam, (rule_flags){.amsgrad = true}, true, true, true, p, at, g, n);
+        else
+            rule_loop(apply_adam, none, true, true, false, p, at, g, n);
+        break;
+    case ARTEL__RULE_ADAGRAD: rule_loop(apply_adagrad, none, true, false, false, p, at, g, n); break;
+    case ARTEL__RULE_ADADELTA: rule_loop(apply_adadelta, none, true, true, false, p, at, g, n); break;
+    case ARTEL__RULE_ADAMAX: rule_loop(apply_adamax, none, true, true, false, p, at, g, n); break;
+    case ARTEL__RULE_NADAM: rule_loop(apply_nadam, none, true, true, false, p, at, g, n); break;
+    case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, true, true, false, p, at, g, n); break;
+    case ARTEL__RULE_LION: rule_loop(apply_lion, none, true, false, false, p, at, g, n); break;
+    case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, true, true, true, p, at, g, n); break;
+    }
+}
+
+static int64_t apply_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__apply *)params)->count);
+}
+
+static void apply_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__apply *p = params;
+    int64_t to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    float clipped[RUN];
+    (void)scratch;
+    for (int64_t at = begin * ARTEL__NORM_BLOCK; at < to; at += RUN) {
+        int64_t n = to - at < RUN ? to - at : RUN;
+        const float *g = p->gradient + at;
+        float *w = p->variable + at, decay = p->decay, rate = p->rate;
+        if (p->clip) {
+            for (int64_t i = 0; i < n; i++) clipped[i] = apply_clip(p, g[i]);
+            g = clipped;
+        }
+        for (int64_t i = 0; decay != 0.0f && i < n; i++) w[i] = w[i] - w[i] * decay * rate;
+        rule_run(p, at, g, n);
+    }
+}
+
+/* -- second half of LAMB -- */
+
+static int64_t lamb_step_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__lamb_step *)params)->count);
+}
+
+static void lamb_step_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__lamb_step *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin), to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    float *w = p->variable, step = p->ratio * p->rate;
+    const float *u = p->direction;
+    (void)scratch;
+    ARTEL__INDEPENDENT
+    for (int64_t i = from; i < to; i++) w[i] = w[i] - step * u[i];
+}
+
+/* -- norms -- */
+
+static int64_t block_norm_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__block_norm *)params)->count);
+}
+
+ARTEL__INLINE double block_sum(bool squares, const float *x, int64_t n)
+{
+    double lane[ARTEL__LANES] = {0};
+    int64_t i = 0;
+    for (; i + ARTEL__LANES <= n; i += ARTEL__LANES) {
+        for (int k = 0; k < ARTEL__LANES; k++) {
+            double v = (double)x[i + k];
+            lane[k] = lane[k] + (squares ? v * v : (double)artel__absf(x[i + k]));
+        }
+    }
+    for (int k = 0; i + k < n; k++) {
+        double v = (double)x[i + k];
+        lane[k] = lane[k] + (squares ? v * v : (double)artel__absf(x[i + k]));
+    }
+    return artel__lanes_sum64(lane);
+}
+
+static void block_norm_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__block_norm *p = params;
+    (void)scratch;
+    for (int64_t block = begin; block < end; block++) {
+        int64_t from = block * ARTEL__NORM_BLOCK, n = artel__piece_end(p->count, ARTEL__NORM_BLOCK, block + 1) - from;
+        bool squares = p->kind == ARTEL__NORM_SQUARES;
+        p->blocks[block] = squares ? block_sum(true, p->x + from, n) : block_sum(false, p->x + from, n);
+    }
+}
+
+/* -- whole-variable passes -- */
+
+static int64_t flat_tasks(const void *params)
+{
+    return artel__norm_blocks(((const artel__flat *)params)->count);
+}
+
+ARTEL__INLINE void flat_loop(artel__flat_op op, const artel__flat *p, int64_t from, int64_t to)
+{
+    const float *x = p->x;
+    float *y = p->y, a = p->a, b = p->b;
+    bool reads = op <= ARTEL__FLAT_AVERAGE;
+    ARTEL__INDEPENDENT
+    for (int64_t i = from; i < to; i++) y[i] = flat_element(op, x[i], reads ? y[i] : 0.0f, a, b);
+}
+
+static void flat_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__flat *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__NORM_BLOCK, begin), to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
+    (void)scratch;
+    switch (p->op) {
+    case ARTEL__FLAT_REGULARISE: flat_loop(ARTEL__FLAT_REGULARISE, p, from, to); break;
+    case ARTEL__FLAT_EMA: flat_loop(ARTEL__FLAT_EMA, p, from, to); break;
+    case ARTEL__FLAT_ACCUMULATE: flat_loop(ARTEL__FLAT_ACCUMULATE, p, from, to); break;
+    case ARTEL__FLAT_AVERAGE: flat_loop(ARTEL__FLAT_AVERAGE, p, from, to); break;
+    case ARTEL__FLAT_SCALE: flat_loop(ARTEL__FLAT_SCALE, p, from, to); break;
+    case ARTEL__FLAT_DIVIDE: flat_loop(ARTEL__FLAT_DIVIDE, p, from, to); break;
+    case ARTEL__FLAT_CLIP: flat_loop(ARTEL__FLAT_CLIP, p, from, to); break;
+    }
+}
+
+const artel__kernel ARTEL__SIMD_TABLE[ARTEL__OPTIMIZE_KERNELS] = {
+    [ARTEL__OPTIMIZE_APPLY] = {.name = ARTEL__SIMD_NAME " apply", .isa = ARTEL__SIMD_ISA, .tasks = apply_tasks, .run = apply_run},
+    [ARTEL__OPTIMIZE_LAMB_STEP] = {.name = ARTEL__SIMD_NAME " lamb_step",
+                                   .isa = ARTEL__SIMD_ISA,
+                                   .tasks = lamb_step_tasks,
+                                   .run = lamb_step_run},
+    [ARTEL__OPTIMIZE_BLOCK_NORM] = {.name = ARTEL__SIMD_NAME " block_norm",
+                                    .isa = ARTEL__SIMD_ISA,
+                                    .tasks = block_norm_tasks,
+                                    .run = block_norm_run},
+    [ARTEL__OPTIMIZE_FLAT] = {.name = ARTEL__SIMD_NAME " flat", .isa = ARTEL__SIMD_ISA, .tasks = flat_tasks, .run = flat_run},
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How products are cut into tasks: a grid of groups of panels (outer) by blocks of rows (inner).
+ *
+ * run() gets a contiguous range of tasks and turns it into rectangles again, as large as the second-level cache likes, so
+ * that fine tasks cost nothing when one thread runs them all. Nothing here changes a bit of any result.
+ */
+#ifndef ARTEL_KERNEL_SIMD_PRODUCT_GRID_H
+#define ARTEL_KERNEL_SIMD_PRODUCT_GRID_H
+
+#include "kernel/product.h"
+
+/* Bytes of weights that a sweep over rows keeps in the second-level cache. */
+enum { PRODUCT_CACHE = 768 * 1024, PRODUCT_TASKS = 128 };
+
+typedef struct product_grid {
+    int64_t rows, panels;  /* the whole */
+    int64_t block, group;  /* rows and panels of a task */
+    int64_t blocks, groups;
+    int64_t wide; /* panels that fit the cache together, a multiple of group */
+} product_grid;
+
+typedef struct product_rect {
+    int64_t row0, row1, panel0, panel1;
+} product_rect;
+
+/* `fine` is the least number of rows that a task should have, `coarse` the usual one. */
+static inline product_grid product_grid_make(int64_t rows, int64_t depth, int64_t columns, int64_t coarse, int64_t fine)
+{
+    int64_t panels = artel__panel_count(columns), bytes = (depth + 1) * ARTEL__PANEL * 4;
+    int64_t fit = PRODUCT_CACHE / bytes;
+    if (fit < 1) fit = 1;
+    if (fit > panels) fit = panels > 0 ? panels : 1;
+    product_grid g = {.rows = rows, .panels = panels, .block = coarse, .group = fit};
+    while (g.group > 1 && ((rows + g.block - 1) / g.block) * ((panels + g.group - 1) / g.group) < PRODUCT_TASKS) g.group /= 2;
+    while (g.block > fine && ((rows + g.block - 1) / g.block) * ((panels + g.group - 1) / g.group) < PRODUCT_TASKS) {
+        g.block = g.block / 2 > fine ? g.block / 2 : fine;
+    }
+    g.blocks = (rows + g.block - 1) / g.block;
+    g.groups = (panels + g.group - 1) / g.group;
+    g.wide = fit / g.group * g.group;
+    return g;
+}
+
+/* Cuts the next rectangle off the front of tasks [*begin, end). */
+static inline product_rect product_grid_next(const product_grid *g, int64_t *begin, int64_t end)
+{
+    int64_t group = *begin / g->blocks, block = *begin % g->blocks, taken, groups = 1;
+    if (block == 0 && end - *begin >= g->blocks) {
+        groups = (end - *begin) / g->blocks;
+        if (groups > g->wide / g->group) groups = g->wide / g->group;
+        taken = groups * g->blocks;
+    } else {
+        taken = g->blocks - block < end - *begin ? g->blocks - block : end - *begin;
+    }
+    *begin += taken;
+    product_rect r = {block * g->block, (groups > 1 ? g->blocks : block + taken) * g->block,
+                      group * g->group, (group + groups) * g->group};
+    if (r.row1 > g->rows) r.row1 = g->rows;
+    if (r.panel1 > g->panels) r.panel1 = g->panels;
+    return r;
+}
+
+#endif

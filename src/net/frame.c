@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encoding and decoding of message headers.
+ *
+ * Bytes are put and taken one by one, so the layout depends neither on the machine nor on the compiler's padding. A
+ * header from a peer is hostile until magic, version and kind have been looked at.
+ */
+#include "net/frame.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
+    return at + bytes;
+}
+
+static uint64_t take(const uint8_t **at, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++) value |= (uint64_t)(*at)[i] << (8 * i);
+    *at += bytes;
+    return value;
+}
+
+bool artel__frame_match(const artel__frame *a, const artel__frame *b)
+{
+    return a->node == b->node && a->slice == b->slice && a->collective == b->collective && a->step == b->step && a->kind == b->kind &&
+           a->generation == b->generation && a->job == b->job;
+}
+
+void artel__frame_encode(const artel__frame *frame, uint8_t out[ARTEL__FRAME_BYTES])
+{
+    uint8_t *at = put(out, ARTEL__FRAME_MAGIC, 4);
+    at = put(at, ARTEL__FRAME_VERSION, 2);
+    at = put(at, frame->kind, 2);
+    at = put(at, frame->job, 8);
+    at = put(at, frame->generation, 4);
+    at = put(at, frame->step, 8);
+    at = put(at, frame->collective, 4);
+    at = put(at, frame->node, 4);
+    at = put(at, frame->slice, 4);
+    at = put(at, frame->length, 4);
+    put(at, frame->crc32c, 4);
+}
+
+uint32_t artel__frame_crc(const artel__frame *frame, const void *payload, size_t bytes)
+{
+    uint8_t header[ARTEL__FRAME_BYTES];
+    artel__frame_encode(frame, header);
+    uint32_t crc = artel__crc32c(0, header, ARTEL__FRAME_BYTES - 4);
+    return bytes ? artel__crc32c(crc, payload, bytes) : crc;
+}
+
+artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out)
+{
+    const uint8_t *at = in;
+    uint32_t magic = (uint32_t)take(&at, 4), version = (uint32_t)take(&at, 2);
+    if (magic != ARTEL__FRAME_MAGIC)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "check that the peer is an artel task", "a message begins with %08x, not with %08x",
+                           (unsigned)magic, (unsigned)ARTEL__FRAME_MAGIC);
+    if (version != ARTEL__FRAME_VERSION)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "run the same version of artel everywhere",
+                           "the peer speaks version %u of the protocol, this build version %d", (unsigned)version, ARTEL__FRAME_VERSION);
+    artel__frame frame = {.kind = (uint16_t)take(&at, 2)};
+    if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_BARRIER)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "run the same version of artel everywhere", "a message of unknown kind %u",
+                           (unsigned)frame.kind);
+    frame.job = take(&at, 8);
+    frame.generation = (uint32_t)take(&at, 4);
+    frame.step = take(&at, 8);
+    frame.collective = (uint32_t)take(&at, 4);
+    frame.node = (uint32_t)take(&at, 4);
+    frame.slice = (uint32_t)take(&at, 4);
+    frame.length = (uint32_t)take(&at, 4);
+    frame.crc32c = (uint32_t)take(&at, 4);
+    *out = frame;
+    return ARTEL_OK;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BatchNormalization over the whole global batch.
+ *
+ * Trains when the graph does and the layer is not frozen, as in Keras 3, where fit's training=True goes before a
+ * training=False recorded in the call; otherwise the moving statistics normalise. An axis that is not
+ * the last is moved there and back. With a mask, masked positions count neither for mean nor for variance; that form is
+ * put together from folds, since the fused operation knows no mask:
+ *   mean = S(m x) / (S(m) + 1e-7),  variance = S(m (x - mean)^2) / (S(m) + 1e-7),  S the sum over rows and inner axes.
+ * After keras/src/layers/normalization/batch_normalization.py.
+ */
+#include "nn/layer_support.h"
+#include "op/elementwise.h"
+#include "op/norm.h"
+#include "op/optimize.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
+
+typedef struct norm_config {
+    artel__ints axis;
+    double momentum, epsilon;
+    bool center, scale;
+} norm_config;
+
+typedef struct norm_parts {
+    artel__weight_parts gamma, beta, mean, variance;
+} norm_parts;
+
+static const artel__option norm_options[] = {
+    {"axis", "axis of the channels", ARTEL__OPTION_INTS, offsetof(norm_config, axis), "-1", 0, 0, NULL},
+    {"momentum", "share of the old value in moving statistics", ARTEL__OPTION_FLOAT, offsetof(norm_config, momentum), "0.99", 0, 0, NULL},
+    {"epsilon", "added to the variance", ARTEL__OPTION_FLOAT, offsetof(norm_config, epsilon), "0.001", 0, 0, NULL},
+    {"center", "whether beta is added", ARTEL__OPTION_BOOL, offsetof(norm_config, center), "true", 0, 0, NULL},
+    {"scale", "whether gamma multiplies", ARTEL__OPTION_BOOL, offsetof(norm_config, scale), "true", 0, 0, NULL},
+    ARTEL__PART("moving_mean_initializer", "initialiser: a name or a record"),
+    ARTEL__PART("moving_variance_initializer", "initialiser: a name or a record"),
+    ARTEL__PART("synchronized", "accepted; statistics are always those of the global batch"),
+    ARTEL__PART("renorm_momentum", "accepted; renorm is not supported"),
+    ARTEL__WEIGHT_PARTS("gamma"),
+    ARTEL__WEIGHT_PARTS("beta"),
+    ARTEL__OPTIONS_END,
+};
+
+static artel_status configure_norm(artel__layer *layer)
+{
+    norm_config *c = layer->config;
+    norm_parts *parts = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *parts);
+    if (!parts) return ARTEL_ERROR_NO_MEMORY;
+    if (c->axis.count != 1)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "name one axis", "normalisation over several axes is not supported");
+    ARTEL_TRY(artel__layer_weight_parts(layer, "gamma", "ones", &parts->gamma));
+    ARTEL_TRY(artel__layer_weight_parts(layer, "beta", "zeros", &parts->beta));
+    ARTEL_TRY(artel__layer_weight_parts(layer, "moving_mean", "zeros", &parts->mean));
+    return artel__layer_weight_parts(layer, "moving_variance", "ones", &parts->variance);
+}
+
+static artel_status find_axis(const artel__layer *layer, const artel__call *call, int *out)
+{
+    const norm_config *c = layer->config;
+    ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
+    *out = artel__row_axis(c->axis.item[0], artel__call_shape(call, 0)->rank);
+    if (*out >= 0) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the input, the batch (0) excepted", "the axis %lld does not exist",
+                             (long long)c->axis.item[0]);
+}
+
+static artel_status build_norm(artel__layer *layer, const artel__call *call)
+{
+    const norm_config *c = layer->config;
+    const norm_parts *parts = layer->own;
+    int axis;
+    ARTEL_TRY(find_axis(layer, call, &axis));
+    artel_shape shape = artel__shape(1, artel__call_shape(call, 0)->dim[axis]);
+    if (c->scale) ARTEL_TRY(artel__layer_declare(layer, "gamma", &shape, 0, true, &parts->gamma));
+    if (c->center) ARTEL_TRY(artel__layer_declare(layer, "beta", &shape, 0, true, &parts->beta));
+    ARTEL_TRY(artel__layer_declare(layer, "moving_mean", &shape, 0, false, &parts->mean));
+    return artel__layer_declare(layer, "moving_variance", &shape, 0, false, &parts->variance);
+}
+
+/* -- a sum over the global batch that has a gradient: ROW -> GLOBAL -- */
+
+static artel_status infer_batch_sum(artel__infer *infer)
+{
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    return ARTEL_OK;
+}
+
+/* Every row contributed once: each gets the gradient of the sum. */
+static artel_status grad_batch_sum(artel__gradient *g)
+{
+    if (!g->needed[1]) return ARTEL_OK;
+    artel__value_id zeros = artel__op_fill_like(g->graph, g->in[1], 0);
+    g->in_gradient[1] = artel__op_add(g->graph, zeros, g->out_gradient[0]);
+    return ARTEL_OK;
+}
+
+/* Inputs: the finished sum, of which this is a view, and what was summed. */
+static const artel__op_def batch_sum_def = {
+    .name = "batch_sum",
+    .doc = "A sum over the rows of the global batch, with its gradient.",
+    .placement = ARTEL__PLACE_VIEW,
+    .infer = infer_batch_sum,
+    .grad = grad_batch_sum,
+};
+
+/* Over rows and all axes but the last: GLOBAL [channels]. */
+static artel__value_id batch_sum(artel__graph *graph, artel__value_id x)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    int rank = graph->value[x].shape.rank;
+    if (rank > 1) x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, (1u << (rank - 1)) - 1u, false);
+    artel__value_id sum = artel__op_all_reduce(graph, artel__op_fold_sum(graph, x));
+    return artel__graph_add(graph, &batch_sum_def, NULL, (artel__value_id[]){sum, x}, 2);
+}
+
+static void move_statistic(artel__graph *graph, artel__value_id variable, artel__value_id value, double momentum)
+{
+    artel__phase phase = graph->phase;
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__op_moving_average(graph, variable, value, (float)momentum);
+    graph->phase = phase;
+}
+
+/* The statistics of unmasked positions; mask ROW BOOL of x's shape without its last axis. */
+static artel__value_id masked_training(artel__graph *graph, const artel__batch_norm *norm, artel__value_id mask)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape beside = graph->value[mask].shape;
+    beside.dim[beside.rank++] = 1;
+    mask = artel__op_reshape(graph, mask, &beside);
+    artel__value_id tiny = artel__constant_scalar(graph, 1e-7);
+    artel__value_id count = artel__op_add(graph, batch_sum(graph, artel__as_float(graph, mask)), tiny);
+    artel__value_id valid = artel__op_where(graph, mask, norm->x, ARTEL__NO_VALUE);
+    artel__value_id mean = artel__op_binary(graph, ARTEL__BINARY_DIV, batch_sum(graph, valid), count);
+    artel__value_id distance = artel__op_binary(graph, ARTEL__BINARY_SUB, norm->x, mean);
+    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, artel__op_where(graph, mask, distance, ARTEL__NO_VALUE));
+    artel__value_id variance = artel__op_binary(graph, ARTEL__BINARY_DIV, batch_sum(graph, square), count);
+    move_statistic(graph, norm->mean, mean, norm->momentum);
+    move_statistic(graph, norm->variance, variance, norm->momentum);
+    artel__value_id inverse =
+        artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, artel__op_add(graph, variance, artel__constant_scalar(graph, norm->epsilon)));
+    if (norm->gamma >= 0) inverse = artel__op_binary(graph, ARTEL__BINARY_MUL, inverse, norm->gamma);
+    artel__value_id y = artel__op_binary(graph, ARTEL__BINARY_MUL, distance, inverse);
+    return norm->beta >= 0 ? artel__op_add(graph, y, norm->beta) : y;
+}
+
+static artel_status call_norm(artel__layer *layer, artel__call *call)
+{
+    const norm_config *c = layer->config;
+    artel__graph *graph = call->graph;
+    int axis, permutation[ARTEL_MAX_RANK], n = 0;
+    bool training = graph->training && layer->trainable;
+    ARTEL_TRY(find_axis(layer, call, &axis));
+    artel__value_id x = artel__as_float(graph, call->in[0].value), mask = call->in[0].mask, y;
+    artel__batch_norm norm = {.x = artel__axes_last(graph, x, 1u << axis, permutation), .gamma = ARTEL__NO_VALUE, .beta = ARTEL__NO_VALUE,
+                              .epsilon = (float)c->epsilon, .momentum = c->momentum, .update = true};
+    if (c->scale) norm.gamma = artel__layer_weight(layer, graph, n++);
+    if (c->center) norm.beta = artel__layer_weight(layer, graph, n++);
+    norm.mean = artel__layer_weight(layer, graph, n++);
+    norm.variance = artel__layer_weight(layer, graph, n);
+    if (!training) y = artel__op_batch_norm_inference(graph, &norm);
+    else if (mask < 0) y = artel__op_batch_norm_training(graph, &norm);
+    else {
+        int rank = artel__call_shape(call, 0)->rank;
+        if (axis != rank - 1 || graph->value[mask].shape.rank != rank - 1)
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "normalise the last axis",
+                                     "a mask of %d axes with an input of %d is not supported", graph->value[mask].shape.rank + 1, rank + 1);
+        y = masked_training(graph, &norm, mask);
+    }
+    artel__call_return(call, artel__axes_back(graph, y, permutation));
+    return ARTEL_OK;
+}
+
+const artel__layer_def artel__layer_batch_normalization_def = {
+    .class_name = "BatchNormalization",
+    .doc = "Normalises channels by mean and variance of the global batch.",
+    .config_size = sizeof(norm_config),
+    .options = norm_options,
+    .mask = ARTEL__MASK_PASS,
+    .configure = configure_norm,
+    .build = build_norm,
+    .call = call_norm,
+};

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Embedding and Masking: where masks begin. After keras/src/layers/core. */
+#include "nn/layer_support.h"
+#include "op/elementwise.h"
+#include "op/norm.h"
+#include "op/reduce.h"
+
+typedef struct embedding_config {
+    int64_t input_dim, output_dim;
+    bool mask_zero;
+} embedding_config;
+
+static const artel__option embedding_options[] = {
+    {"input_dim", "size of the vocabulary", ARTEL__OPTION_INT, offsetof(embedding_config, input_dim), NULL, 1, INT32_MAX - 1, NULL},
+    {"output_dim", "length of a vector", ARTEL__OPTION_INT, offsetof(embedding_config, output_dim), NULL, 1, INT32_MAX, NULL},
+    {"mask_zero", "whether index 0 is padding", ARTEL__OPTION_BOOL, offsetof(embedding_config, mask_zero), "false", 0, 0, NULL},
+    ARTEL__PART("input_length", "accepted; not needed"),
+    ARTEL__WEIGHT_PARTS("embeddings"),
+    ARTEL__OPTIONS_END,
+};
+
+static artel_status configure_embedding(artel__layer *layer)
+{
+    artel__weight_parts *own = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *own);
+    return own ? artel__layer_weight_parts(layer, "embeddings", "uniform", own) : ARTEL_ERROR_NO_MEMORY;
+}
+
+static artel_status build_embedding(artel__layer *layer, const artel__call *call)
+{
+    const embedding_config *c = layer->config;
+    (void)call;
+    artel_shape shape = artel__shape(2, c->input_dim, c->output_dim);
+    return artel__layer_declare(layer, "embeddings", &shape, 0, true, layer->own);
+}
+
+static artel_status call_embedding(artel__layer *layer, artel__call *call)
+{
+    const embedding_config *c = layer->config;
+    artel__graph *graph = call->graph;
+    ARTEL_TRY(artel__layer_check_input(layer, call, 0, ARTEL_MAX_RANK - 1));
+    artel__value_id index = artel__op_cast(graph, call->in[0].value, ARTEL_DTYPE_INT32);
+    artel__call_return(call, artel__op_embedding(graph, artel__layer_weight(layer, graph, 0), index));
+    if (c->mask_zero) call->out[0].mask = artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, index, 0);
+    return ARTEL_OK;
+}
+
+const artel__layer_def artel__layer_embedding_def = {
+    .class_name = "Embedding",
+    .doc = "A vector for each integer.",
+    .config_size = sizeof(embedding_config),
+    .options = embedding_options,
+    .mask = ARTEL__MASK_OWN,
+    .configure = configure_embedding,
+    .build = build_embedding,
+    .call = call_embedding,
+};
+
+/* -- Masking: steps whose features all equal the value are masked, and become 0 -- */
+
+typedef struct masking_config {
+    double mask_value;
+} masking_config;
+
+static const artel__option masking_options[] = {
+    {"mask_value", "what padding looks like", ARTEL__OPTION_FLOAT, offsetof(masking_config, mask_value), "0", 0, 0, NULL},
+    ARTEL__OPTIONS_END,
+};
+
+static artel_status call_masking(artel__layer *layer, artel__call *call)
+{
+    const masking_config *c = layer->config;
+    artel__graph *graph = call->graph;
+    ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
+    artel__value_id x = artel__as_float(graph, call->in[0].value);
+    artel_shape shape = *artel__call_shape(call, 0);
+    artel__value_id differs = artel__as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, x, c->mask_value));
+    artel__value_id any = artel__op_reduce(graph, ARTEL__REDUCE_MAX, differs, 1u << (shape.rank - 1), true);
+    artel__value_id valid = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, any, 0);
+    artel__call_return(call, artel__op_where(graph, valid, x, ARTEL__NO_VALUE));
+    shape.rank--;
+    call->out[0].mask = artel__op_reshape(graph, valid, &shape);
+    return ARTEL_OK;
+}
+
+const artel__layer_def artel__layer_masking_def = {
+    .class_name = "Masking",
+    .doc = "Masks steps that hold one value only.",
+    .config_size = sizeof(masking_config),
+    .options = masking_options,
+    .mask = ARTEL__MASK_OWN,
+    .call = call_masking,
+};

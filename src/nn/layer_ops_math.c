@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keras' raw operations that have settings or are put together from several of ours: activations with constants, division
+ * with remainder, logic, selection, statistics, products of matrices. See layer_ops.h.
+ */
+#include "nn/layer_ops.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "op/elementwise.h"
+#include "op/norm.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
+
+/* -- functions with settings -- */
+
+static artel_status return_unary(artel__layer *layer, artel__call *call, artel__unary function, double a, double b)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    artel__call_return(call, artel__op_unary(call->graph, function, (float[]){(float)a, (float)b, 0}, x));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_gelu(artel__layer *layer, artel__call *call)
+{
+    bool exact = json_is_false(artel__raw_setting(layer, call, "approximate", 0));
+    return return_unary(layer, call, exact ? ARTEL__UNARY_GELU : ARTEL__UNARY_GELU_TANH, 0, 0);
+}
+
+artel_status artel__raw_leaky_relu(artel__layer *layer, artel__call *call)
+{
+    return return_unary(layer, call, ARTEL__UNARY_LEAKY_RELU, artel__raw_number(layer, call, "negative_slope", 0.2), 0);
+}
+
+artel_status artel__raw_elu(artel__layer *layer, artel__call *call)
+{
+    return return_unary(layer, call, ARTEL__UNARY_ELU, artel__raw_number(layer, call, "alpha", 1), 0);
+}
+
+artel_status artel__raw_celu(artel__layer *layer, artel__call *call)
+{
+    return return_unary(layer, call, ARTEL__UNARY_CELU, artel__raw_number(layer, call, "alpha", 1), 0);
+}
+
+artel_status artel__raw_clip(artel__layer *layer, artel__call *call)
+{
+    return return_unary(layer, call, ARTEL__UNARY_CLIP, artel__raw_number(layer, call, "x_min", -INFINITY),
+                        artel__raw_number(layer, call, "x_max", INFINITY));
+}
+
+static artel_status return_softmax(artel__layer *layer, artel__call *call, artel__softmax_op function)
+{
+    artel__value_id x;
+    int axis;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    ARTEL_TRY(call->graph->status);
+    ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
+    artel__call_return(call, artel__op_softmax(call->graph, function, x, axis));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_softmax(artel__layer *layer, artel__call *call)
+{
+    return return_softmax(layer, call, ARTEL__SOFTMAX);
+}
+
+artel_status artel__raw_log_softmax(artel__layer *layer, artel__call *call)
+{
+    return return_softmax(layer, call, ARTEL__LOG_SOFTMAX);
+}
+
+artel_status artel__raw_sparsemax(artel__layer *layer, artel__call *call)
+{
+    return return_softmax(layer, call, ARTEL__SPARSEMAX);
+}
+
+artel_status artel__raw_glu(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    int axis;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    ARTEL_TRY(call->graph->status);
+    ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
+    artel__call_return(call, artel__op_glu(call->graph, x, axis));
+    return ARTEL_OK;
+}
+
+/* -- arithmetic by composition -- */
+
+static artel_status quotient_floor(artel__layer *layer, artel__call *call, artel__value_id *a, artel__value_id *b, artel__value_id *floor_)
+{
+    artel__graph *graph = call->graph;
+    ARTEL_TRY(artel__raw_operands(layer, call, a, b));
+    *a = artel__as_float(graph, *a);
+    *b = artel__as_float(graph, *b);
+    *floor_ = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__op_binary(graph, ARTEL__BINARY_DIV, *a, *b));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_floor_divide(artel__layer *layer, artel__call *call)
+{
+    artel__value_id a, b, whole;
+    ARTEL_TRY(quotient_floor(layer, call, &a, &b, &whole));
+    artel__call_return(call, whole);
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_mod(artel__layer *layer, artel__call *call)
+{
+    artel__value_id a, b, whole;
+    ARTEL_TRY(quotient_floor(layer, call, &a, &b, &whole));
+    artel__value_id taken = artel__op_binary(call->graph, ARTEL__BINARY_MUL, whole, b);
+    artel__call_return(call, artel__op_binary(call->graph, ARTEL__BINARY_SUB, a, taken));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_logical_and(artel__layer *layer, artel__call *call)
+{
+    artel__value_id a, b;
+    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
+    artel__graph *graph = call->graph;
+    artel__call_return(call, artel__op_logical_and(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_logical_or(artel__layer *layer, artel__call *call)
+{
+    artel__value_id a, b;
+    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
+    artel__graph *graph = call->graph;
+    artel__call_return(call, artel__op_logical_or(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_logical_not(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_tensor(layer, call, &x));
+    artel__call_return(call, artel__op_logical_not(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_BOOL)));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_where(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id operand[3];
+    for (int i = 0; i < 3; i++) ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, i), &operand[i]));
+    for (int i = 0; i < 9; i++) {
+        if (i % 3 != i / 3) ARTEL_TRY(artel__raw_align(layer, graph, &operand[i % 3], &operand[i / 3]));
+    }
+    artel__call_return(call, artel__op_where(graph, artel__op_cast(graph, operand[0], ARTEL_DTYPE_BOOL), artel__as_float(graph, operand[1]),
+                                             artel__as_float(graph, operand[2])));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_cast(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    artel_dtype dtype;
+    ARTEL_TRY(artel__raw_tensor(layer, call, &x));
+    const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 1));
+    if (!name || artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING) return artel__raw_refuse(layer, "this dtype");
+    artel__call_return(call, artel__op_cast(call->graph, x, dtype));
+    return ARTEL_OK;
+}
+
+/* -- reductions by composition -- */
+
+static artel_status variance(artel__layer *layer, artel__call *call, artel__value_id *out)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    uint32_t axes;
+    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
+    artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, axes, true);
+    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean));
+    *out = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, square, axes, artel__raw_keeps_axes(layer, call));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_var(artel__layer *layer, artel__call *call)
+{
+    artel__value_id y;
+    ARTEL_TRY(variance(layer, call, &y));
+    artel__call_return(call, y);
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_std(artel__layer *layer, artel__call *call)
+{
+    artel__value_id y;
+    ARTEL_TRY(variance(layer, call, &y));
+    artel__call_return(call, artel__op_unary(call->graph, ARTEL__UNARY_SQRT, NULL, y));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_norm(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    uint32_t axes;
+    json_t *order = artel__raw_setting(layer, call, "ord", 0);
+    double number = 2;
+    if (order && json_is_string(order) && strcmp(json_string_value(order), "euclidean") != 0) return artel__raw_refuse(layer, "this order");
+    if (order && !json_is_string(order) && (!artel__json_number(order, &number) || number != 2)) return artel__raw_refuse(layer, "this order");
+    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
+    artel__value_id sum =
+        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), axes, artel__raw_keeps_axes(layer, call));
+    artel__call_return(call, artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, sum));
+    return ARTEL_OK;
+}
+
+static artel_status return_truth(artel__layer *layer, artel__call *call, artel__reduction function)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    uint32_t axes;
+    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
+    artel__value_id truth = artel__as_float(graph, artel__op_cast(graph, x, ARTEL_DTYPE_BOOL));
+    artel__value_id y = artel__op_reduce(graph, function, truth, axes, artel__raw_keeps_axes(layer, call));
+    artel__call_return(call, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, y, 0));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_any(artel__layer *layer, artel__call *call)
+{
+    return return_truth(layer, call, ARTEL__REDUCE_MAX);
+}
+
+artel_status artel__raw_all(artel__layer *layer, artel__call *call)
+{
+    return return_truth(layer, call, ARTEL__REDUCE_MIN);
+}
+
+/* log(sum(exp(x - max))) + max */
+artel_status artel__raw_logsumexp(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    uint32_t axes;
+    bool keep = artel__raw_keeps_axes(layer, call);
+    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
+    artel__value_id held = artel__op_stop_gradient(graph, x);
+    artel__value_id most = artel__op_reduce(graph, ARTEL__REDUCE_MAX, held, axes, true);
+    artel__value_id power = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, most));
+    artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, power, axes, keep);
+    artel__value_id back = keep ? most : artel__op_reduce(graph, ARTEL__REDUCE_MAX, held, axes, false);
+    artel__call_return(call, artel__op_add(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, sum), back));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    int axis, permutation[ARTEL_MAX_RANK];
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    ARTEL_TRY(call->graph->status);
+    if (!artel__raw_setting(layer, call, "axis", 0) || artel__raw_keeps_axes(layer, call)) return artel__raw_refuse(layer, "axis=None or keepdims");
+    ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
+    artel__call_return(call, artel__op_argmax(call->graph, artel__axes_last(call->graph, x, 1u << axis, permutation)));
+    return ARTEL_OK;
+}
+
+/* -- the rest -- */
+
+artel_status artel__raw_stop_gradient(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_tensor(layer, call, &x));
+    artel__call_return(call, artel__op_stop_gradient(call->graph, x));
+    return ARTEL_OK;
+}
+
+static artel_status return_fill(artel__layer *layer, artel__call *call, double number)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    artel__value_id y = artel__op_fill_like(call->graph, x, number);
+    artel_dtype dtype;
+    const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 0));
+    if (name && artel_dtype_parse(name, &dtype) == ARTEL_OK && dtype != ARTEL_DTYPE_STRING) y = artel__op_cast(call->graph, y, dtype);
+    artel__call_return(call, y);
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_ones_like(artel__layer *layer, artel__call *call)
+{
+    return return_fill(layer, call, 1);
+}
+
+artel_status artel__raw_zeros_like(artel__layer *layer, artel__call *call)
+{
+    return return_fill(layer, call, 0);
+}
+
+artel_status artel__raw_one_hot(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    int64_t classes = 0, axis = -1;
+    ARTEL_TRY(artel__raw_tensor(layer, call, &x));
+    json_t *given = artel__raw_setting(layer, call, "axis", 0);
+    if (given && (!artel__json_integer(given, &axis) || axis != -1)) return artel__raw_refuse(layer, "an axis that is not the last");
+    if (!artel__json_integer(artel__raw_setting(layer, call, "num_classes", 1), &classes) || classes < 1 || classes > INT32_MAX)
+        return artel__raw_refuse(layer, "this number of classes");
+    artel__call_return(call, artel__op_one_hot(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_INT32), classes));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_normalize(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    uint32_t axes;
+    int permutation[ARTEL_MAX_RANK];
+    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
+    if (artel__raw_number(layer, call, "order", 2) != 2) return artel__raw_refuse(layer, "this order");
+    artel__value_id y = artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation), ARTEL__NO_VALUE,
+                                             ARTEL__NO_VALUE, artel__bit_count(axes), (float)artel__raw_number(layer, call, "epsilon", 1e-7));
+    artel__call_return(call, artel__axes_back(graph, y, permutation));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_matmul(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id a, b;
+    int permutation[ARTEL_MAX_RANK];
+    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
+    int rank = graph->value[b].shape.rank;
+    if (graph->value[a].shape.rank < 2 || rank < 2) return artel__raw_refuse(layer, "vectors");
+    for (int i = 0; i < rank; i++) permutation[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    b = artel__op_transpose(graph, artel__as_float(graph, b), permutation);
+    artel__call_return(call, artel__row_products(graph, artel__as_float(graph, a), b));
+    return ARTEL_OK;
+}

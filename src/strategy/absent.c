@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The strategies of tf.distribute that this version does not have: their names are known, so that the answer is not
+ * "unknown", and each says what to use instead.
+ */
+#include "strategy/plan.h"
+
+static artel_status lacks(artel_context *ctx, const char *name, const char *advice)
+{
+    return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "--strategy", advice, "%s is not in this version", name);
+}
+
+static artel_status plan_central_storage(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
+{
+    (void)request, (void)out;
+    return lacks(ctx, "central-storage", "use mirrored, which gives the same result");
+}
+
+static artel_status plan_multi_worker(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
+{
+    (void)request, (void)out;
+    return lacks(ctx, "multi-worker", "use mirrored with --replicas on one machine, which gives the same result");
+}
+
+static artel_status plan_parameter_server(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
+{
+    (void)request, (void)out;
+    return lacks(ctx, "parameter-server", "use mirrored with --replicas on one machine");
+}
+
+static artel_status plan_tpu(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
+{
+    (void)request, (void)out;
+    return lacks(ctx, "tpu", "use one-device or mirrored, which compute on CPUs");
+}
+
+const artel__strategy_def artel__strategy_central_storage = {
+    .name = "central-storage", .doc = "Variables on one device, replicas on the others; not in this version.", .plan = plan_central_storage};
+
+const artel__strategy_def artel__strategy_multi_worker = {
+    .name = "multi-worker", .doc = "Mirrored over several machines; not in this version.", .plan = plan_multi_worker};
+
+const artel__strategy_def artel__strategy_parameter_server = {
+    .name = "parameter-server", .doc = "Variables on servers, asynchronous workers; not in this version.", .plan = plan_parameter_server};
+
+const artel__strategy_def artel__strategy_tpu = {
+    .name = "tpu", .doc = "TPUs through PJRT; not in this version.", .plan = plan_tpu};

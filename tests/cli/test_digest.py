@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 1800
+# processors: 2
+"""The same bits on any number of replicas and threads, in any build, under any instruction set (issue 3, second row).
+
+1,000 samples, shuffled, two epochs, global batch 96 and 100 (both leave a short last batch, 100 does not divide by
+8). Each row trains a model in many ways and compares digest and History to the last bit with one replica, one thread.
+By default a part of the grid; all of it with ARTEL_LONG=1. Under CTest the builds by clang and without optimisation
+are made first (scripts/build-variant); run by hand, those that are there are used.
+"""
+
+import dataclasses
+import functools
+import glob
+import itertools
+import os
+import shutil
+import subprocess
+
+from cli import MODELS, save, save_arrays
+from oracle import BUILD, LONG, Failure, artel, digest, table
+
+GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 16)))
+SHORT = [(1, 2), (1, 16), (2, 1), (3, 2), (4, 4), (8, 1), (8, 16)]
+VARIANTS = ["clang", "debug"]
+PAIRS = GRID if LONG else SHORT
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    model: str
+    batch: int
+    ways: object  # list of (label, arguments, environment, program), or a function that gives it
+    synthetic: bool = False
+
+
+def mirrored(n, t):
+    return ("%dx%d" % (n, t), ("--strategy", "mirrored", "--replicas", n, "--threads", t), {}, None)
+
+
+@functools.cache
+def builds():
+    """Programs made by other compilers."""
+    source = os.environ.get("ARTEL_SOURCE")
+    for name in VARIANTS if source and shutil.which("clang") else ():
+        made = subprocess.run([os.path.join(source, "scripts", "build-variant"), name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if made.returncode != 0:
+            raise Failure("build-variant %s: %s" % (name, made.stdout[-1500:].decode(errors="replace")))
+    return sorted(p for p in glob.glob(os.path.join(BUILD, "variants", "*", "artel")) if "san" not in p)
+
+
+def odd_ways():
+    yield "omp", ("--threads", 2), {"OMP_NUM_THREADS": "7", "MKL_NUM_THREADS": "3", "ONEDNN_MAX_CPU_ISA": "SSE41"}, None
+    yield "default", (), {}, None
+    yield "json", ("--json", "--strategy", "auto"), {}, None
+    yield "shards", ("--shards", 8, "--strategy", "one-device"), {}, None
+    for isa in ("baseline", "avx2", "avx512"):
+        yield "isa-" + isa, ("--isa", isa, "--threads", 2), {}, None
+    for path in builds():
+        yield "build-" + os.path.basename(os.path.dirname(path)), ("--strategy", "mirrored", "--replicas", 3), {}, path
+
+
+ROWS = [Row("%s-%d" % (m, b), m, b, [mirrored(*p) for p in PAIRS]) for m in MODELS for b in (96, 100)]
+ROWS += [Row("%s-odd-ways" % m, m, 100, odd_ways) for m in MODELS]
+ROWS += [Row("%s-synthetic" % m, m, 96, [mirrored(3, 2), mirrored(8, 1)], True) for m in MODELS]
+
+
+def in_cpu(isa):
+    with open("/proc/cpuinfo") as f:
+        return {"baseline": "sse2", "avx2": "avx2", "avx512": "avx512f"}[isa] in f.read().split()
+
+
+def train(row, folder, model, data, way):
+    label, args, env, program = way
+    out, history = os.path.join(folder, label + ".keras"), os.path.join(folder, label + ".json")
+    ran = artel("fit", model, "--data", data, "--epochs", 2, "--batch-size", row.batch, "--seed", 5, "--verbose", 0, "--output", out,
+                "--history", history, *args, env=env, program=program)
+    if ran.rc == 1 and label.startswith("isa-") and label[4:] in ran.err and not in_cpu(label[4:]):
+        return None  # this machine lacks it, and artel says so
+    if ran.rc != 0:
+        raise Failure("%s: exit %d (%s)" % (label, ran.rc, ran.first))
+    if "--json" in args and ran.events("end")[0]["digest"] != digest(out):
+        raise Failure("%s: the end event has another digest than the file" % label)
+    with open(history) as f:
+        return digest(out), f.read()
+
+
+def run(row, index, folder, keras_only):
+    model = save(MODELS[row.model], os.path.join(folder, "m.keras"))
+    data = "synthetic:1000" if row.synthetic else save_arrays(row.model, os.path.join(folder, "d.npz"))
+    if keras_only:
+        return ["", ""]
+    first = train(row, folder, model, data, ("first", ("--strategy", "one-device", "--replicas", 1, "--threads", 1), {}, None))
+    if first[0] == digest(model):
+        raise Failure("training changed nothing")
+    told = [(way[0], train(row, folder, model, data, way)) for way in (row.ways() if callable(row.ways) else row.ways)]
+    told = [(label, what) for label, what in told if what]
+    other = [label for label, what in told if what[0] != first[0]]
+    if other:
+        raise Failure("another digest: %s (equal: %s)" % (" ".join(other), " ".join(l for l, w in told if w[0] == first[0])))
+    other = [label for label, what in told if what[1] != first[1]]
+    if other:
+        raise Failure("another history: %s" % " ".join(other))
+    return [len(told), first[0][:8]]
+
+
+if __name__ == "__main__":
+    table(ROWS, run, ["equal", "digest"])

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""The command line from the outside: help, options, exit codes, what goes to stdout and stderr, events, logs."""
+
+import csv
+import dataclasses
+import json
+import os
+import re
+
+import numpy as np
+from cli import K, L, MODELS, O, arrays, save, save_arrays
+from oracle import Failure, artel, digest, keras_module, table
+
+SUBCOMMANDS = "fit evaluate predict summary inspect convert check version".split()
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    run: object  # Bench -> None
+
+
+class Bench:
+    def __init__(self, folder):
+        self.folder = folder
+        self.model = save(MODELS["mlp"], self("m.keras"))
+        self.data = save_arrays("mlp", self("d.npz"), 200)
+        self.out = self("o.keras")
+
+    def __call__(self, name):
+        return os.path.join(self.folder, name)
+
+    def fit(self, *more, env=None, rc=0):
+        return must("fit", self.model, "--data", self.data, *more, env=env, rc=rc)
+
+
+def must(*args, rc=0, env=None, cwd=None):
+    ran = artel(*args, env=env, cwd=cwd)
+    if ran.rc != rc:
+        raise Failure("artel %s: exit %d instead of %d, stderr %r" % (" ".join(map(str, args))[:200], ran.rc, rc, ran.err[-300:]))
+    return ran
+
+
+def has(text, *words):
+    for word in words:
+        if word not in text:
+            raise Failure("%r is missing in %r" % (word, text[:600]))
+
+
+def equal(what, a, b):
+    if a != b:
+        raise Failure("%s: %r is not %r" % (what, a, b))
+
+
+# ---------------------------------------------------------------- help, options
+def help_of(name):
+    def run(b):
+        ran = must(name, "--help")
+        equal("help on stderr", ran.err, "")
+        equal("artel help " + name, must("help", name).out, ran.out)
+        has(ran.out, name)
+        if name != "version" and "xample" not in ran.out:
+            raise Failure("no examples")
+        words = {"fit": ["--data", "--validation", "--validation-split", "--strategy", "--replicas", "--threads", "--shards", "--batch-size", "--epochs",
+                         "--steps-per-epoch", "--initial-epoch", "--seed", "--shuffle", "--optimizer", "--loss", "--metrics", "--checkpoint-dir",
+                         "--save-every", "--keep", "--resume", "--fresh", "--log-dir", "--csv-log", "--history", "--callbacks", "--output",
+                         "--json", "--verbose", "--class-weight", "--explain", "--isa", "--stop-on-nan", "--dry-run"],
+                 "evaluate": ["--data", "--batch-size", "--steps", "--json"], "predict": ["--data", "--output", "--format"],
+                 "inspect": ["--digest"], "convert": ["--architecture"]}
+        has(ran.out, *words.get(name, []))
+        long = [line for line in ran.out.splitlines() if len(line) > 160]
+        equal("lines over 160 columns", long, [])
+
+    return run
+
+
+def top_help(b):
+    for args in (("--help",), ("help",)):
+        has(must(*args).out, *SUBCOMMANDS)
+    ran = must(rc=1)
+    has(ran.err + ran.out, "fit", "help")
+
+
+def version(b):
+    ran = must("version")
+    equal("stderr", ran.err, "")
+    has(ran.out, "artel", "threads")
+    has(must("--version").out, ran.out.splitlines()[0])
+
+
+def nearest(*args, words):
+    def run(b):
+        ran = must(*args, rc=1)
+        equal("stdout", ran.out, "")
+        has(ran.err, "artel: ", *words)
+
+    return run
+
+
+def spellings(b):
+    """--name value, --name=value, options before the model, after it, -- at the end, the last of two wins."""
+    one = must("fit", b.model, "--data", b.data, "--batch-size", 50, "--output", b.out, "--verbose", 0)
+    first = digest(b.out)
+    for args in ((b.model, "--data=" + b.data, "--batch-size=50"), ("--batch-size", 50, "--data", b.data, b.model),
+                 ("--batch-size", 10, "--data", b.data, b.model, "--batch-size", 50), ("--data", b.data, "--batch-size", 50, "--", b.model)):
+        must("fit", "--output", b.out, "--verbose", 0, *args)
+        equal("digest with %s" % (args,), digest(b.out), first)
+    equal("stdout", one.out, "")
+
+
+def dashes(b):
+    """After -- a name may start with a dash."""
+    os.rename(b.model, b("-odd.keras"))
+    must("summary", "--", "-odd.keras", cwd=b.folder)
+    must("summary", "-odd.keras", cwd=b.folder, rc=1)
+
+
+def environment(b):
+    """ARTEL_<OPTION> is a default; the command line wins."""
+    b.fit("--batch-size", 50, "--output", b.out, "--verbose", 0)
+    first = digest(b.out)
+    b.fit("--output", b.out, "--verbose", 0, env={"ARTEL_BATCH_SIZE": "50"})
+    equal("digest by ARTEL_BATCH_SIZE", digest(b.out), first)
+    b.fit("--output", b.out, "--batch-size", 50, "--verbose", 0, env={"ARTEL_BATCH_SIZE": "20"})
+    equal("digest by option over ARTEL_BATCH_SIZE", digest(b.out), first)
+    ran = b.fit(env={"ARTEL_BATCH_SIZE": "many"}, rc=1)
+    has(ran.err, "many")
+
+
+def defaults(b):
+    """Batch 32, one epoch, seed 0, shuffled."""
+    b.fit("--output", b.out, "--verbose", 0)
+    first = digest(b.out)
+    b.fit("--output", b.out, "--verbose", 0, "--batch-size", 32, "--epochs", 1, "--seed", 0, "--shuffle")
+    equal("digest with the defaults spelt out", digest(b.out), first)
+    for other in (("--seed", 1), ("--no-shuffle",), ("--epochs", 2)):
+        b.fit("--output", b.out, "--verbose", 0, *other)
+        if digest(b.out) == first:
+            raise Failure("%s makes no difference" % (other,))
+
+
+# ---------------------------------------------------------------- streams
+def verbose(b):
+    ran = b.fit("--epochs", 3, "--verbose", 0)
+    equal("stdout of --verbose 0", ran.out, "")
+    if "epoch" in ran.err.lower():
+        raise Failure("--verbose 0 is not silent: %r" % ran.err)
+    for args in (("--verbose", 2), ()):
+        ran = b.fit("--epochs", 3, *args)
+        equal("stdout", ran.out, "")
+        if "\r" in ran.err or "\x1b" in ran.err:
+            raise Failure("redrawing or colour in a pipe: %r" % ran.err[:300])
+        lines = [line for line in ran.err.splitlines() if "loss" in line]
+        equal("lines with a loss, one an epoch", len(lines), 3)
+        has(ran.err, "accuracy")
+
+
+def no_compile(b):
+    path = save(lambda: K.Sequential([K.Input((20,)), L.Dense(10)]), b("u.keras"))
+    ran = must("fit", path, "--data", b.data, rc=1)
+    has(ran.err, "--loss")
+
+
+EVENTS = {"start": {"role": str, "pid": int, "strategy": str, "replicas": int, "threads": int, "shards": int, "arithmetic": str},
+          "step": {"epoch": int, "step": int, "loss": float},
+          "epoch": {"epoch": int, "loss": float, "accuracy": float, "val_loss": float, "val_accuracy": float},
+          "checkpoint": {"path": str, "step": int},
+          "end": {"steps": int, "examples": int, "examples_per_second": float, "step_ms": float, "first_step_ms": float, "start_ms": float,
+                  "peak_rss_bytes": int, "digest": str}}
+
+
+def events(b):
+    ran = b.fit("--json", "--epochs", 2, "--validation", b.data, "--checkpoint-dir", b("ck"), "--output", b.out, "--history", b("h.json"),
+                "--strategy", "mirrored", "--replicas", 2)
+    seen = ran.events()
+    for kind, fields in EVENTS.items():
+        found = [e for e in seen if e["event"] == kind]
+        if not found:
+            raise Failure("no event %s" % kind)
+        for event in found:
+            for field, type_ in fields.items():
+                if field not in event or not isinstance(event[field], (int, float) if type_ is float else type_) or isinstance(event[field], bool):
+                    raise Failure("%s of the %s event: %r" % (field, kind, event))
+    equal("first event", seen[0]["event"], "start")
+    equal("last event", seen[-1]["event"], "end")
+    equal("steps", [e["step"] for e in seen if e["event"] == "step"], list(range(1, 15)))
+    equal("epochs", [e["epoch"] for e in seen if e["event"] == "epoch"], [1, 2] if seen[1]["epoch"] == 1 else [0, 1])
+    end = seen[-1]
+    equal("steps and examples of end", (end["steps"], end["examples"]), (14, 400))
+    equal("digest of end", end["digest"], digest(b.out))
+    equal("strategy, replicas", (seen[0]["strategy"], seen[0]["replicas"]), ("mirrored", 2))
+    with open(b("h.json")) as f:
+        history = json.load(f)
+    equal("keys of History", list(history), ["accuracy", "loss", "val_accuracy", "val_loss"])
+    for i, event in enumerate(e for e in seen if e["event"] == "epoch"):
+        for key, values in history.items():
+            if abs(values[i] - event[key]) > 1e-9:
+                raise Failure("epoch event and history differ: %s %s" % (event, history))
+
+
+def json_epochs(b):
+    seen = b.fit("--json=epochs", "--epochs", 2).events()
+    equal("events", [e["event"] for e in seen], ["start", "epoch", "epoch", "end"])
+
+
+def csv_log(b):
+    b.fit("--epochs", 3, "--csv-log", b("l.csv"), "--history", b("h.json"), "--validation", b.data, "--verbose", 0)
+    with open(b("l.csv")) as f:
+        rows = list(csv.DictReader(f))
+    with open(b("h.json")) as f:
+        history = json.load(f)
+    equal("columns", list(rows[0]), ["epoch", "accuracy", "loss", "val_accuracy", "val_loss"])
+    equal("epochs", [r["epoch"] for r in rows], ["0", "1", "2"])
+    for key, values in history.items():
+        if any(abs(float(r[key]) - v) > 1e-6 * max(1, abs(v)) for r, v in zip(rows, values)):
+            raise Failure("%s: %s, history %s" % (key, rows, values))
+
+
+def epochs_zero(b):
+    """--initial-epoch counts from where one was; --steps-per-epoch cuts an epoch."""
+    seen = b.fit("--json", "--epochs", 5, "--initial-epoch", 3, "--steps-per-epoch", 2).events()
+    equal("steps", len([e for e in seen if e["event"] == "step"]), 4)
+    equal("epochs", len([e for e in seen if e["event"] == "epoch"]), 2)
+
+
+# ---------------------------------------------------------------- the other subcommands
+def evaluate(b):
+    keras = keras_module()
+    x, y = arrays("mlp", 200)
+    theirs = keras.models.load_model(b.model).evaluate(x, y, verbose=0, return_dict=True)
+    said = must("evaluate", b.model, "--data", b.data)
+    mine = dict(line.split() for line in said.out.splitlines())
+    if set(mine) != set(theirs) or any(abs(float(mine[k]) - theirs[k]) > 2e-4 for k in mine):
+        raise Failure("%s, Keras has %s" % (mine, theirs))
+    event = must("evaluate", b.model, "--data", b.data, "--json", "--batch-size", 7, "--strategy", "mirrored", "--replicas", 3).events("evaluate")
+    if len(event) != 1 or any(abs(event[0]["metrics"][k] - theirs[k]) > 2e-4 for k in theirs):
+        raise Failure("%s, Keras has %s" % (event, theirs))
+    must("evaluate", b.model, "--data", b.data, "--steps", 2)
+
+
+def predict(b):
+    must("predict", b.model, "--data", b.data, "--output", b("p.npy"))
+    p = np.load(b("p.npy"))
+    equal("dtype, shape", (str(p.dtype), p.shape), ("float32", (200, 10)))
+    must("predict", b.model, "--data", b.data, "--output", b("p.npz"))
+    with np.load(b("p.npz")) as z:
+        equal("names", len(z.files), 1)
+        if not np.array_equal(z[z.files[0]], p):
+            raise Failure("other values in .npz")
+    for args in (("--batch-size", 1), ("--batch-size", 77), ("--strategy", "mirrored", "--replicas", 5), ("--threads", 3), ("--format", "native")):
+        must("predict", b.model, "--data", b.data, "--output", b("q.npy"), *args)
+        if not np.array_equal(np.load(b("q.npy")), p):
+            raise Failure("other bits with %s" % (args,))
+    x, _ = arrays("mlp", 200)
+    np.savez(b("x.npz"), x=x)
+    must("predict", b.model, "--data", "npz:" + b("x.npz"), "--output", b("q.npy"))
+    if not np.array_equal(np.load(b("q.npy")), p):
+        raise Failure("other values without targets")
+
+
+def summary(name):
+    def run(b):
+        path = save(MODELS[name], b("s.keras"))
+        model = keras_module().models.load_model(path)
+        said = must("summary", path)
+        equal("stderr", said.err, "")
+        numbers = re.sub(r"(?<=\d),(?=\d)", "", said.out)
+        has(numbers, str(model.count_params()), *[layer.name for layer in model.layers if type(layer).__name__ != "InputLayer"])
+        has(numbers, *[str(layer.count_params()) for layer in model.layers])
+        has(said.out, "Total params", "Trainable params")
+
+    return run
+
+
+def check_names_all(b):
+    """Everything a model needs that is not there, at once."""
+
+    def build():
+        i = K.Input((6, 6, 3))
+        t = L.Conv2D(2, 2, data_format="channels_last")(i)
+        t = L.RandomFlip()(t)
+        t = L.Conv2DTranspose(2, 2)(t)
+        t = L.SpectralNormalization(L.Conv2D(2, 2))(t)
+        m = K.Model(i, L.Dense(2)(L.Flatten()(t)))
+        m.compile(O.Ftrl(), "mse")
+        return m
+
+    ran = must("check", save(build, b("c.keras")), rc=1)
+    said = ran.out + ran.err
+    missing = [w for w in ("RandomFlip", "SpectralNormalization") if w not in said]
+    equal("layers that check does not name", missing, [])
+
+
+def check_good(b):
+    must("check", b.model)
+    must("check", b.model, "--data", b.data)
+
+
+def dry_run(b):
+    b.fit("--dry-run", "--output", b.out)
+    if os.path.exists(b.out):
+        raise Failure("--dry-run wrote the output")
+
+
+def explain(b):
+    ran = b.fit("--dry-run", "--explain")
+    has(ran.out + ran.err, "dense")
+
+
+def repeatable(b):
+    """The same command writes the same bytes, but for the date."""
+    import zipfile
+
+    whole = []
+    for _ in range(2):
+        b.fit("--output", b.out, "--verbose", 0)
+        with zipfile.ZipFile(b.out) as z:
+            whole.append((z.read("config.json"), z.read("model.weights.h5")))
+    equal("two runs", whole[0] == whole[1], True)
+
+
+def overrides(b):
+    """--optimizer drops saved state and says so; --learning-rate keeps it."""
+    b.fit("--output", b.out, "--verbose", 0)
+    ran = must("fit", b.out, "--data", b.data, "--optimizer", "sgd:learning_rate=0.01", "--output", b("p.keras"))
+    has(ran.err, "state")
+    must("fit", b.out, "--data", b.data, "--learning-rate", 0.01, "--output", b("p.keras"))
+    model = keras_module().models.load_model(b("p.keras"))
+    equal("iterations", int(model.optimizer.iterations.numpy()), 14)
+    if abs(float(model.optimizer.learning_rate.numpy()) - 0.01) > 1e-8:
+        raise Failure("learning rate %s" % model.optimizer.learning_rate.numpy())
+
+
+def last_line(b):
+    """SIGPIPE or a closed stdout is no crash."""
+    import subprocess
+
+    from oracle import ARTEL, clean_environment
+
+    p = subprocess.Popen([ARTEL, "fit", b.model, "--data", b.data, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment())
+    p.stdout.close()
+    p.stderr.read()
+    p.stderr.close()
+    if p.wait(60) in (-11, -6, -7, -8):
+        raise Failure("signal %d" % -p.returncode)
+
+
+ROWS = [Row("help-" + n, help_of(n)) for n in SUBCOMMANDS]
+ROWS += [
+    Row("help-top", top_help), Row("version", version),
+    Row("nearest-subcommand", nearest("evalute", words=("evalute", "evaluate"))),
+    Row("nearest-option", nearest("fit", "m.keras", "--bach-size", "3", words=("--bach-size", "--batch-size"))),
+    Row("nearest-option-predict", nearest("predict", "m.keras", "--ouput", "3", words=("--ouput", "--output"))),
+    Row("nothing-to-summarise", nearest("summary", words=())),
+    Row("spellings", spellings), Row("dashes", dashes), Row("environment", environment), Row("defaults", defaults),
+    Row("verbose", verbose), Row("no-compile-settings", no_compile), Row("events", events), Row("events-epochs", json_epochs),
+    Row("csv-log", csv_log), Row("initial-epoch", epochs_zero), Row("evaluate", evaluate), Row("predict", predict),
+    *[Row("summary-" + n, summary(n)) for n in MODELS],
+    Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
+    Row("repeatable", repeatable), Row("overrides", overrides), Row("closed-stdout", last_line),
+]
+
+
+def run(row, index, folder, keras_only):
+    bench = Bench(folder)
+    if not keras_only:
+        row.run(bench)
+    return [""]
+
+
+if __name__ == "__main__":
+    table(ROWS, run, [""])

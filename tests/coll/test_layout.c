@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Owners and merge programs: the nodes tile the tree, and the program computes exactly the tree, whatever R and V. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "coll/pattern/layout.h"
+
+static int set_up(void **state)
+{
+    return artel_context_create(NULL, (artel_context **)state);
+}
+
+static int tear_down(void **state)
+{
+    artel_context_destroy(*state);
+    return 0;
+}
+
+static void check_nodes(const artel__coll_layout *l)
+{
+    int32_t next = 0;
+    for (int32_t r = 0; r < l->ranks; r++) {
+        assert_int_equal(next, artel__replica_first_shard(l->shards, l->ranks, r));
+        for (int32_t n = l->first[r]; n < l->first[r + 1]; n++) {
+            const artel__coll_node *node = &l->node[n];
+            assert_int_equal(node->owner, r);
+            assert_int_equal(node->shards.first, next);
+            assert_int_equal(node->shards.first % node->shards.count, 0);
+            assert_int_equal(artel__coll_node_number(l, n), (l->shards + next) / node->shards.count);
+            next += node->shards.count;
+        }
+    }
+    assert_int_equal(next, l->shards);
+    assert_int_equal(l->first[l->ranks], l->nodes);
+}
+
+/* Runs the program on intervals instead of values. */
+static void check_program(const artel__coll_layout *l)
+{
+    artel__fold_node place[ARTEL__MAX_NODES] = {{0, 0}};
+    assert_int_equal(l->steps, l->nodes - 1);
+    assert_true(l->places <= 13);
+    for (int32_t i = 0; i < l->steps; i++) {
+        const artel__coll_merge_step *s = &l->step[i];
+        assert_true(s->to >= 0 && s->to < l->places && s->right != s->to);
+        assert_true(s->left < 0 || s->left == s->to);
+        artel__fold_node left = s->left < 0 ? l->node[-1 - s->left].shards : place[s->left];
+        artel__fold_node right = s->right < 0 ? l->node[-1 - s->right].shards : place[s->right];
+        assert_int_equal(left.count, right.count);
+        assert_int_equal(left.first + left.count, right.first);
+        assert_int_equal(left.first % (2 * left.count), 0);
+        place[s->to] = (artel__fold_node){left.first, 2 * left.count};
+    }
+    artel__fold_node root = l->steps ? place[0] : l->node[0].shards;
+    assert_int_equal(root.first, 0);
+    assert_int_equal(root.count, l->shards);
+}
+
+static void check(artel_context *ctx, int32_t shards, int32_t ranks)
+{
+    artel__coll_layout layout;
+    assert_int_equal(artel__coll_layout_init(ctx, shards, ranks, &layout), ARTEL_OK);
+    check_nodes(&layout);
+    check_program(&layout);
+    artel__coll_layout_fini(ctx, &layout);
+}
+
+static void every_layout(void **state)
+{
+    for (int32_t shards = 1; shards <= 64; shards *= 2) {
+        for (int32_t ranks = 1; ranks <= shards; ranks++) check(*state, shards, ranks);
+    }
+    static const int32_t many[] = {1, 2, 3, 64, 100, 255, 256, 512, 1000, 4095, 4096};
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) check(*state, 4096, many[i]);
+    check(*state, 256, 100);
+    check(*state, 512, 512);
+}
+
+static void rows_follow_the_shards(void **state)
+{
+    artel__coll_layout layout;
+    assert_int_equal(artel__coll_layout_init(*state, 8, 3, &layout), ARTEL_OK);
+    assert_int_equal(artel__coll_first_row(&layout, 100, 0), 0);
+    assert_int_equal(artel__coll_first_row(&layout, 100, 1), 25); /* shards 0, 1 */
+    assert_int_equal(artel__coll_first_row(&layout, 100, 2), 62); /* shards 2, 3, 4 */
+    assert_int_equal(artel__coll_first_row(&layout, 100, 3), 100);
+    artel__coll_layout_fini(*state, &layout);
+}
+
+static void refusals(void **state)
+{
+    static const int32_t bad[][2] = {{0, 1}, {3, 1}, {8, 0}, {8, 9}, {8192, 2}, {-4, 1}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        artel__coll_layout layout = {.nodes = 77};
+        artel__operation_begin(*state);
+        assert_int_equal(artel__coll_layout_init(*state, bad[i][0], bad[i][1], &layout), ARTEL_ERROR_INVALID);
+        assert_string_equal(artel_context_error(*state)->where, "--shards");
+        assert_int_equal(layout.nodes, 77);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_layout, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rows_follow_the_shards, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refusals, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For test_numpy.py: prog_data SPEC DTYPE OUT [EXTENT...]
+ * Binds the one input as DTYPE with rows of these extents (-1: open; none given: anything), writes all rows to OUT as
+ * they lie in memory, and prints the shape. Exit code 1 with the error on stderr. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "data/data.h"
+
+static int report(artel_context *ctx)
+{
+    const artel_error *error = artel_context_error(ctx);
+    fprintf(stderr, "%s: %s; %s\n", error->where, error->what, error->advice);
+    return 1;
+}
+
+static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE *out)
+{
+    int count;
+    const artel__feed_array *array = artel__feed_arrays(feed, &count);
+    void *row;
+    ARTEL_TRY(artel__alloc(ctx, array->row_bytes + 1, "row", &row));
+    artel_status status = ARTEL_OK;
+    for (uint64_t i = 0; i < (uint64_t)artel__feed_count(feed) && status == ARTEL_OK; i++) {
+        status = artel__feed_fetch(feed, &i, 1, &row);
+        if (fwrite(row, 1, array->row_bytes, out) != array->row_bytes) status = ARTEL_ERROR_IO;
+    }
+    artel__free(ctx, row);
+    printf("%lld", (long long)artel__feed_count(feed));
+    for (int i = 0; i < array->row.rank; i++) printf(" %lld", (long long)array->row.dim[i]);
+    printf("\n");
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    artel_context *ctx;
+    artel_data *data = NULL;
+    artel__feed *feed = NULL;
+    artel__data_want_input want = {.name = "in", .row = {.rank = argc > 4 ? argc - 4 : -1}};
+    if (argc < 4 || artel_context_create(NULL, &ctx) < 0) return 2;
+    for (int i = 0; i < want.row.rank && i < ARTEL_MAX_RANK; i++) want.row.dim[i] = strtoll(argv[4 + i], NULL, 10);
+    artel__data_wants wants = {.purpose = ARTEL__DATA_PURPOSE_PREDICT, .inputs = &want, .input_count = 1};
+    FILE *out = fopen(argv[3], "wb");
+    if (out == NULL || artel_dtype_parse(argv[2], &want.dtype) < 0) return 2;
+    artel_status status = artel_data_open(ctx, argv[1], &data);
+    if (status == ARTEL_OK) status = artel__data_bind(data, &wants, &feed);
+    if (status == ARTEL_OK) status = write_rows(ctx, feed, out);
+    fclose(out);
+    int code = status < 0 ? report(ctx) : 0;
+    artel__feed_destroy(feed);
+    artel_data_destroy(data);
+    artel_context_destroy(ctx);
+    return code;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models from the command line, for the tests that compare with Keras.
+ *
+ *   prog_keras load IN                  what a model holds, as JSON
+ *   prog_keras convert IN OUT [WEIGHTS] loads, takes weights from another file, saves
+ *   prog_keras digest FILE              the digest of a file, without making the model
+ *   prog_keras compile IN OUT OPTIMIZER LOSS METRICS
+ *   prog_keras mutants FILE COUNT SEED  loads copies of FILE with 1-3 bytes changed; prints how they ended
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "keras/model.h"
+
+static int complain(artel_context *ctx)
+{
+    const artel_error *e = artel_context_error(ctx);
+    fprintf(stderr, "%s: %s: %s; %s\n", artel_status_name(e->status), e->where, e->what, e->advice);
+    return 1;
+}
+
+static artel_status add_weight(void *user, const artel__model_variable *variable)
+{
+    json_object_set_new(user, variable->path, json_boolean(variable->trainable));
+    return ARTEL_OK;
+}
+
+static json_t *shape_json(const artel_shape *shape)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < shape->rank; i++) json_array_append_new(list, json_integer(shape->dim[i]));
+    return list;
+}
+
+static void print_model(const artel_model *model)
+{
+    char digest[65] = "", all[65] = "";
+    int64_t trainable, frozen;
+    json_t *weights = json_object(), *inputs = json_object(), *outputs = json_object();
+    artel__keras_count(model, &trainable, &frozen);
+    artel__model_visit(model->nn, add_weight, weights);
+    if (model->initialised) {
+        artel__keras_digest(model, false, digest);
+        artel__keras_digest(model, true, all);
+    }
+    for (int i = 0; i < artel_model_input_count(model); i++) {
+        const char *name;
+        artel_shape shape;
+        artel_model_input(model, i, &name, NULL, &shape);
+        json_object_set_new(inputs, name, shape_json(&shape));
+    }
+    for (int i = 0; i < artel_model_output_count(model); i++) {
+        const char *name;
+        artel_shape shape;
+        artel_model_output(model, i, &name, NULL, &shape);
+        json_object_set_new(outputs, name, shape_json(&shape));
+    }
+    json_t *whole = json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:o, s:o, s:O?}", "digest", digest, "all", all, "trainable", (json_int_t)trainable,
+                              "frozen", (json_int_t)frozen, "optimizer", model->optimizer.count, "weights", weights, "inputs", inputs, "outputs",
+                              outputs, "compile", model->compile_config);
+    char *text = json_dumps(whole, 0);
+    puts(text);
+    free(text);
+    json_decref(whole);
+}
+
+static int convert(artel_context *ctx, char **argv, int argc)
+{
+    artel_model *model;
+    if (artel_model_load(ctx, argv[0], &model) < 0) return complain(ctx);
+    int failed = 0;
+    if (argc > 2 && artel_model_load_weights(model, argv[2]) < 0) failed = complain(ctx);
+    if (!failed && artel_model_save(model, argv[1]) < 0) failed = complain(ctx);
+    artel_model_destroy(model);
+    return failed;
+}
+
+static int compile(artel_context *ctx, char **argv)
+{
+    artel_model *model;
+    if (artel_model_load(ctx, argv[0], &model) < 0) return complain(ctx);
+    int failed = 0;
+    if (artel_model_compile(model, argv[2], argv[3], argv[4]) < 0) failed = complain(ctx);
+    if (!failed && artel_model_save(model, argv[1]) < 0) failed = complain(ctx);
+    artel_model_destroy(model);
+    return failed;
+}
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static int mutants(artel_context *ctx, const char *file, long count, uint64_t seed)
+{
+    char *bytes, path[64];
+    size_t size;
+    int ends[16] = {0};
+    if (artel__read_file(ctx, file, (size_t)1 << 30, &bytes, &size) < 0) return complain(ctx);
+    snprintf(path, sizeof path, "/tmp/artel-mutant-%d.keras", (int)getpid());
+    for (long i = 0; i < count; i++) {
+        char old[3];
+        size_t at[3], changes = 1 + next_random(&seed) % 3;
+        artel_model *model = NULL;
+        for (size_t k = 0; k < changes; k++) {
+            at[k] = next_random(&seed) % size;
+            old[k] = bytes[at[k]];
+            bytes[at[k]] = (char)next_random(&seed);
+        }
+        FILE *f = fopen(path, "wb");
+        if (!f || fwrite(bytes, 1, size, f) != size) return 1;
+        fclose(f);
+        artel_context_clear(ctx);
+        artel_status status = artel_model_load(ctx, path, &model);
+        ends[-status]++;
+        if (status < 0 && !*artel_context_error(ctx)->what) printf("no message for status %d\n", status);
+        artel_model_destroy(model);
+        for (size_t k = changes; k-- > 0;) bytes[at[k]] = old[k];
+    }
+    for (int i = 0; i < 16; i++) {
+        if (ends[i]) printf("%s: %d\n", artel_status_name((artel_status)-i), ends[i]);
+    }
+    unlink(path);
+    artel__free(ctx, bytes);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    artel_context *ctx;
+    artel_model *model;
+    int result = 2;
+    if (argc < 3 || artel_context_create(NULL, &ctx) < 0) return 2;
+    if (strcmp(argv[1], "load") == 0) {
+        result = artel_model_load(ctx, argv[2], &model) < 0 ? complain(ctx) : 0;
+        if (!result) {
+            print_model(model);
+            artel_model_destroy(model);
+        }
+    } else if (strcmp(argv[1], "convert") == 0 && argc > 3) {
+        result = convert(ctx, argv + 2, argc - 2);
+    } else if (strcmp(argv[1], "compile") == 0 && argc > 6) {
+        result = compile(ctx, argv + 2);
+    } else if (strcmp(argv[1], "digest") == 0) {
+        char digest[65];
+        result = artel__keras_digest_file(ctx, argv[2], false, digest) < 0 ? complain(ctx) : 0;
+        if (!result) puts(digest);
+    } else if (strcmp(argv[1], "mutants") == 0 && argc > 4) {
+        result = mutants(ctx, argv[2], atol(argv[3]), strtoull(argv[4], NULL, 10));
+    }
+    artel_context_destroy(ctx);
+    return result;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models built by calls: names, shapes, defaults, sharing, failures that are remembered. */
+#include "help_models.h"
+
+#include "keras/summary.h"
+
+static void sequential_has_names_and_shapes(void **state)
+{
+    fixture *f = *state;
+    artel_model *model = make_mlp(f);
+    const char *name;
+    artel_shape shape;
+    int64_t trainable, frozen;
+    assert_ok(f, artel_model_input(model, 0, &name, NULL, &shape));
+    assert_string_equal(name, "input_layer");
+    assert_int_equal(shape.dim[0], 3);
+    assert_ok(f, artel_model_output(model, 0, &name, NULL, &shape));
+    assert_string_equal(name, "dense");
+    assert_int_equal(shape.dim[0], 2);
+    artel__keras_count(model, &trainable, &frozen);
+    assert_int_equal(trainable, 12 + 4 + 8 + 8 + 2);
+    assert_int_equal(frozen, 8);
+    assert_string_equal(model->nn->layer[1]->name, "first");
+    artel_model_destroy(model);
+}
+
+static void weights_are_read_and_written_by_path(void **state)
+{
+    fixture *f = *state;
+    artel_model *model = make_mlp(f);
+    float kernel[12], back[12];
+    for (int i = 0; i < 12; i++) kernel[i] = (float)i / 8;
+    assert_ok(f, artel_model_set_weight(model, "layers/dense/vars/0", kernel, 12));
+    assert_ok(f, artel_model_get_weight(model, "layers/dense/vars/0", back, 12));
+    assert_memory_equal(kernel, back, sizeof kernel);
+    assert_fails(f, artel_model_get_weight(model, "layers/dense/vars/0", back, 11), ARTEL_ERROR_INVALID, "11 values");
+    assert_fails(f, artel_model_get_weight(model, "layers/dense/vars/9", back, 1), ARTEL_ERROR_NOT_FOUND, "vars/9");
+    artel_model_destroy(model);
+}
+
+static void initialisation_is_a_function_of_the_seed(void **state)
+{
+    fixture *f = *state;
+    artel_model *model = make_mlp(f);
+    char first[65], other[65], again[65];
+    assert_ok(f, artel_model_digest(model, first));
+    assert_ok(f, artel_model_initialise(model, 6));
+    assert_ok(f, artel_model_digest(model, other));
+    assert_ok(f, artel_model_initialise(model, 5));
+    assert_ok(f, artel_model_digest(model, again));
+    assert_string_equal(first, again);
+    assert_string_not_equal(first, other);
+    artel_model_destroy(model);
+}
+
+static artel_model *make_branches(fixture *f)
+{
+    artel_builder *b;
+    artel_model *model;
+    artel_tensor x, left, right, sum, out;
+    artel_shape shape = {1, {6}};
+    assert_ok(f, artel_functional_create(f->ctx, "branches", &b));
+    artel_input(b, "x", ARTEL_DTYPE_FLOAT32, &shape, &x);
+    artel_apply(b, "Dense", "{\"units\": 5, \"activation\": \"relu\", \"name\": \"shared\"}", &x, 1, &left);
+    artel_apply_again(b, left, &x, 1, &right);
+    artel_apply(b, "Concatenate", NULL, (artel_tensor[]){left, right}, 2, &sum);
+    artel_apply(b, "Dense", "{\"units\": 1, \"kernel_regularizer\": {\"class_name\": \"L2\", \"config\": {\"l2\": 0.01}}}", &sum, 1, &out);
+    assert_ok(f, artel_functional_finish(b, (artel_tensor[]){out, left}, 2, &model));
+    return model;
+}
+
+static void functional_shares_layers(void **state)
+{
+    fixture *f = *state;
+    artel_model *model = make_branches(f);
+    int64_t trainable, frozen;
+    artel_shape shape;
+    artel__keras_count(model, &trainable, &frozen);
+    assert_int_equal(trainable, 35 + 11);
+    assert_int_equal(artel_model_output_count(model), 2);
+    assert_ok(f, artel_model_output(model, 1, NULL, NULL, &shape));
+    assert_int_equal(shape.dim[0], 5);
+    artel_model_destroy(model);
+}
+
+static void summary_lists_layers(void **state)
+{
+    fixture *f = *state;
+    artel_model *model = make_branches(f);
+    artel__model_summary summary;
+    assert_ok(f, artel__keras_summary(model, false, &summary));
+    assert_int_equal(summary.rows, 4);
+    assert_true(summary.connections);
+    assert_string_equal(summary.row[0].output_shape, "(None, 6)");
+    assert_string_equal(summary.row[1].connected_to, "x[0][0], x[0][0]");
+    assert_string_equal(summary.row[2].connected_to, "shared[0][0], shared[1][0]");
+    assert_string_equal(summary.row[2].output_shape, "(None, 10)");
+    assert_int_equal(summary.row[3].params, 11);
+    artel__keras_summary_fini(&summary);
+    artel_model_destroy(model);
+}
+
+static void open_axes_stay_open(void **state)
+{
+    fixture *f = *state;
+    artel_builder *b;
+    artel_model *model;
+    artel__model_summary summary;
+    artel_shape shape = {3, {-1, -1, 3}};
+    assert_ok(f, artel_sequential_create(f->ctx, NULL, ARTEL_DTYPE_FLOAT32, &shape, &b));
+    artel_layer_conv2d(b, &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .strides = {2, 2}, .padding = "same"});
+    artel_layer_global_average_pooling2d(b, NULL);
+    assert_ok(f, artel_sequential_finish(b, &model));
+    assert_ok(f, artel__keras_summary(model, false, &summary));
+    assert_string_equal(summary.row[0].output_shape, "(None, None, None, 4)");
+    assert_string_equal(summary.row[1].output_shape, "(None, 4)");
+    assert_false(summary.connections);
+    artel__keras_summary_fini(&summary);
+    artel_model_destroy(model);
+}
+
+static artel_builder *start_builder(fixture *f)
+{
+    artel_builder *b;
+    artel_shape shape = {1, {3}};
+    assert_ok(f, artel_sequential_create(f->ctx, NULL, ARTEL_DTYPE_FLOAT32, &shape, &b));
+    return b;
+}
+
+static void first_failure_is_remembered(void **state)
+{
+    fixture *f = *state;
+    artel_model *model;
+    artel_builder *b = start_builder(f);
+    assert_int_equal(artel_layer_add(b, "Dense", "{\"units\": "), ARTEL_ERROR_CORRUPT);
+    assert_int_equal(artel_layer_dense(b, &(artel_dense_options){.units = 2}), ARTEL_ERROR_CORRUPT);
+    assert_fails(f, artel_sequential_finish(b, &model), ARTEL_ERROR_CORRUPT, "Dense");
+
+    b = start_builder(f);
+    artel_layer_dense(b, &(artel_dense_options){.units = 2, .name = "twin"});
+    artel_layer_dense(b, &(artel_dense_options){.units = 2, .name = "twin"});
+    assert_fails(f, artel_sequential_finish(b, &model), ARTEL_ERROR_INVALID, "twin");
+
+    b = start_builder(f);
+    artel_layer_dense(b, NULL);
+    assert_fails(f, artel_sequential_finish(b, &model), ARTEL_ERROR_INVALID, "units");
+
+    b = start_builder(f);
+    artel_layer_add(b, "Dence", "{\"units\": 2}");
+    assert_fails(f, artel_sequential_finish(b, &model), ARTEL_ERROR_UNSUPPORTED, "Dense");
+}
+
+static void strangers_are_refused(void **state)
+{
+    fixture *f = *state;
+    artel_builder *b;
+    artel_model *model;
+    artel_tensor x, y;
+    artel_shape shape = {1, {3}};
+    assert_ok(f, artel_functional_create(f->ctx, NULL, &b));
+    assert_ok(f, artel_input(b, NULL, ARTEL_DTYPE_FLOAT32, &shape, &x));
+    assert_int_equal(artel_apply(b, "Dense", "{\"units\": 1}", &(artel_tensor){7, 0}, 1, &y), ARTEL_ERROR_INVALID);
+    assert_fails(f, artel_functional_finish(b, &x, 1, &model), ARTEL_ERROR_INVALID, "does not exist");
+    b = start_builder(f);
+    assert_int_equal(artel_apply(b, "Dense", "{}", &x, 1, &y), ARTEL_ERROR_INVALID);
+    artel_builder_destroy(b);
+    artel_builder_destroy(NULL);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    fixture *f = *state;
+    for (uint64_t n = 1; n < 2000; n++) {
+        artel_builder *b;
+        artel_model *model = NULL;
+        artel_shape shape = {1, {3}};
+        artel_context_clear(f->ctx);
+        artel__fail_allocation_after(f->ctx, n);
+        artel_status status = artel_sequential_create(f->ctx, NULL, ARTEL_DTYPE_FLOAT32, &shape, &b);
+        if (status == ARTEL_OK) {
+            artel_layer_dense(b, &(artel_dense_options){.units = 4, .activation = "relu"});
+            artel_layer_dense(b, &(artel_dense_options){.units = 2});
+            status = artel_sequential_finish(b, &model);
+        }
+        if (status == ARTEL_OK) status = artel_model_initialise(model, 1);
+        artel__fail_allocation_after(f->ctx, 0);
+        artel_model_destroy(model);
+        if (status == ARTEL_OK) return;
+        assert_int_equal(status, ARTEL_ERROR_NO_MEMORY);
+    }
+    fail_msg("the model was never built");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sequential_has_names_and_shapes, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(weights_are_read_and_written_by_path, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(initialisation_is_a_function_of_the_seed, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(functional_shares_layers, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(summary_lists_layers, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(open_axes_stay_open, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(first_failure_is_remembered, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(strangers_are_refused, start_models, stop_models),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, start_models, stop_models),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

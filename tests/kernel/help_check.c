@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "help_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xmmintrin.h>
+
+void check_setup(void)
+{
+    _mm_setcsr((_mm_getcsr() & ~0x6000u) | 0x8040u | 0x1f80u); /* nearest, FTZ, DAZ, exceptions masked */
+}
+
+static bool machine_runs(artel__isa isa)
+{
+    if (isa == ARTEL__ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (isa == ARTEL__ISA_AVX512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl");
+    return true;
+}
+
+static void *scratch_for(const artel__kernel *kernel, const void *params, void **block)
+{
+    size_t bytes = kernel->scratch_bytes ? kernel->scratch_bytes(params) : 0;
+    *block = check_alloc(bytes + 64);
+    memset(*block, 0xa5, bytes + 64);
+    return (void *)(((uintptr_t)*block + 63) & ~(uintptr_t)63);
+}
+
+static void run_cut(const artel__kernel *kernel, const void *params, int cut)
+{
+    void *block, *scratch = scratch_for(kernel, params, &block);
+    int64_t tasks = kernel->tasks(params);
+    if (cut == 0 && tasks > 0) kernel->run(params, 0, tasks, scratch);
+    if (cut == 1)
+        for (int64_t i = tasks; i-- > 0;) kernel->run(params, i, i + 1, scratch);
+    if (cut == 2)
+        for (int64_t i = 0, n = 1; i < tasks; i += n, n = n % 5 + 2) kernel->run(params, i, i + n < tasks ? i + n : tasks, scratch);
+    test_free(block);
+}
+
+static const artel__kernel *reference_of(const artel__kernel *const *list)
+{
+    const artel__kernel *last = NULL;
+    for (; *list; list++) last = *list;
+    return last;
+}
+
+void check_run_reference(const artel__kernel *const *list, const void *params)
+{
+    run_cut(reference_of(list), params, 0);
+}
+
+static void compare(const artel__kernel *kernel, int cut, const check_buffer *buffer, const void *expected)
+{
+    if (memcmp(buffer->data, expected, buffer->bytes) == 0) return;
+    const uint32_t *got = buffer->data, *want = expected;
+    for (size_t i = 0; i < buffer->bytes / 4; i++) {
+        float g, w;
+        memcpy(&g, &got[i], 4);
+        memcpy(&w, &want[i], 4);
+        if (got[i] != want[i])
+            fail_msg("%s, cut %d: word %zu is %08x (%.9g), expected %08x (%.9g)", kernel->name, cut, i, got[i], g, want[i], w);
+    }
+    fail_msg("%s, cut %d: the last bytes differ", kernel->name, cut);
+}
+
+void check_kernels(const artel__kernel *const *list, const void *params, const check_buffer *buffers, int count)
+{
+    void *before[8], *expected[8];
+    assert_true(count <= 8);
+    for (int i = 0; i < count; i++) {
+        before[i] = check_alloc(buffers[i].bytes);
+        expected[i] = check_alloc(buffers[i].bytes);
+        memcpy(before[i], buffers[i].data, buffers[i].bytes);
+    }
+    check_run_reference(list, params);
+    for (int i = 0; i < count; i++) memcpy(expected[i], buffers[i].data, buffers[i].bytes);
+    for (; *list; list++) {
+        if (!machine_runs((*list)->isa) || ((*list)->refuses && (*list)->refuses(params))) continue;
+        for (int cut = 0; cut < 3; cut++) {
+            for (int i = 0; i < count; i++) memcpy(buffers[i].data, before[i], buffers[i].bytes);
+            run_cut(*list, params, cut);
+            for (int i = 0; i < count; i++) compare(*list, cut, &buffers[i], expected[i]);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        test_free(before[i]);
+        test_free(expected[i]);
+    }
+}
+
+uint64_t check_next(check_random *random)
+{
+    uint64_t z = random->state += 0x9e3779b97f4a7c15u; /* splitmix64 */
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+int64_t check_below(check_random *random, int64_t limit)
+{
+    return (int64_t)(check_next(random) % (uint64_t)limit);
+}
+
+float check_uniform(check_random *random, float low, float high)
+{
+    return low + (high - low) * ((float)(check_next(random) >> 40) * 0x1p-24f);
+}
+
+void *check_alloc(size_t bytes)
+{
+    return test_malloc(bytes ? bytes : 1);
+}
+
+float *check_floats(check_random *random, int64_t count, float low, float high)
+{
+    float *x = check_alloc((size_t)count * sizeof *x);
+    for (int64_t i = 0; i < count; i++) x[i] = check_uniform(random, low, high);
+    return x;
+}
+
+void check_plan_init(artel__fold_plan *plan, int32_t shards, int32_t first, int32_t count, int64_t batch)
+{
+    int64_t *start = check_alloc((size_t)(count + 1) * sizeof *start);
+    artel__fold_plan_make(plan, shards, first, count, batch, start);
+}
+
+void check_plan_fini(artel__fold_plan *plan)
+{
+    test_free((void *)(uintptr_t)plan->start);
+    plan->start = NULL;
+}
+
+void check_add_floats(void *left, const void *right, int64_t columns)
+{
+    for (int64_t i = 0; i < columns; i++) ((float *)left)[i] += ((const float *)right)[i];
+}
+
+void check_add_doubles(void *left, const void *right, int64_t columns)
+{
+    for (int64_t i = 0; i < columns; i++) ((double *)left)[i] += ((const double *)right)[i];
+}
+
+static const void *find_block(const check_part *parts, int count, int32_t first, int32_t shards)
+{
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < parts[i].plan.nodes; k++)
+            if (parts[i].plan.node[k].first == first && parts[i].plan.node[k].count == shards)
+                return (const char *)parts[i].blocks + (size_t)k * parts[i].block_bytes;
+    return NULL;
+}
+
+static void finish(const check_part *parts, int count, int64_t columns, check_merge_fn *merge, int32_t first, int32_t shards, void *out)
+{
+    const void *block = find_block(parts, count, first, shards);
+    if (block) {
+        memcpy(out, block, parts[0].block_bytes);
+        return;
+    }
+    assert_true(shards > 1);
+    void *right = check_alloc(parts[0].block_bytes);
+    finish(parts, count, columns, merge, first, shards / 2, out);
+    finish(parts, count, columns, merge, first + shards / 2, shards / 2, right);
+    merge(out, right, columns);
+    test_free(right);
+}
+
+void check_finish(const check_part *parts, int count, int64_t columns, check_merge_fn *merge, void *root)
+{
+    finish(parts, count, columns, merge, 0, parts[0].plan.shards, root);
+}

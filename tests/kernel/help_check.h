@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing every kernel of a list with its reference, bit for bit, under several cuts into tasks. */
+#ifndef TESTS_KERNEL_HELP_CHECK_H
+#define TESTS_KERNEL_HELP_CHECK_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "kernel/fold.h"
+#include "kernel/kernel.h"
+
+/* What a kernel writes: restored before every run, compared after it. */
+typedef struct check_buffer {
+    void *data;
+    size_t bytes;
+} check_buffer;
+
+/* Sets the floating-point state of compute. */
+void check_setup(void);
+
+/* Runs the reference, then every kernel that this machine can run: all tasks at once, one by one from the last to the first, in
+ * uneven pieces. On return the buffers hold the reference's result. */
+void check_kernels(const artel__kernel *const *list, const void *params, const check_buffer *buffers, int count);
+
+/* The reference alone, on whatever the buffers hold. */
+void check_run_reference(const artel__kernel *const *list, const void *params);
+
+/* A sequence of numbers that depends on `seed` alone. */
+typedef struct check_random {
+    uint64_t state;
+} check_random;
+
+uint64_t check_next(check_random *random);
+int64_t check_below(check_random *random, int64_t limit);
+float check_uniform(check_random *random, float low, float high);
+/* An array of uniform numbers, test_malloc'ed. */
+float *check_floats(check_random *random, int64_t count, float low, float high);
+void *check_alloc(size_t bytes);
+
+/* A fold plan over shards [first, first + count) of V = shards with a batch of `batch` rows; fini frees it. */
+void check_plan_init(artel__fold_plan *plan, int32_t shards, int32_t first, int32_t count, int64_t batch);
+void check_plan_fini(artel__fold_plan *plan);
+
+/* One replica's blocks: what a fold kernel wrote for the nodes of a plan. */
+typedef struct check_part {
+    artel__fold_plan plan;
+    void *blocks;
+    size_t block_bytes;
+} check_part;
+
+typedef void check_merge_fn(void *left, const void *right, int64_t columns);
+void check_add_floats(void *left, const void *right, int64_t columns);
+void check_add_doubles(void *left, const void *right, int64_t columns);
+
+/* Finishes the tree over the blocks of several replicas, as an all-reduce would; root has block_bytes bytes. */
+void check_finish(const check_part *parts, int count, int64_t columns, check_merge_fn *merge, void *root);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Embedding: fast against reference, the table's gradient under any distribution of shards, indices out of range. */
+#include "help_check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/embed.h"
+
+static void gradient_part(check_part *part, const int32_t *index, const float *dy, int64_t per_row, int64_t vocabulary, int64_t width)
+{
+    const artel__fold_plan *plan = &part->plan;
+    int64_t positions = plan->rows * per_row, at = plan->row * per_row;
+    size_t sorted_bytes = (size_t)positions * 4, first_bytes = (size_t)(plan->nodes * (vocabulary + 1)) * 4;
+    int32_t *sorted = check_alloc(sorted_bytes), *first = check_alloc(first_bytes);
+    memset(sorted, 0, sorted_bytes);
+    artel__embed_sort s = {plan, per_row, vocabulary, index + at, sorted, first};
+    check_buffer buffers[] = {{sorted, sorted_bytes}, {first, first_bytes}};
+    check_kernels(artel__embed_sort_kernels, &s, buffers, 2);
+    part->block_bytes = (size_t)(vocabulary * width) * 4;
+    part->blocks = check_alloc((size_t)plan->nodes * part->block_bytes);
+    artel__embed_gradient g = {plan, per_row, vocabulary, width, sorted, first, dy + at * width, part->blocks, vocabulary * width};
+    check_kernels(artel__embed_gradient_kernels, &g, &(check_buffer){part->blocks, (size_t)plan->nodes * part->block_bytes}, 1);
+    test_free(sorted), test_free(first);
+}
+
+static void gradient_root(int32_t shards, int32_t replicas, int64_t rows, const int32_t *index, const float *dy, int64_t per_row,
+                          int64_t vocabulary, int64_t width, float *root)
+{
+    check_part part[8] = {0};
+    for (int32_t r = 0; r < replicas; r++) {
+        int32_t first = artel__replica_first_shard(shards, replicas, r), next = artel__replica_first_shard(shards, replicas, r + 1);
+        check_plan_init(&part[r].plan, shards, first, next - first, rows);
+        gradient_part(&part[r], index, dy, per_row, vocabulary, width);
+    }
+    check_finish(part, replicas, vocabulary * width, check_add_floats, root);
+    for (int32_t r = 0; r < replicas; r++) {
+        test_free(part[r].blocks);
+        check_plan_fini(&part[r].plan);
+    }
+}
+
+static void gradient_case(int64_t rows, int64_t per_row, int64_t vocabulary, int64_t width, check_random *random)
+{
+    int64_t positions = rows * per_row, n = vocabulary * width;
+    float *dy = check_floats(random, positions * width, -1, 1), *root = check_alloc((size_t)n * 4), *other = check_alloc((size_t)n * 4);
+    double *truth = check_alloc((size_t)n * 8);
+    int32_t *index = check_alloc((size_t)positions * 4);
+    for (int64_t i = 0; i < positions; i++) index[i] = (int32_t)(check_below(random, vocabulary) * check_below(random, 2));
+    if (positions > 3) index[2] = -1, index[3] = (int32_t)vocabulary;
+    memset(truth, 0, (size_t)n * 8);
+    for (int64_t i = 0; i < positions * width; i++) {
+        int32_t token = index[i / width];
+        if (token >= 0 && token < vocabulary) truth[token * width + i % width] += (double)dy[i];
+    }
+    gradient_root(16, 1, rows, index, dy, per_row, vocabulary, width, root);
+    for (int64_t i = 0; i < n; i++) assert_true(fabs(truth[i] - (double)root[i]) < 1e-4);
+    for (int32_t replicas = 2; replicas <= 8; replicas += 3) {
+        gradient_root(16, replicas, rows, index, dy, per_row, vocabulary, width, other);
+        assert_memory_equal(root, other, (size_t)n * 4);
+    }
+    test_free(dy), test_free(root), test_free(other), test_free(truth), test_free(index);
+}
+
+static void test_gradient(void **state)
+{
+    check_random random = {1};
+    (void)state;
+    gradient_case(40, 5, 7, 3, &random);
+    gradient_case(40, 5, 100, 16, &random);
+    gradient_case(5, 1, 3, 150, &random);
+    gradient_case(0, 4, 5, 8, &random);
+    gradient_case(64, 20, 1, 1, &random);
+    gradient_case(100, 3, 70, 33, &random);
+}
+
+static void test_forward(void **state)
+{
+    check_random random = {2};
+    int32_t index[30];
+    float *table = check_floats(&random, 9 * 200, -1, 1), *y = check_floats(&random, 30 * 200, 0, 1);
+    _Atomic int64_t row = INT64_MAX, value = 0;
+    (void)state;
+    for (int i = 0; i < 30; i++) index[i] = (int32_t)check_below(&random, 9);
+    artel__embed_forward p = {30, 3, 9, 200, index, table, y, {&row, &value, 50}};
+    check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 30 * 200 * 4}, 1);
+    assert_true(atomic_load(&row) == INT64_MAX);
+    for (int i = 0; i < 30; i++) assert_memory_equal(y + i * 200, table + index[i] * 200, 800);
+    index[20] = 9, index[7] = -4;
+    check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 30 * 200 * 4}, 1);
+    assert_true(atomic_load(&row) == 52 && y[7 * 200] == 0 && y[20 * 200 + 199] == 0);
+    p.fault = (artel__fault_slot){0};
+    check_kernels(artel__embed_forward_kernels, &p, &(check_buffer){y, 30 * 200 * 4}, 1);
+    test_free(table), test_free(y);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_forward),
+    };
+    check_setup();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

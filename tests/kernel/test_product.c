@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products: fast against reference bit for bit over random and edge shapes, truth in float64, layouts, folds under any
+ * distribution of shards. */
+#include "help_check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/micro.h"
+
+static bool isa_runs(artel__isa isa)
+{
+    if (isa == ARTEL__ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return isa != ARTEL__ISA_AVX512 || (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+}
+
+static float *filled(int64_t count, float value)
+{
+    float *x = check_alloc((size_t)count * sizeof *x);
+    for (int64_t i = 0; i < count; i++) x[i] = value;
+    return x;
+}
+
+/* Random panels(k, n), padding cleared. */
+static float *panels(check_random *random, int64_t k, int64_t n)
+{
+    float *w = filled(artel__panels_floats(k, n), 0.0f);
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t j = 0; j < n; j++) w[artel__panels_offset(k, n, i, j)] = check_uniform(random, -1, 1);
+    }
+    return w;
+}
+
+static void check_truth(const artel__product_forward *p)
+{
+    for (int64_t i = 0; i < p->m; i++) {
+        for (int64_t j = 0; j < p->n; j++) {
+            double sum = p->bias ? (double)p->bias[j] : 0, size = 1;
+            for (int64_t k = 0; k < p->k; k++) {
+                double term = (double)p->a[i * p->lda + k] * (double)p->w[artel__panels_offset(p->k, p->n, k, j)];
+                sum += term;
+                size += fabs(term);
+            }
+            if (p->activation == ARTEL__FUSED_RELU && sum < 0) sum = 0;
+            assert_true(fabs(sum - (double)p->out[i * p->ldo + j]) <= 1e-6 * size);
+        }
+    }
+}
+
+static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
+{
+    int64_t lda = k + (options & 1 ? 3 : 0), ldo = n + (options & 2 ? 5 : 0);
+    float *a = check_floats(random, m * lda, -1, 1), *w = panels(random, k, n), *bias = check_floats(random, n, -1, 1);
+    float *out = filled(m * ldo, 7.0f);
+    artel__product_forward p = {m, n, k, a, lda, w, options & 4 ? bias : NULL, options & 8 ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE, out, ldo};
+    check_buffer buffer = {out, (size_t)(m * ldo) * sizeof(float)};
+    check_kernels(artel__product_forward_kernels, &p, &buffer, 1);
+    check_truth(&p);
+    test_free(a);
+    test_free(w);
+    test_free(bias);
+    test_free(out);
+}
+
+static void test_forward(void **state)
+{
+    static const int64_t shapes[][3] = {{0, 5, 3}, {3, 0, 3}, {3, 5, 0}, {1, 1, 1}, {1, 40, 7}, {14, 32, 64}, {15, 33, 65}, {29, 16, 31},
+                                        {64, 10, 512}, {3, 513, 33}, {17, 100, 1537}, {5, 70, 3500}, {130, 65, 12}, {1, 2100, 1600}};
+    check_random random = {1};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) forward_case(&random, shapes[i][0], shapes[i][1], shapes[i][2], (int)i);
+    for (int64_t n = 1; n <= 70; n++) forward_case(&random, 1 + check_below(&random, 40), n, check_below(&random, 50), (int)n);
+}
+
+static void test_forward_keeps_nan(void **state)
+{
+    float a[2] = {NAN, -1.0f}, w[16] = {1.0f}, out[2];
+    artel__product_forward p = {2, 1, 1, a, 1, w, NULL, ARTEL__FUSED_RELU, out, 1};
+    (void)state;
+    for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
+        if (!isa_runs((*kernel)->isa)) continue;
+        (*kernel)->run(&p, 0, (*kernel)->tasks(&p), NULL);
+        assert_true(isnan(out[0]));
+        assert_true(out[1] == 0.0f);
+    }
+}
+
+static void pack_case(check_random *random, artel__product_pack p)
+{
+    int64_t k = p.taps * p.rows, plain = k * p.columns, packed = artel__panels_floats(k, p.columns);
+    bool unpack = p.what == ARTEL__PACK_PANELS_TO_PLAIN, turn = p.what == ARTEL__PACK_TRANSPOSE;
+    int64_t count = unpack ? plain : turn ? artel__pack_transposed_floats(p.taps, p.rows, p.columns, p.groups) : packed;
+    float *from = p.what == ARTEL__PACK_PLAIN_TO_PANELS ? check_floats(random, plain, -1, 1) : panels(random, k, p.columns);
+    float *to = filled(count, 7.0f);
+    check_buffer buffer = {to, (size_t)count * sizeof(float)};
+    p.from = from;
+    p.to = to;
+    check_kernels(artel__product_pack_kernels, &p, &buffer, 1);
+    test_free(from);
+    test_free(to);
+}
+
+static void test_pack(void **state)
+{
+    check_random random = {2};
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        int64_t rows = 1 + check_below(&random, 70), columns = check_below(&random, 80), groups = 1 + i % 3;
+        for (int what = 0; what < 3; what++) {
+            int64_t taps = i % 4 == 0 ? 9 : i % 4 == 1 ? 6 : 1;
+            pack_case(&random, (artel__product_pack){(artel__pack)what, taps, rows, columns * groups, groups, NULL, NULL});
+        }
+    }
+}
+
+/* Plain -> panels -> plain is the identity; the transpose of the transpose is, too. */
+static void test_pack_returns(void **state)
+{
+    enum { TAPS = 6, ROWS = 10, WIDE = 7, GROUPS = 3, COLUMNS = WIDE * GROUPS, K = TAPS * ROWS };
+    check_random random = {3};
+    float *plain = check_floats(&random, K * COLUMNS, -1, 1), *back = filled(K * COLUMNS, 0);
+    float *packed = filled(artel__panels_floats(K, COLUMNS), 0), *again = filled(artel__panels_floats(K, COLUMNS), 1);
+    float *turned = filled(artel__pack_transposed_floats(TAPS, ROWS, COLUMNS, GROUPS), 0);
+    (void)state;
+    artel__product_pack p = {ARTEL__PACK_PLAIN_TO_PANELS, TAPS, ROWS, COLUMNS, GROUPS, plain, packed};
+    check_run_reference(artel__product_pack_kernels, &p);
+    p = (artel__product_pack){ARTEL__PACK_TRANSPOSE, TAPS, ROWS, COLUMNS, GROUPS, packed, turned};
+    check_run_reference(artel__product_pack_kernels, &p);
+    p = (artel__product_pack){ARTEL__PACK_TRANSPOSE, TAPS, WIDE, ROWS * GROUPS, GROUPS, turned, again};
+    check_run_reference(artel__product_pack_kernels, &p);
+    assert_memory_equal(packed, again, (size_t)artel__panels_floats(K, COLUMNS) * sizeof(float));
+    p = (artel__product_pack){ARTEL__PACK_PANELS_TO_PLAIN, TAPS, ROWS, COLUMNS, GROUPS, again, back};
+    check_run_reference(artel__product_pack_kernels, &p);
+    assert_memory_equal(plain, back, K * COLUMNS * sizeof(float));
+    test_free(plain);
+    test_free(back);
+    test_free(packed);
+    test_free(again);
+    test_free(turned);
+}
+
+typedef struct gradient_case {
+    int64_t batch, inner, k, n;
+    int32_t shards;
+    bool bias;
+} gradient_case;
+
+/* The gradient of the rows that one replica owns, checked against the reference. */
+static void gradient_part(const gradient_case *c, const float *x, const float *dy, int32_t first, int32_t count, check_part *part)
+{
+    int64_t ldx = c->k + 2, ldy = c->n + 1, dw = artel__panels_floats(c->k, c->n), block = dw + c->n;
+    check_plan_init(&part->plan, c->shards, first, count, c->batch);
+    part->block_bytes = (size_t)block * sizeof(float);
+    float *out = filled(block * part->plan.nodes, 7.0f);
+    part->blocks = out;
+    artel__product_weight_gradient p = {&part->plan, c->inner, c->k, c->n, x + part->plan.row * c->inner * ldx, ldx,
+                                        dy + part->plan.row * c->inner * ldy, ldy, out, block, c->bias ? out + dw : NULL, block};
+    check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
+    check_kernels(artel__product_weight_gradient_kernels, &p, &buffer, 1);
+}
+
+static void gradient_truth(const gradient_case *c, const float *x, const float *dy, const float *root)
+{
+    int64_t rows = c->batch * c->inner;
+    for (int64_t k = 0; k <= c->k; k++) {
+        for (int64_t n = 0; n < c->n; n++) {
+            double sum = 0, size = 1;
+            for (int64_t r = 0; r < rows; r++) {
+                double term = (k < c->k ? (double)x[r * (c->k + 2) + k] : 1.0) * (double)dy[r * (c->n + 1) + n];
+                sum += term;
+                size += fabs(term);
+            }
+            if (k == c->k && !c->bias) continue;
+            float got = root[k < c->k ? artel__panels_offset(c->k, c->n, k, n) : artel__panels_floats(c->k, c->n) + n];
+            assert_true(fabs(sum - (double)got) <= 1e-6 * size);
+        }
+    }
+}
+
+static void gradient_all(check_random *random, const gradient_case *c, int replicas)
+{
+    int64_t rows = c->batch * c->inner, columns = artel__panels_floats(c->k, c->n) + c->n;
+    float *x = check_floats(random, rows * (c->k + 2), -1, 1), *dy = check_floats(random, rows * (c->n + 1), -1, 1);
+    float *whole = filled(columns, 0), *root = filled(columns, 0);
+    check_part part[8] = {0};
+    gradient_part(c, x, dy, 0, c->shards, &part[0]);
+    check_finish(part, 1, columns, check_add_floats, whole);
+    gradient_truth(c, x, dy, whole);
+    check_plan_fini(&part[0].plan);
+    test_free(part[0].blocks);
+    for (int r = 0; r < replicas; r++) {
+        int32_t first = artel__replica_first_shard(c->shards, replicas, r);
+        gradient_part(c, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first, &part[r]);
+    }
+    check_finish(part, replicas, columns, check_add_floats, root);
+    for (int r = 0; r < replicas; r++) {
+        check_plan_fini(&part[r].plan);
+        test_free(part[r].blocks);
+    }
+    if (c->bias) assert_memory_equal(whole, root, (size_t)columns * sizeof(float));
+    else assert_memory_equal(whole, root, (size_t)(columns - c->n) * sizeof(float));
+    test_free(x);
+    test_free(dy);
+    test_free(whole);
+    test_free(root);
+}
+
+static void test_gradient(void **state)
+{
+    static const gradient_case cases[] = {
+        {1, 1, 1, 1, 8, true},    {0, 1, 5, 4, 8, true},     {5, 1, 13, 33, 8, true},  {64, 1, 784, 10, 8, true}, {100, 1, 30, 70, 8, false},
+        {16, 50, 14, 16, 8, true}, {9, 100, 27, 40, 16, true}, {33, 7, 0, 20, 8, true}, {40, 11, 57, 17, 1, true}, {7, 130, 300, 65, 4, true},
+        {3, 300, 15, 129, 8, false}, {300, 1, 29, 9, 64, true}, {8, 64, 230, 200, 8, true}};
+    check_random random = {4};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) gradient_all(&random, &cases[i], cases[i].shards < 3 ? 1 : 3);
+    for (int i = 0; i < 30; i++) {
+        gradient_case c = {check_below(&random, 60), 1 + check_below(&random, 9), check_below(&random, 60), 1 + check_below(&random, 70),
+                           (int32_t)1 << check_below(&random, 7), i % 2 == 0};
+        int replicas = 1 + (int)check_below(&random, c.shards < 8 ? c.shards : 8);
+        gradient_all(&random, &c, replicas);
+    }
+}
+
+static void micro_case(check_random *random, int64_t m, int64_t n, int64_t k, bool accumulate)
+{
+    int64_t size = (m + 1) * (n + 3), lda = (m > k ? m : k) + 1, ldb = (n > k ? n : k) + 2;
+    float *a = check_floats(random, (m > k ? m : k) * lda, -1, 1), *b = check_floats(random, (n > k ? n : k) * ldb, -1, 1);
+    float *w = panels(random, k, n), *start = check_floats(random, size, -1, 1), *c = filled(size, 0), *want = filled(size, 0);
+    const artel__micro *reference = artel__micro_for(ARTEL__ISA_BASELINE);
+    for (artel__isa isa = ARTEL__ISA_AVX2; isa < ARTEL__ISA_COUNT; isa++) {
+        const artel__micro *fast = artel__micro_for(isa);
+        artel__gemm_fn *const functions[4][2] = {
+            {fast->panels, reference->panels}, {fast->nn, reference->nn}, {fast->nt, reference->nt}, {fast->tn, reference->tn}};
+        if (!isa_runs(isa)) continue;
+        for (int f = 0; f < 4; f++) {
+            artel__gemm g = {m, n, k, a, lda, f == 0 ? w : b, ldb, c, n + 3, accumulate};
+            memcpy(c, start, (size_t)size * sizeof(float));
+            functions[f][0](&g);
+            memcpy(want, start, (size_t)size * sizeof(float));
+            g.c = want;
+            functions[f][1](&g);
+            assert_memory_equal(c, want, (size_t)size * sizeof(float));
+        }
+    }
+    test_free(a);
+    test_free(b);
+    test_free(w);
+    test_free(start);
+    test_free(c);
+    test_free(want);
+}
+
+static void test_micro(void **state)
+{
+    check_random random = {5};
+    (void)state;
+    micro_case(&random, 128, 128, 64, false);
+    micro_case(&random, 30, 70, 600, true);
+    micro_case(&random, 0, 5, 5, true);
+    micro_case(&random, 5, 0, 5, false);
+    micro_case(&random, 5, 40, 0, false);
+    for (int i = 0; i < 60; i++) {
+        micro_case(&random, 1 + check_below(&random, 40), 1 + check_below(&random, 70), 1 + check_below(&random, 50), i % 2 == 0);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    check_setup();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forward),      cmocka_unit_test(test_forward_keeps_nan), cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_pack_returns), cmocka_unit_test(test_gradient),          cmocka_unit_test(test_micro),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every transport must do, run over each driver in the table below. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/inproc.h"
+
+/* A driver opens all endpoints of a group in this process. */
+typedef struct driver {
+    const char *name;
+    artel_status (*open)(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints);
+    void (*close)(void *place);
+} driver;
+
+static artel_status open_fabric(artel_context *ctx, int ranks, bool spin, void **place, artel__endpoint **endpoints)
+{
+    artel__fabric *fabric;
+    ARTEL_TRY(artel__fabric_create(ctx, ranks, spin, &fabric));
+    for (int r = 0; r < ranks; r++) endpoints[r] = artel__fabric_endpoint(fabric, r);
+    *place = fabric;
+    return ARTEL_OK;
+}
+
+static artel_status open_sleeping(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+{
+    return open_fabric(ctx, ranks, false, place, endpoints);
+}
+
+static artel_status open_spinning(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+{
+    return open_fabric(ctx, ranks, true, place, endpoints);
+}
+
+static void close_fabric(void *place)
+{
+    artel__fabric_destroy(place);
+}
+
+static const driver drivers[] = {
+    {"inproc", open_sleeping, close_fabric},
+    {"inproc, spinning", open_spinning, close_fabric},
+};
+
+enum { RANKS = 4 };
+
+typedef struct group {
+    artel_context *ctx;
+    const driver *driver;
+    void *place;
+    artel__endpoint *endpoint[RANKS];
+} group;
+
+static void open_group(group *g, size_t which)
+{
+    assert_int_equal(artel_context_create(NULL, &g->ctx), ARTEL_OK);
+    g->driver = &drivers[which];
+    assert_int_equal(g->driver->open(g->ctx, RANKS, &g->place, g->endpoint), ARTEL_OK);
+    for (int r = 0; r < RANKS; r++) {
+        assert_int_equal(g->endpoint[r]->rank, r);
+        assert_int_equal(g->endpoint[r]->ranks, RANKS);
+    }
+}
+
+static void close_group(group *g)
+{
+    for (int r = 0; r < RANKS; r++) artel__net_close(g->endpoint[r]);
+    g->driver->close(g->place);
+    artel_context_destroy(g->ctx);
+}
+
+static void over_drivers(void (*check)(group *))
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        group g;
+        open_group(&g, i);
+        check(&g);
+        close_group(&g);
+    }
+}
+
+static artel__net_request request_of(int peer, uint32_t slice, const artel__net_piece *piece, int pieces)
+{
+    artel__net_request r = {.peer = peer, .piece = piece, .pieces = pieces};
+    r.frame = (artel__frame){.kind = ARTEL__FRAME_NODES, .generation = 1, .step = 2, .collective = 3, .node = 4, .slice = slice};
+    return r;
+}
+
+static void progress_until_done(artel__endpoint *endpoint, artel__net_request *request)
+{
+    while (artel__net_progress(endpoint) == ARTEL_OK && !artel__net_done(request)) artel__net_wait(endpoint);
+    assert_true(artel__net_done(request));
+}
+
+/* Both orders of posting; the bytes, the length, the padding of parts; a send is not done before the release. */
+static void check_delivery(group *g)
+{
+    const char text[] = "thirteen byte", more[] = "and others";
+    artel__net_piece pieces[] = {{text, 13}, {more, 10}};
+    for (int receive_first = 0; receive_first < 2; receive_first++) {
+        artel__net_request send = request_of(2, 0, pieces, 2), receive = request_of(1, 0, NULL, 0);
+        if (receive_first) assert_int_equal(artel__net_receive(g->endpoint[2], &receive), ARTEL_OK);
+        assert_int_equal(artel__net_send(g->endpoint[1], &send), ARTEL_OK);
+        if (!receive_first) assert_int_equal(artel__net_receive(g->endpoint[2], &receive), ARTEL_OK);
+        progress_until_done(g->endpoint[2], &receive);
+        assert_int_equal(receive.frame.length, 16 + 16);
+        assert_memory_equal(artel__net_part(&receive, 0, 0), text, 13);
+        assert_memory_equal(artel__net_part(&receive, 1, artel__net_padded(13)), more, 10);
+        if (g->endpoint[2]->ops->caps & ARTEL__NET_LENDS) {
+            assert_ptr_equal(artel__net_part(&receive, 0, 0), text);
+            assert_false(artel__net_done(&send));
+        }
+        artel__net_release(g->endpoint[2], &receive);
+        progress_until_done(g->endpoint[1], &send);
+    }
+}
+
+/* Messages find their receives by header and source, in the order of sending where headers are equal. */
+static void check_matching(group *g)
+{
+    static const uint8_t value[6] = {10, 11, 12, 13, 14, 15};
+    static const int source[6] = {1, 1, 1, 2, 2, 3};
+    static const uint32_t slice[6] = {7, 8, 7, 7, 8, 7};
+    artel__net_piece piece[6];
+    artel__net_request send[6], receive[6];
+    for (int i = 0; i < 6; i++) {
+        piece[i] = (artel__net_piece){&value[i], 1};
+        send[i] = request_of(0, slice[i], &piece[i], 1);
+        assert_int_equal(artel__net_send(g->endpoint[source[i]], &send[i]), ARTEL_OK);
+    }
+    static const int order[6] = {5, 4, 1, 3, 0, 2}; /* 0 before 2: equal headers */
+    for (int k = 0; k < 6; k++) {
+        int i = order[k];
+        receive[i] = request_of(source[i], slice[i], NULL, 0);
+        assert_int_equal(artel__net_receive(g->endpoint[0], &receive[i]), ARTEL_OK);
+    }
+    for (int i = 0; i < 6; i++) {
+        progress_until_done(g->endpoint[0], &receive[i]);
+        assert_int_equal(*(const uint8_t *)artel__net_part(&receive[i], 0, 0), value[i]);
+        artel__net_release(g->endpoint[0], &receive[i]);
+    }
+    for (int i = 0; i < 6; i++) progress_until_done(g->endpoint[source[i]], &send[i]);
+}
+
+/* Withdrawn requests meet nobody; withdrawing is allowed in every state. */
+static void check_withdrawal(group *g)
+{
+    uint8_t old = 1, new = 2;
+    artel__net_piece old_piece = {&old, 1}, new_piece = {&new, 1};
+    artel__net_request never = request_of(1, 0, NULL, 0);
+    artel__net_withdraw(g->endpoint[0], &never);
+    artel__net_request send = request_of(0, 0, &old_piece, 1), receive = request_of(1, 0, NULL, 0);
+    assert_int_equal(artel__net_send(g->endpoint[1], &send), ARTEL_OK);
+    artel__net_withdraw(g->endpoint[1], &send);
+    assert_int_equal(artel__net_receive(g->endpoint[0], &receive), ARTEL_OK);
+    assert_false(artel__net_done(&receive));
+    artel__net_withdraw(g->endpoint[0], &receive);
+    send.piece = &new_piece;
+    assert_int_equal(artel__net_send(g->endpoint[1], &send), ARTEL_OK);
+    assert_int_equal(artel__net_receive(g->endpoint[0], &receive), ARTEL_OK);
+    progress_until_done(g->endpoint[0], &receive);
+    assert_int_equal(*(const uint8_t *)artel__net_part(&receive, 0, 0), 2);
+    artel__net_withdraw(g->endpoint[0], &receive);
+    progress_until_done(g->endpoint[1], &send);
+    artel__net_withdraw(g->endpoint[1], &send);
+    assert_int_equal(atomic_load(&send.state), ARTEL__NET_IDLE);
+}
+
+static void check_refusals(group *g)
+{
+    artel__net_request request = request_of(1, 0, NULL, 0);
+    assert_int_equal(artel__net_send(g->endpoint[1], &request), ARTEL_ERROR_INTERNAL);
+    request.peer = RANKS;
+    assert_int_equal(artel__net_receive(g->endpoint[1], &request), ARTEL_ERROR_INTERNAL);
+    artel__net_piece huge = {"", (size_t)UINT32_MAX + 1};
+    request = request_of(2, 0, &huge, 1);
+    artel__operation_begin(g->ctx);
+    assert_int_equal(artel__net_send(g->endpoint[1], &request), ARTEL_ERROR_UNSUPPORTED);
+}
+
+typedef struct waiter {
+    artel__endpoint *endpoint;
+    artel_status status;
+    pthread_t thread;
+} waiter;
+
+/* Waits for a message that never comes. */
+static void *wait_for_nothing(void *user)
+{
+    waiter *w = user;
+    artel__net_request receive = request_of(0, 99, NULL, 0);
+    artel__net_receive(w->endpoint, &receive);
+    while ((w->status = artel__net_progress(w->endpoint)) == ARTEL_OK) artel__net_wait(w->endpoint);
+    artel__net_withdraw(w->endpoint, &receive);
+    return NULL;
+}
+
+static void check_cancel(group *g)
+{
+    waiter waiters[RANKS];
+    for (int round = 0; round < 20; round++) {
+        for (int r = 1; r < RANKS; r++) {
+            waiters[r].endpoint = g->endpoint[r];
+            assert_int_equal(pthread_create(&waiters[r].thread, NULL, wait_for_nothing, &waiters[r]), 0);
+        }
+        artel__net_cancel(g->endpoint[0]);
+        for (int r = 1; r < RANKS; r++) {
+            pthread_join(waiters[r].thread, NULL);
+            assert_int_equal(waiters[r].status, ARTEL_ERROR_CANCELLED);
+        }
+        for (int r = 0; r < RANKS; r++) {
+            assert_int_equal(artel__net_progress(g->endpoint[r]), ARTEL_ERROR_CANCELLED);
+            artel__net_resume(g->endpoint[r]);
+            assert_int_equal(artel__net_progress(g->endpoint[r]), ARTEL_OK);
+        }
+    }
+    check_delivery(g);
+}
+
+typedef struct player {
+    artel__endpoint *endpoint;
+    int wrong;
+    pthread_t thread;
+} player;
+
+/* Ranks 0 and 1 send a number to and fro. */
+static void *play(void *user)
+{
+    player *p = user;
+    int rank = p->endpoint->rank;
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint32_t value = i;
+        artel__net_piece piece = {&value, sizeof value};
+        artel__net_request request = request_of(1 - rank, i, &piece, 1);
+        bool sends = (i & 1) == (uint32_t)rank;
+        if (sends) artel__net_send(p->endpoint, &request);
+        else artel__net_receive(p->endpoint, &request);
+        while (artel__net_progress(p->endpoint) == ARTEL_OK && !artel__net_done(&request)) artel__net_wait(p->endpoint);
+        if (sends) continue;
+        if (memcmp(artel__net_part(&request, 0, 0), &i, sizeof i) != 0) p->wrong++;
+        artel__net_release(p->endpoint, &request);
+    }
+    return NULL;
+}
+
+static void check_ping_pong(group *g)
+{
+    player players[2] = {{.endpoint = g->endpoint[0]}, {.endpoint = g->endpoint[1]}};
+    uint64_t before = artel__heap_calls(g->ctx);
+    for (int r = 0; r < 2; r++) assert_int_equal(pthread_create(&players[r].thread, NULL, play, &players[r]), 0);
+    for (int r = 0; r < 2; r++) {
+        pthread_join(players[r].thread, NULL);
+        assert_int_equal(players[r].wrong, 0);
+    }
+    assert_int_equal(artel__heap_calls(g->ctx), before);
+}
+
+static void delivery(void **state)
+{
+    (void)state;
+    over_drivers(check_delivery);
+}
+
+static void matching(void **state)
+{
+    (void)state;
+    over_drivers(check_matching);
+}
+
+static void withdrawal(void **state)
+{
+    (void)state;
+    over_drivers(check_withdrawal);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    over_drivers(check_refusals);
+}
+
+static void cancelling(void **state)
+{
+    (void)state;
+    over_drivers(check_cancel);
+}
+
+static void ping_pong(void **state)
+{
+    (void)state;
+    over_drivers(check_ping_pong);
+}
+
+static void failing_allocations(void **state)
+{
+    (void)state;
+    artel_context *ctx;
+    assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        void *place;
+        artel__endpoint *endpoint[RANKS];
+        artel_status status = ARTEL_ERROR_NO_MEMORY;
+        for (uint64_t n = 1; status < 0; n++) {
+            artel__fail_allocation_after(ctx, n);
+            status = drivers[i].open(ctx, RANKS, &place, endpoint);
+            assert_true(status == ARTEL_OK || status == ARTEL_ERROR_NO_MEMORY);
+        }
+        artel__fail_allocation_after(ctx, 0);
+        drivers[i].close(place);
+    }
+    artel_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(delivery), cmocka_unit_test(matching),  cmocka_unit_test(withdrawal),          cmocka_unit_test(refusals),
+        cmocka_unit_test(cancelling), cmocka_unit_test(ping_pong), cmocka_unit_test(failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every layer in a small model: the shape of the result, and the gradient of every variable and of the input against finite
+ * differences. Layers with kinks get slopes or values away from them; pooling sees distinct values. */
+#include "help_layer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct layer_row {
+    const char *class_name, *config, *batch_shape, *expected; /* the result as Python prints it, batch included */
+} layer_row;
+
+static const layer_row rows[] = {
+    {"Dense", "\"units\": 3", "[null, 4]", "(None, 3)"},
+    {"Dense", "\"units\": 35, \"activation\": \"tanh\"", "[null, 2, 4]", "(None, 2, 35)"},
+    {"Dense", "\"units\": 3, \"use_bias\": false, \"activation\": \"silu\"", "[null, 4]", "(None, 3)"},
+    {"EinsumDense", "\"equation\": \"ab,bc->ac\", \"output_shape\": 3, \"bias_axes\": \"c\"", "[null, 4]", "(None, 3)"},
+    {"EinsumDense", "\"equation\": \"abc,cde->abde\", \"output_shape\": [null, 2, 3], \"bias_axes\": \"de\"", "[null, 5, 4]", "(None, 5, 2, 3)"},
+    {"EinsumDense", "\"equation\": \"abcd,cde->abe\", \"output_shape\": [null, 6], \"bias_axes\": \"e\"", "[null, 5, 2, 3]", "(None, 5, 6)"},
+    {"EinsumDense", "\"equation\": \"abc,bd->adc\", \"output_shape\": [3, null], \"bias_axes\": \"d\"", "[null, 5, 2]", "(None, 3, 2)"},
+    {"EinsumDense", "\"equation\": \"...x,xy->...y\", \"output_shape\": 3, \"bias_axes\": \"y\"", "[null, 2, 5, 4]", "(None, 2, 5, 3)"},
+    {"EinsumDense", "\"equation\": \"abc,cd->abd\", \"output_shape\": [null, 3], \"bias_axes\": \"bd\"", "[null, 5, 4]", "(None, 5, 3)"},
+    {"Conv1D", "\"filters\": 3, \"kernel_size\": [3], \"padding\": \"causal\", \"dilation_rate\": [2]", "[null, 6, 2]", "(None, 6, 3)"},
+    {"Conv1D", "\"filters\": 4, \"kernel_size\": 3, \"strides\": 2, \"groups\": 2", "[null, 7, 2]", "(None, 3, 4)"},
+    {"Conv2D", "\"filters\": 3, \"kernel_size\": [3, 2], \"padding\": \"same\", \"strides\": [2, 1]", "[null, 5, 4, 2]", "(None, 3, 4, 3)"},
+    {"Conv2D", "\"filters\": 17, \"kernel_size\": 2, \"activation\": \"elu\"", "[null, 3, 3, 2]", "(None, 2, 2, 17)"},
+    {"DepthwiseConv1D", "\"kernel_size\": 3, \"depth_multiplier\": 2", "[null, 6, 2]", "(None, 4, 4)"},
+    {"DepthwiseConv2D", "\"kernel_size\": 2, \"padding\": \"same\", \"depth_multiplier\": 2", "[null, 3, 3, 2]", "(None, 3, 3, 4)"},
+    {"SeparableConv1D", "\"filters\": 3, \"kernel_size\": 2", "[null, 5, 2]", "(None, 4, 3)"},
+    {"SeparableConv2D", "\"filters\": 3, \"kernel_size\": 2, \"strides\": 2, \"padding\": \"same\"", "[null, 3, 3, 2]", "(None, 2, 2, 3)"},
+    {"MaxPooling1D", "\"pool_size\": [2]", "[null, 5, 2]", "(None, 2, 2)"},
+    {"MaxPooling2D", "\"pool_size\": [2, 3], \"strides\": [1, 1]", "[null, 4, 4, 2]", "(None, 3, 2, 2)"},
+    {"MaxPooling3D", "\"pool_size\": 2, \"padding\": \"same\"", "[null, 3, 2, 3, 1]", "(None, 2, 1, 2, 1)"},
+    {"AveragePooling1D", "\"pool_size\": 3, \"strides\": 2, \"padding\": \"same\"", "[null, 5, 2]", "(None, 3, 2)"},
+    {"AveragePooling2D", "", "[null, 4, 5, 2]", "(None, 2, 2, 2)"},
+    {"AveragePooling3D", "\"pool_size\": [1, 2, 1], \"strides\": null", "[null, 2, 4, 2, 1]", "(None, 2, 2, 2, 1)"},
+    {"GlobalAveragePooling1D", "", "[null, 4, 3]", "(None, 3)"},
+    {"GlobalAveragePooling2D", "\"keepdims\": true", "[null, 2, 3, 3]", "(None, 1, 1, 3)"},
+    {"GlobalAveragePooling3D", "", "[null, 2, 3, 2, 3]", "(None, 3)"},
+    {"GlobalMaxPooling1D", "\"data_format\": \"channels_first\"", "[null, 4, 3]", "(None, 4)"},
+    {"GlobalMaxPooling2D", "", "[null, 2, 3, 3]", "(None, 3)"},
+    {"GlobalMaxPooling3D", "\"keepdims\": true", "[null, 2, 3, 2, 3]", "(None, 1, 1, 1, 3)"},
+    {"Flatten", "", "[null, 2, 3]", "(None, 6)"},
+    {"Flatten", "\"data_format\": \"channels_first\"", "[null, 2, 3]", "(None, 6)"},
+    {"Reshape", "\"target_shape\": [2, -1, 3]", "[null, 12]", "(None, 2, 2, 3)"},
+    {"Permute", "\"dims\": [3, 1, 2]", "[null, 2, 3, 4]", "(None, 4, 2, 3)"},
+    {"RepeatVector", "\"n\": 3", "[null, 4]", "(None, 3, 4)"},
+    {"ZeroPadding1D", "\"padding\": [1, 2]", "[null, 3, 2]", "(None, 6, 2)"},
+    {"ZeroPadding2D", "\"padding\": [[1, 0], [2, 3]]", "[null, 3, 2, 2]", "(None, 4, 7, 2)"},
+    {"ZeroPadding3D", "\"padding\": 1", "[null, 1, 2, 3, 1]", "(None, 3, 4, 5, 1)"},
+    {"Cropping1D", "\"cropping\": [1, 2]", "[null, 5, 2]", "(None, 2, 2)"},
+    {"Cropping2D", "\"cropping\": [[1, 0], [0, 2]]", "[null, 3, 4, 2]", "(None, 2, 2, 2)"},
+    {"Cropping3D", "", "[null, 3, 4, 5, 1]", "(None, 1, 2, 3, 1)"},
+    {"UpSampling1D", "\"size\": 3", "[null, 2, 2]", "(None, 6, 2)"},
+    {"UpSampling2D", "\"size\": [2, 1]", "[null, 2, 3, 2]", "(None, 4, 3, 2)"},
+    {"UpSampling2D", "\"interpolation\": \"bilinear\"", "[null, 2, 3, 2]", "(None, 4, 6, 2)"},
+    {"UpSampling3D", "", "[null, 1, 2, 1, 2]", "(None, 2, 4, 2, 2)"},
+    {"Activation", "\"activation\": \"swish\"", "[null, 4]", "(None, 4)"},
+    {"ReLU", "\"negative_slope\": 0.5", "[null, 4]", "(None, 4)"},
+    {"LeakyReLU", "\"alpha\": 0.5", "[null, 4]", "(None, 4)"},
+    {"PReLU", "\"shared_axes\": [1]", "[null, 2, 4]", "(None, 2, 4)"},
+    {"ELU", "", "[null, 4]", "(None, 4)"},
+    {"Softmax", "\"axis\": [1, 2]", "[null, 2, 3, 2]", "(None, 2, 3, 2)"},
+    {"Softmax", "\"axis\": 1", "[null, 2, 3]", "(None, 2, 3)"},
+    {"Dropout", "\"rate\": 0.5, \"seed\": 3, \"noise_shape\": [null, 1, 4]", "[null, 3, 4]", "(None, 3, 4)"},
+    {"SpatialDropout1D", "\"rate\": 0.5", "[null, 3, 4]", "(None, 3, 4)"},
+    {"SpatialDropout2D", "\"rate\": 0.5", "[null, 2, 3, 4]", "(None, 2, 3, 4)"},
+    {"SpatialDropout3D", "\"rate\": 0.5", "[null, 2, 2, 2, 2]", "(None, 2, 2, 2, 2)"},
+    {"GaussianNoise", "\"stddev\": 0.5", "[null, 4]", "(None, 4)"},
+    {"GaussianDropout", "\"rate\": 0.5", "[null, 4]", "(None, 4)"},
+    {"AlphaDropout", "\"rate\": 0.3", "[null, 4]", "(None, 4)"},
+    {"BatchNormalization", "\"epsilon\": 0.1", "[null, 3]", "(None, 3)"},
+    {"BatchNormalization", "\"axis\": 1, \"epsilon\": 0.1", "[null, 3, 2, 4]", "(None, 3, 2, 4)"},
+    {"BatchNormalization", "\"center\": false, \"scale\": false, \"epsilon\": 0.1", "[null, 2, 4]", "(None, 2, 4)"},
+    {"BatchNormalization", "\"trainable\": false", "[null, 2, 4]", "(None, 2, 4)"},
+    {"LayerNormalization", "\"epsilon\": 0.1", "[null, 2, 4]", "(None, 2, 4)"},
+    {"LayerNormalization", "\"axis\": [1, 3], \"epsilon\": 0.1", "[null, 2, 3, 2]", "(None, 2, 3, 2)"},
+    {"LayerNormalization", "\"rms_scaling\": true, \"epsilon\": 0.1", "[null, 4]", "(None, 4)"},
+    {"RMSNormalization", "\"axis\": 1, \"epsilon\": 0.1", "[null, 3, 2]", "(None, 3, 2)"},
+    {"UnitNormalization", "", "[null, 3, 4]", "(None, 3, 4)"},
+    {"GroupNormalization", "\"groups\": 2, \"epsilon\": 0.1", "[null, 2, 2, 4]", "(None, 2, 2, 4)"},
+    {"GroupNormalization", "\"groups\": -1, \"axis\": 1, \"epsilon\": 0.1", "[null, 2, 4]", "(None, 2, 4)"},
+    {"Rescaling", "\"scale\": [1, 2, 3], \"offset\": 0.5", "[null, 2, 3]", "(None, 2, 3)"},
+    {"Normalization", "\"axis\": -1, \"mean\": [1, 2, 3], \"variance\": [1, 2, 3]", "[null, 2, 3]", "(None, 2, 3)"},
+    {"Normalization", "\"axis\": 1, \"mean\": null, \"variance\": null, \"invert\": true", "[null, 2, 3]", "(None, 2, 3)"},
+    {"Identity", "", "[null, 2]", "(None, 2)"},
+    {"TimeDistributed", "\"layer\": {\"class_name\": \"Dense\", \"config\": {\"units\": 3}}", "[null, 2, 4]", "(None, 2, 3)"},
+    {"TimeDistributed", "\"layer\": {\"class_name\": \"Conv2D\", \"config\": {\"filters\": 2, \"kernel_size\": 2}}", "[null, 3, 3, 3, 1]",
+     "(None, 3, 2, 2, 2)"},
+    {"TimeDistributed", "\"layer\": {\"class_name\": \"BatchNormalization\", \"config\": {\"epsilon\": 0.1}}", "[null, 2, 3]", "(None, 2, 3)"},
+    {"TimeDistributed", "\"layer\": {\"class_name\": \"Flatten\", \"config\": {}}", "[null, 2, 3, 2]", "(None, 2, 6)"},
+    {"Sequential", "\"layers\": [{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 4], \"name\": \"i\"}}, "
+                   "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 3}}]", "[null, 4]", "(None, 3)"},
+};
+
+static void check_row(const layer_row *row)
+{
+    char text[1024], shape[128];
+    snprintf(text, sizeof text, "{\"class_name\": \"%s\", \"config\": {\"name\": \"it\"%s%s}}", row->class_name, *row->config ? ", " : "",
+             row->config);
+    layer_bench bench;
+    layer_result *result = malloc(sizeof *result);
+    layer_open(&bench, row->batch_shape, "float32", text);
+    enum { ROWS = 9 };
+    static float x[ROWS * 1024];
+    layer_numbers(x, ROWS * 1024, 5);
+    bool kinked = strstr(row->class_name, "Max") || strstr(row->class_name, "ReLU");
+    for (int i = 0; kinked && i < ROWS * 1024; i++) x[i] = ((float)(i * 41 % 101) - 50.5f) / 20.0f; /* 0.05 apart, none near 0 */
+    const void *in[] = {x};
+    layer_run(&bench, in, ROWS, true, false, result);
+    assert_string_equal(artel__shape_text(&result->shape, true, shape, sizeof shape), row->expected);
+    layer_check_gradients(&bench, in, ROWS, true);
+    layer_check_gradients(&bench, in, 3, false);
+    free(result);
+    layer_close(&bench);
+}
+
+static void every_layer_has_shape_and_gradient(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
+        if (getenv("LAYER_TRACE")) fprintf(stderr, "%s %s\n", rows[i].class_name, rows[i].config);
+        check_row(&rows[i]);
+    }
+}
+
+/* Every class of the table that can be built alone is among the rows. */
+static void every_class_is_tried(void **state)
+{
+    (void)state;
+    static const char *const elsewhere[] = {"InputLayer", "Embedding", "Masking", "Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum",
+                                            "Concatenate", "Dot", "Functional", "Model", "LSTM", "GRU", "SimpleRNN", "Bidirectional",
+                                            "MultiHeadAttention", "LSTMCell", "GRUCell", "SimpleRNNCell", "RNN", "StackedRNNCells", "Attention",
+                                            "AdditiveAttention", "GroupQueryAttention", NULL};
+    for (int i = 0; artel__layers[i]; i++) {
+        const char *name = artel__layers[i]->class_name;
+        bool found = strncmp(name, "ops.", 4) == 0;
+        for (int k = 0; elsewhere[k]; k++) found = found || strcmp(name, elsewhere[k]) == 0;
+        for (size_t k = 0; k < ARTEL__COUNT(rows); k++) found = found || strcmp(name, rows[k].class_name) == 0;
+        if (!found) fail_msg("no row tries %s", name);
+        for (int k = 0; k < i; k++) assert_string_not_equal(artel__layers[k]->class_name, name);
+    }
+}
+
+static void settings_that_are_wrong_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layer, *shape, *word;
+        artel_status status;
+    } refused[] = {
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\"}}", "[null, 4]", "units", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 0}}", "[null, 4]", "units", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"activity_regularizer\": \"l2\"}}", "[null, 4]",
+         "activity_regularizer", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"lora_rank\": 2}}", "[null, 4]", "lora_rank",
+         ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"activation\": \"rely\"}}", "[null, 4]", "rely",
+         ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 2, \"kernel_size\": 2, \"data_format\": \"channels_first\"}}",
+         "[null, 4, 4, 1]", "channels_first", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 2, \"kernel_size\": 9}}", "[null, 4, 4, 1]", "does not fit",
+         ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 3, \"kernel_size\": 1, \"groups\": 2}}", "[null, 4, 4, 2]",
+         "groups", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 3, \"kernel_size\": [1, 2, 3]}}", "[null, 4, 4, 2]",
+         "kernel_size", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"UpSampling2D\", \"config\": {\"name\": \"u\", \"interpolation\": \"bicubic\"}}", "[null, 4, 4, 2]", "bicubic",
+         ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Reshape\", \"config\": {\"name\": \"r\", \"target_shape\": [5, -1]}}", "[null, 12]", "target_shape",
+         ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Permute\", \"config\": {\"name\": \"p\", \"dims\": [1, 1]}}", "[null, 2, 3]", "dims", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Cropping2D\", \"config\": {\"name\": \"c\", \"cropping\": 2}}", "[null, 4, 4, 1]", "nothing would be left",
+         ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"EinsumDense\", \"config\": {\"name\": \"e\", \"equation\": \"ab,bc->cd\", \"output_shape\": 3}}", "[null, 4]",
+         "ab,bc->cd", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"renorm\": true}}", "[null, 4]", "renorm",
+         ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"axis\": 3}}", "[null, 4]", "axis", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"LayerNormalization\", \"config\": {\"name\": \"b\", \"axis\": 0}}", "[null, 4]", "axis", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Dropout\", \"config\": {\"name\": \"b\", \"rate\": 1.5}}", "[null, 4]", "rate", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Normalization\", \"config\": {\"name\": \"n\", \"mean\": [1, 2], \"variance\": [1, 2]}}", "[null, 4]", "mean",
+         ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Densee\", \"config\": {\"name\": \"b\"}}", "[null, 4]", "Dense", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Lambda\", \"config\": {\"name\": \"l\"}}", "[null, 4]", "Lambda", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Dense\", \"module\": \"mine\", \"registered_name\": \"mine>Dense\", \"config\": {\"units\": 2}}", "[null, 4]",
+         "mine.Dense", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Conv2DTranspose\", \"config\": {\"name\": \"l\"}}", "[null, 4]", "Conv2DTranspose", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2147483647}}, {\"class_name\": \"Dense\", \"config\": {\"name\": "
+         "\"e\", \"units\": 2147483647}}, {\"class_name\": \"Flatten\", \"config\": {}}", "[null, 99999999999]", "shape", ARTEL_ERROR_INVALID},
+    };
+    for (size_t i = 0; i < ARTEL__COUNT(refused); i++) {
+        char message[1100];
+        artel_status status = layer_refused(refused[i].shape, refused[i].layer, message);
+        if (status != refused[i].status || !strstr(message, refused[i].word)) fail_msg("%d %s <- %s", status, message, refused[i].layer);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_layer_has_shape_and_gradient),
+        cmocka_unit_test(every_class_is_tried),
+        cmocka_unit_test(settings_that_are_wrong_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/coverage.md: `python tests/oracle/coverage.py`. The counts come from the tables themselves (--list)."""
+
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+# what of Keras there is, and the rows' files that check it
+COVERED = [
+    ("Files", ".keras, .weights.h5, legacy .h5 (Keras 3 and 2), to_json() text, safetensors; odd but legal forms of each", "roundtrip"),
+    ("Models", "Sequential, Functional, nested, shared layers, several inputs and outputs, dict inputs, masks, stateful", "layers"),
+    ("Dense, convolution", "Dense, Conv2D, DepthwiseConv2D, SeparableConv2D: padding, strides, dilation, groups, multipliers", "layers"),
+    ("Pooling, shape", "Max/AveragePooling2D, GlobalAverage/MaxPooling2D, Flatten, Reshape, Permute, ZeroPadding2D, Cropping2D, UpSampling2D", "layers"),
+    ("Normalisation", "BatchNormalization, LayerNormalization, Normalization, Rescaling, Softmax", "layers"),
+    ("Merging", "Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate, with broadcasting", "layers"),
+    ("Sequences", "Embedding, LSTM, GRU, SimpleRNN, Bidirectional, TimeDistributed, MultiHeadAttention", "layers"),
+    ("Dropout", "Dropout, SpatialDropout2D, dropout of RNN and attention, as distributions", "dropout"),
+    ("Activations", "every name in keras.activations (`threshold` needs arguments and has no use by name)", "activations"),
+    ("Initialisers", "every one that fills a kernel: distribution, bounds, seeds", "initializers"),
+    ("Regularisers", "L1, L2, L1L2 everywhere a layer takes them; constraints are refused by name or right", "regularizers_constraints"),
+    ("Losses", "mean squared and absolute error, Huber, binary, categorical, sparse cross-entropy; weights of samples, classes, outputs", "losses"),
+    ("Metrics", "accuracies, AUC, precision, recall, top-k, losses as metrics; names and order of History", "metrics"),
+    ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad with decay and clipping; their state in the file; every schedule", "optimizers"),
+    ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN", "callbacks"),
+    ("Applications", "ResNet50, InceptionV3, MobileNetV2, EfficientNetB0: predict, two steps", "applications"),
+    ("The guide's curve", "on every strategy", "golden"),
+]
+OUTSIDE = [("digest", "equal bits: replicas, threads, builds, instruction sets (SG1, SG7, SG8, SG10)"),
+           ("resume", "checkpoints, SIGTERM, kill -9, other replica counts (FT7, CK3, CK7, KE11)"),
+           ("bad_input", "damaged files, wrong data, wrong options (SE4)"), ("usage", "help, exit codes, streams, events, logs"),
+           ("data", "npz, npy, idx, csv, cifar10, images"), ("tensorboard", "TensorBoard's own reader (KE12)"),
+           ("fashion_mnist", "accuracy (long)")]
+
+
+def count(path):
+    return len(subprocess.run([sys.executable, path, "--list"], stdout=subprocess.PIPE, check=True).stdout.splitlines())
+
+
+def main():
+    lines = ["# What of Keras is covered, and how it is checked", "",
+             "Written by `python tests/oracle/coverage.py`. Each test is a table of cases; `python FILE --list` names them. How two programs are",
+             "compared: [tests/oracle/README.md](../tests/oracle/README.md). IDs in brackets are rows of the reference list of tf.distribute.", "",
+             "| | what | checked by | cases |", "|---|---|---|---|"]
+    counts = {}
+    for title, what, name in COVERED:
+        if name not in counts:
+            counts[name] = count(os.path.join(HERE, "test_%s.py" % name))
+        lines.append("| %s | %s | `tests/oracle/test_%s.py` | %d |" % (title, what, name, counts[name]))
+    lines += ["", "Of one file the cases are counted together. What Keras has beyond these lists (rows called `more-`, `extra-`) is either right or refused by",
+              "name, before anything is written. The program from the outside:", "", "| test | what | cases |", "|---|---|---|"]
+    for name, what in OUTSIDE:
+        lines.append("| `tests/cli/test_%s.py` | %s | %d |" % (name, what, count(os.path.join(ROOT, "tests", "cli", "test_%s.py" % name))))
+    with open(os.path.join(ROOT, "docs", "coverage.md"), "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Callbacks given as Keras records, validation_split, initial_epoch, steps_per_epoch: as real Keras does it."""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+from oracle import K, L, O, Failure, artel, history_error, keras_module, rng_of, table, weight_error, weights
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    callbacks: list = ()  # (class name, config)
+    keras: dict = None  # arguments of Keras' fit
+    args: tuple = ()  # arguments of artel's fit
+    files: tuple = ()  # that both must have written
+    epochs: int = 10
+    optimizer: object = None
+
+
+SCHEDULE = {"class_name": "ExponentialDecay", "module": "keras.optimizers.schedules", "registered_name": None,
+            "config": {"initial_learning_rate": 0.1, "decay_steps": 3, "decay_rate": 0.5, "staircase": False, "name": "ExponentialDecay"}}
+SPLIT = dict(keras={"validation_split": 0.3}, args=("--validation-split", 0.3))
+
+ROWS = [
+    Row("validation-split", **SPLIT, epochs=3),
+    Row("validation-split-odd", keras={"validation_split": 0.17}, args=("--validation-split", 0.17), epochs=3),
+    Row("initial-epoch", keras={"initial_epoch": 3}, args=("--initial-epoch", 3), epochs=6),
+    Row("steps-per-epoch", keras={"steps_per_epoch": 4}, args=("--steps-per-epoch", 4), epochs=2),
+    Row("early-stopping", [("EarlyStopping", {"monitor": "loss", "min_delta": 0.05})]),
+    Row("early-stopping-patience", [("EarlyStopping", {"monitor": "val_loss", "patience": 2})], **SPLIT, epochs=40, optimizer=lambda: O.SGD(0.3)),
+    Row("early-stopping-restore", [("EarlyStopping", {"monitor": "val_loss", "patience": 3, "restore_best_weights": True})], **SPLIT, epochs=40,
+        optimizer=lambda: O.SGD(0.3)),
+    Row("early-stopping-restore-at-end", [("EarlyStopping", {"monitor": "val_mae", "patience": 50, "restore_best_weights": True, "mode": "min"})],
+        **SPLIT, epochs=12, optimizer=lambda: O.SGD(0.3)),
+    Row("early-stopping-max", [("EarlyStopping", {"monitor": "val_mae", "mode": "max", "patience": 2})], **SPLIT),
+    Row("early-stopping-baseline", [("EarlyStopping", {"monitor": "val_loss", "baseline": 0.01, "patience": 3})], **SPLIT),
+    Row("early-stopping-start", [("EarlyStopping", {"monitor": "val_loss", "min_delta": 10.0, "start_from_epoch": 4})], **SPLIT),
+    Row("plateau", [("ReduceLROnPlateau", {"monitor": "loss", "factor": 0.3, "patience": 1, "min_delta": 0.1})]),
+    Row("plateau-cooldown", [("ReduceLROnPlateau", {"monitor": "val_loss", "factor": 0.5, "patience": 2, "cooldown": 2, "min_lr": 0.004,
+                                                     "min_delta": 0.05})], **SPLIT, epochs=16),
+    Row("plateau-adam", [("ReduceLROnPlateau", {"monitor": "loss", "factor": 0.1, "patience": 1, "min_delta": 1.0})],
+        optimizer=lambda: O.Adam(0.01)),
+    Row("rates-by-epoch", [("LearningRateScheduler", {"schedule": [0.1, 0.1, 0.05, 0.01, 0.2]})], epochs=5),
+    Row("rates-by-schedule", [("LearningRateScheduler", {"schedule": SCHEDULE})], epochs=6),
+    Row("two", [("EarlyStopping", {"monitor": "val_loss", "patience": 4}), ("ReduceLROnPlateau", {"monitor": "val_loss", "patience": 1, "factor": 0.5})],
+        **SPLIT, epochs=30, optimizer=lambda: O.SGD(0.3)),
+    Row("csv-logger", [("CSVLogger", {"filename": "@/log.csv"})], **SPLIT, epochs=3, files=("log.csv",)),
+    Row("csv-logger-separator", [("CSVLogger", {"filename": "@/log.csv", "separator": ";"})], epochs=2, files=("log.csv",)),
+    Row("model-checkpoint", [("ModelCheckpoint", {"filepath": "@/e{epoch:02d}.keras"})], epochs=3, files=("e01.keras", "e02.keras", "e03.keras")),
+    Row("model-checkpoint-best", [("ModelCheckpoint", {"filepath": "@/best.keras", "monitor": "val_loss", "save_best_only": True})], **SPLIT,
+        epochs=12, files=("best.keras",), optimizer=lambda: O.SGD(0.3)),
+    Row("model-checkpoint-weights", [("ModelCheckpoint", {"filepath": "@/w.weights.h5", "save_weights_only": True, "monitor": "mae", "mode": "max",
+                                                          "save_best_only": True})], epochs=4, files=("w.weights.h5",)),
+    Row("model-checkpoint-metric-in-name", [("ModelCheckpoint", {"filepath": "@/{epoch}-{val_loss:.2f}.keras"})], **SPLIT, epochs=2, files=("*",)),
+    Row("model-checkpoint-steps", [("ModelCheckpoint", {"filepath": "@/s.keras", "save_freq": 7})], epochs=2, files=("s.keras",)),
+    Row("terminate-on-nan", [("TerminateOnNaN", {})], epochs=4),
+]
+
+
+def make_callbacks(row, folder):
+    keras, made = keras_module(), []
+    for name, config in row.callbacks:
+        config = {k: v.replace("@", folder) if isinstance(v, str) else v for k, v in config.items()}
+        if name == "LearningRateScheduler":
+            schedule = config["schedule"]
+            if isinstance(schedule, list):
+                config["schedule"] = lambda epoch, _, rates=schedule: rates[epoch]
+            else:
+                made_schedule = keras.optimizers.schedules.deserialize(schedule)
+                config["schedule"] = lambda epoch, _: float(made_schedule(epoch))
+        made.append(getattr(keras.callbacks, name)(**config))
+    return made
+
+
+def compare_files(row, theirs, mine):
+    names = sorted(os.listdir(theirs))
+    if sorted(os.listdir(mine)) != names:
+        raise Failure("files %s, Keras wrote %s" % (sorted(os.listdir(mine)), names))
+    for name in names:
+        a, b = os.path.join(mine, name), os.path.join(theirs, name)
+        if name.endswith((".keras", ".h5")):
+            w, path, _ = weight_error(weights(a), weights(b))
+            if w > 1:
+                raise Failure("%s: weights differ by %.3g tolerances: %s" % (name, w, path))
+            continue
+        rows = [[line.split(";" if "separator" in row.name else ",") for line in open(f).read().splitlines()] for f in (a, b)]
+        if rows[0][0] != rows[1][0] or len(rows[0]) != len(rows[1]):
+            raise Failure("%s: %s, Keras wrote %s" % (name, rows[0][:2], rows[1][:2]))
+        if any(abs(float(p) - float(q)) > 2e-4 for r, s in zip(rows[0][1:], rows[1][1:]) for p, q in zip(r, s)):
+            raise Failure("%s: other values" % name)
+
+
+def run(row, index, folder, keras_only):
+    keras = keras_module()
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(21)
+    rng = rng_of("callbacks")
+    x = rng.standard_normal((80, 6)).astype("f4")
+    y = (np.tanh(x[:, :2] - x[:, 2:4]) + 0.3 * rng.standard_normal((80, 2))).astype("f4")
+    np.savez(os.path.join(folder, "d.npz"), x=x, y=y)
+    model = K.Sequential([K.Input((6,)), L.Dense(12, activation="tanh"), L.Dense(2)])
+    model.compile(row.optimizer() if row.optimizer else O.SGD(0.05), "mse", metrics=["mae"])
+    start, end, mine = (os.path.join(folder, n) for n in ("start.keras", "theirs.keras", "mine.keras"))
+    model.save(start)
+    model.jit_compile = False
+    for part in ("theirs", "mine"):
+        os.mkdir(os.path.join(folder, part))
+    ran = model.fit(x, y, batch_size=8, epochs=row.epochs, shuffle=False, verbose=0, callbacks=make_callbacks(row, os.path.join(folder, "theirs")),
+                    **(row.keras or {}))
+    history = {k: [float(v) for v in vs] for k, vs in ran.history.items()}
+    model.save(end)
+    if keras_only:
+        return [len(history["loss"]), "", ""]
+    with open(os.path.join(folder, "c.json"), "w") as f:
+        f.write(json.dumps([{"class_name": n, "config": c} for n, c in row.callbacks]).replace("@", os.path.join(folder, "mine")))
+    args = ["fit", start, "--data", "npz:" + os.path.join(folder, "d.npz"), "--no-shuffle", "--batch-size", 8, "--epochs", row.epochs, "--verbose", 0,
+            "--history", os.path.join(folder, "h.json"), "--output", mine, *row.args]
+    if row.callbacks:
+        args += ["--callbacks", os.path.join(folder, "c.json")]
+    ran = artel(*args)
+    if ran.rc != 0:
+        raise Failure("fit: exit %d (%s)" % (ran.rc, ran.first))
+    with open(os.path.join(folder, "h.json")) as f:
+        h, where = history_error(json.load(f), history)
+    if not h <= 2e-4:
+        raise Failure("history differs by %.2g: %s" % (h, where))
+    w, path, _ = weight_error(weights(mine), weights(end))
+    if not w <= 1:
+        raise Failure("weights differ by %.3g tolerances: %s" % (w, path))
+    if row.files:
+        compare_files(row, os.path.join(folder, "theirs"), os.path.join(folder, "mine"))
+    return [len(history["loss"]), "%.1e" % h, "%.2f" % w]
+
+
+if __name__ == "__main__":
+    table(ROWS, run, ["epochs", "history", "weights"])

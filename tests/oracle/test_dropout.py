@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Layers that draw masks, compared as distributions: with a learning rate of zero every epoch's loss is one draw.
+
+Mean and spread of the draws are compared with Keras' (five standard errors); predictions, where nothing is drawn, one
+by one. Two epochs never draw the same mask, two seeds neither, one seed always.
+"""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+from oracle import K, L, O, Failure, artel, keras_module, predict_error, rng_of, table
+
+DRAWS, ROWS_OF_DATA, BATCH = 80, 32, 32  # one batch an epoch
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    layers: object
+    shape: tuple = (6, 5)
+    tokens: bool = False
+
+
+def attention():
+    i = K.Input((6, 5))
+    return K.Model(i, L.Dense(1)(L.Flatten()(L.MultiHeadAttention(2, 3, dropout=0.4)(i, i))))
+
+
+def nested():
+    inner = K.Sequential([K.Input((5,)), L.Dropout(0.5)])
+    return [L.TimeDistributed(inner)]
+
+
+ROWS = [
+    Row("dropout", lambda: [L.Dropout(0.4)]),
+    Row("dropout-0.9", lambda: [L.Dropout(0.9)]),
+    Row("dropout-small", lambda: [L.Dropout(0.05)]),
+    Row("dropout-noise-shape", lambda: [L.Dropout(0.5, noise_shape=(None, 1, 5))]),
+    Row("dropout-noise-shape-batch", lambda: [L.Dropout(0.5, noise_shape=(1, 6, 5))]),
+    Row("dropout-seed", lambda: [L.Dropout(0.5, seed=3)]),
+    Row("dropout-twice", lambda: [L.Dropout(0.3), L.Dropout(0.3)]),
+    Row("spatial-dropout", lambda: [L.SpatialDropout2D(0.5)], (4, 4, 6)),
+    Row("lstm-dropout", lambda: [L.LSTM(8, dropout=0.5, return_sequences=True)]),
+    Row("lstm-recurrent-dropout", lambda: [L.LSTM(8, recurrent_dropout=0.5)]),
+    Row("gru-both", lambda: [L.GRU(8, dropout=0.3, recurrent_dropout=0.4)]),
+    Row("rnn-both", lambda: [L.SimpleRNN(8, dropout=0.3, recurrent_dropout=0.4)]),
+    Row("bidirectional-dropout", lambda: [L.Bidirectional(L.GRU(4, dropout=0.5))]),
+    Row("attention-dropout", attention),
+    Row("time-distributed-dropout", nested),
+]
+
+
+def build(row):
+    made = row.layers()
+    model = made
+    if isinstance(made, list):
+        model = K.Sequential([K.Input(row.shape), *made, L.Flatten(), L.Dense(1, kernel_initializer=K.initializers.RandomUniform(0.2, 1.0))])
+    model.compile(O.SGD(0.0), "mse")
+    model.jit_compile = False
+    return model
+
+
+def draws_of(model, x):
+    """What fit() would report, without its cost for each epoch."""
+    import tensorflow as tf
+
+    call = tf.function(lambda: tf.reduce_mean(tf.square(model(x, training=True))))
+    return lambda: [float(call()) for _ in range(DRAWS)]
+
+
+def same_distribution(mine, theirs):
+    """How many standard errors lie between the means; spreads within a factor."""
+    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    if len(np.unique(mine)) < len(mine) * 0.9:
+        raise Failure("masks repeat: %d different losses in %d epochs" % (len(np.unique(mine)), len(mine)))
+    apart = abs(mine.mean() - theirs.mean()) / np.sqrt(mine.var() / len(mine) + theirs.var() / len(theirs))
+    spread = mine.std() / theirs.std()
+    if apart > 5 or not 0.6 < spread < 1.67:
+        raise Failure("losses %.4g +- %.3g, Keras %.4g +- %.3g" % (mine.mean(), mine.std(), theirs.mean(), theirs.std()))
+    return ["%.1f" % apart, "%.2f" % spread]
+
+
+def run(row, index, folder, keras_only):
+    keras = keras_module()
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(31)
+    model = build(row)
+    rng = rng_of(row.name)
+    x = (1 + 0.3 * rng.standard_normal((ROWS_OF_DATA, *row.shape))).astype("f4")
+    y = np.zeros((ROWS_OF_DATA, 1), "f4")
+    start, data = os.path.join(folder, "m.keras"), os.path.join(folder, "d.npz")
+    model.save(start)
+    np.savez(data, x=x, y=y)
+    draw = draws_of(model, x)
+    theirs = draw()
+    p = model.predict(x, verbose=0)
+    if keras_only:
+        return ["", *same_distribution(draw(), theirs)]
+    ran = artel("predict", start, "--data", "npz:" + data, "--output", os.path.join(folder, "p.npy"))
+    if ran.rc != 0:
+        raise Failure("predict: exit %d (%s)" % (ran.rc, ran.first))
+    error = predict_error([np.load(os.path.join(folder, "p.npy"))], [p])
+    if error > 1e-4:
+        raise Failure("predict differs by %.2g of the largest value" % error)
+    draws = []
+    for seed in (1, 1, 2):
+        out = os.path.join(folder, "h.json")
+        ran = artel("fit", start, "--data", "npz:" + data, "--batch-size", BATCH, "--epochs", DRAWS, "--no-shuffle", "--seed", seed, "--history", out,
+                    "--verbose", 0)
+        if ran.rc != 0:
+            raise Failure("fit: exit %d (%s)" % (ran.rc, ran.first))
+        with open(out) as f:
+            draws.append(json.load(f)["loss"])
+    if draws[0] != draws[1] or draws[0] == draws[2]:
+        raise Failure("one seed gives two histories" if draws[0] != draws[1] else "two seeds give one history")
+    return ["%.1e" % error, *same_distribution(draws[0], theirs)]
+
+
+if __name__ == "__main__":
+    table(ROWS, run, ["predict", "apart", "spread"])
