@@ -93,9 +93,9 @@ typedef struct artel_dropout_options {
 ARTEL_API artel_status artel_layer_dropout(artel_builder *builder, const artel_dropout_options *options);
 
 typedef struct artel_normalization_options {
-    int64_t axis;            /* -1 */
-    double momentum;         /* 0.99; batch normalisation */
-    double epsilon;          /* 0.001 */
+    int64_t axis;    /* -1 */
+    double momentum; /* 0.99; batch normalisation */
+    double epsilon;  /* 0.001 */
     bool no_center, no_scale;
     const char *name;
 } artel_normalization_options;
@@ -149,14 +149,16 @@ typedef struct artel_tensor {
 
 ARTEL_API artel_status artel_functional_create(artel_context *context, const char *name, artel_builder **out);
 /* An input of the model; `name` names the array that feeds it (NULL: "input_layer", "input_layer_1", ...). */
-ARTEL_API artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape, artel_tensor *out);
+ARTEL_API artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape,
+                                   artel_tensor *out);
 /* A new layer called on tensors. One tensor is passed alone; several as a list, as merging layers take them; those of
  * MultiHeadAttention and Attention as separate arguments (query, value[, key]). *out is the first output; artel_output gives
  * others. */
-ARTEL_API artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config, const artel_tensor *tensors, int count,
-                                   artel_tensor *out);
+ARTEL_API artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config, const artel_tensor *tensors,
+                                   int count, artel_tensor *out);
 /* The layer that made `of`, called again on other tensors: the weights are shared. */
-ARTEL_API artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count, artel_tensor *out);
+ARTEL_API artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count,
+                                         artel_tensor *out);
 ARTEL_API artel_tensor artel_output(artel_tensor of, int output);
 /* Inputs are those made by artel_input, in that order. */
 ARTEL_API artel_status artel_functional_finish(artel_builder *builder, const artel_tensor *outputs, int count, artel_model **out);

@@ -22,7 +22,7 @@ typedef struct artel_model artel_model;
 ARTEL_API artel_status artel_model_load(artel_context *context, const char *path, artel_model **out);
 /* Reads weights alone into a model: `.weights.h5`, `.keras`, `.h5`, `.safetensors`. */
 ARTEL_API artel_status artel_model_load_weights(artel_model *model, const char *path);
-/* Writes by the ending of the name: .keras, .weights.h5, .h5, .json (architecture), .safetensors. The file appears whole or
+/* Writes by the ending of the name: .keras, .weights.h5, .h5, .json (architecture), .safetensors, .onnx (export). The file appears whole or
  * not at all. */
 ARTEL_API artel_status artel_model_save(const artel_model *model, const char *path);
 /* NULL is accepted. */

@@ -75,7 +75,8 @@ static artel_status give_name(artel_builder *builder, const char *class_name, js
 {
     char snake[128], name[160];
     const char *given = json_string_value(json_object_get(config, "name"));
-    if (given) return has_layer(builder, given) ? refuse(builder, given, "give every layer another name", "two layers have this name") : ARTEL_OK;
+    if (given)
+        return has_layer(builder, given) ? refuse(builder, given, "give every layer another name", "two layers have this name") : ARTEL_OK;
     artel__snake_case(class_name, snake, sizeof snake);
     snprintf(name, sizeof name, "%s", snake);
     for (int k = 1; has_layer(builder, name); k++) snprintf(name, sizeof name, "%s_%d", snake, k);
@@ -142,7 +143,8 @@ static artel_status add_input(artel_builder *builder, const char *name, artel_dt
     return artel__builder_add(builder, "InputLayer", config);
 }
 
-artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype, const artel_shape *shape, artel_builder **out)
+artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype, const artel_shape *shape,
+                                     artel_builder **out)
 {
     artel_builder *builder;
     ARTEL_TRY(create(context, name, false, &builder));
@@ -206,7 +208,8 @@ static const char *layer_name(const artel_builder *builder, int layer)
 
 artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape, artel_tensor *out)
 {
-    if (!builder->functional) return refuse(builder, "artel_input", "use artel_functional_create", "a Sequential model has its input already");
+    if (!builder->functional)
+        return refuse(builder, "artel_input", "use artel_functional_create", "a Sequential model has its input already");
     ARTEL_TRY(add_input(builder, name, dtype, shape));
     int layer = (int)json_array_size(builder->layers) - 1;
     if (json_array_append_new(builder->inputs, json_pack("[s, i, i]", layer_name(builder, layer), 0, 0)) < 0) return out_of_memory(builder);
@@ -279,8 +282,10 @@ artel_status artel_functional_finish(artel_builder *builder, const artel_tensor 
     for (int i = 0; i < count && builder->status == ARTEL_OK; i++) {
         bool exists = outputs[i].call >= 0 && outputs[i].call < builder->calls;
         const struct artel__built_call *call = exists ? &builder->call[outputs[i].call] : NULL;
-        if (!exists) refuse(builder, builder->name, "", "an output is not a tensor of this model");
-        else json_array_append_new(ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output));
+        if (!exists)
+            refuse(builder, builder->name, "", "an output is not a tensor of this model");
+        else
+            json_array_append_new(ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output));
     }
     json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O, s:o}}", "class_name", "Functional", "config", "name", builder->name, "layers",
                                builder->layers, "input_layers", builder->inputs, "output_layers", ends);

@@ -18,7 +18,7 @@ struct artel_builder {
     json_t *shape;       /* of a Sequential: its build_input_shape */
     struct artel__built_call {
         int layer, node; /* index in layers, number of the call of that layer */
-    } *call;
+    } * call;
     int calls, capacity;
 };
 

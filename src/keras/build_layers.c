@@ -8,13 +8,13 @@
 #include "keras/build.h"
 
 typedef enum field_type {
-    FIELD_TEXT,     /* const char *: a name, or JSON */
-    FIELD_INT,      /* int64_t */
-    FIELD_FLOAT,    /* double */
-    FIELD_TRUE,     /* bool: true is written */
-    FIELD_NOT,      /* bool: false is written when it is set */
-    FIELD_PAIR,     /* int64_t[2] */
-    FIELD_SHAPE,    /* artel_shape */
+    FIELD_TEXT,  /* const char *: a name, or JSON */
+    FIELD_INT,   /* int64_t */
+    FIELD_FLOAT, /* double */
+    FIELD_TRUE,  /* bool: true is written */
+    FIELD_NOT,   /* bool: false is written when it is set */
+    FIELD_PAIR,  /* int64_t[2] */
+    FIELD_SHAPE, /* artel_shape */
     FIELD_REQUIRED_INT,
     FIELD_REQUIRED_FLOAT,
     FIELD_REQUIRED_TEXT,
@@ -40,12 +40,15 @@ static const field dense[] = {{"units", FIELD_REQUIRED_INT, AT(dense, units)},
                               {.key = NULL}};
 
 /* What all convolutions have. */
-#define CONV_FIELDS                                                                                                                          \
-    {"kernel_size", FIELD_REQUIRED_PAIR, AT(conv2d, kernel)}, {"strides", FIELD_PAIR, AT(conv2d, strides)},                                  \
-        {"dilation_rate", FIELD_PAIR, AT(conv2d, dilation)}, {"padding", FIELD_TEXT, AT(conv2d, padding)},                                   \
-        {"activation", FIELD_TEXT, AT(conv2d, activation)}, {"use_bias", FIELD_NOT, AT(conv2d, no_bias)},                                    \
-        {"bias_initializer", FIELD_TEXT, AT(conv2d, bias_initializer)}, {"bias_regularizer", FIELD_TEXT, AT(conv2d, bias_regularizer)},      \
-        {"name", FIELD_TEXT, AT(conv2d, name)}, {.key = NULL}
+#define CONV_FIELDS                                                                                                                     \
+    {"kernel_size", FIELD_REQUIRED_PAIR, AT(conv2d, kernel)}, {"strides", FIELD_PAIR, AT(conv2d, strides)},                             \
+        {"dilation_rate", FIELD_PAIR, AT(conv2d, dilation)}, {"padding", FIELD_TEXT, AT(conv2d, padding)},                              \
+        {"activation", FIELD_TEXT, AT(conv2d, activation)}, {"use_bias", FIELD_NOT, AT(conv2d, no_bias)},                               \
+        {"bias_initializer", FIELD_TEXT, AT(conv2d, bias_initializer)}, {"bias_regularizer", FIELD_TEXT, AT(conv2d, bias_regularizer)}, \
+        {"name", FIELD_TEXT, AT(conv2d, name)},                                                                                         \
+    {                                                                                                                                   \
+        .key = NULL                                                                                                                     \
+    }
 
 static const field conv2d[] = {{"filters", FIELD_REQUIRED_INT, AT(conv2d, filters)},
                                {"groups", FIELD_INT, AT(conv2d, groups)},
@@ -84,16 +87,13 @@ static const field batch_normalization[] = {{"axis", FIELD_INT, AT(normalization
                                             {"name", FIELD_TEXT, AT(normalization, name)},
                                             {.key = NULL}};
 
-static const field layer_normalization[] = {{"axis", FIELD_INT, AT(normalization, axis)},
-                                            {"epsilon", FIELD_FLOAT, AT(normalization, epsilon)},
-                                            {"center", FIELD_NOT, AT(normalization, no_center)},
-                                            {"scale", FIELD_NOT, AT(normalization, no_scale)},
-                                            {"name", FIELD_TEXT, AT(normalization, name)},
-                                            {.key = NULL}};
+static const field layer_normalization[] = {
+    {"axis", FIELD_INT, AT(normalization, axis)},        {"epsilon", FIELD_FLOAT, AT(normalization, epsilon)},
+    {"center", FIELD_NOT, AT(normalization, no_center)}, {"scale", FIELD_NOT, AT(normalization, no_scale)},
+    {"name", FIELD_TEXT, AT(normalization, name)},       {.key = NULL}};
 
-static const field activation[] = {{"activation", FIELD_REQUIRED_TEXT, AT(activation, activation)},
-                                   {"name", FIELD_TEXT, AT(activation, name)},
-                                   {.key = NULL}};
+static const field activation[] = {
+    {"activation", FIELD_REQUIRED_TEXT, AT(activation, activation)}, {"name", FIELD_TEXT, AT(activation, name)}, {.key = NULL}};
 
 static const field rescaling[] = {{"scale", FIELD_REQUIRED_FLOAT, AT(rescaling, scale)},
                                   {"offset", FIELD_FLOAT, AT(rescaling, offset)},
@@ -109,11 +109,14 @@ static const field embedding[] = {{"input_dim", FIELD_REQUIRED_INT, AT(embedding
                                   {"name", FIELD_TEXT, AT(embedding, name)},
                                   {.key = NULL}};
 
-#define RECURRENT_FIELDS                                                                                                                     \
-    {"units", FIELD_REQUIRED_INT, AT(recurrent, units)}, {"activation", FIELD_TEXT, AT(recurrent, activation)},                              \
-        {"use_bias", FIELD_NOT, AT(recurrent, no_bias)}, {"return_sequences", FIELD_TRUE, AT(recurrent, return_sequences)},                  \
-        {"go_backwards", FIELD_TRUE, AT(recurrent, go_backwards)}, {"dropout", FIELD_FLOAT, AT(recurrent, dropout)},                         \
-        {"recurrent_dropout", FIELD_FLOAT, AT(recurrent, recurrent_dropout)}, {"name", FIELD_TEXT, AT(recurrent, name)}
+#define RECURRENT_FIELDS                                                                                                    \
+    {"units", FIELD_REQUIRED_INT, AT(recurrent, units)}, {"activation", FIELD_TEXT, AT(recurrent, activation)},             \
+        {"use_bias", FIELD_NOT, AT(recurrent, no_bias)}, {"return_sequences", FIELD_TRUE, AT(recurrent, return_sequences)}, \
+        {"go_backwards", FIELD_TRUE, AT(recurrent, go_backwards)}, {"dropout", FIELD_FLOAT, AT(recurrent, dropout)},        \
+        {"recurrent_dropout", FIELD_FLOAT, AT(recurrent, recurrent_dropout)},                                               \
+    {                                                                                                                       \
+        "name", FIELD_TEXT, AT(recurrent, name)                                                                             \
+    }
 
 static const field gated[] = {RECURRENT_FIELDS, {"recurrent_activation", FIELD_TEXT, AT(recurrent, recurrent_activation)}, {.key = NULL}};
 static const field simple_rnn[] = {RECURRENT_FIELDS, {.key = NULL}};
@@ -150,9 +153,7 @@ static artel_status field_value(artel_builder *builder, const field *f, const vo
     *out = NULL;
     switch (f->type) {
     case FIELD_TEXT:
-    case FIELD_REQUIRED_TEXT:
-        memcpy(&text, at, sizeof text);
-        return text ? text_value(builder, f->key, text, out) : ARTEL_OK;
+    case FIELD_REQUIRED_TEXT: memcpy(&text, at, sizeof text); return text ? text_value(builder, f->key, text, out) : ARTEL_OK;
     case FIELD_INT: *out = *integer ? json_integer(*integer) : NULL; break;
     case FIELD_REQUIRED_INT: *out = json_integer(*integer); break;
     case FIELD_FLOAT: *out = *number != 0 ? artel__json_real(*number) : NULL; break;

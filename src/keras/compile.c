@@ -13,7 +13,8 @@
 static artel_status read_setting(artel_context *ctx, const char *what, const char *text, bool list, json_t **out)
 {
     while (isspace((unsigned char)*text)) text++;
-    if (*text == '{' || *text == '[' || *text == '"' || strcmp(text, "null") == 0) return artel__json_load(ctx, what, text, strlen(text), out);
+    if (*text == '{' || *text == '[' || *text == '"' || strcmp(text, "null") == 0)
+        return artel__json_load(ctx, what, text, strlen(text), out);
     return list ? artel__spec_read_list(ctx, what, text, out) : artel__spec_read(ctx, what, text, out);
 }
 
@@ -80,8 +81,8 @@ static artel_status set_metrics(artel_context *ctx, json_t *compile, const char 
 static json_t *start_settings(const artel_model *model)
 {
     if (model->compile_config) return json_copy(model->compile_config);
-    return json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:i, s:b}", "optimizer", "rmsprop", "loss", "loss_weights", "metrics", "weighted_metrics",
-                     "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
+    return json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:i, s:b}", "optimizer", "rmsprop", "loss", "loss_weights", "metrics",
+                     "weighted_metrics", "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
 }
 
 artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)

@@ -2,7 +2,8 @@
 /* The digest of a model, from memory or from any file that holds its weights.
  *
  * Files that hold only weights do not know the order of layers, so arrays are taken in the byte order of their paths.
- * Reading a file converts floats to float32 as loading does: a model and each of its files have the same digest.
+ * Floats of the model count as float32 and integers as int64, whatever they are in a file, as they are after loading: a
+ * model and each of its files have the same digest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,12 +68,19 @@ static bool belongs_to_optimizer(const char *name)
     return strncmp(name, "optimizer/", 10) == 0;
 }
 
-/* An array of a file: the model's own become float32, the optimizer's stay. */
+static artel_dtype counted_as(artel_dtype dtype)
+{
+    bool real =
+        dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16 || dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64;
+    return real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT64;
+}
+
+/* The model's own arrays are converted, the optimizer's stay. */
 static artel_status gather_convert(gather *g, const char *name, const artel__keras_array *array)
 {
     bool state = belongs_to_optimizer(name);
     if (state && !g->all) return ARTEL_OK;
-    artel_dtype dtype = state ? array->dtype : ARTEL_DTYPE_FLOAT32;
+    artel_dtype dtype = state ? array->dtype : counted_as(array->dtype);
     int64_t count = artel_shape_count(&array->shape);
     size_t size = artel_dtype_size(array->dtype);
     if (dtype == array->dtype) return gather_add(g, name, dtype, &array->shape, array->data);
@@ -94,7 +102,8 @@ static artel_status gather_model(gather *g, const artel_model *model)
         const artel__variable *variable = artel__keras_variable_of(model, &list.item[i]);
         void *data = artel__keras_fetch(model, g->arena, &list.item[i]);
         if (!data) return ARTEL_ERROR_NO_MEMORY;
-        ARTEL_TRY(gather_add(g, list.item[i].path, variable->dtype, &variable->shape, data));
+        artel__keras_array array = {.dtype = variable->dtype, .shape = variable->shape, .data = data};
+        ARTEL_TRY(gather_convert(g, list.item[i].path, &array));
     }
     for (int i = 0; g->all && i < model->optimizer.count; i++) {
         const artel__saved_array *array = &model->optimizer.array[i];

@@ -21,11 +21,16 @@ artel_status artel__keras_sniff(artel_context *ctx, const char *path, artel__ker
     size_t n = file.size, text = 0;
     while (text < n && text < 64 && isspace(b[text])) text++;
     artel_status status = ARTEL_OK;
-    if (n >= 4 && (memcmp(b, "PK\3\4", 4) == 0 || memcmp(b, "PK\5\6", 4) == 0)) *out = ARTEL__KERAS_ARCHIVE;
-    else if (n && artel__h5_is_h5(b, n)) *out = ARTEL__KERAS_WEIGHTS;
-    else if (n > 9 && b[8] == '{' && b[6] == 0 && b[7] == 0) *out = ARTEL__KERAS_SAFETENSORS;
-    else if (text < n && b[text] == '{') *out = ARTEL__KERAS_JSON;
-    else if (n && artel__ends_with(path, ".keras")) *out = ARTEL__KERAS_ARCHIVE; /* damaged: let the zip reader say how */
+    if (n >= 4 && (memcmp(b, "PK\3\4", 4) == 0 || memcmp(b, "PK\5\6", 4) == 0))
+        *out = ARTEL__KERAS_ARCHIVE;
+    else if (n && artel__h5_is_h5(b, n))
+        *out = ARTEL__KERAS_WEIGHTS;
+    else if (n > 9 && b[8] == '{' && b[6] == 0 && b[7] == 0)
+        *out = ARTEL__KERAS_SAFETENSORS;
+    else if (text < n && b[text] == '{')
+        *out = ARTEL__KERAS_JSON;
+    else if (n && artel__ends_with(path, ".keras"))
+        *out = ARTEL__KERAS_ARCHIVE; /* damaged: let the zip reader say how */
     else
         status = artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "give a .keras or .h5 file, or the text of model.to_json()",
                              n ? "this is no Keras model" : "the file is empty");
@@ -56,8 +61,10 @@ static artel_status load_archive(artel_context *ctx, const char *path, artel_mod
     artel_status status = make_model(ctx, path, archive.config, &model);
     if (status == ARTEL_OK) status = artel__keras_load_tree(model, path, archive.weights.root, &model->optimizer);
     artel__keras_archive_close(&archive);
-    if (status == ARTEL_OK) *out = model;
-    else artel_model_destroy(model);
+    if (status == ARTEL_OK)
+        *out = model;
+    else
+        artel_model_destroy(model);
     return status;
 }
 
@@ -128,8 +135,10 @@ static artel_status load_h5(artel_context *ctx, const char *path, artel_model **
     json_decref(record);
     artel__h5_close(&file);
     artel__arena_fini(&arena);
-    if (status == ARTEL_OK) *out = model;
-    else artel_model_destroy(model);
+    if (status == ARTEL_OK)
+        *out = model;
+    else
+        artel_model_destroy(model);
     return status;
 }
 

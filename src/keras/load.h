@@ -10,10 +10,10 @@
 #include "keras/variables.h"
 
 typedef enum artel__keras_kind {
-    ARTEL__KERAS_ARCHIVE,     /* .keras: zip or directory */
-    ARTEL__KERAS_LEGACY,      /* whole-model .h5, or legacy weights .h5 */
-    ARTEL__KERAS_WEIGHTS,     /* .weights.h5 */
-    ARTEL__KERAS_JSON,        /* text of to_json() */
+    ARTEL__KERAS_ARCHIVE, /* .keras: zip or directory */
+    ARTEL__KERAS_LEGACY,  /* whole-model .h5, or legacy weights .h5 */
+    ARTEL__KERAS_WEIGHTS, /* .weights.h5 */
+    ARTEL__KERAS_JSON,    /* text of to_json() */
     ARTEL__KERAS_SAFETENSORS
 } artel__keras_kind;
 

@@ -52,8 +52,8 @@ static artel_status broken(artel_model *model, const char *where, const char *wh
 }
 
 /* The layers of the file that hold weights. */
-static artel_status list_layers(artel_model *model, artel__arena *arena, const char *where, const artel__h5_node *group,
-                                legacy_layer **out, size_t *out_count)
+static artel_status list_layers(artel_model *model, artel__arena *arena, const char *where, const artel__h5_node *group, legacy_layer **out,
+                                size_t *out_count)
 {
     size_t names_count, count = 0;
     const char *const *names = artel__keras_names(arena, group, "layer_names", &names_count);
@@ -106,7 +106,8 @@ static int count_tops(const artel__keras_variables *list)
     return tops;
 }
 
-static artel_status load_layers(artel_model *model, artel__arena *arena, const char *where, const artel__h5_node *group, artel__state *state)
+static artel_status load_layers(artel_model *model, artel__arena *arena, const char *where, const artel__h5_node *group,
+                                artel__state *state)
 {
     legacy_layer *layers = NULL;
     size_t count = 0;

@@ -95,8 +95,10 @@ static artel_status count_one(void *user, const artel__model_variable *variable)
 {
     counter *c = user;
     int64_t count = artel_shape_count(&c->nn->variables->item[variable->variable->index].shape);
-    if (variable->trainable) c->trainable += count;
-    else c->frozen += count;
+    if (variable->trainable)
+        c->trainable += count;
+    else
+        c->frozen += count;
     return ARTEL_OK;
 }
 
@@ -165,7 +167,8 @@ static artel_status find_weight(const artel_model *model, const char *path, int6
     artel__operation_begin(model->ctx);
     ARTEL_TRY(artel__model_visit(model->nn, seek_one, &s));
     if (s.index < 0)
-        return artel__fail(model->ctx, ARTEL_ERROR_NOT_FOUND, path, "`artel inspect` lists the paths", "the model has no weight of this path");
+        return artel__fail(model->ctx, ARTEL_ERROR_NOT_FOUND, path, "`artel inspect` lists the paths",
+                           "the model has no weight of this path");
     const artel__variable *variable = &model->nn->variables->item[s.index];
     int64_t expected = artel_shape_count(&variable->shape);
     if (expected != count)

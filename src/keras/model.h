@@ -28,11 +28,11 @@ typedef struct artel__saved_optimizer {
 struct artel_model {
     artel_context *ctx;
     artel__model *nn;
-    artel__state weights;            /* of nn->variables */
-    bool initialised;                /* false: architecture only, weights come from the seed of the first use */
-    json_t *compile_config;          /* Keras' compile_config, or NULL; own reference */
+    artel__state weights;   /* of nn->variables */
+    bool initialised;       /* false: architecture only, weights come from the seed of the first use */
+    json_t *compile_config; /* Keras' compile_config, or NULL; own reference */
     artel__saved_optimizer optimizer;
-    char *source;                    /* the file, for messages; "" when made by calls */
+    char *source; /* the file, for messages; "" when made by calls */
 };
 
 /* Loads by content, not by name: .keras (zip or directory), legacy .h5, JSON text of model.to_json(). Prints nothing.
@@ -53,10 +53,10 @@ void artel__saved_optimizer_fini(artel_context *ctx, artel__saved_optimizer *opt
 /* SHA-256 over the model's own variables, with `all` the optimizer's too; 64 hex digits and a NUL. The bytes hashed: for each
  * variable, in the byte order of the paths (files that hold only weights know no other order): its path in the weights tree
  * ("layers/dense/vars/0", "optimizer/vars/3"), newline, dtype ("float32"), newline, shape as Python prints a tuple ("(3, 4)",
- * "(5,)", "()"), newline, then the elements in row-major order, little-endian. INVALID for a model without weights. */
+ * "(5,)", "()"), newline, then the elements in row-major order, little-endian. Of the model's own variables, floats count as
+ * float32 and integers as int64. INVALID for a model without weights. */
 artel_status artel__keras_digest(const artel_model *model, bool all, char out[65]);
-/* The same from a .keras, .weights.h5, .h5 or .safetensors file, without making the model (a legacy .h5 excepted); weights of other
- * dtypes count as the float32 they become. */
+/* The same from a .keras, .weights.h5, .h5 or .safetensors file, without making the model (a legacy .h5 excepted). */
 artel_status artel__keras_digest_file(artel_context *ctx, const char *path, bool all, char out[65]);
 
 /* The number of parameters: trainable, others. */

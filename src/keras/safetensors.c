@@ -57,7 +57,8 @@ static artel_status read_shape(artel_context *ctx, const char *path, const char 
 {
     size_t i;
     json_t *item;
-    if (!json_is_array(json) || json_array_size(json) > ARTEL_MAX_RANK) return broken(ctx, path, name, "its shape is not a list of at most 8 numbers");
+    if (!json_is_array(json) || json_array_size(json) > ARTEL_MAX_RANK)
+        return broken(ctx, path, name, "its shape is not a list of at most 8 numbers");
     *out = (artel_shape){.rank = 0};
     json_array_foreach(json, i, item)
     {
@@ -83,7 +84,8 @@ static artel_status read_entry(artel__safetensors *file, const char *path, const
     int64_t begin = json_integer_value(json_array_get(range, 0)), end = json_integer_value(json_array_get(range, 1));
     int64_t count = artel_shape_count(&out->array.shape), size = (int64_t)artel_dtype_size(out->array.dtype);
     if (begin < 0 || end < begin || (uint64_t)end > file->size) return broken(ctx, path, name, "its data lie outside of the file");
-    if (count < 0 || count > INT64_MAX / 8 || count * size != end - begin) return broken(ctx, path, name, "dtype and shape do not match the size of its data");
+    if (count < 0 || count > INT64_MAX / 8 || count * size != end - begin)
+        return broken(ctx, path, name, "dtype and shape do not match the size of its data");
     out->array.name = artel__arena_strdup(&file->arena, name);
     out->array.data = file->data + begin;
     out->begin = begin;
@@ -114,7 +116,8 @@ static artel_status read_entries(artel__safetensors *file, const char *path, jso
     qsort(file->tensor, file->count, sizeof *file->tensor, by_offset);
     int64_t at = 0;
     for (size_t i = 0; i < file->count; i++) {
-        if (file->tensor[i].begin != at) return broken(file->arena.ctx, path, file->tensor[i].array.name, "its data overlap with or leave a hole before others");
+        if (file->tensor[i].begin != at)
+            return broken(file->arena.ctx, path, file->tensor[i].array.name, "its data overlap with or leave a hole before others");
         at = file->tensor[i].end;
     }
     return (uint64_t)at == file->size ? ARTEL_OK : broken(file->arena.ctx, path, "", "the data do not end where the file does");
@@ -249,10 +252,13 @@ artel_status artel__safetensors_save(const artel_model *model, const char *path)
     status = write_header(model, &arena, &list, &output);
     for (int i = 0; i < list.count && status == ARTEL_OK; i++) {
         void *plain = artel__keras_fetch(model, &arena, &list.item[i]);
-        status = plain ? artel__output_write(&output, plain, variable_bytes(artel__keras_variable_of(model, &list.item[i]))) : ARTEL_ERROR_NO_MEMORY;
+        status = plain ? artel__output_write(&output, plain, variable_bytes(artel__keras_variable_of(model, &list.item[i])))
+                       : ARTEL_ERROR_NO_MEMORY;
     }
-    if (status == ARTEL_OK) status = artel__output_commit(&output);
-    else artel__output_abandon(&output);
+    if (status == ARTEL_OK)
+        status = artel__output_commit(&output);
+    else
+        artel__output_abandon(&output);
     artel__arena_fini(&arena);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/zip.h"
 #include "keras/load.h"
+#include "keras/onnx.h"
 
 /* -- records -- */
 
@@ -128,8 +129,10 @@ static artel_status save_archive(const artel_model *model, const char *path)
     status = artel__zip_create(model->ctx, path, &zip);
     if (status < 0) goto undo_weights;
     status = write_archive(&zip, config, &weights);
-    if (status == ARTEL_OK) status = artel__zip_commit(&zip);
-    else artel__zip_abandon(&zip);
+    if (status == ARTEL_OK)
+        status = artel__zip_commit(&zip);
+    else
+        artel__zip_abandon(&zip);
 undo_weights:
     artel__h5_release(&weights);
 undo_config:
@@ -143,6 +146,7 @@ static artel_status save_as(const artel_model *model, const char *path)
     if (artel__ends_with(path, ".weights.h5")) return save_h5(model, path, artel__keras_build_tree);
     if (artel__ends_with(path, ".h5") || artel__ends_with(path, ".hdf5")) return save_h5(model, path, artel__keras_build_legacy);
     if (artel__ends_with(path, ".safetensors")) return artel__safetensors_save(model, path);
+    if (artel__ends_with(path, ".onnx")) return artel__onnx_save(model, path);
     return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "end the name in .keras, .weights.h5, .h5, .json, .safetensors or .onnx",
                        "the ending does not say a format");
 }

@@ -154,7 +154,8 @@ static artel_status set_json(writer *w, artel__h5_node *node, const char *name, 
 static artel_status set_model_config(writer *w, artel__h5_node *root)
 {
     json_t *record = w->model->nn->record;
-    json_t *config = json_pack("{s:O, s:O}", "class_name", json_object_get(record, "class_name"), "config", json_object_get(record, "config"));
+    json_t *config =
+        json_pack("{s:O, s:O}", "class_name", json_object_get(record, "class_name"), "config", json_object_get(record, "config"));
     artel_status status = config ? set_json(w, root, "model_config", config) : ARTEL_ERROR_NO_MEMORY;
     json_decref(config);
     return status;
@@ -184,7 +185,8 @@ artel_status artel__keras_build_legacy(const artel_model *model, artel__arena *a
     writer w = {.model = model, .arena = arena};
     artel__h5_node *root = artel__h5_root(arena);
     ARTEL_TRY(artel__keras_variables_list(model->nn, arena, &w.list));
-    if (!artel__h5_set_text(arena, root, "keras_version", ARTEL__KERAS_VERSION) || !artel__h5_set_text(arena, root, "backend", "tensorflow"))
+    if (!artel__h5_set_text(arena, root, "keras_version", ARTEL__KERAS_VERSION) ||
+        !artel__h5_set_text(arena, root, "backend", "tensorflow"))
         return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(set_model_config(&w, root));
     ARTEL_TRY(set_training_config(&w, root));

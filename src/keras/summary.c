@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 16 }; /* outputs of a call, as in nn/layer.h */
+enum {
+    MOST = 16
+}; /* outputs of a call, as in nn/layer.h */
 
 typedef struct seen {
     artel_shape shape[MOST];
@@ -98,8 +100,10 @@ static const char *shapes_text(artel__arena *arena, const seen *site)
     for (int k = 0; k < site->count; k++) {
         artel__text_printf(&text, "%s(None", k ? ", " : site->count > 1 ? "[" : "");
         for (int d = 0; d < site->shape[k].rank; d++) {
-            if (site->shape[k].dim[d] < 0) artel__text_append(&text, ", None");
-            else artel__text_printf(&text, ", %lld", (long long)site->shape[k].dim[d]);
+            if (site->shape[k].dim[d] < 0)
+                artel__text_append(&text, ", None");
+            else
+                artel__text_printf(&text, ", %lld", (long long)site->shape[k].dim[d]);
         }
         artel__text_append(&text, site->shape[k].rank ? ")" : ",)");
     }
@@ -178,8 +182,12 @@ static artel__layer_row *add_row(artel__model_summary *summary, const artel__lay
         summary->row = wider;
     }
     artel__layer_row *row = &summary->row[summary->rows++];
-    *row = (artel__layer_row){.name = layer->name, .class_name = layer->def->class_name, .output_shape = "?", .connected_to = "",
-                              .trainable = layer->trainable, .depth = depth};
+    *row = (artel__layer_row){.name = layer->name,
+                              .class_name = layer->def->class_name,
+                              .output_shape = "?",
+                              .connected_to = "",
+                              .trainable = layer->trainable,
+                              .depth = depth};
     count_params(layer, &row->params);
     row->has_weights = row->params > 0;
     return row;

@@ -11,18 +11,18 @@ typedef struct artel__layer_row {
     const char *connected_to; /* "dense[0][0], add[0][0]"; "" for inputs */
     int64_t params;
     bool has_weights, trainable;
-    int depth;                /* inside nested models, with `expand` */
+    int depth; /* inside nested models, with `expand` */
 } artel__layer_row;
 
 typedef struct artel__model_summary {
-    artel__arena arena;       /* holds everything */
+    artel__arena arena; /* holds everything */
     const char *name;
     artel__layer_row *row;
     int rows;
-    bool connections;         /* the model is no plain chain */
+    bool connections; /* the model is no plain chain */
     int64_t trainable, frozen;
     double trainable_bytes, frozen_bytes;
-    int64_t optimizer;        /* elements of the saved optimizer's variables; 0: none */
+    int64_t optimizer; /* elements of the saved optimizer's variables; 0: none */
     double optimizer_bytes;
 } artel__model_summary;
 

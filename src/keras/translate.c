@@ -25,8 +25,8 @@ static const struct {
 };
 
 /* Settings of Keras 2's layers that Keras 3 does not have and that change no result. */
-static const char *const dropped[] = {"implementation", "input_length", "time_major", "fused", "virtual_batch_size", "adjustment",
-                                      "batch_input_shape", NULL};
+static const char *const dropped[] = {"implementation",     "input_length", "time_major",        "fused",
+                                      "virtual_batch_size", "adjustment",   "batch_input_shape", NULL};
 
 static const char *module_of(const char *key, const char *class_name)
 {
@@ -219,8 +219,7 @@ static artel_status unwrap(json_t *record)
     }
     json_object_del(config, "fn");
     const char *reduction = json_string_value(json_object_get(config, "reduction"));
-    if (reduction && strcmp(reduction, "auto") == 0 &&
-        json_object_set_new(config, "reduction", json_string("sum_over_batch_size")) < 0)
+    if (reduction && strcmp(reduction, "auto") == 0 && json_object_set_new(config, "reduction", json_string("sum_over_batch_size")) < 0)
         return ARTEL_ERROR_NO_MEMORY;
     return ARTEL_OK;
 }
@@ -251,8 +250,8 @@ static artel_status translate_optimizer(artel_context *ctx, const char *where, j
 
 artel_status artel__keras_translate_training(artel_context *ctx, const char *where, json_t *training, json_t **out)
 {
-    static const char *const kept[] = {"loss", "loss_weights", "metrics", "weighted_metrics", "run_eagerly", "steps_per_execution",
-                                       "jit_compile", NULL};
+    static const char *const kept[] = {"loss",        "loss_weights",        "metrics",     "weighted_metrics",
+                                       "run_eagerly", "steps_per_execution", "jit_compile", NULL};
     json_t *compile = json_object();
     json_t *optimizer = json_deep_copy(json_object_get(training, "optimizer_config"));
     artel_status status = compile && optimizer ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;

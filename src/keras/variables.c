@@ -40,8 +40,10 @@ void artel__keras_layer_group(const artel__model *model, int layer, char *out, s
     int same = 0;
     artel__snake_case(class_name, snake, sizeof snake);
     for (int k = 0; k < layer; k++) same += strcmp(model->layer[k]->def->class_name, class_name) == 0;
-    if (same) snprintf(out, size, "layers/%s_%d", snake, same);
-    else snprintf(out, size, "layers/%s", snake);
+    if (same)
+        snprintf(out, size, "layers/%s_%d", snake, same);
+    else
+        snprintf(out, size, "layers/%s", snake);
 }
 
 bool artel__keras_is_hidden(const artel__model *model, int layer)
@@ -120,7 +122,8 @@ artel_status artel__keras_put_node(artel_model *model, artel__state *state, cons
                                    const artel__h5_node *node, const char *path)
 {
     if (!node->is_dataset || !node->readable || node->dtype == ARTEL_DTYPE_STRING)
-        return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, where, "save the weights again with Keras", "%s is not an array of numbers", path);
+        return artel__fail(model->ctx, ARTEL_ERROR_CORRUPT, where, "save the weights again with Keras", "%s is not an array of numbers",
+                           path);
     artel__keras_array array = {.name = path, .dtype = node->dtype, .shape = node->shape, .data = node->data};
     return artel__keras_put(model, state, where, variable, &array);
 }

@@ -10,13 +10,13 @@
 #include "keras/model.h"
 
 typedef struct artel__keras_variable {
-    const char *path;    /* "layers/dense/vars/0"; in the arena */
-    const char *group;   /* "layers/dense" */
-    int position;        /* 0 */
-    int siblings;        /* variables in the same group */
-    int top;             /* index of the top-level layer it belongs to, in nn->layer */
-    int index;           /* in nn->variables */
-    bool trainable;      /* after freezing */
+    const char *path;  /* "layers/dense/vars/0"; in the arena */
+    const char *group; /* "layers/dense" */
+    int position;      /* 0 */
+    int siblings;      /* variables in the same group */
+    int top;           /* index of the top-level layer it belongs to, in nn->layer */
+    int index;         /* in nn->variables */
+    bool trainable;    /* after freezing */
     const artel__layer *layer;
     const artel__layer_variable *variable;
 } artel__keras_variable;

@@ -39,6 +39,7 @@ typedef struct artel__embed_gradient {
     int64_t per_row, vocabulary, width;
     const int32_t *sorted, *first; /* from embed_sort */
     const float *dy;               /* [rows * per_row][width] */
+    bool squares;                  /* sums of dy * dy instead of dy */
     float *dtable;
     int64_t stride;
 } artel__embed_gradient;

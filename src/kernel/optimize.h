@@ -52,6 +52,8 @@ typedef struct artel__apply {
     int64_t count;
     float *variable;
     const float *gradient;
+    const float *squares; /* or NULL: what stands for the gradient's square. Embeddings on Keras' TensorFlow backend: the sum over
+                           * the occurrences of a token of their squares, instead of the square of their sum */
     float *slot[ARTEL__APPLY_SLOTS];
     artel__clip clip;
     float clip_a, clip_b;

@@ -12,7 +12,8 @@
 
 /* The state of one element; slots that a rule does not use are neither read nor written. */
 typedef struct element {
-    float w, g, slot[ARTEL__APPLY_SLOTS];
+    float w, g, gg; /* gg: g squared, see artel__apply.squares */
+    float slot[ARTEL__APPLY_SLOTS];
 } element;
 
 /* Which options of a rule are on: constants in the fast kernels. */
@@ -31,6 +32,12 @@ ARTEL__MATH float apply_clip(const artel__apply *p, float g)
     return g;
 }
 
+/* The square of a gradient after clipping: a sum of squares is scaled twice. */
+ARTEL__MATH float apply_clip_square(const artel__apply *p, float gg)
+{
+    return p->clip == ARTEL__CLIP_VALUE ? gg : apply_clip(p, apply_clip(p, gg));
+}
+
 /* scalar: 0 momentum */
 ARTEL__MATH element apply_sgd(const float *s, float rate, rule_flags f, element e)
 {
@@ -46,7 +53,7 @@ ARTEL__MATH element apply_sgd(const float *s, float rate, rule_flags f, element 
 /* scalar: 0 rho, 1 1 - rho, 2 epsilon, 3 momentum */
 ARTEL__MATH element apply_rmsprop(const float *s, float rate, rule_flags f, element e)
 {
-    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.g * e.g);
+    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.gg);
     float denominator = e.slot[0] + s[2];
     if (f.centered) {
         e.slot[2] = s[0] * e.slot[2] + s[1] * e.g;
@@ -66,7 +73,7 @@ ARTEL__MATH element apply_adam(const float *s, float rate, rule_flags f, element
 {
     (void)rate;
     e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
-    e.slot[1] = e.slot[1] + (e.g * e.g - e.slot[1]) * s[1];
+    e.slot[1] = e.slot[1] + (e.gg - e.slot[1]) * s[1];
     float v = e.slot[1];
     if (f.amsgrad) {
         e.slot[2] = e.slot[2] > v ? e.slot[2] : v;
@@ -80,7 +87,7 @@ ARTEL__MATH element apply_adam(const float *s, float rate, rule_flags f, element
 ARTEL__MATH element apply_adagrad(const float *s, float rate, rule_flags f, element e)
 {
     (void)f;
-    e.slot[0] = e.slot[0] + e.g * e.g;
+    e.slot[0] = e.slot[0] + e.gg;
     e.w = e.w - rate * e.g / artel__sqrtf(e.slot[0] + s[2]);
     return e;
 }
@@ -89,7 +96,7 @@ ARTEL__MATH element apply_adagrad(const float *s, float rate, rule_flags f, elem
 ARTEL__MATH element apply_adadelta(const float *s, float rate, rule_flags f, element e)
 {
     (void)f;
-    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.g * e.g);
+    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.gg);
     float delta = -(artel__sqrtf(e.slot[1] + s[2]) * e.g / artel__sqrtf(e.slot[0] + s[2]));
     e.slot[1] = s[0] * e.slot[1] + s[1] * (delta * delta);
     e.w = e.w + rate * delta;
@@ -112,7 +119,7 @@ ARTEL__MATH element apply_nadam(const float *s, float rate, rule_flags f, elemen
 {
     (void)f;
     e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
-    e.slot[1] = e.slot[1] + (e.g * e.g - e.slot[1]) * s[1];
+    e.slot[1] = e.slot[1] + (e.gg - e.slot[1]) * s[1];
     float m_hat = s[3] * e.slot[0] / s[4] + s[5] * e.g / s[6];
     e.w = e.w - m_hat * rate / (artel__sqrtf(e.slot[1] / s[7]) + s[2]);
     return e;
@@ -128,7 +135,7 @@ ARTEL__MATH float ftrl_power(float x, float power)
 ARTEL__MATH element apply_ftrl(const float *s, float rate, rule_flags f, element e)
 {
     (void)f;
-    float used = e.g + s[3] * e.w, accumulator = e.slot[0] + e.g * e.g, grown = ftrl_power(accumulator, s[0]);
+    float used = e.g + s[3] * e.w, accumulator = e.slot[0] + e.gg, grown = ftrl_power(accumulator, s[0]);
     e.slot[1] = e.slot[1] + (used - (grown - ftrl_power(e.slot[0], s[0])) / rate * e.w);
     float quadratic = grown / rate + s[2];
     float clipped = e.slot[1] < -s[1] ? -s[1] : e.slot[1] > s[1] ? s[1] : e.slot[1];
@@ -152,7 +159,7 @@ ARTEL__MATH element apply_lamb(const float *s, float rate, rule_flags f, element
 {
     (void)rate, (void)f;
     e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
-    e.slot[1] = e.slot[1] + (e.g * e.g - e.slot[1]) * s[1];
+    e.slot[1] = e.slot[1] + (e.gg - e.slot[1]) * s[1];
     e.slot[2] = e.slot[0] / s[3] / (artel__sqrtf(e.slot[1] / s[4]) + s[2]);
     return e;
 }

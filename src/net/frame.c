@@ -58,8 +58,8 @@ artel_status artel__frame_decode(artel_context *ctx, const char *where, const ui
     const uint8_t *at = in;
     uint32_t magic = (uint32_t)take(&at, 4), version = (uint32_t)take(&at, 2);
     if (magic != ARTEL__FRAME_MAGIC)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "check that the peer is an artel task", "a message begins with %08x, not with %08x",
-                           (unsigned)magic, (unsigned)ARTEL__FRAME_MAGIC);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "check that the peer is an artel task",
+                           "a message begins with %08x, not with %08x", (unsigned)magic, (unsigned)ARTEL__FRAME_MAGIC);
     if (version != ARTEL__FRAME_VERSION)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "run the same version of artel everywhere",
                            "the peer speaks version %u of the protocol, this build version %d", (unsigned)version, ARTEL__FRAME_VERSION);

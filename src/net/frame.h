@@ -40,7 +40,7 @@ typedef struct artel__frame {
     uint32_t collective; /* the call within the step */
     uint32_t node;       /* heap number of the fold node: (V + first) / count, so 1 is the root */
     uint32_t slice;
-    uint32_t length;     /* payload bytes */
+    uint32_t length; /* payload bytes */
     uint32_t crc32c;
 } artel__frame;
 

@@ -11,14 +11,16 @@
  * rank sleeps. Lock order: one port mutex at a time.
  */
 #include <pthread.h>
+#include <sched.h>
 
 #include "base/clock.h"
 #include "net/inproc.h"
 
-/* How long a wait polls when it may. Replicas of equal work arrive within this time of one another; longer than one
- * sleep and wake-up (5 to 50 us) it should not be. */
+/* A wait that may poll does so for this long before it sleeps: replicas of equal work arrive within this time of one
+ * another, and sleeping and waking costs 5 to 50 us. After the first looks it yields between looks, because the
+ * scheduler may have put both ranks on one core, where polling keeps away the one that is waited for. */
 #define SPIN_NS 50000
-#define SPINS_PER_LOOK 64
+#define LOOKS_BEFORE_YIELD 100
 
 typedef struct queue {
     artel__net_request *head, *tail;
@@ -56,15 +58,19 @@ static port *port_of(artel__endpoint *endpoint)
 static void append(queue *q, artel__net_request *request)
 {
     request->next = NULL;
-    if (q->tail) q->tail->next = request;
-    else q->head = request;
+    if (q->tail)
+        q->tail->next = request;
+    else
+        q->head = request;
     q->tail = request;
 }
 
 static void unlink_after(queue *q, artel__net_request *before, artel__net_request *request)
 {
-    if (before) before->next = request->next;
-    else q->head = request->next;
+    if (before)
+        before->next = request->next;
+    else
+        q->head = request->next;
     if (q->tail == request) q->tail = before;
 }
 
@@ -108,14 +114,21 @@ static void relax(void)
 #endif
 }
 
+static bool has_event(const port *self)
+{
+    return atomic_load_explicit(&self->events, memory_order_acquire) != self->seen;
+}
+
 static bool spin_until_event(const port *self)
 {
+    for (int i = 0; i < LOOKS_BEFORE_YIELD; i++) {
+        if (has_event(self)) return true;
+        relax();
+    }
     int64_t until = artel__now_ns() + SPIN_NS;
     do {
-        for (int i = 0; i < SPINS_PER_LOOK; i++) {
-            if (atomic_load_explicit(&self->events, memory_order_acquire) != self->seen) return true;
-            relax();
-        }
+        sched_yield();
+        if (has_event(self)) return true;
     } while (artel__now_ns() < until);
     return false;
 }
@@ -159,8 +172,10 @@ static artel_status inproc_send(artel__endpoint *endpoint, artel__net_request *r
     request->sending = true;
     atomic_store_explicit(&request->state, ARTEL__NET_POSTED, memory_order_relaxed);
     artel__net_request *receive = take_match(&to->receives[endpoint->rank], &request->frame);
-    if (receive) join(request, receive);
-    else append(&to->sends[endpoint->rank], request);
+    if (receive)
+        join(request, receive);
+    else
+        append(&to->sends[endpoint->rank], request);
     pthread_mutex_unlock(&to->mutex);
     if (receive) notify(to);
     return ARTEL_OK;
@@ -173,8 +188,10 @@ static artel_status inproc_receive(artel__endpoint *endpoint, artel__net_request
     request->sending = false;
     atomic_store_explicit(&request->state, ARTEL__NET_POSTED, memory_order_relaxed);
     artel__net_request *send = take_match(&self->sends[request->peer], &request->frame);
-    if (send) join(send, request);
-    else append(&self->receives[request->peer], request);
+    if (send)
+        join(send, request);
+    else
+        append(&self->receives[request->peer], request);
     pthread_mutex_unlock(&self->mutex);
     if (send) atomic_fetch_add(&self->events, 1);
     return ARTEL_OK;
@@ -224,8 +241,10 @@ static void withdraw_send(port *self, artel__net_request *request)
 
 static void inproc_withdraw(artel__endpoint *endpoint, artel__net_request *request)
 {
-    if (request->sending) withdraw_send(port_of(endpoint), request);
-    else withdraw_receive(port_of(endpoint), request);
+    if (request->sending)
+        withdraw_send(port_of(endpoint), request);
+    else
+        withdraw_receive(port_of(endpoint), request);
 }
 
 static void inproc_cancel(artel__endpoint *endpoint)

@@ -28,10 +28,10 @@ typedef struct artel__net_piece {
 } artel__net_piece;
 
 typedef enum artel__net_state {
-    ARTEL__NET_IDLE,   /* not posted, withdrawn, or released */
+    ARTEL__NET_IDLE, /* not posted, withdrawn, or released */
     ARTEL__NET_POSTED,
-    ARTEL__NET_TAKEN,  /* a send that its receiver is reading */
-    ARTEL__NET_DONE    /* a send: its memory is the caller's again; a receive: the message is here */
+    ARTEL__NET_TAKEN, /* a send that its receiver is reading */
+    ARTEL__NET_DONE   /* a send: its memory is the caller's again; a receive: the message is here */
 } artel__net_state;
 
 typedef struct artel__net_request {
@@ -48,8 +48,8 @@ typedef struct artel__net_request {
 } artel__net_request;
 
 enum {
-    ARTEL__NET_LENDS = 1,  /* receives borrow the sender's own memory: receiving is free, copying is the reader's choice */
-    ARTEL__NET_CHECKS = 2  /* payloads are summed (crc32c) */
+    ARTEL__NET_LENDS = 1, /* receives borrow the sender's own memory: receiving is free, copying is the reader's choice */
+    ARTEL__NET_CHECKS = 2 /* payloads are summed (crc32c) */
 };
 
 typedef struct artel__endpoint artel__endpoint;

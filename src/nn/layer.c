@@ -12,6 +12,8 @@
 
 #include "op/elementwise.h"
 
+#define MOST_ELEMENTS ((int64_t)1 << 40) /* in one row of a layer's result */
+
 artel_status artel__layer_fail(const artel__layer *layer, artel_status status, const char *advice, const char *format, ...)
 {
     char what[512];
@@ -39,8 +41,9 @@ int artel__row_axis(int64_t keras_axis, int rank)
 }
 
 /* Keys that any config may have and that the core reads or does not need. */
-static const char *const common_keys[] = {"name", "trainable", "dtype", "batch_input_shape", "batch_shape", "input_shape", "input_dtype",
-                                          "autocast", "sparse", "ragged", "optional", "build_input_shape", "registered_name", NULL};
+static const char *const common_keys[] = {
+    "name",     "trainable", "dtype",  "batch_input_shape", "batch_shape",       "input_shape",     "input_dtype",
+    "autocast", "sparse",    "ragged", "optional",          "build_input_shape", "registered_name", NULL};
 
 static bool is_common(const char *key)
 {
@@ -90,16 +93,18 @@ static artel_status read_options(artel__layer *layer, json_t *config)
     ARTEL_TRY(artel__options_default(layer->arena, table, layer->config));
     for (const artel__option *o = table; o->name; o++) {
         if (!o->fallback && !json_object_get(config, o->name))
-            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write the setting into the model's config", "the setting \"%s\" is missing",
-                                     o->name);
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write the setting into the model's config",
+                                     "the setting \"%s\" is missing", o->name);
     }
     const char *key;
     json_t *value;
     json_object_foreach(config, key, value)
     {
         const artel__option *option = artel__options_find(table, key);
-        if (option) ARTEL_TRY(set_option(layer, option, value));
-        else if (!is_common(key) && !holds_nothing(value)) return unknown_key(layer, key);
+        if (option)
+            ARTEL_TRY(set_option(layer, option, value));
+        else if (!is_common(key) && !holds_nothing(value))
+            return unknown_key(layer, key);
     }
     return ARTEL_OK;
 }
@@ -155,8 +160,9 @@ static artel_status unknown_class(artel__arena *arena, json_t *record, const cha
     snprintf(where, sizeof where, "layer \"%s\"", name ? name : "?");
     return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a layer of docs/layers.md, or ask for this one",
                        "the %s %s%s%s is not supported%s%s%s", operation ? "operation" : "layer class",
-                       module && (operation || !is_keras_class(record)) ? module : "", module && (operation || !is_keras_class(record)) ? "." : "",
-                       class_name, near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+                       module && (operation || !is_keras_class(record)) ? module : "",
+                       module && (operation || !is_keras_class(record)) ? "." : "", class_name, near ? " (did you mean " : "",
+                       near ? near : "", near ? "?)" : "");
 }
 
 /* Raw operations of Keras ("keras.src.ops.numpy", "Add") are rows of the table of their own ("ops.Add"). */
@@ -221,13 +227,13 @@ int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
     char *name = artel__arena_printf(layer->arena, "%s/%s", layer->scope, weight->name);
     artel__layer_variable *wider = artel__arena_alloc(layer->arena, (size_t)layer->variable_count + 1, sizeof *wider);
     if (!name || !wider) return ARTEL_ERROR_NO_MEMORY;
-    int index = artel__variables_add(layer->variables, name,
-                                     weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE, weight->dtype,
-                                     &weight->shape, weight->rows);
+    int index = artel__variables_add(layer->variables, name, weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE,
+                                     weight->dtype, &weight->shape, weight->rows);
     if (index < 0) return index;
     if (layer->variable_count) memcpy(wider, layer->variable, (size_t)layer->variable_count * sizeof *wider);
     artel__layer_variable *added = &wider[layer->variable_count];
-    *added = (artel__layer_variable){.index = index, .trainable = weight->trainable, .name = artel__arena_strdup(layer->arena, weight->name)};
+    *added =
+        (artel__layer_variable){.index = index, .trainable = weight->trainable, .name = artel__arena_strdup(layer->arena, weight->name)};
     if (weight->initializer) added->initializer = *weight->initializer;
     if (weight->regularizer) added->regularizer = *weight->regularizer;
     if (weight->constraint) added->constraint = *weight->constraint;
@@ -251,6 +257,17 @@ artel__tensor artel__call_tensor(const artel__call *call, json_t *argument)
     if (!json_is_integer(index) || json_integer_value(index) < 0 || json_integer_value(index) >= call->inputs)
         return (artel__tensor){ARTEL__NO_VALUE, ARTEL__NO_VALUE};
     return call->in[json_integer_value(index)];
+}
+
+/* Extents are settings of a file: their product must stay a count. */
+static artel_status check_sizes(const artel__layer *layer, const artel__call *call)
+{
+    for (int i = 0; i < call->outputs; i++) {
+        int64_t count = artel_shape_count(&call->graph->value[call->out[i].value].shape);
+        if (count < 0 || count > MOST_ELEMENTS)
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes in the model", "its result would be too large");
+    }
+    return ARTEL_OK;
 }
 
 static void apply_mask_rule(artel__layer *layer, artel__call *call)
@@ -318,6 +335,7 @@ artel_status artel__layer_call(artel__layer *layer, artel__call *call)
     }
     ARTEL_TRY(layer->def->call(layer, call));
     ARTEL_TRY(graph->status);
+    ARTEL_TRY(check_sizes(layer, call));
     apply_mask_rule(layer, call);
     graph->scope = outer;
     return ARTEL_OK;

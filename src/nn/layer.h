@@ -36,9 +36,9 @@ typedef struct artel__call {
 
 /* How the mask of the outputs follows from that of the inputs. */
 typedef enum artel__mask_rule {
-    ARTEL__MASK_PASS,   /* supports_masking: the mask of the (first) input goes on */
-    ARTEL__MASK_STOP,   /* the mask ends here (layers that do not support masking: Keras warns; so does artel, once) */
-    ARTEL__MASK_OWN     /* `call` sets the masks itself */
+    ARTEL__MASK_PASS, /* supports_masking: the mask of the (first) input goes on */
+    ARTEL__MASK_STOP, /* the mask ends here (layers that do not support masking: Keras warns; so does artel, once) */
+    ARTEL__MASK_OWN   /* `call` sets the masks itself */
 } artel__mask_rule;
 
 typedef struct artel__layer_def {
@@ -47,23 +47,23 @@ typedef struct artel__layer_def {
     size_t config_size;           /* of the struct that `options` describes */
     const artel__option *options; /* the keys of config; name, trainable, dtype and the like are read by the core */
     artel__mask_rule mask;
-    artel_status (*configure)(artel__layer *layer);                   /* optional: after the options; checks, makes children */
+    artel_status (*configure)(artel__layer *layer);                      /* optional: after the options; checks, makes children */
     artel_status (*build)(artel__layer *layer, const artel__call *call); /* optional: declares variables from input shapes */
     artel_status (*call)(artel__layer *layer, artel__call *call);
 } artel__layer_def;
 
 /* A variable of a layer. Keras' order: trainable ones first, each group in order of creation. */
 typedef struct artel__layer_variable {
-    int index;                    /* in artel__variables */
-    bool trainable;               /* as created (gamma yes, moving mean no); a frozen layer overrides it */
-    const char *name;             /* "kernel" */
+    int index;        /* in artel__variables */
+    bool trainable;   /* as created (gamma yes, moving mean no); a frozen layer overrides it */
+    const char *name; /* "kernel" */
     artel__initializer initializer;
     artel__regularizer regularizer;
     artel__constraint_config constraint;
 } artel__layer_variable;
 
 typedef struct artel__layer_child {
-    const char *path;             /* Keras' attribute path in weights files: "cell", "forward_layer", "layers/dense_1" */
+    const char *path; /* Keras' attribute path in weights files: "cell", "forward_layer", "layers/dense_1" */
     artel__layer *layer;
 } artel__layer_child;
 
@@ -73,18 +73,18 @@ struct artel__layer {
     const artel__layer_def *def;
     artel__arena *arena;
     artel__variables *variables;
-    const char *name;             /* the user's */
-    const char *scope;            /* path of variables: "model/dense" without a trailing slash */
-    const char *dtype;            /* compute dtype: "float32" */
-    json_t *record;               /* Keras' record, borrowed from the model's document */
+    const char *name;  /* the user's */
+    const char *scope; /* path of variables: "model/dense" without a trailing slash */
+    const char *dtype; /* compute dtype: "float32" */
+    json_t *record;    /* Keras' record, borrowed from the model's document */
     void *config;
-    void *own;                    /* whatever the class keeps between configure, build and call; in the arena */
+    void *own; /* whatever the class keeps between configure, build and call; in the arena */
     bool trainable, built, mask_warned;
     artel__layer_variable *variable;
     int variable_count;
     artel__layer_child *child;
     int child_count;
-    struct artel__model *model;   /* of a nested Sequential or Functional; else NULL */
+    struct artel__model *model; /* of a nested Sequential or Functional; else NULL */
 };
 
 /* Makes a layer from a record. Errors name the layer and the setting: ARTEL_ERROR_UNSUPPORTED for classes and settings that

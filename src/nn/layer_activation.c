@@ -173,22 +173,23 @@ static artel_status call_softmax(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, &x));
     const artel_shape *in = artel__call_shape(call, 0);
     if (call->in[0].mask >= 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "apply the softmax where no mask arrives", "a masked softmax is not supported");
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "apply the softmax where no mask arrives",
+                                 "a masked softmax is not supported");
     uint32_t axes;
     ARTEL_TRY(artel__layer_axes(layer, artel__layer_setting(layer, "axis"), -1, in->rank, &axes));
     artel__call_return(call, axes ? softmax_over(call->graph, x, axes) : x);
     return ARTEL_OK;
 }
 
-#define ACTIVATION(symbol, name, kind, before, sentence) \
-    const artel__layer_def artel__layer_##symbol##_def = {     \
-        .class_name = name,                              \
-        .doc = sentence,                                 \
-        .config_size = sizeof(shape_config),             \
-        .options = kind##_options,                       \
-        .mask = ARTEL__MASK_PASS,                        \
-        .configure = before,                             \
-        .call = call_##kind,                             \
+#define ACTIVATION(symbol, name, kind, before, sentence)   \
+    const artel__layer_def artel__layer_##symbol##_def = { \
+        .class_name = name,                                \
+        .doc = sentence,                                   \
+        .config_size = sizeof(shape_config),               \
+        .options = kind##_options,                         \
+        .mask = ARTEL__MASK_PASS,                          \
+        .configure = before,                               \
+        .call = call_##kind,                               \
     }
 
 ACTIVATION(activation, "Activation", activation, configure_activation, "An activation of docs/layers.md, by name.");

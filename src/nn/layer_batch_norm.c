@@ -59,8 +59,8 @@ static artel_status find_axis(const artel__layer *layer, const artel__call *call
     ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
     *out = artel__row_axis(c->axis.item[0], artel__call_shape(call, 0)->rank);
     if (*out >= 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the input, the batch (0) excepted", "the axis %lld does not exist",
-                             (long long)c->axis.item[0]);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the input, the batch (0) excepted",
+                             "the axis %lld does not exist", (long long)c->axis.item[0]);
 }
 
 static artel_status build_norm(artel__layer *layer, const artel__call *call)
@@ -151,14 +151,20 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
     bool training = graph->training && layer->trainable;
     ARTEL_TRY(find_axis(layer, call, &axis));
     artel__value_id x = artel__as_float(graph, call->in[0].value), mask = call->in[0].mask, y;
-    artel__batch_norm norm = {.x = artel__axes_last(graph, x, 1u << axis, permutation), .gamma = ARTEL__NO_VALUE, .beta = ARTEL__NO_VALUE,
-                              .epsilon = (float)c->epsilon, .momentum = c->momentum, .update = true};
+    artel__batch_norm norm = {.x = artel__axes_last(graph, x, 1u << axis, permutation),
+                              .gamma = ARTEL__NO_VALUE,
+                              .beta = ARTEL__NO_VALUE,
+                              .epsilon = (float)c->epsilon,
+                              .momentum = c->momentum,
+                              .update = true};
     if (c->scale) norm.gamma = artel__layer_weight(layer, graph, n++);
     if (c->center) norm.beta = artel__layer_weight(layer, graph, n++);
     norm.mean = artel__layer_weight(layer, graph, n++);
     norm.variance = artel__layer_weight(layer, graph, n);
-    if (!training) y = artel__op_batch_norm_inference(graph, &norm);
-    else if (mask < 0) y = artel__op_batch_norm_training(graph, &norm);
+    if (!training)
+        y = artel__op_batch_norm_inference(graph, &norm);
+    else if (mask < 0)
+        y = artel__op_batch_norm_training(graph, &norm);
     else {
         int rank = artel__call_shape(call, 0)->rank;
         if (axis != rank - 1 || graph->value[mask].shape.rank != rank - 1)

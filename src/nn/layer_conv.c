@@ -11,7 +11,11 @@
 #include "op/op.h"
 
 static const char *const paddings[] = {"valid", "same", "causal", NULL};
-enum { VALID, SAME, CAUSAL };
+enum {
+    VALID,
+    SAME,
+    CAUSAL
+};
 
 typedef struct conv_config {
     int64_t filters, groups, multiplier;
@@ -26,18 +30,24 @@ typedef struct conv_parts {
     int rank;
 } conv_parts;
 
-#define WINDOW_OPTIONS                                                                                                                     \
-    {"kernel_size", "extents of the window", ARTEL__OPTION_INTS, offsetof(conv_config, kernel_size), NULL, 1, INT32_MAX, NULL},            \
-        {"strides", "steps between windows", ARTEL__OPTION_INTS, offsetof(conv_config, strides), "1", 1, INT32_MAX, NULL},                 \
-        {"padding", "valid, same or causal", ARTEL__OPTION_ENUM, offsetof(conv_config, padding), "valid", 0, 0, paddings},                 \
-        ARTEL__DATA_FORMAT(conv_config),                                                                                                   \
-        {"dilation_rate", "steps between taps", ARTEL__OPTION_INTS, offsetof(conv_config, dilation_rate), "1", 1, INT32_MAX, NULL},        \
-        {"use_bias", "whether a bias is added", ARTEL__OPTION_BOOL, offsetof(conv_config, use_bias), "true", 0, 0, NULL},                  \
+#define WINDOW_OPTIONS                                                                                                              \
+    {"kernel_size", "extents of the window", ARTEL__OPTION_INTS, offsetof(conv_config, kernel_size), NULL, 1, INT32_MAX, NULL},     \
+        {"strides", "steps between windows", ARTEL__OPTION_INTS, offsetof(conv_config, strides), "1", 1, INT32_MAX, NULL},          \
+        {"padding", "valid, same or causal", ARTEL__OPTION_ENUM, offsetof(conv_config, padding), "valid", 0, 0, paddings},          \
+        ARTEL__DATA_FORMAT(conv_config),                                                                                            \
+        {"dilation_rate", "steps between taps", ARTEL__OPTION_INTS, offsetof(conv_config, dilation_rate), "1", 1, INT32_MAX, NULL}, \
+        {"use_bias", "whether a bias is added", ARTEL__OPTION_BOOL, offsetof(conv_config, use_bias), "true", 0, 0, NULL},           \
         ARTEL__PART("activation", "activation: a name or a record"), ARTEL__WEIGHT_PARTS("bias")
 
-#define FILTERS_OPTION {"filters", "channels of the output", ARTEL__OPTION_INT, offsetof(conv_config, filters), NULL, 1, INT32_MAX, NULL}
-#define MULTIPLIER_OPTION                                                                                                             \
-    {"depth_multiplier", "filters for each input channel", ARTEL__OPTION_INT, offsetof(conv_config, multiplier), "1", 1, INT32_MAX, NULL}
+#define FILTERS_OPTION                                                                                                   \
+    {                                                                                                                    \
+        "filters", "channels of the output", ARTEL__OPTION_INT, offsetof(conv_config, filters), NULL, 1, INT32_MAX, NULL \
+    }
+#define MULTIPLIER_OPTION                                                                                                              \
+    {                                                                                                                                  \
+        "depth_multiplier", "filters for each input channel", ARTEL__OPTION_INT, offsetof(conv_config, multiplier), "1", 1, INT32_MAX, \
+            NULL                                                                                                                       \
+    }
 
 static const artel__option conv_options[] = {
     FILTERS_OPTION,
@@ -55,11 +65,7 @@ static const artel__option depthwise_options[] = {
 };
 
 static const artel__option separable_options[] = {
-    FILTERS_OPTION,
-    WINDOW_OPTIONS,
-    MULTIPLIER_OPTION,
-    ARTEL__WEIGHT_PARTS("depthwise"),
-    ARTEL__WEIGHT_PARTS("pointwise"),
+    FILTERS_OPTION,     WINDOW_OPTIONS, MULTIPLIER_OPTION, ARTEL__WEIGHT_PARTS("depthwise"), ARTEL__WEIGHT_PARTS("pointwise"),
     ARTEL__OPTIONS_END,
 };
 
@@ -106,7 +112,8 @@ static artel_status shape_axis(const artel__layer *layer, int axis, int64_t in, 
 {
     const conv_config *c = layer->config;
     int64_t kernel = c->kernel_size.item[axis], stride = c->strides.item[axis], dilation = c->dilation_rate.item[axis];
-    if (c->padding == SAME) *out = artel__conv_extent_same(in, kernel, stride, dilation, before);
+    if (c->padding == SAME)
+        *out = artel__conv_extent_same(in, kernel, stride, dilation, before);
     else {
         *before = c->padding == CAUSAL ? (kernel - 1) * dilation : 0;
         *out = artel__conv_extent(in, kernel, stride, dilation, *before, 0);
@@ -280,24 +287,35 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
     k.shape.oc = k.shape.ic * c->multiplier;
     artel__value_id middle =
         artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), ARTEL__NO_VALUE, &k.shape, ARTEL__FUSED_NONE);
-    artel__conv2d_shape point = {.ih = k.shape.oh, .iw = k.shape.ow, .ic = k.shape.oc, .oh = k.shape.oh, .ow = k.shape.ow, .oc = c->filters,
-                                 .kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .groups = 1};
+    artel__conv2d_shape point = {.ih = k.shape.oh,
+                                 .iw = k.shape.ow,
+                                 .ic = k.shape.oc,
+                                 .oh = k.shape.oh,
+                                 .ow = k.shape.ow,
+                                 .oc = c->filters,
+                                 .kh = 1,
+                                 .kw = 1,
+                                 .sh = 1,
+                                 .sw = 1,
+                                 .dh = 1,
+                                 .dw = 1,
+                                 .groups = 1};
     artel__value_id y = artel__op_conv2d(call->graph, middle, artel__layer_weight(layer, call->graph, 1), k.bias, &point,
                                          k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }
 
-#define CONV(symbol, name, kind, sentence)                \
-    const artel__layer_def artel__layer_##symbol##_def = {  \
-        .class_name = name,                               \
-        .doc = sentence,                                  \
-        .config_size = sizeof(conv_config),               \
-        .options = kind##_options,                        \
-        .mask = ARTEL__MASK_STOP,                         \
-        .configure = configure_##kind,                    \
-        .build = build_##kind,                            \
-        .call = call_##kind,                              \
+#define CONV(symbol, name, kind, sentence)                 \
+    const artel__layer_def artel__layer_##symbol##_def = { \
+        .class_name = name,                                \
+        .doc = sentence,                                   \
+        .config_size = sizeof(conv_config),                \
+        .options = kind##_options,                         \
+        .mask = ARTEL__MASK_STOP,                          \
+        .configure = configure_##kind,                     \
+        .build = build_##kind,                             \
+        .call = call_##kind,                               \
     }
 
 CONV(conv1d, "Conv1D", conv, "Convolution of sequences.");

@@ -18,7 +18,9 @@ typedef struct einsum_config {
     const char *equation, *bias_axes;
 } einsum_config;
 
-enum { LETTERS = 16 };
+enum {
+    LETTERS = 16
+};
 
 /* The equation for one rank of input, batch left out. Axes under an ellipsis are '0', '1', ... */
 typedef struct einsum_axes {
@@ -31,11 +33,11 @@ typedef struct einsum_parts {
     artel__activation_config activation;
     artel__weight_parts kernel, bias;
     einsum_axes axes;
-    int64_t extent[128];            /* by letter */
-    int contracted, created;        /* leading and remaining axes of the kernel */
-    artel_shape columns;            /* of the created axes */
-    bool has_bias, fused;           /* the bias covers exactly the created axes */
-    artel_shape partial;            /* output_shape of the config, -1 where open */
+    int64_t extent[128];     /* by letter */
+    int contracted, created; /* leading and remaining axes of the kernel */
+    artel_shape columns;     /* of the created axes */
+    bool has_bias, fused;    /* the bias covers exactly the created axes */
+    artel_shape partial;     /* output_shape of the config, -1 where open */
 } einsum_parts;
 
 static const artel__option einsum_options[] = {
@@ -107,7 +109,8 @@ static bool expand(einsum_axes *axes, char *letters, bool left, bool right)
     int n = 0, skip = 0;
     if (left) {
         for (int i = 0; i < axes->elided; i++) full[n++] = (char)('0' + i);
-    } else skip = 1;
+    } else
+        skip = 1;
     for (const char *at = letters + skip; *at; at++) full[n++] = *at;
     for (int i = 0; right && i < axes->elided; i++) full[n++] = (char)('0' + i);
     full[n] = 0;
@@ -149,8 +152,10 @@ static bool learn_extents(einsum_parts *parts, const artel_shape *in)
         int64_t given = i - first < parts->partial.rank ? parts->partial.dim[i - first] : -1;
         if (strchr(axes->in, letter)) {
             if (strchr(axes->kernel, letter) || (given >= 0 && given != parts->extent[letter])) return false;
-        } else if (!strchr(axes->kernel, letter) || given < 0) return false;
-        else parts->extent[letter] = given;
+        } else if (!strchr(axes->kernel, letter) || given < 0)
+            return false;
+        else
+            parts->extent[letter] = given;
     }
     for (int i = 0; i < rank; i++) {
         if (!strchr(axes->out, axes->in[i]) && !is_contracted(axes, axes->in[i])) return false;
@@ -198,16 +203,17 @@ static bool bias_shape(const einsum_config *c, const einsum_axes *axes, const in
 static artel_status fans(artel__layer *layer, einsum_parts *parts)
 {
     json_t *given = artel__layer_setting(layer, "kernel_initializer");
-    json_t *record = json_is_object(given) ? json_deep_copy(given)
-                                           : json_pack("{s:s, s:{}}", "class_name", given ? json_string_value(given) : "glorot_uniform", "config");
+    json_t *record = json_is_object(given)
+                         ? json_deep_copy(given)
+                         : json_pack("{s:s, s:{}}", "class_name", given ? json_string_value(given) : "glorot_uniform", "config");
     json_t *in = json_array(), *out = json_array(), *settings = json_object_get(record, "config");
     for (int i = 0; i < parts->contracted; i++) json_array_append_new(in, json_integer(i));
     for (int i = 0; i < parts->created; i++) json_array_append_new(out, json_integer(parts->contracted + i));
     bool free_axes = json_is_null(json_object_get(settings, "input_axes")) || !json_object_get(settings, "input_axes");
     const char *name = json_string_value(json_object_get(record, "class_name"));
-    static const char *const scaling[] = {"VarianceScaling", "GlorotUniform", "GlorotNormal", "HeUniform", "HeNormal", "LecunUniform",
-                                          "LecunNormal", "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform",
-                                          "lecun_normal", "variance_scaling", NULL};
+    static const char *const scaling[] = {"VarianceScaling", "GlorotUniform", "GlorotNormal",   "HeUniform",        "HeNormal",
+                                          "LecunUniform",    "LecunNormal",   "glorot_uniform", "glorot_normal",    "he_uniform",
+                                          "he_normal",       "lecun_uniform", "lecun_normal",   "variance_scaling", NULL};
     bool scales = false;
     for (int i = 0; scaling[i] && name; i++) scales = scales || strcmp(scaling[i], name) == 0;
     artel_status status = ARTEL_OK;
@@ -232,7 +238,8 @@ static artel_status build_einsum(artel__layer *layer, const artel__call *call)
     ARTEL_TRY(fans(layer, parts));
     artel_shape kernel = {.rank = 0};
     int64_t rows = 1;
-    for (const char *at = parts->axes.kernel; *at && kernel.rank < ARTEL_MAX_RANK; at++) kernel.dim[kernel.rank++] = parts->extent[(unsigned char)*at];
+    for (const char *at = parts->axes.kernel; *at && kernel.rank < ARTEL_MAX_RANK; at++)
+        kernel.dim[kernel.rank++] = parts->extent[(unsigned char)*at];
     for (int i = 0; i < parts->contracted; i++) {
         if (kernel.dim[i] > 0 && rows > INT32_MAX / kernel.dim[i]) return refuse(layer);
         rows *= kernel.dim[i];

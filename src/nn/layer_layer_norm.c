@@ -21,19 +21,22 @@ typedef struct norm_parts {
     artel__weight_parts gamma, beta;
 } norm_parts;
 
-#define EPSILON_OPTION(value) {"epsilon", "added to the variance", ARTEL__OPTION_FLOAT, offsetof(norm_config, epsilon), value, 0, 0, NULL}
+#define EPSILON_OPTION(value)                                                                                      \
+    {                                                                                                              \
+        "epsilon", "added to the variance", ARTEL__OPTION_FLOAT, offsetof(norm_config, epsilon), value, 0, 0, NULL \
+    }
 #define AXIS_OPTION ARTEL__PART("axis", "axis or axes that are normalised together")
-#define AFFINE_OPTIONS                                                                                                              \
-    {"center", "whether beta is added", ARTEL__OPTION_BOOL, offsetof(norm_config, center), "true", 0, 0, NULL},                     \
-        {"scale", "whether gamma multiplies", ARTEL__OPTION_BOOL, offsetof(norm_config, scale), "true", 0, 0, NULL},                \
+#define AFFINE_OPTIONS                                                                                               \
+    {"center", "whether beta is added", ARTEL__OPTION_BOOL, offsetof(norm_config, center), "true", 0, 0, NULL},      \
+        {"scale", "whether gamma multiplies", ARTEL__OPTION_BOOL, offsetof(norm_config, scale), "true", 0, 0, NULL}, \
         ARTEL__WEIGHT_PARTS("gamma"), ARTEL__WEIGHT_PARTS("beta")
 
 static const artel__option layer_options[] = {
     AXIS_OPTION,
     EPSILON_OPTION("0.001"),
     AFFINE_OPTIONS,
-    {"rms_scaling", "divides by the deviation without subtracting the mean", ARTEL__OPTION_BOOL, offsetof(norm_config, rms_scaling), "false", 0,
-     0, NULL},
+    {"rms_scaling", "divides by the deviation without subtracting the mean", ARTEL__OPTION_BOOL, offsetof(norm_config, rms_scaling),
+     "false", 0, 0, NULL},
     ARTEL__OPTIONS_END,
 };
 static const artel__option rms_options[] = {AXIS_OPTION, EPSILON_OPTION("1e-6"), ARTEL__OPTIONS_END};
@@ -146,7 +149,8 @@ static artel_status find_groups(const artel__layer *layer, const artel__call *ca
     const artel_shape *in = artel__call_shape(call, 0);
     *axis = artel__row_axis(c->axis, in->rank);
     if (*axis < 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the input", "the axis %lld does not exist", (long long)c->axis);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the input", "the axis %lld does not exist",
+                                 (long long)c->axis);
     *groups = c->groups == -1 ? in->dim[*axis] : c->groups;
     if (*groups >= 1 && in->dim[*axis] % *groups == 0) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a number of groups that divides the channels",

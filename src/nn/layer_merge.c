@@ -20,8 +20,8 @@ typedef struct merge_config {
 static artel_status check_inputs(const artel__layer *layer, const artel__call *call, int least, int most)
 {
     if (call->inputs >= least && call->inputs <= most) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the inputs of this layer", "it has %d inputs, expected %d%s", call->inputs, least,
-                             most > least ? " or more" : "");
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the inputs of this layer", "it has %d inputs, expected %d%s", call->inputs,
+                             least, most > least ? " or more" : "");
 }
 
 /* A mask [t] beside features, as wide as x. */
@@ -168,8 +168,8 @@ static artel_status call_concatenate(artel__layer *layer, artel__call *call)
     ARTEL_TRY(check_inputs(layer, call, 1, INT32_MAX));
     int axis = artel__row_axis(c->axis, artel__call_shape(call, 0)->rank);
     if (axis < 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the inputs, the batch (0) excepted", "the axis %lld does not exist",
-                                 (long long)c->axis);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name an axis of the inputs, the batch (0) excepted",
+                                 "the axis %lld does not exist", (long long)c->axis);
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)call->inputs, sizeof *part);
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     bool same = true;
@@ -183,7 +183,8 @@ static artel_status call_concatenate(artel__layer *layer, artel__call *call)
 
 static const artel__option dot_options[] = {
     {"axes", "axis of each input that is summed over", ARTEL__OPTION_INTS, offsetof(merge_config, axes), NULL, 0, 0, NULL},
-    {"normalize", "whether the inputs are scaled to length 1 first", ARTEL__OPTION_BOOL, offsetof(merge_config, normalize), "false", 0, 0, NULL},
+    {"normalize", "whether the inputs are scaled to length 1 first", ARTEL__OPTION_BOOL, offsetof(merge_config, normalize), "false", 0, 0,
+     NULL},
     ARTEL__OPTIONS_END,
 };
 
@@ -192,7 +193,8 @@ static artel_status configure_dot(artel__layer *layer)
     merge_config *c = layer->config;
     if (c->axes.count == 1) c->axes.item[c->axes.count++] = c->axes.item[0];
     if (c->axes.count == 2) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name one axis, or one for each input", "the setting \"axes\" names %d", c->axes.count);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name one axis, or one for each input", "the setting \"axes\" names %d",
+                             c->axes.count);
 }
 
 /* x [a...][k] and y [b...][k] to [a...][b...]; [1] when nothing else is left. */
@@ -210,7 +212,8 @@ static artel__value_id inner_products(artel__graph *graph, artel__value_id x, ar
     for (int i = 0; i + 1 < a.rank; i++) out.dim[out.rank++] = a.dim[i];
     for (int i = 0; i + 1 < b.rank; i++) out.dim[out.rank++] = b.dim[i];
     if (out.rank == 0) out.dim[out.rank++] = 1;
-    return artel__op_reshape(graph, artel__row_products(graph, artel__op_reshape(graph, x, &left), artel__op_reshape(graph, y, &right)), &out);
+    return artel__op_reshape(graph, artel__row_products(graph, artel__op_reshape(graph, x, &left), artel__op_reshape(graph, y, &right)),
+                             &out);
 }
 
 static artel_status call_dot(artel__layer *layer, artel__call *call)
@@ -228,8 +231,7 @@ static artel_status call_dot(artel__layer *layer, artel__call *call)
                                      "the axis %lld does not exist", (long long)c->axes.item[i]);
         length[i] = in->dim[axis];
         x[i] = artel__axes_last(graph, artel__as_float(graph, call->in[i].value), 1u << axis, permutation);
-        if (c->normalize)
-            x[i] = artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, x[i], ARTEL__NO_VALUE, ARTEL__NO_VALUE, 1, 1e-7f);
+        if (c->normalize) x[i] = artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, x[i], ARTEL__NO_VALUE, ARTEL__NO_VALUE, 1, 1e-7f);
     }
     if (length[0] != length[1])
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes of equal extents", "the axes have %lld and %lld elements",

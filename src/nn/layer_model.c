@@ -42,8 +42,8 @@ static artel_status order_inputs(artel__layer *layer, artel__call *call, artel__
     json_t *first = json_array_get(json_object_get(call->arguments, "args"), 0);
     if (json_is_object(first) && !json_object_get(first, "tensor")) return order_by_name(layer, call, first, in);
     if (call->inputs != model->inputs)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the model with its inputs in a list", "it has %d inputs and is called with %d",
-                                 model->inputs, call->inputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "call the model with its inputs in a list",
+                                 "it has %d inputs and is called with %d", model->inputs, call->inputs);
     memcpy(in, call->in, (size_t)call->inputs * sizeof *in);
     return ARTEL_OK;
 }
@@ -53,7 +53,8 @@ static artel_status call_model(artel__layer *layer, artel__call *call)
     artel__model *model = layer->model;
     artel__graph *graph = call->graph;
     if (model->outputs > 16)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give the inner model at most 16 outputs", "it has %d outputs", model->outputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give the inner model at most 16 outputs", "it has %d outputs",
+                                 model->outputs);
     artel__tensor *in = artel__arena_alloc(graph->arena, (size_t)model->inputs + 1, sizeof *in);
     if (!in) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(order_inputs(layer, call, in));

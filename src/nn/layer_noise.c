@@ -16,7 +16,10 @@ typedef struct noise_config {
     int data_format;
 } noise_config;
 
-#define RATE_OPTION {"rate", "fraction that is dropped", ARTEL__OPTION_FLOAT, offsetof(noise_config, rate), NULL, 0, 1, NULL}
+#define RATE_OPTION                                                                                             \
+    {                                                                                                           \
+        "rate", "fraction that is dropped", ARTEL__OPTION_FLOAT, offsetof(noise_config, rate), NULL, 0, 1, NULL \
+    }
 #define SEED_OPTION ARTEL__PART("seed", "accepted; the run's seed decides")
 
 static const artel__option dropout_options[] = {

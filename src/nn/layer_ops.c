@@ -99,7 +99,8 @@ artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, ar
     if (graph->status < 0) return graph->status;
     const artel__value *constant = &graph->value[*a], *row = &graph->value[*b];
     if (constant->domain != ARTEL__DOMAIN_GLOBAL || constant->shape.rank <= row->shape.rank) return ARTEL_OK;
-    if (constant->shape.rank != row->shape.rank + 1 || constant->shape.dim[0] != 1) return artel__raw_refuse(layer, "a constant of this shape");
+    if (constant->shape.rank != row->shape.rank + 1 || constant->shape.dim[0] != 1)
+        return artel__raw_refuse(layer, "a constant of this shape");
     artel_shape shape = {.rank = constant->shape.rank - 1};
     for (int i = 0; i < shape.rank; i++) shape.dim[i] = constant->shape.dim[i + 1];
     *a = artel__op_reshape(graph, *a, &shape);

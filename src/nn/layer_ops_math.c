@@ -120,7 +120,8 @@ artel_status artel__raw_logical_and(artel__layer *layer, artel__call *call)
     artel__value_id a, b;
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
     artel__graph *graph = call->graph;
-    artel__call_return(call, artel__op_logical_and(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
+    artel__call_return(
+        call, artel__op_logical_and(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
     return ARTEL_OK;
 }
 
@@ -129,7 +130,8 @@ artel_status artel__raw_logical_or(artel__layer *layer, artel__call *call)
     artel__value_id a, b;
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
     artel__graph *graph = call->graph;
-    artel__call_return(call, artel__op_logical_or(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
+    artel__call_return(call,
+                       artel__op_logical_or(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
     return ARTEL_OK;
 }
 
@@ -203,10 +205,11 @@ artel_status artel__raw_norm(artel__layer *layer, artel__call *call)
     json_t *order = artel__raw_setting(layer, call, "ord", 0);
     double number = 2;
     if (order && json_is_string(order) && strcmp(json_string_value(order), "euclidean") != 0) return artel__raw_refuse(layer, "this order");
-    if (order && !json_is_string(order) && (!artel__json_number(order, &number) || number != 2)) return artel__raw_refuse(layer, "this order");
+    if (order && !json_is_string(order) && (!artel__json_number(order, &number) || number != 2))
+        return artel__raw_refuse(layer, "this order");
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
-    artel__value_id sum =
-        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), axes, artel__raw_keeps_axes(layer, call));
+    artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), axes,
+                                           artel__raw_keeps_axes(layer, call));
     artel__call_return(call, artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, sum));
     return ARTEL_OK;
 }
@@ -256,7 +259,8 @@ artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
     int axis, permutation[ARTEL_MAX_RANK];
     ARTEL_TRY(artel__raw_float(layer, call, &x));
     ARTEL_TRY(call->graph->status);
-    if (!artel__raw_setting(layer, call, "axis", 0) || artel__raw_keeps_axes(layer, call)) return artel__raw_refuse(layer, "axis=None or keepdims");
+    if (!artel__raw_setting(layer, call, "axis", 0) || artel__raw_keeps_axes(layer, call))
+        return artel__raw_refuse(layer, "axis=None or keepdims");
     ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
     artel__call_return(call, artel__op_argmax(call->graph, artel__axes_last(call->graph, x, 1u << axis, permutation)));
     return ARTEL_OK;
@@ -315,8 +319,9 @@ artel_status artel__raw_normalize(artel__layer *layer, artel__call *call)
     int permutation[ARTEL_MAX_RANK];
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
     if (artel__raw_number(layer, call, "order", 2) != 2) return artel__raw_refuse(layer, "this order");
-    artel__value_id y = artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation), ARTEL__NO_VALUE,
-                                             ARTEL__NO_VALUE, artel__bit_count(axes), (float)artel__raw_number(layer, call, "epsilon", 1e-7));
+    artel__value_id y =
+        artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation), ARTEL__NO_VALUE, ARTEL__NO_VALUE,
+                             artel__bit_count(axes), (float)artel__raw_number(layer, call, "epsilon", 1e-7));
     artel__call_return(call, artel__axes_back(graph, y, permutation));
     return ARTEL_OK;
 }

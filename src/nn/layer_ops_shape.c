@@ -19,7 +19,7 @@ typedef struct cutter {
     artel__layer *layer;
     artel__graph *graph;
     artel__value_id x;
-    int axis;        /* next row axis */
+    int axis; /* next row axis */
     bool past_batch;
 } cutter;
 
@@ -150,18 +150,22 @@ artel_status artel__raw_reshape(artel__layer *layer, artel__call *call)
         (!json_is_null(batch) && !artel__json_integer(batch, &first)))
         return artel__raw_refuse(layer, "this shape");
     for (size_t i = 1; i < json_array_size(list); i++) {
-        if (!artel__json_integer(json_array_get(list, i), &extent) || extent < -1 || extent > INT32_MAX) return artel__raw_refuse(layer, "this shape");
+        if (!artel__json_integer(json_array_get(list, i), &extent) || extent < -1 || extent > INT32_MAX)
+            return artel__raw_refuse(layer, "this shape");
         if (extent == -1) {
             if (open >= 0) return artel__raw_refuse(layer, "this shape");
             open = out.rank;
-        } else if (extent && known > INT64_MAX / 2 / extent) return artel__raw_refuse(layer, "this shape");
-        else known *= extent;
+        } else if (extent && known > INT64_MAX / 2 / extent)
+            return artel__raw_refuse(layer, "this shape");
+        else
+            known *= extent;
         out.dim[out.rank++] = extent;
     }
     if (open >= 0) {
         if (known < 1 || count % known) return artel__raw_refuse(layer, "this shape");
         out.dim[open] = count / known;
-    } else if (known != count) return artel__raw_refuse(layer, "a shape that moves elements between rows");
+    } else if (known != count)
+        return artel__raw_refuse(layer, "a shape that moves elements between rows");
     artel__call_return(call, artel__op_reshape(call->graph, x, &out));
     return ARTEL_OK;
 }
@@ -179,7 +183,8 @@ artel_status artel__raw_transpose(artel__layer *layer, artel__call *call)
         int64_t axis;
         if (!artel__json_integer(json_array_get(axes, (size_t)i), &axis)) return artel__raw_refuse(layer, "these axes");
         if (axis < 0) axis += in.rank + 1;
-        if (axis < 0 || axis > in.rank || (i == 0) != (axis == 0) || (seen >> axis & 1u)) return artel__raw_refuse(layer, "axes that move the batch");
+        if (axis < 0 || axis > in.rank || (i == 0) != (axis == 0) || (seen >> axis & 1u))
+            return artel__raw_refuse(layer, "axes that move the batch");
         seen |= 1u << axis;
         if (i) permutation[i - 1] = (int)axis - 1;
     }
@@ -218,13 +223,16 @@ artel_status artel__raw_squeeze(artel__layer *layer, artel__call *call)
     artel_shape in, out = {.rank = 0};
     uint32_t axes = 0;
     ARTEL_TRY(begin(layer, call, &x, &in));
-    if (artel__raw_setting(layer, call, "axis", 0)) ARTEL_TRY(artel__raw_axes(layer, call, in.rank, &axes));
+    if (artel__raw_setting(layer, call, "axis", 0))
+        ARTEL_TRY(artel__raw_axes(layer, call, in.rank, &axes));
     else {
         for (int i = 0; i < in.rank; i++) axes |= in.dim[i] == 1 ? 1u << i : 0;
     }
     for (int i = 0; i < in.rank; i++) {
-        if (!(axes >> i & 1u)) out.dim[out.rank++] = in.dim[i];
-        else if (in.dim[i] != 1) return artel__raw_refuse(layer, "an axis of more than one element");
+        if (!(axes >> i & 1u))
+            out.dim[out.rank++] = in.dim[i];
+        else if (in.dim[i] != 1)
+            return artel__raw_refuse(layer, "an axis of more than one element");
     }
     artel__call_return(call, artel__op_reshape(call->graph, x, &out));
     return ARTEL_OK;
@@ -290,8 +298,10 @@ artel_status artel__raw_split(artel__layer *layer, artel__call *call)
     if (sections < 1 || sections > 16 || (even && in.dim[axis] % sections)) return artel__raw_refuse(layer, "this number of parts");
     for (int i = 0; i < sections; i++) {
         end = in.dim[axis];
-        if (even) end = (i + 1) * (in.dim[axis] / sections);
-        else if (i + 1 < sections && !artel__json_integer(json_array_get(where, (size_t)i), &end)) return artel__raw_refuse(layer, "these indices");
+        if (even)
+            end = (i + 1) * (in.dim[axis] / sections);
+        else if (i + 1 < sections && !artel__json_integer(json_array_get(where, (size_t)i), &end))
+            return artel__raw_refuse(layer, "these indices");
         if (end <= at || end > in.dim[axis]) return artel__raw_refuse(layer, "empty parts");
         call->out[i] = (artel__tensor){artel__op_slice(call->graph, x, axis, at, end - at, 1), ARTEL__NO_VALUE};
         at = end;
@@ -363,7 +373,8 @@ artel_status artel__raw_pad(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, &x, &in));
     json_t *width = artel__raw_setting(layer, call, "pad_width", 1);
     const char *mode = json_string_value(artel__raw_setting(layer, call, "mode", 0));
-    if ((mode && strcmp(mode, "constant") != 0) || (int)json_array_size(width) != in.rank + 1) return artel__raw_refuse(layer, "this kind of border");
+    if ((mode && strcmp(mode, "constant") != 0) || (int)json_array_size(width) != in.rank + 1)
+        return artel__raw_refuse(layer, "this kind of border");
     for (int i = 0; i <= in.rank; i++) {
         for (int k = 0; k < 2; k++) {
             json_t *amount = json_array_get(json_array_get(width, (size_t)i), (size_t)k);

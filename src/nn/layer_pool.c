@@ -51,11 +51,14 @@ static artel_status call_pool(artel__layer *layer, artel__call *call, artel__poo
     artel__pool_shape shape = {.channels = in->dim[axes]};
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - axes);
-        if (from < 0) artel__pool_axis(&shape, i, 1, 1, 1, false);
-        else artel__pool_axis(&shape, i, in->dim[from], c->pool_size.item[from], c->strides.item[from], c->padding == 1);
+        if (from < 0)
+            artel__pool_axis(&shape, i, 1, 1, 1, false);
+        else
+            artel__pool_axis(&shape, i, in->dim[from], c->pool_size.item[from], c->strides.item[from], c->padding == 1);
         if (shape.out[i] < 1)
             return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
-                                     "the window of %lld does not fit an input of %lld", (long long)shape.window[i], (long long)shape.in[i]);
+                                     "the window of %lld does not fit an input of %lld", (long long)shape.window[i],
+                                     (long long)shape.in[i]);
     }
     artel__call_return(call, artel__op_pool(call->graph, function, artel__as_float(call->graph, call->in[0].value), &shape));
     return ARTEL_OK;
@@ -123,31 +126,30 @@ static artel_status call_global_average_1d(artel__layer *layer, artel__call *cal
     artel__value_id mask = artel__op_reshape(graph, call->in[0].mask, &beside);
     artel__value_id x = artel__op_where(graph, mask, artel__as_float(graph, call->in[0].value), ARTEL__NO_VALUE);
     artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, spatial_axes(layer), c->keepdims);
-    artel__value_id count =
-        artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, mask), spatial_axes(layer), c->keepdims);
+    artel__value_id count = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__as_float(graph, mask), spatial_axes(layer), c->keepdims);
     artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_DIV, sum, count));
     return ARTEL_OK;
 }
 
-#define POOL(symbol, name, kind, sentence)           \
+#define POOL(symbol, name, kind, sentence)                 \
     const artel__layer_def artel__layer_##symbol##_def = { \
-        .class_name = name,                          \
-        .doc = sentence,                             \
-        .config_size = sizeof(pool_config),          \
-        .options = pool_options,                     \
-        .mask = ARTEL__MASK_STOP,                    \
-        .configure = configure_pool,                 \
-        .call = call_##kind,                         \
+        .class_name = name,                                \
+        .doc = sentence,                                   \
+        .config_size = sizeof(pool_config),                \
+        .options = pool_options,                           \
+        .mask = ARTEL__MASK_STOP,                          \
+        .configure = configure_pool,                       \
+        .call = call_##kind,                               \
     }
 
-#define GLOBAL_POOL(symbol, name, kind, rule, sentence) \
-    const artel__layer_def artel__layer_##symbol##_def = {    \
-        .class_name = name,                             \
-        .doc = sentence,                                \
-        .config_size = sizeof(global_config),           \
-        .options = global_options,                      \
-        .mask = rule,                                   \
-        .call = call_##kind,                            \
+#define GLOBAL_POOL(symbol, name, kind, rule, sentence)    \
+    const artel__layer_def artel__layer_##symbol##_def = { \
+        .class_name = name,                                \
+        .doc = sentence,                                   \
+        .config_size = sizeof(global_config),              \
+        .options = global_options,                         \
+        .mask = rule,                                      \
+        .call = call_##kind,                               \
     }
 
 POOL(max_pooling1d, "MaxPooling1D", max, "Largest value of each window of a sequence.");
@@ -159,6 +161,7 @@ POOL(average_pooling3d, "AveragePooling3D", average, "Mean of each window of a v
 GLOBAL_POOL(global_max_pooling1d, "GlobalMaxPooling1D", global_max, ARTEL__MASK_STOP, "Largest value of a sequence.");
 GLOBAL_POOL(global_max_pooling2d, "GlobalMaxPooling2D", global_max, ARTEL__MASK_STOP, "Largest value of an image.");
 GLOBAL_POOL(global_max_pooling3d, "GlobalMaxPooling3D", global_max, ARTEL__MASK_STOP, "Largest value of a volume.");
-GLOBAL_POOL(global_average_pooling1d, "GlobalAveragePooling1D", global_average_1d, ARTEL__MASK_OWN, "Mean of a sequence, masked steps left out.");
+GLOBAL_POOL(global_average_pooling1d, "GlobalAveragePooling1D", global_average_1d, ARTEL__MASK_OWN,
+            "Mean of a sequence, masked steps left out.");
 GLOBAL_POOL(global_average_pooling2d, "GlobalAveragePooling2D", global_average, ARTEL__MASK_STOP, "Mean of an image.");
 GLOBAL_POOL(global_average_pooling3d, "GlobalAveragePooling3D", global_average, ARTEL__MASK_STOP, "Mean of a volume.");

@@ -48,9 +48,12 @@ static bool complete_shape(const artel__ints *list, int64_t count, artel_shape *
     *out = (artel_shape){.rank = list->count};
     for (int i = 0; i < list->count; i++) {
         out->dim[i] = list->item[i];
-        if (list->item[i] == -1 && open < 0) open = i;
-        else if (list->item[i] < 0) return false;
-        else known.dim[known.rank++] = list->item[i];
+        if (list->item[i] == -1 && open < 0)
+            open = i;
+        else if (list->item[i] < 0)
+            return false;
+        else
+            known.dim[known.rank++] = list->item[i];
     }
     int64_t product = artel_shape_count(&known);
     if (open < 0) return product == count;
@@ -65,8 +68,8 @@ static artel_status call_reshape(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__layer_check_input(layer, call, 0, ARTEL_MAX_RANK));
     artel_shape shape;
     if (!complete_shape(&c->list, artel_shape_count(artel__call_shape(call, 0)), &shape))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a shape of as many elements", "its %lld elements do not fit target_shape",
-                                 (long long)artel_shape_count(artel__call_shape(call, 0)));
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a shape of as many elements",
+                                 "its %lld elements do not fit target_shape", (long long)artel_shape_count(artel__call_shape(call, 0)));
     artel__call_return(call, artel__op_reshape(call->graph, call->in[0].value, &shape));
     return ARTEL_OK;
 }
@@ -168,7 +171,8 @@ static artel_status configure_border(artel__layer *layer, const char *key)
     for (int i = 0; i < 3; i++) own->before[i] = own->after[i] = 1;
     if (!given && strcmp(key, "cropping") == 0 && dimensions(layer) == 2) memset(own, 0, sizeof *own);
     if (!given || read_border(given, dimensions(layer), own)) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the setting \"%s\" has no form that Keras knows", key);
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                             "the setting \"%s\" has no form that Keras knows", key);
 }
 
 static artel_status configure_padding(artel__layer *layer)
@@ -241,8 +245,8 @@ static artel_status call_upsampling(artel__layer *layer, artel__call *call)
     const artel_shape *in = artel__call_shape(call, 0);
     artel__value_id x = call->in[0].value;
     if (c->interpolation == 1) {
-        artel__call_return(call, artel__op_resize_bilinear(graph, artel__as_float(graph, x), in->dim[0] * c->list.item[0],
-                                                           in->dim[1] * c->list.item[1]));
+        artel__call_return(
+            call, artel__op_resize_bilinear(graph, artel__as_float(graph, x), in->dim[0] * c->list.item[0], in->dim[1] * c->list.item[1]));
         return ARTEL_OK;
     }
     for (int i = 0; i < axes; i++) {
@@ -252,15 +256,15 @@ static artel_status call_upsampling(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-#define RESHAPE(symbol, name, kind, before, sentence) \
-    const artel__layer_def artel__layer_##symbol##_def = {  \
-        .class_name = name,                           \
-        .doc = sentence,                              \
-        .config_size = sizeof(reshape_config),        \
-        .options = kind##_options,                    \
-        .mask = ARTEL__MASK_STOP,                     \
-        .configure = before,                          \
-        .call = call_##kind,                          \
+#define RESHAPE(symbol, name, kind, before, sentence)      \
+    const artel__layer_def artel__layer_##symbol##_def = { \
+        .class_name = name,                                \
+        .doc = sentence,                                   \
+        .config_size = sizeof(reshape_config),             \
+        .options = kind##_options,                         \
+        .mask = ARTEL__MASK_STOP,                          \
+        .configure = before,                               \
+        .call = call_##kind,                               \
     }
 
 RESHAPE(flatten, "Flatten", flatten, NULL, "A row as one axis.");

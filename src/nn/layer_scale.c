@@ -128,8 +128,9 @@ static artel_status call_normalization(artel__layer *layer, artel__call *call)
     artel__value_id x = artel__as_float(graph, call->in[0].value);
     artel__value_id deviation = artel__op_binary(graph, ARTEL__BINARY_MAX, artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, variance),
                                                  artel__constant_scalar(graph, 1e-7));
-    artel__value_id y = c->invert ? artel__op_add(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, x, deviation), mean)
-                                  : artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean), deviation);
+    artel__value_id y = c->invert
+                            ? artel__op_add(graph, artel__op_binary(graph, ARTEL__BINARY_MUL, x, deviation), mean)
+                            : artel__op_binary(graph, ARTEL__BINARY_DIV, artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean), deviation);
     artel__call_return(call, y);
     return ARTEL_OK;
 }

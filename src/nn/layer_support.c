@@ -62,8 +62,13 @@ artel_status artel__layer_declare(artel__layer *layer, const char *name, const a
             return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the sizes of the layers before it",
                                      "the weight \"%s\" would have no elements", name);
     }
-    artel__weight weight = {.name = name, .shape = *shape, .rows = rows, .trainable = trainable, .initializer = &parts->initializer,
-                            .regularizer = &parts->regularizer, .constraint = &parts->constraint};
+    artel__weight weight = {.name = name,
+                            .shape = *shape,
+                            .rows = rows,
+                            .trainable = trainable,
+                            .initializer = &parts->initializer,
+                            .regularizer = &parts->regularizer,
+                            .constraint = &parts->constraint};
     int index = artel__layer_add_weight(layer, &weight);
     return index < 0 ? (artel_status)index : ARTEL_OK;
 }
@@ -71,12 +76,12 @@ artel_status artel__layer_declare(artel__layer *layer, const char *name, const a
 artel_status artel__layer_check_input(const artel__layer *layer, const artel__call *call, int least, int most)
 {
     if (call->inputs != 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call the layer with one tensor", "it is called with %d tensors, expected one",
-                                 call->inputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call the layer with one tensor",
+                                 "it is called with %d tensors, expected one", call->inputs);
     int rank = artel__call_shape(call, 0)->rank;
     if (rank >= least && rank <= most) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the layer before it", "its input has %d axes, expected %d%s", rank + 1, least + 1,
-                             most > least ? " or more" : "");
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "check the layer before it", "its input has %d axes, expected %d%s", rank + 1,
+                             least + 1, most > least ? " or more" : "");
 }
 
 artel_status artel__layer_channels_last(const artel__layer *layer, int data_format)
@@ -134,8 +139,10 @@ static bool fill_list(json_t *json, const artel_shape *shape, int depth, float *
 {
     if (depth == shape->rank) {
         double number;
-        if (json_is_boolean(json)) number = json_is_true(json);
-        else if (!artel__json_number(json, &number)) return false;
+        if (json_is_boolean(json))
+            number = json_is_true(json);
+        else if (!artel__json_number(json, &number))
+            return false;
         *(*at)++ = (float)number;
         return true;
     }
@@ -222,11 +229,11 @@ artel__value_id artel__row_products(artel__graph *graph, artel__value_id x, arte
     if (graph->status < 0 || x < 0 || y < 0) return ARTEL__NO_VALUE;
     const artel_shape *a = &graph->value[x].shape, *b = &graph->value[y].shape;
     int64_t products = artel_shape_count(a) > 0 && a->rank > 1 ? b->dim[b->rank - 2] : 0;
-    bool fits = a->rank >= 2 && b->rank >= 2 && a->rank < ARTEL_MAX_RANK && b->rank < ARTEL_MAX_RANK && a->dim[a->rank - 1] == b->dim[b->rank - 1] &&
-                (products == 0 || artel_shape_count(a) <= ((int64_t)1 << 26) / products);
+    bool fits = a->rank >= 2 && b->rank >= 2 && a->rank < ARTEL_MAX_RANK && b->rank < ARTEL_MAX_RANK &&
+                a->dim[a->rank - 1] == b->dim[b->rank - 1] && (products == 0 || artel_shape_count(a) <= ((int64_t)1 << 26) / products);
     if (!fits) {
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use smaller matrices that fit one another",
-                                    "this product of two tensors is not supported");
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope,
+                                    "use smaller matrices that fit one another", "this product of two tensors is not supported");
         return ARTEL__NO_VALUE;
     }
     artel__value_id product = artel__op_binary(graph, ARTEL__BINARY_MUL, open_axis(graph, x, 1), open_axis(graph, y, 2));

@@ -8,17 +8,26 @@
 #include "nn/layer.h"
 
 /* Rows of option tables. A PART is read from the record by the layer itself; it only appears here as known. */
-#define ARTEL__PART(name, help) {name, help, ARTEL__OPTION_IGNORED, 0, "null", 0, 0, NULL}
-#define ARTEL__WEIGHT_PARTS(weight)                                              \
-    ARTEL__PART(weight "_initializer", "initialiser: a name or a record"),       \
+#define ARTEL__PART(name, help)                                  \
+    {                                                            \
+        name, help, ARTEL__OPTION_IGNORED, 0, "null", 0, 0, NULL \
+    }
+#define ARTEL__WEIGHT_PARTS(weight)                                                  \
+    ARTEL__PART(weight "_initializer", "initialiser: a name or a record"),           \
         ARTEL__PART(weight "_regularizer", "regulariser: a name, a record or null"), \
         ARTEL__PART(weight "_constraint", "constraint: a name, a record or null")
-#define ARTEL__OPTIONS_END {NULL, NULL, ARTEL__OPTION_IGNORED, 0, NULL, 0, 0, NULL}
+#define ARTEL__OPTIONS_END                                     \
+    {                                                          \
+        NULL, NULL, ARTEL__OPTION_IGNORED, 0, NULL, 0, 0, NULL \
+    }
 
 /* data_format: 0 channels_last, 1 channels_first. */
 extern const char *const artel__channel_orders[];
-#define ARTEL__DATA_FORMAT(type) \
-    {"data_format", "channels_last or channels_first", ARTEL__OPTION_ENUM, offsetof(type, data_format), "channels_last", 0, 0, artel__channel_orders}
+#define ARTEL__DATA_FORMAT(type)                                                                                                  \
+    {                                                                                                                             \
+        "data_format", "channels_last or channels_first", ARTEL__OPTION_ENUM, offsetof(type, data_format), "channels_last", 0, 0, \
+            artel__channel_orders                                                                                                 \
+    }
 
 /* The value of a key of the layer's config; NULL when absent or null. */
 json_t *artel__layer_setting(const artel__layer *layer, const char *key);

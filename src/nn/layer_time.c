@@ -11,6 +11,8 @@
 #include "op/op.h"
 #include "op/shape_ops.h"
 
+#define MOST_STEPS 4096 /* each adds nodes of its own to the graph */
+
 static const artel__option time_options[] = {
     {"layer", "record of the layer inside", ARTEL__OPTION_IGNORED, 0, NULL, 0, 0, NULL},
     ARTEL__OPTIONS_END,
@@ -28,7 +30,8 @@ static artel_status configure_time(artel__layer *layer)
 /* Whether one call over [t][...] is the same as a call a step. */
 static bool takes_all_steps(const artel__layer *child)
 {
-    static const char *const classes[] = {"Dense", "Embedding", "Identity", "ReLU", "LeakyReLU", "ELU", "GaussianNoise", "GaussianDropout", NULL};
+    static const char *const classes[] = {"Dense", "Embedding",     "Identity",        "ReLU", "LeakyReLU",
+                                          "ELU",   "GaussianNoise", "GaussianDropout", NULL};
     static const char *const last_axis[] = {"LayerNormalization", "RMSNormalization", "UnitNormalization", "Softmax", NULL};
     for (int i = 0; classes[i]; i++) {
         if (strcmp(classes[i], child->def->class_name) == 0) return true;
@@ -61,9 +64,11 @@ static artel_status call_step(artel__layer *layer, artel__call *outer, int64_t t
     artel__call call = {.graph = graph, .in = &in, .inputs = 1, .out = made};
     ARTEL_TRY(artel__layer_call(child, &call));
     if (call.outputs != 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap a layer with one output", "the layer inside has %d outputs", call.outputs);
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap a layer with one output", "the layer inside has %d outputs",
+                                 call.outputs);
     artel_shape shape = graph->value[made[0].value].shape;
-    if (shape.rank >= ARTEL_MAX_RANK) return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use fewer axes", "the result has too many axes");
+    if (shape.rank >= ARTEL_MAX_RANK)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use fewer axes", "the result has too many axes");
     for (int i = shape.rank++; i > 0; i--) shape.dim[i] = shape.dim[i - 1];
     shape.dim[0] = 1;
     *out = artel__op_reshape(graph, made[0].value, &shape);
@@ -83,8 +88,9 @@ static artel_status call_time(artel__layer *layer, artel__call *call)
         return ARTEL_OK;
     }
     int64_t steps = artel__call_shape(call, 0)->dim[0];
-    if (steps < 1 || steps > INT32_MAX)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "feed at least one step", "the input has no steps");
+    if (steps < 1 || steps > MOST_STEPS)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed 1 to 4096 steps", "%lld steps of a %s one by one are not supported",
+                                 (long long)steps, child->def->class_name);
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)steps, sizeof *part);
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     for (int64_t t = 0; t < steps; t++) ARTEL_TRY(call_step(layer, call, t, &part[t]));

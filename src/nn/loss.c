@@ -6,7 +6,6 @@
  * of it (_get_logits of Keras' TensorFlow backend), so that saturated predictions keep their gradient. Hinge losses turn
  * labels 0 and 1 into -1 and 1 when the whole batch has no others, which is a fold over all rows.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "nn/loss.h"
@@ -231,8 +230,9 @@ artel__value_id artel__with_last_axis(artel__graph *graph, artel__value_id x)
     return artel__op_reshape(graph, x, &one);
 }
 
-/* The operand of the node that made `y` when the dump calls that node `text` ("softmax axis=0"); none otherwise. */
-static artel__value_id operand_of(const artel__graph *graph, artel__value_id y, const char *text)
+/* The operand of the softmax or sigmoid that made `y`, or none. Which of the two does not matter to Keras, nor to a softmax
+ * along which axis: categorical crossentropy of a sigmoid takes the sigmoid's operand for logits. */
+static artel__value_id logits_behind(const artel__graph *graph, artel__value_id y)
 {
     int32_t index = graph->value[y].node;
     if (index < 0 || !graph->node[index].op->describe) return ARTEL__NO_VALUE;
@@ -240,17 +240,9 @@ static artel__value_id operand_of(const artel__graph *graph, artel__value_id y, 
     artel__text found;
     artel__text_init(&found, artel__graph_context(graph));
     node->op->describe(node, &found);
-    bool same = strcmp(found.data, text) == 0 && node->inputs == 1;
+    bool made = node->inputs == 1 && (strcmp(found.data, "sigmoid") == 0 || artel__starts_with(found.data, "softmax axis="));
     artel__text_fini(&found);
-    return same ? node->input[0] : ARTEL__NO_VALUE;
-}
-
-static artel__value_id logits_behind(const artel__graph *graph, artel__loss op, artel__value_id prediction)
-{
-    char text[64];
-    if (op == ARTEL__LOSS_BINARY_CROSSENTROPY) return operand_of(graph, prediction, "sigmoid");
-    snprintf(text, sizeof text, "softmax axis=%d", graph->value[prediction].shape.rank - 1);
-    return operand_of(graph, prediction, text);
+    return made ? node->input[0] : ARTEL__NO_VALUE;
 }
 
 /* 2 y - 1 when all labels of the batch are 0 or 1 (convert_binary_labels_to_hinge of keras/src/losses/losses.py). */
@@ -294,7 +286,7 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
     if (def->op == ARTEL__LOSS_BINARY_FOCAL_CROSSENTROPY && !s->apply_class_balancing) in.b = -1.0f;
     bool logits = s->from_logits;
     if (def->form == FORM_LOGITS) {
-        artel__value_id behind = logits_behind(graph, def->op, prediction);
+        artel__value_id behind = logits_behind(graph, prediction);
         logits = logits || behind >= 0;
         if (behind >= 0) prediction = behind;
         if (logits) in.op = (artel__loss)(def->op + 1);

@@ -55,6 +55,22 @@ artel__model_call_site *artel__model_add_site(artel__model *model)
     return &model->site[model->sites++];
 }
 
+static void release_layer(artel__layer *layer);
+
+/* The recorded arguments of a model's calls, and of those inside it. */
+static void release_arguments(artel__model *model)
+{
+    for (int i = 0; i < model->sites; i++) json_decref(model->site[i].arguments);
+    model->sites = 0;
+    for (int i = 0; i < model->layers; i++) release_layer(model->layer[i]);
+}
+
+static void release_layer(artel__layer *layer)
+{
+    if (layer->model) release_arguments(layer->model);
+    for (int i = 0; i < layer->child_count; i++) release_layer(layer->child[i].layer);
+}
+
 static artel_status read_model(artel__model *model, json_t *record)
 {
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
@@ -159,7 +175,11 @@ artel_status artel__model_make(artel__arena *arena, artel__variables *variables,
     model->arena = arena;
     model->variables = variables;
     model->nested = true;
-    ARTEL_TRY(read_model(model, record));
+    artel_status status = read_model(model, record);
+    if (status < 0) {
+        release_arguments(model);
+        return status;
+    }
     *out = model;
     return ARTEL_OK;
 }
@@ -189,7 +209,7 @@ void artel__model_destroy(artel__model *model)
 {
     if (!model) return;
     artel_context *ctx = model->ctx;
-    for (int i = 0; i < model->sites; i++) json_decref(model->site[i].arguments);
+    release_arguments(model);
     json_decref(model->record);
     artel__arena_fini(&model->storage);
     artel__free(ctx, model);

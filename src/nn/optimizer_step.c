@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "nn/optimizer_table.h"
+#include "op/norm.h"
 
 /* -- slots -- */
 
@@ -132,7 +133,9 @@ static artel_status add_norms(const artel__optimizer *optimizer, artel__graph *g
     for (int i = 0; i < slots->count; i++) {
         norm[i] = ARTEL__NO_VALUE;
         if (gradient[i] < 0 || (!each && !together)) continue;
-        norm[i] = part[parts++] = artel__op_squared_norm(graph, gradient[i]);
+        artel__value_id squares = artel__op_embedding_squares(graph, gradient[i]);
+        norm[i] = squares >= 0 ? artel__op_absolute_norm(graph, squares) : artel__op_squared_norm(graph, gradient[i]);
+        part[parts++] = norm[i];
     }
     if (together && parts) all = artel__op_sum_scalars(graph, part, parts);
     for (int i = 0; i < slots->count && together; i++) norm[i] = all;
@@ -161,12 +164,21 @@ static void add_lamb(artel__graph *graph, artel__value_id variable, artel__value
     artel__op_lamb_step(graph, variable, direction, of_variable, of_direction);
 }
 
+/* Rules that square the gradient; see artel__op_embedding_squares. */
+static bool squares_gradient(artel__rule rule)
+{
+    return rule != ARTEL__RULE_SGD && rule != ARTEL__RULE_LION && rule != ARTEL__RULE_ADAMAX;
+}
+
 static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
                        artel__value_id gradient, artel__value_id norm)
 {
+    bool wanted = squares_gradient(optimizer->options.rule);
+    artel__value_id squares = wanted ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
     artel__optimize o = {.options = optimizer->options,
                          .squared_norm = norm,
                          .u_product = ARTEL__NO_VALUE,
+                         .squares = squares,
                          .variable = artel__graph_variable(graph, slots->trainable[i]),
                          .gradient = gradient,
                          .slots = slots->per_variable};

@@ -8,6 +8,7 @@
 #include "op/norm.h"
 
 #include "kernel/embed.h"
+#include "op/elementwise.h"
 
 static artel_status infer_embedding(artel__infer *infer)
 {
@@ -32,6 +33,7 @@ static void fill_embedding(const artel__run_args *args, void *params)
 /* Input: indices. Outputs: sorted positions (ROW), where each token's begin (NODES). */
 typedef struct sort_attributes {
     int64_t vocabulary;
+    bool squares; /* of the gradient */
 } sort_attributes;
 
 static artel_status infer_sort(artel__infer *infer)
@@ -78,7 +80,7 @@ static void fill_embedding_gradient(const artel__run_args *args, void *params)
     *(artel__embed_gradient *)params =
         (artel__embed_gradient){.fold = args->step->fold, .per_row = artel__args_in(args, 1)->storage, .vocabulary = a->vocabulary,
                                 .width = table->shape.dim[1], .sorted = args->in[1], .first = args->in[2], .dy = args->in[0],
-                                .dtable = args->out[0], .stride = table->storage};
+                                .squares = a->squares, .dtable = args->out[0], .stride = table->storage};
 }
 
 const artel__op_def artel__op_embedding_gradient_def = {
@@ -91,10 +93,28 @@ const artel__op_def artel__op_embedding_gradient_def = {
     .fill = fill_embedding_gradient,
 };
 
+artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id gradient)
+{
+    if (graph->status < 0 || gradient < 0 || graph->value[gradient].node < 0) return ARTEL__NO_VALUE;
+    const artel__node *node = &graph->node[graph->value[gradient].node];
+    if (node->op == &artel__op_binary_def && *(const artel__binary *)node->attributes == ARTEL__BINARY_ADD) {
+        artel__value_id right = node->input[1], a = artel__op_embedding_squares(graph, node->input[0]);
+        artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_squares(graph, right);
+        return a < 0 || b < 0 ? ARTEL__NO_VALUE : artel__op_add(graph, a, b);
+    }
+    if (node->op->collective != ARTEL__COLLECTIVE_SUM) return ARTEL__NO_VALUE;
+    const artel__node *fold = &graph->node[graph->value[node->input[0]].node];
+    if (fold->op != &artel__op_embedding_gradient_def) return ARTEL__NO_VALUE;
+    sort_attributes attributes = *(const sort_attributes *)fold->attributes;
+    attributes.squares = true;
+    artel__value_id inputs[] = {fold->input[0], fold->input[1], fold->input[2]};
+    return artel__op_all_reduce(graph, artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
+}
+
 static artel_status grad_embedding(artel__gradient *g)
 {
     if (!g->needed[0]) return ARTEL_OK;
-    sort_attributes attributes = {g->graph->value[g->in[0]].shape.dim[0]};
+    sort_attributes attributes = {g->graph->value[g->in[0]].shape.dim[0], false};
     artel__value_id sorted = artel__graph_add(g->graph, &artel__op_embedding_sort_def, &attributes, &g->in[1], 1);
     artel__value_id inputs[] = {g->out_gradient[0], sorted, artel__graph_output(g->graph, sorted, 1)};
     artel__value_id nodes = artel__graph_add(g->graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3);

@@ -45,6 +45,9 @@ artel__value_id artel__op_all_reduce_moments(artel__graph *graph, artel__value_i
 artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias, int contracted,
                                   const artel_shape *columns, artel__fused activation);
 
+/* NODES: dw = panels(k, n) of the products x^T dy, and as output 1, when asked, the sums of dy. x [..., k] and dy [..., n] ROW. */
+artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k, int64_t n, bool bias);
+
 /* -- convolution (conv.c) -- */
 /* `shape.images` is ignored. w: panels(kh*kw*ic/groups, oc). */
 artel__value_id artel__op_conv2d(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,

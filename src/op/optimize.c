@@ -18,8 +18,8 @@ typedef struct optimize_attributes {
     double limit;
 } optimize_attributes;
 
-/* Inputs: variable, slots, (to here written) gradient, squared norm, u_product. */
-enum { IN_VARIABLE, IN_SLOT, IN_GRADIENT = IN_SLOT + ARTEL__APPLY_SLOTS, IN_NORM, IN_PRODUCT, IN_COUNT };
+/* Inputs: variable, slots, (to here written) gradient, squared norm, u_product, squares. */
+enum { IN_VARIABLE, IN_SLOT, IN_GRADIENT = IN_SLOT + ARTEL__APPLY_SLOTS, IN_NORM, IN_PRODUCT, IN_SQUARES, IN_COUNT };
 
 static artel_status infer_optimize(artel__infer *infer)
 {
@@ -37,6 +37,7 @@ static void fill_optimize(const artel__run_args *args, void *params)
     p->count = artel__args_in(args, IN_VARIABLE)->storage;
     p->variable = args->in[IN_VARIABLE];
     p->gradient = args->in[IN_GRADIENT];
+    p->squares = args->in[IN_SQUARES];
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) p->slot[i] = args->in[IN_SLOT + i];
     const float *product = args->in[IN_PRODUCT];
     const double *norm = args->in[IN_NORM];
@@ -75,6 +76,7 @@ void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize)
     inputs[IN_GRADIENT] = optimize->gradient;
     inputs[IN_NORM] = optimize->squared_norm;
     inputs[IN_PRODUCT] = optimize->u_product;
+    inputs[IN_SQUARES] = optimize->squares;
     artel__phase phase = enter_apply(graph);
     artel__graph_add(graph, &artel__op_optimize_def, &attributes, inputs, IN_COUNT);
     graph->phase = phase;

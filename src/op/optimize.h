@@ -15,6 +15,7 @@ typedef struct artel__optimize {
     artel__value_id squared_norm;     /* float64 [1]: of this gradient (NORM) or of all (SCALE); else none */
     artel__value_id u_product;        /* NADAM: the float32 scalar variable, updated by artel__op_nadam_product before */
     artel__value_id variable, gradient, slot[ARTEL__APPLY_SLOTS];
+    artel__value_id squares;          /* of artel__op_embedding_squares, or none */
     int slots;
 } artel__optimize;
 void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize);
@@ -25,6 +26,8 @@ void artel__op_nadam_product(artel__graph *graph, artel__value_id u_product, dou
 
 /* Sum of squares of a parameter-shaped value -> GLOBAL float64 [1], in blocks of 4,096 elements (DESIGN section 2). */
 artel__value_id artel__op_squared_norm(artel__graph *graph, artel__value_id x);
+/* Sum of absolute values, likewise. */
+artel__value_id artel__op_absolute_norm(artel__graph *graph, artel__value_id x);
 /* The sum of float64 scalars in order. */
 artel__value_id artel__op_sum_scalars(artel__graph *graph, const artel__value_id *x, int count);
 /* gradient + l1 * sign(w) + 2 * l2 * w. */

@@ -130,6 +130,11 @@ artel__value_id artel__op_squared_norm(artel__graph *graph, artel__value_id x)
     return norm(graph, ARTEL__NORM_SQUARES, x, 1.0);
 }
 
+artel__value_id artel__op_absolute_norm(artel__graph *graph, artel__value_id x)
+{
+    return norm(graph, ARTEL__NORM_ABSOLUTES, x, 1.0);
+}
+
 artel__value_id artel__op_sum_scalars(artel__graph *graph, const artel__value_id *x, int count)
 {
     artel__value_id sum = ARTEL__NO_VALUE;

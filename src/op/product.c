@@ -156,6 +156,12 @@ const artel__op_def artel__op_product_weight_gradient_def = {
     .cost = cost_weight_gradient,
 };
 
+artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k, int64_t n, bool bias)
+{
+    weight_gradient_attributes attributes = {k, n, bias};
+    return artel__graph_add(graph, &artel__op_product_weight_gradient_def, &attributes, (artel__value_id[]){x, dy}, 2);
+}
+
 static artel_status grad_product(artel__gradient *g)
 {
     const product_attributes *a = g->attributes;
@@ -170,9 +176,7 @@ static artel_status grad_product(artel__gradient *g)
         g->in_gradient[0] = artel__op_product(graph, dy, wt, ARTEL__NO_VALUE, a->columns.rank, &columns, ARTEL__FUSED_NONE);
     }
     if (g->needed[1] || g->needed[2]) {
-        weight_gradient_attributes attributes = {a->k, a->n, g->needed[2]};
-        artel__value_id nodes = artel__graph_add(graph, &artel__op_product_weight_gradient_def, &attributes,
-                                                 (artel__value_id[]){g->in[0], dy}, 2);
+        artel__value_id nodes = artel__op_weight_gradient(graph, g->in[0], dy, a->k, a->n, g->needed[2]);
         if (g->needed[1]) g->in_gradient[1] = artel__op_all_reduce(graph, nodes);
         if (g->needed[2]) g->in_gradient[2] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
     }

@@ -33,8 +33,9 @@ static artel_status plan_tpu(artel_context *ctx, const artel__strategy_request *
     return lacks(ctx, "tpu", "use one-device or mirrored, which compute on CPUs");
 }
 
-const artel__strategy_def artel__strategy_central_storage = {
-    .name = "central-storage", .doc = "Variables on one device, replicas on the others; not in this version.", .plan = plan_central_storage};
+const artel__strategy_def artel__strategy_central_storage = {.name = "central-storage",
+                                                             .doc = "Variables on one device, replicas on the others; not in this version.",
+                                                             .plan = plan_central_storage};
 
 const artel__strategy_def artel__strategy_multi_worker = {
     .name = "multi-worker", .doc = "Mirrored over several machines; not in this version.", .plan = plan_multi_worker};
@@ -42,5 +43,4 @@ const artel__strategy_def artel__strategy_multi_worker = {
 const artel__strategy_def artel__strategy_parameter_server = {
     .name = "parameter-server", .doc = "Variables on servers, asynchronous workers; not in this version.", .plan = plan_parameter_server};
 
-const artel__strategy_def artel__strategy_tpu = {
-    .name = "tpu", .doc = "TPUs through PJRT; not in this version.", .plan = plan_tpu};
+const artel__strategy_def artel__strategy_tpu = {.name = "tpu", .doc = "TPUs through PJRT; not in this version.", .plan = plan_tpu};

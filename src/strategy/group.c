@@ -68,8 +68,12 @@ static artel_status translate(member *m, const artel__comm_segment *segments, in
             return artel__fail(ctx, ARTEL_ERROR_INTERNAL, "all-reduce", "please report this", "no collective of kind %d for %lld x %s",
                                (int)from->kind, (long long)from->count, artel_dtype_name(from->dtype));
         int at = gather ? count - ++gathers : reductions++;
-        to[at] = (artel__coll_segment){.merge = merge, .count = from->count, .element = (int32_t)artel_dtype_size(from->dtype),
-                                       .whole = from->kind == ARTEL__COLLECTIVE_MOMENTS, .in = from->in, .out = from->out};
+        to[at] = (artel__coll_segment){.merge = merge,
+                                       .count = from->count,
+                                       .element = (int32_t)artel_dtype_size(from->dtype),
+                                       .whole = from->kind == ARTEL__COLLECTIVE_MOMENTS,
+                                       .in = from->in,
+                                       .out = from->out};
     }
     m->all_reduce.segment = to;
     m->all_reduce.segments = reductions;
@@ -186,6 +190,11 @@ void artel__group_destroy(artel__group *group)
 const artel__comm *artel__group_comm(artel__group *group, int rank)
 {
     return group->replicas > 1 ? &group->member[rank].comm : NULL;
+}
+
+void artel__group_dump(const artel__group *group, artel__text *out)
+{
+    artel__coll_layout_dump(&group->layout, out);
 }
 
 void artel__group_cancel(artel__group *group)

@@ -33,7 +33,8 @@ static int replicas_without_rows(const artel__strategy_request *request, int rep
     int without = 0;
     for (int r = 0; r < replicas; r++) {
         int64_t first = artel__shard_start(request->batch_size, request->shards, artel__replica_first_shard(request->shards, replicas, r));
-        int64_t end = artel__shard_start(request->batch_size, request->shards, artel__replica_first_shard(request->shards, replicas, r + 1));
+        int64_t end =
+            artel__shard_start(request->batch_size, request->shards, artel__replica_first_shard(request->shards, replicas, r + 1));
         without += first == end;
     }
     return without;
@@ -44,7 +45,7 @@ static void note_uneven(const artel__strategy_request *request, artel__strategy_
     double idle = idle_share(request->shards, out->replicas);
     if (idle < 0.1) return;
     int fewer = out->replicas;
-    while (idle_share(request->shards, fewer) >= 0.02) fewer--;
+    while (fewer > 1 && idle_share(request->shards, fewer) >= 0.02) fewer--;
     int32_t more = request->shards;
     while (more < ARTEL__MAX_SHARDS && idle_share(more, out->replicas) >= 0.05) more *= 2;
     snprintf(out->note, sizeof out->note,
@@ -57,8 +58,10 @@ static void note_idle(const artel__strategy_request *request, artel__strategy_pl
 {
     int without = request->batch_size > 0 ? replicas_without_rows(request, out->replicas) : 0;
     if (without > 0)
-        snprintf(out->note, sizeof out->note, "%d of %d replicas get no row of a batch of %lld and stay idle; use --replicas %d or a larger "
-                 "--batch-size", without, out->replicas, (long long)request->batch_size, out->replicas - without);
+        snprintf(out->note, sizeof out->note,
+                 "%d of %d replicas get no row of a batch of %lld and stay idle; use --replicas %d or a larger "
+                 "--batch-size",
+                 without, out->replicas, (long long)request->batch_size, out->replicas - without);
     else if (request->threads > 0 && request->threads < out->replicas)
         snprintf(out->note, sizeof out->note, "%d replicas have a thread each, although --threads is %d", out->replicas, request->threads);
     else

@@ -21,7 +21,10 @@ const artel__strategy_def *const artel__strategies[] = {
     NULL,
 };
 
-enum { MOST_NAMES = 32, MOST_THREADS = 1024 };
+enum {
+    MOST_NAMES = 32,
+    MOST_THREADS = 1024
+};
 
 static artel_status check_range(artel_context *ctx, const char *option, int value, int most)
 {
@@ -49,8 +52,10 @@ static artel_status unknown(artel_context *ctx, const char *name)
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
     char advice[128];
-    if (near) snprintf(advice, sizeof advice, "did you mean %s?", near);
-    else snprintf(advice, sizeof advice, "use auto, one-device or mirrored");
+    if (near)
+        snprintf(advice, sizeof advice, "did you mean %s?", near);
+    else
+        snprintf(advice, sizeof advice, "use auto, one-device or mirrored");
     return artel__fail(ctx, ARTEL_ERROR_INVALID, "--strategy", advice, "there is no strategy named \"%s\"", name);
 }
 

@@ -11,20 +11,22 @@
 #include "exec/comm.h"
 
 typedef struct artel__strategy_request {
-    int replicas;        /* 0: the strategy decides */
-    int threads;         /* 0: the cores this process may use */
-    int32_t shards;      /* V of the run */
+    int replicas;   /* 0: the strategy decides */
+    int threads;    /* 0: the cores this process may use */
+    int32_t shards; /* V of the run */
     int64_t batch_size;
 } artel__strategy_request;
 
-enum { ARTEL__MAX_REPLICAS = 256 };
+enum {
+    ARTEL__MAX_REPLICAS = 256
+};
 
 typedef struct artel__strategy_plan {
-    const char *name;    /* as resolved: "one-device", "mirrored" */
+    const char *name; /* as resolved: "one-device", "mirrored" */
     int replicas;
-    int threads;         /* in all */
+    int threads;                         /* in all */
     int threads_of[ARTEL__MAX_REPLICAS]; /* at least 1 each */
-    char note[256];      /* what the user may want to know (idle threads and the option that would use them); "" */
+    char note[256];                      /* what the user may want to know (idle threads and the option that would use them); "" */
 } artel__strategy_plan;
 
 typedef struct artel__strategy_def {
@@ -36,15 +38,21 @@ extern const artel__strategy_def *const artel__strategies[];
 
 /* Resolves a strategy by name. Errors: unknown names (with the nearest), strategies of clusters that this build lacks
  * (ARTEL_ERROR_UNSUPPORTED), more replicas than shards (names --shards). */
-artel_status artel__strategy_make_plan(artel_context *ctx, const char *name, const artel__strategy_request *request, artel__strategy_plan *out);
+artel_status artel__strategy_make_plan(artel_context *ctx, const char *name, const artel__strategy_request *request,
+                                       artel__strategy_plan *out);
 
 /* The replicas of one process, connected. With one replica there is nothing to connect and comm is NULL. */
 typedef struct artel__group artel__group;
 artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shards, artel__group **out);
 void artel__group_destroy(artel__group *group);
 const artel__comm *artel__group_comm(artel__group *group, int rank);
-/* Wakes everybody who waits in a collective of the group with ARTEL_ERROR_CANCELLED; until artel__group_reset. */
+/* Wakes everybody who waits in a collective of the group with ARTEL_ERROR_CANCELLED, and makes later calls return it too,
+ * until artel__group_reset. Any thread. A collective that fails does the same by itself. */
 void artel__group_cancel(artel__group *group);
+/* Makes a cancelled group usable again, as if it were new. When no rank is in a collective and none will cancel any more
+ * for the old reason: after all ranks have returned from the failed step. */
 void artel__group_reset(artel__group *group);
+/* Who owns which shards and in which order they are merged: stable text for --explain. */
+void artel__group_dump(const artel__group *group, artel__text *out);
 
 #endif

@@ -69,12 +69,12 @@ artel_status artel__session_take_up(artel__session *session)
 void artel__session_finalize(artel__session *session)
 {
     const artel__optimizer_slots *slots = &session->slots;
-    if (!session->options.settings->optimizer.use_ema) return;
+    if (!slots->average) return;
     for (int i = 0; i < slots->count; i++) {
         const artel__variable *variable = &session->variables.item[slots->trainable[i]];
         for (int r = 0; r < session->replicas; r++) {
             artel__state *state = &session->replica[r].state;
-            memcpy(artel__state_data(state, slots->trainable[i]), artel__state_data(state, slots->file_order[i]),
+            memcpy(artel__state_data(state, slots->trainable[i]), artel__state_data(state, slots->average[i]),
                    (size_t)variable->count * artel_dtype_size(variable->dtype));
         }
     }

@@ -132,8 +132,7 @@ artel__state *artel__session_state(artel__session *session);
 const artel__optimizer_slots *artel__session_slots(const artel__session *session);
 /* Copies replica 0's variables to all others, after they were changed from outside (restore, callbacks). */
 void artel__session_broadcast(artel__session *session);
-/* What Keras' fit does when the last epoch is over: with use_ema the averages (the first slots of the file order) become the
- * weights. */
+/* What Keras' fit does when the last epoch is over: with use_ema the averages become the weights. */
 void artel__session_finalize(artel__session *session);
 /* Puts weights and optimizer state back into the model. */
 artel_status artel__session_export(artel__session *session, artel_model *model, int64_t iteration, double learning_rate);

@@ -25,7 +25,10 @@ typedef struct column {
     int64_t count;
 } column;
 
-enum { MOST_COLUMNS = 8, MOST_RANKS = 16 };
+enum {
+    MOST_COLUMNS = 8,
+    MOST_RANKS = 16
+};
 
 typedef struct scene {
     artel_context *ctx;
@@ -56,10 +59,14 @@ static void fill_leaf(const column *c, char *to, int64_t elements, uint64_t seed
     for (int64_t i = 0; i < elements; i++) {
         uint64_t bits = help_mix(seed, (uint64_t)i);
         double value = ((double)(bits & 0xffffff) - 8388608.0) * (double)(1u << (bits >> 24 & 31) >> 12);
-        if (c->dtype == ARTEL_DTYPE_FLOAT32) ((float *)to)[i] = (float)value * 0.37f;
-        else if (c->dtype == ARTEL_DTYPE_FLOAT64) ((double *)to)[i] = value * 0.37;
-        else if (c->dtype == ARTEL_DTYPE_INT32) ((int32_t *)to)[i] = (int32_t)bits;
-        else ((int64_t *)to)[i] = (int64_t)bits;
+        if (c->dtype == ARTEL_DTYPE_FLOAT32)
+            ((float *)to)[i] = (float)value * 0.37f;
+        else if (c->dtype == ARTEL_DTYPE_FLOAT64)
+            ((double *)to)[i] = value * 0.37;
+        else if (c->dtype == ARTEL_DTYPE_INT32)
+            ((int32_t *)to)[i] = (int32_t)bits;
+        else
+            ((int64_t *)to)[i] = (int64_t)bits;
     }
 }
 
@@ -86,8 +93,10 @@ static void make_column(scene *s, int c)
     for (int32_t v = 0; v < s->shards; v++) {
         char *to = s->leaf[c] + (size_t)v * bytes;
         uint64_t seed = (uint64_t)(v + 1000 * c);
-        if (col->kind == 2) fill_moments(to, col->count, seed);
-        else fill_leaf(col, to, col->count, seed);
+        if (col->kind == 2)
+            fill_moments(to, col->count, seed);
+        else
+            fill_leaf(col, to, col->count, seed);
     }
     help_tree tree = {s->merge[c], col->count, artel_dtype_size(col->dtype), s->leaf[c]};
     help_tree_value(&tree, 0, s->shards, s->truth[c], scratch);
@@ -143,9 +152,12 @@ static void call(void *user, int r)
     scene *s = user;
     artel__all_reduce *task = &s->task[r];
     for (int c = 0; c < s->columns; c++) {
-        s->segment[r][c] = (artel__coll_segment){.merge = s->merge[c], .count = s->column[c].count + (r == 1 ? s->extra : 0),
+        s->segment[r][c] = (artel__coll_segment){.merge = s->merge[c],
+                                                 .count = s->column[c].count + (r == 1 ? s->extra : 0),
                                                  .element = (int32_t)artel_dtype_size(s->column[c].dtype),
-                                                 .whole = s->column[c].kind == 2, .in = s->in[r][c], .out = s->out[r][c]};
+                                                 .whole = s->column[c].kind == 2,
+                                                 .in = s->in[r][c],
+                                                 .out = s->out[r][c]};
     }
     task->segment = s->segment[r];
     task->segments = s->columns;
@@ -215,7 +227,7 @@ static void every_element_count(void **state)
 static void large_and_mixed(void **state)
 {
     (void)state;
-    static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 100003}, {ARTEL_DTYPE_FLOAT32, 0, 13},   {ARTEL_DTYPE_FLOAT64, 2, 3 * 3001},
+    static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 100003}, {ARTEL_DTYPE_FLOAT32, 0, 13}, {ARTEL_DTYPE_FLOAT64, 2, 3 * 3001},
                                      {ARTEL_DTYPE_FLOAT64, 0, 12289},  {ARTEL_DTYPE_INT32, 0, 5001}, {ARTEL_DTYPE_INT64, 1, 5000},
                                      {ARTEL_DTYPE_FLOAT64, 1, 4097},   {ARTEL_DTYPE_INT32, 1, 9}};
     check(8, 2, columns, 8);
@@ -296,9 +308,12 @@ static void ranks_that_disagree_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rank_and_shard_count), cmocka_unit_test(every_element_count),
-        cmocka_unit_test(large_and_mixed),            cmocka_unit_test(nothing_at_all),
-        cmocka_unit_test(steady_calls_take_no_memory), cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(every_rank_and_shard_count),
+        cmocka_unit_test(every_element_count),
+        cmocka_unit_test(large_and_mixed),
+        cmocka_unit_test(nothing_at_all),
+        cmocka_unit_test(steady_calls_take_no_memory),
+        cmocka_unit_test(failing_allocations),
         cmocka_unit_test(ranks_that_disagree_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,25 @@ static void rows_follow_the_shards(void **state)
     artel__coll_layout_fini(*state, &layout);
 }
 
+static void dump_is_stable(void **state)
+{
+    artel__coll_layout layout;
+    artel__text text;
+    assert_int_equal(artel__coll_layout_init(*state, 8, 3, &layout), ARTEL_OK);
+    artel__text_init(&text, *state);
+    artel__coll_layout_dump(&layout, &text);
+    assert_string_equal(text.data, "all-reduce: 8 shards, 3 ranks, 5 nodes\n"
+                                   "  rank 0: [0+2)\n"
+                                   "  rank 1: [2+2) [4+1)\n"
+                                   "  rank 2: [5+1) [6+2)\n"
+                                   "  p0 = [0+2) + [2+2)\n"
+                                   "  p1 = [4+1) + [5+1)\n"
+                                   "  p1 = p1 + [6+2)\n"
+                                   "  p0 = p0 + p1\n");
+    artel__text_fini(&text);
+    artel__coll_layout_fini(*state, &layout);
+}
+
 static void refusals(void **state)
 {
     static const int32_t bad[][2] = {{0, 1}, {3, 1}, {8, 0}, {8, 9}, {8192, 2}, {-4, 1}};
@@ -107,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_layout, set_up, tear_down),
         cmocka_unit_test_setup_teardown(rows_follow_the_shards, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(dump_is_stable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,9 @@
 
 #include "coll/merge.h"
 
-enum { MOST = 41 };
+enum {
+    MOST = 41
+};
 
 static void float32(void **state)
 {

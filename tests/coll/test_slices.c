@@ -46,9 +46,10 @@ static void many_segments(void **state)
     (void)state;
     static const int32_t slices[] = {1, 2, 3, 5, 8, 16, 100, 512};
     for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
-        artel__coll_segment s[9] = {{.count = 784 * 512, .element = 4}, {.count = 512, .element = 4}, {.count = 0, .element = 4},
-                                    {.count = 5120, .element = 4},      {.count = 10, .element = 4},  {.count = 3 * 1000, .element = 8, .whole = true},
-                                    {.count = 4096, .element = 8},      {.count = 4097, .element = 8}, {.count = 1, .element = 8}};
+        artel__coll_segment s[9] = {
+            {.count = 784 * 512, .element = 4}, {.count = 512, .element = 4},  {.count = 0, .element = 4},
+            {.count = 5120, .element = 4},      {.count = 10, .element = 4},   {.count = 3 * 1000, .element = 8, .whole = true},
+            {.count = 4096, .element = 8},      {.count = 4097, .element = 8}, {.count = 1, .element = 8}};
         check(s, 9, slices[i], 4096 * 8);
         check(s, 0, slices[i], 0);
         check(s + 2, 1, slices[i], 0);

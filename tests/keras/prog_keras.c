@@ -5,6 +5,8 @@
  *   prog_keras convert IN OUT [WEIGHTS] loads, takes weights from another file, saves
  *   prog_keras digest FILE              the digest of a file, without making the model
  *   prog_keras compile IN OUT OPTIMIZER LOSS METRICS
+ *   prog_keras summary IN               the rows of its summary, as JSON
+ *   prog_keras build sequential|functional OUT   a model made by calls
  *   prog_keras mutants FILE COUNT SEED  loads copies of FILE with 1-3 bytes changed; prints how they ended
  */
 #include <stdio.h>
@@ -13,8 +15,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "artel/build.h"
 #include "base/json.h"
 #include "keras/model.h"
+#include "keras/summary.h"
 
 static int complain(artel_context *ctx)
 {
@@ -59,9 +63,9 @@ static void print_model(const artel_model *model)
         artel_model_output(model, i, &name, NULL, &shape);
         json_object_set_new(outputs, name, shape_json(&shape));
     }
-    json_t *whole = json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:o, s:o, s:O?}", "digest", digest, "all", all, "trainable", (json_int_t)trainable,
-                              "frozen", (json_int_t)frozen, "optimizer", model->optimizer.count, "weights", weights, "inputs", inputs, "outputs",
-                              outputs, "compile", model->compile_config);
+    json_t *whole = json_pack("{s:s, s:s, s:I, s:I, s:i, s:o, s:o, s:o, s:O?}", "digest", digest, "all", all, "trainable",
+                              (json_int_t)trainable, "frozen", (json_int_t)frozen, "optimizer", model->optimizer.count, "weights", weights,
+                              "inputs", inputs, "outputs", outputs, "compile", model->compile_config);
     char *text = json_dumps(whole, 0);
     puts(text);
     free(text);
@@ -86,6 +90,74 @@ static int compile(artel_context *ctx, char **argv)
     int failed = 0;
     if (artel_model_compile(model, argv[2], argv[3], argv[4]) < 0) failed = complain(ctx);
     if (!failed && artel_model_save(model, argv[1]) < 0) failed = complain(ctx);
+    artel_model_destroy(model);
+    return failed;
+}
+
+static int summarise(artel_context *ctx, const char *path)
+{
+    artel_model *model;
+    artel__model_summary summary;
+    if (artel_model_load(ctx, path, &model) < 0) return complain(ctx);
+    if (artel__keras_summary(model, false, &summary) < 0) {
+        artel_model_destroy(model);
+        return complain(ctx);
+    }
+    json_t *rows = json_array();
+    for (int i = 0; i < summary.rows; i++) {
+        const artel__layer_row *row = &summary.row[i];
+        json_array_append_new(
+            rows, json_pack("[s, s, s, I, s]", row->name, row->class_name, row->output_shape, (json_int_t)row->params, row->connected_to));
+    }
+    char *text = json_dumps(rows, 0);
+    puts(text);
+    free(text);
+    json_decref(rows);
+    artel__keras_summary_fini(&summary);
+    artel_model_destroy(model);
+    return 0;
+}
+
+static artel_status build_sequential(artel_context *ctx, artel_model **out)
+{
+    artel_builder *b;
+    artel_status status = artel_sequential_create(ctx, "built", ARTEL_DTYPE_FLOAT32, &(artel_shape){3, {12, 12, 1}}, &b);
+    if (status < 0) return status;
+    artel_layer_rescaling(b, &(artel_rescaling_options){.scale = 1.0 / 255});
+    artel_layer_conv2d(b, &(artel_conv2d_options){.filters = 4, .kernel = {3, 3}, .activation = "relu", .kernel_initializer = "he_normal"});
+    artel_layer_separable_conv2d(b, &(artel_conv2d_options){.filters = 6, .kernel = {3, 3}, .padding = "same", .no_bias = true});
+    artel_layer_batch_normalization(b, &(artel_normalization_options){.momentum = 0.9});
+    artel_layer_activation(b, &(artel_activation_options){.activation = "relu"});
+    artel_layer_max_pooling2d(b, NULL);
+    artel_layer_dropout(b, &(artel_dropout_options){.rate = 0.25});
+    artel_layer_flatten(b, NULL);
+    artel_layer_dense(b, &(artel_dense_options){.units = 10,
+                                                .activation = "softmax",
+                                                .kernel_regularizer = "{\"class_name\": \"L2\", \"config\": {\"l2\": 0.001}}"});
+    return artel_sequential_finish(b, out);
+}
+
+static artel_status build_functional(artel_context *ctx, artel_model **out)
+{
+    artel_builder *b;
+    artel_tensor x, y, left, right, sum, ends[2];
+    artel_status status = artel_functional_create(ctx, "built", &b);
+    if (status < 0) return status;
+    artel_input(b, "x", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {6}}, &x);
+    artel_input(b, "y", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {6}}, &y);
+    artel_apply(b, "Dense", "{\"units\": 5, \"activation\": \"relu\", \"name\": \"shared\"}", &x, 1, &left);
+    artel_apply_again(b, left, &y, 1, &right);
+    artel_apply(b, "Concatenate", NULL, (artel_tensor[]){left, right}, 2, &sum);
+    artel_apply(b, "Dense", "{\"units\": 1, \"name\": \"a\"}", &sum, 1, &ends[0]);
+    artel_apply(b, "Dense", "{\"units\": 2, \"name\": \"b\"}", &right, 1, &ends[1]);
+    return artel_functional_finish(b, ends, 2, out);
+}
+
+static int build(artel_context *ctx, const char *kind, const char *path)
+{
+    artel_model *model;
+    if ((strcmp(kind, "sequential") == 0 ? build_sequential(ctx, &model) : build_functional(ctx, &model)) < 0) return complain(ctx);
+    int failed = artel_model_save(model, path) < 0 ? complain(ctx) : 0;
     artel_model_destroy(model);
     return failed;
 }
@@ -149,6 +221,10 @@ int main(int argc, char **argv)
         result = convert(ctx, argv + 2, argc - 2);
     } else if (strcmp(argv[1], "compile") == 0 && argc > 6) {
         result = compile(ctx, argv + 2);
+    } else if (strcmp(argv[1], "summary") == 0) {
+        result = summarise(ctx, argv[2]);
+    } else if (strcmp(argv[1], "build") == 0 && argc > 3) {
+        result = build(ctx, argv[2], argv[3]);
     } else if (strcmp(argv[1], "digest") == 0) {
         char digest[65];
         result = artel__keras_digest_file(ctx, argv[2], false, digest) < 0 ? complain(ctx) : 0;

@@ -34,7 +34,8 @@ static void safetensors_that_lie_are_refused(void **state)
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]}}", 8, "two numbers"},
         {"{\"a\":{\"dtype\":\"F99\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "F99"},
         {"{\"a\":{\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "(none)"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[2,6]}}", 6, "overlap"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[2,6]}}",
+         6, "overlap"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "hole"},
         {"{\"a\":7}", 0, "dtype"},
         {"{\"a\":", 0, "line 1"},
@@ -82,10 +83,11 @@ static void assert_text(json_t *json, const char *path, const char *expected)
 static void old_records_are_brought_up_to_date(void **state)
 {
     (void)state;
-    json_t *model = parse("{\"class_name\": \"Model\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"BatchNormalization\", \"config\": "
-                          "{\"name\": \"b\", \"axis\": [3], \"fused\": true, \"gamma_initializer\": {\"class_name\": \"Ones\", \"config\": {}}, "
-                          "\"dtype\": {\"class_name\": \"Policy\", \"config\": {\"name\": \"float32\"}}}}, {\"class_name\": \"Bidirectional\", \"config\": "
-                          "{\"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": 3, \"implementation\": 2}}}}]}}");
+    json_t *model = parse(
+        "{\"class_name\": \"Model\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"BatchNormalization\", \"config\": "
+        "{\"name\": \"b\", \"axis\": [3], \"fused\": true, \"gamma_initializer\": {\"class_name\": \"Ones\", \"config\": {}}, "
+        "\"dtype\": {\"class_name\": \"Policy\", \"config\": {\"name\": \"float32\"}}}}, {\"class_name\": \"Bidirectional\", \"config\": "
+        "{\"layer\": {\"class_name\": \"LSTM\", \"config\": {\"units\": 3, \"implementation\": 2}}}}]}}");
     assert_int_equal(artel__keras_translate_model(model), ARTEL_OK);
     assert_text(model, "class_name", "Functional");
     assert_text(model, "module", "keras.src.models.functional");
@@ -104,7 +106,8 @@ static void old_records_are_brought_up_to_date(void **state)
 static void modern_records_stay(void **state)
 {
     (void)state;
-    json_t *model = parse("{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"class_name\": \"X\", \"config\": {}}]}}");
+    json_t *model = parse(
+        "{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"class_name\": \"X\", \"config\": {}}]}}");
     json_t *copy = json_deep_copy(model);
     assert_int_equal(artel__keras_translate_model(model), ARTEL_OK);
     assert_true(json_equal(model, copy));
@@ -115,11 +118,13 @@ static void modern_records_stay(void **state)
 static void old_training_settings_become_compile_settings(void **state)
 {
     fixture *f = *state;
-    json_t *out, *training =
-        parse("{\"optimizer_config\": {\"class_name\": \"Custom>Adam\", \"config\": {\"lr\": 0.5, \"decay\": 0.0, \"jit_compile\": true}}, "
-              "\"loss\": {\"a\": {\"class_name\": \"LossFunctionWrapper\", \"config\": {\"fn\": \"mean_squared_error\", \"reduction\": \"auto\"}}}, "
-              "\"metrics\": [[{\"class_name\": \"MeanMetricWrapper\", \"config\": {\"name\": \"acc\", \"fn\": \"binary_accuracy\"}}]], "
-              "\"sample_weight_mode\": null}");
+    json_t *out,
+        *training = parse(
+            "{\"optimizer_config\": {\"class_name\": \"Custom>Adam\", \"config\": {\"lr\": 0.5, \"decay\": 0.0, \"jit_compile\": true}}, "
+            "\"loss\": {\"a\": {\"class_name\": \"LossFunctionWrapper\", \"config\": {\"fn\": \"mean_squared_error\", \"reduction\": "
+            "\"auto\"}}}, "
+            "\"metrics\": [[{\"class_name\": \"MeanMetricWrapper\", \"config\": {\"name\": \"acc\", \"fn\": \"binary_accuracy\"}}]], "
+            "\"sample_weight_mode\": null}");
     assert_ok(f, artel__keras_translate_training(f->ctx, "m.h5", training, &out));
     assert_text(out, "optimizer/class_name", "Adam");
     assert_text(out, "optimizer/module", "keras.optimizers");

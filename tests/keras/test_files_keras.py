@@ -233,10 +233,45 @@ def check_compile():
     assert "adma" in run("compile", "a.keras", "b.keras", "adma", "mse", "mae", fails=True)
 
 
+def check_build():
+    """What the builder makes is what Keras would have made."""
+    run("build", "sequential", "s.keras")
+    m = keras.models.load_model("s.keras")
+    assert m.input_shape == (None, 12, 12, 1) and m.output_shape == (None, 10) and m.name == "built"
+    assert [l.name for l in m.layers][:4] == ["rescaling", "conv2d", "separable_conv2d", "batch_normalization"]
+    assert m.get_layer("batch_normalization").momentum == 0.9 and m.get_layer("dropout").rate == 0.25
+    assert m.get_layer("separable_conv2d").use_bias is False
+    assert abs(float(m.get_layer("dense").kernel_regularizer.l2) - 0.001) < 1e-9
+    run("build", "functional", "f.keras")
+    m = keras.models.load_model("f.keras")
+    assert [t.name for t in m.inputs] == ["x", "y"] and m.count_params() == 35 + 11 + 12
+    a, b = m.predict([R.random((3, 6), "float32"), R.random((3, 6), "float32")], verbose=0)
+    assert a.shape == (3, 1) and b.shape == (3, 2)
+
+
+def check_summary():
+    def rows(m):
+        lines, table = [], []
+        m.summary(line_length=400, print_fn=lambda t: lines.extend(t.split("\n")))
+        for line in lines:
+            if line.startswith("│"):
+                cells = [c.strip() for c in line.strip("│").split("│")]
+                name, kind = cells[0].rsplit(" (", 1)
+                table.append([name, kind[:-1], cells[1], int(cells[2].replace(",", "")),
+                              cells[3].replace("-", "", cells[3] == "-") if len(cells) > 3 else ""])
+        return table
+    chain = keras.Model(i := keras.Input((6,)), L.Dense(2)(L.Dense(3)(i)))
+    free = keras.Sequential([keras.Input((None, None, 3)), L.Conv2D(4, 3, strides=2, padding="same"), L.GlobalAveragePooling2D()])
+    for m in (mlp()[0], branches()[0], chain, free):
+        m.save("a.keras")
+        m = keras.models.load_model("a.keras")
+        assert json.loads(run("summary", "a.keras")) == rows(m), (json.loads(run("summary", "a.keras")), rows(m))
+
+
 os.chdir(tempfile.mkdtemp())
 for name, make in (("mlp", mlp), ("branches", branches), ("frozen", frozen), ("recurrent", recurrent), ("attention", attention)):
     check_formats(make, has_dropout=make is mlp)
     print("ok", name, flush=True)
-for check in (check_directory, check_dtypes, check_refusals, check_keras2, check_compile):
+for check in (check_directory, check_dtypes, check_refusals, check_keras2, check_compile, check_build, check_summary):
     check()
     print("ok", check.__name__, flush=True)

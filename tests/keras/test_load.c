@@ -7,9 +7,10 @@
 #include "keras/h5.h"
 #include "keras/load.h"
 
-static const char small[] = "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": ["
-                            "{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 3], \"dtype\": \"float32\", \"name\": \"in\"}},"
-                            "{\"class_name\": \"Dense\", \"config\": {\"units\": 2, \"name\": \"d\"}}]}}";
+static const char small[] =
+    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"s\", \"layers\": ["
+    "{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 3], \"dtype\": \"float32\", \"name\": \"in\"}},"
+    "{\"class_name\": \"Dense\", \"config\": {\"units\": 2, \"name\": \"d\"}}]}}";
 
 static void json_is_told_by_content(void **state)
 {
@@ -144,7 +145,8 @@ static void trees_follow_keras_rules(void **state)
     save_changed(f, path, make_old);
     assert_ok(f, artel_model_load_weights(model, path));
     save_changed(f, path, add_variable);
-    assert_fails(f, artel_model_load_weights(model, path), ARTEL_ERROR_INVALID, "layers/dense/vars of layer \"d\" (Dense) holds 3 variables, expected 2");
+    assert_fails(f, artel_model_load_weights(model, path), ARTEL_ERROR_INVALID,
+                 "layers/dense/vars of layer \"d\" (Dense) holds 3 variables, expected 2");
     save_changed(f, path, rename_variable);
     assert_fails(f, artel_model_load_weights(model, path), ARTEL_ERROR_INVALID, "layers/dense/vars/1");
     artel_model_destroy(model);

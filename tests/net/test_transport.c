@@ -48,7 +48,9 @@ static const driver drivers[] = {
     {"inproc, spinning", open_spinning, close_fabric},
 };
 
-enum { RANKS = 4 };
+enum {
+    RANKS = 4
+};
 
 typedef struct group {
     artel_context *ctx;
@@ -239,8 +241,10 @@ static void *play(void *user)
         artel__net_piece piece = {&value, sizeof value};
         artel__net_request request = request_of(1 - rank, i, &piece, 1);
         bool sends = (i & 1) == (uint32_t)rank;
-        if (sends) artel__net_send(p->endpoint, &request);
-        else artel__net_receive(p->endpoint, &request);
+        if (sends)
+            artel__net_send(p->endpoint, &request);
+        else
+            artel__net_receive(p->endpoint, &request);
         while (artel__net_progress(p->endpoint) == ARTEL_OK && !artel__net_done(&request)) artel__net_wait(p->endpoint);
         if (sends) continue;
         if (memcmp(artel__net_part(&request, 0, 0), &i, sizeof i) != 0) p->wrong++;
@@ -320,7 +324,7 @@ static void failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delivery), cmocka_unit_test(matching),  cmocka_unit_test(withdrawal),          cmocka_unit_test(refusals),
+        cmocka_unit_test(delivery),   cmocka_unit_test(matching),  cmocka_unit_test(withdrawal),          cmocka_unit_test(refusals),
         cmocka_unit_test(cancelling), cmocka_unit_test(ping_pong), cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

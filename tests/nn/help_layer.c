@@ -206,15 +206,17 @@ static void build_derivative(layer_bench *bench, derivative *d, bool training)
     int count = 0;
     for (int i = 0; i < model->variables->count; i++) wanted[count++] = artel__graph_variable(graph, i);
     for (int i = 0; i < model->inputs; i++) wanted[count++] = d->s.input[i];
-    artel__differentiate request = {.add = &artel__op_binary_def, .targets = &out, .seeds = &seed, .target_count = 1, .wanted = wanted,
-                                    .wanted_count = count};
+    artel__differentiate request = {
+        .add = &artel__op_binary_def, .targets = &out, .seeds = &seed, .target_count = 1, .wanted = wanted, .wanted_count = count};
     graph->phase = ARTEL__PHASE_BACKWARD;
     artel_status status = artel__graph_differentiate(graph, &request, found);
     if (status < 0) fail_msg("%s: %s", artel_context_error(bench->ctx)->where, artel_context_error(bench->ctx)->what);
     for (int i = 0; i < count; i++) {
         int kept = found[i] >= 0 ? artel__graph_keep(graph, found[i]) : -1;
-        if (i < model->variables->count) d->variable_kept[i] = kept;
-        else d->input_kept[i - model->variables->count] = kept;
+        if (i < model->variables->count)
+            d->variable_kept[i] = kept;
+        else
+            d->input_kept[i - model->variables->count] = kept;
     }
 }
 
@@ -232,7 +234,8 @@ static double weighted(derivative *d, const void *const *x, int64_t rows)
 static void compare(const char *what, int64_t index, double exact, double numeric)
 {
     double tolerance = 0.02 * (fabs(numeric) > 1 ? fabs(numeric) : 1);
-    if (!(fabs(exact - numeric) <= tolerance)) fail_msg("%s[%lld]: gradient %g, finite difference %g", what, (long long)index, exact, numeric);
+    if (!(fabs(exact - numeric) <= tolerance))
+        fail_msg("%s[%lld]: gradient %g, finite difference %g", what, (long long)index, exact, numeric);
 }
 
 static void check_variable(layer_bench *bench, derivative *d, int v, const void *const *x, int64_t rows)
@@ -248,7 +251,7 @@ static void check_variable(layer_bench *bench, derivative *d, int v, const void 
     artel__state_fetch(&other, v, gradient);
     artel__state_fini(&other);
     layer_get(bench, v, plain);
-    for (int64_t i = 0; i < count; i += count > 40 ? 7 : 1) {
+    for (int64_t i = 0; i<count; i += count> 40 ? 7 : 1) {
         float held = plain[i], h = 0.01f;
         plain[i] = held + h;
         layer_set(bench, v, plain);
@@ -276,7 +279,7 @@ static void check_input(layer_bench *bench, derivative *d, int n, const void *co
     memcpy(moved, x[n], (size_t)count * sizeof *moved);
     weighted(d, x, rows);
     memcpy(gradient, artel__run_kept(d->s.run, d->input_kept[n]), (size_t)count * sizeof *gradient);
-    for (int64_t i = 0; i < count; i += count > 60 ? 11 : 1) {
+    for (int64_t i = 0; i<count; i += count> 60 ? 11 : 1) {
         float held = moved[i], h = 0.01f;
         moved[i] = held + h;
         double up = weighted(d, changed, rows);
@@ -307,7 +310,8 @@ void layer_assert_floats(const layer_result *result, const float *expected, int 
 {
     assert_true(result->count >= count);
     for (int i = 0; i < count; i++) {
-        if (!(fabsf(result->data[i] - expected[i]) <= tolerance)) fail_msg("element %d is %g, expected %g", i, (double)result->data[i], (double)expected[i]);
+        if (!(fabsf(result->data[i] - expected[i]) <= tolerance))
+            fail_msg("element %d is %g, expected %g", i, (double)result->data[i], (double)expected[i]);
     }
 }
 

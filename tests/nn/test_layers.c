@@ -16,8 +16,10 @@ static const layer_row rows[] = {
     {"Dense", "\"units\": 35, \"activation\": \"tanh\"", "[null, 2, 4]", "(None, 2, 35)"},
     {"Dense", "\"units\": 3, \"use_bias\": false, \"activation\": \"silu\"", "[null, 4]", "(None, 3)"},
     {"EinsumDense", "\"equation\": \"ab,bc->ac\", \"output_shape\": 3, \"bias_axes\": \"c\"", "[null, 4]", "(None, 3)"},
-    {"EinsumDense", "\"equation\": \"abc,cde->abde\", \"output_shape\": [null, 2, 3], \"bias_axes\": \"de\"", "[null, 5, 4]", "(None, 5, 2, 3)"},
-    {"EinsumDense", "\"equation\": \"abcd,cde->abe\", \"output_shape\": [null, 6], \"bias_axes\": \"e\"", "[null, 5, 2, 3]", "(None, 5, 6)"},
+    {"EinsumDense", "\"equation\": \"abc,cde->abde\", \"output_shape\": [null, 2, 3], \"bias_axes\": \"de\"", "[null, 5, 4]",
+     "(None, 5, 2, 3)"},
+    {"EinsumDense", "\"equation\": \"abcd,cde->abe\", \"output_shape\": [null, 6], \"bias_axes\": \"e\"", "[null, 5, 2, 3]",
+     "(None, 5, 6)"},
     {"EinsumDense", "\"equation\": \"abc,bd->adc\", \"output_shape\": [3, null], \"bias_axes\": \"d\"", "[null, 5, 2]", "(None, 3, 2)"},
     {"EinsumDense", "\"equation\": \"...x,xy->...y\", \"output_shape\": 3, \"bias_axes\": \"y\"", "[null, 2, 5, 4]", "(None, 2, 5, 3)"},
     {"EinsumDense", "\"equation\": \"abc,cd->abd\", \"output_shape\": [null, 3], \"bias_axes\": \"bd\"", "[null, 5, 4]", "(None, 5, 3)"},
@@ -88,10 +90,13 @@ static const layer_row rows[] = {
     {"TimeDistributed", "\"layer\": {\"class_name\": \"Dense\", \"config\": {\"units\": 3}}", "[null, 2, 4]", "(None, 2, 3)"},
     {"TimeDistributed", "\"layer\": {\"class_name\": \"Conv2D\", \"config\": {\"filters\": 2, \"kernel_size\": 2}}", "[null, 3, 3, 3, 1]",
      "(None, 3, 2, 2, 2)"},
-    {"TimeDistributed", "\"layer\": {\"class_name\": \"BatchNormalization\", \"config\": {\"epsilon\": 0.1}}", "[null, 2, 3]", "(None, 2, 3)"},
+    {"TimeDistributed", "\"layer\": {\"class_name\": \"BatchNormalization\", \"config\": {\"epsilon\": 0.1}}", "[null, 2, 3]",
+     "(None, 2, 3)"},
     {"TimeDistributed", "\"layer\": {\"class_name\": \"Flatten\", \"config\": {}}", "[null, 2, 3, 2]", "(None, 2, 6)"},
-    {"Sequential", "\"layers\": [{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 4], \"name\": \"i\"}}, "
-                   "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 3}}]", "[null, 4]", "(None, 3)"},
+    {"Sequential",
+     "\"layers\": [{\"class_name\": \"InputLayer\", \"config\": {\"batch_shape\": [null, 4], \"name\": \"i\"}}, "
+     "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 3}}]",
+     "[null, 4]", "(None, 3)"},
 };
 
 static void check_row(const layer_row *row)
@@ -102,7 +107,9 @@ static void check_row(const layer_row *row)
     layer_bench bench;
     layer_result *result = malloc(sizeof *result);
     layer_open(&bench, row->batch_shape, "float32", text);
-    enum { ROWS = 9 };
+    enum {
+        ROWS = 9
+    };
     static float x[ROWS * 1024];
     layer_numbers(x, ROWS * 1024, 5);
     bool kinked = strstr(row->class_name, "Max") || strstr(row->class_name, "ReLU");
@@ -129,10 +136,33 @@ static void every_layer_has_shape_and_gradient(void **state)
 static void every_class_is_tried(void **state)
 {
     (void)state;
-    static const char *const elsewhere[] = {"InputLayer", "Embedding", "Masking", "Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum",
-                                            "Concatenate", "Dot", "Functional", "Model", "LSTM", "GRU", "SimpleRNN", "Bidirectional",
-                                            "MultiHeadAttention", "LSTMCell", "GRUCell", "SimpleRNNCell", "RNN", "StackedRNNCells", "Attention",
-                                            "AdditiveAttention", "GroupQueryAttention", NULL};
+    static const char *const elsewhere[] = {"InputLayer",
+                                            "Embedding",
+                                            "Masking",
+                                            "Add",
+                                            "Subtract",
+                                            "Multiply",
+                                            "Average",
+                                            "Maximum",
+                                            "Minimum",
+                                            "Concatenate",
+                                            "Dot",
+                                            "Functional",
+                                            "Model",
+                                            "LSTM",
+                                            "GRU",
+                                            "SimpleRNN",
+                                            "Bidirectional",
+                                            "MultiHeadAttention",
+                                            "LSTMCell",
+                                            "GRUCell",
+                                            "SimpleRNNCell",
+                                            "RNN",
+                                            "StackedRNNCells",
+                                            "Attention",
+                                            "AdditiveAttention",
+                                            "GroupQueryAttention",
+                                            NULL};
     for (int i = 0; artel__layers[i]; i++) {
         const char *name = artel__layers[i]->class_name;
         bool found = strncmp(name, "ops.", 4) == 0;
@@ -158,12 +188,13 @@ static void settings_that_are_wrong_are_named(void **state)
          ARTEL_ERROR_UNSUPPORTED},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"activation\": \"rely\"}}", "[null, 4]", "rely",
          ARTEL_ERROR_UNSUPPORTED},
-        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 2, \"kernel_size\": 2, \"data_format\": \"channels_first\"}}",
+        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 2, \"kernel_size\": 2, \"data_format\": "
+         "\"channels_first\"}}",
          "[null, 4, 4, 1]", "channels_first", ARTEL_ERROR_UNSUPPORTED},
-        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 2, \"kernel_size\": 9}}", "[null, 4, 4, 1]", "does not fit",
-         ARTEL_ERROR_INVALID},
-        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 3, \"kernel_size\": 1, \"groups\": 2}}", "[null, 4, 4, 2]",
-         "groups", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 2, \"kernel_size\": 9}}", "[null, 4, 4, 1]",
+         "does not fit", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 3, \"kernel_size\": 1, \"groups\": 2}}",
+         "[null, 4, 4, 2]", "groups", ARTEL_ERROR_INVALID},
         {"{\"class_name\": \"Conv2D\", \"config\": {\"name\": \"c\", \"filters\": 3, \"kernel_size\": [1, 2, 3]}}", "[null, 4, 4, 2]",
          "kernel_size", ARTEL_ERROR_INVALID},
         {"{\"class_name\": \"UpSampling2D\", \"config\": {\"name\": \"u\", \"interpolation\": \"bicubic\"}}", "[null, 4, 4, 2]", "bicubic",
@@ -187,8 +218,10 @@ static void settings_that_are_wrong_are_named(void **state)
         {"{\"class_name\": \"Dense\", \"module\": \"mine\", \"registered_name\": \"mine>Dense\", \"config\": {\"units\": 2}}", "[null, 4]",
          "mine.Dense", ARTEL_ERROR_UNSUPPORTED},
         {"{\"class_name\": \"Conv2DTranspose\", \"config\": {\"name\": \"l\"}}", "[null, 4]", "Conv2DTranspose", ARTEL_ERROR_UNSUPPORTED},
-        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2147483647}}, {\"class_name\": \"Dense\", \"config\": {\"name\": "
-         "\"e\", \"units\": 2147483647}}, {\"class_name\": \"Flatten\", \"config\": {}}", "[null, 99999999999]", "shape", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2147483647}}, {\"class_name\": \"Dense\", \"config\": "
+         "{\"name\": "
+         "\"e\", \"units\": 2147483647}}, {\"class_name\": \"Flatten\", \"config\": {}}",
+         "[null, 99999999999]", "shape", ARTEL_ERROR_INVALID},
     };
     for (size_t i = 0; i < ARTEL__COUNT(refused); i++) {
         char message[1100];

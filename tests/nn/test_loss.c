@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nn/loss.h"
+#include "op/elementwise.h"
 #include "op/reduce.h"
 
 enum {
@@ -102,6 +103,27 @@ static void test_logits_behind(void **state)
     nn_fini(&bench);
 }
 
+/* Keras takes what stands in front of a sigmoid for logits of a softmax too. */
+static void test_logits_of_sigmoid(void **state)
+{
+    (void)state;
+    nn_bench bench;
+    nn_init(&bench, 1);
+    artel__loss_config loss;
+    json_t *json = nn_json("'categorical_crossentropy'");
+    assert_int_equal(artel__loss_read(&bench.arena, json, &loss), ARTEL_OK);
+    json_decref(json);
+    artel_shape shape = artel__shape(1, (int64_t)3);
+    artel__value_id y = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
+    artel__value_id x = artel__graph_input(&bench.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
+    artel__value_id p = artel__op_unary(&bench.graph, ARTEL__UNARY_SIGMOID, NULL, x);
+    artel__graph_keep(&bench.graph, artel__loss_add(&bench.graph, &loss, y, p));
+    nn_seal(&bench);
+    nn_run(&bench, (const void *[]){(float[]){0, 1, 0}, (float[]){1, 2, 3}});
+    nn_assert_near(*(const float *)artel__run_kept(bench.run, 0), log(exp(1) + exp(2) + exp(3)) - 2, 1e-6, "sigmoid");
+    nn_fini(&bench);
+}
+
 static void read_one(nn_bench *bench, const char *text, artel_status expected, const char *part, artel__loss_config *out)
 {
     json_t *json = nn_json(text);
@@ -175,7 +197,8 @@ static void test_mask(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_logits_behind), cmocka_unit_test(test_reading),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_logits_behind),
+                                       cmocka_unit_test(test_logits_of_sigmoid), cmocka_unit_test(test_reading),
                                        cmocka_unit_test(test_mask)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

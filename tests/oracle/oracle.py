@@ -326,6 +326,8 @@ def keras_side(case, index, folder):
                       loss_weights=case.loss_weights, **(case.compile or {}))
     if not case.strip:
         model.save(start)
+        if not case.refuse:  # what saving loses (Huber's delta, for one) is lost for both
+            model = keras.models.load_model(start)
     model.jit_compile = False
     xs, ys, weight, more = fit_data(case, model, rng)
     outputs = list(model.output_names) if hasattr(model, "output_names") else [model.layers[-1].name]

@@ -43,14 +43,14 @@ PLAIN = [
     ("bce-logits-smooth", make(lambda: Q.BinaryCrossentropy(from_logits=True, label_smoothing=0.1, reduction="sum")), 2, None, "binary"),
     ("bce-int-labels", "binary_crossentropy", 1, "sigmoid", lambda rng, n, shape: rng.integers(0, 2, (n,)).astype("i4")),
     ("cce", "categorical_crossentropy", 4, "softmax", "onehot"),
-    ("cce-unnormalised", "categorical_crossentropy", 4, "sigmoid", "onehot"),
+    ("cce-unnormalised", "categorical_crossentropy", 4, "softplus", "onehot"),
     ("cce-soft-targets", "categorical_crossentropy", 4, "softmax", "simplex"),
     ("cce-logits", make(lambda: Q.CategoricalCrossentropy(from_logits=True)), 4, None, "onehot"),
     ("cce-smooth", make(lambda: Q.CategoricalCrossentropy(label_smoothing=0.1)), 4, "softmax", "onehot"),
     ("cce-logits-smooth", make(lambda: Q.CategoricalCrossentropy(from_logits=True, label_smoothing=0.3)), 4, None, "onehot"),
     ("scce", "sparse_categorical_crossentropy", 4, "softmax", "class"),
     ("scce-column", "sparse_categorical_crossentropy", 4, "softmax", "class1"),
-    ("scce-unnormalised", "sparse_categorical_crossentropy", 4, "sigmoid", "class"),
+    ("scce-unnormalised", "sparse_categorical_crossentropy", 4, "softplus", "class"),
     ("scce-logits", make(lambda: Q.SparseCategoricalCrossentropy(from_logits=True)), 4, None, "class"),
     ("scce-float-labels", "sparse_categorical_crossentropy", 4, "softmax", lambda rng, n, s: rng.integers(0, 4, n).astype("f4")),
     ("scce-uint8-labels", "sparse_categorical_crossentropy", 4, "softmax", lambda rng, n, s: rng.integers(0, 4, n).astype("u1")),
@@ -77,7 +77,7 @@ CASES += [Case(n + "-on-steps", net(w, a, True), loss=l, y=y) for n, l, w, a, y 
           if n in ("mse", "mae", "bce", "cce", "scce", "scce-logits", "cce-logits-smooth", "huber", "mse-sum")]
 CASES += [Case(n + "-weighted", net(w, a), loss=l, y=y, weight=positive, metrics=["mse"], weighted=["mae"]) for n, l, w, a, y in PLAIN
           if n in ("mse", "bce-logits", "cce", "huber", "mse-sum", "mae-mean-with-sample-weight")]
-CASES += [Case("more-" + n, net(w, a), loss=l, y=y, may_refuse=word) for n, l, w, a, y, word in MORE]
+CASES += [Case("more-" + n, net(w, a), loss=l, y=y, may_refuse=word, opt="adam" if n == "mape" else None) for n, l, w, a, y, word in MORE]
 CASES += [
     Case("scce-holes", net(4, "softmax"), loss="sparse_categorical_crossentropy", y="class", weight=holes, metrics=["accuracy"],
          weighted=["accuracy"]),
@@ -93,7 +93,8 @@ CASES += [
     Case("two-losses-sample-weight", two, loss=["mse", "sparse_categorical_crossentropy"], y=["real", "class:3"], weight=positive),
     Case("one-loss-for-both", two, loss="mse", y=["real", "real"]),
     Case("validation", net(3), loss="mse", metrics=["mae"], validation=21),
-    Case("validation-two", two, loss=["mse", "sparse_categorical_crossentropy"], y=["real", "class:3"], validation=13,
+    # no short batch: Keras does not weigh the losses of single outputs by rows then
+    Case("validation-two", two, loss=["mse", "sparse_categorical_crossentropy"], y=["real", "class:3"], validation=16,
          metrics=[["mae"], ["accuracy"]]),
     Case("short-last-batch", net(3), loss="mse", metrics=["mae"], rows=75),
     Case("short-last-batch-weighted", net(3), loss="mse", weighted=["mae"], weight=positive, rows=75),

@@ -112,7 +112,7 @@ CASES += [
     Case("keys-dict", two("zebra", "ant"), loss={"zebra": "binary_crossentropy", "ant": "sparse_categorical_crossentropy"},
          y=["binary", "class:3"], metrics={"ant": ["accuracy"], "zebra": ["AUC"]}),
     Case("keys-dense-n", three_dense, loss=["sparse_categorical_crossentropy"] * 3, y="class:3", metrics=[["accuracy"], ["accuracy"], ["accuracy"]]),
-    Case("keys-validation", two(), loss=["binary_crossentropy", "sparse_categorical_crossentropy"], y=["binary", "class:3"], validation=17,
+    Case("keys-validation", two(), loss=["binary_crossentropy", "sparse_categorical_crossentropy"], y=["binary", "class:3"], validation=16,
          metrics=[["accuracy"], ["accuracy"]]),
     Case("validation-auc", net(1, "sigmoid"), validation=30, metrics=["AUC", "Precision"], **BINARY),
     Case("short-last-batch", net(5, "softmax"), metrics=["accuracy"], rows=75, **CLASS),

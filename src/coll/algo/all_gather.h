@@ -9,7 +9,7 @@ typedef struct artel__all_gather {
     artel__coll_task base;
     const artel__coll_segment *segment; /* borrowed until finalized */
     int32_t segments;
-    int64_t batch;                      /* rows of all ranks; who has which follows from the layout */
+    int64_t batch; /* rows of all ranks; who has which follows from the layout */
     /* The task's own. */
     artel__coll_buffer pieces, requests;
     artel__net_request *request; /* receives, then sends: one of each a peer */

@@ -10,7 +10,7 @@ typedef struct artel__all_reduce {
     artel__coll_task base;
     const artel__coll_segment *segment; /* merge set in all; borrowed until finalized */
     int32_t segments;
-    artel__coll_algorithm algorithm;    /* the same on every rank */
+    artel__coll_algorithm algorithm; /* the same on every rank */
     /* The task's own. */
     artel__coll_buffer spans, begin, messages, pieces, requests, operands, stack;
     artel__coll_lists lists;

@@ -289,7 +289,11 @@ void artel__all_reduce_fini(artel__all_reduce *task)
 {
     if (!task->base.ops) return;
     artel_context *ctx = task->base.endpoint->ctx;
-    artel__coll_buffer *buffers[] = {&task->spans,    &task->begin,    &task->messages, &task->pieces,
-                                     &task->requests, &task->operands, &task->stack};
-    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) artel__coll_buffer_fini(ctx, buffers[i]);
+    artel__coll_buffer_fini(ctx, &task->spans);
+    artel__coll_buffer_fini(ctx, &task->begin);
+    artel__coll_buffer_fini(ctx, &task->messages);
+    artel__coll_buffer_fini(ctx, &task->pieces);
+    artel__coll_buffer_fini(ctx, &task->requests);
+    artel__coll_buffer_fini(ctx, &task->operands);
+    artel__coll_buffer_fini(ctx, &task->stack);
 }

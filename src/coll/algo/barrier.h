@@ -5,11 +5,13 @@
 
 #include "coll/task.h"
 
-enum { ARTEL__BARRIER_ROUNDS = 31 };
+enum {
+    ARTEL__BARRIER_ROUNDS = 31
+};
 
 typedef struct artel__barrier {
     artel__coll_task base;
-    bool ok;             /* in: this rank is well; out, when the task is done: all are */
+    bool ok; /* in: this rank is well; out, when the task is done: all are */
     /* The task's own. */
     int32_t round, rounds;
     uint8_t said[ARTEL__BARRIER_ROUNDS]; /* by round: what this rank knew when it sent */

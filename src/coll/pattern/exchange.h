@@ -14,7 +14,10 @@
 
 #include "coll/pattern/layout.h"
 
-typedef enum artel__coll_algorithm { ARTEL__COLL_DIRECT, ARTEL__COLL_REDUNDANT } artel__coll_algorithm;
+typedef enum artel__coll_algorithm {
+    ARTEL__COLL_DIRECT,
+    ARTEL__COLL_REDUNDANT
+} artel__coll_algorithm;
 
 typedef struct artel__coll_exchange {
     const artel__coll_layout *layout;
@@ -24,14 +27,14 @@ typedef struct artel__coll_exchange {
 
 typedef struct artel__coll_message {
     int32_t peer;
-    int32_t node;  /* index in the layout; -1: the root */
+    int32_t node; /* index in the layout; -1: the root */
     int32_t slice;
 } artel__coll_message;
 
 /* The messages of one rank. Receives of nodes are in ascending order of nodes, one for each node that others own (none
  * when the rank's own slice is empty). Sends begin with the next rank, so that not all begin with the same one. */
 typedef struct artel__coll_lists {
-    artel__coll_message *send, *receive;               /* room for artel__coll_most_messages each */
+    artel__coll_message *send, *receive;                              /* room for artel__coll_most_messages each */
     int32_t node_sends, result_sends, node_receives, result_receives; /* nodes come first in both lists */
 } artel__coll_lists;
 

@@ -71,3 +71,31 @@ void artel__coll_layout_fini(artel_context *ctx, artel__coll_layout *layout)
     artel__free(ctx, layout->node);
     *layout = (artel__coll_layout){.node = NULL};
 }
+
+static void dump_operand(const artel__coll_layout *layout, int32_t operand, artel__text *out)
+{
+    if (operand >= 0)
+        artel__text_printf(out, "p%d", operand);
+    else
+        artel__text_printf(out, "[%d+%d)", layout->node[-1 - operand].shards.first, layout->node[-1 - operand].shards.count);
+}
+
+void artel__coll_layout_dump(const artel__coll_layout *layout, artel__text *out)
+{
+    artel__text_printf(out, "all-reduce: %d shards, %d ranks, %d nodes\n", layout->shards, layout->ranks, layout->nodes);
+    for (int32_t r = 0; r < layout->ranks; r++) {
+        artel__text_printf(out, "  rank %d:", r);
+        for (int32_t n = layout->first[r]; n < layout->first[r + 1]; n++) {
+            artel__text_append(out, " ");
+            dump_operand(layout, -1 - n, out);
+        }
+        artel__text_append(out, "\n");
+    }
+    for (int32_t i = 0; i < layout->steps; i++) {
+        artel__text_printf(out, "  p%d = ", layout->step[i].to);
+        dump_operand(layout, layout->step[i].left, out);
+        artel__text_append(out, " + ");
+        dump_operand(layout, layout->step[i].right, out);
+        artel__text_append(out, "\n");
+    }
+}

@@ -10,7 +10,7 @@
 #ifndef ARTEL_COLL_LAYOUT_H
 #define ARTEL_COLL_LAYOUT_H
 
-#include "base/context.h"
+#include "base/text.h"
 #include "kernel/fold.h"
 
 typedef struct artel__coll_node {
@@ -26,17 +26,20 @@ typedef struct artel__coll_merge_step {
 
 typedef struct artel__coll_layout {
     int32_t shards, ranks;
-    int32_t nodes;                 /* of all ranks */
-    artel__coll_node *node;        /* [nodes], ascending */
-    int32_t *first;                /* [ranks + 1]: rank r owns nodes first[r] .. first[r + 1] - 1 */
-    artel__coll_merge_step *step;  /* [nodes - 1] */
+    int32_t nodes;                /* of all ranks */
+    artel__coll_node *node;       /* [nodes], ascending */
+    int32_t *first;               /* [ranks + 1]: rank r owns nodes first[r] .. first[r + 1] - 1 */
+    artel__coll_merge_step *step; /* [nodes - 1] */
     int32_t steps;
-    int32_t places;                /* of the merge stack; at most 1 + log2 V */
+    int32_t places; /* of the merge stack; at most 1 + log2 V */
 } artel__coll_layout;
 
 /* shards: a power of two up to ARTEL__MAX_SHARDS; 1 <= ranks <= shards (ARTEL_ERROR_INVALID otherwise). */
 artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out);
 void artel__coll_layout_fini(artel_context *ctx, artel__coll_layout *layout);
+
+/* Stable text: a line for each rank with its nodes, then the merges in order. */
+void artel__coll_layout_dump(const artel__coll_layout *layout, artel__text *out);
 
 /* The node's number in the heap order of the tree (root 1, children 2n and 2n + 1): its name on a wire. */
 static inline uint32_t artel__coll_node_number(const artel__coll_layout *layout, int32_t node)

@@ -14,7 +14,9 @@
 
 #include "coll/merge.h"
 
-enum { ARTEL__COLL_BLOCK = 4096 };
+enum {
+    ARTEL__COLL_BLOCK = 4096
+};
 
 /* One value of a reduction: `in` holds this rank's node blocks one behind the other, `out` takes the root. They do not
  * overlap; `in` is only read, by others too. A gather instead (merge NULL): `count` elements a row, `in` this rank's

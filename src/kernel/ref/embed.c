@@ -81,7 +81,10 @@ static float tree(const artel__embed_gradient *p, const artel__embed_list *list,
     int64_t from = artel__fold_begin(p->fold, first) * p->per_row, to = artel__fold_end(p->fold, first) * p->per_row;
     float sum = 0.0f;
     for (int64_t i = 0; i < list->count; i++)
-        if (list->position[i] >= from && list->position[i] < to) sum = sum + p->dy[list->position[i] * p->width + column];
+        if (list->position[i] >= from && list->position[i] < to) {
+            float dy = p->dy[list->position[i] * p->width + column];
+            sum = sum + (p->squares ? dy * dy : dy);
+        }
     return sum + 0.0f;
 }
 

@@ -147,7 +147,8 @@ static void apply_run(const void *params, int64_t begin, int64_t end, void *scra
     rule_flags flags = {p->has_momentum, p->nesterov, p->centered, p->amsgrad};
     (void)scratch;
     for (int64_t i = begin; i < end; i++) {
-        element e = {p->variable[i], apply_clip(p, p->gradient[i]), {0}};
+        float g = apply_clip(p, p->gradient[i]);
+        element e = {p->variable[i], g, p->squares ? apply_clip_square(p, p->squares[i]) : g * g, {0}};
         for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) e.slot[k] = p->slot[k] ? p->slot[k][i] : 0.0f;
         if (p->decay != 0.0f) e.w = e.w - e.w * p->decay * p->rate;
         e = rule_of(p, flags, e);

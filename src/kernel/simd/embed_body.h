@@ -76,7 +76,10 @@ static void add_leaf(const artel__embed_gradient *p, const artel__embed_list *li
     for (int64_t c = 0; c < width; c++) leaf[c] = 0.0f;
     for (; *i < list->count && list->position[*i] < stop; ++*i) {
         const float *dy = p->dy + (int64_t)list->position[*i] * p->width + column;
-        for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c];
+        if (p->squares)
+            for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c] * dy[c];
+        else
+            for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c];
     }
     for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + 0.0f;
     w->shard[w->depth++] = shard;

@@ -19,14 +19,14 @@ typedef element rule_fn(const float *scalar, float rate, rule_flags flags, eleme
 
 /* Which of the three slots a rule reads and writes; LAMB's third is only written, which reading first does not harm. */
 ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, bool one, bool two, bool three, const artel__apply *p, int64_t at,
-                             const float *gradient, int64_t n)
+                             const float *gradient, const float *squares, int64_t n)
 {
     float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w, *s2 = three ? p->slot[2] + at : w;
     float rate = p->rate, scalar[8];
     memcpy(scalar, p->scalar, sizeof scalar);
     ARTEL__INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
-        element e = {w[i], gradient[i], {s0[i], s1[i], s2[i]}};
+        element e = {w[i], gradient[i], squares ? squares[i] : gradient[i] * gradient[i], {s0[i], s1[i], s2[i]}};
         e = rule(scalar, rate, flags, e);
         w[i] = e.w;
         if (one) s0[i] = e.slot[0];
@@ -35,48 +35,59 @@ ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, bool one, bool two
     }
 }
 
-static void sgd_run(const artel__apply *p, int64_t at, const float *g, int64_t n)
+ARTEL__INLINE void sgd_run(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
     if (!p->has_momentum)
-        rule_loop(apply_sgd, (rule_flags){0}, false, false, false, p, at, g, n);
+        rule_loop(apply_sgd, (rule_flags){0}, false, false, false, p, at, g, q, n);
     else if (!p->nesterov)
-        rule_loop(apply_sgd, (rule_flags){.momentum = true}, true, false, false, p, at, g, n);
+        rule_loop(apply_sgd, (rule_flags){.momentum = true}, true, false, false, p, at, g, q, n);
     else
-        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, true, false, false, p, at, g, n);
+        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, true, false, false, p, at, g, q, n);
 }
 
-static void rmsprop_run(const artel__apply *p, int64_t at, const float *g, int64_t n)
+ARTEL__INLINE void rmsprop_run(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
     if (p->has_momentum && p->centered)
-        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, true, true, true, p, at, g, n);
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, true, true, true, p, at, g, q, n);
     else if (p->has_momentum)
-        rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, true, true, false, p, at, g, n);
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, true, true, false, p, at, g, q, n);
     else if (p->centered)
-        rule_loop(apply_rmsprop, (rule_flags){.centered = true}, true, false, true, p, at, g, n);
+        rule_loop(apply_rmsprop, (rule_flags){.centered = true}, true, false, true, p, at, g, q, n);
     else
-        rule_loop(apply_rmsprop, (rule_flags){0}, true, false, false, p, at, g, n);
+        rule_loop(apply_rmsprop, (rule_flags){0}, true, false, false, p, at, g, q, n);
 }
 
-static void rule_run(const artel__apply *p, int64_t at, const float *g, int64_t n)
+ARTEL__INLINE void rule_run(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
     const rule_flags none = {0};
     switch (p->rule) {
-    case ARTEL__RULE_SGD: sgd_run(p, at, g, n); break;
-    case ARTEL__RULE_RMSPROP: rmsprop_run(p, at, g, n); break;
+    case ARTEL__RULE_SGD: sgd_run(p, at, g, q, n); break;
+    case ARTEL__RULE_RMSPROP: rmsprop_run(p, at, g, q, n); break;
     case ARTEL__RULE_ADAM:
         if (p->amsgrad)
-            rule_loop(apply_adam, (rule_flags){.amsgrad = true}, true, true, true, p, at, g, n);
+            rule_loop(apply_adam, (rule_flags){.amsgrad = true}, true, true, true, p, at, g, q, n);
         else
-            rule_loop(apply_adam, none, true, true, false, p, at, g, n);
+            rule_loop(apply_adam, none, true, true, false, p, at, g, q, n);
         break;
-    case ARTEL__RULE_ADAGRAD: rule_loop(apply_adagrad, none, true, false, false, p, at, g, n); break;
-    case ARTEL__RULE_ADADELTA: rule_loop(apply_adadelta, none, true, true, false, p, at, g, n); break;
-    case ARTEL__RULE_ADAMAX: rule_loop(apply_adamax, none, true, true, false, p, at, g, n); break;
-    case ARTEL__RULE_NADAM: rule_loop(apply_nadam, none, true, true, false, p, at, g, n); break;
-    case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, true, true, false, p, at, g, n); break;
-    case ARTEL__RULE_LION: rule_loop(apply_lion, none, true, false, false, p, at, g, n); break;
-    case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, true, true, true, p, at, g, n); break;
+    case ARTEL__RULE_ADAGRAD: rule_loop(apply_adagrad, none, true, false, false, p, at, g, q, n); break;
+    case ARTEL__RULE_ADADELTA: rule_loop(apply_adadelta, none, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_ADAMAX: rule_loop(apply_adamax, none, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_NADAM: rule_loop(apply_nadam, none, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_LION: rule_loop(apply_lion, none, true, false, false, p, at, g, q, n); break;
+    case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, true, true, true, p, at, g, q, n); break;
     }
+}
+
+/* Two copies of the loops: the square is computed, or read. */
+static void rule_run_plain(const artel__apply *p, int64_t at, const float *g, int64_t n)
+{
+    rule_run(p, at, g, NULL, n);
+}
+
+static void rule_run_squares(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    rule_run(p, at, g, q, n);
 }
 
 static int64_t apply_tasks(const void *params)
@@ -88,7 +99,7 @@ static void apply_run(const void *params, int64_t begin, int64_t end, void *scra
 {
     const artel__apply *p = params;
     int64_t to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
-    float clipped[RUN];
+    float clipped[RUN], squared[RUN];
     (void)scratch;
     for (int64_t at = begin * ARTEL__NORM_BLOCK; at < to; at += RUN) {
         int64_t n = to - at < RUN ? to - at : RUN;
@@ -99,7 +110,12 @@ static void apply_run(const void *params, int64_t begin, int64_t end, void *scra
             g = clipped;
         }
         for (int64_t i = 0; decay != 0.0f && i < n; i++) w[i] = w[i] - w[i] * decay * rate;
-        rule_run(p, at, g, n);
+        if (!p->squares) {
+            rule_run_plain(p, at, g, n);
+            continue;
+        }
+        for (int64_t i = 0; i < n; i++) squared[i] = apply_clip_square(p, p->squares[at + i]);
+        rule_run_squares(p, at, g, squared, n);
     }
 }
 

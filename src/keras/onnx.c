@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walking a model for its ONNX export, and the file around the graph. */
+#include "keras/onnx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A protobuf message may not be larger. */
+#define PROTO_LIMIT ((size_t)INT32_MAX)
+enum {
+    MOST = 16
+};
+
+/* -- names, nodes, constants -- */
+
+const char *artel__onnx_name(artel__onnx *onnx)
+{
+    return artel__arena_printf(&onnx->arena, "t%d", onnx->count++);
+}
+
+artel__text artel__onnx_start(artel__onnx *onnx, const char *op)
+{
+    artel__text node;
+    artel__text_init(&node, onnx->model->ctx);
+    artel__proto_text(&node, 4, op);
+    return node;
+}
+
+const char *artel__onnx_end(artel__onnx *onnx, artel__text *node, const char *const *inputs, int count)
+{
+    const char *name = artel__onnx_name(onnx);
+    bool complete = name != NULL;
+    for (int i = 0; i < count; i++) {
+        if (inputs[i])
+            artel__proto_text(node, 1, inputs[i]);
+        else
+            complete = false;
+    }
+    if (name) artel__proto_text(node, 2, name);
+    artel__proto_bytes(&onnx->nodes, 1, node->data, node->length);
+    complete = complete && !node->failed && !onnx->nodes.failed;
+    artel__text_fini(node);
+    return complete ? name : NULL;
+}
+
+const char *artel__onnx_node1(artel__onnx *onnx, const char *op, const char *a)
+{
+    artel__text node = artel__onnx_start(onnx, op);
+    return artel__onnx_end(onnx, &node, &a, 1);
+}
+
+const char *artel__onnx_node2(artel__onnx *onnx, const char *op, const char *a, const char *b)
+{
+    artel__text node = artel__onnx_start(onnx, op);
+    return artel__onnx_end(onnx, &node, (const char *[]){a, b}, 2);
+}
+
+const char *artel__onnx_transpose(artel__onnx *onnx, const char *a, const int64_t *perm, int rank)
+{
+    artel__text node = artel__onnx_start(onnx, "Transpose");
+    artel__onnx_ints(&node, "perm", perm, rank);
+    return artel__onnx_end(onnx, &node, &a, 1);
+}
+
+const char *artel__onnx_cast(artel__onnx *onnx, const char *a, artel_dtype dtype)
+{
+    artel__text node = artel__onnx_start(onnx, "Cast");
+    artel__onnx_int(&node, "to", dtype == ARTEL_DTYPE_INT64 ? 7 : 1);
+    return artel__onnx_end(onnx, &node, &a, 1);
+}
+
+const char *artel__onnx_constant(artel__onnx *onnx, artel_dtype dtype, const artel_shape *shape, const void *data)
+{
+    const char *name = artel__onnx_name(onnx);
+    if (name && data) artel__onnx_initializer(&onnx->initializers, name, dtype, shape, data);
+    return data && !onnx->initializers.failed ? name : NULL;
+}
+
+const char *artel__onnx_ints_constant(artel__onnx *onnx, const int64_t *values, int count)
+{
+    return artel__onnx_constant(onnx, ARTEL_DTYPE_INT64, &(artel_shape){1, {count}}, values);
+}
+
+const char *artel__onnx_scalar(artel__onnx *onnx, double value)
+{
+    float single = (float)value;
+    return artel__onnx_constant(onnx, ARTEL_DTYPE_FLOAT32, &(artel_shape){.rank = 0}, &single);
+}
+
+const float *artel__onnx_weight(artel__onnx *onnx, const artel__layer *layer, int n, artel_shape *shape)
+{
+    if (n >= layer->variable_count) return NULL;
+    int index = layer->variable[n].index;
+    *shape = layer->variables->item[index].shape;
+    float *plain = artel__arena_alloc(&onnx->arena, (size_t)artel_shape_count(shape) + 1, sizeof *plain);
+    if (plain) artel__state_fetch(&onnx->model->weights, index, plain);
+    return plain;
+}
+
+const char *artel__onnx_weight_constant(artel__onnx *onnx, const artel__layer *layer, int n)
+{
+    artel_shape shape;
+    const float *plain = artel__onnx_weight(onnx, layer, n, &shape);
+    return artel__onnx_constant(onnx, ARTEL_DTYPE_FLOAT32, &shape, plain);
+}
+
+const artel__layer *artel__onnx_child(const artel__layer *layer, const char *path)
+{
+    for (int i = 0; i < layer->child_count; i++) {
+        if (strcmp(layer->child[i].path, path) == 0) return layer->child[i].layer;
+    }
+    return NULL;
+}
+
+/* -- settings -- */
+
+int64_t artel__onnx_integer(json_t *config, const char *key, int64_t fallback)
+{
+    int64_t value;
+    json_t *json = json_object_get(config, key);
+    if (json_is_array(json)) json = json_array_get(json, 0);
+    return artel__json_integer(json, &value) ? value : fallback;
+}
+
+double artel__onnx_number(json_t *config, const char *key, double fallback)
+{
+    double value;
+    return artel__json_number(json_object_get(config, key), &value) ? value : fallback;
+}
+
+bool artel__onnx_flag(json_t *config, const char *key, bool fallback)
+{
+    json_t *json = json_object_get(config, key);
+    return json_is_boolean(json) ? json_is_true(json) : fallback;
+}
+
+const char *artel__onnx_word(json_t *config, const char *key, const char *fallback)
+{
+    const char *word = json_string_value(json_object_get(config, key));
+    return word ? word : fallback;
+}
+
+void artel__onnx_pair(json_t *config, const char *key, int64_t fallback, int64_t out[2])
+{
+    json_t *json = json_object_get(config, key);
+    out[0] = out[1] = artel__onnx_integer(config, key, fallback);
+    if (json_array_size(json) == 2) artel__json_integer(json_array_get(json, 1), &out[1]);
+}
+
+const char *artel__onnx_refuse(artel__onnx_call *call, const char *what)
+{
+    artel__layer_fail(call->layer, ARTEL_ERROR_UNSUPPORTED, "leave the layer out of the exported model, or export another format",
+                      "ONNX export does not know %s", what);
+    return NULL;
+}
+
+/* -- the walk -- */
+
+static artel__onnx_export_fn *find_export(const char *class_name)
+{
+    static const artel__onnx_row *const tables[] = {artel__onnx_layers, artel__onnx_recurrent, artel__onnx_attention};
+    for (size_t t = 0; t < ARTEL__COUNT(tables); t++) {
+        for (const artel__onnx_row *row = tables[t]; row->class_name; row++) {
+            if (strcmp(row->class_name, class_name) == 0) return row->export;
+        }
+    }
+    return NULL;
+}
+
+static artel_status walk_model(artel__onnx *onnx, const artel__model *model, const artel__onnx_value *in, artel__onnx_value *out);
+
+/* Builds the call in the inference graph, then asks the table for its nodes. */
+static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const artel__onnx_value *in, int inputs, json_t *arguments,
+                               artel__onnx_value *out)
+{
+    artel__tensor *operands = artel__arena_alloc(&onnx->arena, (size_t)inputs + 1, sizeof *operands), made[MOST];
+    if (!operands) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < inputs; i++) operands[i] = in[i].tensor;
+    artel__call call = {.graph = &onnx->graph, .in = operands, .inputs = inputs, .arguments = arguments, .out = made};
+    ARTEL_TRY(artel__layer_call(layer, &call));
+    artel__onnx_call export = {.onnx = onnx,
+                               .layer = layer,
+                               .config = json_object_get(layer->record, "config"),
+                               .in = in,
+                               .inputs = inputs,
+                               .arguments = arguments,
+                               .shape = onnx->graph.value[in[0].tensor.value].shape,
+                               .out = onnx->graph.value[made[0].value].shape};
+    artel__onnx_export_fn *function = find_export(layer->def->class_name);
+    char what[160];
+    snprintf(what, sizeof what, "the layer class %s", layer->def->class_name);
+    if (!function)
+        artel__onnx_refuse(&export, what);
+    else if (call.outputs > 1)
+        artel__onnx_refuse(&export, "layers with several outputs");
+    if (!function || call.outputs > 1) return ARTEL_ERROR_UNSUPPORTED;
+    out[0] = (artel__onnx_value){.name = function(&export), .tensor = made[0]};
+    if (out[0].name) return ARTEL_OK;
+    const artel_error *error = artel_context_error(onnx->model->ctx);
+    return error->status < 0 ? error->status : artel__fail_memory(onnx->model->ctx, layer->name, 0);
+}
+
+static artel_status walk_site(artel__onnx *onnx, const artel__model_call_site *site, artel__onnx_value *made, artel__onnx_value *out)
+{
+    artel__onnx_value *in = artel__arena_alloc(&onnx->arena, (size_t)site->inputs + 1, sizeof *in);
+    if (!in) return ARTEL_ERROR_NO_MEMORY;
+    for (int k = 0; k < site->inputs; k++) in[k] = made[site->in[k].call * MOST + site->in[k].output];
+    if (!site->layer->model) return walk_layer(onnx, site->layer, in, site->inputs, site->arguments, out);
+    if (site->layer->model->inputs != site->inputs || site->layer->model->outputs > MOST)
+        return artel__layer_fail(site->layer, ARTEL_ERROR_UNSUPPORTED, "call it with its inputs in order",
+                                 "ONNX export cannot tell its inputs apart");
+    return walk_model(onnx, site->layer->model, in, out);
+}
+
+static artel_status walk_model(artel__onnx *onnx, const artel__model *model, const artel__onnx_value *in, artel__onnx_value *out)
+{
+    artel__onnx_value *made = artel__arena_alloc(&onnx->arena, (size_t)model->sites * MOST + 1, sizeof *made);
+    if (!made) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < model->sites; i++) {
+        const artel__model_call_site *site = &model->site[i];
+        if (!site->layer)
+            made[i * MOST] = in[site->input];
+        else
+            ARTEL_TRY(walk_site(onnx, site, made, &made[i * MOST]));
+    }
+    for (int i = 0; i < model->outputs; i++) out[i] = made[model->result[i].call * MOST + model->result[i].output];
+    return ARTEL_OK;
+}
+
+/* -- the file -- */
+
+static artel_status add_inputs(artel__onnx *onnx, artel__text *graph, artel__onnx_value *in)
+{
+    const artel__model *nn = onnx->model->nn;
+    for (int i = 0; i < nn->inputs; i++) {
+        artel_shape shape = nn->input[i].shape;
+        artel__onnx_value_info(graph, 11, nn->input[i].name, nn->input[i].dtype, &shape, nn->input[i].name);
+        for (int d = 0; d < shape.rank; d++) {
+            if (shape.dim[d] < 0) shape.dim[d] = shape.rank == 3 ? 96 : 16; /* stand-ins, as in nn/model.c */
+        }
+        in[i].name = nn->input[i].name;
+        in[i].tensor = (artel__tensor){artel__graph_input(&onnx->graph, ARTEL__DOMAIN_ROW, nn->input[i].dtype, &shape), ARTEL__NO_VALUE};
+    }
+    return onnx->graph.status;
+}
+
+static bool has_open_axis(const artel__model *nn)
+{
+    for (int i = 0; i < nn->inputs; i++) {
+        for (int d = 0; d < nn->input[i].shape.rank; d++) {
+            if (nn->input[i].shape.dim[d] < 0) return true;
+        }
+    }
+    return false;
+}
+
+static bool is_input_name(const artel__model *nn, const char *name)
+{
+    for (int i = 0; i < nn->inputs; i++) {
+        if (strcmp(nn->input[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+/* An Identity gives each result the name of its output. */
+static artel_status add_outputs(artel__onnx *onnx, artel__text *graph, const artel__onnx_value *out)
+{
+    const artel__model *nn = onnx->model->nn;
+    for (int i = 0; i < nn->outputs; i++) {
+        const char *name = nn->output[i].name;
+        artel_shape shape = nn->output[i].shape;
+        for (int k = 0; k < i; k++) {
+            if (strcmp(nn->output[k].name, nn->output[i].name) == 0)
+                name = artel__arena_printf(&onnx->arena, "%s_%d", nn->output[i].name, i);
+        }
+        if (name && is_input_name(nn, name)) name = artel__arena_printf(&onnx->arena, "%s_output", name);
+        if (!name) return ARTEL_ERROR_NO_MEMORY;
+        artel__text node = artel__onnx_start(onnx, "Identity");
+        artel__proto_text(&node, 1, out[i].name);
+        artel__proto_text(&node, 2, name);
+        artel__proto_bytes(&onnx->nodes, 1, node.data, node.length);
+        artel__text_fini(&node);
+        for (int d = 0; has_open_axis(nn) && d < shape.rank; d++) shape.dim[d] = -1;
+        artel__onnx_value_info(graph, 12, name, nn->output[i].dtype, &shape, name);
+    }
+    return ARTEL_OK;
+}
+
+/* ModelProto: ir_version 1, producer_name 2, producer_version 3, graph 7, opset_import 8. GraphProto: node 1, name 2,
+ * initializer 5, input 11, output 12; fields of several parts may be written one after the other. */
+static artel_status write_model(artel__onnx *onnx, const char *path, const artel__text *graph)
+{
+    artel_context *ctx = onnx->model->ctx;
+    artel__text head, opset, body;
+    artel__text_init(&head, ctx);
+    artel__text_init(&opset, ctx);
+    artel__text_init(&body, ctx);
+    artel__proto_int(&head, 1, 8);
+    artel__proto_text(&head, 2, "artel");
+    artel__proto_text(&opset, 1, "");
+    artel__proto_int(&opset, 2, 17);
+    artel__proto_bytes(&head, 8, opset.data, opset.length);
+    artel__text_append_bytes(&body, onnx->nodes.data, onnx->nodes.length);
+    artel__proto_text(&body, 2, onnx->model->nn->name);
+    artel__text_append_bytes(&body, onnx->initializers.data, onnx->initializers.length);
+    artel__text_append_bytes(&body, graph->data, graph->length);
+    artel__proto_bytes(&head, 7, body.data, body.length);
+    artel_status status = artel__text_status(&head);
+    if (status == ARTEL_OK) status = artel__text_status(&body);
+    if (status == ARTEL_OK && head.length > PROTO_LIMIT)
+        status =
+            artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "export .safetensors", "the model is larger than the 2 GiB of an ONNX file");
+    if (status == ARTEL_OK) status = artel__write_file(ctx, path, head.data, head.length);
+    artel__text_fini(&head);
+    artel__text_fini(&opset);
+    artel__text_fini(&body);
+    return status;
+}
+
+static artel_status export_model(artel__onnx *onnx, const char *path, artel__text *graph)
+{
+    const artel__model *nn = onnx->model->nn;
+    artel__onnx_value *in = artel__arena_alloc(&onnx->arena, (size_t)nn->inputs + 1, sizeof *in);
+    artel__onnx_value *out = artel__arena_alloc(&onnx->arena, (size_t)nn->outputs + 1, sizeof *out);
+    if (!in || !out) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(add_inputs(onnx, graph, in));
+    ARTEL_TRY(walk_model(onnx, nn, in, out));
+    ARTEL_TRY(add_outputs(onnx, graph, out));
+    ARTEL_TRY(artel__text_status(graph));
+    ARTEL_TRY(artel__text_status(&onnx->nodes));
+    ARTEL_TRY(artel__text_status(&onnx->initializers));
+    return write_model(onnx, path, graph);
+}
+
+artel_status artel__onnx_save(const artel_model *model, const char *path)
+{
+    artel__onnx onnx = {.model = model};
+    artel__text graph;
+    artel__arena_init(&onnx.arena, model->ctx);
+    artel__graph_init(&onnx.graph, &onnx.arena, model->nn->variables, false);
+    artel__text_init(&onnx.nodes, model->ctx);
+    artel__text_init(&onnx.initializers, model->ctx);
+    artel__text_init(&graph, model->ctx);
+    artel_status status = export_model(&onnx, path, &graph);
+    artel__text_fini(&graph);
+    artel__text_fini(&onnx.initializers);
+    artel__text_fini(&onnx.nodes);
+    artel__arena_fini(&onnx.arena);
+    return status;
+}

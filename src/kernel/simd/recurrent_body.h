@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recurrent cells; see simd.h for how this file is compiled, kernel/recurrent.h for the formulas.
+ *
+ * A task takes up to BLOCK rows through all steps. At each step one small product makes the recurrent part of all gates of the
+ * block, in place, behind the projected input; then the gates are made row by row, in loops over the units. The reference is this
+ * body over the plain products: what could differ between instruction sets are only loops without order, and the products.
+ */
+#include "kernel/simd/simd.h"
+
+#include "kernel/math.h"
+#include "kernel/micro.h"
+#include "kernel/recurrent.h"
+#include "kernel/simd/recurrent_tables.h"
+
+enum {
+    BLOCK = 16
+};
+
+typedef artel__cell_activation activation;
+
+/* -- activations over arrays -- */
+
+static void activate(const activation *a, int64_t n, const float *x, float *y)
+{
+    if (a->function == ARTEL__UNARY_TANH) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) y[i] = artel__tanhf(x[i]);
+    } else if (a->function == ARTEL__UNARY_SIGMOID) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) y[i] = artel__sigmoidf(x[i]);
+    } else {
+        artel__unary_forward p = {a->function, n, x, y, a->parameter[0], a->parameter[1], a->parameter[2]};
+        const artel__kernel *kernel = artel__kernel_choose(artel__unary_forward_kernels, ARTEL__SIMD_ISA, &p);
+        kernel->run(&p, 0, kernel->tasks(&p), NULL);
+    }
+}
+
+/* dx = dy f', from y, or from x where the gradient reads that; dx may be dy. */
+static void slope(const activation *a, int64_t n, const float *kept, const float *dy, float *dx)
+{
+    if (a->function == ARTEL__UNARY_TANH) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * (1.0f - kept[i] * kept[i]);
+    } else if (a->function == ARTEL__UNARY_SIGMOID) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * (kept[i] * (1.0f - kept[i]));
+    } else {
+        artel__unary_gradient p = {a->function, n, kept, kept, dy, dx, a->parameter[0], a->parameter[1], a->parameter[2]};
+        const artel__kernel *kernel = artel__kernel_choose(artel__unary_gradient_kernels, ARTEL__SIMD_ISA, &p);
+        kernel->run(&p, 0, kernel->tasks(&p), NULL);
+    }
+}
+
+static bool keeps_argument(const activation *a)
+{
+    return artel__unary_table[a->function].reads == ARTEL__READS_X;
+}
+
+/* The values of a gate whose arguments are in z: in z itself, or in `room` where the arguments are what is kept. */
+static const float *gate(const activation *a, int64_t n, float *z, float *room)
+{
+    float *to = keeps_argument(a) ? room : z;
+    activate(a, n, z, to);
+    return to;
+}
+
+/* The same from what was kept. */
+static const float *gate_again(const activation *a, int64_t n, const float *kept, float *room)
+{
+    if (!keeps_argument(a)) return kept;
+    activate(a, n, kept, room);
+    return room;
+}
+
+/* -- products with a range of the rows or columns of panels(K, N) -- */
+
+/* C (+)= A W[from .. from + k), all columns. */
+static void times_rows(const artel__micro *micro, const artel__gemm *whole, int64_t from, int64_t rows)
+{
+    for (int64_t p = 0; p < artel__panel_count(whole->n); p++) {
+        artel__gemm g = *whole;
+        g.n = artel__panel_width(whole->n, p);
+        g.b = whole->b + p * ARTEL__PANEL * rows + from * g.n;
+        if (g.n > whole->n - p * ARTEL__PANEL) g.n = whole->n - p * ARTEL__PANEL;
+        g.c = whole->c + p * ARTEL__PANEL;
+        micro->panels(&g);
+    }
+}
+
+/* -- forward -- */
+
+typedef struct walk {
+    const artel__recurrent_forward *p;
+    const artel__recurrent_settings *s;
+    const artel__micro *micro;
+    int64_t u, g, first, m; /* units, gate columns, rows of the block */
+    float *room;            /* g floats for gates, u for another array */
+    float *product;         /* BLOCK rows of g */
+    float *state;           /* BLOCK rows of u: c of LSTM */
+    float *h;               /* BLOCK rows of u */
+} walk;
+
+static int64_t time_of(const artel__recurrent_settings *s, int64_t steps, int64_t step)
+{
+    return s->go_backwards ? steps - 1 - step : step;
+}
+
+static void copy(float *to, const float *from, int64_t n)
+{
+    if (from) memcpy(to, from, (size_t)n * sizeof *to);
+    else memset(to, 0, (size_t)n * sizeof *to);
+}
+
+static size_t forward_scratch(const void *params)
+{
+    const artel__recurrent_forward *p = params;
+    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
+    return (size_t)(g + u + BLOCK * g + 2 * BLOCK * u + 64) * sizeof(float);
+}
+
+static void lstm_row(const walk *w, float *z, float *c, float *extra, float *h)
+{
+    int64_t u = w->u;
+    const float *input = gate(&w->s->recurrent, 2 * u, z, w->room), *forget = input + u;
+    const float *candidate = gate(&w->s->activation, u, z + 2 * u, w->room + 2 * u);
+    const float *output = gate(&w->s->recurrent, u, z + 3 * u, w->room + 3 * u);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) c[i] = forget[i] * c[i] + input[i] * candidate[i];
+    memcpy(extra, c, (size_t)u * sizeof *c);
+    activate(&w->s->activation, u, c, h);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) h[i] = output[i] * h[i];
+}
+
+/* h' from h; `q` the recurrent part of the row. */
+static void gru_row(const walk *w, float *z, const float *q, float *extra, float *h)
+{
+    int64_t u = w->u;
+    float *n = z + 2 * u;
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < 2 * u; i++) z[i] = z[i] + q[i];
+    const float *update = gate(&w->s->recurrent, 2 * u, z, w->room), *reset = update + u;
+    memcpy(extra, q + 2 * u, (size_t)u * sizeof *extra);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) n[i] = n[i] + reset[i] * q[2 * u + i];
+    const float *candidate = gate(&w->s->activation, u, n, w->room + 2 * u);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) h[i] = update[i] * h[i] + (1.0f - update[i]) * candidate[i];
+}
+
+static bool valid(const uint8_t *mask, int64_t steps, int64_t row, int64_t time)
+{
+    return !mask || mask[row * steps + time];
+}
+
+/* Starts the gates at the projected input, and keeps the state each row begins with. */
+static void begin_step(const walk *w, int64_t time)
+{
+    const artel__recurrent_forward *p = w->p;
+    for (int64_t r = 0; r < w->m; r++) {
+        int64_t at = (w->first + r) * p->steps + time;
+        memcpy(p->gates + at * w->g, p->projected + at * w->g, (size_t)w->g * sizeof(float));
+        memcpy(p->before + at * w->u, w->h + r * w->u, (size_t)w->u * sizeof(float));
+    }
+}
+
+static void finish_row(const walk *w, int64_t r, int64_t step, bool on, const float *h)
+{
+    const artel__recurrent_forward *p = w->p;
+    int64_t row = w->first + r, u = w->u;
+    size_t bytes = (size_t)u * sizeof(float);
+    float *out = p->out + (w->s->sequences ? row * p->steps + step : row) * u;
+    if (on) memcpy(out, h, bytes);
+    else if (w->s->zero_output_for_mask || step == 0) memset(out, 0, bytes);
+    else if (w->s->sequences) memcpy(out, out - u, bytes);
+}
+
+static void step_lstm(const walk *w, int64_t step, int64_t time)
+{
+    const artel__recurrent_forward *p = w->p;
+    int64_t at = w->first * p->steps + time;
+    artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, p->gates + at * w->g, p->steps * w->g, true};
+    w->micro->panels(&g);
+    for (int64_t r = 0; r < w->m; r++) {
+        int64_t here = (w->first + r) * p->steps + time;
+        bool on = valid(p->mask, p->steps, w->first + r, time);
+        if (on) lstm_row(w, p->gates + here * w->g, w->state + r * w->u, p->extra + here * w->u, w->h + r * w->u);
+        else memcpy(p->extra + here * w->u, w->state + r * w->u, (size_t)w->u * sizeof(float));
+        finish_row(w, r, step, on, w->h + r * w->u);
+    }
+}
+
+static void step_simple(const walk *w, int64_t step, int64_t time)
+{
+    const artel__recurrent_forward *p = w->p;
+    int64_t at = w->first * p->steps + time;
+    artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, p->gates + at * w->g, p->steps * w->g, true};
+    w->micro->panels(&g);
+    for (int64_t r = 0; r < w->m; r++) {
+        float *z = p->gates + ((w->first + r) * p->steps + time) * w->g;
+        bool on = valid(p->mask, p->steps, w->first + r, time);
+        if (on) memcpy(w->h + r * w->u, gate(&w->s->activation, w->u, z, w->room), (size_t)w->u * sizeof(float));
+        finish_row(w, r, step, on, w->h + r * w->u);
+    }
+}
+
+static void step_gru(const walk *w, int64_t step, int64_t time)
+{
+    const artel__recurrent_forward *p = w->p;
+    int64_t at = w->first * p->steps + time;
+    artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, w->product, w->g, p->bias != NULL};
+    for (int64_t r = 0; p->bias && r < w->m; r++) memcpy(w->product + r * w->g, p->bias, (size_t)w->g * sizeof(float));
+    w->micro->panels(&g);
+    for (int64_t r = 0; r < w->m; r++) {
+        int64_t here = (w->first + r) * p->steps + time;
+        bool on = valid(p->mask, p->steps, w->first + r, time);
+        if (on) gru_row(w, p->gates + here * w->g, w->product + r * w->g, p->extra + here * w->u, w->h + r * w->u);
+        finish_row(w, r, step, on, w->h + r * w->u);
+    }
+}
+
+/* GRU without reset_after: the gates first, then the product of r h with all columns, of which the last are used. */
+static void step_gru_before(const walk *w, int64_t step, int64_t time)
+{
+    const artel__recurrent_forward *p = w->p;
+    int64_t at = w->first * p->steps + time, u = w->u;
+    artel__gemm g = {w->m, w->g, u, p->before + at * u, p->steps * u, p->weights, 0, w->product, w->g, true};
+    for (int64_t r = 0; r < w->m; r++)
+        memcpy(w->product + r * w->g, p->gates + (at + r * p->steps) * w->g, (size_t)w->g * sizeof(float));
+    w->micro->panels(&g);
+    for (int64_t r = 0; r < w->m; r++) {
+        int64_t here = at + r * p->steps;
+        float *z = p->gates + here * w->g, *extra = p->extra + here * u;
+        const float *h = w->h + r * u;
+        memcpy(z, w->product + r * w->g, (size_t)(2 * u) * sizeof *z);
+        const float *reset = gate(&w->s->recurrent, 2 * u, z, w->room) + u;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < u; i++) extra[i] = reset[i] * h[i];
+        memcpy(w->product + r * w->g, z, (size_t)w->g * sizeof *z);
+    }
+    g.a = p->extra + at * u;
+    w->micro->panels(&g);
+    for (int64_t r = 0; r < w->m; r++) {
+        float *z = p->gates + (at + r * p->steps) * w->g, *n = z + 2 * u, *h = w->h + r * u;
+        bool on = valid(p->mask, p->steps, w->first + r, time);
+        memcpy(n, w->product + r * w->g + 2 * u, (size_t)u * sizeof *n);
+        const float *candidate = gate(&w->s->activation, u, n, w->room + 2 * u);
+        const float *update = gate_again(&w->s->recurrent, u, z, w->room);
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < u && on; i++) h[i] = update[i] * h[i] + (1.0f - update[i]) * candidate[i];
+        finish_row(w, r, step, on, h);
+    }
+}
+
+static int64_t forward_tasks(const void *params)
+{
+    return artel__pieces(((const artel__recurrent_forward *)params)->rows, BLOCK);
+}
+
+static void forward_block(const artel__recurrent_forward *p, int64_t first, float *scratch)
+{
+    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u, m = p->rows - first < BLOCK ? p->rows - first : BLOCK;
+    walk w = {.p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .product = scratch};
+    w.state = w.product + BLOCK * g;
+    w.h = w.state + BLOCK * u;
+    w.room = w.h + BLOCK * u;
+    copy(w.h, p->h0 ? p->h0 + first * u : NULL, m * u);
+    copy(w.state, p->c0 ? p->c0 + first * u : NULL, m * u);
+    if (p->steps == 0) copy(p->out + (p->settings.sequences ? 0 : first * u), NULL, p->settings.sequences ? 0 : m * u);
+    for (int64_t step = 0; step < p->steps; step++) {
+        int64_t time = time_of(&p->settings, p->steps, step);
+        begin_step(&w, time);
+        if (p->settings.cell == ARTEL__CELL_LSTM) step_lstm(&w, step, time);
+        else if (p->settings.cell == ARTEL__CELL_SIMPLE) step_simple(&w, step, time);
+        else if (p->settings.reset_after) step_gru(&w, step, time);
+        else step_gru_before(&w, step, time);
+    }
+    copy(p->h + first * u, w.h, m * u);
+    if (p->settings.cell == ARTEL__CELL_LSTM) copy(p->c + first * u, w.state, m * u);
+}
+
+static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    for (int64_t task = begin; task < end; task++) forward_block(params, task * BLOCK, scratch);
+}
+
+/* -- gradient -- */
+
+typedef struct walk_back {
+    const artel__recurrent_gradient *p;
+    const artel__recurrent_settings *s;
+    const artel__micro *micro;
+    int64_t u, g, first, m;
+    float *room;      /* g floats for gates, 3 u for other arrays */
+    float *dh, *dc;   /* BLOCK rows of u: gradients of the states behind this step */
+    float *dlate;     /* BLOCK rows of u: of the output that masked steps repeat */
+    float *product;   /* BLOCK rows of u */
+} walk_back;
+
+static size_t gradient_scratch(const void *params)
+{
+    const artel__recurrent_gradient *p = params;
+    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
+    return (size_t)(g + 4 * u + 4 * BLOCK * u + 64) * sizeof(float);
+}
+
+/* Adds the gradient of what this step puts out to that of h; false for a masked step, whose gates have no gradient. */
+static bool begin_row_back(const walk_back *w, int64_t r, int64_t step, int64_t time)
+{
+    const artel__recurrent_gradient *p = w->p;
+    int64_t row = w->first + r, u = w->u;
+    bool on = valid(p->mask, p->steps, row, time);
+    float *late = w->dlate + r * u, *dh = w->dh + r * u;
+    const float *dout = NULL;
+    if (p->dout && w->s->sequences) dout = p->dout + (row * p->steps + step) * u;
+    else if (p->dout && step == p->steps - 1) dout = p->dout + row * u;
+    if (!p->mask) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; dout && i < u; i++) dh[i] = dh[i] + dout[i];
+        return true;
+    }
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; dout && i < u; i++) late[i] = late[i] + dout[i];
+    if (on) {
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < u; i++) dh[i] = dh[i] + late[i];
+    }
+    if (on || w->s->zero_output_for_mask) memset(late, 0, (size_t)u * sizeof *late);
+    return on;
+}
+
+/* The c each time began with. */
+static const float *c_before(const walk_back *w, int64_t row, int64_t step, float *zeros)
+{
+    const artel__recurrent_gradient *p = w->p;
+    if (step > 0) return p->extra + (row * p->steps + time_of(w->s, p->steps, step - 1)) * w->u;
+    if (p->c0) return p->c0 + row * w->u;
+    memset(zeros, 0, (size_t)w->u * sizeof *zeros);
+    return zeros;
+}
+
+static void lstm_row_back(const walk_back *w, int64_t r, int64_t step, const float *kept, const float *c, float *dz)
+{
+    int64_t u = w->u;
+    const artel__recurrent_settings *s = w->s;
+    float *top = w->room + 4 * u, *du = top + u, *dh = w->dh + r * u, *dc = w->dc + r * u;
+    const float *old = c_before(w, w->first + r, step, w->room + 6 * u);
+    const float *input = gate_again(&s->recurrent, 2 * u, kept, w->room), *forget = input + u;
+    const float *candidate = gate_again(&s->activation, u, kept + 2 * u, w->room + 2 * u);
+    const float *output = gate_again(&s->recurrent, u, kept + 3 * u, w->room + 3 * u);
+    activate(&s->activation, u, c, top);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) dz[3 * u + i] = dh[i] * top[i];
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) du[i] = dh[i] * output[i];
+    slope(&s->activation, u, keeps_argument(&s->activation) ? c : top, du, du);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) {
+        float d = dc[i] + du[i];
+        dz[i] = d * candidate[i];
+        dz[u + i] = d * old[i];
+        dz[2 * u + i] = d * input[i];
+        dc[i] = d * forget[i];
+    }
+    slope(&s->recurrent, 2 * u, kept, dz, dz);
+    slope(&s->activation, u, kept + 2 * u, dz + 2 * u, dz + 2 * u);
+    slope(&s->recurrent, u, kept + 3 * u, dz + 3 * u, dz + 3 * u);
+}
+
+/* dz, dr and dn before the product that makes dr without reset_after; dh becomes z dh. */
+static void gru_row_back(const walk_back *w, int64_t r, const float *kept, const float *h, float *dz)
+{
+    int64_t u = w->u;
+    const artel__recurrent_settings *s = w->s;
+    float *dh = w->dh + r * u;
+    const float *update = gate_again(&s->recurrent, u, kept, w->room);
+    const float *candidate = gate_again(&s->activation, u, kept + 2 * u, w->room + 2 * u);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) {
+        float d = dh[i];
+        dz[i] = d * (h[i] - candidate[i]);
+        dz[2 * u + i] = d * (1.0f - update[i]);
+        dh[i] = d * update[i];
+    }
+    slope(&s->recurrent, u, kept, dz, dz);
+    slope(&s->activation, u, kept + 2 * u, dz + 2 * u, dz + 2 * u);
+}
+
+/* dr, and the gradient of q. */
+static void gru_reset_back(const walk_back *w, const float *kept, const float *q, float *dz, float *dq)
+{
+    int64_t u = w->u;
+    const float *reset = gate_again(&w->s->recurrent, u, kept + u, w->room + u);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) dz[u + i] = dz[2 * u + i] * q[i];
+    slope(&w->s->recurrent, u, kept + u, dz + u, dz + u);
+    memcpy(dq, dz, (size_t)(2 * u) * sizeof *dq);
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) dq[2 * u + i] = dz[2 * u + i] * reset[i];
+}
+
+static void clear(float *x, int64_t n)
+{
+    memset(x, 0, (size_t)n * sizeof *x);
+}
+
+/* dh (+)= the product; rows that are masked keep theirs. */
+static void add_product(const walk_back *w, int64_t time, bool replace)
+{
+    for (int64_t r = 0; r < w->m; r++) {
+        float *dh = w->dh + r * w->u;
+        const float *d = w->product + r * w->u;
+        if (!valid(w->p->mask, w->p->steps, w->first + r, time)) continue;
+        if (replace) {
+            memcpy(dh, d, (size_t)w->u * sizeof *dh);
+            continue;
+        }
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < w->u; i++) dh[i] = dh[i] + d[i];
+    }
+}
+
+static void step_back(const walk_back *w, int64_t step, int64_t time)
+{
+    const artel__recurrent_gradient *p = w->p;
+    int64_t u = w->u, at = w->first * p->steps + time;
+    bool gru = w->s->cell == ARTEL__CELL_GRU, lstm = w->s->cell == ARTEL__CELL_LSTM;
+    for (int64_t r = 0; r < w->m; r++) {
+        int64_t here = at + r * p->steps;
+        const float *kept = p->gates + here * w->g;
+        float *dz = p->dprojected + here * w->g;
+        if (!begin_row_back(w, r, step, time)) {
+            clear(dz, w->g);
+            if (gru) clear(p->drecurrent + here * w->g, w->g);
+            continue;
+        }
+        if (lstm) {
+            lstm_row_back(w, r, step, kept, p->extra + here * u, dz);
+        } else if (gru) {
+            gru_row_back(w, r, kept, p->before + here * u, dz);
+            gru_reset_back(w, kept, p->extra + here * u, dz, p->drecurrent + here * w->g);
+        } else {
+            slope(&w->s->activation, u, kept, w->dh + r * u, dz);
+        }
+    }
+    const float *d = gru ? p->drecurrent : p->dprojected;
+    artel__gemm g = {w->m, u, w->g, d + at * w->g, p->steps * w->g, p->transposed, 0, w->product, u, false};
+    w->micro->panels(&g);
+    add_product(w, time, !gru);
+}
+
+/* GRU without reset_after: d(r h) comes from a product of its own, before dr can be made. */
+static void step_back_before(const walk_back *w, int64_t step, int64_t time)
+{
+    const artel__recurrent_gradient *p = w->p;
+    int64_t u = w->u, at = w->first * p->steps + time;
+    for (int64_t r = 0; r < w->m; r++) {
+        int64_t here = at + r * p->steps;
+        float *dz = p->dprojected + here * w->g, *dn = p->drecurrent_n + here * w->g;
+        if (begin_row_back(w, r, step, time)) gru_row_back(w, r, p->gates + here * w->g, p->before + here * u, dz);
+        else clear(dz, w->g);
+        clear(dn, 2 * u);
+        memcpy(dn + 2 * u, dz + 2 * u, (size_t)u * sizeof *dn);
+    }
+    artel__gemm g = {w->m, u, u, p->dprojected + at * w->g + 2 * u, p->steps * w->g, p->transposed, 0, w->product, u, false};
+    times_rows(w->micro, &g, 2 * u, w->g);
+    for (int64_t r = 0; r < w->m; r++) {
+        int64_t here = at + r * p->steps;
+        const float *kept = p->gates + here * w->g, *h = p->before + here * u;
+        float *dz = p->dprojected + here * w->g, *dq = p->drecurrent + here * w->g, *dh = w->dh + r * u, *d = w->product + r * u;
+        if (valid(p->mask, p->steps, w->first + r, time)) {
+            const float *reset = gate_again(&w->s->recurrent, u, kept + u, w->room);
+            ARTEL__INDEPENDENT
+            for (int64_t i = 0; i < u; i++) {
+                dz[u + i] = d[i] * h[i];
+                dh[i] = dh[i] + d[i] * reset[i];
+            }
+            slope(&w->s->recurrent, u, kept + u, dz + u, dz + u);
+        }
+        memcpy(dq, dz, (size_t)(2 * u) * sizeof *dq);
+        clear(dq + 2 * u, u);
+    }
+    g.k = 2 * u;
+    g.a = p->dprojected + at * w->g;
+    times_rows(w->micro, &g, 0, w->g);
+    add_product(w, time, false);
+}
+
+static int64_t gradient_tasks(const void *params)
+{
+    return artel__pieces(((const artel__recurrent_gradient *)params)->rows, BLOCK);
+}
+
+static void gradient_block(const artel__recurrent_gradient *p, int64_t first, float *scratch)
+{
+    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u, m = p->rows - first < BLOCK ? p->rows - first : BLOCK;
+    walk_back w = {.p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .dh = scratch};
+    w.dc = w.dh + BLOCK * u;
+    w.dlate = w.dc + BLOCK * u;
+    w.product = w.dlate + BLOCK * u;
+    w.room = w.product + BLOCK * u;
+    copy(w.dh, p->dh ? p->dh + first * u : NULL, m * u);
+    copy(w.dc, p->dc ? p->dc + first * u : NULL, m * u);
+    clear(w.dlate, m * u);
+    bool before = p->settings.cell == ARTEL__CELL_GRU && !p->settings.reset_after;
+    for (int64_t step = p->steps - 1; step >= 0; step--) {
+        int64_t time = time_of(&p->settings, p->steps, step);
+        if (before) step_back_before(&w, step, time);
+        else step_back(&w, step, time);
+    }
+    copy(p->dh0 + first * u, w.dh, m * u);
+    if (p->settings.cell == ARTEL__CELL_LSTM) copy(p->dc0 + first * u, w.dc, m * u);
+}
+
+static void gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    for (int64_t task = begin; task < end; task++) gradient_block(params, task * BLOCK, scratch);
+}
+
+const artel__kernel ARTEL__SIMD_TABLE[ARTEL__RECURRENT_KERNELS] = {
+    [ARTEL__RECURRENT_FORWARD] = {.name = ARTEL__SIMD_NAME " recurrent_forward",
+                                  .isa = ARTEL__SIMD_ISA,
+                                  .tasks = forward_tasks,
+                                  .scratch_bytes = forward_scratch,
+                                  .run = forward_run},
+    [ARTEL__RECURRENT_GRADIENT] = {.name = ARTEL__SIMD_NAME " recurrent_gradient",
+                                   .isa = ARTEL__SIMD_ISA,
+                                   .tasks = gradient_tasks,
+                                   .scratch_bytes = gradient_scratch,
+                                   .run = gradient_run},
+};

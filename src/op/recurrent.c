@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recurrent cells over whole sequences: LSTM, GRU, SimpleRNN.
+ *
+ *   forward   inputs projected, weights, bias, mask, h0, c0; outputs the sequence or the last output, last h, last c (LSTM only), then
+ *             what the gradient needs: `before`, `gates`, `extra` of kernel/recurrent.h
+ *   backward  through time: gradients of projected and of the first states, and of the recurrent products q
+ *   weights   dR = fold over shards of before^T dq, one product over all rows and times, and the bias with it;
+ *             GRU without reset_after: the part of n meets r h in place of h, so dR is the sum of two folds
+ */
+#include "op/elementwise.h"
+#include "op/recurrent.h"
+
+enum { IN_PROJECTED, IN_WEIGHTS, IN_BIAS, IN_MASK, IN_H0, IN_C0, INPUTS };
+enum { BACK_WEIGHTS, BACK_MASK, BACK_C0, BACK_BEFORE, BACK_GATES, BACK_EXTRA, BACK_DOUT, BACK_DH, BACK_DC, BACK_INPUTS };
+
+typedef artel__recurrent_settings settings;
+
+/* Outputs: 0 sequence, 1 h, then c for LSTM, then the rest. */
+static int first_kept(const settings *s)
+{
+    return s->cell == ARTEL__CELL_LSTM ? 3 : 2;
+}
+
+static artel_status infer_recurrent(artel__infer *infer)
+{
+    const settings *s = infer->attributes;
+    const artel__value *x = infer->in[IN_PROJECTED], *w = infer->in[IN_WEIGHTS], *mask = infer->in[IN_MASK];
+    int64_t u = s->units, g = artel__cell_gates(s->cell) * u;
+    if (x->dtype != ARTEL_DTYPE_FLOAT32 || x->domain != ARTEL__DOMAIN_ROW || x->shape.rank != 2 || x->shape.dim[1] != g)
+        return artel__op_fail(infer, "the projected input does not fit %lld units", (long long)u);
+    if (w->storage != artel__panels_floats(u, g)) return artel__op_fail(infer, "the recurrent weights do not fit");
+    int64_t steps = x->shape.dim[0];
+    if (mask && (mask->dtype != ARTEL_DTYPE_BOOL || mask->domain != ARTEL__DOMAIN_ROW || mask->storage != steps))
+        return artel__op_fail(infer, "the mask does not have one element for each of %lld steps", (long long)steps);
+    for (int k = IN_H0; k <= IN_C0; k++) {
+        if (infer->in[k] && (infer->in[k]->domain != ARTEL__DOMAIN_ROW || infer->in[k]->storage != u))
+            return artel__op_fail(infer, "an initial state does not have %lld elements", (long long)u);
+    }
+    artel_shape state = artel__shape(1, u), sequence = artel__shape(2, steps, u);
+    int n = 0;
+    artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, s->sequences ? &sequence : &state);
+    artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
+    if (s->cell == ARTEL__CELL_LSTM) artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
+    artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &sequence);
+    artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &x->shape);
+    if (s->cell != ARTEL__CELL_SIMPLE) artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &sequence);
+    return ARTEL_OK;
+}
+
+static void fill_recurrent(const artel__run_args *args, void *params)
+{
+    const settings *s = args->attributes;
+    const artel__value *x = artel__args_in(args, IN_PROJECTED);
+    int kept = first_kept(s);
+    bool lstm = s->cell == ARTEL__CELL_LSTM;
+    *(artel__recurrent_forward *)params = (artel__recurrent_forward){
+        .settings = *s, .rows = args->step->fold->rows, .steps = x->shape.dim[0], .projected = args->in[IN_PROJECTED],
+        .weights = args->in[IN_WEIGHTS], .bias = args->in[IN_BIAS], .mask = args->in[IN_MASK], .h0 = args->in[IN_H0], .c0 = args->in[IN_C0],
+        .out = args->out[0], .h = args->out[1], .c = lstm ? args->out[2] : NULL, .before = args->out[kept], .gates = args->out[kept + 1],
+        .extra = s->cell == ARTEL__CELL_SIMPLE ? NULL : args->out[kept + 2]};
+}
+
+static int64_t cost_recurrent(const artel__graph *graph, const artel__node *node)
+{
+    const settings *s = node->attributes;
+    return 2 * s->units * graph->value[node->input[IN_PROJECTED]].storage;
+}
+
+static void describe_recurrent(const artel__node *node, artel__text *out)
+{
+    static const char *const names[] = {"lstm", "gru", "simple"};
+    const settings *s = node->attributes;
+    artel__text_printf(out, "%s units=%lld%s%s", names[s->cell], (long long)s->units, s->go_backwards ? " backwards" : "",
+                       s->cell == ARTEL__CELL_GRU && s->reset_after ? " reset_after" : "");
+}
+
+/* -- gradient; outputs: dprojected, dh0, then dc0 (LSTM) or drecurrent (GRU), drecurrent_n (GRU without reset_after) -- */
+
+static artel_status infer_recurrent_gradient(artel__infer *infer)
+{
+    const settings *s = infer->attributes;
+    const artel_shape *projected = &infer->in[BACK_GATES]->shape;
+    artel_shape state = artel__shape(1, s->units);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, projected);
+    artel__infer_output(infer, 1, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
+    if (s->cell == ARTEL__CELL_LSTM) artel__infer_output(infer, 2, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
+    if (s->cell == ARTEL__CELL_GRU) artel__infer_output(infer, 2, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, projected);
+    if (s->cell == ARTEL__CELL_GRU && !s->reset_after) artel__infer_output(infer, 3, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, projected);
+    return ARTEL_OK;
+}
+
+static void fill_recurrent_gradient(const artel__run_args *args, void *params)
+{
+    const settings *s = args->attributes;
+    bool lstm = s->cell == ARTEL__CELL_LSTM, gru = s->cell == ARTEL__CELL_GRU;
+    *(artel__recurrent_gradient *)params = (artel__recurrent_gradient){
+        .settings = *s, .rows = args->step->fold->rows, .steps = artel__args_in(args, BACK_GATES)->shape.dim[0],
+        .transposed = args->in[BACK_WEIGHTS], .mask = args->in[BACK_MASK], .c0 = args->in[BACK_C0], .before = args->in[BACK_BEFORE],
+        .gates = args->in[BACK_GATES], .extra = args->in[BACK_EXTRA], .dout = args->in[BACK_DOUT], .dh = args->in[BACK_DH],
+        .dc = args->in[BACK_DC], .dprojected = args->out[0], .dh0 = args->out[1], .dc0 = lstm ? args->out[2] : NULL,
+        .drecurrent = gru ? args->out[2] : NULL, .drecurrent_n = gru && !s->reset_after ? args->out[3] : NULL};
+}
+
+static int64_t cost_recurrent_gradient(const artel__graph *graph, const artel__node *node)
+{
+    const settings *s = node->attributes;
+    return 2 * s->units * graph->value[node->input[BACK_GATES]].storage;
+}
+
+const artel__op_def artel__op_recurrent_gradient_def = {
+    .name = "recurrent_gradient",
+    .doc = "Gradient of a recurrent cell through time.",
+    .attribute_size = sizeof(settings),
+    .infer = infer_recurrent_gradient,
+    .kernels = artel__recurrent_gradient_kernels,
+    .params_size = sizeof(artel__recurrent_gradient),
+    .fill = fill_recurrent_gradient,
+    .cost = cost_recurrent_gradient,
+};
+
+static void grad_weights(artel__gradient *g, artel__value_id back)
+{
+    const settings *s = g->attributes;
+    artel__graph *graph = g->graph;
+    int kept = first_kept(s);
+    int64_t u = s->units, n = artel__cell_gates(s->cell) * u;
+    bool gru = s->cell == ARTEL__CELL_GRU;
+    artel__value_id dq = gru ? artel__graph_output(graph, back, 2) : back;
+    artel__value_id nodes = artel__op_weight_gradient(graph, g->out[kept], dq, u, n, g->needed[IN_BIAS]);
+    g->in_gradient[IN_WEIGHTS] = artel__op_all_reduce(graph, nodes);
+    if (g->needed[IN_BIAS]) g->in_gradient[IN_BIAS] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
+    if (!gru || s->reset_after) return;
+    artel__value_id late = artel__op_weight_gradient(graph, g->out[kept + 2], artel__graph_output(graph, back, 3), u, n, false);
+    g->in_gradient[IN_WEIGHTS] = artel__op_add(graph, g->in_gradient[IN_WEIGHTS], artel__op_all_reduce(graph, late));
+}
+
+static artel_status grad_recurrent(artel__gradient *g)
+{
+    const settings *s = g->attributes;
+    artel__graph *graph = g->graph;
+    int kept = first_kept(s);
+    bool lstm = s->cell == ARTEL__CELL_LSTM;
+    artel__value_id wt = artel__op_transpose_weights(graph, g->in[IN_WEIGHTS], 1, s->units, artel__cell_gates(s->cell) * s->units, 1);
+    artel__value_id inputs[BACK_INPUTS] = {
+        [BACK_WEIGHTS] = wt, [BACK_MASK] = g->in[IN_MASK], [BACK_C0] = g->in[IN_C0], [BACK_BEFORE] = g->out[kept],
+        [BACK_GATES] = g->out[kept + 1], [BACK_EXTRA] = s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
+        [BACK_DOUT] = g->out_gradient[0], [BACK_DH] = g->out_gradient[1], [BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE};
+    artel__value_id back = artel__graph_add(graph, &artel__op_recurrent_gradient_def, s, inputs, BACK_INPUTS);
+    g->in_gradient[IN_PROJECTED] = back;
+    if (g->needed[IN_H0]) g->in_gradient[IN_H0] = artel__graph_output(graph, back, 1);
+    if (g->needed[IN_C0]) g->in_gradient[IN_C0] = artel__graph_output(graph, back, 2);
+    if (g->needed[IN_WEIGHTS] || g->needed[IN_BIAS]) grad_weights(g, back);
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_recurrent_def = {
+    .name = "recurrent",
+    .doc = "A recurrent cell over a sequence.",
+    .attribute_size = sizeof(settings),
+    .infer = infer_recurrent,
+    .grad = grad_recurrent,
+    .kernels = artel__recurrent_forward_kernels,
+    .params_size = sizeof(artel__recurrent_forward),
+    .fill = fill_recurrent,
+    .cost = cost_recurrent,
+    .describe = describe_recurrent,
+};
+
+artel__value_id artel__op_recurrent(artel__graph *graph, const artel__recurrent *r)
+{
+    if (graph->status < 0 || r->projected < 0 || r->weights < 0) return ARTEL__NO_VALUE;
+    settings s = r->settings;
+    artel__value_id inputs[INPUTS] = {r->projected, r->weights, r->bias, r->mask, r->h0, r->c0};
+    return artel__graph_add(graph, &artel__op_recurrent_def, &s, inputs, INPUTS);
+}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# Exported ONNX models predict what Keras predicts. Skipped where onnxruntime is not installed.
+# timeout: 600
+import os, subprocess, sys, tempfile
+
+try:
+    import onnxruntime as ort
+except ImportError:
+    print("onnxruntime is not installed")
+    sys.exit(77)
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import numpy as np
+import keras
+from keras import layers as L
+
+PROG = os.path.join(os.environ["ARTEL_BUILD"], "tests", "keras", "prog_keras")
+R = np.random.default_rng(11)
+
+
+def convert(*args):
+    return subprocess.run([PROG, "convert", *args], capture_output=True, text=True, timeout=60)
+
+
+def randomise(model):
+    """Moving statistics and biases that are not 0 and 1."""
+    for v in model.variables:
+        if "seed" not in v.path and "count" not in v.path:
+            v.assign(v.numpy() + R.random(v.shape, "float32") * 0.2)
+
+
+def check(name, model, *inputs, tolerance=2e-5):
+    randomise(model)
+    model.save("m.keras")
+    done = convert("m.keras", "m.onnx")
+    assert done.returncode == 0, (name, done.stderr)
+    session = ort.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    feed = {i.name: x for i, x in zip(session.get_inputs(), inputs, strict=True)}
+    expected = model.predict(list(inputs) if len(inputs) > 1 else inputs[0], verbose=0)
+    expected = expected if isinstance(expected, (list, tuple)) else [expected]
+    for got, want in zip(session.run(None, feed), expected, strict=True):
+        assert got.shape == want.shape, (name, got.shape, want.shape)
+        error = np.abs(got - want).max() / max(1e-3, np.abs(want).max())
+        assert error < tolerance, (name, error)
+    print("ok", name, flush=True)
+
+
+def seq(shape, *layers, dtype="float32"):
+    return keras.Sequential([keras.Input(shape, dtype=dtype), *layers])
+
+
+def image(*shape):
+    return R.standard_normal(shape).astype("float32")
+
+
+def refused(name, model, words):
+    model.save("m.keras")
+    done = convert("m.keras", "bad.onnx")
+    assert done.returncode == 1 and words in done.stderr and not os.path.exists("bad.onnx"), (name, done.stderr)
+    print("ok", name, "is refused", flush=True)
+
+
+os.chdir(tempfile.mkdtemp())
+check("mlp", seq((6,), L.Rescaling(1 / 255, 0.5), L.Dense(8, "relu"), L.BatchNormalization(), L.Dropout(0.3), L.Dense(3, "softmax")), image(5, 6))
+check("cnn", seq((9, 8, 3), L.Conv2D(4, 3, padding="same", strides=2, activation="relu"), L.MaxPooling2D(2, padding="same"),
+                 L.Conv2D(6, 2, groups=2, use_bias=False), L.BatchNormalization(scale=False), L.LeakyReLU(), L.Flatten(), L.Dense(2)), image(3, 9, 8, 3))
+check("separable", seq((8, 8, 3), L.DepthwiseConv2D(3, depth_multiplier=2, padding="same"), L.SeparableConv2D(5, 3, dilation_rate=2),
+                       L.ReLU(max_value=6.0), L.GlobalAveragePooling2D()), image(2, 8, 8, 3))
+check("padding", seq((7, 6, 2), L.ZeroPadding2D(((1, 2), (0, 3))), L.Cropping2D(((1, 1), (2, 0))), L.UpSampling2D(2), L.UpSampling2D((2, 3), interpolation="bilinear"),
+                     L.AveragePooling2D(3, strides=2, padding="same"), L.GlobalMaxPooling2D(keepdims=True)), image(2, 7, 6, 2), tolerance=1e-4)
+check("shapes", seq((4, 6), L.Permute((2, 1)), L.Reshape((3, -1)), L.LayerNormalization(), L.Softmax(), L.Flatten()), image(2, 4, 6))
+check("normalization", seq((4,), L.Normalization(mean=[1., 2., 3., 4.], variance=[1., 4., 9., 16.]), L.Dense(2)), image(3, 4))
+for act in ("elu", "selu", "gelu", "silu", "softplus", "softsign", "sigmoid", "tanh", "exponential", "hard_sigmoid", "hard_silu", "mish", "relu6",
+            "leaky_relu", "log_softmax", "linear"):
+    if act == "gelu":  # Keras' layer uses the tanh form only when asked
+        check(act, seq((5,), L.Activation(keras.activations.gelu)), image(4, 5), tolerance=1e-4)
+    else:
+        check(act, seq((5,), L.Activation(act)), image(4, 5), tolerance=1e-4)
+a, b = keras.Input((5,), name="a"), keras.Input((5,), name="b")
+shared = L.Dense(4, name="shared")
+p, q = shared(a), shared(b)
+merged = L.Concatenate()([L.Add()([p, q]), L.Subtract()([p, q]), L.Multiply()([p, q]), L.Average()([p, q]), L.Maximum()([p, q]), L.Minimum()([p, q])])
+inner = seq((24,), L.Dense(3), L.BatchNormalization())
+check("merging", keras.Model([a, b], [inner(merged), p]), image(3, 5), image(3, 5))
+check("embedding", seq((7,), L.Embedding(11, 4), L.GlobalAveragePooling1D(), L.Dense(2), dtype="int32"), R.integers(0, 11, (3, 7)).astype("int32"))
+check("open axis", seq((None, 4), L.Dense(3), L.GlobalAveragePooling1D()), image(2, 9, 4))
+refused("mask", seq((7,), L.Embedding(11, 4, mask_zero=True), L.GlobalAveragePooling1D()), "masks")
+
+q = keras.Input((5, 6))
+t = L.LayerNormalization()(L.Add()([L.MultiHeadAttention(2, 3)(q, q), q]))
+check("attention", keras.Model(q, L.TimeDistributed(L.Dense(4, "relu"))(t)), image(3, 5, 6))
+for cls in (L.LSTM, L.GRU, L.SimpleRNN):
+    check(cls.__name__, seq((6, 3), cls(5, return_sequences=True), cls(4), L.Dense(2)), image(3, 6, 3))
+    check(cls.__name__ + " both ways", seq((6, 3), L.Bidirectional(cls(4, return_sequences=True), merge_mode="sum"), L.Bidirectional(cls(3))), image(3, 6, 3))
+check("GRU before", seq((6, 3), L.GRU(5, reset_after=False, go_backwards=True)), image(3, 6, 3))
