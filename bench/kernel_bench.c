@@ -18,8 +18,14 @@ typedef struct row {
     artel__conv2d_shape s;
 } row;
 
-#define DENSE(m, k, n) {m, 1, 1, k, 1, 1, n, 1, 1, 1, 1, 1, 1, 0, 0, 1}
-#define CONV(b, h, c, oh, oc, k, st, pad) {b, h, h, c, oh, oh, oc, k, k, st, st, 1, 1, pad, pad, 1}
+#define DENSE(m, k, n)                                 \
+    {                                                  \
+        m, 1, 1, k, 1, 1, n, 1, 1, 1, 1, 1, 1, 0, 0, 1 \
+    }
+#define CONV(b, h, c, oh, oc, k, st, pad)                       \
+    {                                                           \
+        b, h, h, c, oh, oh, oc, k, k, st, st, 1, 1, pad, pad, 1 \
+    }
 
 static const row rows[] = {
     {"mlp 64x784x512", DENSE(64, 784, 512)},
@@ -134,7 +140,8 @@ static void measure(const row *row, artel__isa isa, double total[4])
     const artel__conv2d_shape *s = &row->s;
     int64_t k = s->kh * s->kw * s->ic, inputs = s->images * s->ih * s->iw * s->ic, outputs = s->images * s->oh * s->ow * s->oc, start[9];
     int64_t weights = artel__panels_floats(k, s->oc), transposed = artel__panels_floats(s->kh * s->kw * s->oc, s->ic);
-    float *x = floats(inputs), *y = floats(outputs), *w = floats(weights), *wt = floats(transposed), *dx = floats(inputs), *dw = floats(weights);
+    float *x = floats(inputs), *y = floats(outputs), *w = floats(weights), *wt = floats(transposed), *dx = floats(inputs),
+          *dw = floats(weights);
     float *bias = floats(s->oc), *dbias = floats(s->oc);
     double flop = 2.0 * (double)outputs * (double)k, top = peak(isa);
     artel__fold_plan plan;
@@ -146,7 +153,8 @@ static void measure(const row *row, artel__isa isa, double total[4])
     double g = rate(artel__conv2d_weight_gradient_kernels, isa, &weight, flop);
     double again = peak(isa);
     top = again > top ? again : top;
-    printf("%-27s %7.1f %3.0f%%  %7.1f %3.0f%%  %7.1f %3.0f%%   of %.0f\n", row->name, f, 100 * f / top, d, 100 * d / top, g, 100 * g / top, top);
+    printf("%-27s %7.1f %3.0f%%  %7.1f %3.0f%%  %7.1f %3.0f%%   of %.0f\n", row->name, f, 100 * f / top, d, 100 * d / top, g, 100 * g / top,
+           top);
     fflush(stdout);
     total[0] += flop;
     total[1] += flop / f;

@@ -30,14 +30,17 @@ typedef enum artel_log_level {
 typedef void artel_log_fn(void *user, artel_log_level level, const char *message);
 
 typedef struct artel_context_options {
-    size_t struct_size;         /* sizeof(artel_context_options); set by ARTEL_CONTEXT_OPTIONS_INIT */
-    artel_log_fn *log;          /* where notes and warnings go; NULL drops them */
+    size_t struct_size; /* sizeof(artel_context_options); set by ARTEL_CONTEXT_OPTIONS_INIT */
+    artel_log_fn *log;  /* where notes and warnings go; NULL drops them */
     void *log_user;
-    artel_log_level log_level;  /* the least important level that is still passed on (default: notes) */
-    const char *isa;            /* "auto", "baseline", "avx2" or "avx512": cap of the instruction set; results are the same bits */
+    artel_log_level log_level; /* the least important level that is still passed on (default: notes) */
+    const char *isa;           /* "auto", "baseline", "avx2" or "avx512": cap of the instruction set; results are the same bits */
 } artel_context_options;
 
-#define ARTEL_CONTEXT_OPTIONS_INIT {sizeof(artel_context_options), NULL, NULL, ARTEL_LOG_NOTE, "auto"}
+#define ARTEL_CONTEXT_OPTIONS_INIT                                        \
+    {                                                                     \
+        sizeof(artel_context_options), NULL, NULL, ARTEL_LOG_NOTE, "auto" \
+    }
 
 /* Creates a context; `options` may be NULL for the defaults. On failure *out is untouched.
  * Errors: ARTEL_ERROR_INVALID (unknown isa), ARTEL_ERROR_UNSUPPORTED (isa not on this machine), ARTEL_ERROR_NO_MEMORY. */

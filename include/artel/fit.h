@@ -23,13 +23,13 @@ typedef struct artel_metric_value {
 } artel_metric_value;
 
 typedef enum artel_event_kind {
-    ARTEL_EVENT_START,       /* everything is ready; the first step follows */
+    ARTEL_EVENT_START, /* everything is ready; the first step follows */
     ARTEL_EVENT_EPOCH_BEGIN,
-    ARTEL_EVENT_STEP,        /* a step has been applied */
-    ARTEL_EVENT_EPOCH_END,   /* metrics hold the epoch's History values, validation included */
-    ARTEL_EVENT_EVALUATE,    /* an evaluation ended (validation inside fit too) */
-    ARTEL_EVENT_CHECKPOINT,  /* a checkpoint is whole on disk */
-    ARTEL_EVENT_FAULT,       /* text says what was found: where, cause */
+    ARTEL_EVENT_STEP,       /* a step has been applied */
+    ARTEL_EVENT_EPOCH_END,  /* metrics hold the epoch's History values, validation included */
+    ARTEL_EVENT_EVALUATE,   /* an evaluation ended (validation inside fit too) */
+    ARTEL_EVENT_CHECKPOINT, /* a checkpoint is whole on disk */
+    ARTEL_EVENT_FAULT,      /* text says what was found: where, cause */
     ARTEL_EVENT_END
 } artel_event_kind;
 
@@ -42,15 +42,15 @@ typedef struct artel_event {
     double learning_rate;              /* STEP, EPOCH_END */
     const artel_metric_value *metrics; /* STEP: running means of the epoch; EPOCH_END, EVALUATE: final ones */
     int metric_count;
-    bool validation;                   /* EVALUATE: inside fit; STEP: of the validation pass */
-    const char *text;                  /* START: strategy; CHECKPOINT: path; FAULT: what */
-    int replicas, threads, shards;     /* START */
-    const char *arithmetic;            /* START: the arithmetic class */
-    int64_t resumed_from;              /* START: the step continued from; 0 when fresh */
-    int64_t examples;                  /* END */
+    bool validation;                                              /* EVALUATE: inside fit; STEP: of the validation pass */
+    const char *text;                                             /* START: strategy; CHECKPOINT: path; FAULT: what */
+    int replicas, threads, shards;                                /* START */
+    const char *arithmetic;                                       /* START: the arithmetic class */
+    int64_t resumed_from;                                         /* START: the step continued from; 0 when fresh */
+    int64_t examples;                                             /* END */
     double examples_per_second, step_ms, first_step_ms, start_ms; /* END */
-    int64_t peak_rss_bytes;            /* END */
-    const char *digest;                /* END */
+    int64_t peak_rss_bytes;                                       /* END */
+    const char *digest;                                           /* END */
 } artel_event;
 
 typedef void artel_event_fn(void *user, const artel_event *event);
@@ -58,40 +58,40 @@ typedef void artel_plan_fn(void *user, const char *text);
 
 typedef struct artel_fit_options {
     size_t struct_size;
-    int64_t epochs;              /* 1; counts from the beginning of training, initial_epoch included */
-    int64_t initial_epoch;       /* 0 */
-    int64_t batch_size;          /* 32: the GLOBAL batch */
-    int64_t steps_per_epoch;     /* 0: once through the data */
-    int64_t shards;              /* 0: a function of the batch size */
-    uint64_t seed;               /* 0 */
-    bool shuffle;                /* true */
-    const char *strategy;        /* "auto", "one-device", "mirrored" */
-    int replicas;                /* 0: the strategy decides */
-    int threads;                 /* 0: the cores this process may use */
-    artel_data *validation_data; /* or NULL */
-    double validation_split;     /* 0: none; takes the last rows before shuffling */
-    int64_t validation_steps;    /* 0: all */
+    int64_t epochs;                /* 1; counts from the beginning of training, initial_epoch included */
+    int64_t initial_epoch;         /* 0 */
+    int64_t batch_size;            /* 32: the GLOBAL batch */
+    int64_t steps_per_epoch;       /* 0: once through the data */
+    int64_t shards;                /* 0: a function of the batch size */
+    uint64_t seed;                 /* 0 */
+    bool shuffle;                  /* true */
+    const char *strategy;          /* "auto", "one-device", "mirrored" */
+    int replicas;                  /* 0: the strategy decides */
+    int threads;                   /* 0: the cores this process may use */
+    artel_data *validation_data;   /* or NULL */
+    double validation_split;       /* 0: none; takes the last rows before shuffling */
+    int64_t validation_steps;      /* 0: all */
     int64_t validation_batch_size; /* 0: batch_size */
     int64_t validation_frequency;  /* 1: every epoch */
-    const char *class_weight;    /* JSON object from class to weight, or NULL */
-    double learning_rate;        /* 0: what the optimizer has */
-    const char *callbacks;       /* JSON list of Keras records, or NULL */
-    const char *checkpoint_dir;  /* or NULL */
-    const char *save_every;      /* "1epoch", "500steps" */
-    int keep;                    /* 3 checkpoints */
-    bool fresh;                  /* begin anew although the directory holds checkpoints */
-    bool resume;                 /* require one */
-    bool stop_on_nan;            /* false */
-    bool dry_run;                /* plan, report the plan, end */
-    artel_plan_fn *on_plan;      /* receives the graphs, plans and kernel choices as text, or NULL */
-    artel_event_fn *on_event;    /* or NULL */
-    void *event_user;            /* of both */
+    const char *class_weight;      /* JSON object from class to weight, or NULL */
+    double learning_rate;          /* 0: what the optimizer has */
+    const char *callbacks;         /* JSON list of Keras records, or NULL */
+    const char *checkpoint_dir;    /* or NULL */
+    const char *save_every;        /* "1epoch", "500steps" */
+    int keep;                      /* 3 checkpoints */
+    bool fresh;                    /* begin anew although the directory holds checkpoints */
+    bool resume;                   /* require one */
+    bool stop_on_nan;              /* false */
+    bool dry_run;                  /* plan, report the plan, end */
+    artel_plan_fn *on_plan;        /* receives the graphs, plans and kernel choices as text, or NULL */
+    artel_event_fn *on_event;      /* or NULL */
+    void *event_user;              /* of both */
 } artel_fit_options;
 
-#define ARTEL_FIT_OPTIONS_INIT                                                                                         \
-    {                                                                                                                  \
+#define ARTEL_FIT_OPTIONS_INIT                                                                                        \
+    {                                                                                                                 \
         .struct_size = sizeof(artel_fit_options), .epochs = 1, .batch_size = 32, .shuffle = true, .strategy = "auto", \
-        .validation_frequency = 1, .save_every = "1epoch", .keep = 3                                                   \
+        .validation_frequency = 1, .save_every = "1epoch", .keep = 3                                                  \
     }
 
 /* What Keras' History holds: for each key one value an epoch. */
@@ -111,23 +111,28 @@ ARTEL_API artel_status artel_model_fit(artel_model *model, artel_data *data, con
 
 typedef struct artel_evaluate_options {
     size_t struct_size;
-    int64_t batch_size;   /* 32 */
-    int64_t steps;        /* 0: all */
-    int64_t shards;       /* 0: a function of the batch size */
+    int64_t batch_size; /* 32 */
+    int64_t steps;      /* 0: all */
+    int64_t shards;     /* 0: a function of the batch size */
     const char *strategy;
     int replicas, threads;
     artel_event_fn *on_event;
     void *event_user;
 } artel_evaluate_options;
 
-#define ARTEL_EVALUATE_OPTIONS_INIT {.struct_size = sizeof(artel_evaluate_options), .batch_size = 32, .strategy = "auto"}
+#define ARTEL_EVALUATE_OPTIONS_INIT                                                         \
+    {                                                                                       \
+        .struct_size = sizeof(artel_evaluate_options), .batch_size = 32, .strategy = "auto" \
+    }
 
 /* Loss and metrics over the data: the values of Keras' evaluate(return_dict=True), as a History of one epoch. */
-ARTEL_API artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_history **out);
+ARTEL_API artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options,
+                                            artel_history **out);
 
 /* Predictions in input order: one array of float32 for each output, rows outermost. */
 typedef struct artel_predictions artel_predictions;
-ARTEL_API artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_predictions **out);
+ARTEL_API artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options,
+                                           artel_predictions **out);
 ARTEL_API int artel_predictions_count(const artel_predictions *predictions);
 /* Name, shape with the rows in front, and values of an output; borrowed. */
 ARTEL_API artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name, artel_shape *shape,

@@ -38,8 +38,10 @@ static artel_status write_npy(artel_context *ctx, const char *path, const artel_
     }
     status = artel__output_write(&file, head.data, head.length);
     if (status == ARTEL_OK) status = artel__output_write(&file, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
-    if (status == ARTEL_OK) status = artel__output_commit(&file);
-    else artel__output_abandon(&file);
+    if (status == ARTEL_OK)
+        status = artel__output_commit(&file);
+    else
+        artel__output_abandon(&file);
     artel__text_fini(&head);
     return status;
 }

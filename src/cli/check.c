@@ -92,8 +92,11 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     printf("model: %s, %d layers, %lld parameters\n", model->nn->name, model->nn->layers, (long long)(trainable + frozen));
     memset(&settings, 0, sizeof settings);
     bool settled = artel__settings_read(&call->arena, model, true, 1, o->batch_size, &settings) == ARTEL_OK;
-    if (!settled) print_finding(call->ctx, findings);
-    else printf("compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name, settings.outputs, settings.outputs == 1 ? "" : "s");
+    if (!settled)
+        print_finding(call->ctx, findings);
+    else
+        printf("compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name, settings.outputs,
+               settings.outputs == 1 ? "" : "s");
     if (settled && o->data && check_data(call, model, &settings, o->data) < 0) print_finding(call->ctx, findings);
     json_decref(settings.optimizer.record);
 }

@@ -17,10 +17,10 @@ typedef struct artel__invocation artel__invocation;
 
 typedef struct artel__command {
     const char *name;
-    const char *summary;               /* one line for the overview */
-    const char *usage;                 /* "MODEL --data SPEC [options]" */
-    const char *examples;              /* lines of two spaces and a command */
-    const char *more;                  /* further help text, or NULL */
+    const char *summary;  /* one line for the overview */
+    const char *usage;    /* "MODEL --data SPEC [options]" */
+    const char *examples; /* lines of two spaces and a command */
+    const char *more;     /* further help text, or NULL */
     const artel__option *options;
     size_t options_size;
     int min_arguments, max_arguments;
@@ -31,11 +31,11 @@ struct artel__invocation {
     const artel__command *command;
     artel_context *ctx;
     artel__arena arena;
-    void *options;                     /* the command's struct */
-    const char **argument;             /* positional arguments */
+    void *options;         /* the command's struct */
+    const char **argument; /* positional arguments */
     int arguments;
-    bool *given;                       /* by option of the table: set on the command line or in the environment */
-    int exit_code;                     /* of the command when it succeeds with another code than 0 */
+    bool *given;   /* by option of the table: set on the command line or in the environment */
+    int exit_code; /* of the command when it succeeds with another code than 0 */
 };
 
 extern const artel__command *const artel__commands[];

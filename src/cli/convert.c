@@ -9,7 +9,8 @@ typedef struct convert_options {
 } convert_options;
 
 static const artel__option options[] = {
-    {"architecture", "a model file for inputs that hold weights only", ARTEL__OPTION_STRING, offsetof(convert_options, architecture), "null", 0, 0, NULL},
+    {"architecture", "a model file for inputs that hold weights only", ARTEL__OPTION_STRING, offsetof(convert_options, architecture),
+     "null", 0, 0, NULL},
     {"seed", "of the weights when IN has none", ARTEL__OPTION_INT, offsetof(convert_options, seed), "0", 0, 9e18, NULL},
     {.name = NULL},
 };

@@ -15,16 +15,18 @@ typedef struct pass_options {
 #define AT(field) offsetof(pass_options, field)
 static const char *const json_words[] = {"all", NULL};
 
-#define SHARED_OPTIONS                                                                                                                       \
+#define SHARED_OPTIONS                                                                                                                     \
     {"data", "the data, see docs/data.md", ARTEL__OPTION_STRING, AT(data), "null", 0, 0, NULL},                                            \
-    {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                              \
-    {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                        \
-    {"strategy", "auto, one-device, mirrored", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},                                    \
-    {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},                 \
-    {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},               \
-    {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},           \
-    {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL},     \
-    {"isa", "cap of the instruction set; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL}
+        {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                          \
+        {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                    \
+        {"strategy", "auto, one-device, mirrored", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},                                \
+        {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},             \
+        {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},           \
+        {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},       \
+        {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL}, \
+    {                                                                                                                                      \
+        "isa", "cap of the instruction set; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL                             \
+    }
 
 static const artel__option evaluate_options[] = {
     SHARED_OPTIONS,
@@ -101,8 +103,7 @@ static artel_status write_predictions(artel__invocation *call, const artel_predi
     int count = artel_predictions_count(predictions);
     artel__cli_array *arrays = artel__arena_alloc(&call->arena, (size_t)count, sizeof *arrays);
     if (!arrays) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < count; i++)
-        ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
+    for (int i = 0; i < count; i++) ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
     return artel__cli_write_arrays(call->ctx, path, arrays, count);
 }
 

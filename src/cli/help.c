@@ -22,10 +22,13 @@ static void print_option(const artel__option *option, FILE *out)
 {
     char left[96];
     bool negatable = option->type == ARTEL__OPTION_BOOL && option->fallback && strcmp(option->fallback, "true") == 0;
-    if (option->type == ARTEL__OPTION_STRING && option->choices) snprintf(left, sizeof left, "--%s[=WORD]", option->name);
-    else snprintf(left, sizeof left, "--%s%s%s", negatable ? "[no-]" : "", option->name, value_name(option));
+    if (option->type == ARTEL__OPTION_STRING && option->choices)
+        snprintf(left, sizeof left, "--%s[=WORD]", option->name);
+    else
+        snprintf(left, sizeof left, "--%s%s%s", negatable ? "[no-]" : "", option->name, value_name(option));
     fprintf(out, "  %-32s %s", left, option->help);
-    bool interesting = option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL && option->fallback[0];
+    bool interesting =
+        option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL && option->fallback[0];
     if (interesting) fprintf(out, " (default %s)", option->fallback);
     fputc('\n', out);
 }
@@ -43,7 +46,9 @@ void artel__cli_help(const artel__command *command, FILE *out)
 
 void artel__cli_overview(FILE *out)
 {
-    fprintf(out, "usage: artel SUBCOMMAND ...\n\nartel trains Keras models on one machine or many; the result is the same bits however many.\n\n");
+    fprintf(
+        out,
+        "usage: artel SUBCOMMAND ...\n\nartel trains Keras models on one machine or many; the result is the same bits however many.\n\n");
     for (const artel__command *const *command = artel__commands; *command; command++)
         fprintf(out, "  %-12s %s\n", (*command)->name, (*command)->summary);
     fprintf(out, "\nartel help SUBCOMMAND shows options and examples. Start with:\n"

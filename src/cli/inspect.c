@@ -43,7 +43,8 @@ static artel_status print_variable(void *user, const artel__model_variable *vari
     const artel__variable *declared = &model->nn->variables->item[variable->variable->index];
     char shape[128];
     printf("  %-48s %-8s %-24s %s%s\n", variable->path, artel_dtype_name(declared->dtype),
-           artel__shape_text(&declared->shape, false, shape, sizeof shape), variable->layer->name, variable->trainable ? "" : " (not trained)");
+           artel__shape_text(&declared->shape, false, shape, sizeof shape), variable->layer->name,
+           variable->trainable ? "" : " (not trained)");
     return ARTEL_OK;
 }
 
@@ -60,9 +61,12 @@ static artel_status print_model(const artel_model *model)
     printf("weights%s:\n", model->initialised ? "" : " (none in the file)");
     ARTEL_TRY(artel__model_visit(model->nn, print_variable, (void *)(uintptr_t)model));
     json_t *optimizer = json_object_get(model->compile_config, "optimizer");
-    const char *name = json_is_string(optimizer) ? json_string_value(optimizer) : json_string_value(json_object_get(optimizer, "class_name"));
-    if (name) printf("optimizer: %s, %d variables\n", name, model->optimizer.count);
-    else printf("no compile settings\n");
+    const char *name =
+        json_is_string(optimizer) ? json_string_value(optimizer) : json_string_value(json_object_get(optimizer, "class_name"));
+    if (name)
+        printf("optimizer: %s, %d variables\n", name, model->optimizer.count);
+    else
+        printf("no compile settings\n");
     return ARTEL_OK;
 }
 

@@ -20,8 +20,8 @@ const artel__command *const artel__commands[] = {
 };
 
 /* Names of the contract that this version does not have, so that the answer is more than "unknown". */
-static const char *const later_commands[] = {"launch", "cert", "status", "drain", "plan", "simulate", "bench", "top", "dashboard", "data",
-                                             "data-service", NULL};
+static const char *const later_commands[] = {"launch", "cert", "status",    "drain", "plan",         "simulate",
+                                             "bench",  "top",  "dashboard", "data",  "data-service", NULL};
 
 /* -- signals and notes: state of the program, not of the library -- */
 
@@ -68,7 +68,8 @@ static void print_note(void *user, artel_log_level level, const char *message)
 static void print_error(const artel_error *error)
 {
     if (pause_fn) pause_fn(pause_user);
-    fprintf(stderr, "artel: %s%s%s%s%s\n", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "", error->advice);
+    fprintf(stderr, "artel: %s%s%s%s%s\n", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "",
+            error->advice);
 }
 
 static const artel__command *find_command(const char *name)
@@ -112,8 +113,10 @@ static const char *find_isa(int count, char **words)
 {
     const char *isa = getenv("ARTEL_ISA");
     for (int i = 0; i < count; i++) {
-        if (strncmp(words[i], "--isa=", 6) == 0) isa = words[i] + 6;
-        else if (strcmp(words[i], "--isa") == 0 && i + 1 < count) isa = words[i + 1];
+        if (strncmp(words[i], "--isa=", 6) == 0)
+            isa = words[i] + 6;
+        else if (strcmp(words[i], "--isa") == 0 && i + 1 < count)
+            isa = words[i + 1];
     }
     return isa ? isa : "auto";
 }
@@ -126,7 +129,8 @@ static int run_command(const artel__command *command, int count, char **words)
     artel_context *ctx;
     artel_status status = artel_context_create(&options, &ctx);
     if (status < 0) {
-        fprintf(stderr, "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n", options.isa);
+        fprintf(stderr, "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n",
+                options.isa);
         return 1;
     }
     artel__invocation call = {.command = command, .ctx = ctx};
@@ -155,8 +159,10 @@ int main(int argc, char **argv)
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         const artel__command *command = argc > 2 ? find_command(argv[2]) : NULL;
         if (argc > 2 && !command) return unknown_command(argv[2]);
-        if (command) artel__cli_help(command, stdout);
-        else artel__cli_overview(argc > 1 ? stdout : stderr);
+        if (command)
+            artel__cli_help(command, stdout);
+        else
+            artel__cli_overview(argc > 1 ? stdout : stderr);
         return argc > 1 ? 0 : 1;
     }
     const artel__command *command = find_command(name);

@@ -51,7 +51,8 @@ artel_status artel__observers_open(artel_context *ctx, artel_model *model, const
     if (options->json) {
         bool epochs = strcmp(options->json, "epochs") == 0;
         if (!epochs && strcmp(options->json, "all") != 0)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, "--json", "use --json or --json=epochs", "\"%s\" is not a level of detail", options->json);
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "--json", "use --json or --json=epochs", "\"%s\" is not a level of detail",
+                               options->json);
         ARTEL_TRY(artel__events_create(ctx, STDOUT_FILENO, epochs ? ARTEL__EVENTS_EPOCHS : ARTEL__EVENTS_STEPS, &out->events));
     }
     int64_t verbose = options->verbose >= 0 ? options->verbose : options->json ? 0 : isatty(STDERR_FILENO) ? 1 : 2;
@@ -80,8 +81,14 @@ static void on_start(artel__observers *o, const artel_event *event)
 {
     char resumed[64];
     snprintf(resumed, sizeof resumed, "ckpt-%lld", (long long)event->resumed_from);
-    artel__event_start start = {.role = "worker", .task = NULL, .pid = getpid(), .strategy = event->text, .replicas = event->replicas,
-                                .threads = event->threads, .shards = event->shards, .arithmetic = event->arithmetic,
+    artel__event_start start = {.role = "worker",
+                                .task = NULL,
+                                .pid = getpid(),
+                                .strategy = event->text,
+                                .replicas = event->replicas,
+                                .threads = event->threads,
+                                .shards = event->shards,
+                                .arithmetic = event->arithmetic,
                                 .resumed_from = event->resumed_from ? resumed : NULL};
     if (o->events) remember(o, artel__events_start(o->events, &start));
     if (!o->csv_path) return;
@@ -112,7 +119,8 @@ static artel_status one_histogram(void *user, const artel__model_variable *varia
 static void board_epoch(artel__observers *o, const artel_event *event, artel__logs logs)
 {
     double seconds = (double)(artel__now_ns() - o->epoch_started_ns) * 1e-9;
-    artel__tensorboard_epoch epoch = {.epoch = event->epoch, .learning_rate = event->learning_rate,
+    artel__tensorboard_epoch epoch = {.epoch = event->epoch,
+                                      .learning_rate = event->learning_rate,
                                       .steps_per_second = seconds > 0 ? (double)(event->step - o->epoch_first_step) / seconds : NAN};
     if (artel__tensorboard_wants_weights(o->board, event->epoch)) {
         histogram_target target = {o, event->epoch};
@@ -149,9 +157,14 @@ static void on_evaluate(artel__observers *o, const artel_event *event)
 
 static void on_end(artel__observers *o, const artel_event *event)
 {
-    artel__event_end_of_run end = {.steps = event->step, .examples = event->examples, .examples_per_second = event->examples_per_second,
-                                   .step_ms = event->step_ms, .first_step_ms = event->first_step_ms, .start_ms = event->start_ms,
-                                   .peak_rss_bytes = event->peak_rss_bytes, .digest = event->digest};
+    artel__event_end_of_run end = {.steps = event->step,
+                                   .examples = event->examples,
+                                   .examples_per_second = event->examples_per_second,
+                                   .step_ms = event->step_ms,
+                                   .first_step_ms = event->first_step_ms,
+                                   .start_ms = event->start_ms,
+                                   .peak_rss_bytes = event->peak_rss_bytes,
+                                   .digest = event->digest};
     if (o->events) remember(o, artel__events_end(o->events, &end));
 }
 

@@ -17,16 +17,16 @@ typedef struct artel__observers {
     artel__tensorboard *board;
     artel__csv_log *csv;
     const char *csv_path;
-    bool keras_progress;      /* evaluation of its own: no epochs */
+    bool keras_progress; /* evaluation of its own: no epochs */
     int64_t epoch_started_ns, epoch_first_step;
     artel__log_value *values; /* room for converted logs */
     int capacity;
-    artel_status status;      /* of the first failed write */
+    artel_status status; /* of the first failed write */
 } artel__observers;
 
 typedef struct artel__observer_options {
-    const char *json;         /* NULL: none; "all" or "epochs" */
-    int64_t verbose;          /* -1: 1 on a terminal, 2 otherwise; with JSON 0 */
+    const char *json; /* NULL: none; "all" or "epochs" */
+    int64_t verbose;  /* -1: 1 on a terminal, 2 otherwise; with JSON 0 */
     const char *log_dir, *csv_log;
     int64_t histogram_freq;
 } artel__observer_options;

@@ -61,7 +61,8 @@ static artel_status unknown_option(artel__invocation *call, const char *name)
 {
     const char *names[128];
     int count = 0;
-    for (int i = 0; call->command->options && call->command->options[i].name && count < 126; i++) names[count++] = call->command->options[i].name;
+    for (int i = 0; call->command->options && call->command->options[i].name && count < 126; i++)
+        names[count++] = call->command->options[i].name;
     names[count++] = "help";
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
@@ -106,13 +107,19 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
     ARTEL_TRY(read_environment(call));
     bool ended = false;
     for (int i = 0; i < count; i++) {
-        if (!ended && strcmp(words[i], "--") == 0) ended = true;
-        else if (!ended && strncmp(words[i], "--", 2) == 0) ARTEL_TRY(take_option(call, words, count, &i));
-        else if (!ended && words[i][0] == '-' && words[i][1]) return artel__cli_usage(call, words[i], "unknown option; options begin with two dashes");
-        else call->argument[call->arguments++] = words[i];
+        if (!ended && strcmp(words[i], "--") == 0)
+            ended = true;
+        else if (!ended && strncmp(words[i], "--", 2) == 0)
+            ARTEL_TRY(take_option(call, words, count, &i));
+        else if (!ended && words[i][0] == '-' && words[i][1])
+            return artel__cli_usage(call, words[i], "unknown option; options begin with two dashes");
+        else
+            call->argument[call->arguments++] = words[i];
     }
-    if (call->arguments < command->min_arguments) return artel__cli_usage(call, command->name, "an argument is missing; usage: artel %s %s", command->name, command->usage);
+    if (call->arguments < command->min_arguments)
+        return artel__cli_usage(call, command->name, "an argument is missing; usage: artel %s %s", command->name, command->usage);
     if (call->arguments > command->max_arguments)
-        return artel__cli_usage(call, call->argument[command->max_arguments], "one argument too many; usage: artel %s %s", command->name, command->usage);
+        return artel__cli_usage(call, call->argument[command->max_arguments], "one argument too many; usage: artel %s %s", command->name,
+                                command->usage);
     return ARTEL_OK;
 }

@@ -14,7 +14,8 @@ typedef struct summary_options {
 
 static const artel__option options[] = {
     {"expand-nested", "show the layers of nested models", ARTEL__OPTION_BOOL, offsetof(summary_options, expand), "false", 0, 0, NULL},
-    {"show-trainable", "a column that says which layers are trained", ARTEL__OPTION_BOOL, offsetof(summary_options, show_trainable), "false", 0, 0, NULL},
+    {"show-trainable", "a column that says which layers are trained", ARTEL__OPTION_BOOL, offsetof(summary_options, show_trainable),
+     "false", 0, 0, NULL},
     {"width", "columns of the table; 0: the terminal's", ARTEL__OPTION_INT, offsetof(summary_options, width), "0", 0, 1000, NULL},
     {.name = NULL},
 };
@@ -32,14 +33,25 @@ static artel_status print_summary(artel__invocation *call, const artel__model_su
     if (!rows) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < summary->rows; i++) {
         const artel__layer_row *row = &summary->row[i];
-        rows[i] = (artel__summary_row){.name = row->name, .class_name = row->class_name, .output_shape = row->output_shape,
-                                       .connected_to = row->connected_to, .params = row->params, .depth = row->depth,
-                                       .trainable = !row->has_weights ? '-' : row->trainable ? 'Y' : 'N'};
+        rows[i] = (artel__summary_row){.name = row->name,
+                                       .class_name = row->class_name,
+                                       .output_shape = row->output_shape,
+                                       .connected_to = row->connected_to,
+                                       .params = row->params,
+                                       .depth = row->depth,
+                                       .trainable = !row->has_weights ? '-'
+                                                    : row->trainable  ? 'Y'
+                                                                      : 'N'};
     }
-    artel__summary table = {.model_name = summary->name, .rows = rows, .row_count = (size_t)summary->rows, .connections = summary->connections,
-                            .show_trainable = o->show_trainable, .columns = o->width ? (int)o->width : terminal_columns(),
+    artel__summary table = {.model_name = summary->name,
+                            .rows = rows,
+                            .row_count = (size_t)summary->rows,
+                            .connections = summary->connections,
+                            .show_trainable = o->show_trainable,
+                            .columns = o->width ? (int)o->width : terminal_columns(),
                             .trainable = {summary->trainable, summary->trainable_bytes},
-                            .non_trainable = {summary->frozen, summary->frozen_bytes}, .has_optimizer = summary->optimizer > 0,
+                            .non_trainable = {summary->frozen, summary->frozen_bytes},
+                            .has_optimizer = summary->optimizer > 0,
                             .optimizer = {summary->optimizer, summary->optimizer_bytes}};
     artel__text text;
     artel__text_init(&text, call->ctx);

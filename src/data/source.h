@@ -242,6 +242,7 @@ typedef struct artel__synthetic {
     int64_t count;   /* elements of a row */
     int64_t limit;   /* exclusive; 0: uniform in [0, 1) */
     int64_t one_hot; /* > 0: rows end in this many classes */
+    artel__isa isa;  /* draws are the same bits in all */
 } artel__synthetic;
 
 void artel__synthetic_row(const artel__synthetic *synthetic, int64_t row, void *out);

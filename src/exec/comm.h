@@ -14,7 +14,7 @@
 typedef struct artel__comm_segment {
     artel__collective kind;
     artel_dtype dtype;
-    int64_t count;           /* elements of one block (of one row for GATHER) */
+    int64_t count; /* elements of one block (of one row for GATHER) */
     const void *in;
     void *out;
 } artel__comm_segment;

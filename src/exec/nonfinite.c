@@ -37,8 +37,8 @@ bool artel__scan_node(const artel__run *run, int32_t index, const artel__step *s
         int64_t first = first_bad(data, blocks * value->storage);
         if (first < 0) continue;
         int64_t last = last_bad(data, blocks * value->storage);
-        *out = (artel__nonfinite){.node = index, .name = node->name, .op = node->op->name, .first_row = -1, .last_row = -1,
-                                  .value = data[first]};
+        *out = (artel__nonfinite){
+            .node = index, .name = node->name, .op = node->op->name, .first_row = -1, .last_row = -1, .value = data[first]};
         if (rows && value->storage > 0) {
             out->first_row = step->fold->row + first / value->storage;
             out->last_row = step->fold->row + last / value->storage;

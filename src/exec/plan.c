@@ -48,8 +48,14 @@ void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t in
     const artel__node *node = &plan->graph->node[index];
     for (int k = 0; k < node->inputs; k++) in[k] = run && node->input[k] >= 0 ? run->pointer[node->input[k]] : NULL;
     for (int k = 0; k < node->outputs; k++) out[k] = run ? run->pointer[node->output[k]] : NULL;
-    *args = (artel__run_args){.graph = plan->graph, .node = node, .node_index = index, .attributes = node->attributes, .step = step,
-                              .in = in, .out = out, .isa = plan->options.isa};
+    *args = (artel__run_args){.graph = plan->graph,
+                              .node = node,
+                              .node_index = index,
+                              .attributes = node->attributes,
+                              .step = step,
+                              .in = in,
+                              .out = out,
+                              .isa = plan->options.isa};
 }
 
 static int64_t node_cost(const artel__plan *plan, int32_t index)
@@ -102,8 +108,8 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
 
 typedef struct scheduler {
     artel__plan *plan;
-    bool *pending;  /* by value: the result of a collective not yet carried out */
-    int first;      /* pending collectives [first, plan->collectives) */
+    bool *pending; /* by value: the result of a collective not yet carried out */
+    int first;     /* pending collectives [first, plan->collectives) */
     size_t bytes;
 } scheduler;
 
@@ -212,8 +218,10 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     }
     for (int k = 0; k < node->outputs; k++) {
         size_t offset = plan->offset[node->output[k]];
-        if (offset == ARTEL__OFFSET_EXTERNAL) artel__text_append(out, " @external");
-        else artel__text_printf(out, " @%zu+%zu", offset, plan->bytes[node->output[k]]);
+        if (offset == ARTEL__OFFSET_EXTERNAL)
+            artel__text_append(out, " @external");
+        else
+            artel__text_printf(out, " @%zu+%zu", offset, plan->bytes[node->output[k]]);
     }
     artel__text_printf(out, "  ; %s\n", node->name);
 }
@@ -225,7 +233,9 @@ void artel__plan_dump(const artel__plan *plan, artel__text *out)
     for (int a = 0; a < plan->actions; a++) {
         if (a == plan->apply_action) artel__text_append(out, "apply\n");
         const artel__action *action = &plan->action[a];
-        if (action->node >= 0) dump_node(plan, action->node, out);
-        else artel__text_printf(out, "     all-reduce of %d folds\n", action->count);
+        if (action->node >= 0)
+            dump_node(plan, action->node, out);
+        else
+            artel__text_printf(out, "     all-reduce of %d folds\n", action->count);
     }
 }

@@ -16,9 +16,9 @@ typedef struct artel__plan artel__plan;
 typedef struct artel__run artel__run;
 
 typedef struct artel__plan_options {
-    int64_t batch_size;  /* the most rows of a global batch */
-    int32_t shards;      /* V */
-    int32_t replicas;    /* 1: collectives are views and cost nothing */
+    int64_t batch_size; /* the most rows of a global batch */
+    int32_t shards;     /* V */
+    int32_t replicas;   /* 1: collectives are views and cost nothing */
     artel__isa isa;
 } artel__plan_options;
 
@@ -65,7 +65,7 @@ void artel__run_abandon_at(artel__run *run, int32_t node);
  * there is none. */
 typedef struct artel__nonfinite {
     int32_t node;
-    const char *name;    /* of the layer */
+    const char *name; /* of the layer */
     const char *op;
     int64_t first_row, last_row; /* in the global batch; -1 when the value has no rows */
     double value;

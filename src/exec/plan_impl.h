@@ -9,14 +9,14 @@
 
 /* One step of the schedule: a node, or the collectives [first, first + count) of plan->collective at once. */
 typedef struct artel__action {
-    int32_t node;         /* -1: collectives */
+    int32_t node; /* -1: collectives */
     int32_t first, count;
 } artel__action;
 
 typedef struct artel__node_plan {
     const artel__kernel *kernel; /* NULL: view or collective */
     bool view;
-    int64_t cost;                /* operations of a full batch: decides whether other threads are woken */
+    int64_t cost; /* operations of a full batch: decides whether other threads are woken */
 } artel__node_plan;
 
 struct artel__plan {
@@ -24,17 +24,17 @@ struct artel__plan {
     artel__arena arena;
     const artel__graph *graph;
     artel__plan_options options;
-    artel__fold_plan *fold;      /* of a full batch, by replica */
-    int64_t max_rows;            /* the most rows a replica gets */
-    int32_t max_nodes;           /* the most fold nodes a replica gets */
+    artel__fold_plan *fold; /* of a full batch, by replica */
+    int64_t max_rows;       /* the most rows a replica gets */
+    int32_t max_nodes;      /* the most fold nodes a replica gets */
     artel__node_plan *node;
     artel__action *action;
-    int actions, apply_action;   /* the first action of the apply phase */
-    int32_t *collective;         /* node indices in order */
+    int actions, apply_action; /* the first action of the apply phase */
+    int32_t *collective;       /* node indices in order */
     int collectives;
-    int32_t *root;               /* by value: the value whose buffer it shares (itself mostly) */
-    size_t *offset;              /* by value: into the run's block, or ARTEL__OFFSET_EXTERNAL */
-    size_t *bytes;               /* by value */
+    int32_t *root;  /* by value: the value whose buffer it shares (itself mostly) */
+    size_t *offset; /* by value: into the run's block, or ARTEL__OFFSET_EXTERNAL */
+    size_t *bytes;  /* by value */
     size_t block_bytes, scratch_bytes;
 };
 
@@ -47,11 +47,11 @@ struct artel__run {
     uint8_t *block;
     uint8_t *scratch;
     size_t scratch_total;
-    void **pointer;              /* by value */
+    void **pointer; /* by value */
     artel__comm_segment *segment;
     artel__fault fault;
     int32_t abandon_at;
-    artel__nonfinite *scan;      /* set: look at every output */
+    artel__nonfinite *scan; /* set: look at every output */
     artel__node_time *time;
 };
 

@@ -27,8 +27,10 @@ static artel_status acquire(artel__run *run)
     ARTEL_TRY(artel__calloc(run->ctx, (size_t)plan->collectives + 1, sizeof *run->segment, "run", &block));
     run->segment = block;
     for (int i = 0; i < graph->values; i++) {
-        if (graph->value[i].variable >= 0) run->pointer[i] = artel__state_data(run->state, graph->value[i].variable);
-        else if (plan->offset[i] != ARTEL__OFFSET_EXTERNAL) run->pointer[i] = run->block + plan->offset[i];
+        if (graph->value[i].variable >= 0)
+            run->pointer[i] = artel__state_data(run->state, graph->value[i].variable);
+        else if (plan->offset[i] != ARTEL__OFFSET_EXTERNAL)
+            run->pointer[i] = run->block + plan->offset[i];
     }
     return ARTEL_OK;
 }
@@ -107,8 +109,11 @@ static artel_status run_collectives(artel__run *run, const artel__action *action
     for (int i = 0; i < action->count; i++) {
         const artel__node *node = &graph->node[run->plan->collective[action->first + i]];
         const artel__value *in = &graph->value[node->input[0]];
-        run->segment[i] = (artel__comm_segment){.kind = node->op->collective, .dtype = in->dtype, .count = in->storage,
-                                                .in = run->pointer[node->input[0]], .out = run->pointer[node->output[0]]};
+        run->segment[i] = (artel__comm_segment){.kind = node->op->collective,
+                                                .dtype = in->dtype,
+                                                .count = in->storage,
+                                                .in = run->pointer[node->input[0]],
+                                                .out = run->pointer[node->output[0]]};
     }
     return run->comm->ops->all_reduce(run->comm->self, step, action->first, run->segment, action->count);
 }

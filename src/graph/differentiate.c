@@ -19,9 +19,9 @@ typedef struct contribution {
 typedef struct differentiator {
     artel__graph *graph;
     const artel__op_def *add;
-    int values;            /* of the forward graph */
-    contribution **list;   /* by forward value */
-    bool *wanted;          /* forward values that lie on a path from a wanted value */
+    int values;          /* of the forward graph */
+    contribution **list; /* by forward value */
+    bool *wanted;        /* forward values that lie on a path from a wanted value */
 } differentiator;
 
 static void contribute(differentiator *d, artel__value_id to, artel__value_id gradient)

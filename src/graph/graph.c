@@ -133,8 +133,14 @@ artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, c
     }
     graph->node = block;
     artel__node *node = &graph->node[graph->nodes];
-    *node = (artel__node){.op = op, .attributes = copy, .name = graph->scope, .phase = graph->phase, .inputs = count,
-                          .outputs = infer.outputs, .input = ids, .output = ids + count};
+    *node = (artel__node){.op = op,
+                          .attributes = copy,
+                          .name = graph->scope,
+                          .phase = graph->phase,
+                          .inputs = count,
+                          .outputs = infer.outputs,
+                          .input = ids,
+                          .output = ids + count};
     if (count) memcpy(node->input, inputs, (size_t)count * sizeof *ids);
     for (int i = 0; i < infer.outputs; i++) {
         infer.out[i].node = graph->nodes;

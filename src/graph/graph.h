@@ -17,10 +17,18 @@
 #include "base/text.h"
 #include "tensor/shape.h"
 
-typedef enum artel__domain { ARTEL__DOMAIN_ROW, ARTEL__DOMAIN_NODES, ARTEL__DOMAIN_GLOBAL } artel__domain;
+typedef enum artel__domain {
+    ARTEL__DOMAIN_ROW,
+    ARTEL__DOMAIN_NODES,
+    ARTEL__DOMAIN_GLOBAL
+} artel__domain;
 
 /* Which part of the step a node belongs to. Only APPLY nodes write variables. */
-typedef enum artel__phase { ARTEL__PHASE_FORWARD, ARTEL__PHASE_BACKWARD, ARTEL__PHASE_APPLY } artel__phase;
+typedef enum artel__phase {
+    ARTEL__PHASE_FORWARD,
+    ARTEL__PHASE_BACKWARD,
+    ARTEL__PHASE_APPLY
+} artel__phase;
 
 typedef int32_t artel__value_id; /* index of a value in its graph; ARTEL__NO_VALUE for none */
 #define ARTEL__NO_VALUE (-1)
@@ -36,18 +44,18 @@ typedef enum artel__layout {
 typedef struct artel__value {
     artel__domain domain;
     artel_dtype dtype;
-    artel_shape shape;       /* of one row, one node block, or the whole value */
-    int64_t storage;         /* elements in memory of the same, layout padding included; set from the shape when 0 */
-    artel__layout layout;    /* of parameters and what has their form */
-    int32_t node;            /* the producer; -1 for inputs and variables */
-    int32_t variable;        /* index into the variable table, or -1 */
-    int32_t input;           /* index of the fed input, or -1 */
+    artel_shape shape;    /* of one row, one node block, or the whole value */
+    int64_t storage;      /* elements in memory of the same, layout padding included; set from the shape when 0 */
+    artel__layout layout; /* of parameters and what has their form */
+    int32_t node;         /* the producer; -1 for inputs and variables */
+    int32_t variable;     /* index into the variable table, or -1 */
+    int32_t input;        /* index of the fed input, or -1 */
 } artel__value;
 
 typedef struct artel__node {
     const struct artel__op_def *op;
-    const void *attributes;  /* the op's own struct, in the graph's arena; NULL when it has none */
-    const char *name;        /* path of the layer that asked for it, for messages, profiles and dumps */
+    const void *attributes; /* the op's own struct, in the graph's arena; NULL when it has none */
+    const char *name;       /* path of the layer that asked for it, for messages, profiles and dumps */
     artel__phase phase;
     int inputs, outputs;
     artel__value_id *input, *output;
@@ -61,14 +69,14 @@ typedef enum artel__variable_kind {
 } artel__variable_kind;
 
 typedef struct artel__variable {
-    const char *name;   /* "dense/kernel": unique, Keras' path */
+    const char *name; /* "dense/kernel": unique, Keras' path */
     artel__variable_kind kind;
     artel_dtype dtype;
-    artel_shape shape;  /* the plain, Keras shape */
+    artel_shape shape; /* the plain, Keras shape */
     artel__layout layout;
     int64_t rows, columns; /* of the matrix, for panels */
-    int64_t count;      /* elements in memory, padding included */
-    size_t offset;      /* bytes from the start of the state block, 64-byte aligned */
+    int64_t count;         /* elements in memory, padding included */
+    size_t offset;         /* bytes from the start of the state block, 64-byte aligned */
 } artel__variable;
 
 /* The variables of a model, shared by all its graphs. Append only until the first state block is made. */
@@ -93,16 +101,16 @@ typedef struct artel__graph {
     int nodes, node_capacity;
     artel__value_id *variable_value; /* by variable: its value in this graph, or ARTEL__NO_VALUE */
     int variable_values;
-    artel__value_id *input;          /* fed from outside, in order of declaration */
+    artel__value_id *input; /* fed from outside, in order of declaration */
     int inputs, input_capacity;
-    artel__value_id *kept;           /* results that outlive the step (loss, metrics, predictions) */
+    artel__value_id *kept; /* results that outlive the step (loss, metrics, predictions) */
     int kept_count, kept_capacity;
-    artel__phase phase;              /* of the nodes being added */
-    const char *scope;               /* name given to the nodes being added */
-    bool training;                   /* layers that differ between training and inference ask this */
-    uint32_t random_ops;             /* random operations so far: each gets its own number for the counter (base/rng.h) */
+    artel__phase phase;  /* of the nodes being added */
+    const char *scope;   /* name given to the nodes being added */
+    bool training;       /* layers that differ between training and inference ask this */
+    uint32_t random_ops; /* random operations so far: each gets its own number for the counter (base/rng.h) */
     bool sealed;
-    artel_status status;             /* the first failure while building; every later call is a no-op */
+    artel_status status; /* the first failure while building; every later call is a no-op */
 } artel__graph;
 
 /* `arena` carries everything and must outlive the graph. */

@@ -19,18 +19,18 @@
 typedef struct artel__step {
     const artel__fold_plan *fold; /* the rows of this replica */
     uint64_t seed;
-    uint64_t batch;               /* batches consumed before this one: part of the random counter */
-    int64_t iteration;            /* optimizer steps before this one */
-    double learning_rate;         /* of this step, from the schedule */
+    uint64_t batch;       /* batches consumed before this one: part of the random counter */
+    int64_t iteration;    /* optimizer steps before this one */
+    double learning_rate; /* of this step, from the schedule */
     bool training;
 } artel__step;
 
 /* A fault found inside a kernel (an index out of range): the smallest row of the first node that found one, so that
  * the report does not depend on threads. */
 typedef struct artel__fault {
-    _Atomic int64_t row;   /* of the global batch; INT64_MAX: none */
+    _Atomic int64_t row; /* of the global batch; INT64_MAX: none */
     _Atomic int64_t value;
-    int32_t node;          /* set by the run behind the node that reported; -1: none */
+    int32_t node; /* set by the run behind the node that reported; -1: none */
 } artel__fault;
 
 typedef struct artel__run_args {
@@ -39,7 +39,7 @@ typedef struct artel__run_args {
     int32_t node_index;
     const void *attributes;
     const artel__step *step;
-    void *const *in;      /* ROW: first owned row; NODES: first block; GLOBAL: the value; NULL: absent */
+    void *const *in; /* ROW: first owned row; NODES: first block; GLOBAL: the value; NULL: absent */
     void *const *out;
     artel__fault *fault;
     artel__isa isa;
@@ -53,7 +53,7 @@ typedef struct artel__infer {
     int inputs;
     const artel__value *in[ARTEL__MAX_OPERANDS]; /* NULL: absent */
     int outputs;
-    artel__value out[ARTEL__MAX_OPERANDS];       /* domain, dtype, shape */
+    artel__value out[ARTEL__MAX_OPERANDS]; /* domain, dtype, shape */
 } artel__infer;
 
 /* Differentiation of one node: given the gradients of its outputs (ARTEL__NO_VALUE: none), adds nodes and fills the
@@ -70,9 +70,9 @@ typedef struct artel__gradient {
 
 /* How an output's bytes relate to input 0. */
 typedef enum artel__placement {
-    ARTEL__PLACE_OWN,     /* a buffer of its own */
-    ARTEL__PLACE_INPLACE, /* may overwrite input 0 when nobody needs that afterwards (same size) */
-    ARTEL__PLACE_VIEW,    /* is input 0 under another shape; nothing runs */
+    ARTEL__PLACE_OWN,         /* a buffer of its own */
+    ARTEL__PLACE_INPLACE,     /* may overwrite input 0 when nobody needs that afterwards (same size) */
+    ARTEL__PLACE_VIEW,        /* is input 0 under another shape; nothing runs */
     ARTEL__PLACE_VIEW_WRITTEN /* is input 0, of which a part is written; nobody else may use input 0 */
 } artel__placement;
 
@@ -81,24 +81,25 @@ typedef enum artel__collective {
     ARTEL__COLLECTIVE_SUM,     /* NODES -> GLOBAL: finishes the tree of sums */
     ARTEL__COLLECTIVE_MOMENTS, /* NODES -> GLOBAL: merges (count, mean, M2) blocks, float64 */
     ARTEL__COLLECTIVE_MAX,
-    ARTEL__COLLECTIVE_GATHER   /* ROW -> GLOBAL: all rows to everyone, in order */
+    ARTEL__COLLECTIVE_GATHER /* ROW -> GLOBAL: all rows to everyone, in order */
 } artel__collective;
 
 typedef struct artel__op_def {
     const char *name;
-    const char *doc;            /* one sentence; formula, shapes and numerics stand in the file's head comment */
+    const char *doc; /* one sentence; formula, shapes and numerics stand in the file's head comment */
     size_t attribute_size;
     artel__placement placement;
     artel__collective collective;
     artel_status (*infer)(artel__infer *infer);
-    artel_status (*grad)(artel__gradient *gradient);                  /* NULL: not differentiable */
-    const artel__kernel *const *kernels;                              /* NULL: views and collectives */
-    const artel__kernel *const *(*choose)(const artel__node *node);   /* instead of `kernels`: a list by attribute */
+    artel_status (*grad)(artel__gradient *gradient);                /* NULL: not differentiable */
+    const artel__kernel *const *kernels;                            /* NULL: views and collectives */
+    const artel__kernel *const *(*choose)(const artel__node *node); /* instead of `kernels`: a list by attribute */
     size_t params_size;
     void (*fill)(const artel__run_args *args, void *params);
-    int64_t (*cost)(const artel__graph *graph, const artel__node *node); /* floating-point operations a row (ROW) or in all; NULL: elements */
-    void (*describe)(const artel__node *node, artel__text *out);      /* attributes for the dump; optional */
-    bool writes;   /* input 0 (and inputs 1 .. `written` - 1) are variables written in place: APPLY only, never removed */
+    int64_t (*cost)(const artel__graph *graph,
+                    const artel__node *node);                    /* floating-point operations a row (ROW) or in all; NULL: elements */
+    void (*describe)(const artel__node *node, artel__text *out); /* attributes for the dump; optional */
+    bool writes; /* input 0 (and inputs 1 .. `written` - 1) are variables written in place: APPLY only, never removed */
     int written;
 } artel__op_def;
 

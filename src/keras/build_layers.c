@@ -96,7 +96,7 @@ static const field activation[] = {
     {"activation", FIELD_REQUIRED_TEXT, AT(activation, activation)}, {"name", FIELD_TEXT, AT(activation, name)}, {.key = NULL}};
 
 static const field rescaling[] = {{"scale", FIELD_REQUIRED_FLOAT, AT(rescaling, scale)},
-                                  {"offset", FIELD_FLOAT, AT(rescaling, offset)},
+                                  {"offset", FIELD_REQUIRED_FLOAT, AT(rescaling, offset)},
                                   {"name", FIELD_TEXT, AT(rescaling, name)},
                                   {.key = NULL}};
 

@@ -47,7 +47,8 @@ static artel_status make_model(artel_context *ctx, const char *path, json_t *rec
     ARTEL_TRY(artel__keras_translate_model(record));
     json_t *compile = json_incref(json_object_get(record, "compile_config"));
     json_object_del(record, "compile_config");
-    artel_status status = artel__keras_from_record(ctx, path, record, out);
+    artel_status status = json_is_object(compile) ? artel__keras_translate_compile(ctx, path, compile) : ARTEL_OK;
+    if (status == ARTEL_OK) status = artel__keras_from_record(ctx, path, record, out);
     if (status == ARTEL_OK && json_is_object(compile) && json_object_size(compile) > 0) (*out)->compile_config = json_incref(compile);
     json_decref(compile);
     return status;

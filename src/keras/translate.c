@@ -248,6 +248,14 @@ static artel_status translate_optimizer(artel_context *ctx, const char *where, j
     return ARTEL_OK;
 }
 
+artel_status artel__keras_translate_compile(artel_context *ctx, const char *where, json_t *compile)
+{
+    static const char *const wrapped[] = {"loss", "metrics", "weighted_metrics", NULL};
+    ARTEL_TRY(translate_optimizer(ctx, where, json_object_get(compile, "optimizer")));
+    for (const char *const *key = wrapped; *key; key++) ARTEL_TRY(unwrap_all(json_object_get(compile, *key), 0));
+    return ARTEL_OK;
+}
+
 artel_status artel__keras_translate_training(artel_context *ctx, const char *where, json_t *training, json_t **out)
 {
     static const char *const kept[] = {"loss",        "loss_weights",        "metrics",     "weighted_metrics",

@@ -13,6 +13,9 @@
 /* Changes the record of a model in place. Modern records stay as they are. NO_MEMORY is the only failure. */
 artel_status artel__keras_translate_model(json_t *record);
 
+/* The same for the compile settings of a `.keras` file that Keras 2 wrote. */
+artel_status artel__keras_translate_compile(artel_context *ctx, const char *where, json_t *compile);
+
 /* Turns a legacy `training_config` into the form of `compile_config`: a new reference. */
 artel_status artel__keras_translate_training(artel_context *ctx, const char *where, json_t *training, json_t **out);
 

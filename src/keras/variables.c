@@ -48,6 +48,8 @@ void artel__keras_layer_group(const artel__model *model, int layer, char *out, s
 
 bool artel__keras_is_hidden(const artel__model *model, int layer)
 {
+    const char *module = json_string_value(json_object_get(model->layer[layer]->record, "module"));
+    if (module && (artel__starts_with(module, "keras.src.ops.") || artel__starts_with(module, "keras.ops"))) return true;
     return strcmp(model->class_name, "Sequential") == 0 && strcmp(model->layer[layer]->def->class_name, "InputLayer") == 0;
 }
 

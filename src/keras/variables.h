@@ -32,7 +32,7 @@ artel_status artel__keras_variables_list(const artel__model *model, artel__arena
 /* A top-level layer's group in the weights tree: "layers/dense_1". `size` bytes at `out`. */
 void artel__keras_layer_group(const artel__model *model, int layer, char *out, size_t size);
 
-/* Whether a layer is left out of Keras' model.layers: the InputLayer of a Sequential. */
+/* Whether a layer is left out of Keras' model.layers: the InputLayer of a Sequential, and raw operations. */
 bool artel__keras_is_hidden(const artel__model *model, int layer);
 
 static inline const artel__variable *artel__keras_variable_of(const artel_model *model, const artel__keras_variable *variable)

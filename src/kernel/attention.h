@@ -20,14 +20,15 @@
 #define ARTEL__MASKED_SCORE (-0.7f * 3.402823466e+38f)
 
 typedef struct artel__attention_shape {
-    int64_t rows, queries, keys; /* of the batch; t; s */
+    int64_t rows, queries, keys; /* t; s */
+    int64_t inner;               /* that many rows in a row belong to one row of the batch, and share its mask */
     int64_t heads, key_heads;    /* head h of the queries meets head h * key_heads / heads of keys and values */
     int64_t depth, value_depth;
     float scale;
     bool causal;
-    const uint8_t *mask;                /* 1 attends; NULL: none */
+    const uint8_t *mask;                               /* 1 attends; NULL: none */
     int64_t mask_row, mask_head, mask_query, mask_key; /* its strides, 0 along broadcast axes */
-    /* Dropout: draw (head * t + i) * s + j of a row, packed as base/rng.h says. rate 0: none. */
+    /* Dropout: draw ((row % inner * heads + head) * t + i) * s + j of a row, packed as base/rng.h says. rate 0: none. */
     float rate, keep_scale;
     artel__rng_key key;
     uint64_t batch;

@@ -20,8 +20,8 @@ typedef struct artel__conv2d_shape {
     int64_t ih, iw, ic;
     int64_t oh, ow, oc;
     int64_t kh, kw;
-    int64_t sh, sw; /* strides, >= 1 */
-    int64_t dh, dw; /* dilations, >= 1 */
+    int64_t sh, sw;    /* strides, >= 1 */
+    int64_t dh, dw;    /* dilations, >= 1 */
     int64_t top, left; /* zero rows above, zero columns on the left; >= 0 */
     int64_t groups;
 } artel__conv2d_shape;

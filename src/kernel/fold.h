@@ -23,12 +23,12 @@ typedef struct artel__fold_node {
 
 /* What one replica owns of a batch: its shards with their rows, and the maximal nodes. */
 typedef struct artel__fold_plan {
-    int32_t shards;              /* V */
-    int32_t first, count;        /* owned shards [first, first + count) */
-    int64_t batch;               /* B of this step: rows of the whole global batch */
-    int64_t row;                 /* global index of the first owned row */
-    int64_t rows;                /* owned rows */
-    const int64_t *start;        /* count + 1 offsets relative to `row`: owned shard i holds rows start[i] .. start[i+1]-1 */
+    int32_t shards;       /* V */
+    int32_t first, count; /* owned shards [first, first + count) */
+    int64_t batch;        /* B of this step: rows of the whole global batch */
+    int64_t row;          /* global index of the first owned row */
+    int64_t rows;         /* owned rows */
+    const int64_t *start; /* count + 1 offsets relative to `row`: owned shard i holds rows start[i] .. start[i+1]-1 */
     int32_t nodes;
     artel__fold_node node[ARTEL__MAX_NODES];
 } artel__fold_plan;

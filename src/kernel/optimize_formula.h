@@ -139,7 +139,7 @@ ARTEL__MATH element apply_ftrl(const float *s, float rate, rule_flags f, element
     e.slot[1] = e.slot[1] + (used - (grown - ftrl_power(e.slot[0], s[0])) / rate * e.w);
     float quadratic = grown / rate + s[2];
     float clipped = e.slot[1] < -s[1] ? -s[1] : e.slot[1] > s[1] ? s[1] : e.slot[1];
-    e.w = (clipped - e.slot[1]) / quadratic;
+    e.w = quadratic == 0.0f ? 0.0f : (clipped - e.slot[1]) / quadratic; /* 0 where nothing was ever accumulated: padding of panels */
     e.slot[0] = accumulator;
     return e;
 }

@@ -16,7 +16,9 @@
 #include "kernel/fold.h"
 #include "kernel/kernel.h"
 
-enum { ARTEL__PANEL = 32 };
+enum {
+    ARTEL__PANEL = 32
+};
 
 static inline int64_t artel__panel_count(int64_t n)
 {
@@ -44,7 +46,10 @@ static inline int64_t artel__panels_offset(int64_t k, int64_t n, int64_t row, in
 }
 
 /* What is fused behind the bias. RELU is x < 0 ? +0.0f : x (so NaN passes and -0.0f stays). */
-typedef enum artel__fused { ARTEL__FUSED_NONE, ARTEL__FUSED_RELU } artel__fused;
+typedef enum artel__fused {
+    ARTEL__FUSED_NONE,
+    ARTEL__FUSED_RELU
+} artel__fused;
 
 /* product_forward: out[m][n] = activation(chain over k of a[m][k] * w[k][n] + bias[n]).
  * Zero extents are legal; with k = 0 the chain is +0.0f. Tasks: output tiles. */
@@ -67,7 +72,11 @@ typedef struct artel__product_forward {
  *   TRANSPOSE         from panels(K, N), to panels(taps * (columns / groups), groups * rows): the operand of data gradients.
  *                     With T = taps, R = rows and C = columns / groups, element (t, c, g * R + r) of the result is
  *                     element (T-1-t, r, g * C + c) of the source: taps reversed, each group's block transposed. */
-typedef enum artel__pack { ARTEL__PACK_PLAIN_TO_PANELS, ARTEL__PACK_PANELS_TO_PLAIN, ARTEL__PACK_TRANSPOSE } artel__pack;
+typedef enum artel__pack {
+    ARTEL__PACK_PLAIN_TO_PANELS,
+    ARTEL__PACK_PANELS_TO_PLAIN,
+    ARTEL__PACK_TRANSPOSE
+} artel__pack;
 
 typedef struct artel__product_pack {
     artel__pack what;

@@ -49,13 +49,13 @@ static inline int64_t artel__cell_gates(artel__cell cell)
 typedef struct artel__recurrent_forward {
     artel__recurrent_settings settings;
     int64_t rows, steps;
-    const float *projected; /* [rows][steps][g*u] */
-    const float *weights;   /* R as panels(u, g*u) */
-    const float *bias;      /* [g*u], or NULL */
-    const uint8_t *mask;    /* [rows][steps], or NULL */
-    const float *h0, *c0;   /* [rows][u], or NULL: zeros */
-    float *out;             /* [rows][steps][u], or [rows][u] */
-    float *h, *c;           /* [rows][u]: the last states; c of LSTM only */
+    const float *projected;        /* [rows][steps][g*u] */
+    const float *weights;          /* R as panels(u, g*u) */
+    const float *bias;             /* [g*u], or NULL */
+    const uint8_t *mask;           /* [rows][steps], or NULL */
+    const float *h0, *c0;          /* [rows][u], or NULL: zeros */
+    float *out;                    /* [rows][steps][u], or [rows][u] */
+    float *h, *c;                  /* [rows][u]: the last states; c of LSTM only */
     float *before, *gates, *extra; /* [rows][steps][u], [rows][steps][g*u], [rows][steps][u] (none for Simple) */
 } artel__recurrent_forward;
 

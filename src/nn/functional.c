@@ -11,12 +11,12 @@
 
 /* A call before it has found its place. */
 typedef struct pending {
-    int layer, node;    /* position in model.layers, number of the call */
-    json_t *arguments;  /* with tensors replaced by {"tensor": i}; owned until placed */
+    int layer, node;   /* position in model.layers, number of the call */
+    json_t *arguments; /* with tensors replaced by {"tensor": i}; owned until placed */
     struct {
         const char *layer;
         int64_t node, tensor;
-    } *in;
+    } * in;
     int inputs, capacity;
     int site; /* -1 until placed */
 } pending;
@@ -57,7 +57,8 @@ static json_t *replace_tensors(reader *r, pending *call, json_t *value)
         json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
         const char *layer = json_string_value(json_array_get(history, 0));
         if (!layer) return NULL;
-        int index = add_reference(r, call, layer, json_integer_value(json_array_get(history, 1)), json_integer_value(json_array_get(history, 2)));
+        int index =
+            add_reference(r, call, layer, json_integer_value(json_array_get(history, 1)), json_integer_value(json_array_get(history, 2)));
         return index < 0 ? NULL : json_pack("{s:i}", "tensor", index);
     }
     if (json_is_array(value)) {
@@ -94,7 +95,9 @@ static artel_status read_old_call(reader *r, pending *call, json_t *node)
     json_array_foreach(node, i, item)
     {
         const char *layer = json_string_value(json_array_get(item, 0));
-        int index = layer ? add_reference(r, call, layer, json_integer_value(json_array_get(item, 1)), json_integer_value(json_array_get(item, 2))) : -1;
+        int index =
+            layer ? add_reference(r, call, layer, json_integer_value(json_array_get(item, 1)), json_integer_value(json_array_get(item, 2)))
+                  : -1;
         if (index < 0) {
             json_decref(tensors);
             return broken(r, "a call in inbound_nodes does not name its inputs");
@@ -172,8 +175,8 @@ static artel_status place_call(reader *r, pending *call, bool *placed)
     for (int k = 0; k < call->inputs; k++) {
         pending *source = find_call(r, call->in[k].layer, call->in[k].node);
         if (!source)
-            return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras", "call %lld of layer \"%s\" does not exist",
-                                     (long long)call->in[k].node, call->in[k].layer);
+            return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
+                                     "call %lld of layer \"%s\" does not exist", (long long)call->in[k].node, call->in[k].layer);
         if (source->site < 0) return ARTEL_OK;
         if (call->in[k].tensor < 0 || call->in[k].tensor > 15) return broken(r, "a tensor index is out of range");
         in[k] = (artel__model_tensor){source->site, (int)call->in[k].tensor};

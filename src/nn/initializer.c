@@ -24,7 +24,7 @@ typedef struct settings {
     artel__ints input_axes, output_axes;
     const char *seed; /* JSON: an integer, the record of a SeedGenerator, or NULL */
     int64_t own_seed;
-    bool has_seed;
+    bool has_seed, forget_bias;
 } settings;
 
 enum {
@@ -392,5 +392,12 @@ artel_status artel__initializer_fill(artel_context *ctx, const artel__initialize
         f.node = 0;
     }
     f.key = artel__rng_make_key(seed, ARTEL__STREAM_INIT);
-    return initializer->def->fill(&f);
+    ARTEL_TRY(initializer->def->fill(&f));
+    for (int64_t i = f.count / 4; s->forget_bias && i < f.count / 2; i++) out[i] = 1.0f;
+    return ARTEL_OK;
+}
+
+void artel__initializer_forget_bias(artel__initializer *initializer)
+{
+    if (initializer->def) ((settings *)initializer->config)->forget_bias = true;
 }

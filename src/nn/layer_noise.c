@@ -70,11 +70,8 @@ static artel_status call_dropout(artel__layer *layer, artel__call *call)
     artel__value_id x;
     artel_shape noise;
     ARTEL_TRY(begin(layer, call, c->rate, &active, &x));
-    if (active) {
-        ARTEL_TRY(noise_shape(layer, artel__call_shape(call, 0), &noise));
-        x = artel__op_dropout(call->graph, x, c->rate, &noise);
-    }
-    artel__call_return(call, x);
+    ARTEL_TRY(noise_shape(layer, artel__call_shape(call, 0), &noise)); /* a refusal must not wait for training */
+    artel__call_return(call, active ? artel__op_dropout(call->graph, x, c->rate, &noise) : x);
     return ARTEL_OK;
 }
 
@@ -132,8 +129,8 @@ static artel_status call_alpha(artel__layer *layer, artel__call *call)
     artel__value_id x;
     artel_shape noise;
     ARTEL_TRY(begin(layer, call, c->rate, &active, &x));
+    ARTEL_TRY(noise_shape(layer, artel__call_shape(call, 0), &noise));
     if (active) {
-        ARTEL_TRY(noise_shape(layer, artel__call_shape(call, 0), &noise));
         double alpha = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946;
         double a = 1 / artel__sqrt64((1 - c->rate) * (1 + c->rate * alpha * alpha));
         artel__value_id mask = artel__op_dropout(graph, artel__op_fill_like(graph, x, 1), c->rate, &noise);

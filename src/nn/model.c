@@ -89,7 +89,9 @@ static artel_status read_model(artel__model *model, json_t *record)
 
 artel_status artel__model_call(artel__model *model, artel__graph *graph, const artel__tensor *in, artel__tensor *out)
 {
-    enum { MOST = 16 };
+    enum {
+        MOST = 16
+    };
     artel__tensor *made = artel__arena_alloc(graph->arena, (size_t)model->sites * MOST + 1, sizeof *made);
     if (!made) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < model->sites; i++) {

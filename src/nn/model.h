@@ -11,15 +11,15 @@
 #include "nn/layer.h"
 
 typedef struct artel__model_input {
-    const char *name;   /* of the InputLayer */
+    const char *name; /* of the InputLayer */
     artel_dtype dtype;
-    artel_shape shape;  /* of one row; -1 where open */
-    int64_t limit;      /* exclusive upper limit of the integers an Embedding behind it accepts; 0: none */
+    artel_shape shape; /* of one row; -1 where open */
+    int64_t limit;     /* exclusive upper limit of the integers an Embedding behind it accepts; 0: none */
 } artel__model_input;
 
 typedef struct artel__model_output {
-    const char *name;   /* Keras' output name: that of the layer (Functional), or the dict key */
-    artel_shape shape;  /* known after creation */
+    const char *name;  /* Keras' output name: that of the layer (Functional), or the dict key */
+    artel_shape shape; /* known after creation */
     artel_dtype dtype;
 } artel__model_output;
 
@@ -29,7 +29,7 @@ typedef struct artel__model_tensor {
 } artel__model_tensor;
 
 typedef struct artel__model_call_site {
-    artel__layer *layer;         /* NULL: input number `input` */
+    artel__layer *layer; /* NULL: input number `input` */
     int input;
     artel__model_tensor *in;
     int inputs;
@@ -38,12 +38,12 @@ typedef struct artel__model_call_site {
 
 typedef struct artel__model {
     artel_context *ctx;
-    artel__arena *arena;         /* own for a top model, the parent's for a nested one */
+    artel__arena *arena; /* own for a top model, the parent's for a nested one */
     artel__arena storage;
     artel__variables *variables;
     const char *class_name, *name; /* "Sequential" or "Functional" */
-    json_t *record;              /* Keras' object record of the whole model; a reference of its own at the top */
-    artel__layer **layer;        /* model.layers in Keras' order, InputLayers included */
+    json_t *record;                /* Keras' object record of the whole model; a reference of its own at the top */
+    artel__layer **layer;          /* model.layers in Keras' order, InputLayers included */
     int layers, layer_capacity;
     artel__model_call_site *site; /* executable order */
     int sites, site_capacity;
@@ -66,19 +66,19 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
 /* Every variable of the model in Keras' order (model.variables: layer by layer, sublayers after their owner), with its
  * path in the weights tree ("layers/dense/vars/0"). Stops at the first negative answer. */
 typedef struct artel__model_variable {
-    const char *path;            /* in weights files */
-    const char *group;           /* the same without "/vars/N" */
-    int position;                /* N */
-    const artel__layer *layer;   /* its owner */
+    const char *path;          /* in weights files */
+    const char *group;         /* the same without "/vars/N" */
+    int position;              /* N */
+    const artel__layer *layer; /* its owner */
     const artel__layer_variable *variable;
-    bool trainable;              /* after freezing of the layer or one around it */
+    bool trainable; /* after freezing of the layer or one around it */
 } artel__model_variable;
 typedef artel_status artel__model_visit_fn(void *user, const artel__model_variable *variable);
 artel_status artel__model_visit(const artel__model *model, artel__model_visit_fn *visit, void *user);
 
 /* For the model's own call and for those nested in it. */
-artel_status artel__model_parse(artel__model *model, json_t *config);             /* Functional, functional.c */
-artel_status artel__model_parse_sequential(artel__model *model, json_t *config);  /* sequential.c */
+artel_status artel__model_parse(artel__model *model, json_t *config);            /* Functional, functional.c */
+artel_status artel__model_parse_sequential(artel__model *model, json_t *config); /* sequential.c */
 artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record, artel__model **out); /* a nested one */
 artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__layer **out);
 artel__model_call_site *artel__model_add_site(artel__model *model);

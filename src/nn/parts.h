@@ -39,6 +39,9 @@ artel_status artel__initializer_read(artel__arena *arena, const char *where, jso
 artel_status artel__initializer_fill(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
                                      const artel_shape *shape, float *out);
 
+/* Makes the second quarter ones: the bias of an LSTM's forget gate (unit_forget_bias). */
+void artel__initializer_forget_bias(artel__initializer *initializer);
+
 /* -- regularisers (regularizer.c) -- */
 typedef struct artel__regularizer {
     double l1, l2; /* penalty l1 * sum |w| + l2 * sum w^2; both 0: none */

@@ -34,7 +34,8 @@ static artel_status find_input(artel__model *model, json_t *config, json_t *firs
         return ARTEL_OK;
     }
     input->name = "input_layer";
-    input->dtype = strcmp(json_string_value(json_object_get(first, "class_name")), "Embedding") == 0 ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32;
+    input->dtype =
+        strcmp(json_string_value(json_object_get(first, "class_name")), "Embedding") == 0 ? ARTEL_DTYPE_INT32 : ARTEL_DTYPE_FLOAT32;
     if (read_batch_shape(json_object_get(first_config, "batch_input_shape"), &input->shape)) return ARTEL_OK;
     if (read_batch_shape(json_object_get(first_config, "batch_shape"), &input->shape)) return ARTEL_OK;
     if (read_batch_shape(json_object_get(config, "build_input_shape"), &input->shape)) return ARTEL_OK;

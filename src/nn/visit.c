@@ -38,8 +38,10 @@ static artel_status walk_model(const walk *w, const artel__model *model, const c
         int same = 0;
         artel__snake_case(model->layer[i]->def->class_name, snake, sizeof snake);
         for (int k = 0; k < i; k++) same += strcmp(model->layer[k]->def->class_name, model->layer[i]->def->class_name) == 0;
-        if (same) snprintf(group, sizeof group, "%s%slayers/%s_%d", path, *path ? "/" : "", snake, same);
-        else snprintf(group, sizeof group, "%s%slayers/%s", path, *path ? "/" : "", snake);
+        if (same)
+            snprintf(group, sizeof group, "%s%slayers/%s_%d", path, *path ? "/" : "", snake, same);
+        else
+            snprintf(group, sizeof group, "%s%slayers/%s", path, *path ? "/" : "", snake);
         ARTEL_TRY(walk_layer(w, model->layer[i], group, trainable));
     }
     return ARTEL_OK;
@@ -54,8 +56,12 @@ static artel_status walk_layer(const walk *w, const artel__layer *layer, const c
             if (layer->variable[i].trainable != (pass == 0)) continue;
             char full[1100];
             snprintf(full, sizeof full, "%s/vars/%d", path, position);
-            artel__model_variable variable = {.path = full, .group = path, .position = position++, .layer = layer,
-                                              .variable = &layer->variable[i], .trainable = trainable && layer->variable[i].trainable};
+            artel__model_variable variable = {.path = full,
+                                              .group = path,
+                                              .position = position++,
+                                              .layer = layer,
+                                              .variable = &layer->variable[i],
+                                              .trainable = trainable && layer->variable[i].trainable};
             ARTEL_TRY(w->visit(w->user, &variable));
         }
     }

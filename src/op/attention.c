@@ -13,8 +13,19 @@ typedef struct attention_attributes {
     uint32_t ordinal;
 } attention_attributes;
 
-enum { IN_QUERY, IN_KEY, IN_VALUE, IN_MASK, INPUTS };
-enum { BACK_PROBS = INPUTS, BACK_DOUT, BACK_DPROBS, BACK_INPUTS };
+enum {
+    IN_QUERY,
+    IN_KEY,
+    IN_VALUE,
+    IN_MASK,
+    INPUTS
+};
+enum {
+    BACK_PROBS = INPUTS,
+    BACK_DOUT,
+    BACK_DPROBS,
+    BACK_INPUTS
+};
 
 /* Whether a mask aligns with [h][t][s] from the right. */
 static bool mask_fits(const artel__value *mask, int64_t h, int64_t t, int64_t s)
@@ -28,20 +39,33 @@ static bool mask_fits(const artel__value *mask, int64_t h, int64_t t, int64_t s)
     return true;
 }
 
+/* The last three extents: length, heads, features. */
+static const int64_t *last_three(const artel__value *value)
+{
+    return value->shape.dim + value->shape.rank - 3;
+}
+
 static artel_status infer_attention(artel__infer *infer)
 {
-    const artel__value *q = infer->in[IN_QUERY], *k = infer->in[IN_KEY], *v = infer->in[IN_VALUE], *mask = infer->in[IN_MASK];
+    const artel__value *query = infer->in[IN_QUERY], *mask = infer->in[IN_MASK];
+    int rank = query->shape.rank;
     for (int i = 0; i < 3; i++) {
-        if (infer->in[i]->dtype != ARTEL_DTYPE_FLOAT32 || infer->in[i]->domain != ARTEL__DOMAIN_ROW || infer->in[i]->shape.rank != 3)
-            return artel__op_fail(infer, "query, key and value are not float32 [length][heads][features]");
+        const artel__value *in = infer->in[i];
+        if (in->dtype != ARTEL_DTYPE_FLOAT32 || in->domain != ARTEL__DOMAIN_ROW || rank < 3 || in->shape.rank != rank)
+            return artel__op_fail(infer, "query, key and value are not float32 [...][length][heads][features]");
+        for (int d = 0; d < rank - 3; d++) {
+            if (in->shape.dim[d] != query->shape.dim[d]) return artel__op_fail(infer, "the leading axes of query, key and value differ");
+        }
     }
-    int64_t heads = q->shape.dim[1], groups = k->shape.dim[1];
-    if (groups < 1 || heads % groups != 0 || v->shape.dim[1] != groups || k->shape.dim[0] != v->shape.dim[0] ||
-        q->shape.dim[2] != k->shape.dim[2])
+    const int64_t *q = last_three(query), *k = last_three(infer->in[IN_KEY]), *v = last_three(infer->in[IN_VALUE]);
+    if (k[1] < 1 || q[1] % k[1] != 0 || v[1] != k[1] || k[0] != v[0] || q[2] != k[2])
         return artel__op_fail(infer, "query, key and value do not fit one another");
-    if (mask && !mask_fits(mask, heads, q->shape.dim[0], k->shape.dim[0])) return artel__op_fail(infer, "the mask does not fit the scores");
-    artel_shape out = artel__shape(3, q->shape.dim[0], heads, v->shape.dim[2]);
-    artel_shape probs = artel__shape(3, heads, q->shape.dim[0], k->shape.dim[0]);
+    if (mask && !mask_fits(mask, q[1], q[0], k[0])) return artel__op_fail(infer, "the mask does not fit the scores");
+    artel_shape out = query->shape, probs = query->shape;
+    out.dim[rank - 1] = v[2];
+    probs.dim[rank - 3] = q[1];
+    probs.dim[rank - 2] = q[0];
+    probs.dim[rank - 1] = k[0];
     artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &out);
     artel__infer_output(infer, 1, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &probs);
     return ARTEL_OK;
@@ -50,12 +74,26 @@ static artel_status infer_attention(artel__infer *infer)
 static void fill_shape(const artel__run_args *args, artel__attention_shape *shape)
 {
     const attention_attributes *a = args->attributes;
-    const artel_shape *q = &artel__args_in(args, IN_QUERY)->shape, *k = &artel__args_in(args, IN_KEY)->shape;
-    *shape = (artel__attention_shape){.rows = args->step->fold->rows, .queries = q->dim[0], .keys = k->dim[0], .heads = q->dim[1],
-                                      .key_heads = k->dim[1], .depth = q->dim[2], .value_depth = artel__args_in(args, IN_VALUE)->shape.dim[2],
-                                      .scale = a->scale, .causal = a->causal, .mask = args->in[IN_MASK], .rate = a->rate,
-                                      .keep_scale = a->keep_scale, .key = artel__rng_make_key(args->step->seed, ARTEL__STREAM_DROPOUT),
-                                      .batch = args->step->batch, .node = a->ordinal, .first_row = args->step->fold->row};
+    const artel__value *query = artel__args_in(args, IN_QUERY);
+    const int64_t *q = last_three(query), *k = last_three(artel__args_in(args, IN_KEY)), *v = last_three(artel__args_in(args, IN_VALUE));
+    int64_t inner = artel__shape_product(&query->shape, 0, query->shape.rank - 3);
+    *shape = (artel__attention_shape){.rows = args->step->fold->rows * inner,
+                                      .queries = q[0],
+                                      .keys = k[0],
+                                      .inner = inner,
+                                      .heads = q[1],
+                                      .key_heads = k[1],
+                                      .depth = q[2],
+                                      .value_depth = v[2],
+                                      .scale = a->scale,
+                                      .causal = a->causal,
+                                      .mask = args->in[IN_MASK],
+                                      .rate = a->rate,
+                                      .keep_scale = a->keep_scale,
+                                      .key = artel__rng_make_key(args->step->seed, ARTEL__STREAM_DROPOUT),
+                                      .batch = args->step->batch,
+                                      .node = a->ordinal,
+                                      .first_row = args->step->fold->row};
     if (!shape->mask) return;
     const artel__value *mask = artel__args_in(args, IN_MASK);
     int64_t *const to[3] = {&shape->mask_key, &shape->mask_query, &shape->mask_head}, stride = 1;
@@ -81,8 +119,9 @@ static void fill_attention(const artel__run_args *args, void *params)
 /* Both products of a head, for every query and key. */
 static int64_t products(const artel__graph *graph, const artel__node *node)
 {
-    const artel_shape *q = &graph->value[node->input[IN_QUERY]].shape, *v = &graph->value[node->input[IN_VALUE]].shape;
-    return 2 * q->dim[0] * v->dim[0] * q->dim[1] * (q->dim[2] + v->dim[2]);
+    const artel__value *query = &graph->value[node->input[IN_QUERY]];
+    const int64_t *q = last_three(query), *v = last_three(&graph->value[node->input[IN_VALUE]]);
+    return 2 * query->storage / (q[2] ? q[2] : 1) * v[0] * (q[2] + v[2]);
 }
 
 static int64_t cost_attention(const artel__graph *graph, const artel__node *node)
@@ -132,8 +171,8 @@ static artel_status grad_attention(artel__gradient *g)
     artel__graph *graph = g->graph;
     artel__value_id dout = g->out_gradient[0];
     if (dout < 0) dout = artel__op_fill_like(graph, g->out[0], 0);
-    artel__value_id inputs[BACK_INPUTS] = {g->in[IN_QUERY], g->in[IN_KEY], g->in[IN_VALUE], g->in[IN_MASK],
-                                           g->out[1], dout, g->out_gradient[1]};
+    artel__value_id inputs[BACK_INPUTS] = {g->in[IN_QUERY], g->in[IN_KEY], g->in[IN_VALUE],   g->in[IN_MASK],
+                                           g->out[1],       dout,          g->out_gradient[1]};
     artel__value_id back = artel__graph_add(graph, &artel__op_attention_gradient_def, g->attributes, inputs, BACK_INPUTS);
     for (int i = 0; i < 3; i++) {
         if (g->needed[i]) g->in_gradient[i] = artel__graph_output(graph, back, i);
@@ -157,7 +196,9 @@ artel__value_id artel__op_attention(artel__graph *graph, const artel__attention 
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
     double rate = graph->training ? attention->rate : 0;
-    attention_attributes attributes = {.scale = attention->scale, .causal = attention->causal, .rate = (float)rate,
+    attention_attributes attributes = {.scale = attention->scale,
+                                       .causal = attention->causal,
+                                       .rate = (float)rate,
                                        .keep_scale = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
     if (rate > 0) attributes.ordinal = graph->random_ops++;
     artel__value_id inputs[INPUTS] = {attention->query, attention->key, attention->value, attention->mask};

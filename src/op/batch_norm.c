@@ -38,8 +38,8 @@ static artel_status infer_rows(artel__infer *infer)
 static void fill_moments_rows(const artel__run_args *args, void *params)
 {
     const artel__value *x = artel__args_in(args, 0);
-    *(artel__batch_moments_rows *)params = (artel__batch_moments_rows){.rows = args->step->fold->rows, .inner = inner_of(x),
-                                                                       .channels = channels_of(x), .x = args->in[0], .part = args->out[0]};
+    *(artel__batch_moments_rows *)params = (artel__batch_moments_rows){
+        .rows = args->step->fold->rows, .inner = inner_of(x), .channels = channels_of(x), .x = args->in[0], .part = args->out[0]};
 }
 
 const artel__op_def artel__op_moments_rows_def = {
@@ -67,9 +67,11 @@ static artel_status infer_moments_fold(artel__infer *infer)
 static void fill_moments_fold(const artel__run_args *args, void *params)
 {
     const moments_attributes *a = args->attributes;
-    *(artel__batch_moments_fold *)params =
-        (artel__batch_moments_fold){.fold = args->step->fold, .inner = a->inner, .channels = artel__args_in(args, 0)->shape.dim[1],
-                                    .part = args->in[0], .nodes = args->out[0]};
+    *(artel__batch_moments_fold *)params = (artel__batch_moments_fold){.fold = args->step->fold,
+                                                                       .inner = a->inner,
+                                                                       .channels = artel__args_in(args, 0)->shape.dim[1],
+                                                                       .part = args->in[0],
+                                                                       .nodes = args->out[0]};
 }
 
 const artel__op_def artel__op_moments_fold_def = {
@@ -98,9 +100,12 @@ static artel_status infer_finalize(artel__infer *infer)
 static void fill_finalize(const artel__run_args *args, void *params)
 {
     const epsilon_attributes *a = args->attributes;
-    *(artel__batch_norm_finalize *)params =
-        (artel__batch_norm_finalize){.channels = artel__args_in(args, 0)->shape.dim[1], .epsilon = a->epsilon, .root = args->in[0],
-                                     .mean = args->out[0], .variance = args->out[1], .inverse = args->out[2]};
+    *(artel__batch_norm_finalize *)params = (artel__batch_norm_finalize){.channels = artel__args_in(args, 0)->shape.dim[1],
+                                                                         .epsilon = a->epsilon,
+                                                                         .root = args->in[0],
+                                                                         .mean = args->out[0],
+                                                                         .variance = args->out[1],
+                                                                         .inverse = args->out[2]};
 }
 
 const artel__op_def artel__op_moments_finalize_def = {
@@ -151,9 +156,12 @@ static artel_status infer_moving(artel__infer *infer)
 static void fill_moving(const artel__run_args *args, void *params)
 {
     const moving_attributes *a = args->attributes;
-    *(artel__batch_norm_moving *)params =
-        (artel__batch_norm_moving){.channels = artel__args_in(args, 0)->storage, .momentum = a->momentum, .mean = args->in[2],
-                                   .variance = args->in[3], .moving_mean = args->in[0], .moving_variance = args->in[1]};
+    *(artel__batch_norm_moving *)params = (artel__batch_norm_moving){.channels = artel__args_in(args, 0)->storage,
+                                                                     .momentum = a->momentum,
+                                                                     .mean = args->in[2],
+                                                                     .variance = args->in[3],
+                                                                     .moving_mean = args->in[0],
+                                                                     .moving_variance = args->in[1]};
 }
 
 const artel__op_def artel__op_moving_statistics_def = {
@@ -175,7 +183,8 @@ static artel_status infer_normalise(artel__infer *infer)
     const artel__value *x = infer->in[0];
     for (int k = 1; k < 5; k++) {
         if (infer->in[k] && infer->in[k]->storage != channels_of(x))
-            return artel__op_fail(infer, "%lld channels, but parameters for %lld", (long long)channels_of(x), (long long)infer->in[k]->storage);
+            return artel__op_fail(infer, "%lld channels, but parameters for %lld", (long long)channels_of(x),
+                                  (long long)infer->in[k]->storage);
     }
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
     return ARTEL_OK;
@@ -185,10 +194,17 @@ static void fill_normalise(const artel__run_args *args, void *params)
 {
     const artel__norm_attributes *a = args->attributes;
     const artel__value *x = artel__args_in(args, 0);
-    *(artel__batch_norm_forward *)params = (artel__batch_norm_forward){
-        .positions = artel__args_rows(args, args->node->input[0]) * inner_of(x), .channels = channels_of(x), .x = args->in[0],
-        .mean = args->in[1], .inverse = args->in[2], .gamma = args->in[3], .beta = args->in[4], .residual = args->in[5],
-        .activation = a->activation, .y = args->out[0]};
+    *(artel__batch_norm_forward *)params =
+        (artel__batch_norm_forward){.positions = artel__args_rows(args, args->node->input[0]) * inner_of(x),
+                                    .channels = channels_of(x),
+                                    .x = args->in[0],
+                                    .mean = args->in[1],
+                                    .inverse = args->in[2],
+                                    .gamma = args->in[3],
+                                    .beta = args->in[4],
+                                    .residual = args->in[5],
+                                    .activation = a->activation,
+                                    .y = args->out[0]};
 }
 
 static void describe_normalise(const artel__node *node, artel__text *out)
@@ -204,9 +220,16 @@ static void fill_gradient_rows(const artel__run_args *args, void *params)
 {
     const artel__norm_attributes *a = args->attributes;
     const artel__value *x = artel__args_in(args, 0);
-    *(artel__batch_norm_gradient_rows *)params = (artel__batch_norm_gradient_rows){
-        .rows = args->step->fold->rows, .inner = inner_of(x), .channels = channels_of(x), .x = args->in[0], .y = args->in[1],
-        .dy = args->in[2], .mean = args->in[3], .inverse = args->in[4], .activation = a->activation, .part = args->out[0]};
+    *(artel__batch_norm_gradient_rows *)params = (artel__batch_norm_gradient_rows){.rows = args->step->fold->rows,
+                                                                                   .inner = inner_of(x),
+                                                                                   .channels = channels_of(x),
+                                                                                   .x = args->in[0],
+                                                                                   .y = args->in[1],
+                                                                                   .dy = args->in[2],
+                                                                                   .mean = args->in[3],
+                                                                                   .inverse = args->in[4],
+                                                                                   .activation = a->activation,
+                                                                                   .part = args->out[0]};
 }
 
 const artel__op_def artel__op_normalise_rows_def = {
@@ -233,11 +256,19 @@ static void fill_normalise_gradient(const artel__run_args *args, void *params)
 {
     const artel__norm_attributes *a = args->attributes;
     const artel__value *x = artel__args_in(args, 1);
-    *(artel__batch_norm_gradient *)params = (artel__batch_norm_gradient){
-        .positions = args->step->fold->rows * inner_of(x), .channels = channels_of(x),
-        .count = (double)args->step->fold->batch * (double)inner_of(x), .dy = args->in[0], .x = args->in[1], .y = args->in[2],
-        .mean = args->in[3], .inverse = args->in[4], .gamma = args->in[5], .sums = args->in[6], .activation = a->activation,
-        .dx = args->out[0], .dresidual = a->residual ? args->out[1] : NULL};
+    *(artel__batch_norm_gradient *)params = (artel__batch_norm_gradient){.positions = args->step->fold->rows * inner_of(x),
+                                                                         .channels = channels_of(x),
+                                                                         .count = (double)args->step->fold->batch * (double)inner_of(x),
+                                                                         .dy = args->in[0],
+                                                                         .x = args->in[1],
+                                                                         .y = args->in[2],
+                                                                         .mean = args->in[3],
+                                                                         .inverse = args->in[4],
+                                                                         .gamma = args->in[5],
+                                                                         .sums = args->in[6],
+                                                                         .activation = a->activation,
+                                                                         .dx = args->out[0],
+                                                                         .dresidual = a->residual ? args->out[1] : NULL};
 }
 
 const artel__op_def artel__op_normalise_gradient_def = {
@@ -279,7 +310,8 @@ static artel_status grad_normalise(artel__gradient *g)
     if (!g->needed[0] && !g->needed[5]) return ARTEL_OK;
     artel__norm_attributes attributes = *a;
     attributes.residual = g->needed[5];
-    artel__value_id inputs[] = {g->out_gradient[0], g->in[0], g->out[0], g->in[1], g->in[2], g->in[3], a->training ? sums : ARTEL__NO_VALUE};
+    artel__value_id inputs[] = {
+        g->out_gradient[0], g->in[0], g->out[0], g->in[1], g->in[2], g->in[3], a->training ? sums : ARTEL__NO_VALUE};
     g->in_gradient[0] = artel__graph_add(graph, &artel__op_normalise_gradient_def, &attributes, inputs, 7);
     if (g->needed[5]) g->in_gradient[5] = artel__graph_output(graph, g->in_gradient[0], 1);
     return ARTEL_OK;

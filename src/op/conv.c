@@ -68,16 +68,22 @@ static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
 static void fill_conv(const artel__run_args *args, void *params)
 {
     const conv_attributes *a = args->attributes;
-    *(artel__conv2d_forward *)params = (artel__conv2d_forward){.shape = shape_now(args), .x = args->in[0], .w = args->in[1],
-                                                               .bias = a->bias ? args->in[2] : NULL, .activation = a->activation,
+    *(artel__conv2d_forward *)params = (artel__conv2d_forward){.shape = shape_now(args),
+                                                               .x = args->in[0],
+                                                               .w = args->in[1],
+                                                               .bias = a->bias ? args->in[2] : NULL,
+                                                               .activation = a->activation,
                                                                .out = args->out[0]};
 }
 
 static void fill_depthwise(const artel__run_args *args, void *params)
 {
     const conv_attributes *a = args->attributes;
-    *(artel__depthwise_forward *)params = (artel__depthwise_forward){.shape = shape_now(args), .x = args->in[0], .w = args->in[1],
-                                                                     .bias = a->bias ? args->in[2] : NULL, .activation = a->activation,
+    *(artel__depthwise_forward *)params = (artel__depthwise_forward){.shape = shape_now(args),
+                                                                     .x = args->in[0],
+                                                                     .w = args->in[1],
+                                                                     .bias = a->bias ? args->in[2] : NULL,
+                                                                     .activation = a->activation,
                                                                      .out = args->out[0]};
 }
 
@@ -132,17 +138,27 @@ static artel_status infer_depthwise_weights(artel__infer *infer)
 static void fill_conv_weights(const artel__run_args *args, void *params)
 {
     const conv_attributes *a = args->attributes;
-    *(artel__conv2d_weight_gradient *)params = (artel__conv2d_weight_gradient){
-        .shape = shape_now(args), .fold = args->step->fold, .x = args->in[0], .dy = args->in[1], .dw = args->out[0],
-        .dw_stride = artel__args_out(args, 0)->storage, .dbias = a->bias ? args->out[1] : NULL, .dbias_stride = a->shape.oc};
+    *(artel__conv2d_weight_gradient *)params = (artel__conv2d_weight_gradient){.shape = shape_now(args),
+                                                                               .fold = args->step->fold,
+                                                                               .x = args->in[0],
+                                                                               .dy = args->in[1],
+                                                                               .dw = args->out[0],
+                                                                               .dw_stride = artel__args_out(args, 0)->storage,
+                                                                               .dbias = a->bias ? args->out[1] : NULL,
+                                                                               .dbias_stride = a->shape.oc};
 }
 
 static void fill_depthwise_weights(const artel__run_args *args, void *params)
 {
     const conv_attributes *a = args->attributes;
-    *(artel__depthwise_weight_gradient *)params = (artel__depthwise_weight_gradient){
-        .shape = shape_now(args), .fold = args->step->fold, .x = args->in[0], .dy = args->in[1], .dw = args->out[0],
-        .dw_stride = artel__args_out(args, 0)->storage, .dbias = a->bias ? args->out[1] : NULL, .dbias_stride = a->shape.oc};
+    *(artel__depthwise_weight_gradient *)params = (artel__depthwise_weight_gradient){.shape = shape_now(args),
+                                                                                     .fold = args->step->fold,
+                                                                                     .x = args->in[0],
+                                                                                     .dy = args->in[1],
+                                                                                     .dw = args->out[0],
+                                                                                     .dw_stride = artel__args_out(args, 0)->storage,
+                                                                                     .dbias = a->bias ? args->out[1] : NULL,
+                                                                                     .dbias_stride = a->shape.oc};
 }
 
 const artel__op_def artel__op_conv2d_data_gradient_def = {

@@ -41,18 +41,28 @@ static int64_t elements(const artel__run_args *args, artel__value_id id)
 static void fill_unary(const artel__run_args *args, void *params)
 {
     const unary_attributes *a = args->attributes;
-    *(artel__unary_forward *)params = (artel__unary_forward){.op = a->function, .count = elements(args, args->node->output[0]),
-                                                             .x = args->in[0], .y = args->out[0], .a = a->parameter[0],
-                                                             .b = a->parameter[1], .c = a->parameter[2]};
+    *(artel__unary_forward *)params = (artel__unary_forward){.op = a->function,
+                                                             .count = elements(args, args->node->output[0]),
+                                                             .x = args->in[0],
+                                                             .y = args->out[0],
+                                                             .a = a->parameter[0],
+                                                             .b = a->parameter[1],
+                                                             .c = a->parameter[2]};
 }
 
 static void fill_unary_gradient(const artel__run_args *args, void *params)
 {
     const unary_attributes *a = args->attributes;
     const void *read = args->node->inputs > 1 ? args->in[1] : NULL;
-    *(artel__unary_gradient *)params = (artel__unary_gradient){.op = a->function, .count = elements(args, args->node->output[0]),
-                                                               .dy = args->in[0], .x = read, .y = read, .dx = args->out[0],
-                                                               .a = a->parameter[0], .b = a->parameter[1], .c = a->parameter[2]};
+    *(artel__unary_gradient *)params = (artel__unary_gradient){.op = a->function,
+                                                               .count = elements(args, args->node->output[0]),
+                                                               .dy = args->in[0],
+                                                               .x = read,
+                                                               .y = read,
+                                                               .dx = args->out[0],
+                                                               .a = a->parameter[0],
+                                                               .b = a->parameter[1],
+                                                               .c = a->parameter[2]};
 }
 
 static void describe_unary(const artel__node *node, artel__text *out)
@@ -229,7 +239,8 @@ artel__value_id artel__op_sum_to(artel__graph *graph, artel__value_id x, artel__
     }
     if (axes) x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, axes, false);
     if (axes || ahead) x = artel__op_reshape(graph, x, &to.shape);
-    if (from.domain == ARTEL__DOMAIN_ROW && to.domain == ARTEL__DOMAIN_GLOBAL) x = artel__op_all_reduce(graph, artel__op_fold_sum(graph, x));
+    if (from.domain == ARTEL__DOMAIN_ROW && to.domain == ARTEL__DOMAIN_GLOBAL)
+        x = artel__op_all_reduce(graph, artel__op_fold_sum(graph, x));
     return x;
 }
 

@@ -24,10 +24,14 @@ static artel_status infer_embedding(artel__infer *infer)
 static void fill_embedding(const artel__run_args *args, void *params)
 {
     const artel__value *table = artel__args_in(args, 0), *index = artel__args_in(args, 1);
-    *(artel__embed_forward *)params = (artel__embed_forward){
-        .positions = artel__args_rows(args, args->node->input[1]) * index->storage, .per_row = index->storage,
-        .vocabulary = table->shape.dim[0], .width = table->shape.dim[1], .index = args->in[1], .table = args->in[0], .y = args->out[0],
-        .fault = artel__args_fault_slot(args)};
+    *(artel__embed_forward *)params = (artel__embed_forward){.positions = artel__args_rows(args, args->node->input[1]) * index->storage,
+                                                             .per_row = index->storage,
+                                                             .vocabulary = table->shape.dim[0],
+                                                             .width = table->shape.dim[1],
+                                                             .index = args->in[1],
+                                                             .table = args->in[0],
+                                                             .y = args->out[0],
+                                                             .fault = artel__args_fault_slot(args)};
 }
 
 /* Input: indices. Outputs: sorted positions (ROW), where each token's begin (NODES). */
@@ -48,9 +52,12 @@ static artel_status infer_sort(artel__infer *infer)
 static void fill_sort(const artel__run_args *args, void *params)
 {
     const sort_attributes *a = args->attributes;
-    *(artel__embed_sort *)params =
-        (artel__embed_sort){.fold = args->step->fold, .per_row = artel__args_in(args, 0)->storage, .vocabulary = a->vocabulary,
-                            .index = args->in[0], .sorted = args->out[0], .first = args->out[1]};
+    *(artel__embed_sort *)params = (artel__embed_sort){.fold = args->step->fold,
+                                                       .per_row = artel__args_in(args, 0)->storage,
+                                                       .vocabulary = a->vocabulary,
+                                                       .index = args->in[0],
+                                                       .sorted = args->out[0],
+                                                       .first = args->out[1]};
 }
 
 const artel__op_def artel__op_embedding_sort_def = {
@@ -77,10 +84,16 @@ static void fill_embedding_gradient(const artel__run_args *args, void *params)
 {
     const sort_attributes *a = args->attributes;
     const artel__value *table = artel__args_out(args, 0);
-    *(artel__embed_gradient *)params =
-        (artel__embed_gradient){.fold = args->step->fold, .per_row = artel__args_in(args, 1)->storage, .vocabulary = a->vocabulary,
-                                .width = table->shape.dim[1], .sorted = args->in[1], .first = args->in[2], .dy = args->in[0],
-                                .squares = a->squares, .dtable = args->out[0], .stride = table->storage};
+    *(artel__embed_gradient *)params = (artel__embed_gradient){.fold = args->step->fold,
+                                                               .per_row = artel__args_in(args, 1)->storage,
+                                                               .vocabulary = a->vocabulary,
+                                                               .width = table->shape.dim[1],
+                                                               .sorted = args->in[1],
+                                                               .first = args->in[2],
+                                                               .dy = args->in[0],
+                                                               .squares = a->squares,
+                                                               .dtable = args->out[0],
+                                                               .stride = table->storage};
 }
 
 const artel__op_def artel__op_embedding_gradient_def = {

@@ -20,9 +20,14 @@ static artel_status infer_fold_sum(artel__infer *infer)
 static void fill_fold_sum(const artel__run_args *args, void *params)
 {
     const artel__value *x = artel__args_in(args, 0), *y = artel__args_out(args, 0);
-    *(artel__fold_columns *)params = (artel__fold_columns){.fold = args->step->fold, .from = x->dtype, .to = y->dtype,
-                                                           .inner = y->storage ? x->storage / y->storage : 0, .columns = y->storage,
-                                                           .x = args->in[0], .y = args->out[0], .y_stride = y->storage};
+    *(artel__fold_columns *)params = (artel__fold_columns){.fold = args->step->fold,
+                                                           .from = x->dtype,
+                                                           .to = y->dtype,
+                                                           .inner = y->storage ? x->storage / y->storage : 0,
+                                                           .columns = y->storage,
+                                                           .x = args->in[0],
+                                                           .y = args->out[0],
+                                                           .y_stride = y->storage};
 }
 
 const artel__op_def artel__op_fold_sum_def = {
@@ -66,7 +71,8 @@ static artel_status infer_fold_weighted(artel__infer *infer)
 {
     const artel__value *x = infer->in[0], *w = infer->inputs > 1 ? infer->in[1] : NULL;
     artel_shape two = artel__shape(1, (int64_t)2);
-    if (x->domain != ARTEL__DOMAIN_ROW || x->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "the operand is not float32 by row");
+    if (x->domain != ARTEL__DOMAIN_ROW || x->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__op_fail(infer, "the operand is not float32 by row");
     if (w && (w->domain != ARTEL__DOMAIN_ROW || (w->storage != 1 && w->storage != x->storage)))
         return artel__op_fail(infer, "the weights have neither one element a row nor the shape of the values");
     artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT64, &two);
@@ -76,10 +82,12 @@ static artel_status infer_fold_weighted(artel__infer *infer)
 static void fill_fold_weighted(const artel__run_args *args, void *params)
 {
     bool weighted = args->node->inputs > 1;
-    *(artel__fold_weighted *)params =
-        (artel__fold_weighted){.fold = args->step->fold, .inner = artel__args_in(args, 0)->storage,
-                               .weight_inner = weighted ? artel__args_in(args, 1)->storage : 1, .value = args->in[0],
-                               .weight = weighted ? args->in[1] : NULL, .y = args->out[0]};
+    *(artel__fold_weighted *)params = (artel__fold_weighted){.fold = args->step->fold,
+                                                             .inner = artel__args_in(args, 0)->storage,
+                                                             .weight_inner = weighted ? artel__args_in(args, 1)->storage : 1,
+                                                             .value = args->in[0],
+                                                             .weight = weighted ? args->in[1] : NULL,
+                                                             .y = args->out[0]};
 }
 
 const artel__op_def artel__op_fold_weighted_def = {

@@ -28,7 +28,8 @@ static artel_status infer_layer_norm(artel__infer *infer)
 {
     const layer_norm_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
-    if (x->dtype != ARTEL_DTYPE_FLOAT32 || a->axes < 1 || a->axes > x->shape.rank) return artel__op_fail(infer, "the axes do not fit the input");
+    if (x->dtype != ARTEL_DTYPE_FLOAT32 || a->axes < 1 || a->axes > x->shape.rank)
+        return artel__op_fail(infer, "the axes do not fit the input");
     split_shape s = split(x, a->axes);
     for (int k = 1; k < 3; k++) {
         if (infer->in[k] && infer->in[k]->storage != s.length) return artel__op_fail(infer, "the parameters do not fit the input");
@@ -44,9 +45,17 @@ static void fill_layer_norm(const artel__run_args *args, void *params)
 {
     const layer_norm_attributes *a = args->attributes;
     split_shape s = split(artel__args_in(args, 0), a->axes);
-    *(artel__layer_norm_forward *)params = (artel__layer_norm_forward){
-        .mode = a->mode, .positions = artel__args_rows(args, args->node->input[0]) * s.positions, .length = s.length, .epsilon = a->epsilon,
-        .x = args->in[0], .gamma = args->in[1], .beta = args->in[2], .y = args->out[0], .mean = args->out[1], .inverse = args->out[2]};
+    *(artel__layer_norm_forward *)params =
+        (artel__layer_norm_forward){.mode = a->mode,
+                                    .positions = artel__args_rows(args, args->node->input[0]) * s.positions,
+                                    .length = s.length,
+                                    .epsilon = a->epsilon,
+                                    .x = args->in[0],
+                                    .gamma = args->in[1],
+                                    .beta = args->in[2],
+                                    .y = args->out[0],
+                                    .mean = args->out[1],
+                                    .inverse = args->out[2]};
 }
 
 /* Inputs: dy, x, mean, inverse, gamma. */
@@ -60,9 +69,17 @@ static void fill_layer_norm_gradient(const artel__run_args *args, void *params)
 {
     const layer_norm_attributes *a = args->attributes;
     split_shape s = split(artel__args_in(args, 1), a->axes);
-    *(artel__layer_norm_gradient *)params = (artel__layer_norm_gradient){
-        .mode = a->mode, .positions = artel__args_rows(args, args->node->input[1]) * s.positions, .length = s.length, .epsilon = a->epsilon,
-        .dy = args->in[0], .x = args->in[1], .mean = args->in[2], .inverse = args->in[3], .gamma = args->in[4], .dx = args->out[0]};
+    *(artel__layer_norm_gradient *)params =
+        (artel__layer_norm_gradient){.mode = a->mode,
+                                     .positions = artel__args_rows(args, args->node->input[1]) * s.positions,
+                                     .length = s.length,
+                                     .epsilon = a->epsilon,
+                                     .dy = args->in[0],
+                                     .x = args->in[1],
+                                     .mean = args->in[2],
+                                     .inverse = args->in[3],
+                                     .gamma = args->in[4],
+                                     .dx = args->out[0]};
 }
 
 const artel__op_def artel__op_layer_norm_gradient_def = {
@@ -90,10 +107,17 @@ static void fill_parameters(const artel__run_args *args, void *params)
 {
     const layer_norm_attributes *a = args->attributes;
     split_shape s = split(artel__args_in(args, 1), a->axes);
-    *(artel__layer_norm_parameters *)params = (artel__layer_norm_parameters){
-        .mode = a->mode, .fold = args->step->fold, .inner = s.positions, .length = s.length, .dy = args->in[0], .x = args->in[1],
-        .mean = args->in[2], .inverse = args->in[3], .dgamma = a->gamma ? args->out[0] : NULL, .dbeta = a->beta ? args->out[1] : NULL,
-        .stride = s.length};
+    *(artel__layer_norm_parameters *)params = (artel__layer_norm_parameters){.mode = a->mode,
+                                                                             .fold = args->step->fold,
+                                                                             .inner = s.positions,
+                                                                             .length = s.length,
+                                                                             .dy = args->in[0],
+                                                                             .x = args->in[1],
+                                                                             .mean = args->in[2],
+                                                                             .inverse = args->in[3],
+                                                                             .dgamma = a->gamma ? args->out[0] : NULL,
+                                                                             .dbeta = a->beta ? args->out[1] : NULL,
+                                                                             .stride = s.length};
 }
 
 const artel__op_def artel__op_layer_norm_parameters_def = {

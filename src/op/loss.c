@@ -13,12 +13,14 @@ static artel_status infer_loss(artel__infer *infer)
     const artel__value *target = infer->in[0], *prediction = infer->in[1];
     artel_shape shape = prediction->shape;
     char found[128], wanted[128];
-    if (shape.rank < 1 || prediction->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "predictions must have a last axis of float32");
+    if (shape.rank < 1 || prediction->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__op_fail(infer, "predictions must have a last axis of float32");
     shape.rank--;
     int64_t expected = artel_shape_count(artel__loss_is_sparse(a->op) ? &shape : &prediction->shape);
     if (target->storage != expected || (target->dtype != ARTEL_DTYPE_FLOAT32 && target->dtype != ARTEL_DTYPE_INT32))
-        return artel__op_fail(infer, "targets %s of %s do not fit predictions %s", artel__shape_text(&target->shape, true, found, sizeof found),
-                              artel_dtype_name(target->dtype), artel__shape_text(&prediction->shape, true, wanted, sizeof wanted));
+        return artel__op_fail(infer, "targets %s of %s do not fit predictions %s",
+                              artel__shape_text(&target->shape, true, found, sizeof found), artel_dtype_name(target->dtype),
+                              artel__shape_text(&prediction->shape, true, wanted, sizeof wanted));
     artel__infer_output(infer, 0, prediction->domain, ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;
 }

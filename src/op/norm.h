@@ -14,7 +14,7 @@ typedef struct artel__batch_norm {
     artel__value_id x, gamma, beta, mean, variance; /* mean and variance: the moving statistics */
     float epsilon;
     double momentum;
-    bool update;     /* add the update of the moving statistics */
+    bool update; /* add the update of the moving statistics */
 } artel__batch_norm;
 artel__value_id artel__op_batch_norm_training(artel__graph *graph, const artel__batch_norm *norm);
 artel__value_id artel__op_batch_norm_inference(artel__graph *graph, const artel__batch_norm *norm);

@@ -19,7 +19,15 @@ typedef struct optimize_attributes {
 } optimize_attributes;
 
 /* Inputs: variable, slots, (to here written) gradient, squared norm, u_product, squares. */
-enum { IN_VARIABLE, IN_SLOT, IN_GRADIENT = IN_SLOT + ARTEL__APPLY_SLOTS, IN_NORM, IN_PRODUCT, IN_SQUARES, IN_COUNT };
+enum {
+    IN_VARIABLE,
+    IN_SLOT,
+    IN_GRADIENT = IN_SLOT + ARTEL__APPLY_SLOTS,
+    IN_NORM,
+    IN_PRODUCT,
+    IN_SQUARES,
+    IN_COUNT
+};
 
 static artel_status infer_optimize(artel__infer *infer)
 {
@@ -130,8 +138,11 @@ static void fill_lamb_step(const artel__run_args *args, void *params)
 {
     const double *w = args->in[2], *d = args->in[3];
     float ratio = w && d ? artel__lamb_ratio((float)__builtin_sqrt(*w), (float)__builtin_sqrt(*d)) : 1.0f;
-    *(artel__lamb_step *)params = (artel__lamb_step){.count = artel__args_in(args, 0)->storage, .variable = args->in[0],
-                                                     .direction = args->in[1], .ratio = ratio, .rate = (float)args->step->learning_rate};
+    *(artel__lamb_step *)params = (artel__lamb_step){.count = artel__args_in(args, 0)->storage,
+                                                     .variable = args->in[0],
+                                                     .direction = args->in[1],
+                                                     .ratio = ratio,
+                                                     .rate = (float)args->step->learning_rate};
 }
 
 const artel__op_def artel__op_lamb_step_def = {

@@ -9,13 +9,13 @@
 /* One optimizer step on one variable: writes the variable and its slots. The learning rate and the iteration come from
  * artel__step. Slots in the order of kernel/optimize.h. */
 typedef struct artel__optimize {
-    artel__apply_options options;     /* weight_decay 0 for variables that do not decay */
+    artel__apply_options options; /* weight_decay 0 for variables that do not decay */
     artel__clip clip;
-    double limit;                     /* of the clip */
-    artel__value_id squared_norm;     /* float64 [1]: of this gradient (NORM) or of all (SCALE); else none */
-    artel__value_id u_product;        /* NADAM: the float32 scalar variable, updated by artel__op_nadam_product before */
+    double limit;                 /* of the clip */
+    artel__value_id squared_norm; /* float64 [1]: of this gradient (NORM) or of all (SCALE); else none */
+    artel__value_id u_product;    /* NADAM: the float32 scalar variable, updated by artel__op_nadam_product before */
     artel__value_id variable, gradient, slot[ARTEL__APPLY_SLOTS];
-    artel__value_id squares;          /* of artel__op_embedding_squares, or none */
+    artel__value_id squares; /* of artel__op_embedding_squares, or none */
     int slots;
 } artel__optimize;
 void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize);

@@ -61,7 +61,8 @@ static void run_scalar(const void *params, int64_t begin, int64_t end, void *scr
     (void)end;
     (void)scratch;
     double sum = 0;
-    if (p->blocks > 0) sum = artel__norm_combine(p->in[0], p->blocks);
+    if (p->blocks > 0)
+        sum = artel__norm_combine(p->in[0], p->blocks);
     else
         for (int i = 0; i < p->count; i++) sum += *p->in[i];
     *p->out = p->scale * sum;
@@ -84,8 +85,8 @@ static artel_status infer_scalar(artel__infer *infer)
 static void fill_total(const artel__run_args *args, void *params)
 {
     const scalar_attributes *a = args->attributes;
-    *(scalar_params *)params = (scalar_params){.count = 1, .in = {args->in[0]}, .blocks = artel__args_in(args, 0)->storage, .scale = a->scale,
-                                               .out = args->out[0]};
+    *(scalar_params *)params = (scalar_params){
+        .count = 1, .in = {args->in[0]}, .blocks = artel__args_in(args, 0)->storage, .scale = a->scale, .out = args->out[0]};
 }
 
 static void fill_sum(const artel__run_args *args, void *params)
@@ -162,8 +163,8 @@ artel__value_id artel__op_penalty(artel__graph *graph, artel__value_id variable,
 typedef struct flat_attributes {
     artel__flat_op function;
     float a, b;
-    double momentum;  /* of an average: 0 at iteration 0 */
-    int64_t every;    /* of the write-back */
+    double momentum; /* of an average: 0 at iteration 0 */
+    int64_t every;   /* of the write-back */
     bool average, write_back;
 } flat_attributes;
 
@@ -278,9 +279,14 @@ static void fill_constrain(const artel__run_args *args, void *params)
 {
     const constrain_attributes *a = args->attributes;
     float *variable = args->in[0];
-    *(artel__constrain *)params = (artel__constrain){.op = a->config.op, .outer = a->outer, .length = a->length, .inner = a->inner,
-                                                     .variable = variable ? variable + a->offset : NULL, .a = a->config.a,
-                                                     .b = a->config.b, .c = a->config.c};
+    *(artel__constrain *)params = (artel__constrain){.op = a->config.op,
+                                                     .outer = a->outer,
+                                                     .length = a->length,
+                                                     .inner = a->inner,
+                                                     .variable = variable ? variable + a->offset : NULL,
+                                                     .a = a->config.a,
+                                                     .b = a->config.b,
+                                                     .c = a->config.c};
 }
 
 const artel__op_def artel__op_constrain_def = {
@@ -312,8 +318,8 @@ static int constrain_parts(const artel__constrain_config *config, const artel__v
     if (inside == 0 || variable->rows % inside) return 0;
     if (full) part[parts++] = (constrain_attributes){*config, full * before, length, variable->rows / inside * 32, 0};
     if (rest)
-        part[parts++] = (constrain_attributes){*config, before, length, variable->rows / inside * (rest <= 16 ? 16 : 32),
-                                               full * 32 * variable->rows};
+        part[parts++] =
+            (constrain_attributes){*config, before, length, variable->rows / inside * (rest <= 16 ? 16 : 32), full * 32 * variable->rows};
     return (int)parts;
 }
 

@@ -30,8 +30,8 @@ static artel_status infer_pool(artel__infer *infer)
 static void fill_pool(const artel__run_args *args, void *params)
 {
     const pool_attributes *a = args->attributes;
-    *(artel__pool_forward *)params = (artel__pool_forward){.op = a->function, .rows = artel__args_rows(args, args->node->input[0]),
-                                                           .shape = a->shape, .x = args->in[0], .y = args->out[0]};
+    *(artel__pool_forward *)params = (artel__pool_forward){
+        .op = a->function, .rows = artel__args_rows(args, args->node->input[0]), .shape = a->shape, .x = args->in[0], .y = args->out[0]};
 }
 
 /* Inputs: dy, x, y. */
@@ -44,9 +44,13 @@ static artel_status infer_pool_gradient(artel__infer *infer)
 static void fill_pool_gradient(const artel__run_args *args, void *params)
 {
     const pool_attributes *a = args->attributes;
-    *(artel__pool_gradient *)params =
-        (artel__pool_gradient){.op = a->function, .rows = artel__args_rows(args, args->node->input[0]), .shape = a->shape,
-                               .dy = args->in[0], .x = args->in[1], .y = args->in[2], .dx = args->out[0]};
+    *(artel__pool_gradient *)params = (artel__pool_gradient){.op = a->function,
+                                                             .rows = artel__args_rows(args, args->node->input[0]),
+                                                             .shape = a->shape,
+                                                             .dy = args->in[0],
+                                                             .x = args->in[1],
+                                                             .y = args->in[2],
+                                                             .dx = args->out[0]};
 }
 
 const artel__op_def artel__op_pool_gradient_def = {

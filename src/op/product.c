@@ -24,8 +24,8 @@ static artel_status infer_product(artel__infer *infer)
     int kept = x->shape.rank - a->contracted;
     if (kept < 0 || artel__shape_product(&x->shape, kept, x->shape.rank) != a->k || w->storage != artel__panels_floats(a->k, a->n)) {
         char shape[128];
-        return artel__op_fail(infer, "the input %s does not fit weights of %lld rows", artel__shape_text(&x->shape, true, shape, sizeof shape),
-                              (long long)a->k);
+        return artel__op_fail(infer, "the input %s does not fit weights of %lld rows",
+                              artel__shape_text(&x->shape, true, shape, sizeof shape), (long long)a->k);
     }
     artel_shape out = {.rank = kept};
     for (int i = 0; i < kept; i++) out.dim[i] = x->shape.dim[i];
@@ -82,8 +82,13 @@ static artel_status infer_transpose(artel__infer *infer)
 static void fill_transpose(const artel__run_args *args, void *params)
 {
     const transpose_attributes *a = args->attributes;
-    *(artel__product_pack *)params = (artel__product_pack){.what = ARTEL__PACK_TRANSPOSE, .taps = a->taps, .rows = a->rows,
-                                                           .columns = a->columns, .groups = a->groups, .from = args->in[0], .to = args->out[0]};
+    *(artel__product_pack *)params = (artel__product_pack){.what = ARTEL__PACK_TRANSPOSE,
+                                                           .taps = a->taps,
+                                                           .rows = a->rows,
+                                                           .columns = a->columns,
+                                                           .groups = a->groups,
+                                                           .from = args->in[0],
+                                                           .to = args->out[0]};
 }
 
 const artel__op_def artel__op_transpose_weights_def = {
@@ -201,7 +206,9 @@ artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel_
 {
     if (graph->status < 0 || x < 0 || w < 0) return ARTEL__NO_VALUE;
     const artel_shape *shape = &graph->value[x].shape;
-    product_attributes attributes = {.contracted = contracted, .columns = *columns, .activation = activation,
+    product_attributes attributes = {.contracted = contracted,
+                                     .columns = *columns,
+                                     .activation = activation,
                                      .k = artel__shape_product(shape, shape->rank - contracted, shape->rank),
                                      .n = artel_shape_count(columns)};
     artel__value_id inputs[] = {x, w, bias};

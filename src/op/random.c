@@ -19,7 +19,8 @@ typedef struct noise_attributes {
 static artel_status infer_noise(artel__infer *infer)
 {
     const artel__value *x = infer->in[0];
-    if (x->domain != ARTEL__DOMAIN_ROW || x->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "the operand is not float32 by row");
+    if (x->domain != ARTEL__DOMAIN_ROW || x->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__op_fail(infer, "the operand is not float32 by row");
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
     return ARTEL_OK;
 }
@@ -76,8 +77,8 @@ static artel__value_id add_noise(artel__graph *graph, noise_attributes *attribut
     attributes->noise = noise && noise->rank ? *noise : *shape;
     for (int i = 0; i < shape->rank; i++) {
         if (attributes->noise.rank == shape->rank && (attributes->noise.dim[i] == 1 || attributes->noise.dim[i] == shape->dim[i])) continue;
-        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "use 1 or the input's extent on each axis",
-                                    "the noise shape does not fit the input");
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
+                                    "use 1 or the input's extent on each axis", "the noise shape does not fit the input");
         return ARTEL__NO_VALUE;
     }
     return artel__graph_add(graph, &artel__op_noise_def, attributes, &x, 1);
@@ -85,7 +86,8 @@ static artel__value_id add_noise(artel__graph *graph, noise_attributes *attribut
 
 artel__value_id artel__op_dropout(artel__graph *graph, artel__value_id x, double rate, const artel_shape *noise)
 {
-    noise_attributes attributes = {.function = ARTEL__NOISE_DROPOUT, .rate = (float)rate, .scale = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
+    noise_attributes attributes = {
+        .function = ARTEL__NOISE_DROPOUT, .rate = (float)rate, .scale = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
     return add_noise(graph, &attributes, x, noise);
 }
 

@@ -10,8 +10,27 @@
 #include "op/elementwise.h"
 #include "op/recurrent.h"
 
-enum { IN_PROJECTED, IN_WEIGHTS, IN_BIAS, IN_MASK, IN_H0, IN_C0, INPUTS };
-enum { BACK_WEIGHTS, BACK_MASK, BACK_C0, BACK_BEFORE, BACK_GATES, BACK_EXTRA, BACK_DOUT, BACK_DH, BACK_DC, BACK_INPUTS };
+enum {
+    IN_PROJECTED,
+    IN_WEIGHTS,
+    IN_BIAS,
+    IN_MASK,
+    IN_H0,
+    IN_C0,
+    INPUTS
+};
+enum {
+    BACK_WEIGHTS,
+    BACK_MASK,
+    BACK_C0,
+    BACK_BEFORE,
+    BACK_GATES,
+    BACK_EXTRA,
+    BACK_DOUT,
+    BACK_DH,
+    BACK_DC,
+    BACK_INPUTS
+};
 
 typedef artel__recurrent_settings settings;
 
@@ -53,11 +72,21 @@ static void fill_recurrent(const artel__run_args *args, void *params)
     const artel__value *x = artel__args_in(args, IN_PROJECTED);
     int kept = first_kept(s);
     bool lstm = s->cell == ARTEL__CELL_LSTM;
-    *(artel__recurrent_forward *)params = (artel__recurrent_forward){
-        .settings = *s, .rows = args->step->fold->rows, .steps = x->shape.dim[0], .projected = args->in[IN_PROJECTED],
-        .weights = args->in[IN_WEIGHTS], .bias = args->in[IN_BIAS], .mask = args->in[IN_MASK], .h0 = args->in[IN_H0], .c0 = args->in[IN_C0],
-        .out = args->out[0], .h = args->out[1], .c = lstm ? args->out[2] : NULL, .before = args->out[kept], .gates = args->out[kept + 1],
-        .extra = s->cell == ARTEL__CELL_SIMPLE ? NULL : args->out[kept + 2]};
+    *(artel__recurrent_forward *)params = (artel__recurrent_forward){.settings = *s,
+                                                                     .rows = args->step->fold->rows,
+                                                                     .steps = x->shape.dim[0],
+                                                                     .projected = args->in[IN_PROJECTED],
+                                                                     .weights = args->in[IN_WEIGHTS],
+                                                                     .bias = args->in[IN_BIAS],
+                                                                     .mask = args->in[IN_MASK],
+                                                                     .h0 = args->in[IN_H0],
+                                                                     .c0 = args->in[IN_C0],
+                                                                     .out = args->out[0],
+                                                                     .h = args->out[1],
+                                                                     .c = lstm ? args->out[2] : NULL,
+                                                                     .before = args->out[kept],
+                                                                     .gates = args->out[kept + 1],
+                                                                     .extra = s->cell == ARTEL__CELL_SIMPLE ? NULL : args->out[kept + 2]};
 }
 
 static int64_t cost_recurrent(const artel__graph *graph, const artel__node *node)
@@ -93,12 +122,23 @@ static void fill_recurrent_gradient(const artel__run_args *args, void *params)
 {
     const settings *s = args->attributes;
     bool lstm = s->cell == ARTEL__CELL_LSTM, gru = s->cell == ARTEL__CELL_GRU;
-    *(artel__recurrent_gradient *)params = (artel__recurrent_gradient){
-        .settings = *s, .rows = args->step->fold->rows, .steps = artel__args_in(args, BACK_GATES)->shape.dim[0],
-        .transposed = args->in[BACK_WEIGHTS], .mask = args->in[BACK_MASK], .c0 = args->in[BACK_C0], .before = args->in[BACK_BEFORE],
-        .gates = args->in[BACK_GATES], .extra = args->in[BACK_EXTRA], .dout = args->in[BACK_DOUT], .dh = args->in[BACK_DH],
-        .dc = args->in[BACK_DC], .dprojected = args->out[0], .dh0 = args->out[1], .dc0 = lstm ? args->out[2] : NULL,
-        .drecurrent = gru ? args->out[2] : NULL, .drecurrent_n = gru && !s->reset_after ? args->out[3] : NULL};
+    *(artel__recurrent_gradient *)params = (artel__recurrent_gradient){.settings = *s,
+                                                                       .rows = args->step->fold->rows,
+                                                                       .steps = artel__args_in(args, BACK_GATES)->shape.dim[0],
+                                                                       .transposed = args->in[BACK_WEIGHTS],
+                                                                       .mask = args->in[BACK_MASK],
+                                                                       .c0 = args->in[BACK_C0],
+                                                                       .before = args->in[BACK_BEFORE],
+                                                                       .gates = args->in[BACK_GATES],
+                                                                       .extra = args->in[BACK_EXTRA],
+                                                                       .dout = args->in[BACK_DOUT],
+                                                                       .dh = args->in[BACK_DH],
+                                                                       .dc = args->in[BACK_DC],
+                                                                       .dprojected = args->out[0],
+                                                                       .dh0 = args->out[1],
+                                                                       .dc0 = lstm ? args->out[2] : NULL,
+                                                                       .drecurrent = gru ? args->out[2] : NULL,
+                                                                       .drecurrent_n = gru && !s->reset_after ? args->out[3] : NULL};
 }
 
 static int64_t cost_recurrent_gradient(const artel__graph *graph, const artel__node *node)
@@ -141,10 +181,15 @@ static artel_status grad_recurrent(artel__gradient *g)
     int kept = first_kept(s);
     bool lstm = s->cell == ARTEL__CELL_LSTM;
     artel__value_id wt = artel__op_transpose_weights(graph, g->in[IN_WEIGHTS], 1, s->units, artel__cell_gates(s->cell) * s->units, 1);
-    artel__value_id inputs[BACK_INPUTS] = {
-        [BACK_WEIGHTS] = wt, [BACK_MASK] = g->in[IN_MASK], [BACK_C0] = g->in[IN_C0], [BACK_BEFORE] = g->out[kept],
-        [BACK_GATES] = g->out[kept + 1], [BACK_EXTRA] = s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
-        [BACK_DOUT] = g->out_gradient[0], [BACK_DH] = g->out_gradient[1], [BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE};
+    artel__value_id inputs[BACK_INPUTS] = {[BACK_WEIGHTS] = wt,
+                                           [BACK_MASK] = g->in[IN_MASK],
+                                           [BACK_C0] = g->in[IN_C0],
+                                           [BACK_BEFORE] = g->out[kept],
+                                           [BACK_GATES] = g->out[kept + 1],
+                                           [BACK_EXTRA] = s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
+                                           [BACK_DOUT] = g->out_gradient[0],
+                                           [BACK_DH] = g->out_gradient[1],
+                                           [BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE};
     artel__value_id back = artel__graph_add(graph, &artel__op_recurrent_gradient_def, s, inputs, BACK_INPUTS);
     g->in_gradient[IN_PROJECTED] = back;
     if (g->needed[IN_H0]) g->in_gradient[IN_H0] = artel__graph_output(graph, back, 1);

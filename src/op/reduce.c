@@ -22,8 +22,10 @@ static artel_status infer_reduce(artel__infer *infer)
     const artel__value *x = infer->in[0];
     artel_shape shape = {.rank = 0};
     for (int i = 0; i < x->shape.rank; i++) {
-        if (!(a->axes & (1u << i))) shape.dim[shape.rank++] = x->shape.dim[i];
-        else if (a->keep) shape.dim[shape.rank++] = 1;
+        if (!(a->axes & (1u << i)))
+            shape.dim[shape.rank++] = x->shape.dim[i];
+        else if (a->keep)
+            shape.dim[shape.rank++] = 1;
     }
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;
@@ -118,7 +120,8 @@ typedef struct axis_space {
 static axis_space space_of(const artel__run_args *args, artel__value_id id, int axis)
 {
     const artel_shape *shape = &args->graph->value[id].shape;
-    return (axis_space){.outer = artel__args_rows(args, id) * artel__shape_product(shape, 0, axis), .length = shape->dim[axis],
+    return (axis_space){.outer = artel__args_rows(args, id) * artel__shape_product(shape, 0, axis),
+                        .length = shape->dim[axis],
                         .inner = artel__shape_product(shape, axis + 1, shape->rank)};
 }
 
@@ -135,17 +138,23 @@ static void fill_softmax(const artel__run_args *args, void *params)
 {
     const axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->output[0], a->axis);
-    *(artel__softmax_forward *)params = (artel__softmax_forward){.op = (artel__softmax_op)a->function, .outer = s.outer, .length = s.length,
-                                                                 .inner = s.inner, .x = args->in[0], .y = args->out[0]};
+    *(artel__softmax_forward *)params = (artel__softmax_forward){
+        .op = (artel__softmax_op)a->function, .outer = s.outer, .length = s.length, .inner = s.inner, .x = args->in[0], .y = args->out[0]};
 }
 
-/* Inputs: dy, y. */
+/* Inputs: dy, y and, for sparsemax, x. */
 static void fill_softmax_gradient(const artel__run_args *args, void *params)
 {
     const axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->output[0], a->axis);
-    *(artel__softmax_gradient *)params = (artel__softmax_gradient){.op = (artel__softmax_op)a->function, .outer = s.outer, .length = s.length,
-                                                                   .inner = s.inner, .y = args->in[1], .dy = args->in[0], .dx = args->out[0]};
+    *(artel__softmax_gradient *)params = (artel__softmax_gradient){.op = (artel__softmax_op)a->function,
+                                                                   .outer = s.outer,
+                                                                   .length = s.length,
+                                                                   .inner = s.inner,
+                                                                   .y = args->in[1],
+                                                                   .dy = args->in[0],
+                                                                   .dx = args->out[0],
+                                                                   .x = args->in[2]};
 }
 
 const artel__op_def artel__op_softmax_gradient_def = {
@@ -161,8 +170,10 @@ const artel__op_def artel__op_softmax_gradient_def = {
 
 static artel_status grad_softmax(artel__gradient *g)
 {
-    g->in_gradient[0] =
-        artel__graph_add(g->graph, &artel__op_softmax_gradient_def, g->attributes, (artel__value_id[]){g->out_gradient[0], g->out[0]}, 2);
+    const axis_attributes *a = g->attributes;
+    artel__value_id x = a->function == (int)ARTEL__SPARSEMAX ? g->in[0] : ARTEL__NO_VALUE;
+    artel__value_id inputs[] = {g->out_gradient[0], g->out[0], x};
+    g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_softmax_gradient_def, g->attributes, inputs, 3);
     return ARTEL_OK;
 }
 

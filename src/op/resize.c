@@ -25,19 +25,29 @@ static artel_status infer_resize(artel__infer *infer)
 static void fill_resize(const artel__run_args *args, void *params)
 {
     const artel_shape *in = &artel__args_in(args, 0)->shape, *out = &artel__args_out(args, 0)->shape;
-    *(artel__resize_forward *)params =
-        (artel__resize_forward){.method = ARTEL__RESIZE_BILINEAR, .rows = artel__args_rows(args, args->node->output[0]), .in_h = in->dim[0],
-                                .in_w = in->dim[1], .out_h = out->dim[0], .out_w = out->dim[1], .channels = in->dim[2],
-                                .x = args->in[0], .y = args->out[0]};
+    *(artel__resize_forward *)params = (artel__resize_forward){.method = ARTEL__RESIZE_BILINEAR,
+                                                               .rows = artel__args_rows(args, args->node->output[0]),
+                                                               .in_h = in->dim[0],
+                                                               .in_w = in->dim[1],
+                                                               .out_h = out->dim[0],
+                                                               .out_w = out->dim[1],
+                                                               .channels = in->dim[2],
+                                                               .x = args->in[0],
+                                                               .y = args->out[0]};
 }
 
 static void fill_resize_gradient(const artel__run_args *args, void *params)
 {
     const artel_shape *dy = &artel__args_in(args, 0)->shape, *dx = &artel__args_out(args, 0)->shape;
-    *(artel__resize_gradient *)params =
-        (artel__resize_gradient){.method = ARTEL__RESIZE_BILINEAR, .rows = artel__args_rows(args, args->node->output[0]), .in_h = dx->dim[0],
-                                 .in_w = dx->dim[1], .out_h = dy->dim[0], .out_w = dy->dim[1], .channels = dx->dim[2],
-                                 .dy = args->in[0], .dx = args->out[0]};
+    *(artel__resize_gradient *)params = (artel__resize_gradient){.method = ARTEL__RESIZE_BILINEAR,
+                                                                 .rows = artel__args_rows(args, args->node->output[0]),
+                                                                 .in_h = dx->dim[0],
+                                                                 .in_w = dx->dim[1],
+                                                                 .out_h = dy->dim[0],
+                                                                 .out_w = dy->dim[1],
+                                                                 .channels = dx->dim[2],
+                                                                 .dy = args->in[0],
+                                                                 .dx = args->out[0]};
 }
 
 const artel__op_def artel__op_resize_gradient_def = {
@@ -92,8 +102,13 @@ static artel_status infer_one_hot(artel__infer *infer)
 static void fill_one_hot(const artel__run_args *args, void *params)
 {
     const one_hot_attributes *a = args->attributes;
-    *(artel__one_hot *)params = (artel__one_hot){.positions = artel__args_rows(args, args->node->input[0]) * artel__args_in(args, 0)->storage,
-                                                 .depth = a->classes, .on = 1, .off = 0, .index = args->in[0], .y = args->out[0]};
+    *(artel__one_hot *)params =
+        (artel__one_hot){.positions = artel__args_rows(args, args->node->input[0]) * artel__args_in(args, 0)->storage,
+                         .depth = a->classes,
+                         .on = 1,
+                         .off = 0,
+                         .index = args->in[0],
+                         .y = args->out[0]};
 }
 
 const artel__op_def artel__op_one_hot_def = {

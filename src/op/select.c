@@ -64,7 +64,8 @@ artel__value_id artel__op_compare_scalar(artel__graph *graph, artel__comparison 
     float f = (float)b;
     int32_t i = (int32_t)b;
     bool real = graph->value[a].dtype == ARTEL_DTYPE_FLOAT32;
-    artel__value_id number = artel__op_constant(graph, real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32, &scalar, real ? (void *)&f : (void *)&i);
+    artel__value_id number =
+        artel__op_constant(graph, real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32, &scalar, real ? (void *)&f : (void *)&i);
     return artel__op_compare(graph, function, a, number);
 }
 
@@ -190,9 +191,11 @@ static artel_status infer_cast(artel__infer *infer)
 static void fill_cast(const artel__run_args *args, void *params)
 {
     const artel__value *in = artel__args_in(args, 0), *out = artel__args_out(args, 0);
-    *(artel__cast *)params = (artel__cast){.from = in->dtype, .to = out->dtype,
+    *(artel__cast *)params = (artel__cast){.from = in->dtype,
+                                           .to = out->dtype,
                                            .count = artel__args_rows(args, args->node->output[0]) * out->storage,
-                                           .x = args->in[0], .y = args->out[0]};
+                                           .x = args->in[0],
+                                           .y = args->out[0]};
 }
 
 const artel__op_def artel__op_cast_def = {
@@ -280,7 +283,9 @@ static void fill_fill(const artel__run_args *args, void *params)
     uint32_t bits;
     memcpy(&bits, &a->number, sizeof bits);
     *(artel__fill *)params = (artel__fill){.count = artel__args_rows(args, args->node->output[0]) * artel__args_out(args, 0)->storage,
-                                           .item = 4, .bits = bits, .y = args->out[0]};
+                                           .item = 4,
+                                           .bits = bits,
+                                           .y = args->out[0]};
 }
 
 const artel__op_def artel__op_fill_def = {

@@ -124,8 +124,10 @@ static void fill_pad(const artel__run_args *args, void *params)
     for (int i = 1; i < p->rank; i++) p->before[i] = a->before[i - 1];
     p->item = artel_dtype_size(artel__args_in(args, 0)->dtype);
     uint32_t bits = 0;
-    if (artel__args_in(args, 0)->dtype == ARTEL_DTYPE_FLOAT32) memcpy(&bits, &a->number, sizeof bits);
-    else bits = (uint32_t)(int32_t)a->number;
+    if (artel__args_in(args, 0)->dtype == ARTEL_DTYPE_FLOAT32)
+        memcpy(&bits, &a->number, sizeof bits);
+    else
+        bits = (uint32_t)(int32_t)a->number;
     p->bits = bits;
     p->x = args->in[0];
     p->y = args->out[0];
@@ -176,7 +178,8 @@ static artel_status infer_slice(artel__infer *infer)
 {
     const slice_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
-    if (a->axis < 0 || a->axis >= shape.rank || a->length < 0) return artel__op_fail(infer, "the axis or the length does not fit the input");
+    if (a->axis < 0 || a->axis >= shape.rank || a->length < 0)
+        return artel__op_fail(infer, "the axis or the length does not fit the input");
     int64_t extent = shape.dim[a->axis], last = a->begin + (a->length - 1) * a->step;
     if (a->length > 0 && (a->begin < 0 || a->begin >= extent || last < 0 || last >= extent))
         return artel__op_fail(infer, "elements %lld to %lld of an axis of %lld", (long long)a->begin, (long long)last, (long long)extent);

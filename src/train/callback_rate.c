@@ -55,7 +55,8 @@ static void reduce(artel__fit *fit, artel__callback *callback)
     double rate = old * c->factor;
     fit->learning_rate = (double)(float)(rate > c->min_lr ? rate : c->min_lr);
     if (c->verbose > 0)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: ReduceLROnPlateau reducing learning rate to %.9g.", (long long)fit->epoch + 1, fit->learning_rate);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: ReduceLROnPlateau reducing learning rate to %.9g.", (long long)fit->epoch + 1,
+                   fit->learning_rate);
     callback->state.cooldown = c->cooldown;
     callback->state.wait = 0;
 }
@@ -97,7 +98,8 @@ typedef struct scheduler_config {
 } scheduler_config;
 
 static const artel__option scheduler_options[] = {
-    {"schedule", "list of rates by epoch, or a schedule's record called with the epoch", ARTEL__OPTION_JSON, offsetof(scheduler_config, schedule), "null", 0, 0, NULL},
+    {"schedule", "list of rates by epoch, or a schedule's record called with the epoch", ARTEL__OPTION_JSON,
+     offsetof(scheduler_config, schedule), "null", 0, 0, NULL},
     {"verbose", "1: say each rate", ARTEL__OPTION_INT, offsetof(scheduler_config, verbose), "0", 0, 2, NULL},
     {.name = NULL},
 };
@@ -115,7 +117,8 @@ static artel_status read_rates(artel__fit *fit, json_t *list, scheduler_own *own
     if (!own->rate) return ARTEL_ERROR_NO_MEMORY;
     for (int64_t i = 0; i < own->count; i++) {
         if (!artel__json_number(json_array_get(list, (size_t)i), &own->rate[i]))
-            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler", "give numbers", "entry %lld of the schedule is not a number", (long long)i);
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler", "give numbers",
+                               "entry %lld of the schedule is not a number", (long long)i);
     }
     return ARTEL_OK;
 }
@@ -130,11 +133,13 @@ static artel_status scheduler_begin(artel__fit *fit, artel__callback *callback)
     callback->own = own;
     if (c->schedule) ARTEL_TRY(artel__json_load(fit->ctx, "LearningRateScheduler", c->schedule, strlen(c->schedule), &json));
     artel_status status;
-    if (json_is_array(json) && json_array_size(json)) status = read_rates(fit, json, own);
-    else if (json_is_object(json)) status = artel__schedule_read(&fit->arena, json, artel__session_replicas(fit->session), fit->batch_size, &own->schedule);
+    if (json_is_array(json) && json_array_size(json))
+        status = read_rates(fit, json, own);
+    else if (json_is_object(json))
+        status = artel__schedule_read(&fit->arena, json, artel__session_replicas(fit->session), fit->batch_size, &own->schedule);
     else
-        status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler", "give \"schedule\": a list of rates by epoch, or a schedule's record",
-                             "there is no schedule");
+        status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler",
+                             "give \"schedule\": a list of rates by epoch, or a schedule's record", "there is no schedule");
     json_decref(json);
     return status;
 }
@@ -147,7 +152,8 @@ static artel_status scheduler_epoch_begin(artel__fit *fit, artel__callback *call
     double rate = own->count ? own->rate[fit->epoch < last ? fit->epoch : last] : artel__schedule_rate(&own->schedule, fit->epoch);
     fit->learning_rate = (double)(float)rate;
     if (c->verbose > 0)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: LearningRateScheduler setting learning rate to %.9g.", (long long)fit->epoch + 1, fit->learning_rate);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: LearningRateScheduler setting learning rate to %.9g.", (long long)fit->epoch + 1,
+                   fit->learning_rate);
     return ARTEL_OK;
 }
 

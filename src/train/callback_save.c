@@ -46,7 +46,8 @@ static artel_status save_begin(artel__fit *fit, artel__callback *callback)
     if (!c->filepath || (!artel__ends_with(c->filepath, ending) && !legacy))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "as Keras wants it", "filepath must end in %s", ending);
     if (strcmp(c->save_freq, "epoch") != 0 && (!artel__parse_int64(c->save_freq, &own->every) || own->every < 1))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches", "save_freq is \"%s\"", c->save_freq);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches", "save_freq is \"%s\"",
+                           c->save_freq);
     return ARTEL_OK;
 }
 
@@ -69,10 +70,12 @@ static artel_status expand_field(artel__fit *fit, const char *field, size_t leng
     }
     double value = artel__logs_get(&fit->logs, name);
     if (isnan(value) && !artel__starts_with(name, "val_") && strcmp(name, "loss") != 0)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "use epoch or a name of the epoch's logs", "filepath names \"%s\", which is not known", name);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "use epoch or a name of the epoch's logs",
+                           "filepath names \"%s\", which is not known", name);
     const char *dot = strchr(format, '.');
     char number[32];
-    if (!format[0]) artel__text_append(out, artel__format_double(number, sizeof number, value));
+    if (!format[0])
+        artel__text_append(out, artel__format_double(number, sizeof number, value));
     else {
         if (dot) sscanf(dot + 1, "%d", &precision);
         artel__text_printf(out, format[format_length - 1] == 'e' ? "%.*e" : "%.*f", precision < 20 ? precision : 20, value);
@@ -154,6 +157,6 @@ extern const artel__callback_def artel__callback_early_stopping, artel__callback
     artel__callback_progbar, artel__callback_reduce_lr, artel__callback_scheduler;
 
 const artel__callback_def *const artel__callback_defs[] = {
-    &artel__callback_early_stopping, &model_checkpoint, &artel__callback_reduce_lr, &artel__callback_scheduler,
-    &artel__callback_terminate_on_nan, &artel__callback_history, &artel__callback_progbar, NULL,
+    &artel__callback_early_stopping,   &model_checkpoint,        &artel__callback_reduce_lr, &artel__callback_scheduler,
+    &artel__callback_terminate_on_nan, &artel__callback_history, &artel__callback_progbar,   NULL,
 };

@@ -89,10 +89,13 @@ static artel_status set_option(artel__fit *fit, const artel__callback *callback,
 {
     const artel__option *option = artel__options_find(callback->def->options, key);
     if (!option)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "see docs/callbacks.md", "unknown setting \"%s\"", key);
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "see docs/callbacks.md", "unknown setting \"%s\"",
+                           key);
     if (json_is_null(value) && option->type != ARTEL__OPTION_JSON) return ARTEL_OK;
     char *text;
-    if (json_is_string(value)) return artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, json_string_value(value));
+    if (json_is_string(value))
+        return artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key,
+                                  json_string_value(value));
     ARTEL_TRY(artel__json_dump_string(fit->ctx, value, ARTEL__JSON_PYTHON, &text));
     artel_status status = artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, text);
     artel__free(fit->ctx, text);
@@ -103,7 +106,8 @@ static artel_status add(artel__fit *fit, json_t *record, artel__callback *out)
 {
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
     if (!class_name)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "for example [{\"class_name\": \"EarlyStopping\", \"config\": {\"patience\": 3}}]",
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks",
+                           "for example [{\"class_name\": \"EarlyStopping\", \"config\": {\"patience\": 3}}]",
                            "an entry is not a record with class_name and config");
     const artel__callback_def *def = find(class_name);
     if (!def) return unknown(fit, class_name);
@@ -222,7 +226,8 @@ artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
     for (int i = 0; i < fit->callback_count; i++) {
         json_t *item = json_array_get(in, (size_t)i);
         artel__callback *callback = &fit->callbacks[i];
-        const char *class_name = json_string_value(json_object_get(item, "class_name")), *best = json_string_value(json_object_get(item, "best"));
+        const char *class_name = json_string_value(json_object_get(item, "class_name")),
+                   *best = json_string_value(json_object_get(item, "best"));
         if (!class_name || !best || strcmp(class_name, callback->def->class_name) != 0)
             return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "use the callbacks the run was started with, or --fresh",
                                "callback %d was %s when the checkpoint was written", i, class_name ? class_name : "?");

@@ -12,7 +12,7 @@ typedef struct artel__callback_def {
     const char *class_name, *doc;
     size_t config_size;
     const artel__option *options;
-    artel_status (*begin)(artel__fit *fit, artel__callback *callback);       /* checks the config; all hooks are optional */
+    artel_status (*begin)(artel__fit *fit, artel__callback *callback); /* checks the config; all hooks are optional */
     artel_status (*epoch_begin)(artel__fit *fit, artel__callback *callback);
     artel_status (*batch_end)(artel__fit *fit, artel__callback *callback, double loss);
     artel_status (*epoch_end)(artel__fit *fit, artel__callback *callback);
@@ -21,17 +21,17 @@ typedef struct artel__callback_def {
 
 /* What a callback remembers; its meaning is the class's affair. */
 typedef struct artel__callback_state {
-    double best;            /* NAN: nothing seen yet */
+    double best; /* NAN: nothing seen yet */
     int64_t wait, cooldown, best_epoch, stopped_epoch;
-    bool up;                /* larger is better */
+    bool up; /* larger is better */
 } artel__callback_state;
 
 struct artel__callback {
     const artel__callback_def *def;
     void *config;
     artel__callback_state state;
-    uint8_t *weights;       /* a copy of the model's variables, or NULL */
-    void *own;              /* in the fit's arena */
+    uint8_t *weights; /* a copy of the model's variables, or NULL */
+    void *own;        /* in the fit's arena */
 };
 
 extern const artel__callback_def *const artel__callback_defs[];

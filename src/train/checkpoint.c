@@ -24,10 +24,10 @@ struct artel__checkpointer {
     json_t *identity;
     int64_t every_steps, every_epochs;
     bool finished;
-    artel__checkpoint_image image;  /* of the write in flight */
+    artel__checkpoint_image image; /* of the write in flight */
     pthread_t thread;
     bool writing;
-    artel_status written;           /* of the last write */
+    artel_status written; /* of the last write */
     int64_t saved_step;
 };
 
@@ -40,9 +40,13 @@ static artel_status read_interval(artel__fit *fit, artel__checkpointer *c)
     errno = 0;
     long long number = strtoll(text, &end, 10);
     bool good = end != text && number > 0 && errno == 0;
-    if (good && (strcmp(end, "steps") == 0 || strcmp(end, "step") == 0)) c->every_steps = number;
-    else if (good && (strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0)) c->every_epochs = number;
-    else return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--save-every", "for example 500steps or 1epoch", "\"%s\" is not an interval", text);
+    if (good && (strcmp(end, "steps") == 0 || strcmp(end, "step") == 0))
+        c->every_steps = number;
+    else if (good && (strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0))
+        c->every_epochs = number;
+    else
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--save-every", "for example 500steps or 1epoch", "\"%s\" is not an interval",
+                           text);
     return ARTEL_OK;
 }
 
@@ -67,8 +71,8 @@ static artel_status make_manifest(artel__fit *fit, json_t **out)
     artel__checkpointer *c = fit->checkpointer;
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
-    *out = json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", 1, "identity",
-                     c->identity, "arithmetic", artel__session_arithmetic(fit->session), "step", (json_int_t)fit->step, "epoch",
+    *out = json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", 1,
+                     "identity", c->identity, "arithmetic", artel__session_arithmetic(fit->session), "step", (json_int_t)fit->step, "epoch",
                      (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor", (json_int_t)fit->cursor, "pass",
                      (json_int_t)fit->pass, "iteration", (json_int_t)fit->iteration, "epochs", (json_int_t)fit->options.epochs, "finished",
                      c->finished, "stopped", fit->stop, "learning_rate", artel__hex_real(fit->learning_rate), "loss_sum",
@@ -168,7 +172,8 @@ static int64_t integer(json_t *manifest, const char *key)
 static artel_status read_reals(artel__fit *fit, json_t *list, double *out, int count, const char *what)
 {
     if ((int)json_array_size(list) != count)
-        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, fit->options.checkpoint_dir, "give --fresh to begin anew", "the checkpoint's %s do not fit the model", what);
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, fit->options.checkpoint_dir, "give --fresh to begin anew",
+                           "the checkpoint's %s do not fit the model", what);
     for (int i = 0; i < count; i++) out[i] = artel__real_of_hex(json_array_get(list, (size_t)i));
     return ARTEL_OK;
 }
@@ -206,13 +211,15 @@ static artel_status restore(artel__fit *fit, const char *folder, json_t *manifes
     fit->learning_rate = artel__real_of_hex(json_object_get(manifest, "learning_rate"));
     fit->tally.loss = artel__real_of_hex(json_object_get(manifest, "loss_sum"));
     fit->tally.weight = artel__real_of_hex(json_object_get(manifest, "rows"));
+    fit->tally.batches = (double)fit->step_in_epoch;
     ARTEL_TRY(read_reals(fit, json_object_get(manifest, "output_losses"), fit->tally.output_loss, fit->tally.outputs, "losses"));
     ARTEL_TRY(read_reals(fit, json_object_get(manifest, "metric_sums"), fit->tally.sums, fit->tally.sum_count, "metrics"));
     ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
     bool stopped = json_is_true(json_object_get(manifest, "stopped"));
     c->finished = json_is_true(json_object_get(manifest, "finished")) && (stopped || fit->epoch >= fit->options.epochs);
     if (fit->cursor < 0 || fit->cursor > fit->rows || fit->step < 0 || fit->epoch < 0)
-        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew", "the checkpoint's position is not possible");
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew",
+                           "the checkpoint's position is not possible");
     return ARTEL_OK;
 }
 
@@ -224,7 +231,8 @@ static artel_status take_up(artel__fit *fit)
     ARTEL_TRY(artel__checkpoint_find(fit->ctx, fit->options.checkpoint_dir, &folder, &manifest));
     if (!manifest) {
         if (!fit->options.resume) return ARTEL_OK;
-        return artel__fail(fit->ctx, ARTEL_ERROR_NOT_FOUND, fit->options.checkpoint_dir, "leave --resume out to begin", "there is no whole checkpoint to continue from");
+        return artel__fail(fit->ctx, ARTEL_ERROR_NOT_FOUND, fit->options.checkpoint_dir, "leave --resume out to begin",
+                           "there is no whole checkpoint to continue from");
     }
     artel_status status = ARTEL_OK;
     if (!json_equal(c->identity, json_object_get(manifest, "identity")))
@@ -234,7 +242,8 @@ static artel_status take_up(artel__fit *fit)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: this run is finished (%lld epochs, %lld steps); raise --epochs to go on", folder,
                    (long long)fit->epoch, (long long)fit->step);
     else if (status == ARTEL_OK)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder, (long long)fit->epoch + 1, (long long)fit->step);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder, (long long)fit->epoch + 1,
+                   (long long)fit->step);
     json_decref(manifest);
     artel__free(fit->ctx, folder);
     return status;

@@ -203,8 +203,10 @@ static artel_status write_state(artel_context *ctx, const char *folder, const ar
     if (status == ARTEL_OK) status = put(&out, header.data, header.length);
     if (status == ARTEL_OK) status = put_tensors(ctx, image, &out);
     artel__text_fini(&header);
-    if (status == ARTEL_OK) status = artel__output_commit(&out.file);
-    else artel__output_abandon(&out.file);
+    if (status == ARTEL_OK)
+        status = artel__output_commit(&out.file);
+    else
+        artel__output_abandon(&out.file);
     artel__sha256_hex(&out.hash, hash);
     return status;
 }
@@ -353,7 +355,8 @@ artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, c
 
 static artel_status misfit(artel__fit *fit, const char *folder, const char *name)
 {
-    return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew", "the tensor %s is missing or does not fit", name);
+    return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew", "the tensor %s is missing or does not fit",
+                       name);
 }
 
 static artel_status read_entries(artel__fit *fit, const char *folder, const artel__mapping *file, json_t *header, size_t data,

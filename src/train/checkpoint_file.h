@@ -8,14 +8,14 @@
 /* One tensor of state.safetensors: bytes of the image, to be brought into plain form. */
 typedef struct artel__checkpoint_entry {
     char *name;
-    int variable;       /* of the session's variables */
-    size_t offset;      /* of the block it lies in, within the image */
+    int variable;  /* of the session's variables */
+    size_t offset; /* of the block it lies in, within the image */
 } artel__checkpoint_entry;
 
 /* A copy of everything a checkpoint holds; reused from write to write. */
 typedef struct artel__checkpoint_image {
     int64_t step;
-    char *manifest;     /* JSON text, still without the hash */
+    char *manifest; /* JSON text, still without the hash */
     uint8_t *bytes;
     size_t size;
     artel__variables variables; /* borrowed from the session */

@@ -6,7 +6,7 @@
 
 /* What evaluation and prediction share: settings, session, order of rows. */
 typedef struct pass {
-    artel__fit fit;          /* only what logs and sessions need is used */
+    artel__fit fit; /* only what logs and sessions need is used */
     artel__feed *feed;
     uint64_t *order;
     int64_t rows, batch_size, steps;
@@ -16,11 +16,16 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
 {
     artel__fit *fit = &p->fit;
     artel__data_wants wants;
-    if (mode == ARTEL__MODE_EVALUATE) ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, false, 1, options->batch_size, &fit->settings));
+    if (mode == ARTEL__MODE_EVALUATE)
+        ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, false, 1, options->batch_size, &fit->settings));
     ARTEL_TRY(artel__objective_wants(&fit->arena, fit->model->nn, &fit->settings, mode, &wants));
     ARTEL_TRY(artel__data_bind(data, &wants, &p->feed));
-    artel__session_options session = {.model = fit->model, .settings = &fit->settings, .strategy = options->strategy,
-                                      .replicas = options->replicas, .threads = options->threads, .batch_size = options->batch_size,
+    artel__session_options session = {.model = fit->model,
+                                      .settings = &fit->settings,
+                                      .strategy = options->strategy,
+                                      .replicas = options->replicas,
+                                      .threads = options->threads,
+                                      .batch_size = options->batch_size,
                                       .shards = (int32_t)options->shards};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, options->batch_size));
@@ -69,8 +74,10 @@ static artel_status step_event(pass *p, int64_t step)
     fit->steps_per_epoch = p->steps;
     if (!fit->options.on_event) return ARTEL_OK;
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &fit->step_logs));
-    artel_event event = {.kind = ARTEL_EVENT_STEP, .loss = fit->step_logs.count ? artel__logs_get(&fit->step_logs, "loss") : 0,
-                         .metrics = fit->step_logs.item, .metric_count = fit->step_logs.count};
+    artel_event event = {.kind = ARTEL_EVENT_STEP,
+                         .loss = fit->step_logs.count ? artel__logs_get(&fit->step_logs, "loss") : 0,
+                         .metrics = fit->step_logs.item,
+                         .metric_count = fit->step_logs.count};
     artel__fit_event(fit, &event);
     return ARTEL_OK;
 }
@@ -87,7 +94,9 @@ static artel_status run_evaluate(pass *p, artel_history **out)
         ARTEL_TRY(step_event(p, step));
     }
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, objective, "", &fit->logs));
-    artel_event event = {.kind = ARTEL_EVENT_EVALUATE, .metrics = fit->logs.item, .metric_count = fit->logs.count,
+    artel_event event = {.kind = ARTEL_EVENT_EVALUATE,
+                         .metrics = fit->logs.item,
+                         .metric_count = fit->logs.count,
                          .loss = artel__logs_get(&fit->logs, "loss")};
     artel__fit_event(fit, &event);
     artel_history *history;
@@ -110,8 +119,10 @@ artel_status artel_model_evaluate(artel_model *model, artel_data *data, const ar
     artel_status status = open_pass(&p, data, ARTEL__MODE_EVALUATE, options ? options : &defaults);
     if (status == ARTEL_OK) status = run_evaluate(&p, &history);
     close_pass(&p);
-    if (status == ARTEL_OK && out) *out = history;
-    else artel_history_destroy(history);
+    if (status == ARTEL_OK && out)
+        *out = history;
+    else
+        artel_history_destroy(history);
     return status;
 }
 
@@ -195,8 +206,10 @@ artel_status artel_model_predict(artel_model *model, artel_data *data, const art
     artel_status status = open_pass(&p, data, ARTEL__MODE_PREDICT, options ? options : &defaults);
     if (status == ARTEL_OK) status = run_predict(&p, &predictions);
     close_pass(&p);
-    if (status == ARTEL_OK) *out = predictions;
-    else artel_predictions_destroy(predictions);
+    if (status == ARTEL_OK)
+        *out = predictions;
+    else
+        artel_predictions_destroy(predictions);
     return status;
 }
 
@@ -209,7 +222,8 @@ artel_status artel_predictions_get(const artel_predictions *predictions, int ind
                                    const float **values)
 {
     if (index < 0 || index >= predictions->count)
-        return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count", "there is no output %d", index);
+        return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count", "there is no output %d",
+                           index);
     if (name) *name = predictions->name[index];
     if (shape) *shape = predictions->shape[index];
     if (values) *values = predictions->values[index];

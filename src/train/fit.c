@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "train/fit_impl.h"
 
-enum { STEP_ROOM = 65536 };
+enum {
+    STEP_ROOM = 65536
+};
 
 void artel__fit_event(const artel__fit *fit, artel_event *event)
 {
@@ -50,7 +52,8 @@ static void time_step(artel__fit *fit, int64_t before)
     if (fit->first_step_ns == 0) {
         fit->first_step_ns = now - before;
         fit->started_ns = (int64_t)(artel__process_age() * 1e9);
-    } else if (fit->steps_timed < fit->step_room) fit->step_ms[fit->steps_timed++] = (double)(now - before) * 1e-6;
+    } else if (fit->steps_timed < fit->step_room)
+        fit->step_ms[fit->steps_timed++] = (double)(now - before) * 1e-6;
 }
 
 static artel_status report_fault(artel__fit *fit)
@@ -67,7 +70,10 @@ static artel_status step_event(artel__fit *fit, double loss, double rate)
 {
     if (!fit->options.on_event) return ARTEL_OK;
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->step_logs));
-    artel_event event = {.kind = ARTEL_EVENT_STEP, .loss = loss, .learning_rate = rate, .metrics = fit->step_logs.item,
+    artel_event event = {.kind = ARTEL_EVENT_STEP,
+                         .loss = loss,
+                         .learning_rate = rate,
+                         .metrics = fit->step_logs.item,
                          .metric_count = fit->step_logs.count};
     artel__fit_event(fit, &event);
     return ARTEL_OK;
@@ -82,7 +88,10 @@ static artel_status one_step(artel__fit *fit)
     }
     int64_t count = fit->rows - fit->cursor < fit->batch_size ? fit->rows - fit->cursor : fit->batch_size;
     double rate = artel__fit_rate(fit);
-    artel__batch batch = {.rows = fit->order + fit->cursor, .count = count, .ordinal = (uint64_t)fit->step, .iteration = fit->iteration,
+    artel__batch batch = {.rows = fit->order + fit->cursor,
+                          .count = count,
+                          .ordinal = (uint64_t)fit->step,
+                          .iteration = fit->iteration,
                           .learning_rate = rate};
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
@@ -108,8 +117,7 @@ artel_status artel__fit_validate(artel__fit *fit)
     int64_t steps = 0, limit = fit->options.validation_steps;
     artel__tally_clear(&fit->validation_tally);
     for (int64_t row = 0; row < fit->validation_rows && (limit == 0 || steps < limit); row += batch_size, steps++) {
-        if (artel__cancelled(fit->ctx))
-            return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "validation", "", "the run was cancelled");
+        if (artel__cancelled(fit->ctx)) return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "validation", "", "the run was cancelled");
         int64_t count = fit->validation_rows - row < batch_size ? fit->validation_rows - row : batch_size;
         artel__batch batch = {.rows = fit->validation_order + row, .count = count};
         ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
@@ -137,8 +145,11 @@ static artel_status end_epoch(artel__fit *fit)
     }
     ARTEL_TRY(artel__callbacks_epoch_end(fit));
     ARTEL_TRY(artel__history_append(fit->history, &fit->logs));
-    artel_event event = {.kind = ARTEL_EVENT_EPOCH_END, .metrics = fit->logs.item, .metric_count = fit->logs.count,
-                         .learning_rate = artel__fit_rate(fit), .loss = artel__logs_get(&fit->logs, "loss")};
+    artel_event event = {.kind = ARTEL_EVENT_EPOCH_END,
+                         .metrics = fit->logs.item,
+                         .metric_count = fit->logs.count,
+                         .learning_rate = artel__fit_rate(fit),
+                         .loss = artel__logs_get(&fit->logs, "loss")};
     artel__fit_event(fit, &event);
     fit->epoch++;
     fit->step_in_epoch = 0;
@@ -156,7 +167,8 @@ static artel_status check_requests(artel__fit *fit)
     if (saved) ARTEL_TRY(artel__checkpointer_now(fit));
     return artel__fail(fit->ctx, ARTEL_ERROR_PREEMPTED, "fit",
                        saved ? "start the same command again to continue" : "give --checkpoint-dir so that a stopped run can be continued",
-                       saved ? "stopped on request at step %lld, after saving" : "stopped on request at step %lld; this run's progress is lost",
+                       saved ? "stopped on request at step %lld, after saving"
+                             : "stopped on request at step %lld; this run's progress is lost",
                        (long long)fit->step);
 }
 
@@ -226,9 +238,15 @@ static artel_status read_class_weight(artel__fit *fit, const double **out, int *
 
 static artel_status open_session(artel__fit *fit)
 {
-    artel__session_options options = {.model = fit->model, .settings = &fit->settings, .strategy = fit->options.strategy,
-                                      .replicas = fit->options.replicas, .threads = fit->options.threads, .batch_size = fit->batch_size,
-                                      .shards = (int32_t)fit->options.shards, .seed = fit->options.seed, .train = true,
+    artel__session_options options = {.model = fit->model,
+                                      .settings = &fit->settings,
+                                      .strategy = fit->options.strategy,
+                                      .replicas = fit->options.replicas,
+                                      .threads = fit->options.threads,
+                                      .batch_size = fit->batch_size,
+                                      .shards = (int32_t)fit->options.shards,
+                                      .seed = fit->options.seed,
+                                      .train = true,
                                       .stop_on_nan = fit->options.stop_on_nan};
     if (fit->options.class_weight) ARTEL_TRY(read_class_weight(fit, &options.class_weight, &options.classes));
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
@@ -260,8 +278,12 @@ static artel_status make_orders(artel__fit *fit)
 static artel_status check_options(artel__fit *fit)
 {
     const artel_fit_options *o = &fit->options;
-    const char *where = o->batch_size < 1 ? "--batch-size" : o->epochs < 0 ? "--epochs" : o->steps_per_epoch < 0 ? "--steps-per-epoch" :
-                        o->initial_epoch < 0 ? "--initial-epoch" : o->validation_split < 0 || o->validation_split >= 1 ? "--validation-split" : NULL;
+    const char *where = o->batch_size < 1                                     ? "--batch-size"
+                        : o->epochs < 0                                       ? "--epochs"
+                        : o->steps_per_epoch < 0                              ? "--steps-per-epoch"
+                        : o->initial_epoch < 0                                ? "--initial-epoch"
+                        : o->validation_split < 0 || o->validation_split >= 1 ? "--validation-split"
+                                                                              : NULL;
     if (where) return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, where, "see artel fit --help", "the value is out of range");
     if (o->validation_data && o->validation_split > 0)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give one or the other",
@@ -305,9 +327,12 @@ static void close_fit(artel__fit *fit)
 
 static void start_event(const artel__fit *fit)
 {
-    artel_event event = {.kind = ARTEL_EVENT_START, .text = artel__session_strategy(fit->session),
-                         .replicas = artel__session_replicas(fit->session), .threads = artel__session_threads(fit->session),
-                         .shards = artel__session_shards(fit->session), .arithmetic = artel__session_arithmetic(fit->session),
+    artel_event event = {.kind = ARTEL_EVENT_START,
+                         .text = artel__session_strategy(fit->session),
+                         .replicas = artel__session_replicas(fit->session),
+                         .threads = artel__session_threads(fit->session),
+                         .shards = artel__session_shards(fit->session),
+                         .arithmetic = artel__session_arithmetic(fit->session),
                          .resumed_from = fit->resumed_from};
     artel__fit_event(fit, &event);
 }
@@ -328,11 +353,15 @@ static artel_status end_event(artel__fit *fit)
     for (int64_t i = 0; i < fit->steps_timed; i++) total += fit->step_ms[i];
     double median = fit->steps_timed ? fit->step_ms[fit->steps_timed / 2] : (double)fit->first_step_ns * 1e-6;
     double per_step = fit->step ? (double)fit->examples / (double)(fit->step - fit->resumed_from ? fit->step - fit->resumed_from : 1) : 0;
-    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3)
-                                   : median > 0 ? per_step / (median * 1e-3) : 0;
-    artel_event event = {.kind = ARTEL_EVENT_END, .examples = fit->examples, .examples_per_second = rate, .step_ms = median,
-                         .first_step_ms = (double)fit->first_step_ns * 1e-6, .start_ms = (double)fit->started_ns * 1e-6,
-                         .peak_rss_bytes = artel__peak_rss_bytes(), .digest = digest};
+    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3) : median > 0 ? per_step / (median * 1e-3) : 0;
+    artel_event event = {.kind = ARTEL_EVENT_END,
+                         .examples = fit->examples,
+                         .examples_per_second = rate,
+                         .step_ms = median,
+                         .first_step_ms = (double)fit->first_step_ns * 1e-6,
+                         .start_ms = (double)fit->started_ns * 1e-6,
+                         .peak_rss_bytes = artel__peak_rss_bytes(),
+                         .digest = digest};
     artel__fit_event(fit, &event);
     return ARTEL_OK;
 }

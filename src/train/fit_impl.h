@@ -18,9 +18,11 @@ typedef struct artel__log_list {
 
 /* Weighted means and metric sums of one pass over data. */
 typedef struct artel__tally {
-    double loss, weight;       /* sum of loss * rows, sum of rows */
-    double *output_loss;       /* by output */
-    double *sums;              /* metric accumulators */
+    double loss, weight; /* sum of loss * rows, sum of rows */
+    double batches;
+    double *output_loss; /* by output: sum of losses by batch, as Keras averages them without rows; by row when not reduced */
+    const artel__settings *settings;
+    double *sums; /* metric accumulators */
     int outputs, sum_count;
 } artel__tally;
 
@@ -44,9 +46,9 @@ typedef struct artel__fit {
     artel__settings settings;
     artel__session *session;
     artel__feed *train_feed, *validation_feed;
-    artel__feed *whole;        /* behind a split */
+    artel__feed *whole; /* behind a split */
     artel__tally tally, validation_tally;
-    uint64_t *order;           /* of the rows in the running epoch */
+    uint64_t *order; /* of the rows in the running epoch */
     uint64_t *validation_order;
     int64_t rows, validation_rows;
     int64_t batch_size, steps_per_epoch;
@@ -66,7 +68,7 @@ typedef struct artel__fit {
     artel__checkpointer *checkpointer;
     int64_t resumed_from;
     int64_t first_step_ns, started_ns, examples;
-    double *step_ms;           /* of up to step_room steps, for the median */
+    double *step_ms; /* of up to step_room steps, for the median */
     int64_t steps_timed, step_room;
 } artel__fit;
 
@@ -99,13 +101,13 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out);
 artel_status artel__callbacks_restore(artel__fit *fit, json_t *in);
 
 /* checkpoint.c: folders ckpt-<step> in options.checkpoint_dir. */
-artel_status artel__checkpointer_create(artel__fit *fit);   /* finds and restores the newest whole checkpoint; checks identity */
+artel_status artel__checkpointer_create(artel__fit *fit); /* finds and restores the newest whole checkpoint; checks identity */
 void artel__checkpointer_destroy(artel__fit *fit);
-artel_status artel__checkpointer_step(artel__fit *fit);     /* after each step: writes when one is due, in the background */
+artel_status artel__checkpointer_step(artel__fit *fit); /* after each step: writes when one is due, in the background */
 artel_status artel__checkpointer_epoch(artel__fit *fit);
-artel_status artel__checkpointer_now(artel__fit *fit);      /* on preemption: writes and waits */
-artel_status artel__checkpointer_finish(artel__fit *fit);   /* at the end of the run: waits, marks it finished */
-bool artel__checkpointer_finished(const artel__fit *fit);   /* the run was already complete when it was taken up */
+artel_status artel__checkpointer_now(artel__fit *fit);    /* on preemption: writes and waits */
+artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
+bool artel__checkpointer_finished(const artel__fit *fit); /* the run was already complete when it was taken up */
 
 /* Runs a validation pass and fills fit->validation_tally. */
 artel_status artel__fit_validate(artel__fit *fit);

@@ -120,8 +120,9 @@ artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_
     {
         if (!json_equal(value, json_object_get(theirs, key))) artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
     }
-    artel_status status = artel__fail(ctx, ARTEL_ERROR_INVALID, where, "use another directory, repeat the command that wrote it, or give --fresh to begin anew",
-                                      "the checkpoints here belong to another run; these differ: %s", fields.length ? fields.data : "fields of another version");
+    artel_status status = artel__fail(
+        ctx, ARTEL_ERROR_INVALID, where, "use another directory, repeat the command that wrote it, or give --fresh to begin anew",
+        "the checkpoints here belong to another run; these differ: %s", fields.length ? fields.data : "fields of another version");
     artel__text_fini(&fields);
     return status;
 }

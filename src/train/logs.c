@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Logs and history: weighted means of losses, results of metrics, in Keras' names and order.
  *
- * keras/src/trainers/trainer.py: "loss" and the losses by output are means over batches weighted by their rows; metrics
- * are results of accumulated sums; names are sorted; validation's come behind with "val_" in front.
+ * keras/src/trainers/trainer.py: "loss" is a mean over batches weighted by their rows; the losses of several outputs are plain
+ * means over batches (Keras' trackers see no static batch size), by rows only where a loss is not reduced; metrics are results of
+ * accumulated sums; names are sorted; validation's come behind with "val_" in front.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +14,14 @@
 
 void artel__tally_clear(artel__tally *tally)
 {
-    tally->loss = tally->weight = 0;
+    tally->loss = tally->weight = tally->batches = 0;
     memset(tally->output_loss, 0, (size_t)tally->outputs * sizeof(double));
     memset(tally->sums, 0, (size_t)tally->sum_count * sizeof(double));
 }
 
 artel_status artel__tally_init(artel__arena *arena, const artel__settings *settings, const artel__objective *objective, artel__tally *out)
 {
+    out->settings = settings;
     out->outputs = settings->outputs;
     out->sum_count = objective->sums;
     out->output_loss = artel__arena_alloc(arena, (size_t)out->outputs + 1, sizeof(double));
@@ -29,13 +31,20 @@ artel_status artel__tally_init(artel__arena *arena, const artel__settings *setti
     return ARTEL_OK;
 }
 
+/* What a batch of `rows` rows counts in the mean of an output's loss. */
+static double output_share(const artel__tally *tally, int i, double rows, double batches)
+{
+    return tally->settings->output[i].loss.reduction == ARTEL__REDUCTION_NONE ? rows : batches;
+}
+
 void artel__tally_add(artel__tally *tally, const artel__session *session, artel__mode mode, int64_t rows)
 {
     double by_output[64];
     double loss = artel__session_loss(session, mode, tally->outputs <= 64 ? by_output : NULL);
     tally->loss += loss * (double)rows;
     tally->weight += (double)rows;
-    for (int i = 0; i < tally->outputs && i < 64; i++) tally->output_loss[i] += by_output[i] * (double)rows;
+    tally->batches++;
+    for (int i = 0; i < tally->outputs && i < 64; i++) tally->output_loss[i] += by_output[i] * output_share(tally, i, (double)rows, 1);
     artel__session_add_sums(session, mode, tally->sums);
 }
 
@@ -84,7 +93,7 @@ artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const
                                artel__log_list *out)
 {
     int first = out->count;
-    double weight = tally->weight > 0 ? tally->weight : 1;
+    double weight = tally->weight > 0 ? tally->weight : 1, batches = tally->batches > 0 ? tally->batches : 1;
     ARTEL_TRY(set_prefixed(fit, out, prefix, "loss", tally->loss / weight));
     int losses = 0;
     for (int i = 0; i < tally->outputs; i++) losses += fit->settings.output[i].has_loss;
@@ -92,7 +101,7 @@ artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const
         char name[512];
         if (!fit->settings.output[i].has_loss) continue;
         snprintf(name, sizeof name, "%s_loss", fit->model->nn->output[i].name);
-        ARTEL_TRY(set_prefixed(fit, out, prefix, name, tally->output_loss[i] / weight));
+        ARTEL_TRY(set_prefixed(fit, out, prefix, name, tally->output_loss[i] / output_share(tally, i, weight, batches)));
     }
     for (int k = 0; k < objective->slots; k++) {
         const artel__metric_slot *slot = &objective->slot[k];

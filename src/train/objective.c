@@ -22,10 +22,10 @@ typedef struct builder {
     const artel__objective_request *request;
     artel__objective *objective;
     artel__graph *graph;
-    artel__tensor *out;            /* of the model */
-    artel__value_id *target;       /* by output */
-    artel__value_id weight;        /* ROW [1] or of the target's shape, or none */
-    artel__value_id *loss, *seed;  /* by output */
+    artel__tensor *out;           /* of the model */
+    artel__value_id *target;      /* by output */
+    artel__value_id weight;       /* ROW [1] or of the target's shape, or none */
+    artel__value_id *loss, *seed; /* by output */
     artel__value_id *penalty;
     int penalties;
 } builder;
@@ -73,12 +73,14 @@ artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn,
         if (settings->output[i].has_loss || settings->output[i].metrics) want_target(nn, settings, i, &targets[count++]);
     }
     const char *first = nn->layers > 1 ? nn->layer[1]->def->class_name : "";
-    *out = (artel__data_wants){
-        .purpose = mode == ARTEL__MODE_TRAIN      ? ARTEL__DATA_PURPOSE_TRAIN
-                   : mode == ARTEL__MODE_EVALUATE ? ARTEL__DATA_PURPOSE_EVALUATE
-                                                  : ARTEL__DATA_PURPOSE_PREDICT,
-        .inputs = inputs, .input_count = nn->inputs, .targets = targets, .target_count = count,
-        .scales_itself = strcmp(first, "Rescaling") == 0 || strcmp(first, "Normalization") == 0};
+    *out = (artel__data_wants){.purpose = mode == ARTEL__MODE_TRAIN      ? ARTEL__DATA_PURPOSE_TRAIN
+                                          : mode == ARTEL__MODE_EVALUATE ? ARTEL__DATA_PURPOSE_EVALUATE
+                                                                         : ARTEL__DATA_PURPOSE_PREDICT,
+                               .inputs = inputs,
+                               .input_count = nn->inputs,
+                               .targets = targets,
+                               .target_count = count,
+                               .scales_itself = strcmp(first, "Rescaling") == 0 || strcmp(first, "Normalization") == 0};
     return ARTEL_OK;
 }
 
@@ -128,18 +130,32 @@ static artel__value_id adapt_target(builder *b, int i, artel__target_form form)
 
 /* -- losses -- */
 
-/* Weights of an output in the shape of its loss: sample weights times the mask that arrived with the prediction. */
-static artel__value_id output_weight(builder *b, int i, artel__value_id loss, artel__value_id *mask)
+/* The mask that arrived with the prediction and the positions that are not ignored, both where both are. */
+static artel__value_id output_mask(builder *b, int i, artel__value_id loss, artel__value_id counted)
+{
+    artel__graph *graph = b->graph;
+    artel__value_id mask = b->out[i].mask;
+    if (mask >= 0 && graph->value[mask].storage != graph->value[loss].storage) mask = ARTEL__NO_VALUE;
+    if (mask < 0 || counted < 0) return mask >= 0 ? mask : counted;
+    return artel__op_logical_and(graph, artel__op_reshape(graph, mask, &graph->value[loss].shape),
+                                 artel__op_reshape(graph, counted, &graph->value[loss].shape));
+}
+
+/* Weights of an output in the shape of its loss: sample weights times the mask. `counted`: of artel__loss_mask, or none. */
+static artel__value_id output_weight(builder *b, int i, artel__value_id loss, artel__value_id counted, artel__value_id *mask)
 {
     artel__graph *graph = b->graph;
     artel__value_id weight = b->weight;
     *mask = ARTEL__NO_VALUE;
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    if (b->out[i].mask >= 0 && graph->value[b->out[i].mask].storage == graph->value[loss].storage) {
-        *mask = artel__op_reshape(graph, artel__op_cast(graph, b->out[i].mask, ARTEL_DTYPE_FLOAT32), &graph->value[loss].shape);
+    artel__value_id both = output_mask(b, i, loss, counted);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (both >= 0) {
+        *mask = artel__op_reshape(graph, artel__op_cast(graph, both, ARTEL_DTYPE_FLOAT32), &graph->value[loss].shape);
         if (weight < 0) return *mask;
         artel_shape shape = graph->value[loss].shape;
-        if (graph->value[weight].storage == graph->value[loss].storage) weight = artel__op_reshape(graph, weight, &shape);
+        if (graph->value[weight].storage == graph->value[loss].storage)
+            weight = artel__op_reshape(graph, weight, &shape);
         else
             for (int d = 0; d < shape.rank; d++) shape.dim[d] = 1;
         if (graph->value[weight].storage == 1) weight = artel__op_reshape(graph, weight, &shape);
@@ -161,19 +177,25 @@ static void add_loss(builder *b, int i)
     const artel__output_settings *output = &b->request->settings->output[i];
     artel__value_id mask, target = adapt_target(b, i, output->loss.target);
     artel__value_id loss = artel__loss_add(graph, &output->loss, target, b->out[i].value);
-    artel__value_id weight = output_weight(b, i, loss, &mask);
+    artel__value_id weight = output_weight(b, i, loss, artel__loss_mask(graph, &output->loss, target), &mask);
     artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, loss, weight));
     artel__value_id divisor = ARTEL__NO_VALUE;
     o->loss_kept[i] = artel__graph_keep(graph, pair);
     if (graph->status < 0) return;
     o->elements[i] = graph->value[loss].storage;
+    bool none = output->loss.reduction == ARTEL__REDUCTION_NONE; /* Keras: the gradient is that of the sum, the log is the mean */
     bool sum = output->loss.reduction == ARTEL__REDUCTION_SUM;
-    if (output->loss.reduction == ARTEL__REDUCTION_WEIGHTED_MEAN && weight >= 0) divisor = pair;
-    else if (mask >= 0 && !sum) divisor = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, mask, mask));
+    if (output->loss.reduction == ARTEL__REDUCTION_WEIGHTED_MEAN && weight >= 0)
+        divisor = pair;
+    else if (mask >= 0 && !sum && !none)
+        divisor = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, mask, mask));
     if (divisor >= 0) o->denominator_kept[i] = artel__graph_keep(graph, divisor);
     if (sum) o->elements[i] = 0;
     if (b->request->mode != ARTEL__MODE_TRAIN) return;
-    artel__loss_seed seed = {.like = loss, .weights = weight, .scale = output->loss_weight, .sum = sum,
+    artel__loss_seed seed = {.like = loss,
+                             .weights = weight,
+                             .scale = output->loss_weight,
+                             .sum = sum || none,
                              .denominator = divisor >= 0 ? second(graph, divisor) : ARTEL__NO_VALUE};
     b->loss[i] = loss;
     b->seed[i] = artel__op_loss_seed(graph, &seed);
@@ -192,9 +214,9 @@ static void add_metrics(builder *b, int i)
         artel__value_id prediction = b->out[i].value;
         if (output->weighted[k] && b->weight >= 0) weight = b->weight;
         if (weight >= 0 && b->out[i].mask >= 0) {
-            artel__value_id like = artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction,
-                                                    1u << (b->graph->value[prediction].shape.rank - 1), false);
-            weight = output_weight(b, i, like, &mask);
+            artel__value_id like =
+                artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction, 1u << (b->graph->value[prediction].shape.rank - 1), false);
+            weight = output_weight(b, i, like, ARTEL__NO_VALUE, &mask);
         }
         artel__value_id sums = artel__metric_add(b->graph, metric, target, prediction, weight);
         artel__metric_slot *slot = &o->slot[o->slots++];
@@ -207,7 +229,6 @@ static void add_metrics(builder *b, int i)
 }
 
 /* -- variables: penalties, gradients, the optimizer -- */
-
 
 static artel_status add_penalty(void *user, const artel__model_variable *variable)
 {
@@ -268,7 +289,11 @@ static artel_status add_training(builder *b)
         seeds[count++] = b->seed[i];
     }
     for (int i = 0; i < slots->count; i++) wanted[i] = artel__graph_variable(graph, slots->trainable[i]);
-    artel__differentiate d = {.add = &artel__op_binary_def, .targets = targets, .seeds = seeds, .target_count = count, .wanted = wanted,
+    artel__differentiate d = {.add = &artel__op_binary_def,
+                              .targets = targets,
+                              .seeds = seeds,
+                              .target_count = count,
+                              .wanted = wanted,
                               .wanted_count = slots->count};
     ARTEL_TRY(artel__graph_differentiate(graph, &d, gradient));
     graph->phase = ARTEL__PHASE_BACKWARD;

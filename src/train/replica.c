@@ -81,7 +81,8 @@ static void weigh_classes(const artel__replica *replica, artel__mode m)
             class = ((const int32_t *)replica->mode[m].buffer[shared->target])[r * target->storage];
         } else {
             const float *row = (const float *)replica->mode[m].buffer[shared->target] + r * target->storage;
-            if (target->storage == 1) class = (int64_t)row[0];
+            if (target->storage == 1)
+                class = (int64_t)row[0];
             else
                 for (int64_t c = 1; c < target->storage; c++) {
                     if (row[c] > row[class]) class = c;
@@ -117,8 +118,12 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
 {
     artel__session *session = replica->session;
     artel__run *run = replica->mode[m].run;
-    artel__step step = {.fold = &replica->fold, .seed = session->options.seed, .batch = batch->ordinal, .iteration = batch->iteration,
-                        .learning_rate = batch->learning_rate, .training = m == ARTEL__MODE_TRAIN};
+    artel__step step = {.fold = &replica->fold,
+                        .seed = session->options.seed,
+                        .batch = batch->ordinal,
+                        .iteration = batch->iteration,
+                        .learning_rate = batch->learning_rate,
+                        .training = m == ARTEL__MODE_TRAIN};
     ARTEL_TRY(artel__run_compute(run, &step, (const void *const *)replica->mode[m].buffer));
     replica->faulted = artel__run_fault(run)->node >= 0;
     const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->rank) : NULL;

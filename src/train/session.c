@@ -126,8 +126,7 @@ static artel_status open_session(artel__session *session)
     ARTEL_TRY(resolve(session));
     ARTEL_TRY(copy_variables(session));
     if (session->options.train) ARTEL_TRY(declare_slots(session));
-    if (session->replicas > 1)
-        ARTEL_TRY(artel__group_create(session->ctx, session->replicas, session->options.shards, &session->group));
+    if (session->replicas > 1) ARTEL_TRY(artel__group_create(session->ctx, session->replicas, session->options.shards, &session->group));
     session->replica = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof *session->replica);
     if (!session->replica) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
@@ -207,11 +206,17 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
     artel__objective_destroy(mode->objective);
     mode->plan = NULL;
     mode->objective = NULL;
-    artel__objective_request request = {.nn = session->options.model->nn, .settings = session->options.settings,
-                                        .variables = &session->variables, .feed = feed, .mode = m, .weighted = mode->weighted,
+    artel__objective_request request = {.nn = session->options.model->nn,
+                                        .settings = session->options.settings,
+                                        .variables = &session->variables,
+                                        .feed = feed,
+                                        .mode = m,
+                                        .weighted = mode->weighted,
                                         .slots = &session->slots};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
-    artel__plan_options options = {.batch_size = batch_size, .shards = session->options.shards, .replicas = session->replicas,
+    artel__plan_options options = {.batch_size = batch_size,
+                                   .shards = session->options.shards,
+                                   .replicas = session->replicas,
                                    .isa = artel__context_isa(session->ctx)};
     ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &mode->plan));
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_prepare(&session->replica[r], m));
@@ -230,7 +235,8 @@ static artel_status report_fault(artel__session *session, artel__mode m, const a
     }
     const artel__node *node = &session->mode[m].objective->graph.node[first->node];
     int64_t row = first->row;
-    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name, "correct the data, or enlarge the vocabulary or the number of classes",
+    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name,
+                       "correct the data, or enlarge the vocabulary or the number of classes",
                        "record %llu of the data holds the index %lld, which is out of range", (unsigned long long)batch->rows[row],
                        (long long)first->value);
 }
@@ -266,8 +272,8 @@ static artel_status join_status(artel__session *session, artel__mode m, const ar
     describe_nonfinite(session, batch);
     if (faulted) return report_fault(session, m, batch);
     if (status == ARTEL_ERROR_RUN && session->fault[0])
-        return artel__fail(session->ctx, ARTEL_ERROR_RUN, "--stop-on-nan", "lower the learning rate, clip gradients, or look at these samples",
-                           "%s", session->fault);
+        return artel__fail(session->ctx, ARTEL_ERROR_RUN, "--stop-on-nan",
+                           "lower the learning rate, clip gradients, or look at these samples", "%s", session->fault);
     return status;
 }
 

@@ -21,7 +21,7 @@ typedef struct artel__output_settings {
     artel__loss_config loss;
     bool has_loss;
     double loss_weight;
-    artel__metric *metric;      /* compiled metrics, then weighted ones */
+    artel__metric *metric; /* compiled metrics, then weighted ones */
     bool *weighted;
     int metrics;
 } artel__output_settings;
@@ -39,26 +39,31 @@ artel_status artel__settings_read(artel__arena *arena, const artel_model *model,
 
 /* -- objective: what a graph computes beside the model (objective.c) -- */
 
-typedef enum artel__mode { ARTEL__MODE_TRAIN, ARTEL__MODE_EVALUATE, ARTEL__MODE_PREDICT, ARTEL__MODE_COUNT } artel__mode;
+typedef enum artel__mode {
+    ARTEL__MODE_TRAIN,
+    ARTEL__MODE_EVALUATE,
+    ARTEL__MODE_PREDICT,
+    ARTEL__MODE_COUNT
+} artel__mode;
 
 /* A metric of the compile settings in a graph. */
 typedef struct artel__metric_slot {
-    const char *name;            /* as in History: prefixed by the output where there are several */
+    const char *name; /* as in History: prefixed by the output where there are several */
     const artel__metric *metric;
-    int kept;                    /* of its float64 sums in this graph */
-    int first;                   /* of its accumulators */
+    int kept;  /* of its float64 sums in this graph */
+    int first; /* of its accumulators */
 } artel__metric_slot;
 
 typedef struct artel__objective {
     artel__arena arena;
     artel__graph graph;
     artel__metric_slot *slot;
-    int slots, sums;             /* accumulators of all metrics */
-    int *loss_kept;              /* by output: float64 [2], sum of weighted losses and sum of weights; -1: no loss */
-    int *denominator_kept;       /* by output: float64 [2], its second number is the denominator; -1: known, see elements */
-    int64_t *elements;           /* by output: elements of the loss in a row */
-    int penalty_kept;            /* float64 [1]; -1: none */
-    int *prediction_kept;        /* by output, prediction graphs only */
+    int slots, sums;       /* accumulators of all metrics */
+    int *loss_kept;        /* by output: float64 [2], sum of weighted losses and sum of weights; -1: no loss */
+    int *denominator_kept; /* by output: float64 [2], its second number is the denominator; -1: known, see elements */
+    int64_t *elements;     /* by output: elements of the loss in a row */
+    int penalty_kept;      /* float64 [1]; -1: none */
+    int *prediction_kept;  /* by output, prediction graphs only */
 } artel__objective;
 
 /* What the model wants to be fed in a mode, from its inputs and settings. Lives in `arena`. */
@@ -87,14 +92,14 @@ typedef struct artel__session_options {
     artel_model *model;
     const artel__settings *settings;
     const char *strategy;
-    int replicas, threads;   /* 0: decided */
+    int replicas, threads; /* 0: decided */
     int64_t batch_size;
-    int32_t shards;          /* 0: default of the batch size */
+    int32_t shards; /* 0: default of the batch size */
     uint64_t seed;
-    bool train;              /* declare optimizer slots and take up saved optimizer state */
+    bool train;                 /* declare optimizer slots and take up saved optimizer state */
     const double *class_weight; /* by class number, or NULL: replaces a sample weight */
     int classes;
-    bool stop_on_nan;        /* a loss that is not finite fails the step */
+    bool stop_on_nan; /* a loss that is not finite fails the step */
 } artel__session_options;
 
 artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out);
@@ -105,10 +110,10 @@ artel_status artel__session_prepare(artel__session *session, artel__mode mode, c
 
 /* One batch on all replicas. For TRAIN the result is applied unless something failed; then nothing has changed. */
 typedef struct artel__batch {
-    const uint64_t *rows;    /* of the feed, in batch order */
+    const uint64_t *rows; /* of the feed, in batch order */
     int64_t count;
-    uint64_t ordinal;        /* batches consumed before this one */
-    int64_t iteration;       /* optimizer steps before */
+    uint64_t ordinal;  /* batches consumed before this one */
+    int64_t iteration; /* optimizer steps before */
     double learning_rate;
 } artel__batch;
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch);

@@ -10,7 +10,7 @@
 
 typedef struct artel__replica_mode {
     artel__run *run;
-    void **buffer;       /* by fed input */
+    void **buffer; /* by fed input */
     size_t *bytes;
     int buffers;
 } artel__replica_mode;
@@ -35,8 +35,8 @@ typedef struct artel__session_mode {
     artel__plan *plan;
     const artel__feed *feed;
     int64_t batch_size;
-    bool weighted;       /* the sample weight comes from class weights */
-    int target, weight;  /* fed inputs that class weights read and write */
+    bool weighted;      /* the sample weight comes from class weights */
+    int target, weight; /* fed inputs that class weights read and write */
 } artel__session_mode;
 
 struct artel__session {
@@ -50,11 +50,11 @@ struct artel__session {
     artel__session_mode mode[ARTEL__MODE_COUNT];
     artel__replica *replica;
     int replicas;
-    int64_t iteration;      /* of the optimizer at the start */
+    int64_t iteration; /* of the optimizer at the start */
     char arithmetic[128];
-    pthread_mutex_t mutex;  /* guards what follows; innermost */
+    pthread_mutex_t mutex; /* guards what follows; innermost */
     pthread_cond_t work, done;
-    uint64_t generation;    /* of the work handed out */
+    uint64_t generation; /* of the work handed out */
     int unfinished;
     bool quit;
     artel__mode current;

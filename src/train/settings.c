@@ -40,7 +40,8 @@ static artel_status part_of(const artel_model *model, const char *what, json_t *
         return ARTEL_OK;
     }
     if (!json_is_array(json))
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, what, "give a name, a record, a list or an object", "the value is none of these");
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, what, "give a name, a record, a list or an object",
+                           "the value is none of these");
     if (lists && outputs == 1) {
         *out = json;
         return ARTEL_OK;
@@ -50,7 +51,8 @@ static artel_status part_of(const artel_model *model, const char *what, json_t *
     return ARTEL_OK;
 }
 
-static artel_status read_metrics(artel__arena *arena, const artel_model *model, json_t *json, int i, bool weighted, artel__output_settings *output)
+static artel_status read_metrics(artel__arena *arena, const artel_model *model, json_t *json, int i, bool weighted,
+                                 artel__output_settings *output)
 {
     if (is_nothing(json)) return ARTEL_OK;
     size_t count = json_is_array(json) ? json_array_size(json) : 1;
@@ -78,15 +80,27 @@ static artel_status read_metrics(artel__arena *arena, const artel_model *model, 
     return ARTEL_OK;
 }
 
-/* Two metrics of one output with the same name get _1, _2 as in Keras' History. */
+/* Metrics of one output with the same name, as keras/src/trainers/compile_utils.py names them: a repeated metric gets _1, _2;
+ * a weighted one whose name is taken gets "weighted_" in front, and then _1, _2. Compiled metrics come before weighted ones. */
 static artel_status number_names(artel__arena *arena, artel__output_settings *output)
 {
+    const char **name = artel__arena_alloc(arena, (size_t)output->metrics + 1, sizeof *name);
+    if (!name) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < output->metrics; i++) {
-        int same = 0;
-        for (int k = 0; k < i; k++) same += strcmp(output->metric[k].name, output->metric[i].name) == 0;
-        if (same) output->metric[i].name = artel__arena_printf(arena, "%s_%d", output->metric[i].name, same);
+        int same = 0, same_weighted = 0;
+        for (int k = 0; k < i; k++) {
+            if (strcmp(output->metric[k].name, output->metric[i].name) != 0) continue;
+            same_weighted += output->weighted[k] && same > 0;
+            same++;
+        }
+        const char *front = output->weighted[i] && same ? "weighted_" : "";
+        int index = output->weighted[i] ? same_weighted : same;
+        name[i] = index ? artel__arena_printf(arena, "%s%s_%d", front, output->metric[i].name, index)
+                        : artel__arena_printf(arena, "%s%s", front, output->metric[i].name);
     }
-    return artel__arena_status(arena);
+    ARTEL_TRY(artel__arena_status(arena));
+    for (int i = 0; i < output->metrics; i++) output->metric[i].name = name[i];
+    return ARTEL_OK;
 }
 
 static artel_status read_output(artel__arena *arena, const artel_model *model, json_t *compile, int i, artel__output_settings *output)
@@ -99,7 +113,8 @@ static artel_status read_output(artel__arena *arena, const artel_model *model, j
         output->has_loss = true;
     }
     if (json_is_array(weights)) {
-        if (json_array_size(weights) != (size_t)model->nn->outputs) return wrong_count(model->ctx, "loss_weights", json_array_size(weights), model->nn->outputs);
+        if (json_array_size(weights) != (size_t)model->nn->outputs)
+            return wrong_count(model->ctx, "loss_weights", json_array_size(weights), model->nn->outputs);
         weights = json_array_get(weights, (size_t)i);
     } else if (json_is_object(weights)) {
         weights = json_object_get(weights, model->nn->output[i].name);
@@ -123,7 +138,8 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
         bool known = false;
         for (int i = 0; i < model->nn->outputs; i++) known = known || strcmp(key, model->nn->output[i].name) == 0;
         if (!known)
-            return artel__fail(model->ctx, ARTEL_ERROR_INVALID, what, "use the names of the output layers", "the model has no output \"%s\"", key);
+            return artel__fail(model->ctx, ARTEL_ERROR_INVALID, what, "use the names of the output layers",
+                               "the model has no output \"%s\"", key);
     }
     return ARTEL_OK;
 }

@@ -122,7 +122,7 @@ class Bench:
 
     def stop_at(self, steps, send, args, each=()):
         """Starts the command again and again, stopped at these steps; the last time it may end. Returns how often it was stopped."""
-        stopped = 0
+        stopped, saved = 0, False
         for i, step in enumerate(list(steps) + [None]):
             run = Run([*args, *(each[i % len(each)] if each else ())])
             if step is not None and run.until_step(step):
@@ -139,9 +139,10 @@ class Bench:
                     raise Failure("no checkpoint event before the exit")
                 if os.path.exists(self("stopped.keras")):
                     raise Failure("--output was written although the run was stopped")
-            if stopped and not start.get("resumed_from"):
+            if saved and not start.get("resumed_from"):
                 raise Failure("the start event of the second run has no resumed_from: %s" % start)
             stopped += 1
+            saved = bool(checkpoints(self))
         return stopped
 
 
@@ -325,7 +326,7 @@ ROWS = [
     Row("kill-9-by-epoch", sigkill(2, "1epoch"), "cnn"),
     Row("identity-seed", identity("--seed", 10, words=("seed",))),
     Row("identity-batch", identity("--batch-size", 25, words=("batch",))),
-    Row("identity-optimizer", identity("--optimizer", "sgd", words=("optimizer",))),
+    Row("identity-optimizer", identity("--optimizer", "sgd", words=("compile settings",))),
     Row("identity-shuffle", identity("--no-shuffle", words=("shuffle",))),
     Row("identity-shards", identity("--shards", 16, words=("shards",))),
     Row("identity-data", lambda b: identity("--data", b.more, words=("data",))(b)),

@@ -63,7 +63,7 @@ def help_of(name):
         if name != "version" and "xample" not in ran.out:
             raise Failure("no examples")
         words = {"fit": ["--data", "--validation", "--validation-split", "--strategy", "--replicas", "--threads", "--shards", "--batch-size", "--epochs",
-                         "--steps-per-epoch", "--initial-epoch", "--seed", "--shuffle", "--optimizer", "--loss", "--metrics", "--checkpoint-dir",
+                         "--steps-per-epoch", "--initial-epoch", "--seed", "shuffle", "--optimizer", "--loss", "--metrics", "--checkpoint-dir",
                          "--save-every", "--keep", "--resume", "--fresh", "--log-dir", "--csv-log", "--history", "--callbacks", "--output",
                          "--json", "--verbose", "--class-weight", "--explain", "--isa", "--stop-on-nan", "--dry-run"],
                  "evaluate": ["--data", "--batch-size", "--steps", "--json"], "predict": ["--data", "--output", "--format"],
@@ -266,8 +266,9 @@ def summary(name):
         said = must("summary", path)
         equal("stderr", said.err, "")
         numbers = re.sub(r"(?<=\d),(?=\d)", "", said.out)
-        has(numbers, str(model.count_params()), *[layer.name for layer in model.layers if type(layer).__name__ != "InputLayer"])
-        has(numbers, *[str(layer.count_params()) for layer in model.layers])
+        size = lambda variables: str(sum(int(np.prod(v.shape)) for v in variables if "seed" not in v.path))
+        has(numbers, size(model.trainable_variables), size(model.non_trainable_variables), *[layer.name for layer in model.layers if type(layer).__name__ != "InputLayer"])
+        has(numbers, *[size(layer.variables) for layer in model.layers])
         has(said.out, "Total params", "Trainable params")
 
     return run

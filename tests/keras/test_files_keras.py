@@ -5,6 +5,7 @@ import json, os, subprocess, tempfile, zipfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+os.environ["COLUMNS"] = "420"  # for summaries
 import numpy as np
 import keras
 from keras import layers as L

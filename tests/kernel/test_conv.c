@@ -12,28 +12,17 @@ typedef artel__conv2d_shape shape;
 
 static const shape cases[] = {
     /* images ih iw ic oh ow oc kh kw sh sw dh dw top left groups */
-    {2, 28, 28, 1, 26, 26, 32, 3, 3, 1, 1, 1, 1, 0, 0, 1},
-    {3, 14, 14, 32, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1},
-    {2, 33, 31, 3, 17, 16, 64, 7, 7, 2, 2, 1, 1, 3, 3, 1},
-    {5, 7, 7, 20, 7, 7, 33, 3, 3, 1, 1, 1, 1, 1, 1, 1},
-    {4, 7, 7, 64, 7, 7, 48, 1, 1, 1, 1, 1, 1, 0, 0, 1},
-    {2, 15, 15, 24, 8, 8, 36, 1, 1, 2, 2, 1, 1, 0, 0, 1},
-    {3, 17, 17, 18, 17, 17, 16, 1, 7, 1, 1, 1, 1, 0, 3, 1},
-    {3, 17, 17, 18, 17, 17, 16, 7, 1, 1, 1, 1, 1, 3, 0, 1},
-    {2, 12, 13, 6, 8, 9, 10, 3, 3, 1, 1, 2, 2, 0, 0, 1},
-    {2, 9, 8, 12, 9, 8, 20, 3, 3, 1, 1, 1, 1, 1, 1, 4},
-    {2, 9, 8, 80, 5, 4, 80, 3, 3, 2, 2, 1, 1, 1, 1, 2},
-    {1, 3, 2, 5, 9, 10, 7, 2, 2, 1, 1, 1, 1, 4, 5, 1},
-    {1, 2, 2, 3, 1, 1, 4, 5, 5, 1, 1, 1, 1, 1, 1, 1},
-    {2, 1, 300, 4, 1, 296, 9, 1, 5, 1, 1, 1, 1, 0, 0, 1},
-    {2, 6, 6, 4, 2, 2, 5, 2, 2, 3, 4, 1, 1, 0, 0, 1},
-    {2, 10, 10, 4, 3, 4, 5, 3, 2, 3, 2, 2, 3, 1, 1, 1},
-    {0, 5, 5, 2, 3, 3, 4, 3, 3, 1, 1, 1, 1, 0, 0, 1},
-    {2, 2, 2, 3, 0, 0, 4, 3, 3, 1, 1, 1, 1, 0, 0, 1},
-    {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1},
-    {2, 4, 4, 0, 4, 4, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1},
-    {3, 5, 3, 7, 5, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1},
-    {1, 1, 40, 600, 1, 40, 20, 1, 3, 1, 1, 1, 1, 0, 1, 1},
+    {2, 28, 28, 1, 26, 26, 32, 3, 3, 1, 1, 1, 1, 0, 0, 1},  {3, 14, 14, 32, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {2, 33, 31, 3, 17, 16, 64, 7, 7, 2, 2, 1, 1, 3, 3, 1},  {5, 7, 7, 20, 7, 7, 33, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {4, 7, 7, 64, 7, 7, 48, 1, 1, 1, 1, 1, 1, 0, 0, 1},     {2, 15, 15, 24, 8, 8, 36, 1, 1, 2, 2, 1, 1, 0, 0, 1},
+    {3, 17, 17, 18, 17, 17, 16, 1, 7, 1, 1, 1, 1, 0, 3, 1}, {3, 17, 17, 18, 17, 17, 16, 7, 1, 1, 1, 1, 1, 3, 0, 1},
+    {2, 12, 13, 6, 8, 9, 10, 3, 3, 1, 1, 2, 2, 0, 0, 1},    {2, 9, 8, 12, 9, 8, 20, 3, 3, 1, 1, 1, 1, 1, 1, 4},
+    {2, 9, 8, 80, 5, 4, 80, 3, 3, 2, 2, 1, 1, 1, 1, 2},     {1, 3, 2, 5, 9, 10, 7, 2, 2, 1, 1, 1, 1, 4, 5, 1},
+    {1, 2, 2, 3, 1, 1, 4, 5, 5, 1, 1, 1, 1, 1, 1, 1},       {2, 1, 300, 4, 1, 296, 9, 1, 5, 1, 1, 1, 1, 0, 0, 1},
+    {2, 6, 6, 4, 2, 2, 5, 2, 2, 3, 4, 1, 1, 0, 0, 1},       {2, 10, 10, 4, 3, 4, 5, 3, 2, 3, 2, 2, 3, 1, 1, 1},
+    {0, 5, 5, 2, 3, 3, 4, 3, 3, 1, 1, 1, 1, 0, 0, 1},       {2, 2, 2, 3, 0, 0, 4, 3, 3, 1, 1, 1, 1, 0, 0, 1},
+    {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1},       {2, 4, 4, 0, 4, 4, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {3, 5, 3, 7, 5, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1},       {1, 1, 40, 600, 1, 40, 20, 1, 3, 1, 1, 1, 1, 0, 1, 1},
 };
 
 static int64_t depth_of(const shape *s)
@@ -55,7 +44,8 @@ typedef struct operands {
 
 static operands operands_make(check_random *random, const shape *s)
 {
-    operands o = {.inputs = s->images * s->ih * s->iw * s->ic, .outputs = s->images * s->oh * s->ow * s->oc,
+    operands o = {.inputs = s->images * s->ih * s->iw * s->ic,
+                  .outputs = s->images * s->oh * s->ow * s->oc,
                   .weights = artel__panels_floats(depth_of(s), s->oc)};
     int64_t rows = s->ic / s->groups;
     o.x = check_floats(random, o.inputs, -1, 1);
@@ -115,8 +105,14 @@ static void weight_part(const shape *s, const operands *o, int32_t shards, int32
     part->block_bytes = (size_t)block * sizeof(float);
     float *out = filled(block * part->plan.nodes, 7.0f);
     part->blocks = out;
-    artel__conv2d_weight_gradient p = {*s, &part->plan, o->x + part->plan.row * s->ih * s->iw * s->ic,
-                                       o->dy + part->plan.row * s->oh * s->ow * s->oc, out, block, out + o->weights, block};
+    artel__conv2d_weight_gradient p = {*s,
+                                       &part->plan,
+                                       o->x + part->plan.row * s->ih * s->iw * s->ic,
+                                       o->dy + part->plan.row * s->oh * s->ow * s->oc,
+                                       out,
+                                       block,
+                                       out + o->weights,
+                                       block};
     p.shape.images = part->plan.rows;
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__conv2d_weight_gradient_kernels, &p, &buffer, 1);
@@ -171,11 +167,20 @@ static void test_random(void **state)
     (void)state;
     for (int i = 0; i < 80; i++) {
         int64_t groups = i % 3 == 0 ? 1 + check_below(&random, 5) : 1, bottom = check_below(&random, 4), right = check_below(&random, 4);
-        shape s = {.images = 1 + check_below(&random, 4), .ih = 1 + check_below(&random, 18), .iw = 1 + check_below(&random, 18),
-                   .ic = groups * (1 + check_below(&random, 12)), .oc = groups * (1 + check_below(&random, 24)),
-                   .kh = 1 + check_below(&random, 5), .kw = 1 + check_below(&random, 5), .sh = 1 + check_below(&random, 3),
-                   .sw = 1 + check_below(&random, 3), .dh = 1 + check_below(&random, 3), .dw = 1 + check_below(&random, 3),
-                   .top = check_below(&random, 5), .left = check_below(&random, 5), .groups = groups};
+        shape s = {.images = 1 + check_below(&random, 4),
+                   .ih = 1 + check_below(&random, 18),
+                   .iw = 1 + check_below(&random, 18),
+                   .ic = groups * (1 + check_below(&random, 12)),
+                   .oc = groups * (1 + check_below(&random, 24)),
+                   .kh = 1 + check_below(&random, 5),
+                   .kw = 1 + check_below(&random, 5),
+                   .sh = 1 + check_below(&random, 3),
+                   .sw = 1 + check_below(&random, 3),
+                   .dh = 1 + check_below(&random, 3),
+                   .dw = 1 + check_below(&random, 3),
+                   .top = check_below(&random, 5),
+                   .left = check_below(&random, 5),
+                   .groups = groups};
         s.oh = artel__conv_extent(s.ih, s.kh, s.sh, s.dh, s.top, bottom);
         s.ow = artel__conv_extent(s.iw, s.kw, s.sw, s.dw, s.left, right);
         all_of(&random, &s);

@@ -27,8 +27,14 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
         float *out = check_alloc(part[r].block_bytes * (size_t)part[r].plan.nodes);
         memset(out, 1, part[r].block_bytes * (size_t)part[r].plan.nodes);
         part[r].blocks = out;
-        artel__depthwise_weight_gradient p = {*s, &part[r].plan, x + part[r].plan.row * s->ih * s->iw * s->ic,
-                                              dy + part[r].plan.row * s->oh * s->ow * s->oc, out, block, out + weights, block};
+        artel__depthwise_weight_gradient p = {*s,
+                                              &part[r].plan,
+                                              x + part[r].plan.row * s->ih * s->iw * s->ic,
+                                              dy + part[r].plan.row * s->oh * s->ow * s->oc,
+                                              out,
+                                              block,
+                                              out + weights,
+                                              block};
         p.shape.images = part[r].plan.rows;
         check_buffer buffer = {out, part[r].block_bytes * (size_t)part[r].plan.nodes};
         check_kernels(artel__depthwise_weight_gradient_kernels, &p, &buffer, 1);
@@ -67,11 +73,20 @@ static void test_random(void **state)
     check_random random = {1};
     (void)state;
     for (int i = 0; i < 80; i++) {
-        int64_t multiplier = i % 4 == 0 ? 1 + check_below(&random, 3) : 1, bottom = check_below(&random, 4), right = check_below(&random, 4);
-        shape s = {.images = check_below(&random, 4), .ih = 1 + check_below(&random, 14), .iw = 1 + check_below(&random, 14),
-                   .ic = 1 + check_below(&random, i % 5 == 0 ? 150 : 40), .kh = 1 + check_below(&random, 5), .kw = 1 + check_below(&random, 5),
-                   .sh = 1 + check_below(&random, 3), .sw = 1 + check_below(&random, 3), .dh = 1 + check_below(&random, 2),
-                   .dw = 1 + check_below(&random, 2), .top = check_below(&random, 6), .left = check_below(&random, 6)};
+        int64_t multiplier = i % 4 == 0 ? 1 + check_below(&random, 3) : 1, bottom = check_below(&random, 4),
+                right = check_below(&random, 4);
+        shape s = {.images = check_below(&random, 4),
+                   .ih = 1 + check_below(&random, 14),
+                   .iw = 1 + check_below(&random, 14),
+                   .ic = 1 + check_below(&random, i % 5 == 0 ? 150 : 40),
+                   .kh = 1 + check_below(&random, 5),
+                   .kw = 1 + check_below(&random, 5),
+                   .sh = 1 + check_below(&random, 3),
+                   .sw = 1 + check_below(&random, 3),
+                   .dh = 1 + check_below(&random, 2),
+                   .dw = 1 + check_below(&random, 2),
+                   .top = check_below(&random, 6),
+                   .left = check_below(&random, 6)};
         s.oc = s.ic * multiplier;
         s.groups = s.ic;
         s.oh = artel__conv_extent(s.ih, s.kh, s.sh, s.dh, s.top, bottom);

@@ -53,7 +53,8 @@ static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, 
     int64_t lda = k + (options & 1 ? 3 : 0), ldo = n + (options & 2 ? 5 : 0);
     float *a = check_floats(random, m * lda, -1, 1), *w = panels(random, k, n), *bias = check_floats(random, n, -1, 1);
     float *out = filled(m * ldo, 7.0f);
-    artel__product_forward p = {m, n, k, a, lda, w, options & 4 ? bias : NULL, options & 8 ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE, out, ldo};
+    artel__product_forward p = {m,   n,  k, a, lda, w, options & 4 ? bias : NULL, options & 8 ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE,
+                                out, ldo};
     check_buffer buffer = {out, (size_t)(m * ldo) * sizeof(float)};
     check_kernels(artel__product_forward_kernels, &p, &buffer, 1);
     check_truth(&p);
@@ -65,8 +66,9 @@ static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, 
 
 static void test_forward(void **state)
 {
-    static const int64_t shapes[][3] = {{0, 5, 3}, {3, 0, 3}, {3, 5, 0}, {1, 1, 1}, {1, 40, 7}, {14, 32, 64}, {15, 33, 65}, {29, 16, 31},
-                                        {64, 10, 512}, {3, 513, 33}, {17, 100, 1537}, {5, 70, 3500}, {130, 65, 12}, {1, 2100, 1600}};
+    static const int64_t shapes[][3] = {{0, 5, 3},       {3, 0, 3},     {3, 5, 0},     {1, 1, 1},      {1, 40, 7},
+                                        {14, 32, 64},    {15, 33, 65},  {29, 16, 31},  {64, 10, 512},  {3, 513, 33},
+                                        {17, 100, 1537}, {5, 70, 3500}, {130, 65, 12}, {1, 2100, 1600}};
     check_random random = {1};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) forward_case(&random, shapes[i][0], shapes[i][1], shapes[i][2], (int)i);
@@ -117,7 +119,14 @@ static void test_pack(void **state)
 /* Plain -> panels -> plain is the identity; the transpose of the transpose is, too. */
 static void test_pack_returns(void **state)
 {
-    enum { TAPS = 6, ROWS = 10, WIDE = 7, GROUPS = 3, COLUMNS = WIDE * GROUPS, K = TAPS * ROWS };
+    enum {
+        TAPS = 6,
+        ROWS = 10,
+        WIDE = 7,
+        GROUPS = 3,
+        COLUMNS = WIDE * GROUPS,
+        K = TAPS * ROWS
+    };
     check_random random = {3};
     float *plain = check_floats(&random, K * COLUMNS, -1, 1), *back = filled(K * COLUMNS, 0);
     float *packed = filled(artel__panels_floats(K, COLUMNS), 0), *again = filled(artel__panels_floats(K, COLUMNS), 1);
@@ -154,8 +163,18 @@ static void gradient_part(const gradient_case *c, const float *x, const float *d
     part->block_bytes = (size_t)block * sizeof(float);
     float *out = filled(block * part->plan.nodes, 7.0f);
     part->blocks = out;
-    artel__product_weight_gradient p = {&part->plan, c->inner, c->k, c->n, x + part->plan.row * c->inner * ldx, ldx,
-                                        dy + part->plan.row * c->inner * ldy, ldy, out, block, c->bias ? out + dw : NULL, block};
+    artel__product_weight_gradient p = {&part->plan,
+                                        c->inner,
+                                        c->k,
+                                        c->n,
+                                        x + part->plan.row * c->inner * ldx,
+                                        ldx,
+                                        dy + part->plan.row * c->inner * ldy,
+                                        ldy,
+                                        out,
+                                        block,
+                                        c->bias ? out + dw : NULL,
+                                        block};
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__product_weight_gradient_kernels, &p, &buffer, 1);
 }
@@ -198,8 +217,10 @@ static void gradient_all(check_random *random, const gradient_case *c, int repli
         check_plan_fini(&part[r].plan);
         test_free(part[r].blocks);
     }
-    if (c->bias) assert_memory_equal(whole, root, (size_t)columns * sizeof(float));
-    else assert_memory_equal(whole, root, (size_t)(columns - c->n) * sizeof(float));
+    if (c->bias)
+        assert_memory_equal(whole, root, (size_t)columns * sizeof(float));
+    else
+        assert_memory_equal(whole, root, (size_t)(columns - c->n) * sizeof(float));
     test_free(x);
     test_free(dy);
     test_free(whole);
@@ -208,16 +229,17 @@ static void gradient_all(check_random *random, const gradient_case *c, int repli
 
 static void test_gradient(void **state)
 {
-    static const gradient_case cases[] = {
-        {1, 1, 1, 1, 8, true},    {0, 1, 5, 4, 8, true},     {5, 1, 13, 33, 8, true},  {64, 1, 784, 10, 8, true}, {100, 1, 30, 70, 8, false},
-        {16, 50, 14, 16, 8, true}, {9, 100, 27, 40, 16, true}, {33, 7, 0, 20, 8, true}, {40, 11, 57, 17, 1, true}, {7, 130, 300, 65, 4, true},
-        {3, 300, 15, 129, 8, false}, {300, 1, 29, 9, 64, true}, {8, 64, 230, 200, 8, true}};
+    static const gradient_case cases[] = {{1, 1, 1, 1, 8, true},      {0, 1, 5, 4, 8, true},       {5, 1, 13, 33, 8, true},
+                                          {64, 1, 784, 10, 8, true},  {100, 1, 30, 70, 8, false},  {16, 50, 14, 16, 8, true},
+                                          {9, 100, 27, 40, 16, true}, {33, 7, 0, 20, 8, true},     {40, 11, 57, 17, 1, true},
+                                          {7, 130, 300, 65, 4, true}, {3, 300, 15, 129, 8, false}, {300, 1, 29, 9, 64, true},
+                                          {8, 64, 230, 200, 8, true}};
     check_random random = {4};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(cases); i++) gradient_all(&random, &cases[i], cases[i].shards < 3 ? 1 : 3);
     for (int i = 0; i < 30; i++) {
-        gradient_case c = {check_below(&random, 60), 1 + check_below(&random, 9), check_below(&random, 60), 1 + check_below(&random, 70),
-                           (int32_t)1 << check_below(&random, 7), i % 2 == 0};
+        gradient_case c = {check_below(&random, 60),     1 + check_below(&random, 9),           check_below(&random, 60),
+                           1 + check_below(&random, 70), (int32_t)1 << check_below(&random, 7), i % 2 == 0};
         int replicas = 1 + (int)check_below(&random, c.shards < 8 ? c.shards : 8);
         gradient_all(&random, &c, replicas);
     }

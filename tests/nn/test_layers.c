@@ -211,6 +211,8 @@ static void settings_that_are_wrong_are_named(void **state)
         {"{\"class_name\": \"BatchNormalization\", \"config\": {\"name\": \"b\", \"axis\": 3}}", "[null, 4]", "axis", ARTEL_ERROR_INVALID},
         {"{\"class_name\": \"LayerNormalization\", \"config\": {\"name\": \"b\", \"axis\": 0}}", "[null, 4]", "axis", ARTEL_ERROR_INVALID},
         {"{\"class_name\": \"Dropout\", \"config\": {\"name\": \"b\", \"rate\": 1.5}}", "[null, 4]", "rate", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Dropout\", \"config\": {\"name\": \"b\", \"rate\": 0.5, \"noise_shape\": [1, 4]}}", "[null, 4]", "noise_shape",
+         ARTEL_ERROR_UNSUPPORTED},
         {"{\"class_name\": \"Normalization\", \"config\": {\"name\": \"n\", \"mean\": [1, 2], \"variance\": [1, 2]}}", "[null, 4]", "mean",
          ARTEL_ERROR_INVALID},
         {"{\"class_name\": \"Densee\", \"config\": {\"name\": \"b\"}}", "[null, 4]", "Dense", ARTEL_ERROR_UNSUPPORTED},

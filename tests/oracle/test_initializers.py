@@ -120,7 +120,8 @@ def run(row, index, folder, keras_only):
     text = os.path.join(folder, "model.json")
     with open(text, "w") as f:
         f.write(model.to_json())
-    model.save(os.path.join(folder, "theirs.keras"))
+    with open(text) as f:
+        keras.models.model_from_json(f.read()).save(os.path.join(folder, "theirs.keras"))  # what the text has lost is lost for both
     theirs = weights(os.path.join(folder, "theirs.keras"))
     random = [k for k, v in theirs.items() if len(np.unique(v)) > 2]
     if keras_only:

@@ -120,9 +120,9 @@ def fit(folder, start, out, *more):
         return json.load(f)
 
 
-def predict(folder, start, names, *more):
+def predict(folder, start, names):
     out = file(folder, "p.npz")
-    must("predict", start, "--data", "npz:" + file(folder, "d.npz"), "--output", out, *more)
+    must("predict", start, "--data", "npz:" + file(folder, "d.npz"), "--output", out)
     with np.load(out) as z:
         return [z[n] for n in names]
 
@@ -166,7 +166,11 @@ def there_and_back(row, folder, keras_only):
         return ["", "", ""]
     first, second, third = (file(folder, n + row.ending) for n in ("first", "second", "third"))
     histories = [fit(folder, start, first)]
-    p = predict(folder, first, outputs(model), *(("--architecture", start) if row.ending == ".weights.h5" else ()))
+    whole_file = first
+    if row.ending == ".weights.h5":
+        whole_file = file(folder, "whole.keras")
+        must("convert", first, whole_file, "--architecture", start)
+    p = predict(folder, whole_file, outputs(model))
     opened = load(first, row)
     shown = same_predictions("Keras opens artel's file", lists(opened.predict(one(xs), verbose=0)), p)
     if int(opened.optimizer.iterations.numpy()) != 10:

@@ -48,8 +48,8 @@ static float forward_element(const artel__conv2d_forward *p, const float *image,
     for (int64_t kh = 0; kh < s->kh; kh++) {
         for (int64_t kw = 0; kw < s->kw; kw++) {
             for (int64_t i = 0; i < group_in; i++, k++) {
-                float value = pixel(image, s->ih, s->iw, s->ic, y * s->sh - s->top + kh * s->dh,
-                                    x * s->sw - s->left + kw * s->dw, first + i);
+                float value =
+                    pixel(image, s->ih, s->iw, s->ic, y * s->sh - s->top + kh * s->dh, x * s->sw - s->left + kw * s->dw, first + i);
                 acc = __builtin_fmaf(value, p->w[artel__panels_offset(depth, s->oc, k, c)], acc);
             }
         }
@@ -166,8 +166,10 @@ static void weight_run(const void *params, int64_t begin, int64_t end, void *scr
                     at.channel = n / (s->oc / s->groups) * group_in + k % group_in;
                 }
                 float sum = n < s->oc ? artel__ref_fold(p->fold, p->fold->node[i], weight_leaf, &at) : 0.0f;
-                if (k == depth) p->dbias[i * p->dbias_stride + n] = sum;
-                else p->dw[i * p->dw_stride + artel__panels_offset(depth, s->oc, k, n)] = sum;
+                if (k == depth)
+                    p->dbias[i * p->dbias_stride + n] = sum;
+                else
+                    p->dw[i * p->dw_stride + artel__panels_offset(depth, s->oc, k, n)] = sum;
             }
         }
     }

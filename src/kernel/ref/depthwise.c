@@ -61,8 +61,7 @@ static float data_element(const artel__depthwise_data_gradient *p, const float *
             int64_t across = x + s->left - kw * s->dw;
             if (across < 0 || across % s->sw != 0 || across / s->sw >= s->ow) continue;
             for (int64_t o = c * multiplier; o < (c + 1) * multiplier; o++) {
-                acc = __builtin_fmaf(image[(up / s->sh * s->ow + across / s->sw) * s->oc + o], p->w[(kh * s->kw + kw) * s->oc + o],
-                                     acc);
+                acc = __builtin_fmaf(image[(up / s->sh * s->ow + across / s->sw) * s->oc + o], p->w[(kh * s->kw + kw) * s->oc + o], acc);
             }
         }
     }
@@ -128,8 +127,10 @@ static void weight_run(const void *params, int64_t begin, int64_t end, void *scr
                 weight_at at = {p, tap / s->kw, tap % s->kw, c};
                 if (tap == s->kh * s->kw) at.kh = s->kh;
                 float sum = artel__ref_fold(p->fold, p->fold->node[i], weight_leaf, &at);
-                if (at.kh == s->kh) p->dbias[i * p->dbias_stride + c] = sum;
-                else p->dw[i * p->dw_stride + tap * s->oc + c] = sum;
+                if (at.kh == s->kh)
+                    p->dbias[i * p->dbias_stride + c] = sum;
+                else
+                    p->dw[i * p->dw_stride + tap * s->oc + c] = sum;
             }
         }
     }

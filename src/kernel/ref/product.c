@@ -133,8 +133,10 @@ static void gradient_run(const void *params, int64_t begin, int64_t end, void *s
             for (int64_t n = 0; n < (k < p->k ? stored : p->n); n++) {
                 gradient_at at = {p, k, n};
                 float sum = n < p->n ? artel__ref_fold(p->fold, p->fold->node[i], gradient_leaf, &at) : 0.0f;
-                if (k == p->k) p->dbias[i * p->dbias_stride + n] = sum;
-                else p->dw[i * p->dw_stride + artel__panels_offset(p->k, p->n, k, n)] = sum;
+                if (k == p->k)
+                    p->dbias[i * p->dbias_stride + n] = sum;
+                else
+                    p->dw[i * p->dw_stride + artel__panels_offset(p->k, p->n, k, n)] = sum;
             }
         }
     }

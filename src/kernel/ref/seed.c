@@ -2,7 +2,9 @@
 /* The seed of the backward pass in plain C; it touches one number a position, so there is no faster form. */
 #include "kernel/seed.h"
 
-enum { ROWS_A_TASK = 1024 };
+enum {
+    ROWS_A_TASK = 1024
+};
 
 static int64_t seed_tasks(const void *params)
 {

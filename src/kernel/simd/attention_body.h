@@ -14,7 +14,7 @@
 
 static const uint8_t *mask_at(const artel__attention_shape *s, int64_t row, int64_t head, int64_t query)
 {
-    return s->mask + row * s->mask_row + head * s->mask_head + query * s->mask_query;
+    return s->mask + row / s->inner * s->mask_row + head * s->mask_head + query * s->mask_query;
 }
 
 /* Writes `number` where query i may not attend; positions past n have been dealt with. */
@@ -38,14 +38,14 @@ static void softmax_row(float *x, int64_t n)
 /* One head's dropout of x into y, which may be x. */
 static void drop(const artel__attention_shape *s, int64_t row, int64_t head, const float *x, float *y)
 {
-    int64_t n = s->queries * s->keys, base = head * n;
+    int64_t n = s->queries * s->keys, base = (row % s->inner * s->heads + head) * n;
     uint32_t word[4];
     int64_t block = -1;
     for (int64_t i = 0; i < n; i++) {
         int64_t index = base + i;
         if (index / 4 != block) {
             block = index / 4;
-            artel__rng_block(s->key, s->batch, s->node, (uint32_t)(s->first_row + row), (uint64_t)block, word);
+            artel__rng_block(s->key, s->batch, s->node, (uint32_t)(s->first_row + row / s->inner), (uint64_t)block, word);
         }
         y[i] = artel__rng_uniform(word[index & 3]) >= s->rate ? x[i] * s->keep_scale : 0.0f;
     }
@@ -72,8 +72,8 @@ static void forward_head(const artel__attention_forward *p, int64_t row, int64_t
     int64_t t = s->queries, n = s->keys, group = head * s->key_heads / s->heads;
     const float *k = p->k + (row * n * s->key_heads + group) * s->depth, *v = p->v + (row * n * s->key_heads + group) * s->value_depth;
     float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs;
-    artel__gemm scores = {t, n, s->depth, p->q + (row * t * s->heads + head) * s->depth, s->heads * s->depth, k, s->key_heads * s->depth, probs, n,
-                          false};
+    artel__gemm scores = {
+        t, n, s->depth, p->q + (row * t * s->heads + head) * s->depth, s->heads * s->depth, k, s->key_heads * s->depth, probs, n, false};
     micro->nt(&scores);
     for (int64_t i = 0; i < t && n > 0; i++) {
         float *x = probs + i * n, scale = s->scale;
@@ -83,8 +83,16 @@ static void forward_head(const artel__attention_forward *p, int64_t row, int64_t
         softmax_row(x, n);
     }
     if (s->rate > 0) drop(s, row, head, probs, used = scratch);
-    artel__gemm combine = {t, s->value_depth, n, used, n, v, s->key_heads * s->value_depth, p->out + (row * t * s->heads + head) * s->value_depth,
-                           s->heads * s->value_depth, false};
+    artel__gemm combine = {t,
+                           s->value_depth,
+                           n,
+                           used,
+                           n,
+                           v,
+                           s->key_heads * s->value_depth,
+                           p->out + (row * t * s->heads + head) * s->value_depth,
+                           s->heads * s->value_depth,
+                           false};
     micro->nn(&combine);
 }
 
@@ -161,7 +169,8 @@ static void gradient_run(const void *params, int64_t begin, int64_t end, void *s
     const artel__attention_gradient *p = params;
     int64_t share = p->shape.heads / p->shape.key_heads;
     for (int64_t task = begin; task < end; task++)
-        for (int64_t h = 0; h < share; h++) gradient_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, h > 0, scratch);
+        for (int64_t h = 0; h < share; h++)
+            gradient_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, h > 0, scratch);
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ATTENTION_KERNELS] = {

@@ -12,8 +12,10 @@
 #include "kernel/simd/micro_tile.h"
 #include "kernel/simd/product_body.h"
 
-enum { CONV_STRIP = 96 * 1024, /* floats of strip that a band should not pass */
-       CONV_PIXELS = 16 * TILE_ROWS };
+enum {
+    CONV_STRIP = 96 * 1024, /* floats of strip that a band should not pass */
+    CONV_PIXELS = 16 * TILE_ROWS
+};
 
 /* What a sweep computes: columns [n] of out from a walk. */
 typedef struct conv_sweep {
@@ -21,8 +23,8 @@ typedef struct conv_sweep {
     int64_t k, n, groups;
     const float *bias;
     bool relu;
-    float *out;                                     /* line 0, pixel 0 of image 0 */
-    int64_t out_image, out_line, out_pixel;         /* floats */
+    float *out;                             /* line 0, pixel 0 of image 0 */
+    int64_t out_image, out_line, out_pixel; /* floats */
 } conv_sweep;
 
 /* Lines of a band: enough pixels for even tiles, an even number of short lines, within the strip's limit. */
@@ -178,8 +180,8 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
     }
     conv_walk w = conv_walk_forward(s, p->x);
     product_grid g = conv_forward_grid(s);
-    conv_sweep c = {p->w, s->kh * s->kw * w.depth, s->oc, s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
-                    p->out, s->oh * s->ow * s->oc, s->ow * s->oc, s->oc};
+    conv_sweep c = {p->w,   s->kh * s->kw * w.depth, s->oc,         s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
+                    p->out, s->oh * s->ow * s->oc,   s->ow * s->oc, s->oc};
     while (begin < end) {
         product_rect r = product_grid_next(&g, &begin, end);
         conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
@@ -240,8 +242,16 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
         for (int64_t phase = 0; phase < s->sh * s->sw; phase++) {
             int64_t y = phase / s->sw, x = phase % s->sw;
             conv_walk w = conv_walk_data(s, p->dy, y, x);
-            conv_sweep c = {p->wt, s->kh * s->kw * w.depth, s->ic, s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
-                            p->dx + (y * s->iw + x) * s->ic, s->ih * s->iw * s->ic, s->sh * s->iw * s->ic, s->sw * s->ic};
+            conv_sweep c = {p->wt,
+                            s->kh * s->kw * w.depth,
+                            s->ic,
+                            s->groups,
+                            p->bias,
+                            p->activation == ARTEL__FUSED_RELU,
+                            p->dx + (y * s->iw + x) * s->ic,
+                            s->ih * s->iw * s->ic,
+                            s->sh * s->iw * s->ic,
+                            s->sw * s->ic};
             conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
         }
     }

@@ -15,15 +15,15 @@
 
 typedef struct conv_walk {
     const float *in;
-    int64_t images, h, w, c;      /* what is read */
-    int64_t lines, valid, pixels; /* lines an image, of which the first `valid` exist; pixels a line */
-    int64_t sy, sx;               /* input rows a line, input columns a pixel */
-    int64_t y0, x0;               /* input position of the first tap of line 0, pixel 0; may lie outside */
-    int64_t ny, nx, dy, dx;       /* taps and their distances */
-    int64_t depth;                /* channels of a tap: c / groups */
+    int64_t images, h, w, c;       /* what is read */
+    int64_t lines, valid, pixels;  /* lines an image, of which the first `valid` exist; pixels a line */
+    int64_t sy, sx;                /* input rows a line, input columns a pixel */
+    int64_t y0, x0;                /* input position of the first tap of line 0, pixel 0; may lie outside */
+    int64_t ny, nx, dy, dx;        /* taps and their distances */
+    int64_t depth;                 /* channels of a tap: c / groups */
     int64_t first, next_y, next_x; /* which row of the weights the first tap starts at, and how many further the next ones */
-    bool direct;                  /* every tap lies inside: no strip */
-    int64_t wide;                 /* input columns of a row as the tile sees them */
+    bool direct;                   /* every tap lies inside: no strip */
+    int64_t wide;                  /* input columns of a row as the tile sees them */
 } conv_walk;
 
 typedef struct conv_line {
@@ -90,9 +90,26 @@ static inline int64_t conv_band(const conv_walk *w, int64_t q0, int64_t q1, floa
 /* The walk of forward and weight gradient. */
 static inline conv_walk conv_walk_forward(const artel__conv2d_shape *s, const float *x)
 {
-    conv_walk w = {.in = x, .images = s->images, .h = s->ih, .w = s->iw, .c = s->ic, .lines = s->oh, .valid = s->oh,
-                   .pixels = s->ow, .sy = s->sh, .sx = s->sw, .y0 = -s->top, .x0 = -s->left, .ny = s->kh, .nx = s->kw,
-                   .dy = s->dh, .dx = s->dw, .depth = s->ic / s->groups, .first = 0, .next_y = s->kw, .next_x = 1};
+    conv_walk w = {.in = x,
+                   .images = s->images,
+                   .h = s->ih,
+                   .w = s->iw,
+                   .c = s->ic,
+                   .lines = s->oh,
+                   .valid = s->oh,
+                   .pixels = s->ow,
+                   .sy = s->sh,
+                   .sx = s->sw,
+                   .y0 = -s->top,
+                   .x0 = -s->left,
+                   .ny = s->kh,
+                   .nx = s->kw,
+                   .dy = s->dh,
+                   .dx = s->dw,
+                   .depth = s->ic / s->groups,
+                   .first = 0,
+                   .next_y = s->kw,
+                   .next_x = 1};
     conv_walk_finish(&w);
     return w;
 }
@@ -125,10 +142,26 @@ static inline conv_phase conv_phase_make(int64_t phase, int64_t kernel, int64_t 
 static inline conv_walk conv_walk_data(const artel__conv2d_shape *s, const float *dy, int64_t phase_y, int64_t phase_x)
 {
     conv_phase v = conv_phase_make(phase_y, s->kh, s->sh, s->dh, s->top), h = conv_phase_make(phase_x, s->kw, s->sw, s->dw, s->left);
-    conv_walk w = {.in = dy, .images = s->images, .h = s->oh, .w = s->ow, .c = s->oc, .lines = (s->ih + s->sh - 1) / s->sh,
-                   .valid = (s->ih - phase_y + s->sh - 1) / s->sh, .pixels = (s->iw - phase_x + s->sw - 1) / s->sw, .sy = 1, .sx = 1,
-                   .y0 = v.start, .x0 = h.start, .ny = v.count, .nx = h.count, .dy = v.distance, .dx = h.distance,
-                   .depth = s->oc / s->groups, .first = v.first * s->kw + h.first, .next_y = v.step * s->kw, .next_x = h.step};
+    conv_walk w = {.in = dy,
+                   .images = s->images,
+                   .h = s->oh,
+                   .w = s->ow,
+                   .c = s->oc,
+                   .lines = (s->ih + s->sh - 1) / s->sh,
+                   .valid = (s->ih - phase_y + s->sh - 1) / s->sh,
+                   .pixels = (s->iw - phase_x + s->sw - 1) / s->sw,
+                   .sy = 1,
+                   .sx = 1,
+                   .y0 = v.start,
+                   .x0 = h.start,
+                   .ny = v.count,
+                   .nx = h.count,
+                   .dy = v.distance,
+                   .dx = h.distance,
+                   .depth = s->oc / s->groups,
+                   .first = v.first * s->kw + h.first,
+                   .next_y = v.step * s->kw,
+                   .next_x = h.step};
     if (w.valid < 0 || phase_y >= s->ih) w.valid = 0;
     if (w.pixels < 0 || phase_x >= s->iw) w.pixels = 0;
     conv_walk_finish(&w);

@@ -6,19 +6,19 @@
 #include "kernel/simd/micro_tables.h"
 
 const artel__kernel artel__avx2_depthwise_forward = {.name = "avx2 depthwise_forward",
-                                                        .isa = ARTEL__ISA_AVX2,
-                                                        .tasks = depth_forward_tasks,
-                                                        .scratch_bytes = depth_forward_scratch,
-                                                        .run = depth_forward_run};
+                                                     .isa = ARTEL__ISA_AVX2,
+                                                     .tasks = depth_forward_tasks,
+                                                     .scratch_bytes = depth_forward_scratch,
+                                                     .run = depth_forward_run};
 
 const artel__kernel artel__avx2_depthwise_data_gradient = {.name = "avx2 depthwise_data_gradient",
-                                                              .isa = ARTEL__ISA_AVX2,
-                                                              .tasks = depth_data_tasks,
-                                                              .scratch_bytes = depth_data_scratch,
-                                                              .run = depth_data_run};
+                                                           .isa = ARTEL__ISA_AVX2,
+                                                           .tasks = depth_data_tasks,
+                                                           .scratch_bytes = depth_data_scratch,
+                                                           .run = depth_data_run};
 
 const artel__kernel artel__avx2_depthwise_weight_gradient = {.name = "avx2 depthwise_weight_gradient",
-                                                                .isa = ARTEL__ISA_AVX2,
-                                                                .tasks = depth_weight_tasks,
-                                                                .scratch_bytes = depth_weight_scratch,
-                                                                .run = depth_weight_run};
+                                                             .isa = ARTEL__ISA_AVX2,
+                                                             .tasks = depth_weight_tasks,
+                                                             .scratch_bytes = depth_weight_scratch,
+                                                             .run = depth_weight_run};

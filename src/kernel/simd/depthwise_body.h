@@ -12,7 +12,10 @@
 
 #include "kernel/depthwise.h"
 
-enum { DEPTH_VECTORS = 4, DEPTH_BLOCK = DEPTH_VECTORS * VEC_LANES };
+enum {
+    DEPTH_VECTORS = 4,
+    DEPTH_BLOCK = DEPTH_VECTORS * VEC_LANES
+};
 
 /* A tap that exists for a pixel: where its channels start, relative to the image and to the weights. */
 typedef struct depth_tap {
@@ -50,8 +53,10 @@ VEC_INLINE void depth_block(int nv, const depth_pixel *p, int64_t c, vec_mask la
             acc[v] = vec_add(acc[v], nv == 1 ? vec_load_part(bias, last) : vec_load(bias));
         }
         if (p->relu) acc[v] = vec_relu(acc[v]);
-        if (nv == 1) vec_store_part(out, last, acc[v]);
-        else vec_store(out, acc[v]);
+        if (nv == 1)
+            vec_store_part(out, last, acc[v]);
+        else
+            vec_store(out, acc[v]);
     }
 }
 
@@ -139,8 +144,10 @@ static void depth_forward_line(const artel__depthwise_forward *p, int64_t line, 
         }
         inside = now;
         pixel.out = p->out + (line * s->ow + x) * s->oc;
-        if (pixel.multiplier == 1) depth_channels(&pixel, s->oc);
-        else depth_forward_scalar(&pixel, s->oc);
+        if (pixel.multiplier == 1)
+            depth_channels(&pixel, s->oc);
+        else
+            depth_forward_scalar(&pixel, s->oc);
     }
 }
 
@@ -194,8 +201,10 @@ static void depth_data_line(const artel__depthwise_data_gradient *p, int64_t lin
         }
         inside = now;
         pixel.out = p->dx + (line * s->iw + x) * s->ic;
-        if (pixel.multiplier == 1) depth_channels(&pixel, s->ic);
-        else depth_data_scalar(&pixel, s->ic);
+        if (pixel.multiplier == 1)
+            depth_channels(&pixel, s->ic);
+        else
+            depth_data_scalar(&pixel, s->ic);
     }
 }
 
@@ -222,8 +231,10 @@ VEC_INLINE void depth_accumulate(int nv, const depth_run *r, int64_t c, float *a
         VEC_UNROLL
         for (int v = 0; v < nv; v++) {
             vec d = nv == 1 ? vec_load_part(dy, last) : vec_load(dy + v * VEC_LANES);
-            if (!x) a[v] = vec_add(a[v], d);
-            else a[v] = vec_fma(nv == 1 ? vec_load_part(x, last) : vec_load(x + v * VEC_LANES), d, a[v]);
+            if (!x)
+                a[v] = vec_add(a[v], d);
+            else
+                a[v] = vec_fma(nv == 1 ? vec_load_part(x, last) : vec_load(x + v * VEC_LANES), d, a[v]);
         }
         if (x) x += r->sx;
     }
@@ -269,7 +280,7 @@ static void depth_leaf(const artel__depthwise_weight_gradient *p, int64_t kh, in
     for (int64_t image = begin; image < end && x0 < x1; image++) {
         for (int64_t y = y0; y < y1; y++) {
             int64_t iy = y * s->sh - s->top + kh * s->dh, ix = x0 * s->sw - s->left + kw * s->dw;
-            depth_run r = {NULL, p->dy + ((image * s->oh + y) * s->ow + x0) * s->oc + channel, s->sw * s->ic, s->oc, x1 - x0, multiplier,
+            depth_run r = {NULL,   p->dy + ((image * s->oh + y) * s->ow + x0) * s->oc + channel, s->sw * s->ic, s->oc, x1 - x0, multiplier,
                            channel};
             if (!bias) r.x = p->x + ((image * s->ih + iy) * s->iw + ix) * s->ic + (multiplier == 1 ? channel : 0);
             depth_add_run(&r, block, acc);

@@ -11,12 +11,16 @@
 #include "kernel/simd/micro_tile.h"
 #include "kernel/simd/micro_transpose.h"
 
-enum { MICRO_DEPTH = 256 };
+enum {
+    MICRO_DEPTH = 256
+};
 
 VEC_INLINE void micro_tile(tile_kind kind, int mr, const tile *t)
 {
-    if (t->last > VEC_LANES) tile_dispatch(kind, mr, 2, t);
-    else tile_dispatch(kind, mr, 1, t);
+    if (t->last > VEC_LANES)
+        tile_dispatch(kind, mr, 2, t);
+    else
+        tile_dispatch(kind, mr, 1, t);
 }
 
 static void micro_tile_panel(int mr, const tile *t)

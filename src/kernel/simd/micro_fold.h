@@ -19,7 +19,11 @@ typedef struct fold_piece {
 } fold_piece;
 
 /* Tiles in memory have rows of two vectors. */
-enum { FOLD_ROW = 2 * VEC_LANES, FOLD_TILE = TILE_ROWS * FOLD_ROW, FOLD_BURST = 32 };
+enum {
+    FOLD_ROW = 2 * VEC_LANES,
+    FOLD_TILE = TILE_ROWS * FOLD_ROW,
+    FOLD_BURST = 32
+};
 
 typedef struct fold_tile {
     const float *a; /* [row][VEC_LANES]: mr columns of x */
@@ -34,7 +38,7 @@ typedef struct fold_tile {
     int64_t so, node_stride;
     float *bias; /* where the last row of the tile goes instead: node 0's bias gradient; or NULL */
     int64_t bias_stride;
-    int first, last;         /* columns of the tile that are stored */
+    int first, last; /* columns of the tile that are stored */
     int bias_first, bias_last;
     tile_ahead *ahead; /* fetched `burst` lines at a time, before every FOLD_BURST rows */
     int64_t burst;
@@ -99,8 +103,10 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
 {
     tile_acc acc;
     const float *a = t->a, *b = t->b;
-    if (t->resume) fold_read(mr, nv, false, &acc, t->partial);
-    else tile_clear(mr, nv, &acc);
+    if (t->resume)
+        fold_read(mr, nv, false, &acc, t->partial);
+    else
+        tile_clear(mr, nv, &acc);
     for (const fold_piece *piece = t->pieces, *end = piece + t->count; piece < end; piece++) {
         vec_mask all = vec_range(0, VEC_LANES);
         for (int64_t left = piece->rows; left > 0; left -= FOLD_BURST) {
@@ -116,8 +122,10 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
         }
         if (piece->merges == 0) fold_normalise(mr, nv, &acc);
         for (int32_t level = 0; level < piece->merges; level++) fold_read(mr, nv, true, &acc, t->stack + level * FOLD_TILE);
-        if (piece->node >= 0) fold_store(mr, nv, &acc, t, piece->node);
-        else fold_write(mr, nv, &acc, t->stack + piece->merges * FOLD_TILE);
+        if (piece->node >= 0)
+            fold_store(mr, nv, &acc, t, piece->node);
+        else
+            fold_write(mr, nv, &acc, t->stack + piece->merges * FOLD_TILE);
         tile_clear(mr, nv, &acc);
     }
 }
@@ -147,8 +155,10 @@ VEC_INLINE void fold_dispatch(int mr, int nv, const fold_tile *t)
 /* Runs the tile: mr rows, `last` columns (a multiple of VEC_LANES unless groups cut the panel). */
 static inline void fold_run(int mr, const fold_tile *t)
 {
-    if (t->last > VEC_LANES) fold_dispatch(mr, 2, t);
-    else fold_dispatch(mr, 1, t);
+    if (t->last > VEC_LANES)
+        fold_dispatch(mr, 2, t);
+    else
+        fold_dispatch(mr, 1, t);
 }
 
 #endif

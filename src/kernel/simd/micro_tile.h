@@ -127,8 +127,8 @@ VEC_INLINE void tile_fetch(tile_ahead *ahead, int64_t count)
 }
 
 /* count steps of k: rows are neighbours in A. */
-VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b, int64_t sb,
-                           int64_t count, vec_mask m0, vec_mask m1)
+VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b, int64_t sb, int64_t count,
+                           vec_mask m0, vec_mask m1)
 {
     VEC_LOOP
     for (const float *end = a + count * sa; a < end; a += sa, b += sb) {
@@ -138,8 +138,8 @@ VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float
         for (int i = 0; i < mr; i++) {
             vec x = vec_set(a[i]);
             acc->p[i] = vec_fma(x, b0, acc->p[i]);
-                if (nv == 2) acc->q[i] = vec_fma(x, b1, acc->q[i]);
-            }
+            if (nv == 2) acc->q[i] = vec_fma(x, b1, acc->q[i]);
+        }
     }
 }
 
@@ -204,8 +204,10 @@ VEC_INLINE void tile_claim(const float *p)
 VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
 {
     tile_acc acc;
-    if (t->load) tile_resume(mr, nv, &acc, t);
-    else tile_clear(mr, nv, &acc);
+    if (t->load)
+        tile_resume(mr, nv, &acc, t);
+    else
+        tile_clear(mr, nv, &acc);
     if (kind == TILE_PANEL && t->claim) {
         VEC_UNROLL
         for (int i = 0; i < mr; i++) {

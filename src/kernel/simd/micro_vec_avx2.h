@@ -19,7 +19,13 @@ typedef __m256i vec_mask;
 
 /* A tile: 6 x 16 takes 12 accumulators, two vectors of B and one of A. */
 #define TILE_ROWS_ABOVE_6 0
-enum { VEC_LANES = 8, TILE_ROWS = 6, TILE_PAIR = 3, TILE_UNROLL = 1, TILE_COLUMNS = 16 };
+enum {
+    VEC_LANES = 8,
+    TILE_ROWS = 6,
+    TILE_PAIR = 3,
+    TILE_UNROLL = 1,
+    TILE_COLUMNS = 16
+};
 
 VEC_INLINE vec vec_zero(void)
 {

@@ -23,7 +23,13 @@ typedef __mmask16 vec_mask;
 
 /* A tile: 14 x 32 takes 28 accumulators, two vectors of B and one of A. TILE_PAIR rows fit half a tile. */
 #define TILE_ROWS_ABOVE_6 1
-enum { VEC_LANES = 16, TILE_ROWS = 14, TILE_PAIR = 7, TILE_UNROLL = 2, TILE_COLUMNS = 32 };
+enum {
+    VEC_LANES = 16,
+    TILE_ROWS = 14,
+    TILE_PAIR = 7,
+    TILE_UNROLL = 2,
+    TILE_COLUMNS = 32
+};
 
 VEC_INLINE vec vec_zero(void)
 {

@@ -11,12 +11,16 @@
 #include "kernel/simd/micro_tile.h"
 #include "kernel/simd/product_grid.h"
 
-enum { PRODUCT_DEPTH = 1024 };
+enum {
+    PRODUCT_DEPTH = 1024
+};
 
 static void product_tile(int mr, const tile *t)
 {
-    if (t->last > VEC_LANES) tile_dispatch(TILE_PANEL, mr, 2, t);
-    else tile_dispatch(TILE_PANEL, mr, 1, t);
+    if (t->last > VEC_LANES)
+        tile_dispatch(TILE_PANEL, mr, 2, t);
+    else
+        tile_dispatch(TILE_PANEL, mr, 1, t);
 }
 
 /* One tile of rows against panels [p0, p1), reduction [k0, k1). `t` holds A and the rows' stride of C. */

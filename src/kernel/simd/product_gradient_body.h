@@ -9,107 +9,7 @@
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_BODY_H
 
-#include "kernel/simd/conv_walk.h"
-#include "kernel/simd/micro_fold.h"
-
-enum {
-    GRADIENT_ROWS = 128,                                /* rows of a chunk, more when a line of an image is longer */
-    GRADIENT_ALL = 512,                                 /* so many rows at most are taken as one chunk, with fewer tiles */
-    GRADIENT_DEEP = 224 / TILE_ROWS,                    /* tiles of x that are held at once */
-    GRADIENT_WIDE = 8,                                  /* panels of dy while chains are unfinished */
-    GRADIENT_STRIPS = ARTEL__PANEL / TILE_COLUMNS,
-    GRADIENT_TASKS = 64
-};
-
-typedef struct gradient {
-    const artel__fold_plan *fold;
-    int64_t inner, k, n, groups;
-    const float *x; /* plain x; or, when walk.ny > 0, the walk */
-    int64_t ldx;
-    conv_walk walk;
-    const float *dy;
-    int64_t ldy;
-    float *dw;
-    int64_t dw_stride;
-    float *dbias;
-    int64_t dbias_stride;
-    /* derived */
-    int64_t rows, chunk; /* all rows; rows of a chunk */
-    int64_t pitch;       /* floats between two tiles of x: an odd number of rows, so that tiles spread over the cache's sets */
-    int64_t columns;     /* k, and one for the bias */
-    int64_t tiles, deep; /* tiles of k; tiles of a task */
-    int64_t most; /* tiles of x that are held at once, at most GRADIENT_DEEP, at least 4 */
-    int64_t panels, groups_deep;
-    int levels;
-} gradient;
-
-/* A stretch of columns of x that is contiguous in memory and lies in one tile: where it starts, relative to a pixel's first
- * tap, less its lane; where it goes, relative to the row's place in the first tile. */
-typedef struct gradient_take {
-    int64_t from, to;
-    vec_mask lanes;
-    int32_t y, x; /* the tap (the first one of a joined stretch) */
-    bool whole;   /* starts at lane 0: the lanes behind may be overwritten */
-} gradient_take;
-
-/* The stretches of some tiles: as long as they go, and cut at every tap for pixels at the border. */
-typedef struct gradient_list {
-    gradient_take *take;
-    int64_t count;
-} gradient_list;
-
-/* Where things lie in a thread's scratch. */
-typedef struct gradient_room {
-    float *x, *dy, *partial, *stack;
-    gradient_list joined, cut;
-    fold_piece *pieces;
-    size_t bytes;
-} gradient_room;
-
-static void gradient_finish(gradient *g)
-{
-    int32_t most = 1;
-    g->rows = g->fold->rows * g->inner;
-    g->chunk = g->rows <= GRADIENT_ALL && g->rows > 0 ? g->rows : GRADIENT_ROWS;
-    if (g->walk.ny > 0 && g->rows > GRADIENT_ALL) {
-        int64_t pixels = g->walk.pixels > 0 ? g->walk.pixels : 1;
-        g->chunk = (pixels < GRADIENT_ROWS ? GRADIENT_ROWS / pixels : 1) * pixels;
-    }
-    g->pitch = (g->chunk | 1) * VEC_LANES;
-    g->most = GRADIENT_DEEP * GRADIENT_ROWS / (g->chunk > GRADIENT_ROWS ? g->chunk : GRADIENT_ROWS);
-    if (g->most < 4) g->most = 4;
-    g->columns = g->k + (g->dbias ? 1 : 0);
-    g->tiles = tile_count(g->columns);
-    g->panels = artel__panel_count(g->n);
-    g->deep = 4;
-    while (g->deep > 1 && (g->tiles + g->deep - 1) / g->deep * g->panels < GRADIENT_TASKS) g->deep /= 2;
-    g->groups_deep = (g->tiles + g->deep - 1) / g->deep;
-    for (int32_t i = 0; i < g->fold->nodes; i++) most = g->fold->node[i].count > most ? g->fold->node[i].count : most;
-    for (g->levels = 1; most > 1; most /= 2) g->levels++;
-}
-
-static char *gradient_room_for(size_t *used, char *base, int64_t bytes)
-{
-    char *at = base + *used;
-    *used += ((size_t)bytes + 63) & ~(size_t)63;
-    return at;
-}
-
-static gradient_room gradient_lay(const gradient *g, char *base)
-{
-    gradient_room r;
-    size_t used = 0;
-    int64_t held = g->rows > g->chunk ? GRADIENT_DEEP * GRADIENT_WIDE * GRADIENT_STRIPS : 1;
-    r.x = (float *)gradient_room_for(&used, base, g->most * g->pitch * 4);
-    r.dy = (float *)gradient_room_for(&used, base, GRADIENT_WIDE * g->chunk * ARTEL__PANEL * 4);
-    r.joined.take = (gradient_take *)gradient_room_for(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
-    r.cut.take = (gradient_take *)gradient_room_for(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
-    r.partial = (float *)gradient_room_for(&used, base, held * FOLD_TILE * 4);
-    r.stack = (float *)gradient_room_for(&used, base, held * g->levels * FOLD_TILE * 4);
-    r.pieces = (fold_piece *)gradient_room_for(&used, base, (g->fold->count + 2) * (int64_t)sizeof(fold_piece));
-    r.bytes = used;
-    return r;
-}
+#include "kernel/simd/product_gradient_take.h"
 
 /* The pieces of rows [begin, end); *resume: the first continues a shard that began earlier. */
 static int64_t gradient_pieces(const gradient *g, int64_t begin, int64_t end, fold_piece *out, bool *resume)
@@ -132,124 +32,6 @@ static int64_t gradient_pieces(const gradient *g, int64_t begin, int64_t end, fo
         at = last;
     }
     return count;
-}
-
-/* Stretches of columns of tiles [t0, t1), in order, none across a multiple of `run`. */
-static void gradient_takes(const gradient *g, int64_t t0, int64_t t1, int64_t run, gradient_list *out)
-{
-    const conv_walk *w = &g->walk;
-    out->count = 0;
-    for (int64_t i = t0; i < t1; i++) {
-        int64_t k0 = tile_cut(g->columns, g->tiles, i), k1 = tile_cut(g->columns, g->tiles, i + 1);
-        if (k1 > g->k) k1 = g->k;
-        for (int64_t k = k0, next; k < k1; k = next) {
-            int64_t lane = k - k0;
-            gradient_take take = {k - lane, (i - t0) * g->pitch, vec_range(0, 0), 0, 0, lane == 0};
-            next = k - k % run + run < k1 ? k - k % run + run : k1;
-            take.lanes = vec_range((int)lane, (int)(next - k0));
-            if (w->ny > 0) {
-                take.y = (int32_t)(k / w->depth / w->nx);
-                take.x = (int32_t)(k / w->depth % w->nx);
-                take.from = (take.y * w->dy * w->w + take.x * w->dx) * w->c + k % w->depth - lane;
-            }
-            out->take[out->count++] = take;
-        }
-    }
-}
-
-VEC_INLINE void gradient_put(const gradient_take *take, float *to, vec x)
-{
-    if (take->whole) vec_store(to + take->to, x);
-    else vec_store_part(to + take->to, take->lanes, x);
-}
-
-/* Rows of pixels, `step` floats apart, into their tiles. */
-static void gradient_copy(const gradient_take *begin, const gradient_take *end, const float *from, int64_t step, int64_t rows, float *to)
-{
-    for (int64_t r = 0; r < rows; r++, from += step, to += VEC_LANES) {
-        for (const gradient_take *take = begin; take < end; take++) gradient_put(take, to, vec_load_part(from + take->from, take->lanes));
-    }
-}
-
-/* The stretches whose tap row lies inside the image when the first one is at row y0; the others are set to zero. */
-static void gradient_live(const conv_walk *w, const gradient_list *list, int64_t y0, float *to, int64_t rows, const gradient_take **begin,
-                          const gradient_take **end)
-{
-    const gradient_take *last = list->take + list->count;
-    *begin = *end = last;
-    for (const gradient_take *take = list->take; take < last; take++) {
-        int64_t y = y0 + take->y * w->dy;
-        if (y >= 0 && y < w->h) {
-            if (*begin == last) *begin = take;
-            *end = take + 1;
-        } else {
-            for (int64_t r = 0; r < rows; r++) gradient_put(take, to + r * VEC_LANES, vec_zero());
-        }
-    }
-}
-
-/* Pixels of one line near the border, tap by tap. */
-static void gradient_border(const conv_walk *w, const gradient_take *begin, const gradient_take *end, const float *from, int64_t x0,
-                            int64_t x1, float *to)
-{
-    for (int64_t x = x0; x < x1; x++) {
-        for (const gradient_take *take = begin; take < end; take++) {
-            int64_t column = x * w->sx + w->x0 + take->x * w->dx;
-            bool inside = column >= 0 && column < w->w;
-            gradient_put(take, to + x * VEC_LANES, inside ? vec_load_part(from + x * w->sx * w->c + take->from, take->lanes) : vec_zero());
-        }
-    }
-}
-
-static void gradient_line(const gradient *g, const gradient_room *room, int64_t line, int64_t group, float *to)
-{
-    const conv_walk *w = &g->walk;
-    int64_t y0 = line % w->lines * w->sy + w->y0, across = (w->nx - 1) * w->dx;
-    const float *from = w->in + (((line / w->lines * w->h + y0) * w->w + w->x0) * w->c + group * w->depth);
-    int64_t x0 = w->x0 < 0 ? (-w->x0 + w->sx - 1) / w->sx : 0, x1 = w->w - w->x0 - across;
-    const gradient_take *begin, *end;
-    x1 = x1 > 0 ? (x1 - 1) / w->sx + 1 : 0;
-    if (x1 > w->pixels) x1 = w->pixels;
-    if (x0 > x1) x0 = x1 = 0;
-    gradient_live(w, &room->joined, y0, to + x0 * VEC_LANES, x1 - x0, &begin, &end);
-    gradient_copy(begin, end, from + x0 * w->sx * w->c, w->sx * w->c, x1 - x0, to + x0 * VEC_LANES);
-    if (x0 == 0 && x1 == w->pixels) return;
-    gradient_live(w, &room->cut, y0, to, x0, &begin, &end);
-    gradient_border(w, begin, end, from, 0, x0, to);
-    gradient_live(w, &room->cut, y0, to + x1 * VEC_LANES, w->pixels - x1, &begin, &end);
-    gradient_border(w, begin, end, from, x1, w->pixels, to);
-}
-
-/* Tiles [t0, t1) of x for group `group` and rows [begin, end), the ones behind the last column. */
-static void gradient_take_x(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t group, int64_t t0, int64_t t1)
-{
-    const conv_walk *w = &g->walk;
-    if (w->ny == 0) {
-        gradient_copy(room->joined.take, room->joined.take + room->joined.count, g->x + begin * g->ldx, g->ldx, end - begin, room->x);
-    } else if (w->pixels > 0) {
-        for (int64_t line = begin / w->pixels; line < end / w->pixels; line++) {
-            gradient_line(g, room, line, group, room->x + (line * w->pixels - begin) * VEC_LANES);
-        }
-    }
-    if (t1 < g->tiles || g->columns == g->k) return;
-    float *ones = room->x + (t1 - 1 - t0) * g->pitch + g->k - tile_cut(g->columns, g->tiles, t1 - 1);
-    for (int64_t r = 0; r < end - begin; r++) ones[r * VEC_LANES] = 1.0f;
-}
-
-/* Columns of panels [p0, p1) of dy, zeros behind the last. */
-static void gradient_take_dy(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t p0, int64_t p1)
-{
-    for (int64_t r = begin; r < end; r++) {
-        for (int64_t panel = p0; panel < p1; panel++) {
-            const float *from = g->dy + r * g->ldy + panel * ARTEL__PANEL;
-            int width = (int)artel__panel_width(g->n, panel), real = ARTEL__PANEL;
-            float *to = room->dy + (panel - p0) * g->chunk * ARTEL__PANEL + (r - begin) * width;
-            if (g->n - panel * ARTEL__PANEL < ARTEL__PANEL) real = (int)(g->n - panel * ARTEL__PANEL);
-            for (int j = 0; j < width; j += VEC_LANES) {
-                vec_store(to + j, real >= j + VEC_LANES ? vec_load(from + j) : vec_load_part(from + j, vec_range(0, real - j)));
-            }
-        }
-    }
 }
 
 typedef struct gradient_chunk {
@@ -296,8 +78,15 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
     bool keep = g->rows > g->chunk;
     for (int64_t strip = 0; strip < width; strip += TILE_COLUMNS) {
         if (strip >= to || strip + TILE_COLUMNS <= from) continue;
-        fold_tile t = {.b = room->dy + block * g->chunk * ARTEL__PANEL + strip, .sb = width, .pieces = room->pieces, .count = c->pieces, .resume = c->resume,
-                       .so = width, .burst = c->burst, .node_stride = g->dw_stride, .bias_stride = g->dbias_stride};
+        fold_tile t = {.b = room->dy + block * g->chunk * ARTEL__PANEL + strip,
+                       .sb = width,
+                       .pieces = room->pieces,
+                       .count = c->pieces,
+                       .resume = c->resume,
+                       .so = width,
+                       .burst = c->burst,
+                       .node_stride = g->dw_stride,
+                       .bias_stride = g->dbias_stride};
         t.first = from > strip ? (int)(from - strip) : 0;
         t.last = to - strip < TILE_COLUMNS ? (int)(to - strip) : TILE_COLUMNS;
         t.bias_first = t.first;
@@ -374,8 +163,19 @@ static void gradient_run(const gradient *g, int64_t begin, int64_t end, char *sc
 
 static gradient gradient_of_product(const artel__product_weight_gradient *p)
 {
-    gradient g = {.fold = p->fold, .inner = p->inner, .k = p->k, .n = p->n, .groups = 1, .x = p->x, .ldx = p->ldx, .dy = p->dy,
-                  .ldy = p->ldy, .dw = p->dw, .dw_stride = p->dw_stride, .dbias = p->dbias, .dbias_stride = p->dbias_stride};
+    gradient g = {.fold = p->fold,
+                  .inner = p->inner,
+                  .k = p->k,
+                  .n = p->n,
+                  .groups = 1,
+                  .x = p->x,
+                  .ldx = p->ldx,
+                  .dy = p->dy,
+                  .ldy = p->ldy,
+                  .dw = p->dw,
+                  .dw_stride = p->dw_stride,
+                  .dbias = p->dbias,
+                  .dbias_stride = p->dbias_stride};
     gradient_finish(&g);
     return g;
 }
@@ -402,8 +202,18 @@ static void product_gradient_run(const void *params, int64_t begin, int64_t end,
 static gradient gradient_of_conv(const artel__conv2d_weight_gradient *p)
 {
     const artel__conv2d_shape *s = &p->shape;
-    gradient g = {.fold = p->fold, .inner = s->oh * s->ow, .k = s->kh * s->kw * (s->ic / s->groups), .n = s->oc, .groups = s->groups,
-                  .x = p->x, .ldx = s->ic, .dy = p->dy, .ldy = s->oc, .dw = p->dw, .dw_stride = p->dw_stride, .dbias = p->dbias,
+    gradient g = {.fold = p->fold,
+                  .inner = s->oh * s->ow,
+                  .k = s->kh * s->kw * (s->ic / s->groups),
+                  .n = s->oc,
+                  .groups = s->groups,
+                  .x = p->x,
+                  .ldx = s->ic,
+                  .dy = p->dy,
+                  .ldy = s->oc,
+                  .dw = p->dw,
+                  .dw_stride = p->dw_stride,
+                  .dbias = p->dbias,
                   .dbias_stride = p->dbias_stride};
     bool pointwise = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->top == 0 && s->left == 0 && s->oh == s->ih &&
                      s->ow == s->iw && s->groups == 1;

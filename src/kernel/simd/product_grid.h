@@ -10,11 +10,14 @@
 #include "kernel/product.h"
 
 /* Bytes of weights that a sweep over rows keeps in the second-level cache. */
-enum { PRODUCT_CACHE = 768 * 1024, PRODUCT_TASKS = 128 };
+enum {
+    PRODUCT_CACHE = 768 * 1024,
+    PRODUCT_TASKS = 128
+};
 
 typedef struct product_grid {
-    int64_t rows, panels;  /* the whole */
-    int64_t block, group;  /* rows and panels of a task */
+    int64_t rows, panels; /* the whole */
+    int64_t block, group; /* rows and panels of a task */
     int64_t blocks, groups;
     int64_t wide; /* panels that fit the cache together, a multiple of group */
 } product_grid;
@@ -53,8 +56,7 @@ static inline product_rect product_grid_next(const product_grid *g, int64_t *beg
         taken = g->blocks - block < end - *begin ? g->blocks - block : end - *begin;
     }
     *begin += taken;
-    product_rect r = {block * g->block, (groups > 1 ? g->blocks : block + taken) * g->block,
-                      group * g->group, (group + groups) * g->group};
+    product_rect r = {block * g->block, (groups > 1 ? g->blocks : block + taken) * g->block, group * g->group, (group + groups) * g->group};
     if (r.row1 > g->rows) r.row1 = g->rows;
     if (r.panel1 > g->panels) r.panel1 = g->panels;
     return r;

@@ -65,10 +65,11 @@ static void pack_run(const void *params, int64_t begin, int64_t end, void *scrat
     const artel__product_pack *p = params;
     (void)scratch;
     for (int64_t panel = begin; panel < end; panel++) {
-        if (p->what == ARTEL__PACK_TRANSPOSE) pack_transpose(p, panel);
-        else pack_lines(p, panel);
+        if (p->what == ARTEL__PACK_TRANSPOSE)
+            pack_transpose(p, panel);
+        else
+            pack_lines(p, panel);
     }
 }
 
-const artel__kernel artel__avx2_product_pack = {
-    .name = "avx2 product_pack", .isa = ARTEL__ISA_AVX2, .tasks = pack_tasks, .run = pack_run};
+const artel__kernel artel__avx2_product_pack = {.name = "avx2 product_pack", .isa = ARTEL__ISA_AVX2, .tasks = pack_tasks, .run = pack_run};

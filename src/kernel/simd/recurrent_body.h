@@ -107,8 +107,10 @@ static int64_t time_of(const artel__recurrent_settings *s, int64_t steps, int64_
 
 static void copy(float *to, const float *from, int64_t n)
 {
-    if (from) memcpy(to, from, (size_t)n * sizeof *to);
-    else memset(to, 0, (size_t)n * sizeof *to);
+    if (from)
+        memcpy(to, from, (size_t)n * sizeof *to);
+    else
+        memset(to, 0, (size_t)n * sizeof *to);
 }
 
 static size_t forward_scratch(const void *params)
@@ -170,9 +172,12 @@ static void finish_row(const walk *w, int64_t r, int64_t step, bool on, const fl
     int64_t row = w->first + r, u = w->u;
     size_t bytes = (size_t)u * sizeof(float);
     float *out = p->out + (w->s->sequences ? row * p->steps + step : row) * u;
-    if (on) memcpy(out, h, bytes);
-    else if (w->s->zero_output_for_mask || step == 0) memset(out, 0, bytes);
-    else if (w->s->sequences) memcpy(out, out - u, bytes);
+    if (on)
+        memcpy(out, h, bytes);
+    else if (w->s->zero_output_for_mask || step == 0)
+        memset(out, 0, bytes);
+    else if (w->s->sequences)
+        memcpy(out, out - u, bytes);
 }
 
 static void step_lstm(const walk *w, int64_t step, int64_t time)
@@ -184,8 +189,10 @@ static void step_lstm(const walk *w, int64_t step, int64_t time)
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = (w->first + r) * p->steps + time;
         bool on = valid(p->mask, p->steps, w->first + r, time);
-        if (on) lstm_row(w, p->gates + here * w->g, w->state + r * w->u, p->extra + here * w->u, w->h + r * w->u);
-        else memcpy(p->extra + here * w->u, w->state + r * w->u, (size_t)w->u * sizeof(float));
+        if (on)
+            lstm_row(w, p->gates + here * w->g, w->state + r * w->u, p->extra + here * w->u, w->h + r * w->u);
+        else
+            memcpy(p->extra + here * w->u, w->state + r * w->u, (size_t)w->u * sizeof(float));
         finish_row(w, r, step, on, w->h + r * w->u);
     }
 }
@@ -225,8 +232,7 @@ static void step_gru_before(const walk *w, int64_t step, int64_t time)
     const artel__recurrent_forward *p = w->p;
     int64_t at = w->first * p->steps + time, u = w->u;
     artel__gemm g = {w->m, w->g, u, p->before + at * u, p->steps * u, p->weights, 0, w->product, w->g, true};
-    for (int64_t r = 0; r < w->m; r++)
-        memcpy(w->product + r * w->g, p->gates + (at + r * p->steps) * w->g, (size_t)w->g * sizeof(float));
+    for (int64_t r = 0; r < w->m; r++) memcpy(w->product + r * w->g, p->gates + (at + r * p->steps) * w->g, (size_t)w->g * sizeof(float));
     w->micro->panels(&g);
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
@@ -260,7 +266,8 @@ static int64_t forward_tasks(const void *params)
 static void forward_block(const artel__recurrent_forward *p, int64_t first, float *scratch)
 {
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u, m = p->rows - first < BLOCK ? p->rows - first : BLOCK;
-    walk w = {.p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .product = scratch};
+    walk w = {
+        .p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .product = scratch};
     w.state = w.product + BLOCK * g;
     w.h = w.state + BLOCK * u;
     w.room = w.h + BLOCK * u;
@@ -270,10 +277,14 @@ static void forward_block(const artel__recurrent_forward *p, int64_t first, floa
     for (int64_t step = 0; step < p->steps; step++) {
         int64_t time = time_of(&p->settings, p->steps, step);
         begin_step(&w, time);
-        if (p->settings.cell == ARTEL__CELL_LSTM) step_lstm(&w, step, time);
-        else if (p->settings.cell == ARTEL__CELL_SIMPLE) step_simple(&w, step, time);
-        else if (p->settings.reset_after) step_gru(&w, step, time);
-        else step_gru_before(&w, step, time);
+        if (p->settings.cell == ARTEL__CELL_LSTM)
+            step_lstm(&w, step, time);
+        else if (p->settings.cell == ARTEL__CELL_SIMPLE)
+            step_simple(&w, step, time);
+        else if (p->settings.reset_after)
+            step_gru(&w, step, time);
+        else
+            step_gru_before(&w, step, time);
     }
     copy(p->h + first * u, w.h, m * u);
     if (p->settings.cell == ARTEL__CELL_LSTM) copy(p->c + first * u, w.state, m * u);
@@ -291,10 +302,10 @@ typedef struct walk_back {
     const artel__recurrent_settings *s;
     const artel__micro *micro;
     int64_t u, g, first, m;
-    float *room;      /* g floats for gates, 3 u for other arrays */
-    float *dh, *dc;   /* BLOCK rows of u: gradients of the states behind this step */
-    float *dlate;     /* BLOCK rows of u: of the output that masked steps repeat */
-    float *product;   /* BLOCK rows of u */
+    float *room;    /* g floats for gates, 3 u for other arrays */
+    float *dh, *dc; /* BLOCK rows of u: gradients of the states behind this step */
+    float *dlate;   /* BLOCK rows of u: of the output that masked steps repeat */
+    float *product; /* BLOCK rows of u */
 } walk_back;
 
 static size_t gradient_scratch(const void *params)
@@ -312,8 +323,10 @@ static bool begin_row_back(const walk_back *w, int64_t r, int64_t step, int64_t 
     bool on = valid(p->mask, p->steps, row, time);
     float *late = w->dlate + r * u, *dh = w->dh + r * u;
     const float *dout = NULL;
-    if (p->dout && w->s->sequences) dout = p->dout + (row * p->steps + step) * u;
-    else if (p->dout && step == p->steps - 1) dout = p->dout + row * u;
+    if (p->dout && w->s->sequences)
+        dout = p->dout + (row * p->steps + step) * u;
+    else if (p->dout && step == p->steps - 1)
+        dout = p->dout + row * u;
     if (!p->mask) {
         ARTEL__INDEPENDENT
         for (int64_t i = 0; dout && i < u; i++) dh[i] = dh[i] + dout[i];
@@ -457,8 +470,10 @@ static void step_back_before(const walk_back *w, int64_t step, int64_t time)
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
         float *dz = p->dprojected + here * w->g, *dn = p->drecurrent_n + here * w->g;
-        if (begin_row_back(w, r, step, time)) gru_row_back(w, r, p->gates + here * w->g, p->before + here * u, dz);
-        else clear(dz, w->g);
+        if (begin_row_back(w, r, step, time))
+            gru_row_back(w, r, p->gates + here * w->g, p->before + here * u, dz);
+        else
+            clear(dz, w->g);
         clear(dn, 2 * u);
         memcpy(dn + 2 * u, dz + 2 * u, (size_t)u * sizeof *dn);
     }
@@ -494,7 +509,8 @@ static int64_t gradient_tasks(const void *params)
 static void gradient_block(const artel__recurrent_gradient *p, int64_t first, float *scratch)
 {
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u, m = p->rows - first < BLOCK ? p->rows - first : BLOCK;
-    walk_back w = {.p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .dh = scratch};
+    walk_back w = {
+        .p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .dh = scratch};
     w.dc = w.dh + BLOCK * u;
     w.dlate = w.dc + BLOCK * u;
     w.product = w.dlate + BLOCK * u;
@@ -505,8 +521,10 @@ static void gradient_block(const artel__recurrent_gradient *p, int64_t first, fl
     bool before = p->settings.cell == ARTEL__CELL_GRU && !p->settings.reset_after;
     for (int64_t step = p->steps - 1; step >= 0; step--) {
         int64_t time = time_of(&p->settings, p->steps, step);
-        if (before) step_back_before(&w, step, time);
-        else step_back(&w, step, time);
+        if (before)
+            step_back_before(&w, step, time);
+        else
+            step_back(&w, step, time);
     }
     copy(p->dh0 + first * u, w.dh, m * u);
     if (p->settings.cell == ARTEL__CELL_LSTM) copy(p->dc0 + first * u, w.dc, m * u);

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""artel beside Keras/TensorFlow and PyTorch: training examples a second on the same cores, interleaved, in one run.
+
+usage: run.py --artel PROGRAM [--threads 1,2] [--rounds 7] [--models mlp,convnet] [--out bench/results.md]
+
+Each round runs every program once, pinned with taskset; figures are medians over the rounds and the ratio is to the better
+peer. Peers are looked for under TF_PYTHON and TORCH_PYTHON (else build/venv and python3); those that cannot be imported are left
+out and named. Results go to a table in Markdown and a plot in SVG beside it.
+"""
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import models
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PEERS = {"tensorflow": ("function", "xla"), "torch": ("eager", "channels_last", "compile")}
+# Modes measured once as slower than another of the same framework on that model, by a margin.
+SKIP = {("convnet", "xla"), ("resnet50", "xla"), ("inception3", "xla"), ("mlp", "channels_last"), ("transformer", "channels_last"),
+        ("lstm", "channels_last"), ("resnet50", "eager"), ("inception3", "eager"), ("cnn", "compile"), ("convnet", "compile"),
+        ("transformer", "compile"), ("resnet50", "compile"), ("inception3", "compile")}
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--artel", required=True)
+    p.add_argument("--threads", default="1,2")
+    p.add_argument("--rounds", type=int, default=7)
+    p.add_argument("--models", default=",".join(models.MODELS))
+    p.add_argument("--out", default=os.path.join(HERE, "results.md"))
+    p.add_argument("--keras-dir", default="", help="where the .keras files are or will be")
+    return p.parse_args()
+
+
+def can_import(python, module):
+    return python and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+
+
+def find_peers(artel):
+    venv = os.path.join(os.path.dirname(os.path.abspath(artel)), "venv", "bin", "python")
+    found = {}
+    for framework, variable in (("tensorflow", "TF_PYTHON"), ("torch", "TORCH_PYTHON")):
+        for python in (os.environ.get(variable), venv if os.path.exists(venv) else None, "python3"):
+            if can_import(python, framework):
+                found[framework] = python
+                break
+        else:
+            print(f"{framework}: not installed; left out ({variable} names a Python that has it)", file=sys.stderr)
+    return found
+
+
+def pinned(command, threads):
+    cores = ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:threads])
+    env = dict(os.environ, CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3", OMP_NUM_THREADS=str(threads))
+    try:
+        done = subprocess.run(["taskset", "-c", cores] + command, env=env, cwd=HERE, capture_output=True, text=True, timeout=900)
+    except subprocess.TimeoutExpired:
+        return None
+    lines = [json.loads(l) for l in done.stdout.splitlines() if l.startswith("{")]
+    return lines[-1] if lines and done.returncode == 0 else None
+
+
+def run_artel(a, folder, name, batch, threads):
+    rows = models.MODELS[name]["steps"] * batch
+    end = pinned([os.path.abspath(a.artel), "fit", os.path.join(folder, name + ".keras"), "--data", f"synthetic:{rows}", "--batch-size", str(batch),
+                  "--threads", str(threads), "--strategy", "one-device", "--json=epochs", "--verbose", "0"], threads)
+    return end and {"rate": batch / (end["step_ms"] * 1e-3), "rss": end["peak_rss_bytes"] / 2**20}
+
+
+def run_peer(peer, python, name, batch, threads):
+    return pinned([python, os.path.join(HERE, "peer.py"), peer, name, str(batch), str(threads)], threads)
+
+
+def peak(threads):
+    flags = open("/proc/cpuinfo").read()
+    isa = ["-mavx512f", "-mfma"] if "avx512f" in flags else ["-mavx2", "-mfma"]
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "peak")
+        subprocess.run(["cc", "-O2", *isa, os.path.join(HERE, "peak.c"), "-o", program], check=True)
+        return threads * float(subprocess.run(["taskset", "-c", "0", program], capture_output=True, text=True).stdout)
+
+
+def measure(a, folder, pythons, name, batch, threads):
+    runs = {"artel": lambda: run_artel(a, folder, name, batch, threads)}
+    for framework, python in pythons.items():
+        for mode in PEERS[framework]:
+            if (name, mode) not in SKIP:
+                runs[f"{framework}:{mode}"] = lambda p=f"{framework}:{mode}", python=python: run_peer(p, python, name, batch, threads)
+    got, peaks = {k: [] for k in runs}, []
+    for _ in range(a.rounds):
+        peaks.append(peak(threads))
+        for key, run in runs.items():
+            result = run()
+            if result:
+                got[key].append(result)
+    rates = {k: statistics.median(r["rate"] for r in v) for k, v in got.items() if v}
+    best = max(((v, k) for k, v in rates.items() if k != "artel"), default=(0, "none"))
+    gflops = rates.get("artel", 0) * models.MODELS[name]["mflop"] * 3e-3
+    row = dict(model=name, batch=batch, threads=threads, rates=rates, best=best[1], ratio=rates.get("artel", 0) / best[0] if best[0] else float("nan"),
+               share=gflops / statistics.median(peaks), rss={k: round(v[0]["rss"]) for k, v in got.items() if v})
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def machine():
+    for line in open("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            return f"{line.split(':')[1].strip()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
+    return platform.platform()
+
+
+def write_table(path, rows, rounds):
+    with open(path, "w") as out:
+        out.write(f"# Training speed beside the peers\n\n{machine()}; {rounds} interleaved rounds, medians; written by `make bench`.\n"
+                  "The share of the peak counts 6 operations a forward multiply-add over float32 FMA measured in the same rounds.\n\n"
+                  "| model | batch | cores | artel, examples/s | best peer | ratio | share of FMA peak | memory MB: artel, peer |\n|---|---|---|---|---|---|---|---|\n")
+        for r in rows:
+            out.write(f"| {r['model']} | {r['batch']} | {r['threads']} | {r['rates'].get('artel', 0):,.1f} | {r['best']} {r['rates'].get(r['best'], 0):,.1f} | "
+                      f"{r['ratio']:.2f} | {100 * r['share']:.0f} % | {r['rss'].get('artel', '-')}, {r['rss'].get(r['best'], '-')} |\n")
+        for threads in sorted({r["threads"] for r in rows}):
+            ratios = [r["ratio"] for r in rows if r["threads"] == threads and r["ratio"] > 0]
+            if ratios:
+                out.write(f"\n{threads} core{'s' if threads > 1 else ''}: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, worst {min(ratios):.2f}.\n")
+
+
+def write_plot(path, rows):
+    height = 40 + 24 * len(rows)
+    scale = 420 / max([r["ratio"] for r in rows if r["ratio"] > 0] + [1.5])
+    with open(path, "w") as out:
+        out.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{height}" font-family="sans-serif" font-size="12">\n'
+                  '<text x="10" y="18">Training rate as a multiple of the better of TensorFlow and PyTorch</text>\n')
+        for i, r in enumerate(rows):
+            y, width = 30 + 24 * i, scale * max(r["ratio"], 0) if r["ratio"] == r["ratio"] else 0
+            out.write(f'<text x="10" y="{y + 14}">{r["model"]} {r["batch"]}, {r["threads"]} core</text>'
+                      f'<rect x="190" y="{y}" width="{width:.0f}" height="18" fill="#4878a8"/><text x="{195 + width:.0f}" y="{y + 14}">{r["ratio"]:.2f}</text>\n')
+        out.write(f'<line x1="{190 + scale:.0f}" y1="26" x2="{190 + scale:.0f}" y2="{height - 8}" stroke="#c04040"/>\n</svg>\n')
+
+
+def main():
+    a = arguments()
+    pythons = find_peers(a.artel)
+    folder = a.keras_dir or tempfile.mkdtemp(prefix="artel-bench-")
+    wanted = a.models.split(",")
+    missing = [m for m in wanted if not os.path.exists(os.path.join(folder, m + ".keras"))]
+    if missing:
+        if "tensorflow" not in pythons:
+            sys.exit("the benchmark models are made with Keras; install tensorflow-cpu (make test does) or give --keras-dir")
+        subprocess.run([pythons["tensorflow"], os.path.join(HERE, "models.py"), folder] + missing, check=True, stdout=subprocess.DEVNULL)
+    rows = []
+    for threads in map(int, a.threads.split(",")):
+        for name in wanted:
+            for batch in models.MODELS[name]["batch"]:
+                rows.append(measure(a, folder, pythons, name, batch, threads))
+                write_table(a.out, rows, a.rounds)
+                write_plot(os.path.splitext(a.out)[0] + ".svg", rows)
+    print(f"written: {a.out}")
+
+
+if __name__ == "__main__":
+    main()

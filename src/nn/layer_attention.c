@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MultiHeadAttention, GroupQueryAttention, Attention.
+ *
+ * Projections are products with kernels [features][heads][size]; attention itself is one operation (op/recurrent.h). Attention axes
+ * other than the default are moved together before and back behind. The masks of query, value and key, an attention_mask and the
+ * causal one are joined by AND. Masked scores are what the TensorFlow backend of Keras 3.15 makes of them.
+ * After keras/src/layers/attention.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "nn/layer_recurrent.h"
+#include "op/elementwise.h"
+#include "op/recurrent.h"
+#include "op/shape_ops.h"
+
+typedef struct heads_config {
+    int64_t num_heads, key_dim, value_dim, key_heads, sliding_window;
+    double dropout;
+    bool use_bias, use_gate;
+} heads_config;
+
+enum {
+    QUERY,
+    KEY,
+    GATE,
+    VALUE,
+    OUTPUT,
+    PROJECTIONS
+};
+
+typedef struct heads_parts {
+    artel__weight_parts kernel, bias;
+    artel__layer *dense[PROJECTIONS]; /* GATE may be NULL */
+    artel_shape output;               /* extents of the result behind the attended axes; rank 0: those of the query */
+    bool grouped;
+} heads_parts;
+
+#define CONFIG(field) offsetof(heads_config, field)
+#define COMMON_OPTIONS                                                                                                     \
+    {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, CONFIG(dropout), "0", 0, 1, NULL},                     \
+        {"use_bias", "whether biases are added", ARTEL__OPTION_BOOL, CONFIG(use_bias), "true", 0, 0, NULL},                \
+        {"use_gate", "a gate on the result", ARTEL__OPTION_BOOL, CONFIG(use_gate), "false", 0, 0, NULL},                   \
+        {"sliding_window", "how far a query sees", ARTEL__OPTION_INT, CONFIG(sliding_window), "0", 0, INT32_MAX, NULL},    \
+        ARTEL__PART("seed", "accepted; --seed decides"), ARTEL__PART("flash_attention", "accepted; chooses nothing here"), \
+        ARTEL__WEIGHT_PARTS("kernel"), ARTEL__WEIGHT_PARTS("bias")
+
+static const artel__option multi_head_options[] = {
+    {"num_heads", "heads", ARTEL__OPTION_INT, CONFIG(num_heads), NULL, 1, INT32_MAX, NULL},
+    {"key_dim", "size of a head of query and key", ARTEL__OPTION_INT, CONFIG(key_dim), NULL, 1, INT32_MAX, NULL},
+    {"value_dim", "size of a head of the value", ARTEL__OPTION_INT, CONFIG(value_dim), "0", 0, INT32_MAX, NULL},
+    ARTEL__PART("output_shape", "extents of the result, or null"),
+    ARTEL__PART("attention_axes", "axes attended over, or null"),
+    COMMON_OPTIONS,
+    ARTEL__OPTIONS_END,
+};
+
+static const artel__option grouped_options[] = {
+    {"head_dim", "size of a head", ARTEL__OPTION_INT, CONFIG(key_dim), NULL, 1, INT32_MAX, NULL},
+    {"num_query_heads", "heads of the query", ARTEL__OPTION_INT, CONFIG(num_heads), NULL, 1, INT32_MAX, NULL},
+    {"num_key_value_heads", "heads of key and value", ARTEL__OPTION_INT, CONFIG(key_heads), NULL, 1, INT32_MAX, NULL},
+    COMMON_OPTIONS,
+    ARTEL__OPTIONS_END,
+};
+
+static artel_status configure_heads(artel__layer *layer, heads_parts **out)
+{
+    static const char *const paths[] = {"query_dense", "key_dense", "gate_dense", "value_dense", "output_dense"};
+    static const char *const names[] = {"query", "key", "gate", "value", "attention_output"};
+    heads_config *c = layer->config;
+    heads_parts *parts = layer->own = *out = artel__arena_alloc(layer->arena, 1, sizeof *parts);
+    if (!parts) return ARTEL_ERROR_NO_MEMORY;
+    if (!c->value_dim) c->value_dim = c->key_dim;
+    if (!c->key_heads) c->key_heads = c->num_heads;
+    if (c->num_heads % c->key_heads != 0)
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "let the heads of the query be a multiple of those of the key",
+                                 "%lld heads do not divide into %lld", (long long)c->num_heads, (long long)c->key_heads);
+    ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
+    ARTEL_TRY(artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias));
+    for (int i = 0; i < PROJECTIONS; i++) {
+        if (i != GATE || c->use_gate) ARTEL_TRY(artel__layer_add_holder(layer, paths[i], names[i], &parts->dense[i]));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status configure_multi_head(artel__layer *layer)
+{
+    heads_parts *parts;
+    ARTEL_TRY(configure_heads(layer, &parts));
+    json_t *shape = artel__layer_setting(layer, "output_shape");
+    size_t count = !shape ? 0 : json_is_array(shape) ? json_array_size(shape) : 1;
+    for (size_t i = 0; i < count; i++) {
+        int64_t extent = 0;
+        if (count > 4 || !artel__json_integer(json_is_array(shape) ? json_array_get(shape, i) : shape, &extent) || extent < 1 ||
+            extent > INT32_MAX)
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras",
+                                     "the setting \"output_shape\" is no shape");
+        parts->output.dim[parts->output.rank++] = extent;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status configure_grouped(artel__layer *layer)
+{
+    heads_parts *parts;
+    ARTEL_TRY(configure_heads(layer, &parts));
+    parts->grouped = true;
+    return ARTEL_OK;
+}
+
+/* -- the call's tensors -- */
+
+/* Argument `name`, by keyword or at `position`; NULL when absent or null. */
+static json_t *argument(const artel__call *call, const char *name, size_t position)
+{
+    json_t *given = artel__call_argument(call, name);
+    if (!given) given = json_array_get(json_object_get(call->arguments, "args"), position);
+    return json_is_null(given) ? NULL : given;
+}
+
+/* query, value and key; the key is the value when it is not given, and has no mask of its own then. */
+static artel_status take_inputs(const artel__layer *layer, const artel__call *call, artel__tensor in[3])
+{
+    static const char *const names[] = {"query", "value", "key"};
+    const artel__tensor none = {ARTEL__NO_VALUE, ARTEL__NO_VALUE};
+    json_t *first = json_array_get(json_object_get(call->arguments, "args"), 0);
+    bool list = !call->arguments || json_is_array(first);
+    for (size_t i = 0; i < 3; i++) {
+        in[i] = none;
+        if (list && (int)i < call->inputs) in[i] = call->in[i];
+        if (!list) in[i] = artel__call_tensor(call, argument(call, names[i], i));
+    }
+    if (in[0].value < 0 || in[1].value < 0)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call the layer with query and value", "query or value is not given");
+    if (in[2].value < 0) in[2].value = in[1].value;
+    return ARTEL_OK;
+}
+
+static bool flag(const artel__call *call, const char *name)
+{
+    return json_is_true(artel__call_argument(call, name));
+}
+
+/* -- variables -- */
+
+static artel_status declare(artel__layer *holder, const heads_parts *parts, const artel_shape *kernel, int contracted, bool use_bias)
+{
+    artel_shape bias = {.rank = kernel->rank - contracted};
+    for (int i = 0; i < bias.rank; i++) bias.dim[i] = kernel->dim[contracted + i];
+    ARTEL_TRY(artel__layer_declare(holder, "kernel", kernel, artel__shape_product(kernel, 0, contracted), true, &parts->kernel));
+    return use_bias ? artel__layer_declare(holder, "bias", &bias, 0, true, &parts->bias) : ARTEL_OK;
+}
+
+static artel_status build_heads(artel__layer *layer, const artel__call *call)
+{
+    const heads_config *c = layer->config;
+    heads_parts *parts = layer->own;
+    artel__tensor in[3];
+    ARTEL_TRY(take_inputs(layer, call, in));
+    const artel_shape *shape[3];
+    for (int i = 0; i < 3; i++) {
+        shape[i] = &call->graph->value[in[i].value].shape;
+        if (shape[i]->rank < 2 || shape[i]->rank + 2 > ARTEL_MAX_RANK || shape[i]->rank != shape[0]->rank ||
+            (parts->grouped && shape[i]->rank != 2))
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "feed sequences of vectors",
+                                     "query, value and key do not have the same axes");
+    }
+    int64_t features[3];
+    for (int i = 0; i < 3; i++) features[i] = shape[i]->dim[shape[i]->rank - 1];
+    artel_shape query = artel__shape(3, features[0], c->num_heads, c->key_dim),
+                key = artel__shape(3, features[2], c->key_heads, c->key_dim);
+    artel_shape value = artel__shape(3, features[1], c->key_heads, c->value_dim),
+                gate = artel__shape(3, features[0], c->num_heads, c->value_dim);
+    artel_shape output = artel__shape(3, c->num_heads, c->value_dim, features[0]);
+    if (parts->output.rank) {
+        output.rank = 2 + parts->output.rank;
+        memcpy(output.dim + 2, parts->output.dim, (size_t)parts->output.rank * sizeof output.dim[0]);
+    }
+    ARTEL_TRY(declare(parts->dense[QUERY], parts, &query, 1, c->use_bias));
+    ARTEL_TRY(declare(parts->dense[KEY], parts, &key, 1, c->use_bias));
+    if (c->use_gate) ARTEL_TRY(declare(parts->dense[GATE], parts, &gate, 1, c->use_bias));
+    ARTEL_TRY(declare(parts->dense[VALUE], parts, &value, 1, c->use_bias));
+    return declare(parts->dense[OUTPUT], parts, &output, 2, c->use_bias);
+}
+
+static artel__value_id project(artel__graph *graph, const artel__layer *holder, bool use_bias, artel__value_id x, int contracted)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel__value_id kernel = artel__layer_weight(holder, graph, 0);
+    if (kernel < 0) return ARTEL__NO_VALUE;
+    const artel_shape *shape = &graph->variables->item[holder->variable[0].index].shape;
+    artel_shape columns = {.rank = shape->rank - contracted};
+    for (int i = 0; i < columns.rank; i++) columns.dim[i] = shape->dim[contracted + i];
+    artel__value_id bias = use_bias ? artel__layer_weight(holder, graph, 1) : ARTEL__NO_VALUE;
+    return artel__op_product(graph, x, kernel, bias, contracted, &columns, ARTEL__FUSED_NONE);
+}
+
+/* -- masks -- */
+
+/* A mask [n] by query or key as [n][1] or [1][n], joined to what there is. */
+static artel__value_id join(artel__graph *graph, artel__value_id all, artel__value_id mask, bool by_query)
+{
+    if (mask < 0 || graph->status < 0) return all;
+    const artel__value *value = &graph->value[mask];
+    artel_shape shape = by_query ? artel__shape(2, value->storage, 1) : artel__shape(2, 1, value->storage);
+    mask = artel__op_reshape(graph, artel__op_cast(graph, mask, ARTEL_DTYPE_BOOL), &shape);
+    return all < 0 ? mask : artel__op_logical_and(graph, all, mask);
+}
+
+/* |i - j| < window as a constant [t][s]. */
+static artel__value_id window_mask(artel__graph *graph, int64_t t, int64_t s, int64_t window)
+{
+    artel_shape shape = artel__shape(2, t, s);
+    uint8_t *mask = artel__arena_alloc(graph->arena, (size_t)(t * s) + 1, 1);
+    if (!mask) return ARTEL__NO_VALUE;
+    for (int64_t i = 0; i < t; i++)
+        for (int64_t j = 0; j < s; j++) mask[i * s + j] = i - j < window && j - i < window;
+    return artel__op_constant(graph, ARTEL_DTYPE_BOOL, &shape, mask);
+}
+
+static artel__value_id explicit_mask(const artel__call *call, const char *name, size_t position, artel__value_id fallback)
+{
+    json_t *given = argument(call, name, position);
+    artel__value_id mask = given ? artel__call_tensor(call, given).value : ARTEL__NO_VALUE;
+    return mask >= 0 ? mask : fallback;
+}
+
+/* attention_mask [t][s] or [h][t][s], joined; its leading axis of extent 1 beside a sequence is no head. */
+static artel__value_id masks(artel__layer *layer, const artel__call *call, const artel__tensor in[3], int64_t t, int64_t s)
+{
+    const heads_config *c = layer->config;
+    artel__graph *graph = call->graph;
+    artel__value_id all = join(graph, ARTEL__NO_VALUE, explicit_mask(call, "query_mask", 3, in[0].mask), true);
+    all = join(graph, all, explicit_mask(call, "value_mask", 4, in[1].mask), false);
+    all = join(graph, all, explicit_mask(call, "key_mask", 5, in[2].mask), false);
+    if (c->sliding_window > 0) {
+        artel__value_id window = window_mask(graph, t, s, c->sliding_window);
+        all = all < 0 ? window : artel__op_logical_and(graph, all, window);
+    }
+    artel__value_id given = explicit_mask(call, "attention_mask", 6, ARTEL__NO_VALUE);
+    if (given < 0) return all;
+    given = artel__op_cast(graph, given, ARTEL_DTYPE_BOOL);
+    return all < 0 ? given : artel__op_logical_and(graph, given, all);
+}
+
+/* -- attention axes -- */
+
+typedef struct axes_plan {
+    uint32_t attended;
+    bool moved;                      /* the attended axes are not the last ones before the features, or are several */
+    int permutation[ARTEL_MAX_RANK]; /* of a row of the input */
+} axes_plan;
+
+static artel_status plan_axes(const artel__layer *layer, int rank, axes_plan *plan)
+{
+    json_t *axes = artel__layer_setting(layer, "attention_axes");
+    size_t count = !axes ? 0 : json_is_array(axes) ? json_array_size(axes) : 1;
+    *plan = (axes_plan){.attended = count ? 0 : (1u << (rank - 1)) - 1u};
+    for (size_t i = 0; i < count; i++) {
+        int64_t number = 0;
+        bool read = artel__json_integer(json_is_array(axes) ? json_array_get(axes, i) : axes, &number);
+        int axis = read ? artel__row_axis(number, rank) : -1;
+        if (axis < 0 || axis >= rank - 1)
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "name axes between the batch and the features",
+                                     "an attention axis does not exist");
+        plan->attended |= 1u << axis;
+    }
+    plan->moved = plan->attended != 1u << (rank - 2);
+    return ARTEL_OK;
+}
+
+/* [batch axes][attended axes as one][features]. */
+static artel__value_id gather_axes(artel__graph *graph, axes_plan *plan, artel__value_id x)
+{
+    if (!plan->moved || graph->status < 0 || x < 0) return x;
+    int rank = graph->value[x].shape.rank;
+    x = artel__axes_last(graph, x, plan->attended | 1u << (rank - 1), plan->permutation);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape in = graph->value[x].shape, out = {.rank = 0};
+    int batch = rank - 1 - artel__bit_count(plan->attended);
+    for (int i = 0; i < batch; i++) out.dim[out.rank++] = in.dim[i];
+    out.dim[out.rank++] = artel__shape_product(&in, batch, rank - 1);
+    out.dim[out.rank++] = in.dim[rank - 1];
+    return artel__op_reshape(graph, x, &out);
+}
+
+/* The result of `like`'s axes with the features of x. */
+static artel__value_id scatter_axes(artel__graph *graph, const axes_plan *plan, artel__value_id x, const artel_shape *like, int features)
+{
+    if (!plan->moved || graph->status < 0 || x < 0) return x;
+    const artel_shape *in = &graph->value[x].shape;
+    artel_shape out = {.rank = 0};
+    int inverse[ARTEL_MAX_RANK], batch = like->rank - 1;
+    for (int i = 0; i < batch; i++) {
+        inverse[plan->permutation[i]] = i;
+        out.dim[out.rank++] = like->dim[plan->permutation[i]];
+    }
+    for (int i = 0; i < features; i++) {
+        inverse[batch + i] = batch + i;
+        out.dim[out.rank++] = in->dim[in->rank - features + i];
+    }
+    return artel__op_transpose(graph, artel__op_reshape(graph, x, &out), inverse);
+}
+
+/* [batch axes][heads][t][s] with t and s spread over the attended axes again. */
+static artel__value_id spread_scores(artel__graph *graph, const axes_plan *plan, artel__value_id scores, const artel_shape *query,
+                                     const artel_shape *key)
+{
+    if (artel__bit_count(plan->attended) < 2 || graph->status < 0) return scores;
+    artel_shape in = graph->value[scores].shape, out = {.rank = in.rank - 2};
+    memcpy(out.dim, in.dim, sizeof out.dim);
+    for (int side = 0; side < 2; side++) {
+        const artel_shape *shape = side ? key : query;
+        for (int i = 0; i < shape->rank - 1 && out.rank < ARTEL_MAX_RANK; i++) {
+            if (plan->attended >> i & 1u) out.dim[out.rank++] = shape->dim[i];
+        }
+    }
+    return artel__op_reshape(graph, scores, &out);
+}
+
+static artel_status call_heads(artel__layer *layer, artel__call *call)
+{
+    const heads_config *c = layer->config;
+    heads_parts *parts = layer->own;
+    artel__graph *graph = call->graph;
+    artel__tensor in[3];
+    axes_plan plan;
+    ARTEL_TRY(take_inputs(layer, call, in));
+    artel_shape like = graph->value[in[0].value].shape, key_like = graph->value[in[2].value].shape;
+    ARTEL_TRY(plan_axes(layer, like.rank, &plan));
+    artel__value_id x[3];
+    for (int i = 2; i >= 0; i--) x[i] = gather_axes(graph, &plan, artel__as_float(graph, in[i].value));
+    ARTEL_TRY(graph->status);
+    int rank = graph->value[x[0]].shape.rank;
+    artel__attention attention = {
+        .query = project(graph, parts->dense[QUERY], c->use_bias, x[0], 1),
+        .key = project(graph, parts->dense[KEY], c->use_bias, x[2], 1),
+        .value = project(graph, parts->dense[VALUE], c->use_bias, x[1], 1),
+        .mask = masks(layer, call, in, graph->value[x[0]].shape.dim[rank - 2], graph->value[x[2]].shape.dim[rank - 2]),
+        .scale = (float)(1.0 / sqrt((double)c->key_dim)),
+        .causal = flag(call, "use_causal_mask"),
+        .rate = c->dropout};
+    artel__value_id out = artel__op_attention(graph, &attention);
+    ARTEL_TRY(graph->status);
+    artel__value_id scores = artel__graph_output(graph, out, 1);
+    if (c->use_gate) {
+        artel__value_id gate = artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, project(graph, parts->dense[GATE], c->use_bias, x[0], 1));
+        out = artel__op_binary(graph, ARTEL__BINARY_MUL, out, gate);
+    }
+    out = project(graph, parts->dense[OUTPUT], c->use_bias, out, 2);
+    ARTEL_TRY(graph->status);
+    int features = parts->output.rank ? parts->output.rank : 1;
+    call->out[0] = (artel__tensor){scatter_axes(graph, &plan, out, &like, features), parts->grouped ? ARTEL__NO_VALUE : in[0].mask};
+    call->outputs = 1;
+    if (flag(call, "return_attention_scores"))
+        call->out[call->outputs++] = (artel__tensor){spread_scores(graph, &plan, scores, &like, &key_like), ARTEL__NO_VALUE};
+    return graph->status;
+}
+
+#define HEADS(symbol, name, table, configuration, sentence) \
+    const artel__layer_def artel__layer_##symbol##_def = {  \
+        .class_name = name,                                 \
+        .doc = sentence,                                    \
+        .config_size = sizeof(heads_config),                \
+        .options = table,                                   \
+        .mask = ARTEL__MASK_OWN,                            \
+        .configure = configuration,                         \
+        .build = build_heads,                               \
+        .call = call_heads,                                 \
+    }
+
+HEADS(multi_head_attention, "MultiHeadAttention", multi_head_options, configure_multi_head, "Attention with several heads.");
+HEADS(group_query_attention, "GroupQueryAttention", grouped_options, configure_grouped, "Attention whose keys serve several heads.");
+
+/* -- Attention: dot products without projections -- */
+
+typedef struct dot_config {
+    bool use_scale;
+    double dropout;
+} dot_config;
+
+static const artel__option dot_options[] = {
+    {"use_scale", "a trainable factor on the scores", ARTEL__OPTION_BOOL, offsetof(dot_config, use_scale), "false", 0, 0, NULL},
+    {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, offsetof(dot_config, dropout), "0", 0, 1, NULL},
+    ARTEL__PART("score_mode", "dot; concat is not supported"),
+    ARTEL__PART("seed", "accepted; --seed decides"),
+    ARTEL__OPTIONS_END,
+};
+
+static artel_status configure_dot(artel__layer *layer)
+{
+    const char *mode = json_string_value(artel__layer_setting(layer, "score_mode"));
+    if (!mode || strcmp(mode, "dot") == 0) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use score_mode=\"dot\"", "the score_mode \"%s\" is not supported", mode);
+}
+
+static artel_status build_dot(artel__layer *layer, const artel__call *call)
+{
+    const dot_config *c = layer->config;
+    artel_shape scalar = {.rank = 0};
+    artel__weight_parts parts = {0};
+    (void)call;
+    if (!c->use_scale) return ARTEL_OK;
+    json_t *ones = json_string("ones");
+    if (!ones) return artel__fail_memory(layer->arena->ctx, layer->name, 1);
+    artel_status status = artel__initializer_read(layer->arena, layer->name, ones, &parts.initializer);
+    json_decref(ones);
+    ARTEL_TRY(status);
+    return artel__layer_declare(layer, "scale", &scalar, 0, true, &parts);
+}
+
+/* [n][features] as [n][1][features], one head. */
+static artel__value_id one_head(artel__graph *graph, artel__value_id x)
+{
+    x = artel__as_float(graph, x);
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    artel_shape in = graph->value[x].shape, out = artel__shape(3, in.dim[0], 1, in.dim[1]);
+    return artel__op_reshape(graph, x, &out);
+}
+
+static artel_status call_dot(artel__layer *layer, artel__call *call)
+{
+    const dot_config *c = layer->config;
+    artel__graph *graph = call->graph;
+    artel__tensor in[3];
+    ARTEL_TRY(take_inputs(layer, call, in));
+    for (int i = 0; i < 3; i++) {
+        if (graph->value[in[i].value].shape.rank != 2)
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed sequences of vectors",
+                                     "query, value and key do not have three axes");
+    }
+    artel__attention attention = {.query = one_head(graph, in[0].value),
+                                  .key = one_head(graph, in[2].value),
+                                  .value = one_head(graph, in[1].value),
+                                  .mask = join(graph, ARTEL__NO_VALUE, in[1].mask, false),
+                                  .scale = 1,
+                                  .causal = flag(call, "use_causal_mask"),
+                                  .rate = c->dropout};
+    if (c->use_scale) attention.query = artel__op_binary(graph, ARTEL__BINARY_MUL, attention.query, artel__layer_weight(layer, graph, 0));
+    artel__value_id out = artel__op_attention(graph, &attention);
+    ARTEL_TRY(graph->status);
+    artel_shape made = graph->value[out].shape, rows = graph->value[artel__graph_output(graph, out, 1)].shape;
+    artel_shape flat = artel__shape(2, made.dim[0], made.dim[2]), scores = artel__shape(2, rows.dim[1], rows.dim[2]);
+    artel__value_id result = artel__op_reshape(graph, out, &flat);
+    artel__value_id valid = join(graph, ARTEL__NO_VALUE, in[0].mask, true);
+    if (valid >= 0) result = artel__op_where(graph, valid, result, ARTEL__NO_VALUE);
+    call->out[0] = (artel__tensor){result, in[0].mask};
+    call->outputs = 1;
+    if (flag(call, "return_attention_scores"))
+        call->out[call->outputs++] =
+            (artel__tensor){artel__op_reshape(graph, artel__graph_output(graph, out, 1), &scores), ARTEL__NO_VALUE};
+    return graph->status;
+}
+
+const artel__layer_def artel__layer_attention_def = {
+    .class_name = "Attention",
+    .doc = "Attention by dot products, without projections.",
+    .config_size = sizeof(dot_config),
+    .options = dot_options,
+    .mask = ARTEL__MASK_OWN,
+    .configure = configure_dot,
+    .build = build_dot,
+    .call = call_dot,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What recurrent layers and Bidirectional share. */
+#ifndef ARTEL_NN_LAYER_RECURRENT_H
+#define ARTEL_NN_LAYER_RECURRENT_H
+
+#include "nn/layer_support.h"
+
+/* The config of LSTM, GRU, SimpleRNN and RNN, and of their cells, which use the first half. */
+typedef struct artel__recurrent_config {
+    int64_t units;
+    bool use_bias, unit_forget_bias, reset_after;
+    double dropout, recurrent_dropout;
+    bool return_sequences, return_state, go_backwards, stateful, zero_output_for_mask;
+} artel__recurrent_config;
+
+/* The config of a layer when it is one of these four, else NULL. */
+artel__recurrent_config *artel__recurrent_config_of(const artel__layer *layer);
+/* States of such a layer: 2 for LSTM, else 1. */
+int artel__recurrent_states(const artel__layer *layer);
+
+/* A sublayer that only holds variables, under `path` in weights files; `name` in the names of variables. */
+artel_status artel__layer_add_holder(artel__layer *layer, const char *path, const char *name, artel__layer **out);
+
+/* The tensors given as `initial_state`, by keyword, as the second argument, or behind the first input; at most `room`. Returns how
+ * many, or -1 when one is no tensor or there are too many. */
+int artel__recurrent_initial(const artel__call *call, artel__tensor *out, int room);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small graphs of operations: gradients against finite differences, bits against other threads and instruction sets. */
+#ifndef TESTS_OP_HELP_OP_H
+#define TESTS_OP_HELP_OP_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "exec/plan_impl.h"
+
+#define SHAPE(...) ((artel_shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
+#define SCALAR ((artel_shape){.rank = 0})
+
+/* What inputs and variables hold. */
+typedef enum op_numbers {
+    OP_SIGNED,   /* 0.15 .. 0.95 with either sign: away from kinks at 0, 1 */
+    OP_POSITIVE, /* 0.2 .. 0.95 */
+    OP_APART,    /* distinct, a tenth apart: for largest and smallest */
+    OP_SIMPLEX,  /* positive, the last axis sums to 1 */
+    OP_INDICES,  /* int32 0 .. limit - 1 */
+    OP_BITS      /* BOOL */
+} op_numbers;
+
+enum {
+    OP_FED = 6
+};
+
+typedef struct op_fed {
+    artel__value_id id;
+    op_numbers numbers;
+    int64_t limit;
+    bool wanted;
+} op_fed;
+
+/* What a case builds into. */
+typedef struct op_graph {
+    artel_context *ctx;
+    artel__arena arena;
+    artel__variables variables;
+    artel__graph graph;
+    op_fed fed[OP_FED];
+    int feds;
+    op_numbers variable_numbers[16];
+    int parameter; /* of the case */
+} op_graph;
+
+typedef artel__value_id op_build(op_graph *g);
+
+artel__value_id op_row(op_graph *g, op_numbers numbers, artel_shape shape);
+artel__value_id op_indices(op_graph *g, int64_t limit, artel_shape shape);
+/* A variable; rows > 0: panels. */
+artel__value_id op_weight(op_graph *g, op_numbers numbers, int64_t rows, artel_shape shape);
+
+typedef struct op_case {
+    const char *name;
+    op_build *build;
+    int parameter;
+    bool bits_only; /* has no gradient, or none that a difference shows */
+    bool training;
+    double tolerance; /* 0: the usual */
+} op_case;
+
+/* The gradient of a weighted sum of the result by every float input and variable, in random directions, for several batches. */
+void op_check_gradients(const op_case *c);
+/* Results, gradients and variables behind apply: the same bits with 1, 2, 5 threads and every instruction set of this machine. */
+void op_check_bits(const op_case *c);
+/* Fails unless the cases so far contained every operation of ops.list, and differentiated every one that can be. */
+void op_check_coverage(void);
+
+#endif
