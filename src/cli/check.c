@@ -13,7 +13,8 @@ typedef struct check_options {
 
 static const artel__option options[] = {
     {"data", "check that this data fits the model", ARTEL__OPTION_STRING, offsetof(check_options, data), "null", 0, 0, NULL},
-    {"batch-size", "for schedules that depend on it", ARTEL__OPTION_INT, offsetof(check_options, batch_size), "32", 1, 1e9, NULL},
+    {"batch-size", "global batch, for learning rate schedules that depend on it", ARTEL__OPTION_INT, offsetof(check_options, batch_size),
+     "32", 1, 1e9, NULL},
     {.name = NULL},
 };
 

@@ -49,8 +49,10 @@ void artel__cli_overview(FILE *out);
 /* A usage error: exit code 1 and a pointer to --help. */
 artel_status artel__cli_usage(artel__invocation *call, const char *where, const char *format, ...) ARTEL__PRINTF(3, 4);
 
-/* SIGTERM asks for preemption, the first SIGINT for an orderly end, the second ends at once. */
+/* SIGTERM and the first SIGINT ask for an orderly end that saves; the second SIGINT ends at once. */
 void artel__cli_catch_signals(artel_context *ctx);
+/* Whether SIGINT came: the exit code is then 130. */
+bool artel__cli_interrupted(void);
 /* Before a note is printed, so that a progress line does not stand in its way. */
 typedef void artel__cli_pause_fn(void *user);
 void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user);

@@ -11,7 +11,7 @@ typedef struct convert_options {
 static const artel__option options[] = {
     {"architecture", "a model file for inputs that hold weights only", ARTEL__OPTION_STRING, offsetof(convert_options, architecture),
      "null", 0, 0, NULL},
-    {"seed", "of the weights when IN has none", ARTEL__OPTION_INT, offsetof(convert_options, seed), "0", 0, 9e18, NULL},
+    {"seed", "seed of the weights when IN has none", ARTEL__OPTION_INT, offsetof(convert_options, seed), "0", 0, 9e18, NULL},
     {.name = NULL},
 };
 

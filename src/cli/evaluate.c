@@ -16,7 +16,14 @@ typedef struct pass_options {
 static const char *const json_words[] = {"all", NULL};
 
 #define SHARED_OPTIONS                                                                                                                     \
-    {"data", "the data, see docs/data.md", ARTEL__OPTION_STRING, AT(data), "null", 0, 0, NULL},                                            \
+    {"data",                                                                                                                               \
+     "the data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N",                                          \
+     ARTEL__OPTION_STRING,                                                                                                                 \
+     AT(data),                                                                                                                             \
+     "null",                                                                                                                               \
+     0,                                                                                                                                    \
+     0,                                                                                                                                    \
+     NULL},                                                                                                                                \
         {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                          \
         {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                    \
         {"strategy", "auto, one-device, mirrored", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},                                \
@@ -25,13 +32,14 @@ static const char *const json_words[] = {"all", NULL};
         {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},       \
         {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL}, \
     {                                                                                                                                      \
-        "isa", "cap of the instruction set; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL                             \
+        "isa", "cap of the instruction set: auto, baseline, avx2, avx512; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0,    \
+            NULL                                                                                                                           \
     }
 
 static const artel__option evaluate_options[] = {
     SHARED_OPTIONS,
-    {"loss", "instead of the model's own: NAME[:key=value,...]", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
-    {"metrics", "instead of the model's own", ARTEL__OPTION_STRING, AT(metrics), "null", 0, 0, NULL},
+    {"loss", "loss instead of the model's: NAME[:key=value,...]", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
+    {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,...", ARTEL__OPTION_STRING, AT(metrics), "null", 0, 0, NULL},
     {"json", "one `evaluate` event on stdout instead of lines", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
     {.name = NULL},
 };

@@ -36,25 +36,29 @@ static const artel__option options[] = {
     {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
     {"shards", "virtual shards of a global batch, a power of two; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0,
      4096, NULL},
-    {"batch-size", "GLOBAL batch, as in Keras", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},
-    {"epochs", "last epoch, counted from the beginning of training", ARTEL__OPTION_INT, AT(epochs), "1", 0, 1e9, NULL},
+    {"batch-size", "rows of a step over all replicas together: the global batch, as in Keras", ARTEL__OPTION_INT, AT(batch_size), "32", 1,
+     1e9, NULL},
+    {"epochs", "epochs in all, counted from the beginning of training (a continued run counts those it has)", ARTEL__OPTION_INT, AT(epochs),
+     "1", 0, 1e9, NULL},
     {"steps-per-epoch", "steps of an epoch; 0: once through the data", ARTEL__OPTION_INT, AT(steps_per_epoch), "0", 0, 1e15, NULL},
-    {"initial-epoch", "epoch to begin with", ARTEL__OPTION_INT, AT(initial_epoch), "0", 0, 1e9, NULL},
-    {"seed", "of initial weights, order of samples, dropout", ARTEL__OPTION_INT, AT(seed), "0", 0, 9e18, NULL},
+    {"initial-epoch", "epoch to begin with, counted from 0", ARTEL__OPTION_INT, AT(initial_epoch), "0", 0, 1e9, NULL},
+    {"seed", "seed of initial weights, order of samples, dropout", ARTEL__OPTION_INT, AT(seed), "0", 0, 9e18, NULL},
     {"shuffle", "draw a new order of samples for each epoch", ARTEL__OPTION_BOOL, AT(shuffle), "true", 0, 0, NULL},
-    {"optimizer", "NAME[:key=value,...] or @FILE.json; drops saved optimizer state", ARTEL__OPTION_STRING, AT(optimizer), "null", 0, 0,
-     NULL},
-    {"learning-rate", "of the model's own optimizer, whose state is kept", ARTEL__OPTION_FLOAT, AT(learning_rate), "0", 0, 1e9, NULL},
-    {"loss", "NAME[:key=value,...] or @FILE.json", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
-    {"metrics", "NAME[:key=value,...],NAME,... or @FILE.json", ARTEL__OPTION_STRING, AT(metrics), "null", 0, 0, NULL},
+    {"optimizer", "optimizer instead of the model's: NAME[:key=value,...] or @FILE.json; drops saved optimizer state", ARTEL__OPTION_STRING,
+     AT(optimizer), "null", 0, 0, NULL},
+    {"learning-rate", "of the model's own optimizer, whose state is kept; 0: the rate it has", ARTEL__OPTION_FLOAT, AT(learning_rate), "0",
+     0, 1e9, NULL},
+    {"loss", "loss instead of the model's: NAME[:key=value,...] or @FILE.json", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
+    {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,... or @FILE.json", ARTEL__OPTION_STRING, AT(metrics), "null", 0,
+     0, NULL},
     {"class-weight", "object from class number to weight: '{\"0\": 1, \"1\": 5}'", ARTEL__OPTION_JSON, AT(class_weight), "null", 0, 0,
      NULL},
     {"callbacks", "file with a list of Keras records {class_name, config}, see docs/callbacks.md", ARTEL__OPTION_STRING, AT(callbacks),
      "null", 0, 0, NULL},
     {"checkpoint-dir", "save checkpoints here; the same command continues from the newest", ARTEL__OPTION_STRING, AT(checkpoint_dir),
      "null", 0, 0, NULL},
-    {"save-every", "how often: 500steps, 1epoch", ARTEL__OPTION_STRING, AT(save_every), "1epoch", 0, 0, NULL},
-    {"keep", "checkpoints to keep", ARTEL__OPTION_INT, AT(keep), "3", 1, 1e6, NULL},
+    {"save-every", "how often checkpoints are saved: 500steps, 1epoch", ARTEL__OPTION_STRING, AT(save_every), "1epoch", 0, 0, NULL},
+    {"keep", "how many of the newest checkpoints to keep", ARTEL__OPTION_INT, AT(keep), "3", 1, 1e6, NULL},
     {"resume", "fail unless there is a checkpoint to continue from", ARTEL__OPTION_BOOL, AT(resume), "false", 0, 0, NULL},
     {"fresh", "begin anew although the directory holds checkpoints", ARTEL__OPTION_BOOL, AT(fresh), "false", 0, 0, NULL},
     {"log-dir", "write TensorBoard logs here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0, NULL},
@@ -97,6 +101,11 @@ static artel_status check_directory(artel__invocation *call, const char *path)
 static artel_status check(artel__invocation *call, const fit_options *o)
 {
     if (!o->data) return artel__cli_usage(call, "--data", "training data is missing");
+    if (o->resume && !o->checkpoint_dir)
+        return artel__cli_usage(call, "--resume", "there is nothing to resume from without --checkpoint-dir DIR");
+    if (o->resume && o->fresh) return artel__cli_usage(call, "--resume", "--resume continues a run, --fresh begins anew; give one of them");
+    if (o->histogram_freq && !o->log_dir)
+        return artel__cli_usage(call, "--histogram-freq", "histograms are written into --log-dir DIR, which is missing");
     if (o->output) ARTEL_TRY(check_output(call, o->output));
     const char *const files[] = {o->output, o->history, o->csv_log};
     for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
@@ -186,6 +195,13 @@ static artel_status write_results(artel__invocation *call, const fit_options *o,
     return o->output ? artel_model_save(model, o->output) : ARTEL_OK;
 }
 
+/* The exit code of a run that was stopped by a signal. */
+static int stop_code(const fit_options *o)
+{
+    if (artel__cli_interrupted()) return 130;
+    return o->checkpoint_dir ? (int)o->preempt_exit_code : 143;
+}
+
 static artel_status train(artel__invocation *call, const fit_options *o, artel_model *model)
 {
     artel_data *data = NULL, *validation = NULL;
@@ -203,7 +219,7 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
     artel_status shown = artel__observers_close(&observers);
     if (status == ARTEL_OK && !o->dry_run) status = write_results(call, o, model, history);
     if (status == ARTEL_OK) status = shown;
-    if (status == ARTEL_ERROR_PREEMPTED) call->exit_code = o->checkpoint_dir ? (int)o->preempt_exit_code : 143;
+    if (status == ARTEL_ERROR_PREEMPTED) call->exit_code = stop_code(o);
     artel_history_destroy(history);
     artel_data_destroy(validation);
     artel_data_destroy(data);

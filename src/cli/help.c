@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Help text, made from the tables. */
+#include <ctype.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -35,9 +36,10 @@ static void print_option(const artel__option *option, FILE *out)
 
 void artel__cli_help(const artel__command *command, FILE *out)
 {
-    fprintf(out, "usage: artel %s %s\n\n%s.\n", command->name, command->usage, command->summary);
+    fprintf(out, "usage: artel %s %s\n\n%c%s.\n", command->name, command->usage, toupper((unsigned char)command->summary[0]),
+            command->summary + 1);
     if (command->more) fprintf(out, "\n%s", command->more);
-    if (command->options && command->options[0].name) fprintf(out, "\noptions:\n");
+    fprintf(out, "\noptions:\n");
     for (const artel__option *o = command->options; o && o->name; o++) print_option(o, out);
     fprintf(out, "  %-32s %s\n", "--help", "this text");
     fprintf(out, "\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n");
@@ -46,9 +48,8 @@ void artel__cli_help(const artel__command *command, FILE *out)
 
 void artel__cli_overview(FILE *out)
 {
-    fprintf(
-        out,
-        "usage: artel SUBCOMMAND ...\n\nartel trains Keras models on one machine or many; the result is the same bits however many.\n\n");
+    fprintf(out, "usage: artel SUBCOMMAND ...\n\nartel trains Keras models without Python; the result is the same bits on any number of "
+                 "replicas and threads.\n\n");
     for (const artel__command *const *command = artel__commands; *command; command++)
         fprintf(out, "  %-12s %s\n", (*command)->name, (*command)->summary);
     fprintf(out, "\nartel help SUBCOMMAND shows options and examples. Start with:\n"

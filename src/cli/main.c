@@ -32,12 +32,8 @@ static void *pause_user;
 
 static void on_signal(int number)
 {
-    if (number == SIGTERM) {
-        artel_context_preempt(signal_context);
-        return;
-    }
-    if (interrupts++) _exit(130);
-    artel_context_cancel(signal_context);
+    if (number == SIGINT && interrupts++) _exit(130);
+    artel_context_preempt(signal_context); /* saves where there is a --checkpoint-dir; a pass over data just ends */
 }
 
 void artel__cli_catch_signals(artel_context *ctx)
@@ -47,6 +43,11 @@ void artel__cli_catch_signals(artel_context *ctx)
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+}
+
+bool artel__cli_interrupted(void)
+{
+    return interrupts > 0;
 }
 
 void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user)
@@ -138,6 +139,7 @@ static int run_command(const artel__command *command, int count, char **words)
     status = artel__cli_parse(&call, count, words);
     if (status == ARTEL_OK) status = command->run(&call);
     if (status < 0) print_error(artel_context_error(ctx));
+    if (status == ARTEL_ERROR_CANCELLED && !interrupts) call.exit_code = 143; /* SIGTERM during a pass over data */
     int code = status < 0 ? call.exit_code ? call.exit_code : artel_status_exit_code(status) : call.exit_code;
     artel__arena_fini(&call.arena);
     artel__cli_before_notes(NULL, NULL);
@@ -154,6 +156,7 @@ static int run_command(const artel__command *command, int count, char **words)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write with a message, as a full disk is */
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--version") == 0) name = "version";
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {

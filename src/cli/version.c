@@ -26,7 +26,7 @@ static artel_status run_version(artel__invocation *call)
 const artel__command artel__command_version = {
     .name = "version",
     .summary = "build, instruction set, what the defaults mean on this machine",
-    .usage = "",
+    .usage = "[--help]",
     .examples = "  artel version\n",
     .run = run_version,
 };

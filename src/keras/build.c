@@ -146,7 +146,7 @@ static artel_status add_input(artel_builder *builder, const char *name, artel_dt
 artel_status artel_sequential_create(artel_context *context, const char *name, artel_dtype dtype, const artel_shape *shape,
                                      artel_builder **out)
 {
-    artel_builder *builder;
+    artel_builder *builder = NULL;
     ARTEL_TRY(create(context, name, false, &builder));
     artel_status status = add_input(builder, NULL, dtype, shape);
     if (status == ARTEL_OK) builder->shape = batch_shape(shape);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/threads.h"
 #include "keras/model.h"
 #include "nn/loss.h"
 #include "nn/optimizer.h"
@@ -85,7 +86,7 @@ static json_t *start_settings(const artel_model *model)
                      "weighted_metrics", "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
 }
 
-artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)
+static artel_status compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)
 {
     artel_context *ctx = model->ctx;
     artel__operation_begin(ctx);
@@ -104,4 +105,12 @@ artel_status artel_model_compile(artel_model *model, const char *optimizer, cons
     json_decref(model->compile_config);
     model->compile_config = compile;
     return ARTEL_OK;
+}
+
+artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)
+{
+    uint32_t caller = artel__fp_enter(); /* numbers of texts round to nearest, whatever the caller has set */
+    artel_status status = compile(model, optimizer, loss, metrics);
+    artel__fp_leave(caller);
+    return status;
 }

@@ -180,7 +180,7 @@ static artel_status find_weight(const artel_model *model, const char *path, int6
 
 artel_status artel_model_get_weight(const artel_model *model, const char *path, float *values, int64_t count)
 {
-    int index;
+    int index = -1;
     ARTEL_TRY(find_weight(model, path, count, &index));
     if (!model->initialised)
         return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "call artel_model_initialise first", "the model has no weights yet");
@@ -199,7 +199,7 @@ artel_status artel_model_get_weight(const artel_model *model, const char *path, 
 
 artel_status artel_model_set_weight(artel_model *model, const char *path, const float *values, int64_t count)
 {
-    int index;
+    int index = -1;
     ARTEL_TRY(find_weight(model, path, count, &index));
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, 0));
     const artel__variable *variable = &model->nn->variables->item[index];

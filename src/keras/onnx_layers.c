@@ -563,6 +563,42 @@ static const char *multiply(call *c)
     return y;
 }
 
+/* A raw operation on two arguments: tensors, numbers or lists. */
+static const char *raw_argument(call *c, size_t n)
+{
+    json_t *json = json_array_get(json_object_get(c->arguments, "args"), n), *index = json_object_get(json, "tensor");
+    if (json_is_integer(index)) return operand(c, (int)json_integer_value(index));
+    double number;
+    if (!artel__json_number(json, &number)) return artel__onnx_refuse(c, "this argument");
+    return artel__onnx_scalar(c->onnx, number);
+}
+
+static const char *raw(call *c, const char *op)
+{
+    const char *a = raw_argument(c, 0), *b = a ? raw_argument(c, 1) : NULL;
+    return b ? artel__onnx_node2(c->onnx, op, a, b) : NULL;
+}
+
+static const char *raw_add(call *c)
+{
+    return raw(c, "Add");
+}
+
+static const char *raw_subtract(call *c)
+{
+    return raw(c, "Sub");
+}
+
+static const char *raw_multiply(call *c)
+{
+    return raw(c, "Mul");
+}
+
+static const char *raw_divide(call *c)
+{
+    return raw(c, "Div");
+}
+
 static const char *embedding(call *c)
 {
     const char *index = artel__onnx_cast(c->onnx, c->in[0].name, ARTEL_DTYPE_INT64);
@@ -611,5 +647,10 @@ const artel__onnx_row artel__onnx_layers[] = {
     {"Minimum", minimum},
     {"Concatenate", concatenate},
     {"Embedding", embedding},
+    {"ops.Add", raw_add},
+    {"ops.Subtract", raw_subtract},
+    {"ops.Multiply", raw_multiply},
+    {"ops.Divide", raw_divide},
+    {"ops.TrueDivide", raw_divide},
     {NULL, NULL},
 };

@@ -182,8 +182,9 @@ static artel__layer_row *add_row(artel__model_summary *summary, const artel__lay
         summary->row = wider;
     }
     artel__layer_row *row = &summary->row[summary->rows++];
+    const char *class_name = json_string_value(json_object_get(layer->record, "class_name")); /* raw operations: without "ops." */
     *row = (artel__layer_row){.name = layer->name,
-                              .class_name = layer->def->class_name,
+                              .class_name = class_name ? class_name : layer->def->class_name,
                               .output_shape = "?",
                               .connected_to = "",
                               .trainable = layer->trainable,

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-
 /* Where an object of a key belongs; the key may hold a list or an object of such. The first hit counts. */
 static const struct {
     const char *key; /* contained in the key */
@@ -45,19 +43,28 @@ static bool is_object_record(json_t *value)
 }
 
 /* "Custom>AdamW" -> "AdamW", "Model" -> "Functional" for what holds layers. */
-static artel_status translate_class(json_t *record)
+static artel_status translate_class(json_t *record, bool *renamed)
 {
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    const char *today = NULL;
+    char plain[128];
     if (strncmp(class_name, "Custom>", 7) == 0) {
-        char plain[128];
         snprintf(plain, sizeof plain, "%s", class_name + 7);
-        if (json_object_set_new(record, "class_name", json_string(plain)) < 0) return ARTEL_ERROR_NO_MEMORY;
+        today = plain;
     } else if (strcmp(class_name, "Policy") == 0) {
-        if (json_object_set_new(record, "class_name", json_string("DTypePolicy")) < 0) return ARTEL_ERROR_NO_MEMORY;
+        today = "DTypePolicy";
     } else if (strcmp(class_name, "Model") == 0 && json_object_get(json_object_get(record, "config"), "layers")) {
-        if (json_object_set_new(record, "class_name", json_string("Functional")) < 0) return ARTEL_ERROR_NO_MEMORY;
+        today = "Functional";
     }
+    *renamed = today != NULL;
+    if (today && json_object_set_new(record, "class_name", json_string(today)) < 0) return ARTEL_ERROR_NO_MEMORY;
     return ARTEL_OK;
+}
+
+/* None, or a place that Keras 3 does not have ("keras.src.engine.functional"). */
+static bool is_old_module(const char *module)
+{
+    return !module || strstr(module, ".engine.") || strncmp(module, "tf_keras", 8) == 0;
 }
 
 static artel_status add_module(json_t *record, const char *key)
@@ -128,10 +135,11 @@ static artel_status translate_value(json_t *value, const char *key, int depth)
         return ARTEL_OK;
     }
     if (!json_is_object(value)) return ARTEL_OK;
-    if (is_object_record(value) && !json_object_get(value, "module")) {
-        ARTEL_TRY(translate_class(value));
+    if (is_object_record(value)) {
+        bool renamed = false;
+        ARTEL_TRY(translate_class(value, &renamed));
         ARTEL_TRY(translate_config(value));
-        ARTEL_TRY(add_module(value, key));
+        if (renamed || is_old_module(json_string_value(json_object_get(value, "module")))) ARTEL_TRY(add_module(value, key));
     }
     return translate_object(value, key, depth + 1);
 }
@@ -173,7 +181,7 @@ static artel_status add_input_layers(json_t *record, int depth)
 
 artel_status artel__keras_translate_model(json_t *record)
 {
-    if (!json_is_object(record) || json_object_get(record, "module")) return ARTEL_OK;
+    if (!json_is_object(record)) return ARTEL_OK;
     ARTEL_TRY(add_input_layers(record, 0));
     return translate_value(record, "", 0);
 }
@@ -248,11 +256,21 @@ static artel_status translate_optimizer(artel_context *ctx, const char *where, j
     return ARTEL_OK;
 }
 
+/* Keras 2 saved null for settings that Keras 3 wants left out. */
+static void drop_unset(json_t *compile)
+{
+    static const char *const keys[] = {"run_eagerly", "steps_per_execution", "jit_compile", NULL};
+    for (const char *const *key = keys; *key; key++) {
+        if (json_is_null(json_object_get(compile, *key))) json_object_del(compile, *key);
+    }
+}
+
 artel_status artel__keras_translate_compile(artel_context *ctx, const char *where, json_t *compile)
 {
     static const char *const wrapped[] = {"loss", "metrics", "weighted_metrics", NULL};
     ARTEL_TRY(translate_optimizer(ctx, where, json_object_get(compile, "optimizer")));
     for (const char *const *key = wrapped; *key; key++) ARTEL_TRY(unwrap_all(json_object_get(compile, *key), 0));
+    drop_unset(compile);
     return ARTEL_OK;
 }
 
@@ -277,6 +295,7 @@ artel_status artel__keras_translate_training(artel_context *ctx, const char *whe
         status = unwrap_all(value, 0);
         if (json_object_set_new(compile, *key, value) < 0) status = ARTEL_ERROR_NO_MEMORY;
     }
+    drop_unset(compile);
     if (status == ARTEL_OK) status = translate_value(compile, "", 0);
     if (status < 0) {
         json_decref(compile);

@@ -63,13 +63,15 @@ static const artel__option grouped_options[] = {
     ARTEL__OPTIONS_END,
 };
 
-static artel_status configure_heads(artel__layer *layer, heads_parts **out)
+/* `grouped` has no public names for its projections, hence their underscores in weights files; nor has the gate. */
+static artel_status configure_heads(artel__layer *layer, bool grouped, heads_parts **out)
 {
-    static const char *const paths[] = {"query_dense", "key_dense", "gate_dense", "value_dense", "output_dense"};
+    static const char *const paths[] = {"_query_dense", "_key_dense", "_gate_dense", "_value_dense", "_output_dense"};
     static const char *const names[] = {"query", "key", "gate", "value", "attention_output"};
     heads_config *c = layer->config;
     heads_parts *parts = layer->own = *out = artel__arena_alloc(layer->arena, 1, sizeof *parts);
     if (!parts) return ARTEL_ERROR_NO_MEMORY;
+    parts->grouped = grouped;
     if (!c->value_dim) c->value_dim = c->key_dim;
     if (!c->key_heads) c->key_heads = c->num_heads;
     if (c->num_heads % c->key_heads != 0)
@@ -78,7 +80,7 @@ static artel_status configure_heads(artel__layer *layer, heads_parts **out)
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
     ARTEL_TRY(artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias));
     for (int i = 0; i < PROJECTIONS; i++) {
-        if (i != GATE || c->use_gate) ARTEL_TRY(artel__layer_add_holder(layer, paths[i], names[i], &parts->dense[i]));
+        if (i != GATE || c->use_gate) ARTEL_TRY(artel__layer_add_holder(layer, paths[i] + (i != GATE && !grouped), names[i], &parts->dense[i]));
     }
     return ARTEL_OK;
 }
@@ -86,7 +88,7 @@ static artel_status configure_heads(artel__layer *layer, heads_parts **out)
 static artel_status configure_multi_head(artel__layer *layer)
 {
     heads_parts *parts;
-    ARTEL_TRY(configure_heads(layer, &parts));
+    ARTEL_TRY(configure_heads(layer, false, &parts));
     json_t *shape = artel__layer_setting(layer, "output_shape");
     size_t count = !shape ? 0 : json_is_array(shape) ? json_array_size(shape) : 1;
     for (size_t i = 0; i < count; i++) {
@@ -103,9 +105,7 @@ static artel_status configure_multi_head(artel__layer *layer)
 static artel_status configure_grouped(artel__layer *layer)
 {
     heads_parts *parts;
-    ARTEL_TRY(configure_heads(layer, &parts));
-    parts->grouped = true;
-    return ARTEL_OK;
+    return configure_heads(layer, true, &parts);
 }
 
 /* -- the call's tensors -- */

@@ -276,6 +276,12 @@ static artel__value_id bias_row(artel__graph *graph, artel__value_id bias, int64
     return artel__op_reshape(graph, artel__op_slice(graph, bias, 0, n, 1, 1), &row);
 }
 
+artel__value_id artel__recurrent_mask(const artel__call *call, bool states)
+{
+    bool dropped = states && call->arguments && !artel__call_argument(call, "mask");
+    return dropped ? ARTEL__NO_VALUE : call->in[0].mask;
+}
+
 static artel_status check_call(const artel__layer *layer, const artel__call *call, artel__tensor *state)
 {
     const cell_parts *parts = layer->own;
@@ -318,7 +324,7 @@ static artel_status call_recurrent(artel__layer *layer, artel__call *call)
                               artel__op_product(graph, x, artel__layer_weight(cell, graph, 0), bias, 1, &columns, ARTEL__FUSED_NONE),
                           .weights = artel__layer_weight(cell, graph, 1),
                           .bias = recurrent_bias,
-                          .mask = call->in[0].mask,
+                          .mask = artel__recurrent_mask(call, state[0].value >= 0),
                           .h0 = state[0].value >= 0 ? artel__as_float(graph, state[0].value) : ARTEL__NO_VALUE,
                           .c0 = state[1].value >= 0 ? artel__as_float(graph, state[1].value) : ARTEL__NO_VALUE};
     artel__value_id out = artel__op_recurrent(graph, &r);

@@ -25,4 +25,8 @@ artel_status artel__layer_add_holder(artel__layer *layer, const char *path, cons
  * many, or -1 when one is no tensor or there are too many. */
 int artel__recurrent_initial(const artel__call *call, artel__tensor *out, int room);
 
+/* The mask that a call works with. Keras hands the mask of its input to a layer only when that is the one tensor it is called
+ * with: beside initial states it must be named. */
+artel__value_id artel__recurrent_mask(const artel__call *call, bool states);
+
 #endif

@@ -100,7 +100,7 @@ static artel_status call_both(artel__layer *layer, artel__call *call)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give the states of both layers",
                                  "its initial_state has the wrong number of tensors");
     for (int i = 0; i < 2; i++) {
-        in[0] = call->in[0];
+        in[0] = (artel__tensor){call->in[0].value, artel__recurrent_mask(call, given > 0)};
         for (int k = 0; k < given / 2; k++) in[k + 1] = state[i * (given / 2) + k];
         artel__call inner = {.graph = graph, .in = in, .inputs = 1 + given / 2, .out = made[i]};
         ARTEL_TRY(artel__layer_call(layer->child[i].layer, &inner));

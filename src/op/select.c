@@ -198,12 +198,20 @@ static void fill_cast(const artel__run_args *args, void *params)
                                            .y = args->out[0]};
 }
 
+/* Between floating-point types; integers carry no gradient. */
+static artel_status grad_cast(artel__gradient *g)
+{
+    if (!g->needed[0] || g->out_gradient[0] < 0) return ARTEL_OK;
+    g->in_gradient[0] = artel__op_cast(g->graph, g->out_gradient[0], g->graph->value[g->in[0]].dtype);
+    return ARTEL_OK;
+}
+
 const artel__op_def artel__op_cast_def = {
     .name = "cast",
     .doc = "Conversion between element types.",
     .attribute_size = sizeof(cast_attributes),
     .infer = infer_cast,
-    .grad = grad_none,
+    .grad = grad_cast,
     .kernels = artel__cast_kernels,
     .params_size = sizeof(artel__cast),
     .fill = fill_cast,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of callbacks of a run: made from records, called in order, saved and restored. */
 #include "train/callbacks.h"
+#include "train/checkpoint_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -207,9 +208,8 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 {
     for (int i = 0; i < fit->callback_count; i++) {
         const artel__callback *callback = &fit->callbacks[i];
-        char best[64];
-        snprintf(best, sizeof best, "%a", callback->state.best);
-        json_t *item = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:b}", "class_name", callback->def->class_name, "best", best, "wait",
+        json_t *item = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "class_name", callback->def->class_name, "best",
+                                 artel__hex_real(callback->state.best), "wait",
                                  (json_int_t)callback->state.wait, "cooldown", (json_int_t)callback->state.cooldown, "best_epoch",
                                  (json_int_t)callback->state.best_epoch, "stopped_epoch", (json_int_t)callback->state.stopped_epoch, "up",
                                  callback->state.up, "weights", callback->weights != NULL);
@@ -231,7 +231,7 @@ artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
         if (!class_name || !best || strcmp(class_name, callback->def->class_name) != 0)
             return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "use the callbacks the run was started with, or --fresh",
                                "callback %d was %s when the checkpoint was written", i, class_name ? class_name : "?");
-        if (!artel__parse_double(best, &callback->state.best)) callback->state.best = NAN;
+        callback->state.best = artel__real_of_hex(json_object_get(item, "best"));
         callback->state.wait = json_integer_value(json_object_get(item, "wait"));
         callback->state.cooldown = json_integer_value(json_object_get(item, "cooldown"));
         callback->state.best_epoch = json_integer_value(json_object_get(item, "best_epoch"));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/threads.h"
 #include "train/fit_impl.h"
 
 enum {
@@ -90,7 +91,7 @@ static artel_status one_step(artel__fit *fit)
     double rate = artel__fit_rate(fit);
     artel__batch batch = {.rows = fit->order + fit->cursor,
                           .count = count,
-                          .ordinal = (uint64_t)fit->step,
+                          .ordinal = (uint64_t)(fit->options.initial_epoch * fit->steps_per_epoch + fit->step),
                           .iteration = fit->iteration,
                           .learning_rate = rate};
     int64_t before = artel__now_ns();
@@ -396,7 +397,7 @@ static artel_status run_fit(artel__fit *fit)
     return artel__checkpointer_finish(fit);
 }
 
-artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
+static artel_status fit_model(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
 {
     static const artel_fit_options defaults = ARTEL_FIT_OPTIONS_INIT;
     artel__fit fit = {.ctx = model->ctx, .model = model, .options = options ? *options : defaults};
@@ -413,5 +414,13 @@ artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_f
         fit.history = NULL;
     }
     close_fit(&fit);
+    return status;
+}
+
+artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
+{
+    uint32_t caller = artel__fp_enter(); /* numbers are parsed and rounded outside the steps too */
+    artel_status status = fit_model(model, data, options, out);
+    artel__fp_leave(caller);
     return status;
 }

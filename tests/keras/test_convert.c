@@ -106,8 +106,9 @@ static void old_records_are_brought_up_to_date(void **state)
 static void modern_records_stay(void **state)
 {
     (void)state;
-    json_t *model = parse(
-        "{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"class_name\": \"X\", \"config\": {}}]}}");
+    json_t *model = parse("{\"module\": \"keras\", \"class_name\": \"Sequential\", \"config\": {\"layers\": [{\"module\": "
+                          "\"keras.layers\", \"class_name\": \"BatchNormalization\", "
+                          "\"config\": {\"axis\": -1}, \"registered_name\": null}]}}");
     json_t *copy = json_deep_copy(model);
     assert_int_equal(artel__keras_translate_model(model), ARTEL_OK);
     assert_true(json_equal(model, copy));

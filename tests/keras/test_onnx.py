@@ -84,6 +84,8 @@ inner = seq((24,), L.Dense(3), L.BatchNormalization())
 check("merging", keras.Model([a, b], [inner(merged), p]), image(3, 5), image(3, 5))
 check("embedding", seq((7,), L.Embedding(11, 4), L.GlobalAveragePooling1D(), L.Dense(2), dtype="int32"), R.integers(0, 11, (3, 7)).astype("int32"))
 check("open axis", seq((None, 4), L.Dense(3), L.GlobalAveragePooling1D()), image(2, 9, 4))
+r = keras.Input((5,))
+check("raw operations", keras.Model(r, L.Dense(2)(((r + 1.5) * r - 2.0) / 4.0)), image(3, 5))
 refused("mask", seq((7,), L.Embedding(11, 4, mask_zero=True), L.GlobalAveragePooling1D()), "masks")
 
 for cls in (L.LSTM, L.GRU, L.SimpleRNN):

@@ -19,7 +19,7 @@ static void gradient_part(check_part *part, const int32_t *index, const float *d
     check_kernels(artel__embed_sort_kernels, &s, buffers, 2);
     part->block_bytes = (size_t)(vocabulary * width) * 4;
     part->blocks = check_alloc((size_t)plan->nodes * part->block_bytes);
-    artel__embed_gradient g = {plan, per_row, vocabulary, width, sorted, first, dy + at * width, part->blocks, vocabulary * width};
+    artel__embed_gradient g = {plan, per_row, vocabulary, width, sorted, first, dy + at * width, false, part->blocks, vocabulary * width};
     check_kernels(artel__embed_gradient_kernels, &g, &(check_buffer){part->blocks, (size_t)plan->nodes * part->block_bytes}, 1);
     test_free(sorted), test_free(first);
 }

@@ -65,11 +65,13 @@ static void fill(float *out, int64_t count, op_numbers numbers, int64_t last, ui
     uint64_t state = seed * 77 + 5;
     for (int64_t i = 0; i < count; i++) {
         float u = uniform(&state), sign = uniform(&state) < 0.5f ? -1.0f : 1.0f;
-        out[i] = numbers == OP_SIGNED  ? sign * (0.15f + 0.8f * u)
-                 : numbers == OP_APART ? ((float)i - (float)count / 2) * 0.1f
-                                       : 0.2f + 0.75f * u;
+        float apart = (float)i - (float)count / 2;
+        if (numbers == OP_SIGNED)
+            out[i] = sign * (0.15f + 0.8f * u);
+        else
+            out[i] = numbers == OP_APART ? apart * 0.1f : numbers == OP_FAR_APART ? apart * 0.4f : 0.2f + 0.75f * u;
     }
-    for (int64_t i = count - 1; numbers == OP_APART && i > 0; i--) {
+    for (int64_t i = count - 1; (numbers == OP_APART || numbers == OP_FAR_APART) && i > 0; i--) {
         int64_t k = (int64_t)(uniform(&state) * (float)(i + 1)) % (i + 1);
         float held = out[i];
         out[i] = out[k];

@@ -17,12 +17,13 @@
 
 /* What inputs and variables hold. */
 typedef enum op_numbers {
-    OP_SIGNED,   /* 0.15 .. 0.95 with either sign: away from kinks at 0, 1 */
-    OP_POSITIVE, /* 0.2 .. 0.95 */
-    OP_APART,    /* distinct, a tenth apart: for largest and smallest */
-    OP_SIMPLEX,  /* positive, the last axis sums to 1 */
-    OP_INDICES,  /* int32 0 .. limit - 1 */
-    OP_BITS      /* BOOL */
+    OP_SIGNED,    /* 0.15 .. 0.95 with either sign: away from kinks at 0, 1 */
+    OP_POSITIVE,  /* 0.2 .. 0.95 */
+    OP_APART,     /* distinct, a tenth apart: for largest and smallest */
+    OP_FAR_APART, /* two fifths apart */
+    OP_SIMPLEX,   /* positive, the last axis sums to 1 */
+    OP_INDICES,   /* int32 0 .. limit - 1 */
+    OP_BITS       /* BOOL */
 } op_numbers;
 
 enum {

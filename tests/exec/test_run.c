@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans and runs over random graphs: sharing memory changes nothing, a step can be abandoned anywhere, steady steps take no
+ * memory, and values that are not finite are traced to their origin. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exec/plan_impl.h"
+#include "op/elementwise.h"
+#include "op/optimize.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
+
+enum {
+    WIDTH = 6,
+    ROWS = 5,
+    MADE = 40
+};
+
+typedef struct bench {
+    artel_context *ctx;
+    artel__arena arena;
+    artel__variables variables;
+    artel__graph graph;
+    artel__plan *plan;
+    artel__state state;
+    artel__pool *pool;
+    artel__run *run;
+    artel__fold_plan fold;
+    int64_t start[9];
+    artel__step step;
+    float x[ROWS * WIDTH];
+    const void *inputs[1];
+} bench;
+
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % below;
+}
+
+static artel__value_id random_node(artel__graph *g, uint32_t *r, const artel__value_id *pool, int count, artel__value_id w,
+                                   artel__value_id bias)
+{
+    artel_shape flat = {.rank = 1, .dim = {WIDTH}}, square = {.rank = 2, .dim = {2, 3}};
+    artel__value_id a = pool[draw(r, (uint32_t)count)], b = pool[draw(r, (uint32_t)count)];
+    switch (draw(r, 10)) {
+    case 0: return artel__op_unary(g, ARTEL__UNARY_TANH, NULL, a);
+    case 1: return artel__op_unary(g, ARTEL__UNARY_SILU, NULL, a);
+    case 2: return artel__op_add(g, a, b);
+    case 3: return artel__op_binary(g, ARTEL__BINARY_MUL, a, bias);
+    case 4: return artel__op_softmax(g, ARTEL__SOFTMAX, a, 0);
+    case 5: return artel__op_product(g, a, w, bias, 1, &flat, ARTEL__FUSED_RELU);
+    case 6: return artel__op_reshape(g, artel__op_unary(g, ARTEL__UNARY_SQUARE, NULL, artel__op_reshape(g, a, &square)), &flat);
+    case 7: return artel__op_slice(g, artel__op_concat(g, (artel__value_id[]){a, b}, 2, 0), 0, 3, WIDTH, 1);
+    case 8: return artel__op_dropout(g, a, 0.3, &(artel_shape){.rank = 0});
+    default: return artel__op_reshape(g, artel__op_transpose(g, artel__op_reshape(g, a, &square), (int[]){1, 0}), &flat);
+    }
+}
+
+/* A graph of random operations with its gradients, some values kept, and a step of gradient descent. */
+static void build(bench *b, uint32_t seed)
+{
+    artel__graph *g = &b->graph;
+    artel_shape shape = {.rank = 1, .dim = {WIDTH}}, matrix = {.rank = 2, .dim = {WIDTH, WIDTH}};
+    artel__variables_add(&b->variables, "w", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &matrix, WIDTH);
+    artel__variables_add(&b->variables, "b", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &shape, 0);
+    artel__value_id wanted[3], gradient[3], made[MADE + 1], out;
+    made[0] = wanted[2] = artel__graph_input(g, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
+    wanted[0] = artel__graph_variable(g, 0);
+    wanted[1] = artel__graph_variable(g, 1);
+    for (int i = 1; i <= MADE; i++) {
+        made[i] = random_node(g, &seed, made, i, wanted[0], wanted[1]);
+        if (draw(&seed, 6) == 0) artel__graph_keep(g, made[i]);
+    }
+    out = made[MADE];
+    for (int i = MADE - 4; i < MADE; i++) out = artel__op_add(g, out, made[i]);
+    artel__value_id seeds = artel__op_fill_like(g, out, 0.5);
+    artel__differentiate request = {
+        .add = &artel__op_binary_def, .targets = &out, .seeds = &seeds, .target_count = 1, .wanted = wanted, .wanted_count = 3};
+    artel__graph_keep(g, out);
+    assert_int_equal(artel__graph_differentiate(g, &request, gradient), ARTEL_OK);
+    if (gradient[2] >= 0) artel__graph_keep(g, gradient[2]);
+    g->phase = ARTEL__PHASE_APPLY;
+    for (int i = 0; i < 2; i++) {
+        artel__optimize o = {.options = {.rule = ARTEL__RULE_SGD},
+                             .squared_norm = ARTEL__NO_VALUE,
+                             .u_product = ARTEL__NO_VALUE,
+                             .squares = ARTEL__NO_VALUE,
+                             .variable = wanted[i],
+                             .gradient = gradient[i]};
+        if (gradient[i] >= 0) artel__op_optimize(g, &o);
+    }
+    assert_int_equal(artel__graph_seal(g), ARTEL_OK);
+}
+
+static void bench_begin(bench *b)
+{
+    memset(b, 0, sizeof *b);
+    assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
+    artel__arena_init(&b->arena, b->ctx);
+    artel__variables_init(&b->variables, &b->arena);
+    artel__graph_init(&b->graph, &b->arena, &b->variables, true);
+    for (int i = 0; i < ROWS * WIDTH; i++) b->x[i] = (float)((i * 37) % 19 - 9) / 10;
+    b->inputs[0] = b->x;
+}
+
+/* Every computed value at a place of its own; views stay where what they show is. */
+static void unshare(artel__plan *plan)
+{
+    const artel__graph *graph = plan->graph;
+    size_t end = 0;
+    for (int i = 0; i < graph->nodes; i++) {
+        const artel__node *node = &graph->node[i];
+        bool view = plan->node[i].view || node->op->placement == ARTEL__PLACE_VIEW_WRITTEN;
+        for (int k = 0; k < node->outputs; k++) {
+            artel__value_id out = node->output[k];
+            plan->root[out] = view && k == 0 ? plan->root[node->input[0]] : out;
+            plan->offset[out] = view && k == 0 ? plan->offset[node->input[0]] : end;
+            if (!view || k) end += artel__plan_value_bytes(plan, out);
+        }
+    }
+    plan->block_bytes = end;
+}
+
+static void bench_finish(bench *b, bool shared, int threads)
+{
+    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 1, .isa = artel__context_isa(b->ctx)};
+    assert_int_equal(artel__plan_create(b->ctx, &b->graph, &options, &b->plan), ARTEL_OK);
+    if (!shared) unshare(b->plan);
+    assert_int_equal(artel__state_init(b->ctx, &b->variables, &b->state), ARTEL_OK);
+    for (int i = 0; i < b->variables.count; i++) {
+        float plain[WIDTH * WIDTH];
+        for (int k = 0; k < WIDTH * WIDTH; k++) plain[k] = (float)((k * 7 + i) % 11 - 5) / 8;
+        artel__state_store(&b->state, i, plain);
+    }
+    assert_int_equal(artel__pool_create(b->ctx, threads, &b->pool), ARTEL_OK);
+    assert_int_equal(artel__run_create(b->plan, &b->state, b->pool, NULL, &b->run), ARTEL_OK);
+    artel__fold_plan_make(&b->fold, 8, 0, 8, ROWS, b->start);
+    b->step = (artel__step){.fold = &b->fold, .seed = 5, .learning_rate = 0.01, .training = true};
+}
+
+static void bench_close(bench *b)
+{
+    artel__run_destroy(b->run);
+    artel__pool_destroy(b->pool);
+    artel__state_fini(&b->state);
+    artel__plan_destroy(b->plan);
+    artel__arena_fini(&b->arena);
+    artel_context_destroy(b->ctx);
+}
+
+static void random_bench(bench *b, uint32_t seed, bool shared)
+{
+    bench_begin(b);
+    build(b, seed);
+    bench_finish(b, shared, 1);
+}
+
+/* One step with all of the run's memory full of NaN before it. */
+static void poisoned_step(bench *b)
+{
+    float held[ROWS * WIDTH];
+    uint8_t before[4096];
+    memcpy(held, b->x, sizeof held);
+    assert_true(b->variables.bytes <= sizeof before);
+    memcpy(before, b->state.block, b->variables.bytes);
+    memset(b->run->block, 0xff, b->plan->block_bytes);
+    assert_int_equal(artel__run_compute(b->run, &b->step, b->inputs), ARTEL_OK);
+    assert_memory_equal(before, b->state.block, b->variables.bytes); /* only apply writes variables */
+    assert_memory_equal(held, b->x, sizeof held);                    /* nothing writes what was fed */
+}
+
+static void assert_same(const bench *a, const bench *b)
+{
+    for (int i = 0; i < a->graph.kept_count; i++) {
+        const artel__value *value = &a->graph.value[a->graph.kept[i]];
+        assert_memory_equal(artel__run_kept(a->run, i), artel__run_kept(b->run, i), (size_t)(ROWS * value->storage) * sizeof(float));
+    }
+    assert_memory_equal(a->state.block, b->state.block, a->variables.bytes);
+}
+
+static void test_sharing_changes_nothing(void **state)
+{
+    (void)state;
+    size_t with = 0, without = 0;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        bench a, b;
+        random_bench(&a, seed, true);
+        random_bench(&b, seed, false);
+        for (int step = 0; step < 2; step++) {
+            poisoned_step(&a);
+            poisoned_step(&b);
+            assert_same(&a, &b);
+            artel__run_apply(a.run, &a.step);
+            artel__run_apply(b.run, &b.step);
+            assert_same(&a, &b);
+        }
+        with += a.plan->block_bytes;
+        without += b.plan->block_bytes;
+        bench_close(&a);
+        bench_close(&b);
+    }
+    assert_true(with * 2 < without);
+}
+
+/* Buffers alive at the same time lie apart: looked at directly, action by action. */
+static void test_live_buffers_lie_apart(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 100; seed < 120; seed++) {
+        bench b;
+        random_bench(&b, seed, true);
+        const artel__graph *g = &b.graph;
+        for (int i = 0; i < g->nodes; i++) {
+            const artel__node *node = &g->node[i];
+            for (int k = 0; k < node->outputs; k++) {
+                artel__value_id out = node->output[k];
+                for (int j = 0; j < node->inputs; j++) {
+                    artel__value_id in = node->input[j];
+                    size_t p = b.plan->offset[out], q = in >= 0 ? b.plan->offset[in] : ARTEL__OFFSET_EXTERNAL;
+                    if (q == ARTEL__OFFSET_EXTERNAL || p == ARTEL__OFFSET_EXTERNAL) continue;
+                    bool overlap = p < q + b.plan->bytes[in] && q < p + b.plan->bytes[out];
+                    bool allowed = k == 0 && b.plan->root[out] == b.plan->root[in] &&
+                                   (node->op->placement != ARTEL__PLACE_OWN || b.plan->node[i].view);
+                    if (overlap && !allowed) fail_msg("seed %u: node %d (%s) overwrites its input %d", seed, i, node->op->name, j);
+                }
+            }
+        }
+        bench_close(&b);
+    }
+}
+
+static void test_abandoned_anywhere(void **state)
+{
+    (void)state;
+    bench whole;
+    random_bench(&whole, 7, true);
+    poisoned_step(&whole);
+    artel__run_apply(whole.run, &whole.step);
+    int abandoned = 0;
+    for (int n = 0; n < whole.graph.nodes; n++) {
+        bench b;
+        random_bench(&b, 7, true);
+        artel__run_abandon_at(b.run, n);
+        artel_status status = artel__run_compute(b.run, &b.step, b.inputs);
+        assert_true(status == ARTEL_OK ? b.graph.node[n].phase == ARTEL__PHASE_APPLY : status == ARTEL_AGAIN);
+        abandoned += status == ARTEL_AGAIN;
+        artel__run_abandon_at(b.run, -1);
+        poisoned_step(&b);
+        artel__run_apply(b.run, &b.step);
+        assert_same(&whole, &b);
+        bench_close(&b);
+    }
+    assert_true(abandoned > 30);
+    bench_close(&whole);
+}
+
+static void test_steady_steps_take_no_memory(void **state)
+{
+    (void)state;
+    bench b;
+    bench_begin(&b);
+    build(&b, 3);
+    bench_finish(&b, true, 2);
+    uint64_t before = artel__heap_calls(b.ctx);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(artel__run_compute(b.run, &b.step, b.inputs), ARTEL_OK);
+        artel__run_apply(b.run, &b.step);
+        b.step.iteration++;
+        b.step.batch++;
+    }
+    assert_int_equal(artel__heap_calls(b.ctx), before);
+    bench_close(&b);
+}
+
+static void test_nonfinite(void **state)
+{
+    (void)state;
+    bench b;
+    bench_begin(&b);
+    artel__graph *g = &b.graph;
+    artel_shape shape = {.rank = 1, .dim = {WIDTH}};
+    artel__value_id x = artel__graph_input(g, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
+    g->scope = "fine";
+    artel__value_id y = artel__op_affine(g, x, 1, 0);
+    g->scope = "culprit";
+    y = artel__op_unary(g, ARTEL__UNARY_LOG, NULL, y);
+    g->scope = "after";
+    artel__graph_keep(g, artel__op_unary(g, ARTEL__UNARY_SQUARE, NULL, y));
+    assert_int_equal(artel__graph_seal(g), ARTEL_OK);
+    bench_finish(&b, true, 1);
+    artel__nonfinite found;
+    for (int i = 0; i < ROWS * WIDTH; i++) b.x[i] = 1.5f;
+    assert_false(artel__run_find_nonfinite(b.run, &b.step, b.inputs, &found));
+    b.x[1 * WIDTH + 5] = -1;
+    b.x[3 * WIDTH] = 0;
+    assert_true(artel__run_find_nonfinite(b.run, &b.step, b.inputs, &found));
+    assert_string_equal(found.name, "culprit");
+    assert_string_equal(found.op, "unary");
+    assert_int_equal(found.first_row, 1);
+    assert_int_equal(found.last_row, 3);
+    assert_true(isnan(found.value));
+    bench_close(&b);
+}
+
+static void test_memory_failures(void **state)
+{
+    (void)state;
+    bench b;
+    bench_begin(&b);
+    build(&b, 9);
+    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 1, .isa = artel__context_isa(b.ctx)};
+    artel_status status = ARTEL_ERROR_NO_MEMORY;
+    for (uint64_t n = 1; n < 100 && status == ARTEL_ERROR_NO_MEMORY; n++) {
+        artel__fail_allocation_after(b.ctx, n);
+        status = artel__plan_create(b.ctx, &b.graph, &options, &b.plan);
+    }
+    artel__fail_allocation_after(b.ctx, 0);
+    assert_int_equal(status, ARTEL_OK);
+    assert_int_equal(artel__state_init(b.ctx, &b.variables, &b.state), ARTEL_OK);
+    assert_int_equal(artel__pool_create(b.ctx, 1, &b.pool), ARTEL_OK);
+    status = ARTEL_ERROR_NO_MEMORY;
+    for (uint64_t n = 1; n < 100 && status == ARTEL_ERROR_NO_MEMORY; n++) {
+        artel__fail_allocation_after(b.ctx, n);
+        status = artel__run_create(b.plan, &b.state, b.pool, NULL, &b.run);
+    }
+    artel__fail_allocation_after(b.ctx, 0);
+    assert_int_equal(status, ARTEL_OK);
+    bench_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sharing_changes_nothing),
+        cmocka_unit_test(test_live_buffers_lie_apart),
+        cmocka_unit_test(test_abandoned_anywhere),
+        cmocka_unit_test(test_steady_steps_take_no_memory),
+        cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_memory_failures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
