@@ -12,6 +12,19 @@
 /* Below this many operations, waking other threads costs more than it saves. */
 #define HEAVY_COST 100000
 
+/* Scratch of `bytes` for each thread instead of what there is. */
+static artel_status take_scratch(artel__run *run, size_t bytes)
+{
+    size_t total = bytes * (size_t)artel__pool_threads(run->pool) + 64;
+    void *block;
+    ARTEL_TRY(artel__alloc_aligned(run->ctx, total, "scratch", &block));
+    if (run->scratch) artel__free_aligned(run->ctx, run->scratch, run->scratch_total);
+    run->scratch = block;
+    run->scratch_bytes = bytes;
+    run->scratch_total = total;
+    return ARTEL_OK;
+}
+
 static artel_status acquire(artel__run *run)
 {
     const artel__plan *plan = run->plan;
@@ -19,9 +32,7 @@ static artel_status acquire(artel__run *run)
     void *block;
     ARTEL_TRY(artel__alloc_aligned(run->ctx, plan->block_bytes + 64, "activations", &block));
     run->block = block;
-    run->scratch_total = plan->scratch_bytes * (size_t)artel__pool_threads(run->pool) + 64;
-    ARTEL_TRY(artel__alloc_aligned(run->ctx, run->scratch_total, "scratch", &block));
-    run->scratch = block;
+    ARTEL_TRY(take_scratch(run, plan->scratch_bytes));
     ARTEL_TRY(artel__calloc(run->ctx, (size_t)graph->values + 1, sizeof *run->pointer, "run", &block));
     run->pointer = block;
     ARTEL_TRY(artel__calloc(run->ctx, (size_t)plan->collectives + 1, sizeof *run->segment, "run", &block));
@@ -86,7 +97,7 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     const artel__op_def *op = args.node->op;
     memset(params, 0, op->params_size);
     op->fill(&args, params);
-    kernel_call call = {chosen->kernel, params, run->scratch, run->plan->scratch_bytes};
+    kernel_call call = {chosen->kernel, params, run->scratch, run->scratch_bytes};
     artel__pool_run(run->pool, chosen->kernel->tasks(params), chosen->cost >= HEAVY_COST, run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
 }
@@ -101,6 +112,31 @@ static void run_node_timed(artel__run *run, int32_t index, const artel__step *st
     run_node(run, index, step);
     run->time[index].ns += artel__now_ns() - before;
     run->time[index].calls++;
+}
+
+/* The plan measured scratch for full batches; kernels may cut a short one so that they need more. Measured once for each
+ * size of a short batch, before anything runs. */
+static artel_status fit_scratch(artel__run *run, const artel__step *step)
+{
+    const artel__plan *plan = run->plan;
+    size_t most = 0;
+    if (step->fold->batch == plan->options.batch_size || step->fold->batch == run->scratch_batch) return ARTEL_OK;
+    for (int i = 0; i < plan->graph->nodes; i++) {
+        const artel__kernel *kernel = plan->node[i].kernel;
+        if (!kernel || !kernel->scratch_bytes) continue;
+        _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+        void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
+        artel__run_args args;
+        artel__plan_args(plan, run, i, step, in, out, &args);
+        memset(params, 0, args.node->op->params_size);
+        args.node->op->fill(&args, params);
+        size_t bytes = kernel->scratch_bytes(params);
+        if (bytes > most) most = bytes;
+    }
+    most = (most + 63) / 64 * 64;
+    if (most > run->scratch_bytes) ARTEL_TRY(take_scratch(run, most));
+    run->scratch_batch = step->fold->batch;
+    return ARTEL_OK;
 }
 
 static artel_status run_collectives(artel__run *run, const artel__action *action, const artel__step *step)
@@ -126,6 +162,7 @@ artel_status artel__run_compute(artel__run *run, const artel__step *step, const 
         if (plan->root[i] != i && plan->offset[i] == ARTEL__OFFSET_EXTERNAL) run->pointer[i] = run->pointer[plan->root[i]];
     }
     run->fault = (artel__fault){.row = INT64_MAX, .node = -1};
+    ARTEL_TRY(fit_scratch(run, step));
     uint32_t fp = artel__fp_enter();
     artel_status status = ARTEL_OK;
     for (int a = 0; a < plan->apply_action && status == ARTEL_OK; a++) {

@@ -13,6 +13,7 @@
 void artel__snake_case(const char *class_name, char *out, size_t size)
 {
     size_t n = 0;
+    if (strcmp(class_name, "GroupQueryAttention") == 0) class_name = "GroupedQueryAttention"; /* its name inside Keras */
     for (size_t i = 0; class_name[i] && n + 2 < size; i++) {
         unsigned char c = (unsigned char)class_name[i], before = i ? (unsigned char)class_name[i - 1] : 0,
                       after = (unsigned char)class_name[i + 1];

@@ -267,7 +267,7 @@ def summary(name):
         equal("stderr", said.err, "")
         numbers = re.sub(r"(?<=\d),(?=\d)", "", said.out)
         size = lambda variables: str(sum(int(np.prod(v.shape)) for v in variables if "seed" not in v.path))
-        has(numbers, size(model.trainable_variables), size(model.non_trainable_variables), *[layer.name for layer in model.layers if type(layer).__name__ != "InputLayer"])
+        has(numbers, size(model.trainable_variables), size(model.non_trainable_variables), *[layer.name[:12] for layer in model.layers if type(layer).__name__ != "InputLayer"])
         has(numbers, *[size(layer.variables) for layer in model.layers])
         has(said.out, "Total params", "Trainable params")
 

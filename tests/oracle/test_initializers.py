@@ -134,7 +134,8 @@ def run(row, index, folder, keras_only):
     if any(np.array_equal(one[k], other[k]) for k in random):
         if "seed=" not in row.name and row.name != "random-uniform-options":
             raise Failure("another seed gives the same weights")
-    used = max([compare(k, one[k], theirs[k]) for k in theirs] + [0.0])
+    moving = ("batch_normalization/vars/2", "batch_normalization/vars/3")  # the one step of the fit has moved them
+    used = max([compare(k, one[k], theirs[k]) for k in theirs if not k.endswith(moving)] + [0.0])
     for part in row.orthogonal:
         for k in one:
             if part in k or (part == "recurrent" and k.endswith("cell/vars/1")):

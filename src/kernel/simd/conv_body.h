@@ -125,6 +125,7 @@ static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, 
         int64_t lines = conv_band(w, q, q + band < q1 ? q + band : q1, strip, line);
         conv_lines(c, w, line, lines, &t, p0, p1);
     }
+    vec_leave();
 }
 
 /* A task has about CONV_PIXELS / 2 pixels, and may shrink to a line or two. */

@@ -156,6 +156,7 @@ static void depth_forward_run(const void *params, int64_t begin, int64_t end, vo
     const artel__depthwise_forward *p = params;
     if (p->shape.ic == 0) return;
     for (int64_t line = begin; line < end; line++) depth_forward_line(p, line, scratch);
+    vec_leave();
 }
 
 static size_t depth_data_scratch(const void *params)
@@ -213,6 +214,7 @@ static void depth_data_run(const void *params, int64_t begin, int64_t end, void 
     const artel__depthwise_data_gradient *p = params;
     if (p->shape.ic == 0) return;
     for (int64_t line = begin; line < end; line++) depth_data_line(p, line, scratch);
+    vec_leave();
 }
 
 /* A run of pixels of one line: acc[c] = fma(x[c], dy[c], acc[c]) in order; x NULL: acc + dy. acc has `block` floats. */
@@ -337,6 +339,7 @@ static void depth_weight_run(const void *params, int64_t begin, int64_t end, voi
             depth_weight_node(p, node, task / blocks, task % blocks * DEPTH_BLOCK, scratch);
         }
     }
+    vec_leave();
 }
 
 #endif

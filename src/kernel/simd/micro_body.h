@@ -59,6 +59,7 @@ static void micro_columns(const artel__gemm *g, micro_tile_fn *run, int64_t row_
             run(mr, &t);
         }
     }
+    vec_leave();
 }
 
 static void micro_panels(const artel__gemm *g)

@@ -31,6 +31,13 @@ enum {
     TILE_COLUMNS = 32
 };
 
+/* At the end of a run: compilers do this by themselves, but not without optimisation, and code without vectors that comes
+ * after would be many times slower. */
+VEC_INLINE void vec_leave(void)
+{
+    _mm256_zeroupper();
+}
+
 VEC_INLINE vec vec_zero(void)
 {
     return _mm512_setzero_ps();

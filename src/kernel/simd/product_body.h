@@ -79,6 +79,7 @@ static void product_forward_run(const void *params, int64_t begin, int64_t end, 
     product_grid g = product_forward_grid(p);
     (void)scratch;
     while (begin < end) product_rectangle(p, product_grid_next(&g, &begin, end));
+    vec_leave();
 }
 
 #endif

@@ -159,6 +159,7 @@ static void gradient_run(const gradient *g, int64_t begin, int64_t end, char *sc
         gradient_rectangle(g, &room, group * g->deep, t1, panel, groups > 1 ? g->panels : panel + taken);
         begin += taken;
     }
+    vec_leave();
 }
 
 static gradient gradient_of_product(const artel__product_weight_gradient *p)

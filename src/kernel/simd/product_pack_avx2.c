@@ -70,6 +70,7 @@ static void pack_run(const void *params, int64_t begin, int64_t end, void *scrat
         else
             pack_lines(p, panel);
     }
+    _mm256_zeroupper(); /* see vec_leave */
 }
 
 const artel__kernel artel__avx2_product_pack = {.name = "avx2 product_pack", .isa = ARTEL__ISA_AVX2, .tasks = pack_tasks, .run = pack_run};
