@@ -80,7 +80,7 @@ typedef struct artel_fit_options {
     const char *save_every;        /* "1epoch", "500steps" */
     int keep;                      /* 3 checkpoints */
     bool fresh;                    /* begin anew although the directory holds checkpoints */
-    bool resume;                   /* require one */
+    bool resume;                   /* say so when there is no checkpoint to continue from; continuing needs no option */
     bool stop_on_nan;              /* false */
     bool dry_run;                  /* plan, report the plan, end */
     artel_plan_fn *on_plan;        /* receives the graphs, plans and kernel choices as text, or NULL */

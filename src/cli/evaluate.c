@@ -8,7 +8,8 @@
 #include "cli/observers.h"
 
 typedef struct pass_options {
-    const char *data, *output, *format, *strategy, *loss, *metrics, *json, *isa;
+    int format;
+    const char *data, *output, *strategy, *loss, *metrics, *json, *isa;
     int64_t batch_size, steps, replicas, threads, shards, verbose;
 } pass_options;
 
@@ -44,8 +45,12 @@ static const artel__option evaluate_options[] = {
     {.name = NULL},
 };
 
+static const char *const formats[] = {"float32", "native", NULL};
+
 static const artel__option predict_options[] = {
     SHARED_OPTIONS,
+    {"format", "float32, or native: the dtype of the output (all outputs of this version are float32)", ARTEL__OPTION_ENUM, AT(format),
+     "float32", 0, 0, formats},
     {"output", "FILE.npy for one output, FILE.npz for several", ARTEL__OPTION_STRING, AT(output), "null", 0, 0, NULL},
     {.name = NULL},
 };

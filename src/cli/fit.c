@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/observers.h"
+#include "keras/model.h"
 #include "observe/history.h"
 
 typedef struct fit_options {
@@ -59,7 +60,8 @@ static const artel__option options[] = {
      "null", 0, 0, NULL},
     {"save-every", "how often checkpoints are saved: 500steps, 1epoch", ARTEL__OPTION_STRING, AT(save_every), "1epoch", 0, 0, NULL},
     {"keep", "how many of the newest checkpoints to keep", ARTEL__OPTION_INT, AT(keep), "3", 1, 1e6, NULL},
-    {"resume", "fail unless there is a checkpoint to continue from", ARTEL__OPTION_BOOL, AT(resume), "false", 0, 0, NULL},
+    {"resume", "continue from the newest checkpoint, as happens anyway; says so when there is none", ARTEL__OPTION_BOOL, AT(resume),
+     "false", 0, 0, NULL},
     {"fresh", "begin anew although the directory holds checkpoints", ARTEL__OPTION_BOOL, AT(fresh), "false", 0, 0, NULL},
     {"log-dir", "write TensorBoard logs here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0, NULL},
     {"histogram-freq", "weight histograms every N epochs in --log-dir; 0: none", ARTEL__OPTION_INT, AT(histogram_freq), "0", 0, 1e9, NULL},
@@ -233,6 +235,9 @@ static artel_status run_fit(artel__invocation *call)
     ARTEL_TRY(check(call, o));
     ARTEL_TRY(artel_model_load(call->ctx, call->argument[0], &model));
     artel_status status = ARTEL_OK;
+    if (o->optimizer && model->optimizer.count > 0)
+        artel__log(call->ctx, ARTEL_LOG_NOTE, "--optimizer drops the optimizer state saved in %s; --learning-rate alone would keep it",
+                   call->argument[0]);
     if (o->optimizer || o->loss || o->metrics) status = artel_model_compile(model, o->optimizer, o->loss, o->metrics);
     if (status == ARTEL_OK) status = train(call, o, model);
     artel_model_destroy(model);

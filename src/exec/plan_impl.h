@@ -47,8 +47,8 @@ struct artel__run {
     uint8_t *block;
     uint8_t *scratch;
     size_t scratch_bytes, scratch_total; /* of one thread, of all */
-    int64_t scratch_batch;       /* the last short batch that the scratch was measured for */
-    void **pointer; /* by value */
+    int64_t scratch_batch;               /* the last short batch that the scratch was measured for */
+    void **pointer;                      /* by value */
     artel__comm_segment *segment;
     artel__fault fault;
     int32_t abandon_at;

@@ -80,7 +80,8 @@ static artel_status configure_heads(artel__layer *layer, bool grouped, heads_par
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
     ARTEL_TRY(artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias));
     for (int i = 0; i < PROJECTIONS; i++) {
-        if (i != GATE || c->use_gate) ARTEL_TRY(artel__layer_add_holder(layer, paths[i] + (i != GATE && !grouped), names[i], &parts->dense[i]));
+        if (i != GATE || c->use_gate)
+            ARTEL_TRY(artel__layer_add_holder(layer, paths[i] + (i != GATE && !grouped), names[i], &parts->dense[i]));
     }
     return ARTEL_OK;
 }

@@ -208,11 +208,11 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 {
     for (int i = 0; i < fit->callback_count; i++) {
         const artel__callback *callback = &fit->callbacks[i];
-        json_t *item = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "class_name", callback->def->class_name, "best",
-                                 artel__hex_real(callback->state.best), "wait",
-                                 (json_int_t)callback->state.wait, "cooldown", (json_int_t)callback->state.cooldown, "best_epoch",
-                                 (json_int_t)callback->state.best_epoch, "stopped_epoch", (json_int_t)callback->state.stopped_epoch, "up",
-                                 callback->state.up, "weights", callback->weights != NULL);
+        json_t *item =
+            json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "class_name", callback->def->class_name, "best",
+                      artel__hex_real(callback->state.best), "wait", (json_int_t)callback->state.wait, "cooldown",
+                      (json_int_t)callback->state.cooldown, "best_epoch", (json_int_t)callback->state.best_epoch, "stopped_epoch",
+                      (json_int_t)callback->state.stopped_epoch, "up", callback->state.up, "weights", callback->weights != NULL);
         if (!item || json_array_append_new(out, item) < 0) return artel__fail_memory(fit->ctx, "callbacks", 256);
     }
     return ARTEL_OK;

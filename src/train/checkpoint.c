@@ -230,9 +230,9 @@ static artel_status take_up(artel__fit *fit)
     json_t *manifest = NULL;
     ARTEL_TRY(artel__checkpoint_find(fit->ctx, fit->options.checkpoint_dir, &folder, &manifest));
     if (!manifest) {
-        if (!fit->options.resume) return ARTEL_OK;
-        return artel__fail(fit->ctx, ARTEL_ERROR_NOT_FOUND, fit->options.checkpoint_dir, "leave --resume out to begin",
-                           "there is no whole checkpoint to continue from");
+        if (fit->options.resume)
+            artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: no checkpoint to continue from; beginning anew", fit->options.checkpoint_dir);
+        return ARTEL_OK;
     }
     artel_status status = ARTEL_OK;
     if (!json_equal(c->identity, json_object_get(manifest, "identity")))
@@ -256,6 +256,7 @@ artel_status artel__checkpointer_create(artel__fit *fit)
     fit->checkpointer = block;
     ARTEL_TRY(read_interval(fit, fit->checkpointer));
     ARTEL_TRY(artel__make_directory(fit->ctx, fit->options.checkpoint_dir));
+    ARTEL_TRY(artel__checkpoint_sweep(fit->ctx, fit->options.checkpoint_dir));
     ARTEL_TRY(artel__identity_make(fit, &fit->checkpointer->identity));
     if (fit->options.fresh) return artel__checkpoint_remove_all(fit->ctx, fit->options.checkpoint_dir);
     return take_up(fit);

@@ -3,7 +3,7 @@
  *
  * state.safetensors: variables of the model under their paths in Keras' weights tree with dots for slashes, slots as
  * optimizer.<number in the file order>, weights kept by callback i as callback.<i>.<path>. Folders are written under
- * ".ckpt-<step>.<pid>.tmp" and renamed; a folder without a manifest, or whose hash does not fit, does not count.
+ * "tmp-ckpt-<step>.<pid>" and renamed; a folder without a manifest, or whose hash does not fit, does not count.
  */
 #include "train/checkpoint_file.h"
 
@@ -268,6 +268,21 @@ static artel_status remove_from(artel_context *ctx, const char *directory, int k
     return status;
 }
 
+artel_status artel__checkpoint_sweep(artel_context *ctx, const char *directory)
+{
+    artel__paths names;
+    ARTEL_TRY(artel__list_directory(ctx, directory, &names));
+    artel_status status = ARTEL_OK;
+    for (size_t i = 0; i < names.count && status == ARTEL_OK; i++) {
+        char path[4200];
+        if (!artel__starts_with(names.items[i], "tmp-ckpt-")) continue;
+        snprintf(path, sizeof path, "%s/%s", directory, names.items[i]);
+        status = artel__remove_tree(ctx, path);
+    }
+    artel__paths_fini(&names);
+    return status;
+}
+
 artel_status artel__checkpoint_remove_all(artel_context *ctx, const char *directory)
 {
     return remove_from(ctx, directory, 0);
@@ -285,7 +300,7 @@ artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, 
 {
     char folder[4100], temporary[4160], hash[65];
     snprintf(folder, sizeof folder, "%s/ckpt-%lld", directory, (long long)image->step);
-    snprintf(temporary, sizeof temporary, "%s/.ckpt-%lld.%ld.tmp", directory, (long long)image->step, (long)getpid());
+    snprintf(temporary, sizeof temporary, "%s/tmp-ckpt-%lld.%ld", directory, (long long)image->step, (long)getpid());
     ARTEL_TRY(artel__remove_tree(ctx, temporary));
     ARTEL_TRY(artel__make_directory(ctx, temporary));
     artel_status status = write_state(ctx, temporary, image, hash);

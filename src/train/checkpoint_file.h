@@ -33,6 +33,8 @@ artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, 
 artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, char **folder, json_t **manifest);
 /* Reads state.safetensors into replica 0 and the callbacks' weights. */
 artel_status artel__checkpoint_read_state(artel__fit *fit, const char *folder);
+/* Removes what a killed run left half written. */
+artel_status artel__checkpoint_sweep(artel_context *ctx, const char *directory);
 artel_status artel__checkpoint_remove_all(artel_context *ctx, const char *directory);
 
 /* Doubles that come back exactly, NaN payloads included. */

@@ -212,12 +212,15 @@ static void add_metrics(builder *b, int i)
         const artel__metric *metric = &output->metric[k];
         artel__value_id target = adapt_target(b, i, metric->target), mask, weight = ARTEL__NO_VALUE;
         artel__value_id prediction = b->out[i].value;
-        if (output->weighted[k] && b->weight >= 0) weight = b->weight;
-        if (weight >= 0 && b->out[i].mask >= 0) {
+        artel__value_id fed = b->weight;
+        if (!output->weighted[k]) b->weight = ARTEL__NO_VALUE; /* other metrics see the mask alone */
+        weight = b->weight;
+        if (b->out[i].mask >= 0 && b->graph->status == ARTEL_OK) {
             artel__value_id like =
                 artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction, 1u << (b->graph->value[prediction].shape.rank - 1), false);
             weight = output_weight(b, i, like, ARTEL__NO_VALUE, &mask);
         }
+        b->weight = fed;
         artel__value_id sums = artel__metric_add(b->graph, metric, target, prediction, weight);
         artel__metric_slot *slot = &o->slot[o->slots++];
         slot->metric = metric;

@@ -60,7 +60,8 @@ static double plain_loss(const artel__attention_shape *s, const arrays *a, bool 
 {
     double loss = 0, p[64];
     for (int64_t at = 0; at < s->rows * s->heads * s->queries; at++) {
-        int64_t i = at % s->queries, head = at / s->queries % s->heads, row = at / s->queries / s->heads, group = head * s->key_heads / s->heads;
+        int64_t i = at % s->queries, head = at / s->queries % s->heads, row = at / s->queries / s->heads,
+                group = head * s->key_heads / s->heads;
         plain_probs(s, a, row, head, i, p);
         for (int64_t j = 0; j < s->keys; j++) {
             if (compare) assert_true(fabs(p[j] - (double)a->scores[at * s->keys + j]) < 1e-5);
@@ -69,7 +70,8 @@ static double plain_loss(const artel__attention_shape *s, const arrays *a, bool 
         for (int64_t e = 0; e < s->value_depth; e++) {
             double sum = 0;
             int64_t out = ((row * s->queries + i) * s->heads + head) * s->value_depth + e;
-            for (int64_t j = 0; j < s->keys; j++) sum += p[j] * (double)a->value[((row * s->keys + j) * s->key_heads + group) * s->value_depth + e];
+            for (int64_t j = 0; j < s->keys; j++)
+                sum += p[j] * (double)a->value[((row * s->keys + j) * s->key_heads + group) * s->value_depth + e];
             if (compare) assert_true(fabs(sum - (double)a->result[out]) < 1e-5);
             loss += sum * (double)a->dresult[out];
         }
@@ -77,7 +79,8 @@ static double plain_loss(const artel__attention_shape *s, const arrays *a, bool 
     return loss;
 }
 
-static void check_slopes(check_random *random, const artel__attention_shape *s, const arrays *a, bool scores, float *x, const float *dx, int64_t n)
+static void check_slopes(check_random *random, const artel__attention_shape *s, const arrays *a, bool scores, float *x, const float *dx,
+                         int64_t n)
 {
     for (int trial = 0; trial < 10 && n > 0; trial++) {
         int64_t at = check_below(random, n);
@@ -99,7 +102,8 @@ static void one_case(artel__attention_shape s, bool masked, bool scores)
     if (masked) s.mask = a.mask, s.mask_row = s.queries * s.keys, s.mask_query = s.keys, s.mask_key = 1;
     artel__attention_forward f = {s, a.query, a.key, a.value, a.result, a.scores};
     artel__attention_gradient g = {s, a.query, a.key, a.value, a.scores, a.dresult, scores ? a.dscores : NULL, a.dq, a.dk, a.dv};
-    check_kernels(artel__attention_forward_kernels, &f, (check_buffer[]){{a.result, (size_t)a.out * 4}, {a.scores, (size_t)a.probs * 4}}, 2);
+    check_kernels(artel__attention_forward_kernels, &f, (check_buffer[]){{a.result, (size_t)a.out * 4}, {a.scores, (size_t)a.probs * 4}},
+                  2);
     check_kernels(artel__attention_gradient_kernels, &g,
                   (check_buffer[]){{a.dq, (size_t)a.q * 4}, {a.dk, (size_t)a.k * 4}, {a.dv, (size_t)a.v * 4}}, 3);
     if (s.rate == 0) {
@@ -111,8 +115,8 @@ static void one_case(artel__attention_shape s, bool masked, bool scores)
     arrays_fini(&a);
 }
 
-static const artel__attention_shape base = {.rows = 3, .queries = 7, .keys = 7, .inner = 1, .heads = 2, .key_heads = 2, .depth = 5, .value_depth = 3,
-                                            .scale = 0.4f};
+static const artel__attention_shape base = {
+    .rows = 3, .queries = 7, .keys = 7, .inner = 1, .heads = 2, .key_heads = 2, .depth = 5, .value_depth = 3, .scale = 0.4f};
 
 static void test_shapes(void **state)
 {
@@ -148,7 +152,8 @@ static void test_dropout(void **state)
     memset(a.value, 0, (size_t)a.v * 4);
     for (int64_t row = 0; row < s.rows; row++)
         for (int64_t h = 0; h < s.heads; h++)
-            for (int64_t j = 0; j < 60; j++) a.value[((row * 60 + j) * s.heads + h) * 60 + j] = 60; /* the result is 60 times the probabilities */
+            for (int64_t j = 0; j < 60; j++)
+                a.value[((row * 60 + j) * s.heads + h) * 60 + j] = 60; /* the result is 60 times the probabilities */
     artel__attention_forward f = {s, a.query, a.key, a.value, a.result, a.scores};
     check_run_reference(artel__attention_forward_kernels, &f);
     int64_t dropped = 0;

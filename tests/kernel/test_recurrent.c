@@ -8,7 +8,12 @@
 #include "kernel/product.h"
 #include "kernel/recurrent.h"
 
-enum { ROWS = 19, STEPS = 5, UNITS = 19, MOST = ROWS * STEPS * UNITS * 4 };
+enum {
+    ROWS = 19,
+    STEPS = 5,
+    UNITS = 19,
+    MOST = ROWS * STEPS * UNITS * 4
+};
 
 typedef struct arrays {
     float projected[MOST], plain[UNITS * UNITS * 4], weights[UNITS * 128], transposed[UNITS * 128], bias[UNITS * 4], h0[ROWS * UNITS],
@@ -54,13 +59,16 @@ static void plain_step(const arrays *a, const artel__recurrent_settings *s, cons
     int64_t u = UNITS, g = artel__cell_gates(s->cell) * u;
     double next[UNITS], reset[UNITS], old[UNITS];
     memcpy(old, h, sizeof old);
-    for (int64_t j = 0; j < u; j++) reset[j] = apply(&s->recurrent, (double)x[(s->cell == ARTEL__CELL_GRU) * u + j] +
-                                                     dot(a, old, (s->cell == ARTEL__CELL_GRU) * u + j, g) +
-                                                     (s->cell == ARTEL__CELL_GRU && s->reset_after ? (double)a->bias[u + j] : 0)) * old[j];
+    for (int64_t j = 0; j < u; j++)
+        reset[j] =
+            apply(&s->recurrent, (double)x[(s->cell == ARTEL__CELL_GRU) * u + j] + dot(a, old, (s->cell == ARTEL__CELL_GRU) * u + j, g) +
+                                     (s->cell == ARTEL__CELL_GRU && s->reset_after ? (double)a->bias[u + j] : 0)) *
+            old[j];
     for (int64_t j = 0; j < u; j++) {
         if (s->cell == ARTEL__CELL_SIMPLE) next[j] = apply(&s->activation, (double)x[j] + dot(a, old, j, g));
         if (s->cell == ARTEL__CELL_LSTM) {
-            double i = apply(&s->recurrent, (double)x[j] + dot(a, old, j, g)), f = apply(&s->recurrent, (double)x[u + j] + dot(a, old, u + j, g));
+            double i = apply(&s->recurrent, (double)x[j] + dot(a, old, j, g)),
+                   f = apply(&s->recurrent, (double)x[u + j] + dot(a, old, u + j, g));
             c[j] = f * c[j] + i * apply(&s->activation, (double)x[2 * u + j] + dot(a, old, 2 * u + j, g));
             next[j] = apply(&s->recurrent, (double)x[3 * u + j] + dot(a, old, 3 * u + j, g)) * apply(&s->activation, c[j]);
         }
@@ -102,7 +110,8 @@ static double plain_loss(const arrays *a, const artel__recurrent_settings *s, bo
     return loss;
 }
 
-static void check_slopes(check_random *random, arrays *a, const artel__recurrent_settings *s, bool masked, float *x, const float *dx, int64_t n)
+static void check_slopes(check_random *random, arrays *a, const artel__recurrent_settings *s, bool masked, float *x, const float *dx,
+                         int64_t n)
 {
     for (int trial = 0; trial < 6; trial++) {
         int64_t at = check_below(random, n);
@@ -127,20 +136,50 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
     for (int i = 0; i < ROWS * STEPS; i++) a->mask[i] = check_below(random, 3) > 0;
     pack(ARTEL__PACK_PLAIN_TO_PANELS, u, g, a->plain, a->weights);
     pack(ARTEL__PACK_TRANSPOSE, u, g, a->weights, a->transposed);
-    artel__recurrent_forward f = {.settings = *s, .rows = ROWS, .steps = STEPS, .projected = a->projected, .weights = a->weights,
-                                  .bias = s->cell == ARTEL__CELL_GRU && s->reset_after ? a->bias : NULL, .mask = masked ? a->mask : NULL,
-                                  .h0 = a->h0, .c0 = a->c0, .out = a->out, .h = a->h, .c = a->c, .before = a->before, .gates = a->gates,
+    artel__recurrent_forward f = {.settings = *s,
+                                  .rows = ROWS,
+                                  .steps = STEPS,
+                                  .projected = a->projected,
+                                  .weights = a->weights,
+                                  .bias = s->cell == ARTEL__CELL_GRU && s->reset_after ? a->bias : NULL,
+                                  .mask = masked ? a->mask : NULL,
+                                  .h0 = a->h0,
+                                  .c0 = a->c0,
+                                  .out = a->out,
+                                  .h = a->h,
+                                  .c = a->c,
+                                  .before = a->before,
+                                  .gates = a->gates,
                                   .extra = a->extra};
     check_kernels(artel__recurrent_forward_kernels, &f,
-                  (check_buffer[]){{a->out, s->sequences ? sequence : state}, {a->h, state}, {a->c, state}, {a->before, sequence}, {a->gates, wide},
-                                   {a->extra, sequence}}, 6);
+                  (check_buffer[]){{a->out, s->sequences ? sequence : state},
+                                   {a->h, state},
+                                   {a->c, state},
+                                   {a->before, sequence},
+                                   {a->gates, wide},
+                                   {a->extra, sequence}},
+                  6);
     plain_loss(a, s, masked, a->out);
-    artel__recurrent_gradient b = {.settings = *s, .rows = ROWS, .steps = STEPS, .transposed = a->transposed, .mask = f.mask, .c0 = a->c0,
-                                   .before = a->before, .gates = a->gates, .extra = a->extra, .dout = a->dout, .dh = a->dh, .dc = a->dc,
-                                   .dprojected = a->dprojected, .dh0 = a->dh0, .dc0 = a->dc0, .drecurrent = a->drecurrent,
+    artel__recurrent_gradient b = {.settings = *s,
+                                   .rows = ROWS,
+                                   .steps = STEPS,
+                                   .transposed = a->transposed,
+                                   .mask = f.mask,
+                                   .c0 = a->c0,
+                                   .before = a->before,
+                                   .gates = a->gates,
+                                   .extra = a->extra,
+                                   .dout = a->dout,
+                                   .dh = a->dh,
+                                   .dc = a->dc,
+                                   .dprojected = a->dprojected,
+                                   .dh0 = a->dh0,
+                                   .dc0 = a->dc0,
+                                   .drecurrent = a->drecurrent,
                                    .drecurrent_n = a->drecurrent_n};
     check_kernels(artel__recurrent_gradient_kernels, &b,
-                  (check_buffer[]){{a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}}, 5);
+                  (check_buffer[]){{a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}},
+                  5);
     check_slopes(random, a, s, masked, a->projected, a->dprojected, ROWS * STEPS * g);
     check_slopes(random, a, s, masked, a->h0, a->dh0, ROWS * u);
     if (s->cell == ARTEL__CELL_LSTM) check_slopes(random, a, s, masked, a->c0, a->dc0, ROWS * u);
@@ -156,8 +195,13 @@ static void test_cells(void **state)
     memset(a, 0, sizeof *a);
     for (int kind = 0; kind < 4; kind++) {
         for (int k = 0; k < 8; k++) {
-            artel__recurrent_settings s = {.cell = kind == 3 ? ARTEL__CELL_GRU : (artel__cell)kind, .units = UNITS, .activation = tanh_,
-                                           .recurrent = sigmoid, .reset_after = kind == 1, .go_backwards = k & 1, .sequences = (k & 2) != 0,
+            artel__recurrent_settings s = {.cell = kind == 3 ? ARTEL__CELL_GRU : (artel__cell)kind,
+                                           .units = UNITS,
+                                           .activation = tanh_,
+                                           .recurrent = sigmoid,
+                                           .reset_after = kind == 1,
+                                           .go_backwards = k & 1,
+                                           .sequences = (k & 2) != 0,
                                            .zero_output_for_mask = k == 7};
             if (k == 4) s.activation = softsign, s.recurrent = hard;
             one_case(&random, a, &s, k >= 4);
