@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Model files against the real Keras: what it saves is loaded, what artel saves it loads, predicts and trains on with.
 # timeout: 600
+import sys
 import json, os, subprocess, tempfile, zipfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -276,3 +277,4 @@ for name, make in (("mlp", mlp), ("branches", branches), ("frozen", frozen), ("r
 for check in (check_directory, check_dtypes, check_refusals, check_keras2, check_compile, check_build, check_summary):
     check()
     print("ok", check.__name__, flush=True)
+sys.exit(0)

@@ -95,3 +95,4 @@ check("GRU before", seq((6, 3), L.GRU(5, reset_after=False, go_backwards=True)),
 q = keras.Input((5, 6))
 t = L.LayerNormalization()(L.Add()([L.MultiHeadAttention(2, 3)(q, q), q]))
 check("attention", keras.Model(q, L.TimeDistributed(L.Dense(4, "relu"))(t)), image(3, 5, 6))
+sys.exit(0)
