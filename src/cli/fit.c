@@ -151,8 +151,20 @@ static void print_plan(void *user, const char *text)
     fflush(stdout);
 }
 
-static artel_status make_fit_options(artel__invocation *call, const fit_options *o, artel_data *validation, artel__observers *observers,
-                                     artel_fit_options *fit)
+/* The callbacks of --callbacks that are the library's; those that write files become observers. */
+static artel_status read_callbacks(artel__invocation *call, const char *path, artel__observer_options *show, const char **out)
+{
+    char *text;
+    *out = NULL;
+    if (!path) return ARTEL_OK;
+    ARTEL_TRY(artel__read_file(call->ctx, path, (size_t)16 << 20, &text, NULL));
+    artel_status status = artel__observers_take_callbacks(&call->arena, text, show, out);
+    artel__free(call->ctx, text);
+    return status;
+}
+
+static void make_fit_options(const fit_options *o, artel_data *validation, const char *callbacks, artel__observers *observers,
+                             artel_fit_options *fit)
 {
     *fit = (artel_fit_options)ARTEL_FIT_OPTIONS_INIT;
     fit->epochs = o->epochs;
@@ -182,12 +194,7 @@ static artel_status make_fit_options(artel__invocation *call, const fit_options 
     if (o->explain || o->dry_run) fit->on_plan = print_plan;
     fit->on_event = artel__observers_event;
     fit->event_user = observers;
-    if (!o->callbacks) return ARTEL_OK;
-    char *text;
-    ARTEL_TRY(artel__read_file(call->ctx, o->callbacks, (size_t)16 << 20, &text, NULL));
-    fit->callbacks = artel__arena_strdup(&call->arena, text);
-    artel__free(call->ctx, text);
-    return artel__arena_status(&call->arena);
+    fit->callbacks = callbacks;
 }
 
 /* What is written when all went well, in this order. */
@@ -210,11 +217,14 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
     artel_history *history = NULL;
     artel__observers observers = {.ctx = call->ctx};
     artel_fit_options fit;
-    artel__observer_options show = {o->json, o->verbose, o->log_dir, o->csv_log, o->histogram_freq};
+    const char *callbacks = NULL;
+    artel__observer_options show = {
+        .json = o->json, .verbose = o->verbose, .log_dir = o->log_dir, .csv_log = o->csv_log, .histogram_freq = o->histogram_freq};
     artel_status status = load_data(call, o, &data, &validation);
+    if (status == ARTEL_OK) status = read_callbacks(call, o->callbacks, &show, &callbacks);
     if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
-    if (status == ARTEL_OK) status = make_fit_options(call, o, validation, &observers, &fit);
     if (status == ARTEL_OK) {
+        make_fit_options(o, validation, callbacks, &observers, &fit);
         artel__cli_catch_signals(call->ctx);
         status = artel_model_fit(model, data, &fit, &history);
     }

@@ -36,7 +36,7 @@ static void pause_progress(void *user)
 
 static artel_status open_board(artel__observers *o, const artel__observer_options *options)
 {
-    artel__tensorboard_options board = {.write_graph = true, .histogram_freq = options->histogram_freq, .write_steps_per_second = true};
+    artel__tensorboard_options board = {.write_graph = true, .histogram_freq = options->histogram_freq, .update_freq = options->update_freq, .write_steps_per_second = true};
     ARTEL_TRY(artel__tensorboard_create(o->ctx, options->log_dir, &board, &o->board));
     char *json;
     ARTEL_TRY(artel__json_dump_string(o->ctx, o->model->nn->record, ARTEL__JSON_PYTHON, &json));
@@ -47,7 +47,8 @@ static artel_status open_board(artel__observers *o, const artel__observer_option
 
 artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out)
 {
-    *out = (artel__observers){.ctx = ctx, .model = model, .csv_path = options->csv_log};
+    *out = (artel__observers){.ctx = ctx, .model = model, .csv_path = options->csv_log,
+                              .csv_options = {.separator = options->csv_separator, .append = options->csv_append, .keep_below = -1}};
     if (options->json) {
         bool epochs = strcmp(options->json, "epochs") == 0;
         if (!epochs && strcmp(options->json, "all") != 0)
@@ -92,7 +93,11 @@ static void on_start(artel__observers *o, const artel_event *event)
                                 .resumed_from = event->resumed_from ? resumed : NULL};
     if (o->events) remember(o, artel__events_start(o->events, &start));
     if (!o->csv_path) return;
-    artel__csv_log_options options = {.append = event->resumed_from > 0, .keep_below = event->epoch};
+    artel__csv_log_options options = o->csv_options;
+    if (event->resumed_from > 0) {
+        options.append = true;
+        options.keep_below = event->epoch;
+    }
     remember(o, artel__csv_log_create(o->ctx, o->csv_path, &options, &o->csv));
 }
 
@@ -195,4 +200,60 @@ void artel__observers_event(void *user, const artel_event *event)
     case ARTEL_EVENT_FAULT: on_fault(o, event); break;
     case ARTEL_EVENT_END: on_end(o, event); break;
     }
+}
+
+/* -- callbacks that write files -- */
+
+static artel_status take_csv(artel__arena *arena, json_t *config, artel__observer_options *options)
+{
+    const char *path = json_string_value(json_object_get(config, "filename"));
+    const char *separator = json_string_value(json_object_get(config, "separator"));
+    if (!path || options->csv_log)
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "CSVLogger", "give one CSVLogger with \"filename\", or --csv-log",
+                           path ? "there is another CSV log already" : "there is no filename");
+    options->csv_log = artel__arena_strdup(arena, path);
+    options->csv_separator = separator ? separator[0] : 0;
+    options->csv_append = json_is_true(json_object_get(config, "append"));
+    return artel__arena_status(arena);
+}
+
+static artel_status take_board(artel__arena *arena, json_t *config, artel__observer_options *options)
+{
+    const char *path = json_string_value(json_object_get(config, "log_dir"));
+    if (options->log_dir)
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "TensorBoard", "give one TensorBoard, or --log-dir", "there is another log directory already");
+    options->log_dir = artel__arena_strdup(arena, path ? path : "./logs");
+    options->histogram_freq = json_integer_value(json_object_get(config, "histogram_freq"));
+    json_t *update = json_object_get(config, "update_freq");
+    options->update_freq = json_is_integer(update) ? json_integer_value(update) : json_is_string(update) && strcmp(json_string_value(update), "batch") == 0;
+    return artel__arena_status(arena);
+}
+
+static artel_status take_records(artel__arena *arena, json_t *list, artel__observer_options *options)
+{
+    for (size_t i = 0; i < json_array_size(list);) {
+        json_t *record = json_array_get(list, i), *config = json_object_get(record, "config");
+        const char *class_name = json_string_value(json_object_get(record, "class_name"));
+        bool csv = class_name && strcmp(class_name, "CSVLogger") == 0, board = class_name && strcmp(class_name, "TensorBoard") == 0;
+        if (csv) ARTEL_TRY(take_csv(arena, config, options));
+        if (board) ARTEL_TRY(take_board(arena, config, options));
+        if (csv || board) json_array_remove(list, i);
+        else i++;
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options, const char **rest)
+{
+    json_t *list;
+    char *text;
+    *rest = callbacks;
+    ARTEL_TRY(artel__json_load(arena->ctx, "--callbacks", callbacks, strlen(callbacks), &list));
+    artel_status status = json_is_array(list) ? take_records(arena, list, options) : ARTEL_OK;
+    if (status == ARTEL_OK) status = artel__json_dump_string(arena->ctx, list, ARTEL__JSON_PYTHON, &text);
+    json_decref(list);
+    ARTEL_TRY(status);
+    *rest = artel__arena_strdup(arena, text);
+    artel__free(arena->ctx, text);
+    return artel__arena_status(arena);
 }

@@ -17,6 +17,7 @@ typedef struct artel__observers {
     artel__tensorboard *board;
     artel__csv_log *csv;
     const char *csv_path;
+    artel__csv_log_options csv_options;
     bool keras_progress; /* evaluation of its own: no epochs */
     int64_t epoch_started_ns, epoch_first_step;
     artel__log_value *values; /* room for converted logs */
@@ -28,8 +29,14 @@ typedef struct artel__observer_options {
     const char *json; /* NULL: none; "all" or "epochs" */
     int64_t verbose;  /* -1: 1 on a terminal, 2 otherwise; with JSON 0 */
     const char *log_dir, *csv_log;
-    int64_t histogram_freq;
+    int64_t histogram_freq, update_freq;
+    char csv_separator;       /* 0: ',' */
+    bool csv_append;
 } artel__observer_options;
+
+/* Takes CSVLogger and TensorBoard records, which write files, out of a list of callbacks (JSON) and into `options`; the rest is
+ * for the library, or NULL when nothing is left. Strings live in the arena. */
+artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options, const char **rest);
 
 /* All members may be absent. Observers must be closed also after a failure of open. */
 artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out);

@@ -59,7 +59,9 @@ static artel_status fill_one(void *user, const artel__model_variable *variable)
     int64_t count = artel_shape_count(&target->shape);
     void *values;
     ARTEL_TRY(artel__calloc(ctx, (size_t)count + 8, sizeof(float) + artel_dtype_size(target->dtype), variable->path, &values));
-    artel_status status = artel__initializer_fill(ctx, &variable->variable->initializer, f->seed, f->ordinal++, &target->shape, values);
+    bool matrix = variable->variable->matrix_fans && target->rows > 0;
+    artel_shape shape = matrix ? artel__shape(2, target->rows, target->columns) : target->shape;
+    artel_status status = artel__initializer_fill(ctx, &variable->variable->initializer, f->seed, f->ordinal++, &shape, values);
     if (status == ARTEL_OK && target->dtype != ARTEL_DTYPE_FLOAT32) {
         uint8_t *converted = (uint8_t *)values + ((size_t)count * sizeof(float) + 15) / 16 * 16;
         artel__convert(ARTEL_DTYPE_FLOAT32, values, target->dtype, converted, count);

@@ -60,6 +60,7 @@ typedef struct artel__layer_variable {
     artel__initializer initializer;
     artel__regularizer regularizer;
     artel__constraint_config constraint;
+    bool matrix_fans; /* see artel__weight */
 } artel__layer_variable;
 
 typedef struct artel__layer_child {
@@ -106,6 +107,7 @@ typedef struct artel__weight {
     const artel__initializer *initializer;
     const artel__regularizer *regularizer;
     const artel__constraint_config *constraint;
+    bool matrix_fans; /* initialisers see [rows][columns], as Keras' EinsumDense tells them; else the shape */
     artel_dtype dtype; /* float32 when left out */
 } artel__weight;
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight);

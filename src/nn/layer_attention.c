@@ -78,6 +78,7 @@ static artel_status configure_heads(artel__layer *layer, bool grouped, heads_par
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "let the heads of the query be a multiple of those of the key",
                                  "%lld heads do not divide into %lld", (long long)c->num_heads, (long long)c->key_heads);
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
+    parts->kernel.matrix_fans = true;
     ARTEL_TRY(artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias));
     for (int i = 0; i < PROJECTIONS; i++) {
         if (i != GATE || c->use_gate)

@@ -79,6 +79,7 @@ static artel_status configure_einsum(artel__layer *layer)
     parts->has_bias = artel__layer_setting(layer, "bias_axes") != NULL;
     ARTEL_TRY(artel__layer_activation(layer, "activation", &parts->activation));
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
+    parts->kernel.matrix_fans = true;
     return artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias);
 }
 

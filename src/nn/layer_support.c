@@ -68,7 +68,8 @@ artel_status artel__layer_declare(artel__layer *layer, const char *name, const a
                             .trainable = trainable,
                             .initializer = &parts->initializer,
                             .regularizer = &parts->regularizer,
-                            .constraint = &parts->constraint};
+                            .constraint = &parts->constraint,
+                            .matrix_fans = parts->matrix_fans};
     int index = artel__layer_add_weight(layer, &weight);
     return index < 0 ? (artel_status)index : ARTEL_OK;
 }

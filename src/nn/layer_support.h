@@ -38,6 +38,7 @@ typedef struct artel__weight_parts {
     artel__initializer initializer;
     artel__regularizer regularizer;
     artel__constraint_config constraint;
+    bool matrix_fans; /* see artel__weight */
 } artel__weight_parts;
 artel_status artel__layer_weight_parts(artel__layer *layer, const char *weight, const char *fallback, artel__weight_parts *out);
 /* As artel__layer_add_weight; the status in place of the index. */
