@@ -36,7 +36,10 @@ static void pause_progress(void *user)
 
 static artel_status open_board(artel__observers *o, const artel__observer_options *options)
 {
-    artel__tensorboard_options board = {.write_graph = true, .histogram_freq = options->histogram_freq, .update_freq = options->update_freq, .write_steps_per_second = true};
+    artel__tensorboard_options board = {.write_graph = true,
+                                        .histogram_freq = options->histogram_freq,
+                                        .update_freq = options->update_freq,
+                                        .write_steps_per_second = true};
     ARTEL_TRY(artel__tensorboard_create(o->ctx, options->log_dir, &board, &o->board));
     char *json;
     ARTEL_TRY(artel__json_dump_string(o->ctx, o->model->nn->record, ARTEL__JSON_PYTHON, &json));
@@ -47,7 +50,9 @@ static artel_status open_board(artel__observers *o, const artel__observer_option
 
 artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out)
 {
-    *out = (artel__observers){.ctx = ctx, .model = model, .csv_path = options->csv_log,
+    *out = (artel__observers){.ctx = ctx,
+                              .model = model,
+                              .csv_path = options->csv_log,
                               .csv_options = {.separator = options->csv_separator, .append = options->csv_append, .keep_below = -1}};
     if (options->json) {
         bool epochs = strcmp(options->json, "epochs") == 0;
@@ -221,11 +226,13 @@ static artel_status take_board(artel__arena *arena, json_t *config, artel__obser
 {
     const char *path = json_string_value(json_object_get(config, "log_dir"));
     if (options->log_dir)
-        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "TensorBoard", "give one TensorBoard, or --log-dir", "there is another log directory already");
+        return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "TensorBoard", "give one TensorBoard, or --log-dir",
+                           "there is another log directory already");
     options->log_dir = artel__arena_strdup(arena, path ? path : "./logs");
     options->histogram_freq = json_integer_value(json_object_get(config, "histogram_freq"));
     json_t *update = json_object_get(config, "update_freq");
-    options->update_freq = json_is_integer(update) ? json_integer_value(update) : json_is_string(update) && strcmp(json_string_value(update), "batch") == 0;
+    options->update_freq =
+        json_is_integer(update) ? json_integer_value(update) : json_is_string(update) && strcmp(json_string_value(update), "batch") == 0;
     return artel__arena_status(arena);
 }
 
@@ -237,13 +244,16 @@ static artel_status take_records(artel__arena *arena, json_t *list, artel__obser
         bool csv = class_name && strcmp(class_name, "CSVLogger") == 0, board = class_name && strcmp(class_name, "TensorBoard") == 0;
         if (csv) ARTEL_TRY(take_csv(arena, config, options));
         if (board) ARTEL_TRY(take_board(arena, config, options));
-        if (csv || board) json_array_remove(list, i);
-        else i++;
+        if (csv || board)
+            json_array_remove(list, i);
+        else
+            i++;
     }
     return ARTEL_OK;
 }
 
-artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options, const char **rest)
+artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options,
+                                             const char **rest)
 {
     json_t *list;
     char *text;

@@ -30,13 +30,14 @@ typedef struct artel__observer_options {
     int64_t verbose;  /* -1: 1 on a terminal, 2 otherwise; with JSON 0 */
     const char *log_dir, *csv_log;
     int64_t histogram_freq, update_freq;
-    char csv_separator;       /* 0: ',' */
+    char csv_separator; /* 0: ',' */
     bool csv_append;
 } artel__observer_options;
 
 /* Takes CSVLogger and TensorBoard records, which write files, out of a list of callbacks (JSON) and into `options`; the rest is
  * for the library, or NULL when nothing is left. Strings live in the arena. */
-artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options, const char **rest);
+artel_status artel__observers_take_callbacks(artel__arena *arena, const char *callbacks, artel__observer_options *options,
+                                             const char **rest);
 
 /* All members may be absent. Observers must be closed also after a failure of open. */
 artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out);

@@ -270,8 +270,9 @@ static artel_status check_feedable(const artel__bind_job *job)
             const artel__source_array *array = &data->sources[s].arrays[job->match.arrays[i]];
             artel_status status = array->refusal_status < 0 ? array->refusal_status : ARTEL_ERROR_UNSUPPORTED;
             if (array->refusal == NULL) continue;
-            return artel__fail(job->core->ctx, status, data->specification, "", "'%s' cannot be fed to '%s': %s", array->name, job->layer,
-                               array->refusal);
+            return artel__fail(job->core->ctx, status, data->specification,
+                               "convert this array to numbers, or choose other arrays or columns", "'%s' cannot be fed to '%s': %s",
+                               array->name, job->layer, array->refusal);
         }
     }
     return ARTEL_OK;

@@ -232,8 +232,10 @@ int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
     if (index < 0) return index;
     if (layer->variable_count) memcpy(wider, layer->variable, (size_t)layer->variable_count * sizeof *wider);
     artel__layer_variable *added = &wider[layer->variable_count];
-    *added =
-        (artel__layer_variable){.index = index, .trainable = weight->trainable, .name = artel__arena_strdup(layer->arena, weight->name), .matrix_fans = weight->matrix_fans};
+    *added = (artel__layer_variable){.index = index,
+                                     .trainable = weight->trainable,
+                                     .name = artel__arena_strdup(layer->arena, weight->name),
+                                     .matrix_fans = weight->matrix_fans};
     if (weight->initializer) added->initializer = *weight->initializer;
     if (weight->regularizer) added->regularizer = *weight->regularizer;
     if (weight->constraint) added->constraint = *weight->constraint;

@@ -107,7 +107,7 @@ typedef struct artel__weight {
     const artel__initializer *initializer;
     const artel__regularizer *regularizer;
     const artel__constraint_config *constraint;
-    bool matrix_fans; /* initialisers see [rows][columns], as Keras' EinsumDense tells them; else the shape */
+    bool matrix_fans;  /* initialisers see [rows][columns], as Keras' EinsumDense tells them; else the shape */
     artel_dtype dtype; /* float32 when left out */
 } artel__weight;
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight);

@@ -19,7 +19,9 @@
 #define ARTEL__INLINE static inline __attribute__((always_inline))
 
 /* Before a loop whose iterations are independent although pointers may be equal (in-place work). */
-#ifdef __clang__
+#if !defined(__OPTIMIZE__) /* nothing vectorises, and gcc would warn about some of them */
+#define ARTEL__INDEPENDENT
+#elif defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* the loops that stay scalar (pow) are not worth a word */
 #define ARTEL__INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
