@@ -38,7 +38,8 @@ artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__
         model->layer = wider;
         model->layer_capacity = capacity;
     }
-    for (int i = 0; i < model->layers; i++) {
+    bool named = json_is_string(json_object_get(json_object_get(record, "config"), "name"));
+    for (int i = 0; named && i < model->layers; i++) {
         if (strcmp(model->layer[i]->name, (*out)->name) == 0)
             return artel__model_fail(model, ARTEL_ERROR_INVALID, "give every layer a name of its own", "two layers are named \"%s\"",
                                      (*out)->name);
