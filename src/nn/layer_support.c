@@ -45,6 +45,7 @@ static artel_status read_initializer(artel__layer *layer, const char *where, jso
 artel_status artel__layer_weight_parts(artel__layer *layer, const char *weight, const char *fallback, artel__weight_parts *out)
 {
     char where[256], key[64];
+    *out = (artel__weight_parts){.matrix_fans = false};
     where_text(layer, where, sizeof where);
     snprintf(key, sizeof key, "%s_initializer", weight);
     ARTEL_TRY(read_initializer(layer, where, artel__layer_setting(layer, key), fallback, &out->initializer));

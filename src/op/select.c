@@ -5,6 +5,7 @@
  *   cast     out = (dtype)x, as numpy's astype;  constant  a GLOBAL value of the graph;  fill  one number everywhere
  * Comparisons, logic, constants and casts to or from integers stop gradients; select passes them to the chosen side.
  */
+#include <math.h>
 #include <string.h>
 
 #include "kernel/shape_ops.h"
@@ -62,7 +63,7 @@ artel__value_id artel__op_compare_scalar(artel__graph *graph, artel__comparison 
     if (graph->status < 0 || a < 0) return ARTEL__NO_VALUE;
     artel_shape scalar = {.rank = 0};
     float f = (float)b;
-    int32_t i = (int32_t)b;
+    int32_t i = (int32_t)fmin(fmax(b, INT32_MIN), INT32_MAX);
     bool real = graph->value[a].dtype == ARTEL_DTYPE_FLOAT32;
     artel__value_id number =
         artel__op_constant(graph, real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32, &scalar, real ? (void *)&f : (void *)&i);

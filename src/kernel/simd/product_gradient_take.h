@@ -88,9 +88,10 @@ static void gradient_finish(gradient *g)
     for (g->levels = 1; most > 1; most /= 2) g->levels++;
 }
 
+/* The next `bytes` of `base`; NULL while only the sum is wanted. */
 static char *gradient_room_for(size_t *used, char *base, int64_t bytes)
 {
-    char *at = base + *used;
+    char *at = base ? base + *used : NULL;
     *used += ((size_t)bytes + 63) & ~(size_t)63;
     return at;
 }
