@@ -25,7 +25,8 @@
 #include "base/context_impl.h"
 
 #define POLL_NS 40000
-#define PIECES_PER_THREAD 4
+#define SHARE 2   /* a piece is 1 / (SHARE threads) of what is left */
+#define BALANCE 8 /* a thread may have 1 / BALANCE more to do than another, if that keeps neighbours together */
 
 typedef struct worker {
     artel__pool *pool;
@@ -40,9 +41,9 @@ struct artel__pool {
     /* The open job; written by the caller while nobody is inside. */
     artel__task_fn *run;
     void *user;
-    int64_t tasks, piece;
-    _Alignas(64) atomic_int_fast64_t next; /* the first task that is not claimed */
-    _Alignas(64) atomic_uint epoch;        /* odd: a job is open */
+    int64_t tasks, piece; /* piece 0: a share of what is left */
+    _Alignas(64) _Atomic int64_t next; /* the first task that is not claimed */
+    _Alignas(64) atomic_uint epoch;    /* odd: a job is open */
     atomic_uint sleepers;
     atomic_bool stop;
     _Alignas(64) atomic_uint inside; /* workers that may be using the job */
@@ -101,15 +102,26 @@ static bool may_poll(const artel__pool *pool)
     return atomic_load_explicit(&pool->ctx->pool_threads, memory_order_relaxed) <= pool->cores;
 }
 
-/* Claims and runs pieces until none is left. */
+/* Claims the next piece; false when none is left. */
+static bool claim(artel__pool *pool, int64_t *begin, int64_t *end)
+{
+    int64_t piece = 0;
+    *begin = atomic_load_explicit(&pool->next, memory_order_relaxed);
+    do {
+        int64_t left = pool->tasks - *begin;
+        if (left <= 0) return false;
+        piece = pool->piece > 0 ? pool->piece : left / ((int64_t)SHARE * pool->threads);
+        if (piece > left) piece = left;
+        if (piece < 1) piece = 1;
+    } while (!atomic_compare_exchange_weak_explicit(&pool->next, begin, *begin + piece, memory_order_relaxed, memory_order_relaxed));
+    *end = *begin + piece;
+    return true;
+}
+
 static void work(artel__pool *pool, int thread)
 {
-    int64_t tasks = pool->tasks, piece = pool->piece;
-    for (;;) {
-        int64_t begin = atomic_fetch_add_explicit(&pool->next, piece, memory_order_relaxed);
-        if (begin >= tasks) return;
-        pool->run(pool->user, begin, tasks - begin < piece ? tasks : begin + piece, thread);
-    }
+    int64_t begin, end;
+    while (claim(pool, &begin, &end)) pool->run(pool->user, begin, end, thread);
 }
 
 /* Waits until `epoch` differs from `seen`; polls first. Returns the new value. */
@@ -170,21 +182,26 @@ static void await_workers(artel__pool *pool)
     }
 }
 
-void artel__pool_run(artel__pool *pool, int64_t tasks, bool heavy, artel__task_fn *run, void *user)
+static int64_t even_piece(int64_t tasks, int64_t grain, int threads)
+{
+    int64_t even = (tasks + threads - 1) / threads, whole = (even + grain - 1) / grain * grain;
+    return (whole - even) * BALANCE <= even ? whole : even;
+}
+
+void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__task_fn *run, void *user)
 {
     if (tasks <= 0) return;
     uint32_t state = artel__fp_enter();
-    if (!heavy || tasks == 1 || pool->threads == 1) {
+    if (grain <= 0 || tasks == 1 || pool->threads == 1) {
         run(user, 0, tasks, 0);
         artel__fp_leave(state);
         return;
     }
-    int64_t piece = tasks / ((int64_t)PIECES_PER_THREAD * pool->threads);
     pool->run = run;
     pool->user = user;
     pool->tasks = tasks;
-    pool->piece = piece > 0 ? piece : 1;
-    atomic_store(&pool->next, 0);
+    pool->piece = grain > 1 ? even_piece(tasks, grain, pool->threads) : 0;
+    atomic_store(&pool->next, (int64_t)0);
     atomic_fetch_add(&pool->epoch, 1); /* opens */
     if (atomic_load(&pool->sleepers) > 0) futex_wake(&pool->epoch, tasks - 1 < INT_MAX ? (int)(tasks - 1) : INT_MAX);
     work(pool, 0);

@@ -19,8 +19,10 @@ typedef void artel__task_fn(void *user, int64_t begin, int64_t end, int thread);
 artel_status artel__pool_create(artel_context *ctx, int threads, artel__pool **out);
 void artel__pool_destroy(artel__pool *pool);
 int artel__pool_threads(const artel__pool *pool);
-/* `tasks` tasks in contiguous pieces; `heavy` false runs everything on the caller when waking others cannot pay. */
-void artel__pool_run(artel__pool *pool, int64_t tasks, bool heavy, artel__task_fn *run, void *user);
+/* `tasks` tasks in contiguous pieces. With a `grain` of 1 pieces become smaller towards the end. A larger one says that tasks
+ * share work with their neighbours: one piece a thread, cut at multiples of it when that stays balanced. 0 runs everything on
+ * the caller, when waking others cannot pay. */
+void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__task_fn *run, void *user);
 
 /* The floating-point state of compute: round to nearest, denormals are zero on input and output, exceptions masked.
  * Returns the former state for artel__fp_leave. */

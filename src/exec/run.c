@@ -98,7 +98,8 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     memset(params, 0, op->params_size);
     op->fill(&args, params);
     kernel_call call = {chosen->kernel, params, run->scratch, run->scratch_bytes};
-    artel__pool_run(run->pool, chosen->kernel->tasks(params), chosen->cost >= HEAVY_COST, run_tasks, &call);
+    int64_t grain = chosen->cost < HEAVY_COST ? 0 : chosen->kernel->grain ? chosen->kernel->grain(params) : 1;
+    artel__pool_run(run->pool, chosen->kernel->tasks(params), grain, run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
 }
 

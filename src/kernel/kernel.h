@@ -21,6 +21,7 @@ typedef struct artel__kernel {
     artel__isa isa;                              /* the least instruction set it needs */
     const char *(*refuses)(const void *params);  /* optional: a constant reason, or NULL when it can run */
     int64_t (*tasks)(const void *params);        /* how many tasks there are; 0 is legal */
+    int64_t (*grain)(const void *params);        /* optional (1): tasks that are best run together, in multiples */
     size_t (*scratch_bytes)(const void *params); /* optional (0): 64-byte aligned scratch for each thread */
     void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);
 } artel__kernel;

@@ -53,10 +53,10 @@ static void count_tasks(void *user, int64_t begin, int64_t end, int thread)
     for (int64_t i = begin; i < end; i++) atomic_fetch_add(&seen->count[i], 1);
 }
 
-static void check_run(artel__pool *pool, int64_t tasks, bool heavy)
+static void check_run(artel__pool *pool, int64_t tasks, int64_t grain)
 {
     tally seen = {.threads = artel__pool_threads(pool)};
-    artel__pool_run(pool, tasks, heavy, count_tasks, &seen);
+    artel__pool_run(pool, tasks, grain, count_tasks, &seen);
     for (int64_t i = 0; i < MOST_TASKS; i++) assert_int_equal(atomic_load(&seen.count[i]), i < tasks ? 1 : 0);
     assert_int_equal(atomic_load(&seen.bad_thread), 0);
     assert_int_equal(atomic_load(&seen.bad_state), 0);
@@ -71,8 +71,7 @@ static void test_every_task_once(void **state)
         assert_int_equal(artel__pool_create(*state, threads[t], &pool), ARTEL_OK);
         assert_int_equal(artel__pool_threads(pool), threads[t]);
         for (size_t i = 0; i < ARTEL__COUNT(tasks); i++) {
-            check_run(pool, tasks[i], true);
-            check_run(pool, tasks[i], false);
+            for (int64_t grain = 0; grain < 6; grain++) check_run(pool, tasks[i], grain);
         }
         artel__pool_destroy(pool);
     }
@@ -97,7 +96,7 @@ static void test_jobs_follow_each_other(void **state)
     int64_t values[TASKS] = {0};
     assert_int_equal(artel__pool_create(*state, 3, &pool), ARTEL_OK);
     uint64_t calls = artel__heap_calls(*state);
-    for (int i = 0; i < JOBS; i++) artel__pool_run(pool, TASKS, true, add_one, values);
+    for (int i = 0; i < JOBS; i++) artel__pool_run(pool, TASKS, 1, add_one, values);
     assert_int_equal(artel__heap_calls(*state), calls); /* a steady step takes nothing from the heap */
     for (int i = 0; i < TASKS; i++) assert_int_equal(values[i], JOBS);
     artel__pool_destroy(pool);
@@ -114,7 +113,7 @@ static void *run_own_pool(void *argument)
     owner *self = argument;
     artel__pool *pool = NULL;
     self->status = artel__pool_create(self->ctx, 4, &pool);
-    for (int i = 0; i < 300 && self->status == ARTEL_OK; i++) artel__pool_run(pool, 10, true, add_one, self->values);
+    for (int i = 0; i < 300 && self->status == ARTEL_OK; i++) artel__pool_run(pool, 10, 1, add_one, self->values);
     artel__pool_destroy(pool);
     return NULL;
 }
@@ -146,9 +145,9 @@ static void test_callers_state_comes_back(void **state)
     assert_int_equal(artel__pool_create(*state, 2, &pool), ARTEL_OK);
     _mm_setcsr(foreign);
     tally seen = {.threads = 2};
-    artel__pool_run(pool, 50, true, count_tasks, &seen);
+    artel__pool_run(pool, 50, 1, count_tasks, &seen);
     unsigned after = _mm_getcsr();
-    artel__pool_run(pool, 1, false, count_tasks, &seen);
+    artel__pool_run(pool, 1, 0, count_tasks, &seen);
     unsigned last = _mm_getcsr();
     _mm_setcsr(before);
     assert_int_equal(after & ~0x3Fu, foreign);

@@ -8,11 +8,13 @@
 const artel__kernel artel__avx512_product_weight_gradient = {.name = "avx512 product_weight_gradient",
                                                              .isa = ARTEL__ISA_AVX512,
                                                              .tasks = product_gradient_tasks,
+                                                             .grain = product_gradient_grain,
                                                              .scratch_bytes = product_gradient_scratch,
                                                              .run = product_gradient_run};
 
 const artel__kernel artel__avx512_conv2d_weight_gradient = {.name = "avx512 conv2d_weight_gradient",
                                                             .isa = ARTEL__ISA_AVX512,
                                                             .tasks = conv_gradient_tasks,
+                                                            .grain = conv_gradient_grain,
                                                             .scratch_bytes = conv_gradient_scratch,
                                                             .run = conv_gradient_run};

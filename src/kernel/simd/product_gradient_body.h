@@ -78,8 +78,9 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
     bool keep = g->rows > g->chunk;
     for (int64_t strip = 0; strip < width; strip += TILE_COLUMNS) {
         if (strip >= to || strip + TILE_COLUMNS <= from) continue;
-        fold_tile t = {.b = room->dy + block * g->chunk * ARTEL__PANEL + strip,
-                       .sb = width,
+        const float *dy = g->direct ? g->dy + c->begin * g->ldy + base : room->dy + block * g->chunk * ARTEL__PANEL;
+        fold_tile t = {.b = dy + strip,
+                       .sb = g->direct ? g->ldy : width,
                        .pieces = room->pieces,
                        .count = c->pieces,
                        .resume = c->resume,
@@ -112,7 +113,7 @@ static void gradient_chunk_run(const gradient *g, const gradient_room *room, int
     gradient_chunk c = {.begin = begin, .end = begin + g->chunk < g->rows ? begin + g->chunk : g->rows};
     c.pieces = gradient_pieces(g, c.begin, c.end, room->pieces, &c.resume);
     if (fresh) gradient_take_x(g, room, c.begin, c.end, group, t0, t1);
-    gradient_take_dy(g, room, c.begin, c.end, p0, p1);
+    if (!g->direct) gradient_take_dy(g, room, c.begin, c.end, p0, p1);
     gradient_look_ahead(g, &c, t0, t1, p0, p1);
     for (int64_t panel = p0; panel < p1; panel++) gradient_panel(g, room, &c, t0, t1, panel, group, panel - p0);
 }
@@ -142,22 +143,38 @@ static int64_t gradient_tasks(const gradient *g)
     return g->groups_deep * g->panels;
 }
 
-/* Tasks are numbered panel by panel within a group of tiles; whole groups are taken together. */
+/* Groups of tiles [g0, g1) by panels [p0, p1). */
+static void gradient_block(const gradient *g, gradient_room *room, int64_t g0, int64_t g1, int64_t p0, int64_t p1)
+{
+    int64_t last = g1 * g->deep < g->tiles ? g1 * g->deep : g->tiles, step = g->most / g->deep * g->deep;
+    for (int64_t t0 = g0 * g->deep; t0 < last; t0 += step) {
+        gradient_rectangle(g, room, t0, t0 + step < last ? t0 + step : last, p0, p1);
+    }
+}
+
+/* Tasks of a line: what is numbered first. The lines cut the longer side, so that few of them make a block in which x and
+ * dy are copied for much work. */
+static int64_t gradient_line_tasks(const gradient *g)
+{
+    return g->by_panels ? g->groups_deep : g->panels;
+}
+
+/* Whole lines are taken together. */
 static void gradient_run(const gradient *g, int64_t begin, int64_t end, char *scratch)
 {
     gradient_room room = gradient_lay(g, scratch);
+    int64_t line_tasks = gradient_line_tasks(g);
     while (begin < end) {
-        int64_t group = begin / g->panels, panel = begin % g->panels, groups = 1, taken;
-        if (panel == 0 && end - begin >= g->panels) {
-            groups = (end - begin) / g->panels;
-            if (groups > g->most / g->deep) groups = g->most / g->deep;
-            taken = groups * g->panels;
-        } else {
-            taken = g->panels - panel < end - begin ? g->panels - panel : end - begin;
-        }
-        int64_t t1 = (group + groups) * g->deep < g->tiles ? (group + groups) * g->deep : g->tiles;
-        gradient_rectangle(g, &room, group * g->deep, t1, panel, groups > 1 ? g->panels : panel + taken);
-        begin += taken;
+        int64_t line = begin / line_tasks, from = begin % line_tasks, lines = 1, to = line_tasks;
+        if (from == 0 && end - begin >= line_tasks)
+            lines = (end - begin) / line_tasks;
+        else if (end - begin < line_tasks - from)
+            to = from + end - begin;
+        if (g->by_panels)
+            gradient_block(g, &room, from, to, line, line + lines);
+        else
+            gradient_block(g, &room, line, line + lines, from, to);
+        begin += (to - from) * lines;
     }
     vec_leave();
 }
@@ -185,6 +202,12 @@ static int64_t product_gradient_tasks(const void *params)
 {
     gradient g = gradient_of_product(params);
     return gradient_tasks(&g);
+}
+
+static int64_t product_gradient_grain(const void *params)
+{
+    gradient g = gradient_of_product(params);
+    return gradient_line_tasks(&g);
 }
 
 static size_t product_gradient_scratch(const void *params)
@@ -227,6 +250,12 @@ static int64_t conv_gradient_tasks(const void *params)
 {
     gradient g = gradient_of_conv(params);
     return gradient_tasks(&g);
+}
+
+static int64_t conv_gradient_grain(const void *params)
+{
+    gradient g = gradient_of_conv(params);
+    return gradient_line_tasks(&g);
 }
 
 static size_t conv_gradient_scratch(const void *params)

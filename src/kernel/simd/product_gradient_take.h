@@ -18,6 +18,7 @@ enum {
     GRADIENT_DEEP = 448 / TILE_ROWS, /* tiles of x that are held at once */
     GRADIENT_WIDE = 4,               /* panels of dy while chains are unfinished */
     GRADIENT_STRIPS = ARTEL__PANEL / TILE_COLUMNS,
+    GRADIENT_DIRECT = 64, /* columns of dy up to which it is read in place */
     GRADIENT_TASKS = 64
 };
 
@@ -40,6 +41,8 @@ typedef struct gradient {
     int64_t tiles, deep; /* tiles of k; tiles of a task */
     int64_t most;        /* tiles of x that are held at once, at most GRADIENT_DEEP, at least 4 */
     int64_t panels, groups_deep;
+    bool direct;    /* dy is not copied */
+    bool by_panels; /* tasks are numbered panel by panel, not group by group of tiles */
     int levels;
 } gradient;
 
@@ -84,6 +87,8 @@ static void gradient_finish(gradient *g)
     g->deep = 4;
     while (g->deep > 1 && (g->tiles + g->deep - 1) / g->deep * g->panels < GRADIENT_TASKS) g->deep /= 2;
     g->groups_deep = (g->tiles + g->deep - 1) / g->deep;
+    g->direct = g->n <= GRADIENT_DIRECT && g->n % 16 == 0;
+    g->by_panels = g->k < g->n;
     for (int32_t i = 0; i < g->fold->nodes; i++) most = g->fold->node[i].count > most ? g->fold->node[i].count : most;
     for (g->levels = 1; most > 1; most /= 2) g->levels++;
 }
@@ -102,7 +107,7 @@ static gradient_room gradient_lay(const gradient *g, char *base)
     size_t used = 0;
     int64_t held = g->rows > g->chunk ? GRADIENT_DEEP * GRADIENT_WIDE * GRADIENT_STRIPS : 1;
     r.x = (float *)gradient_room_for(&used, base, g->most * g->pitch * 4);
-    r.dy = (float *)gradient_room_for(&used, base, GRADIENT_WIDE * g->chunk * ARTEL__PANEL * 4);
+    r.dy = (float *)gradient_room_for(&used, base, g->direct ? 0 : GRADIENT_WIDE * g->chunk * ARTEL__PANEL * 4);
     r.joined.take = (gradient_take *)gradient_room_for(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
     r.cut.take = (gradient_take *)gradient_room_for(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
     r.partial = (float *)gradient_room_for(&used, base, held * FOLD_TILE * 4);
