@@ -26,7 +26,8 @@ enum {
 };
 
 typedef struct fold_tile {
-    const float *a; /* [row][VEC_LANES]: mr columns of x */
+    const float *a; /* [row]: mr columns of x */
+    int64_t sa;
     const float *b; /* [row]: columns of dy */
     int64_t sb;
     const fold_piece *pieces;
@@ -112,8 +113,8 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
         for (int64_t left = piece->rows; left > 0; left -= FOLD_BURST) {
             int64_t rows = left < FOLD_BURST ? left : FOLD_BURST;
             tile_fetch(t->ahead, t->burst);
-            tile_outer(mr, nv, false, &acc, a, VEC_LANES, b, t->sb, rows, all, all);
-            a += rows * VEC_LANES;
+            tile_outer(mr, nv, false, &acc, a, t->sa, b, t->sb, rows, all, all);
+            a += rows * t->sa;
             b += rows * t->sb;
         }
         if (piece->merges < 0) {

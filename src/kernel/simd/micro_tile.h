@@ -18,6 +18,24 @@ typedef struct segment {
     int64_t a, b, count;
 } segment;
 
+/* Lines of memory to be fetched into the second-level cache while tiles are computed: `rows` stretches of `lines` lines. */
+typedef struct tile_ahead {
+    const char *at;
+    int64_t left, lines, jump, rows; /* lines left of this stretch; from its end to the next one's start; stretches left */
+} tile_ahead;
+
+VEC_INLINE void tile_fetch(tile_ahead *ahead, int64_t count)
+{
+    for (; count > 0 && ahead->rows > 0; count--) {
+        __builtin_prefetch(ahead->at, 0, 2);
+        ahead->at += 64;
+        if (--ahead->left > 0) continue;
+        ahead->left = ahead->lines;
+        ahead->at += ahead->jump;
+        ahead->rows--;
+    }
+}
+
 typedef struct tile {
     const float *a0, *a1;
     int64_t sa; /* floats between rows of A (rows kinds), between steps of the reduction (outer kind) */
@@ -31,10 +49,17 @@ typedef struct tile {
     int first, last;   /* columns first <= j < last exist in B and C; others are neither read (part) nor written */
     bool load, relu;   /* the chains go on from C; relu behind the bias */
     bool claim;        /* fetch C ahead: for tiles that compute so little that writing is the longer part */
+    tile_ahead *ahead; /* fetched `burst` lines at a time, before every TILE_BURST steps of the reduction */
+    int64_t burst;
 } tile;
+
+enum {
+    TILE_BURST = 32
+};
 
 typedef enum tile_kind {
     TILE_PANEL, /* rows of A contiguous in k, B readable in whole vectors */
+    TILE_AHEAD, /* the same, and `ahead` is fetched meanwhile */
     TILE_PART,  /* the same, B read only where columns exist */
     TILE_OUTER  /* A is [k][row]: a0 the first row, sa the step of k; one segment; B as in TILE_PART */
 } tile_kind;
@@ -87,7 +112,7 @@ VEC_INLINE void tile_step(int mr, int nv, bool part, tile_acc *acc, const tile_w
     }
 }
 
-VEC_INLINE void tile_rows(int mr, int nv, bool part, tile_acc *acc, const tile *t)
+VEC_INLINE void tile_rows(int mr, int nv, bool part, bool fetch, tile_acc *acc, const tile *t)
 {
     int64_t s = t->sa * 4, s3 = s * 3, s5 = s * 5;
     __asm__("" : "+r"(s3), "+r"(s5)); /* keeps them two registers instead of a pointer for each row */
@@ -96,33 +121,19 @@ VEC_INLINE void tile_rows(int mr, int nv, bool part, tile_acc *acc, const tile *
         w.g0 = (const char *)(t->a0 + g->a);
         w.g1 = (const char *)(t->a1 + g->a);
         w.b = t->b + g->b * t->sb;
-        const char *end = w.g0 + g->count / TILE_UNROLL * TILE_UNROLL * 4;
-        while (w.g0 < end) {
-            tile_step(mr, nv, part, acc, &w, 0);
-            if (TILE_UNROLL > 1) tile_step(mr, nv, part, acc, &w, 1);
-            w.g0 += 4 * TILE_UNROLL;
-            w.g1 += 4 * TILE_UNROLL;
-            w.b += TILE_UNROLL * t->sb;
+        const char *last_step = w.g0 + g->count / TILE_UNROLL * TILE_UNROLL * 4;
+        while (w.g0 < last_step) {
+            const char *end = !fetch || last_step - w.g0 < 4 * TILE_BURST ? last_step : w.g0 + 4 * TILE_BURST;
+            if (fetch) tile_fetch(t->ahead, t->burst);
+            while (w.g0 < end) {
+                tile_step(mr, nv, part, acc, &w, 0);
+                if (TILE_UNROLL > 1) tile_step(mr, nv, part, acc, &w, 1);
+                w.g0 += 4 * TILE_UNROLL;
+                w.g1 += 4 * TILE_UNROLL;
+                w.b += TILE_UNROLL * t->sb;
+            }
         }
         if (g->count % TILE_UNROLL) tile_step(mr, nv, part, acc, &w, 0);
-    }
-}
-
-/* Lines of memory to be fetched into the second-level cache while tiles are computed: `rows` stretches of `lines` lines. */
-typedef struct tile_ahead {
-    const char *at;
-    int64_t left, lines, jump, rows; /* lines left of this stretch; from its end to the next one's start; stretches left */
-} tile_ahead;
-
-VEC_INLINE void tile_fetch(tile_ahead *ahead, int64_t count)
-{
-    for (; count > 0 && ahead->rows > 0; count--) {
-        __builtin_prefetch(ahead->at, 0, 2);
-        ahead->at += 64;
-        if (--ahead->left > 0) continue;
-        ahead->left = ahead->lines;
-        ahead->at += ahead->jump;
-        ahead->rows--;
     }
 }
 
@@ -208,7 +219,7 @@ VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
         tile_resume(mr, nv, &acc, t);
     else
         tile_clear(mr, nv, &acc);
-    if (kind == TILE_PANEL && t->claim) {
+    if ((kind == TILE_PANEL || kind == TILE_AHEAD) && t->claim) {
         VEC_UNROLL
         for (int i = 0; i < mr; i++) {
             tile_claim(tile_c(t, (mr + 1) / 2, i));
@@ -219,7 +230,7 @@ VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
         tile_outer(mr, nv, true, &acc, t->a0, t->sa, t->b, t->sb, t->segments->count, vec_range(0, t->last),
                    vec_range(0, t->last - VEC_LANES));
     } else {
-        tile_rows(mr, nv, kind == TILE_PART, &acc, t);
+        tile_rows(mr, nv, kind == TILE_PART, kind == TILE_AHEAD, &acc, t);
     }
     tile_finish(mr, nv, &acc, t);
 }

@@ -12,12 +12,17 @@
 #include "kernel/simd/product_grid.h"
 
 enum {
-    PRODUCT_DEPTH = 1024
+    PRODUCT_DEPTH = 1024,
+    PRODUCT_LIGHT = 2048, /* depth by panels up to which reading A is the longer part then */
+    PRODUCT_FAR = 3 << 20 /* bytes of A from which on it is not expected in the second-level cache */
 };
 
 static void product_tile(int mr, const tile *t)
 {
-    if (t->last > VEC_LANES)
+    int nv = t->last > VEC_LANES ? 2 : 1;
+    if (t->burst > 0 && nv == 2)
+        tile_dispatch(TILE_AHEAD, mr, 2, t);
+    else if (nv == 2)
         tile_dispatch(TILE_PANEL, mr, 2, t);
     else
         tile_dispatch(TILE_PANEL, mr, 1, t);
@@ -43,6 +48,15 @@ static void product_sweep(const artel__product_forward *p, tile *t, int mr, int6
     }
 }
 
+/* What the next tile will read: `rows` rows of A from `row` on, fetched while `panels` panels of this one are computed. */
+static tile_ahead product_ahead(const artel__product_forward *p, tile *t, int64_t row, int64_t rows, int64_t depth, int64_t panels)
+{
+    int64_t lines = (depth + 15) / 16, bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
+    if (p->m * p->k * 4 < PRODUCT_FAR || depth * panels > PRODUCT_LIGHT) return (tile_ahead){0};
+    t->burst = bursts > 0 ? (lines * rows + bursts - 1) / bursts : 0;
+    return (tile_ahead){(const char *)(p->a + row * p->lda + t->segments->a), lines, lines, p->lda * 4 - lines * 64, rows};
+}
+
 static void product_rectangle(const artel__product_forward *p, product_rect r)
 {
     int64_t tiles = tile_count(r.row1 - r.row0), cuts = (p->k + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH;
@@ -57,6 +71,9 @@ static void product_rectangle(const artel__product_forward *p, product_rect r)
             int mr = (int)(r.row0 + tile_cut(r.row1 - r.row0, tiles, i + 1) - row);
             t.a0 = p->a + row * p->lda;
             t.a1 = t.a0 + (mr + 1) / 2 * p->lda;
+            tile_ahead ahead =
+                product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, k1 - k0, r.panel1 - r.panel0);
+            t.ahead = &ahead;
             product_sweep(p, &t, mr, row, r.panel0, r.panel1, k1);
         }
     }

@@ -95,7 +95,9 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
         for (int64_t i = t0; i < t1; i++) {
             int64_t k0 = tile_cut(g->columns, g->tiles, i), k1 = tile_cut(g->columns, g->tiles, i + 1);
             int64_t place = keep ? (block * GRADIENT_DEEP + i - t0) * GRADIENT_STRIPS + strip / TILE_COLUMNS : 0;
-            t.a = room->x + (i - t0) * g->pitch;
+            bool in_place = gradient_in_place(g, k1);
+            t.a = in_place ? g->x + c->begin * g->ldx + k0 : room->x + (i - t0) * g->pitch;
+            t.sa = in_place ? g->ldx : VEC_LANES;
             t.partial = room->partial + place * FOLD_TILE;
             t.stack = room->stack + place * g->levels * FOLD_TILE;
             t.out = g->dw + base * g->k + k0 * width + strip;

@@ -16,9 +16,10 @@ enum {
     GRADIENT_ROWS = 128,             /* rows of a chunk, more when a line of an image is longer */
     GRADIENT_ALL = 512,              /* so many rows at most are taken as one chunk, with fewer tiles */
     GRADIENT_DEEP = 448 / TILE_ROWS, /* tiles of x that are held at once */
-    GRADIENT_WIDE = 4,               /* panels of dy while chains are unfinished */
+    GRADIENT_WIDE = 8,               /* panels of dy while chains are unfinished */
     GRADIENT_STRIPS = ARTEL__PANEL / TILE_COLUMNS,
     GRADIENT_DIRECT = 64, /* columns of dy up to which it is read in place */
+    GRADIENT_NEAR = 256,  /* floats between rows of plain x up to which it is read in place */
     GRADIENT_TASKS = 64
 };
 
@@ -205,12 +206,21 @@ static void gradient_line(const gradient *g, const gradient_room *room, int64_t 
     gradient_border(w, begin, end, from, x1, w->pixels, to);
 }
 
+/* Whether the tile that ends at column k1 is read where it lies: rows of plain x. */
+static bool gradient_in_place(const gradient *g, int64_t k1)
+{
+    return g->walk.ny == 0 && k1 <= g->k && g->ldx <= GRADIENT_NEAR;
+}
+
 /* Tiles [t0, t1) of x for group `group` and rows [begin, end), the ones behind the last column. */
 static void gradient_take_x(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t group, int64_t t0, int64_t t1)
 {
     const conv_walk *w = &g->walk;
     if (w->ny == 0) {
-        gradient_copy(room->joined.take, room->joined.take + room->joined.count, g->x + begin * g->ldx, g->ldx, end - begin, room->x);
+        const gradient_take *last = room->joined.take + room->joined.count;
+        const gradient_take *first = room->joined.take;
+        if (g->ldx <= GRADIENT_NEAR) first = t1 == g->tiles && g->columns > g->k && room->joined.count > 0 ? last - 1 : last;
+        gradient_copy(first, last, g->x + begin * g->ldx, g->ldx, end - begin, room->x);
     } else if (w->pixels > 0) {
         for (int64_t line = begin / w->pixels; line < end / w->pixels; line++) {
             gradient_line(g, room, line, group, room->x + (line * w->pixels - begin) * VEC_LANES);
