@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
 # processors: 2
-"""Four networks of keras.applications: load, predict, two steps of SGD.
+"""Networks of keras.applications: load, predict, two steps of SGD.
 
 Untrained, these networks are chaotic: in 2 consecutive steps of ResNet50 Keras itself (eager against graph, float32
 against float64) departs by 70 % of the update's length, at any learning rate that float32 weights can hold. So the
@@ -13,7 +13,7 @@ import dataclasses
 import os
 
 import numpy as np
-from oracle import K, L, O, Q, Failure, artel, digest, keras_module, predict_error, rng_of, table, weights
+from oracle import LONG, K, L, O, Q, Failure, artel, digest, keras_module, predict_error, rng_of, table, weights
 
 
 @dataclasses.dataclass
@@ -23,6 +23,7 @@ class Row:
 
 
 ROWS = [Row("ResNet50"), Row("InceptionV3"), Row("MobileNetV2"), Row("EfficientNetB0")]
+ROWS += [Row("ConvNeXtTiny"), Row("InceptionResNetV2")] if LONG else []  # with layer classes of their own
 BATCH = 16
 
 
@@ -56,12 +57,12 @@ def step(before, after):
     group = lambda k: k.rsplit("/", 1)
     last = {g: max(int(group(k)[1]) for k in a if group(k)[0] == g) for g in {group(k)[0] for k in a}}
     moving = {k for k in a if "batch_normalization" in k and int(group(k)[1]) >= last[group(k)[0]] - 1}
-    vector = lambda keys: np.concatenate([(b[k].astype("f8") - a[k]).ravel() for k in sorted(keys)])
+    vector = lambda keys: np.concatenate([np.zeros(0)] + [(b[k].astype("f8") - a[k]).ravel() for k in sorted(keys)])
     return vector(set(a) - moving), vector(moving)
 
 
 def apart(mine, theirs):
-    return np.linalg.norm(mine - theirs) / np.linalg.norm(theirs)
+    return np.linalg.norm(mine - theirs) / max(np.linalg.norm(theirs), 1e-30)
 
 
 def must(*args):
