@@ -48,13 +48,23 @@ typedef struct artel_event {
     const char *arithmetic;                                       /* START: the arithmetic class */
     int64_t resumed_from;                                         /* START: the step continued from; 0 when fresh */
     int64_t examples;                                             /* END */
-    double examples_per_second, step_ms, first_step_ms, start_ms; /* END */
+    double examples_per_second, step_ms, first_step_ms, start_ms; /* END; NaN what no step of this call has given */
     int64_t peak_rss_bytes;                                       /* END */
     const char *digest;                                           /* END */
 } artel_event;
 
 typedef void artel_event_fn(void *user, const artel_event *event);
 typedef void artel_plan_fn(void *user, const char *text);
+
+/* A node of the training graph in one step of replica 0, in the order of execution. */
+typedef struct artel_profile_node {
+    const char *layer, *operation, *kernel; /* the kernel's name, or "collective" */
+    const char *phase;                      /* "forward", "backward", "apply" */
+    int64_t begin_ns, ns;                   /* CLOCK_MONOTONIC, and how long it took; 0 of collectives that went with an earlier one */
+    double operations;                      /* floating-point operations; 0: not counted */
+} artel_profile_node;
+/* After each step; `nodes` are valid during the call. */
+typedef void artel_profile_fn(void *user, int64_t step, const artel_profile_node *nodes, int count);
 
 typedef struct artel_fit_options {
     size_t struct_size;
@@ -85,7 +95,9 @@ typedef struct artel_fit_options {
     bool dry_run;                  /* plan, report the plan, end */
     artel_plan_fn *on_plan;        /* receives the graphs, plans and kernel choices as text, or NULL */
     artel_event_fn *on_event;      /* or NULL */
-    void *event_user;              /* of both */
+    void *event_user;              /* of all three functions */
+    int batch_norm_groups;         /* 0 or 1: batch statistics of the global batch; G: of each of G groups of shards */
+    artel_profile_fn *on_profile;  /* receives the time of each node after each step, or NULL */
 } artel_fit_options;
 
 #define ARTEL_FIT_OPTIONS_INIT                                                                                        \

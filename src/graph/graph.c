@@ -74,7 +74,7 @@ artel__value_id artel__graph_variable(artel__graph *graph, int variable)
     }
     if (graph->variable_value[variable] == ARTEL__NO_VALUE) {
         const artel__variable *declared = &graph->variables->item[variable];
-        artel__value value = {.domain = declared->kind == ARTEL__VARIABLE_ROW_STATE ? ARTEL__DOMAIN_ROW : ARTEL__DOMAIN_GLOBAL,
+        artel__value value = {.domain = ARTEL__DOMAIN_GLOBAL,
                               .dtype = declared->dtype,
                               .shape = declared->shape,
                               .storage = declared->count,

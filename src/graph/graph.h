@@ -108,6 +108,7 @@ typedef struct artel__graph {
     artel__phase phase;  /* of the nodes being added */
     const char *scope;   /* name given to the nodes being added */
     bool training;       /* layers that differ between training and inference ask this */
+    int batch_groups;    /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
     uint32_t random_ops; /* random operations so far: each gets its own number for the counter (base/rng.h) */
     bool sealed;
     artel_status status; /* the first failure while building; every later call is a no-op */

@@ -9,11 +9,13 @@
  *   Simple  h' = a(x + h R)
  * Products are chains of fused multiply-adds that start from x (LSTM, Simple and the gates of a GRU without reset_after), b, or +0.0f.
  * Steps are taken in order of time, or against it with go_backwards; the sequence put out is in the order of the steps.
+ * `keep` (Keras' recurrent_dropout) multiplies the h of each product, by gate: gate k takes (keep_k h) R_k, and without reset_after n
+ * takes (r keep_n h) R_n. It is the same at all steps; the z h of a GRU is not touched.
  * A step whose mask is 0 keeps the state, and puts out what the step before did (zeros at first), or zeros with zero_output_for_mask.
  *
  * What the gradient needs is kept by time, not by step: `before` the state h each time began with, `gates` the gates after
  * activation (before it where the activation's gradient reads its argument, see kernel/unary.list), `extra` the c after each time
- * (LSTM), q_n (GRU with reset_after) or r h (GRU without). At masked times gates and extra hold numbers of no meaning.
+ * (LSTM), q_n (GRU with reset_after) or r keep_n h (GRU without). At masked times gates and extra hold numbers of no meaning.
  */
 #ifndef ARTEL_KERNEL_RECURRENT_H
 #define ARTEL_KERNEL_RECURRENT_H
@@ -38,6 +40,7 @@ typedef struct artel__recurrent_settings {
     artel__cell_activation activation, recurrent; /* a and s */
     bool reset_after, go_backwards, zero_output_for_mask;
     bool sequences; /* put out every step, not the last alone */
+    bool keeps;     /* there are factors of h */
 } artel__recurrent_settings;
 
 static inline int64_t artel__cell_gates(artel__cell cell)
@@ -52,6 +55,7 @@ typedef struct artel__recurrent_forward {
     const float *projected;        /* [rows][steps][g*u] */
     const float *weights;          /* R as panels(u, g*u) */
     const float *bias;             /* [g*u], or NULL */
+    const float *keep;             /* [rows][g][u] when settings.keeps */
     const uint8_t *mask;           /* [rows][steps], or NULL */
     const float *h0, *c0;          /* [rows][u], or NULL: zeros */
     float *out;                    /* [rows][steps][u], or [rows][u] */
@@ -61,11 +65,12 @@ typedef struct artel__recurrent_forward {
 
 /* Gradients of out, h and c are NULL where there are none. Writes dprojected [rows][steps][g*u], dh0 and dc0 [rows][u] and, for GRU,
  * the gradient of q in drecurrent [rows][steps][3u]; without reset_after that has zeros for n, and drecurrent_n [rows][steps][3u], zero
- * but for n, goes with r h in place of h. Tasks: blocks of rows. */
+ * but for n, goes with r keep_n h in place of h. For the other gates the product is with keep h. Tasks: blocks of rows. */
 typedef struct artel__recurrent_gradient {
     artel__recurrent_settings settings;
     int64_t rows, steps;
     const float *transposed; /* R^T as panels(g*u, u) */
+    const float *keep;       /* as above */
     const uint8_t *mask;
     const float *c0;
     const float *before, *gates, *extra; /* as forward wrote them */

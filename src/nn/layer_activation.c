@@ -167,17 +167,32 @@ static artel__value_id softmax_over(artel__graph *graph, artel__value_id x, uint
     return artel__axes_back(graph, artel__op_reshape(graph, y, &moved), permutation);
 }
 
+/* Keras lays masks over the last axes, the batch counted: only one of as many axes lies where it should. */
+static artel_status check_mask(const artel__layer *layer, const artel_shape *in, const artel_shape *mask)
+{
+    bool fits = mask->rank == in->rank;
+    for (int i = 0; i < in->rank && fits; i++) fits = mask->dim[i] == 1 || mask->dim[i] == in->dim[i];
+    if (fits) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give a mask with the axes of the input",
+                             "its mask of %d axes does not fit its input of %d", mask->rank + 1, in->rank + 1);
+}
+
+/* Masked elements count as -1e9, and give 0. */
 static artel_status call_softmax(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;
     ARTEL_TRY(begin(layer, call, &x));
     const artel_shape *in = artel__call_shape(call, 0);
-    if (call->in[0].mask >= 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "apply the softmax where no mask arrives",
-                                 "a masked softmax is not supported");
+    artel__graph *graph = call->graph;
+    artel__value_id mask = call->in[0].mask;
     uint32_t axes;
     ARTEL_TRY(artel__layer_axes(layer, artel__layer_setting(layer, "axis"), -1, in->rank, &axes));
-    artel__call_return(call, axes ? softmax_over(call->graph, x, axes) : x);
+    if (mask >= 0) {
+        ARTEL_TRY(check_mask(layer, in, &graph->value[mask].shape));
+        x = artel__op_where(graph, mask, x, artel__constant_scalar(graph, -1e9));
+    }
+    if (axes) x = softmax_over(graph, x, axes);
+    artel__call_return(call, mask >= 0 ? artel__op_where(graph, mask, x, ARTEL__NO_VALUE) : x);
     return ARTEL_OK;
 }
 

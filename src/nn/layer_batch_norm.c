@@ -3,11 +3,13 @@
  *
  * Trains when the graph does and the layer is not frozen, as in Keras 3, where fit's training=True goes before a
  * training=False recorded in the call; otherwise the moving statistics normalise. An axis that is not
- * the last is moved there and back. With a mask, masked positions count neither for mean nor for variance; that form is
- * put together from folds, since the fused operation knows no mask:
- *   mean = S(m x) / (S(m) + 1e-7),  variance = S(m (x - mean)^2) / (S(m) + 1e-7),  S the sum over rows and inner axes.
+ * the last is moved there and back. With a mask, masked positions count neither for mean nor for variance, and a run may keep
+ * statistics by group of shards (nn/batch_groups.h); these forms are put together from folds, since the fused operation
+ * knows neither:
+ *   mean = S(m x) / (S(m) + 1e-7),  variance = S(m (x - mean)^2) / (S(m) + 1e-7),  S the sum over (the group's) rows and inner axes.
  * After keras/src/layers/normalization/batch_normalization.py.
  */
+#include "nn/batch_groups.h"
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
 #include "op/norm.h"
@@ -76,42 +78,6 @@ static artel_status build_norm(artel__layer *layer, const artel__call *call)
     return artel__layer_declare(layer, "moving_variance", &shape, 0, false, &parts->variance);
 }
 
-/* -- a sum over the global batch that has a gradient: ROW -> GLOBAL -- */
-
-static artel_status infer_batch_sum(artel__infer *infer)
-{
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
-    return ARTEL_OK;
-}
-
-/* Every row contributed once: each gets the gradient of the sum. */
-static artel_status grad_batch_sum(artel__gradient *g)
-{
-    if (!g->needed[1]) return ARTEL_OK;
-    artel__value_id zeros = artel__op_fill_like(g->graph, g->in[1], 0);
-    g->in_gradient[1] = artel__op_add(g->graph, zeros, g->out_gradient[0]);
-    return ARTEL_OK;
-}
-
-/* Inputs: the finished sum, of which this is a view, and what was summed. */
-static const artel__op_def batch_sum_def = {
-    .name = "batch_sum",
-    .doc = "A sum over the rows of the global batch, with its gradient.",
-    .placement = ARTEL__PLACE_VIEW,
-    .infer = infer_batch_sum,
-    .grad = grad_batch_sum,
-};
-
-/* Over rows and all axes but the last: GLOBAL [channels]. */
-static artel__value_id batch_sum(artel__graph *graph, artel__value_id x)
-{
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    int rank = graph->value[x].shape.rank;
-    if (rank > 1) x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, x, (1u << (rank - 1)) - 1u, false);
-    artel__value_id sum = artel__op_all_reduce(graph, artel__op_fold_sum(graph, x));
-    return artel__graph_add(graph, &batch_sum_def, NULL, (artel__value_id[]){sum, x}, 2);
-}
-
 static void move_statistic(artel__graph *graph, artel__value_id variable, artel__value_id value, double momentum)
 {
     artel__phase phase = graph->phase;
@@ -120,26 +86,52 @@ static void move_statistic(artel__graph *graph, artel__value_id variable, artel_
     graph->phase = phase;
 }
 
-/* The statistics of unmasked positions; mask ROW BOOL of x's shape without its last axis. */
-static artel__value_id masked_training(artel__graph *graph, const artel__batch_norm *norm, artel__value_id mask)
+/* Moving statistics take the mean over all groups, each weighted by its positions, as replicas with statistics of their own do. */
+static artel__value_id over_groups(artel__graph *graph, artel__value_id member, artel__value_id value, artel__value_id positions)
+{
+    if (member < 0) return value;
+    value = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_binary(graph, ARTEL__BINARY_MUL, value, positions), 1u, false);
+    return artel__op_binary(graph, ARTEL__BINARY_DIV, value, artel__op_reduce(graph, ARTEL__REDUCE_SUM, positions, 1u, false));
+}
+
+/* `mask` as ROW BOOL of x's rank with a last extent of 1; all true when there is none. */
+static artel__value_id mask_like(artel__graph *graph, artel__value_id x, artel__value_id mask)
+{
+    artel_shape beside = graph->value[x].shape;
+    beside.dim[beside.rank - 1] = 1;
+    return artel__op_reshape(graph, mask, &beside);
+}
+
+/* Positions of each group: the unmasked ones, or all. */
+static artel__value_id count_positions(artel__graph *graph, artel__value_id member, artel__value_id x, artel__value_id mask)
+{
+    if (mask >= 0) return artel__group_sums(graph, member, artel__as_float(graph, mask));
+    artel__value_id one = artel__op_slice(graph, member, 0, 0, 1, 1);
+    int64_t inner = artel__shape_product(&graph->value[x].shape, 0, graph->value[x].shape.rank - 1);
+    return artel__group_sums(graph, member, artel__op_affine(graph, one, 0.0f, (float)inner));
+}
+
+/* Statistics put together from sums, over unmasked positions (mask ROW BOOL of x's shape without its last axis, or none) and by
+ * group of shards (`member`, or none). */
+static artel__value_id composed_training(artel__graph *graph, const artel__batch_norm *norm, artel__value_id mask, artel__value_id member)
 {
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    artel_shape beside = graph->value[mask].shape;
-    beside.dim[beside.rank++] = 1;
-    mask = artel__op_reshape(graph, mask, &beside);
-    artel__value_id tiny = artel__constant_scalar(graph, 1e-7);
-    artel__value_id count = artel__op_add(graph, batch_sum(graph, artel__as_float(graph, mask)), tiny);
-    artel__value_id valid = artel__op_where(graph, mask, norm->x, ARTEL__NO_VALUE);
-    artel__value_id mean = artel__op_binary(graph, ARTEL__BINARY_DIV, batch_sum(graph, valid), count);
-    artel__value_id distance = artel__op_binary(graph, ARTEL__BINARY_SUB, norm->x, mean);
-    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, artel__op_where(graph, mask, distance, ARTEL__NO_VALUE));
-    artel__value_id variance = artel__op_binary(graph, ARTEL__BINARY_DIV, batch_sum(graph, square), count);
-    move_statistic(graph, norm->mean, mean, norm->momentum);
-    move_statistic(graph, norm->variance, variance, norm->momentum);
+    int rank = graph->value[norm->x].shape.rank;
+    if (mask >= 0) mask = mask_like(graph, norm->x, mask);
+    artel__value_id positions = count_positions(graph, member, norm->x, mask);
+    artel__value_id count = artel__op_add(graph, positions, artel__constant_scalar(graph, 1e-7));
+    artel__value_id valid = mask >= 0 ? artel__op_where(graph, mask, norm->x, ARTEL__NO_VALUE) : norm->x;
+    artel__value_id mean = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__group_sums(graph, member, valid), count);
+    artel__value_id distance = artel__op_binary(graph, ARTEL__BINARY_SUB, norm->x, artel__group_rows(graph, member, mean, rank));
+    artel__value_id kept = mask >= 0 ? artel__op_where(graph, mask, distance, ARTEL__NO_VALUE) : distance;
+    artel__value_id square = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, kept);
+    artel__value_id variance = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__group_sums(graph, member, square), count);
+    move_statistic(graph, norm->mean, over_groups(graph, member, mean, positions), norm->momentum);
+    move_statistic(graph, norm->variance, over_groups(graph, member, variance, positions), norm->momentum);
     artel__value_id inverse =
         artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, artel__op_add(graph, variance, artel__constant_scalar(graph, norm->epsilon)));
     if (norm->gamma >= 0) inverse = artel__op_binary(graph, ARTEL__BINARY_MUL, inverse, norm->gamma);
-    artel__value_id y = artel__op_binary(graph, ARTEL__BINARY_MUL, distance, inverse);
+    artel__value_id y = artel__op_binary(graph, ARTEL__BINARY_MUL, distance, artel__group_rows(graph, member, inverse, rank));
     return norm->beta >= 0 ? artel__op_add(graph, y, norm->beta) : y;
 }
 
@@ -163,14 +155,15 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
     norm.variance = artel__layer_weight(layer, graph, n);
     if (!training)
         y = artel__op_batch_norm_inference(graph, &norm);
-    else if (mask < 0)
+    else if (mask < 0 && graph->batch_groups <= 1)
         y = artel__op_batch_norm_training(graph, &norm);
     else {
         int rank = artel__call_shape(call, 0)->rank;
-        if (axis != rank - 1 || graph->value[mask].shape.rank != rank - 1)
+        if (mask >= 0 && (axis != rank - 1 || graph->value[mask].shape.rank != rank - 1))
             return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "normalise the last axis",
                                      "a mask of %d axes with an input of %d is not supported", graph->value[mask].shape.rank + 1, rank + 1);
-        y = masked_training(graph, &norm, mask);
+        artel__value_id member = graph->batch_groups > 1 ? artel__batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
+        y = composed_training(graph, &norm, mask, member);
     }
     artel__call_return(call, artel__axes_back(graph, y, permutation));
     return ARTEL_OK;

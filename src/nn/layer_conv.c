@@ -3,7 +3,7 @@
  *
  * One dimension is an image of height 1. Kernels of plain convolutions are panels [kh*kw*ic/groups][filters]; depthwise
  * kernels are plain [kh][kw][c][multiplier]. Padding "same" puts the smaller half in front, "causal" all of it, as
- * TensorFlow does. A plain ReLU is fused. After keras/src/layers/convolutional.
+ * TensorFlow does. A plain ReLU is fused. channels_first is moved to channels_last and back around the convolution. After keras/src/layers/convolutional.
  */
 #include <string.h>
 
@@ -75,7 +75,6 @@ static artel_status configure_window(artel__layer *layer, const char *kernel)
     conv_parts *parts = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *parts);
     if (!parts) return ARTEL_ERROR_NO_MEMORY;
     parts->rank = strstr(layer->def->class_name, "1D") ? 1 : 2;
-    ARTEL_TRY(artel__layer_channels_last(layer, c->data_format));
     ARTEL_TRY(artel__layer_spread(layer, "kernel_size", &c->kernel_size, parts->rank, 1));
     ARTEL_TRY(artel__layer_spread(layer, "strides", &c->strides, parts->rank, 1));
     ARTEL_TRY(artel__layer_spread(layer, "dilation_rate", &c->dilation_rate, parts->rank, 1));
@@ -143,12 +142,19 @@ static artel_status shape_window(const artel__layer *layer, const artel_shape *i
     return shape_axis(layer, 0, s->ih, &s->oh, &s->top);
 }
 
+static int64_t channels_of(const artel__layer *layer, const artel__call *call)
+{
+    const conv_config *c = layer->config;
+    const conv_parts *parts = layer->own;
+    return artel__call_shape(call, 0)->dim[c->data_format == 1 ? 0 : parts->rank];
+}
+
 static artel_status check_channels(artel__layer *layer, const artel__call *call)
 {
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     ARTEL_TRY(artel__layer_check_input(layer, call, parts->rank + 1, parts->rank + 1));
-    int64_t channels = artel__call_shape(call, 0)->dim[parts->rank];
+    int64_t channels = channels_of(layer, call);
     if (c->groups < 2 || channels % c->groups == 0) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose another number of groups", "%lld channels do not divide into %lld groups",
                              (long long)channels, (long long)c->groups);
@@ -184,7 +190,7 @@ static artel_status build_conv(artel__layer *layer, const artel__call *call)
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     ARTEL_TRY(check_channels(layer, call));
-    artel_shape kernel = kernel_shape(c, parts, artel__call_shape(call, 0)->dim[parts->rank] / c->groups, c->filters);
+    artel_shape kernel = kernel_shape(c, parts, channels_of(layer, call) / c->groups, c->filters);
     ARTEL_TRY(declare_panels(layer, "kernel", &kernel, &parts->kernel));
     return declare_bias(layer, c->filters);
 }
@@ -194,7 +200,7 @@ static artel_status build_depthwise(artel__layer *layer, const artel__call *call
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     ARTEL_TRY(check_channels(layer, call));
-    artel_shape kernel = kernel_shape(c, parts, artel__call_shape(call, 0)->dim[parts->rank], c->multiplier);
+    artel_shape kernel = kernel_shape(c, parts, channels_of(layer, call), c->multiplier);
     ARTEL_TRY(artel__layer_declare(layer, "kernel", &kernel, 0, true, &parts->kernel));
     return declare_bias(layer, kernel.dim[parts->rank] * c->multiplier);
 }
@@ -204,7 +210,7 @@ static artel_status build_separable(artel__layer *layer, const artel__call *call
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     ARTEL_TRY(check_channels(layer, call));
-    artel_shape kernel = kernel_shape(c, parts, artel__call_shape(call, 0)->dim[parts->rank], c->multiplier), point = kernel;
+    artel_shape kernel = kernel_shape(c, parts, channels_of(layer, call), c->multiplier), point = kernel;
     for (int i = 0; i < parts->rank; i++) point.dim[i] = 1;
     point.dim[parts->rank] = kernel.dim[parts->rank] * c->multiplier;
     point.dim[parts->rank + 1] = c->filters;
@@ -216,7 +222,6 @@ static artel_status build_separable(artel__layer *layer, const artel__call *call
 /* Every input is an image here; the result loses its height again in one dimension. */
 static artel__value_id as_image(artel__graph *graph, artel__value_id x, int rank)
 {
-    x = artel__as_float(graph, x);
     if (rank == 2 || graph->status < 0) return x;
     artel_shape shape = artel__shape(3, (int64_t)1, graph->value[x].shape.dim[0], graph->value[x].shape.dim[1]);
     return artel__op_reshape(graph, x, &shape);
@@ -225,12 +230,16 @@ static artel__value_id as_image(artel__graph *graph, artel__value_id x, int rank
 static void finish(artel__layer *layer, artel__call *call, artel__value_id y, bool relu)
 {
     const conv_parts *parts = layer->own;
+    const conv_config *c = layer->config;
     artel__graph *graph = call->graph;
     if (parts->rank == 1 && graph->status == ARTEL_OK) {
         artel_shape shape = artel__shape(2, graph->value[y].shape.dim[1], graph->value[y].shape.dim[2]);
         y = artel__op_reshape(graph, y, &shape);
     }
-    artel__call_return(call, relu ? y : artel__activation_apply(graph, &parts->activation, y));
+    bool pointwise = artel__activation_unary(&parts->activation) >= 0; /* others see the axes as the user ordered them */
+    if (!relu && pointwise) y = artel__activation_apply(graph, &parts->activation, y);
+    y = artel__channels_back(graph, y, c->data_format);
+    artel__call_return(call, pointwise ? y : artel__activation_apply(graph, &parts->activation, y));
 }
 
 typedef struct conv_call {
@@ -245,8 +254,10 @@ static artel_status begin(artel__layer *layer, artel__call *call, int bias, conv
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     ARTEL_TRY(check_channels(layer, call));
-    ARTEL_TRY(shape_window(layer, artel__call_shape(call, 0), &out->shape));
-    out->x = as_image(call->graph, call->in[0].value, parts->rank);
+    out->x = artel__channels_last(call->graph, artel__as_float(call->graph, call->in[0].value), c->data_format);
+    ARTEL_TRY(call->graph->status);
+    ARTEL_TRY(shape_window(layer, &call->graph->value[out->x].shape, &out->shape));
+    out->x = as_image(call->graph, out->x, parts->rank);
     out->bias = c->use_bias ? artel__layer_weight(layer, call->graph, bias) : ARTEL__NO_VALUE;
     out->relu = artel__activation_is_relu(&parts->activation);
     return ARTEL_OK;

@@ -138,20 +138,51 @@ static artel__value_id all_valid(artel__graph *graph, artel__value_id x)
     return artel__op_reshape(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, ones, 0), &shape);
 }
 
+/* BOOL of x's shape: true everywhere, or nowhere. */
+static artel__value_id constant_mask(artel__graph *graph, artel__value_id x, bool value)
+{
+    return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__op_fill_like(graph, artel__as_float(graph, x), value), 0);
+}
+
+/* Masks with as many axes as their inputs (TimeDistributed hands on those of its steps): every mask is spread over its input, they
+ * are put side by side, and what is valid anywhere along the last axis is valid. */
+static artel_status spread_masks(artel__layer *layer, artel__call *call, artel__value_id *part, int axis)
+{
+    artel__graph *graph = call->graph;
+    int rank = artel__call_shape(call, 0)->rank;
+    for (int i = 0; i < call->inputs; i++) {
+        artel__value_id mask = call->in[i].mask, x = call->in[i].value;
+        artel_shape shape = mask >= 0 ? graph->value[mask].shape : graph->value[x].shape;
+        if (mask < 0) {
+            mask = constant_mask(graph, x, true);
+        } else if (shape.rank == rank - 1) {
+            shape.dim[shape.rank++] = 1;
+            mask = artel__op_logical_or(graph, artel__op_reshape(graph, mask, &shape), constant_mask(graph, x, false));
+        } else if (shape.rank != rank) {
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "concatenate tensors whose masks have as many axes, or one less",
+                                     "a mask of %d axes with an input of %d is not supported", shape.rank + 1, rank + 1);
+        }
+        part[i] = mask;
+    }
+    artel__value_id all = artel__as_float(graph, artel__op_concat(graph, part, call->inputs, axis));
+    all = artel__op_reduce(graph, ARTEL__REDUCE_MAX, all, 1u << (rank - 1), false);
+    call->out[0].mask = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, all, 0);
+    return graph->status;
+}
+
 /* Along the features a step is valid when any input's is; along another axis masks are put side by side as the inputs are. */
 static artel_status concatenate_masks(artel__layer *layer, artel__call *call, int axis)
 {
     artel__graph *graph = call->graph;
-    int rank = artel__call_shape(call, 0)->rank, masked = 0;
+    int rank = artel__call_shape(call, 0)->rank, masked = 0, other = 0;
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)call->inputs, sizeof *part);
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < call->inputs; i++) {
         if (call->in[i].mask < 0) continue;
         masked++;
-        if (graph->value[call->in[i].mask].shape.rank != rank - 1)
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "concatenate tensors whose masks have one axis less",
-                                     "masks of another form are not supported");
+        if (graph->value[call->in[i].mask].shape.rank != rank - 1) other++;
     }
+    if (other) return spread_masks(layer, call, part, axis);
     if (!masked || (axis == rank - 1 && masked < call->inputs)) return ARTEL_OK;
     for (int i = 0; i < call->inputs; i++) {
         part[i] = call->in[i].mask >= 0 ? call->in[i].mask : all_valid(graph, call->in[i].value);

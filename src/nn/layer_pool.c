@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling over windows and over whole images, in one to three dimensions.
  *
- * Averages count only positions inside the input ("same" padding included), as TensorFlow does. Global pools are
+ * Windows are laid over channels_last; channels_first is moved there and back. Averages count only positions inside the input ("same" padding included), as TensorFlow does. Global pools are
  * reductions; GlobalAveragePooling1D leaves masked steps out. After keras/src/layers/pooling.
  */
 #include "nn/layer_support.h"
@@ -36,7 +36,6 @@ static int dimensions(const artel__layer *layer)
 static artel_status configure_pool(artel__layer *layer)
 {
     pool_config *c = layer->config;
-    ARTEL_TRY(artel__layer_channels_last(layer, c->data_format));
     if (c->strides.count == 0) c->strides = c->pool_size;
     ARTEL_TRY(artel__layer_spread(layer, "pool_size", &c->pool_size, dimensions(layer), 1));
     return artel__layer_spread(layer, "strides", &c->strides, dimensions(layer), 1);
@@ -47,7 +46,10 @@ static artel_status call_pool(artel__layer *layer, artel__call *call, artel__poo
     const pool_config *c = layer->config;
     int axes = dimensions(layer);
     ARTEL_TRY(artel__layer_check_input(layer, call, axes + 1, axes + 1));
-    const artel_shape *in = artel__call_shape(call, 0);
+    artel__graph *graph = call->graph;
+    artel__value_id x = artel__channels_last(graph, artel__as_float(graph, call->in[0].value), c->data_format);
+    ARTEL_TRY(graph->status);
+    const artel_shape *in = &graph->value[x].shape;
     artel__pool_shape shape = {.channels = in->dim[axes]};
     for (int i = 0; i < 3; i++) {
         int from = i - (3 - axes);
@@ -60,7 +62,7 @@ static artel_status call_pool(artel__layer *layer, artel__call *call, artel__poo
                                      "the window of %lld does not fit an input of %lld", (long long)shape.window[i],
                                      (long long)shape.in[i]);
     }
-    artel__call_return(call, artel__op_pool(call->graph, function, artel__as_float(call->graph, call->in[0].value), &shape));
+    artel__call_return(call, artel__channels_back(graph, artel__op_pool(graph, function, x, &shape), c->data_format));
     return ARTEL_OK;
 }
 

@@ -2,16 +2,19 @@
 /* LSTM, GRU, SimpleRNN, and RNN around one of their cells.
  *
  * The input is projected for all steps at once, a product with a bias; the rest is one operation over the sequence (op/recurrent.h).
- * Variables belong to a sublayer "cell", as in Keras: kernel, recurrent_kernel, bias. Dropout of the input draws one mask for all steps
- * (Keras' implementation 2). Settings that only choose how Keras computes (implementation, unroll, use_cudnn) are passed over.
- * After keras/src/layers/rnn.
+ * Variables belong to a sublayer "cell", as in Keras: kernel, recurrent_kernel, bias. A mask of dropout is drawn once for a row and
+ * holds for all its steps. Beside recurrent_dropout the gates of LSTM and GRU draw masks of their own, of the state and of the input
+ * (Keras' implementation 1, which it forces then); else all gates see one input. Settings that only choose how Keras computes
+ * (implementation, which no file holds, unroll, use_cudnn) are passed over. After keras/src/layers/rnn.
  */
 #include "nn/layer_recurrent.h"
 
 #include <string.h>
 
+#include "nn/row_state.h"
 #include "op/elementwise.h"
 #include "op/recurrent.h"
+#include "op/reduce.h"
 #include "op/shape_ops.h"
 
 typedef artel__recurrent_config recurrent_config;
@@ -22,6 +25,7 @@ typedef struct cell_parts {
     const recurrent_config *config;
     artel__cell_activation activation, recurrent;
     artel__weight_parts kernel, recurrent_kernel, bias;
+    int state[2]; /* variables of a stateful layer */
 } cell_parts;
 
 #define CONFIG(field) offsetof(recurrent_config, field)
@@ -178,11 +182,7 @@ artel_status artel__layer_add_holder(artel__layer *layer, const char *path, cons
 
 static artel_status refuse_settings(const artel__layer *layer)
 {
-    const recurrent_config *c = layer->config;
     json_t *time_major = artel__layer_setting(layer, "time_major");
-    if (c->stateful)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "save the model with stateful=False",
-                                 "the setting \"stateful\" is not supported");
     if (time_major && !json_is_false(time_major))
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "put the batch first", "the setting \"time_major\" is not supported");
     return ARTEL_OK;
@@ -230,6 +230,33 @@ static artel_status configure_rnn(artel__layer *layer)
     return ARTEL_OK;
 }
 
+/* The batch that a stateful layer was built for; graphs do not know it, but Keras writes down what it built from. */
+static int64_t built_batch(const artel__layer *layer)
+{
+    int64_t batch = -1;
+    json_t *shape = json_object_get(json_object_get(layer->record, "build_config"), "input_shape");
+    return artel__json_integer(json_array_get(shape, 0), &batch) ? batch : -1;
+}
+
+/* They belong to no layer as far as files are concerned: Keras saves none. */
+static artel_status declare_states(artel__layer *layer)
+{
+    const recurrent_config *c = layer->config;
+    cell_parts *parts = layer->own;
+    if (!c->stateful) return ARTEL_OK;
+    artel_shape shape = artel__shape(2, built_batch(layer), parts->config->units);
+    if (shape.dim[0] < 1 || shape.dim[0] > INT32_MAX)
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "build it with Input(batch_shape=...) and save the model again with Keras 3",
+                                 "it is stateful, and its record does not say for which batch size");
+    for (int i = 0; i < artel__recurrent_states(layer); i++) {
+        char *name = artel__arena_printf(layer->arena, "%s/rnn_state_%d", layer->scope, i);
+        if (!name) return ARTEL_ERROR_NO_MEMORY;
+        parts->state[i] = artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
+        if (parts->state[i] < 0) return (artel_status)parts->state[i];
+    }
+    return ARTEL_OK;
+}
+
 static artel_status build_recurrent(artel__layer *layer, const artel__call *call)
 {
     const cell_parts *parts = layer->own;
@@ -245,7 +272,7 @@ static artel_status build_recurrent(artel__layer *layer, const artel__call *call
     ARTEL_TRY(artel__layer_declare(cell, "recurrent_kernel", &recurrent, u, true, &parts->recurrent_kernel));
     if (parts->config->use_bias) ARTEL_TRY(artel__layer_declare(cell, "bias", &bias, 0, true, &parts->bias));
     cell->built = true;
-    return ARTEL_OK;
+    return declare_states(layer);
 }
 
 int artel__recurrent_initial(const artel__call *call, artel__tensor *out, int room)
@@ -284,15 +311,64 @@ artel__value_id artel__recurrent_mask(const artel__call *call, bool states)
 
 static artel_status check_call(const artel__layer *layer, const artel__call *call, artel__tensor *state)
 {
-    const cell_parts *parts = layer->own;
     int states = artel__recurrent_states(layer), given = artel__recurrent_initial(call, state, states);
     if (given != 0 && given != states)
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "give one tensor for each state", "its initial_state is not %d tensor%s",
                                  states, states > 1 ? "s" : "");
-    if (parts->config->recurrent_dropout > 0 && call->graph->training)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "train with recurrent_dropout=0",
-                                 "the setting \"recurrent_dropout\" is not supported in training");
     return ARTEL_OK;
+}
+
+/* -- dropout -- */
+
+/* Ones of [gates][width] and a drawn mask over them, 0 or 1 / (1 - rate). `like` is ROW, of any shape. */
+static artel__value_id draw_factors(artel__graph *graph, artel__value_id like, double rate, const artel_shape *shape)
+{
+    if (graph->status < 0 || like < 0) return ARTEL__NO_VALUE;
+    artel_shape one = artel__shape(1, (int64_t)1);
+    artel__value_id x = artel__op_reduce(graph, ARTEL__REDUCE_SUM, like, (1u << graph->value[like].shape.rank) - 1u, false);
+    x = artel__op_broadcast_to(graph, artel__op_reshape(graph, x, &one), shape);
+    return artel__op_dropout(graph, artel__op_fill_like(graph, x, 1), rate, NULL);
+}
+
+/* Whether each gate draws masks of its own. */
+static bool gates_apart(const cell_parts *parts)
+{
+    return parts->config->recurrent_dropout > 0 && parts->cell != ARTEL__CELL_SIMPLE;
+}
+
+/* Keras drops nothing at a rate of 1 where the gates are apart. */
+static bool drops(const artel__graph *graph, const cell_parts *parts, double rate)
+{
+    return graph->training && rate > 0 && (rate < 1 || !gates_apart(parts));
+}
+
+/* x kernel + bias for all gates; under dropout. */
+static artel__value_id project(artel__layer *layer, artel__graph *graph, artel__value_id x, artel__value_id bias)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    const cell_parts *parts = layer->own;
+    int64_t u = parts->config->units, gates = artel__cell_gates(parts->cell);
+    artel_shape columns = artel__shape(1, gates * u), noise = artel__shape(2, (int64_t)1, graph->value[x].shape.dim[1]);
+    artel__value_id kernel = artel__layer_weight(layer->child[0].layer, graph, 0), gate[4];
+    if (!drops(graph, parts, parts->config->dropout)) return artel__op_product(graph, x, kernel, bias, 1, &columns, ARTEL__FUSED_NONE);
+    for (int k = 0; k < (gates_apart(parts) ? gates : 1); k++) {
+        gate[k] = artel__op_dropout(graph, x, parts->config->dropout, &noise);
+        gate[k] = artel__op_product(graph, gate[k], kernel, bias, 1, &columns, ARTEL__FUSED_NONE);
+        if (gates_apart(parts)) gate[k] = artel__op_slice(graph, gate[k], 1, k * u, u, 1);
+    }
+    return gates_apart(parts) ? artel__op_concat(graph, gate, (int)gates, 1) : gate[0];
+}
+
+/* States that are kept, unless others were given. Two calls in one graph would have to follow one another. */
+static artel_status read_states(artel__layer *layer, artel__graph *graph, artel__recurrent *r)
+{
+    const cell_parts *parts = layer->own;
+    if (parts->state[0] < graph->variable_values && graph->variable_value[parts->state[0]] >= 0)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "call it once", "a stateful layer that is called twice is not supported");
+    artel__value_id h = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[0]));
+    if (r->h0 < 0) r->h0 = h;
+    if (parts->cell == ARTEL__CELL_LSTM && r->c0 < 0) r->c0 = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[1]));
+    return graph->status;
 }
 
 static artel_status call_recurrent(artel__layer *layer, artel__call *call)
@@ -303,32 +379,34 @@ static artel_status call_recurrent(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__tensor state[2] = {{ARTEL__NO_VALUE, ARTEL__NO_VALUE}, {ARTEL__NO_VALUE, ARTEL__NO_VALUE}};
     ARTEL_TRY(check_call(layer, call, state));
-    int64_t u = parts->config->units, g = artel__cell_gates(parts->cell) * u;
-    artel_shape columns = artel__shape(1, g), noise = artel__shape(2, 1, artel__call_shape(call, 0)->dim[1]);
+    artel_shape factors = artel__shape(2, artel__cell_gates(parts->cell), parts->config->units);
     artel__value_id x = artel__as_float(graph, call->in[0].value), bias = ARTEL__NO_VALUE, recurrent_bias = ARTEL__NO_VALUE;
-    if (graph->training && parts->config->dropout > 0) x = artel__op_dropout(graph, x, parts->config->dropout, &noise);
     if (parts->config->use_bias) bias = artel__layer_weight(cell, graph, 2);
     if (parts->cell == ARTEL__CELL_GRU && parts->config->reset_after) {
         recurrent_bias = bias_row(graph, bias, 1);
         bias = bias_row(graph, bias, 0);
     }
     artel__recurrent r = {.settings = {.cell = parts->cell,
-                                       .units = u,
+                                       .units = parts->config->units,
                                        .activation = parts->activation,
                                        .recurrent = parts->recurrent,
                                        .reset_after = parts->config->reset_after,
                                        .go_backwards = c->go_backwards,
                                        .zero_output_for_mask = c->zero_output_for_mask,
                                        .sequences = c->return_sequences},
-                          .projected =
-                              artel__op_product(graph, x, artel__layer_weight(cell, graph, 0), bias, 1, &columns, ARTEL__FUSED_NONE),
+                          .projected = project(layer, graph, x, bias),
                           .weights = artel__layer_weight(cell, graph, 1),
                           .bias = recurrent_bias,
                           .mask = artel__recurrent_mask(call, state[0].value >= 0),
                           .h0 = state[0].value >= 0 ? artel__as_float(graph, state[0].value) : ARTEL__NO_VALUE,
-                          .c0 = state[1].value >= 0 ? artel__as_float(graph, state[1].value) : ARTEL__NO_VALUE};
+                          .c0 = state[1].value >= 0 ? artel__as_float(graph, state[1].value) : ARTEL__NO_VALUE,
+                          .keep = ARTEL__NO_VALUE};
+    if (drops(graph, parts, parts->config->recurrent_dropout)) r.keep = draw_factors(graph, x, parts->config->recurrent_dropout, &factors);
+    if (c->stateful) ARTEL_TRY(read_states(layer, graph, &r));
     artel__value_id out = artel__op_recurrent(graph, &r);
     ARTEL_TRY(graph->status);
+    for (int i = 0; c->stateful && i < artel__recurrent_states(layer); i++)
+        artel__row_state_write(graph, artel__graph_variable(graph, parts->state[i]), artel__graph_output(graph, out, i + 1));
     call->outputs = 1 + (c->return_state ? artel__recurrent_states(layer) : 0);
     for (int i = 0; i < call->outputs; i++) call->out[i] = (artel__tensor){artel__graph_output(graph, out, i), ARTEL__NO_VALUE};
     if (c->return_sequences) call->out[0].mask = call->in[0].mask;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers that only move elements: Flatten, Reshape, Permute, RepeatVector, padding, cropping, upsampling.
  *
- * channels_first moves the spatial axes by one and changes nothing else here. After keras/src/layers/reshaping.
+ * channels_first moves the spatial axes by one and changes nothing else here (bilinear interpolation apart). After keras/src/layers/reshaping.
  */
 #include <string.h>
 
@@ -232,7 +232,6 @@ static artel_status configure_upsampling(artel__layer *layer)
     if (c->interpolation > 1)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use nearest or bilinear", "the interpolation %s is not supported",
                                  interpolations[c->interpolation]);
-    if (c->interpolation == 1) ARTEL_TRY(artel__layer_channels_last(layer, c->data_format));
     return artel__layer_spread(layer, "size", &c->list, dimensions(layer), 1);
 }
 
@@ -245,8 +244,9 @@ static artel_status call_upsampling(artel__layer *layer, artel__call *call)
     const artel_shape *in = artel__call_shape(call, 0);
     artel__value_id x = call->in[0].value;
     if (c->interpolation == 1) {
-        artel__call_return(
-            call, artel__op_resize_bilinear(graph, artel__as_float(graph, x), in->dim[0] * c->list.item[0], in->dim[1] * c->list.item[1]));
+        int64_t height = in->dim[first] * c->list.item[0], width = in->dim[first + 1] * c->list.item[1];
+        x = artel__channels_last(graph, artel__as_float(graph, x), c->data_format);
+        artel__call_return(call, artel__channels_back(graph, artel__op_resize_bilinear(graph, x, height, width), c->data_format));
         return ARTEL_OK;
     }
     for (int i = 0; i < axes; i++) {

@@ -86,13 +86,6 @@ artel_status artel__layer_check_input(const artel__layer *layer, const artel__ca
                              least + 1, most > least ? " or more" : "");
 }
 
-artel_status artel__layer_channels_last(const artel__layer *layer, int data_format)
-{
-    if (data_format <= 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "build the model with channels_last",
-                             "the data_format channels_first is not supported");
-}
-
 artel_status artel__layer_spread(const artel__layer *layer, const char *key, artel__ints *list, int rank, int64_t least)
 {
     if (list->count == 1) {
@@ -196,6 +189,20 @@ artel__value_id artel__axes_back(artel__graph *graph, artel__value_id x, const i
         same = same && permutation[i] == i;
     }
     return same ? x : artel__op_transpose(graph, x, inverse);
+}
+
+artel__value_id artel__channels_last(artel__graph *graph, artel__value_id x, int data_format)
+{
+    int permutation[ARTEL_MAX_RANK];
+    return data_format == 1 ? artel__axes_last(graph, x, 1u, permutation) : x;
+}
+
+artel__value_id artel__channels_back(artel__graph *graph, artel__value_id x, int data_format)
+{
+    if (data_format != 1 || graph->status < 0 || x < 0) return x;
+    int permutation[ARTEL_MAX_RANK], rank = graph->value[x].shape.rank;
+    for (int i = 0; i < rank; i++) permutation[i] = i ? i - 1 : rank - 1;
+    return rank > 1 ? artel__op_transpose(graph, x, permutation) : x;
 }
 
 artel_status artel__layer_axes(const artel__layer *layer, json_t *axis, int fallback, int rank, uint32_t *out)

@@ -47,7 +47,6 @@ artel_status artel__layer_declare(artel__layer *layer, const char *name, const a
 
 /* Fails unless the call has one tensor whose row has least .. most axes. */
 artel_status artel__layer_check_input(const artel__layer *layer, const artel__call *call, int least, int most);
-artel_status artel__layer_channels_last(const artel__layer *layer, int data_format);
 /* One integer stands for `rank` equal ones; every one is least .. 2^31 - 1. */
 artel_status artel__layer_spread(const artel__layer *layer, const char *key, artel__ints *list, int rank, int64_t least);
 
@@ -64,6 +63,9 @@ artel__value_id artel__constant_json(artel__graph *graph, json_t *json);
 artel__value_id artel__axes_last(artel__graph *graph, artel__value_id x, uint32_t axes, int *permutation);
 artel__value_id artel__axes_back(artel__graph *graph, artel__value_id x, const int *permutation);
 int artel__bit_count(uint32_t bits);
+/* The channels of [c][...] moved behind the other axes when data_format is channels_first, and back: kernels know channels_last. */
+artel__value_id artel__channels_last(artel__graph *graph, artel__value_id x, int data_format);
+artel__value_id artel__channels_back(artel__graph *graph, artel__value_id x, int data_format);
 
 /* x [...][m][k] and y [...][n][k] to [...][m][n], leading axes broadcast: out = sum over k of x * y. Meant for small matrices: the
  * products are kept before they are summed, and more than 2^26 of them in a row are refused. */

@@ -3,7 +3,7 @@
  *
  * Layers that work on the last axis alone take all steps at once. Any other is called step by step with the same
  * variables and the results put side by side, as Keras does: batch statistics are those of a step, and the moving
- * ones change once a step.
+ * ones change once a step. A mask goes on as it is; its steps go to layers inside that take one.
  */
 #include <string.h>
 
@@ -44,6 +44,18 @@ static bool takes_all_steps(const artel__layer *child)
     return false;
 }
 
+/* Whether Keras hands the step of a mask to the layer inside: it does when the layer's call has an argument for it. */
+static bool takes_mask(const artel__layer *child)
+{
+    static const char *const classes[] = {
+        "BatchNormalization", "LSTM",       "GRU",        "SimpleRNN", "RNN", "Bidirectional", "GlobalAveragePooling1D",
+        "TimeDistributed",    "Sequential", "Functional", "Model",     NULL};
+    for (int i = 0; classes[i]; i++) {
+        if (strcmp(classes[i], child->def->class_name) == 0) return true;
+    }
+    return false;
+}
+
 /* Step `t` of [t][...]. */
 static artel__value_id take_step(artel__graph *graph, artel__value_id x, int64_t t)
 {
@@ -59,8 +71,7 @@ static artel_status call_step(artel__layer *layer, artel__call *outer, int64_t t
     artel__graph *graph = outer->graph;
     artel__layer *child = layer->child[0].layer;
     artel__tensor in = {take_step(graph, outer->in[0].value, t), ARTEL__NO_VALUE}, made[16];
-    bool wants_mask = strcmp(child->def->class_name, "BatchNormalization") == 0;
-    if (wants_mask) in.mask = take_step(graph, outer->in[0].mask, t);
+    if (takes_mask(child)) in.mask = take_step(graph, outer->in[0].mask, t);
     artel__call call = {.graph = graph, .in = &in, .inputs = 1, .out = made};
     ARTEL_TRY(artel__layer_call(child, &call));
     if (call.outputs != 1)

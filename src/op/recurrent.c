@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent cells over whole sequences: LSTM, GRU, SimpleRNN.
  *
- *   forward   inputs projected, weights, bias, mask, h0, c0; outputs the sequence or the last output, last h, last c (LSTM only), then
+ *   forward   inputs projected, weights, bias, mask, h0, c0, keep; outputs the sequence or the last output, last h, last c (LSTM only), then
  *             what the gradient needs: `before`, `gates`, `extra` of kernel/recurrent.h
  *   backward  through time: gradients of projected and of the first states, and of the recurrent products q
  *   weights   dR = fold over shards of before^T dq, one product over all rows and times, and the bias with it;
  *             GRU without reset_after: the part of n meets r h in place of h, so dR is the sum of two folds
+ *             with keep every gate meets an h of its own: the gates are more positions of a row, each with zeros for the others
  */
 #include "op/elementwise.h"
 #include "op/recurrent.h"
@@ -17,6 +18,7 @@ enum {
     IN_MASK,
     IN_H0,
     IN_C0,
+    IN_KEEP,
     INPUTS
 };
 enum {
@@ -29,6 +31,7 @@ enum {
     BACK_DOUT,
     BACK_DH,
     BACK_DC,
+    BACK_KEEP,
     BACK_INPUTS
 };
 
@@ -55,6 +58,9 @@ static artel_status infer_recurrent(artel__infer *infer)
         if (infer->in[k] && (infer->in[k]->domain != ARTEL__DOMAIN_ROW || infer->in[k]->storage != u))
             return artel__op_fail(infer, "an initial state does not have %lld elements", (long long)u);
     }
+    const artel__value *keep = infer->in[IN_KEEP];
+    if (keep && (keep->dtype != ARTEL_DTYPE_FLOAT32 || keep->domain != ARTEL__DOMAIN_ROW || keep->storage != g))
+        return artel__op_fail(infer, "the factors of the states do not fit %lld units", (long long)u);
     artel_shape state = artel__shape(1, u), sequence = artel__shape(2, steps, u);
     int n = 0;
     artel__infer_output(infer, n++, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, s->sequences ? &sequence : &state);
@@ -78,6 +84,7 @@ static void fill_recurrent(const artel__run_args *args, void *params)
                                                                      .projected = args->in[IN_PROJECTED],
                                                                      .weights = args->in[IN_WEIGHTS],
                                                                      .bias = args->in[IN_BIAS],
+                                                                     .keep = args->in[IN_KEEP],
                                                                      .mask = args->in[IN_MASK],
                                                                      .h0 = args->in[IN_H0],
                                                                      .c0 = args->in[IN_C0],
@@ -126,6 +133,7 @@ static void fill_recurrent_gradient(const artel__run_args *args, void *params)
                                                                        .rows = args->step->fold->rows,
                                                                        .steps = artel__args_in(args, BACK_GATES)->shape.dim[0],
                                                                        .transposed = args->in[BACK_WEIGHTS],
+                                                                       .keep = args->in[BACK_KEEP],
                                                                        .mask = args->in[BACK_MASK],
                                                                        .c0 = args->in[BACK_C0],
                                                                        .before = args->in[BACK_BEFORE],
@@ -158,6 +166,23 @@ const artel__op_def artel__op_recurrent_gradient_def = {
     .cost = cost_recurrent_gradient,
 };
 
+/* h times the factors of each gate, [steps][gates][u], and the gradients of the gates apart, [steps][gates][gates*u]. */
+static void split_gates(artel__graph *graph, const settings *s, artel__value_id keep, artel__value_id *h, artel__value_id *dq)
+{
+    int64_t u = s->units, gates = artel__cell_gates(s->cell), steps = graph->value[*h].shape.dim[0];
+    artel_shape factors = artel__shape(3, (int64_t)1, gates, u), beside = artel__shape(3, steps, (int64_t)1, u);
+    artel_shape narrow = artel__shape(4, steps, gates, (int64_t)1, u), wide = artel__shape(3, steps, gates, gates * u);
+    artel_shape square = artel__shape(3, gates, gates, (int64_t)1);
+    float unit[16] = {0};
+    for (int64_t k = 0; k < gates; k++) unit[k * gates + k] = 1;
+    keep = artel__op_reshape(graph, keep, &factors);
+    *h = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_reshape(graph, *h, &beside), keep);
+    if (gates == 1) return;
+    *dq = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_reshape(graph, *dq, &narrow),
+                           artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &square, unit));
+    *dq = artel__op_reshape(graph, *dq, &wide);
+}
+
 static void grad_weights(artel__gradient *g, artel__value_id back)
 {
     const settings *s = g->attributes;
@@ -165,8 +190,9 @@ static void grad_weights(artel__gradient *g, artel__value_id back)
     int kept = first_kept(s);
     int64_t u = s->units, n = artel__cell_gates(s->cell) * u;
     bool gru = s->cell == ARTEL__CELL_GRU;
-    artel__value_id dq = gru ? artel__graph_output(graph, back, 2) : back;
-    artel__value_id nodes = artel__op_weight_gradient(graph, g->out[kept], dq, u, n, g->needed[IN_BIAS]);
+    artel__value_id dq = gru ? artel__graph_output(graph, back, 2) : back, h = g->out[kept];
+    if (s->keeps) split_gates(graph, s, g->in[IN_KEEP], &h, &dq);
+    artel__value_id nodes = artel__op_weight_gradient(graph, h, dq, u, n, g->needed[IN_BIAS]);
     g->in_gradient[IN_WEIGHTS] = artel__op_all_reduce(graph, nodes);
     if (g->needed[IN_BIAS]) g->in_gradient[IN_BIAS] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
     if (!gru || s->reset_after) return;
@@ -189,7 +215,8 @@ static artel_status grad_recurrent(artel__gradient *g)
                                            [BACK_EXTRA] = s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
                                            [BACK_DOUT] = g->out_gradient[0],
                                            [BACK_DH] = g->out_gradient[1],
-                                           [BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE};
+                                           [BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE,
+                                           [BACK_KEEP] = g->in[IN_KEEP]};
     artel__value_id back = artel__graph_add(graph, &artel__op_recurrent_gradient_def, s, inputs, BACK_INPUTS);
     g->in_gradient[IN_PROJECTED] = back;
     if (g->needed[IN_H0]) g->in_gradient[IN_H0] = artel__graph_output(graph, back, 1);
@@ -215,6 +242,7 @@ artel__value_id artel__op_recurrent(artel__graph *graph, const artel__recurrent 
 {
     if (graph->status < 0 || r->projected < 0 || r->weights < 0) return ARTEL__NO_VALUE;
     settings s = r->settings;
-    artel__value_id inputs[INPUTS] = {r->projected, r->weights, r->bias, r->mask, r->h0, r->c0};
+    s.keeps = r->keep >= 0;
+    artel__value_id inputs[INPUTS] = {r->projected, r->weights, r->bias, r->mask, r->h0, r->c0, r->keep};
     return artel__graph_add(graph, &artel__op_recurrent_def, &s, inputs, INPUTS);
 }

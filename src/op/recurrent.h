@@ -9,11 +9,12 @@
 #include "op/op.h"
 
 /* x ROW [t][k] projected to [t][g*u] already (artel__op_product), recurrent weights GLOBAL panels(u, g*u), optional recurrent
- * bias GLOBAL [g*u] (GRU with reset_after), mask ROW [t] BOOL or none, initial states ROW [u] or none (zeros).
+ * bias GLOBAL [g*u] (GRU with reset_after), mask ROW [t] BOOL or none, initial states ROW [u] or none (zeros), keep ROW [g][u], factors
+ * of h in the products of the steps (no gradient of its own), or none (ones).
  * Outputs: 0 the sequence [t][u], or the last output [u] without settings.sequences; 1 the last h [u]; 2 the last c [u] (LSTM). */
 typedef struct artel__recurrent {
-    artel__recurrent_settings settings;
-    artel__value_id projected, weights, bias, mask, h0, c0;
+    artel__recurrent_settings settings; /* keeps follows from keep */
+    artel__value_id projected, weights, bias, mask, h0, c0, keep;
 } artel__recurrent;
 artel__value_id artel__op_recurrent(artel__graph *graph, const artel__recurrent *recurrent);
 

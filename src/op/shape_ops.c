@@ -92,8 +92,16 @@ artel__value_id artel__op_transpose(artel__graph *graph, artel__value_id x, cons
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     transpose_attributes attributes = {{0}};
-    for (int i = 0; i < graph->value[x].shape.rank; i++) attributes.permutation[i] = permutation[i];
-    return artel__graph_add(graph, &artel__op_transpose_def, &attributes, &x, 1);
+    int rank = graph->value[x].shape.rank, node = graph->value[x].node;
+    bool same = true;
+    for (int i = 0; i < rank; i++) attributes.permutation[i] = permutation[i];
+    if (node >= 0 && graph->node[node].op == &artel__op_transpose_def) { /* two in a row are one, or none */
+        const transpose_attributes *before = graph->node[node].attributes;
+        x = graph->node[node].input[0];
+        for (int i = 0; i < rank; i++) attributes.permutation[i] = before->permutation[permutation[i]];
+    }
+    for (int i = 0; i < rank; i++) same = same && attributes.permutation[i] == i;
+    return same ? x : artel__graph_add(graph, &artel__op_transpose_def, &attributes, &x, 1);
 }
 
 /* -- pad and crop -- */

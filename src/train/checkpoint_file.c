@@ -73,8 +73,15 @@ static artel_status list_variable(void *user, const artel__model_variable *varia
 static artel_status list_entries(artel__fit *fit, artel__checkpoint_image *image)
 {
     const artel__optimizer_slots *slots = artel__session_slots(fit->session);
+    const artel__variables *all = artel__session_state(fit->session)->variables;
     lister l = {.ctx = fit->ctx, .image = image, .prefix = ""};
     ARTEL_TRY(artel__model_visit(fit->model->nn, list_variable, &l));
+    for (int i = 0, n = 0; i < all->count; i++) {
+        char name[32];
+        if (all->item[i].kind != ARTEL__VARIABLE_ROW_STATE) continue; /* in no file of Keras, but a run depends on them */
+        snprintf(name, sizeof name, "rows.%d", n++);
+        ARTEL_TRY(add_entry(&l, i, name));
+    }
     for (int i = 0; i < slots->file_count; i++) {
         char name[32];
         snprintf(name, sizeof name, "optimizer.%d", i);

@@ -387,6 +387,7 @@ artel_status artel__objective_create(artel_context *ctx, const artel__objective_
     artel__objective *objective = block;
     artel__arena_init(&objective->arena, ctx);
     artel__graph_init(&objective->graph, &objective->arena, request->variables, request->mode == ARTEL__MODE_TRAIN);
+    objective->graph.batch_groups = request->batch_groups;
     builder b = {.ctx = ctx, .request = request, .objective = objective, .graph = &objective->graph};
     artel_status status = build(&b);
     if (status < 0) {

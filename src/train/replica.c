@@ -132,8 +132,8 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
         artel_status agreed = comm->ops->barrier(comm->self, status == ARTEL_OK);
         if (status == ARTEL_OK) status = agreed;
     }
-    if (status < 0 || m != ARTEL__MODE_TRAIN) return status;
-    ARTEL_TRY(look_for_nonfinite(replica, m, &step));
+    if (status < 0) return status;
+    if (m == ARTEL__MODE_TRAIN) ARTEL_TRY(look_for_nonfinite(replica, m, &step));
     artel__run_apply(run, &step);
     return ARTEL_OK;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/row_state.h"
 #include "train/session_impl.h"
 
 int32_t artel__default_shards(int64_t batch_size)
@@ -114,6 +115,10 @@ static artel_status resolve(artel__session *session)
     if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--shards", "give 1, 2, 4, 8, ... up to 4096",
                            "%d virtual shards: not a power of two in range", o->shards);
+    if (o->batch_groups < 0 || (o->batch_groups > 1 && o->shards % o->batch_groups))
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--batch-norm", "give a power of two up to the number of shards",
+                           "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups, o->shards,
+                           (long long)o->batch_size);
     artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size};
     ARTEL_TRY(artel__strategy_make_plan(session->ctx, o->strategy ? o->strategy : "auto", &request, &session->strategy));
     if (session->strategy.note[0]) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
@@ -212,7 +217,8 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
                                         .feed = feed,
                                         .mode = m,
                                         .weighted = mode->weighted,
-                                        .slots = &session->slots};
+                                        .slots = &session->slots,
+                                        .batch_groups = session->options.batch_groups};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
     artel__plan_options options = {.batch_size = batch_size,
                                    .shards = session->options.shards,
@@ -234,7 +240,10 @@ static artel_status report_fault(artel__session *session, artel__mode m, const a
         if (!first || fault->node < first->node || (fault->node == first->node && fault->row < first->row)) first = fault;
     }
     const artel__node *node = &session->mode[m].objective->graph.node[first->node];
-    int64_t row = first->row;
+    int64_t row = first->row, whole;
+    if (artel__row_state_fault(&session->mode[m].objective->graph, node, &whole))
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name, "choose that batch size, and a number of records that it divides",
+                           "a stateful layer was built for batches of %lld and got one of %lld", (long long)whole, (long long)first->value);
     return artel__fail(session->ctx, ARTEL_ERROR_INVALID, node->name,
                        "correct the data, or enlarge the vocabulary or the number of classes",
                        "record %llu of the data holds the index %lld, which is out of range", (unsigned long long)batch->rows[row],

@@ -80,6 +80,7 @@ typedef struct artel__objective_request {
     artel__mode mode;
     bool weighted;
     const artel__optimizer_slots *slots;
+    int batch_groups; /* as in artel__session_options */
 } artel__objective_request;
 artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out);
 void artel__objective_destroy(artel__objective *objective);
@@ -100,6 +101,7 @@ typedef struct artel__session_options {
     const double *class_weight; /* by class number, or NULL: replaces a sample weight */
     int classes;
     bool stop_on_nan; /* a loss that is not finite fails the step */
+    int batch_groups; /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
 } artel__session_options;
 
 artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out);

@@ -17,11 +17,12 @@ enum {
 
 typedef struct arrays {
     float projected[MOST], plain[UNITS * UNITS * 4], weights[UNITS * 128], transposed[UNITS * 128], bias[UNITS * 4], h0[ROWS * UNITS],
-        c0[ROWS * UNITS];
+        c0[ROWS * UNITS], keep[ROWS * UNITS * 4];
     float out[MOST], h[ROWS * UNITS], c[ROWS * UNITS], before[MOST], gates[MOST], extra[MOST];
     float dout[MOST], dh[ROWS * UNITS], dc[ROWS * UNITS], dprojected[MOST], dh0[ROWS * UNITS], dc0[ROWS * UNITS], drecurrent[MOST],
         drecurrent_n[MOST];
     uint8_t mask[ROWS * STEPS];
+    bool kept;
 } arrays;
 
 static void fill(check_random *random, float *x, size_t n)
@@ -46,38 +47,39 @@ static double apply(const artel__cell_activation *a, double x)
     }
 }
 
-/* sum over k of h[k] R[k][column]. */
-static double dot(const arrays *a, const double *h, int64_t column, int64_t g)
+/* sum over k of h[k] R[k][column], h times the factors of the column's gate. */
+static double dot(const arrays *a, int64_t row, const double *h, int64_t column, int64_t g)
 {
     double sum = 0;
-    for (int k = 0; k < UNITS; k++) sum += h[k] * (double)a->plain[k * g + column];
+    const float *keep = a->keep + row * g + column / UNITS * UNITS;
+    for (int k = 0; k < UNITS; k++) sum += (a->kept ? (double)keep[k] : 1) * h[k] * (double)a->plain[k * g + column];
     return sum;
 }
 
-static void plain_step(const arrays *a, const artel__recurrent_settings *s, const float *x, double *h, double *c)
+static void plain_step(const arrays *a, const artel__recurrent_settings *s, int64_t row, const float *x, double *h, double *c)
 {
     int64_t u = UNITS, g = artel__cell_gates(s->cell) * u;
     double next[UNITS], reset[UNITS], old[UNITS];
     memcpy(old, h, sizeof old);
     for (int64_t j = 0; j < u; j++)
-        reset[j] =
-            apply(&s->recurrent, (double)x[(s->cell == ARTEL__CELL_GRU) * u + j] + dot(a, old, (s->cell == ARTEL__CELL_GRU) * u + j, g) +
-                                     (s->cell == ARTEL__CELL_GRU && s->reset_after ? (double)a->bias[u + j] : 0)) *
-            old[j];
+        reset[j] = apply(&s->recurrent, (double)x[(s->cell == ARTEL__CELL_GRU) * u + j] +
+                                            dot(a, row, old, (s->cell == ARTEL__CELL_GRU) * u + j, g) +
+                                            (s->cell == ARTEL__CELL_GRU && s->reset_after ? (double)a->bias[u + j] : 0)) *
+                   old[j];
     for (int64_t j = 0; j < u; j++) {
-        if (s->cell == ARTEL__CELL_SIMPLE) next[j] = apply(&s->activation, (double)x[j] + dot(a, old, j, g));
+        if (s->cell == ARTEL__CELL_SIMPLE) next[j] = apply(&s->activation, (double)x[j] + dot(a, row, old, j, g));
         if (s->cell == ARTEL__CELL_LSTM) {
-            double i = apply(&s->recurrent, (double)x[j] + dot(a, old, j, g)),
-                   f = apply(&s->recurrent, (double)x[u + j] + dot(a, old, u + j, g));
-            c[j] = f * c[j] + i * apply(&s->activation, (double)x[2 * u + j] + dot(a, old, 2 * u + j, g));
-            next[j] = apply(&s->recurrent, (double)x[3 * u + j] + dot(a, old, 3 * u + j, g)) * apply(&s->activation, c[j]);
+            double i = apply(&s->recurrent, (double)x[j] + dot(a, row, old, j, g)),
+                   f = apply(&s->recurrent, (double)x[u + j] + dot(a, row, old, u + j, g));
+            c[j] = f * c[j] + i * apply(&s->activation, (double)x[2 * u + j] + dot(a, row, old, 2 * u + j, g));
+            next[j] = apply(&s->recurrent, (double)x[3 * u + j] + dot(a, row, old, 3 * u + j, g)) * apply(&s->activation, c[j]);
         }
         if (s->cell == ARTEL__CELL_GRU) {
             double b[3] = {0};
             for (int k = 0; k < 3 && s->reset_after; k++) b[k] = (double)a->bias[k * u + j];
-            double z = apply(&s->recurrent, (double)x[j] + dot(a, old, j, g) + b[0]);
-            double r = apply(&s->recurrent, (double)x[u + j] + dot(a, old, u + j, g) + b[1]);
-            double n = s->reset_after ? r * (dot(a, old, 2 * u + j, g) + b[2]) : dot(a, reset, 2 * u + j, g);
+            double z = apply(&s->recurrent, (double)x[j] + dot(a, row, old, j, g) + b[0]);
+            double r = apply(&s->recurrent, (double)x[u + j] + dot(a, row, old, u + j, g) + b[1]);
+            double n = s->reset_after ? r * (dot(a, row, old, 2 * u + j, g) + b[2]) : dot(a, row, reset, 2 * u + j, g);
             next[j] = z * old[j] + (1 - z) * apply(&s->activation, (double)x[2 * u + j] + n);
         }
     }
@@ -95,7 +97,7 @@ static double plain_loss(const arrays *a, const artel__recurrent_settings *s, bo
         for (int64_t step = 0; step < STEPS; step++) {
             int64_t time = s->go_backwards ? STEPS - 1 - step : step;
             bool on = !masked || a->mask[r * STEPS + time];
-            if (on) plain_step(a, s, a->projected + (r * STEPS + time) * g, h, c);
+            if (on) plain_step(a, s, r, a->projected + (r * STEPS + time) * g, h, c);
             for (int64_t j = 0; j < u; j++) shown[j] = on ? h[j] : s->zero_output_for_mask ? 0 : shown[j];
             int64_t at = s->sequences ? (r * STEPS + step) * u : r * u;
             for (int64_t j = 0; j < u && (s->sequences || step == STEPS - 1); j++) {
@@ -134,6 +136,7 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
     fill(random, a->dh, ROWS * UNITS), fill(random, a->dc, ROWS * UNITS);
     for (int i = 0; i < UNITS * UNITS * 4; i++) a->plain[i] *= 0.5f;
     for (int i = 0; i < ROWS * STEPS; i++) a->mask[i] = check_below(random, 3) > 0;
+    for (int i = 0; i < ROWS * UNITS * 4; i++) a->keep[i] = check_below(random, 3) ? 1.5f : 0.0f;
     pack(ARTEL__PACK_PLAIN_TO_PANELS, u, g, a->plain, a->weights);
     pack(ARTEL__PACK_TRANSPOSE, u, g, a->weights, a->transposed);
     artel__recurrent_forward f = {.settings = *s,
@@ -142,6 +145,7 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
                                   .projected = a->projected,
                                   .weights = a->weights,
                                   .bias = s->cell == ARTEL__CELL_GRU && s->reset_after ? a->bias : NULL,
+                                  .keep = a->kept ? a->keep : NULL,
                                   .mask = masked ? a->mask : NULL,
                                   .h0 = a->h0,
                                   .c0 = a->c0,
@@ -164,6 +168,7 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
                                    .rows = ROWS,
                                    .steps = STEPS,
                                    .transposed = a->transposed,
+                                   .keep = f.keep,
                                    .mask = f.mask,
                                    .c0 = a->c0,
                                    .before = a->before,
@@ -204,7 +209,10 @@ static void test_cells(void **state)
                                            .sequences = (k & 2) != 0,
                                            .zero_output_for_mask = k == 7};
             if (k == 4) s.activation = softsign, s.recurrent = hard;
-            one_case(&random, a, &s, k >= 4);
+            for (int kept = 0; kept < 2; kept++) {
+                a->kept = s.keeps = kept;
+                one_case(&random, a, &s, k >= 4);
+            }
         }
     }
     test_free(a);

@@ -308,7 +308,7 @@ static artel__value_id embedding(op_graph *g)
 
 static artel__value_id recurrent(op_graph *g)
 {
-    artel__cell cell = (artel__cell)(g->parameter / 4);
+    artel__cell cell = (artel__cell)(g->parameter % 12 / 4);
     int64_t u = 5, gates = artel__cell_gates(cell), t = 4;
     bool odd = g->parameter & 1, second = g->parameter & 2;
     artel__recurrent r = {.settings = {.cell = cell,
@@ -327,6 +327,8 @@ static artel__value_id recurrent(op_graph *g)
     r.mask = odd ? op_row(g, OP_BITS, SHAPE(t)) : ARTEL__NO_VALUE;
     r.h0 = second ? op_row(g, OP_SIGNED, SHAPE(u)) : ARTEL__NO_VALUE;
     r.c0 = second && cell == ARTEL__CELL_LSTM ? op_row(g, OP_SIGNED, SHAPE(u)) : ARTEL__NO_VALUE;
+    r.keep = g->parameter < 12 ? ARTEL__NO_VALUE : op_row(g, OP_POSITIVE, SHAPE(gates, u));
+    if (r.keep >= 0) g->fed[g->feds - 1].wanted = false;
     artel__value_id out = artel__op_recurrent(&g->graph, &r);
     if (!second) return out;
     artel__value_id last = artel__graph_output(&g->graph, out, cell == ARTEL__CELL_LSTM ? 2 : 1);
@@ -459,7 +461,7 @@ static const family families[] = {
     {{.name = "layer norm", .build = layer_norm, .tolerance = 5e-3}, 4},
     {{.name = "pool", .build = pool}, 4},
     {{.name = "embedding", .build = embedding}, 2},
-    {{.name = "recurrent", .build = recurrent}, 12},
+    {{.name = "recurrent", .build = recurrent}, 24},
     {{.name = "attention", .build = attention, .training = true}, 8},
     {{.name = "loss", .build = loss, .tolerance = 0.01}, ARTEL__LOSS_COUNT},
     {{.name = "loss seed", .build = loss_seed, .bits_only = true}, 2},

@@ -270,6 +270,8 @@ def make_data(case, model, rng, n):
         shape = [case.time if d is None else d for d in tensor.shape[1:]]
         if case.x:
             xs.append(case.x(rng, n, shape))
+        elif tensor.dtype == "bool":
+            xs.append(rng.uniform(size=(n, *shape)) < 0.7)
         elif "int" in tensor.dtype:
             xs.append(rng.integers(0, case.vocab, (n, *shape)).astype(tensor.dtype))
         else:

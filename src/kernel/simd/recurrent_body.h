@@ -87,6 +87,47 @@ static void times_rows(const artel__micro *micro, const artel__gemm *whole, int6
     }
 }
 
+/* C (+)= A W in columns [from .. from + columns) alone; `room` holds m panels' rows. */
+static void times_columns(const artel__micro *micro, const artel__gemm *whole, int64_t from, int64_t columns, float *room)
+{
+    for (int64_t p = from / ARTEL__PANEL; p * ARTEL__PANEL < from + columns; p++) {
+        int64_t start = p * ARTEL__PANEL, width = artel__panel_width(whole->n, p), real = whole->n - start;
+        int64_t first = from > start ? from - start : 0, end = from + columns - start;
+        artel__gemm g = *whole;
+        if (real > width) real = width;
+        if (end > real) end = real;
+        g.n = real;
+        g.b = whole->b + start * whole->k;
+        g.c = room;
+        g.ldc = ARTEL__PANEL;
+        for (int64_t r = 0; r < g.m; r++) {
+            const float *c = whole->c + r * whole->ldc + start;
+            memset(room + r * ARTEL__PANEL, 0, ARTEL__PANEL * sizeof *room);
+            if (g.accumulate) memcpy(room + r * ARTEL__PANEL + first, c + first, (size_t)(end - first) * sizeof *room);
+        }
+        micro->panels(&g);
+        for (int64_t r = 0; r < g.m; r++)
+            memcpy(whole->c + r * whole->ldc + start + first, room + r * ARTEL__PANEL + first, (size_t)(end - first) * sizeof *room);
+    }
+}
+
+/* The factors of some rows: m rows of [gates][u]. */
+typedef struct keep_block {
+    const float *keep;
+    int64_t m, gates, u;
+} keep_block;
+
+/* to = from, m rows of u, times the factors of one gate; `to` may be `from`. */
+static void keep_rows(const keep_block *block, int64_t gate, const float *from, int64_t lda, float *to)
+{
+    for (int64_t r = 0; r < block->m; r++) {
+        const float *k = block->keep + (r * block->gates + gate) * block->u, *x = from + r * lda;
+        float *y = to + r * block->u;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < block->u; i++) y[i] = x[i] * k[i];
+    }
+}
+
 /* -- forward -- */
 
 typedef struct walk {
@@ -98,6 +139,7 @@ typedef struct walk {
     float *product;         /* BLOCK rows of g */
     float *state;           /* BLOCK rows of u: c of LSTM */
     float *h;               /* BLOCK rows of u */
+    float *kept;            /* with keep: BLOCK rows of u, and of a panel */
 } walk;
 
 static int64_t time_of(const artel__recurrent_settings *s, int64_t steps, int64_t step)
@@ -117,7 +159,25 @@ static size_t forward_scratch(const void *params)
 {
     const artel__recurrent_forward *p = params;
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
-    return (size_t)(g + u + BLOCK * g + 2 * BLOCK * u + 64) * sizeof(float);
+    int64_t kept = p->settings.keeps ? BLOCK * (u + ARTEL__PANEL) : 0;
+    return (size_t)(g + u + BLOCK * g + 2 * BLOCK * u + kept + 64) * sizeof(float);
+}
+
+/* The recurrent part of all gates; with keep, each from an h of its own. */
+static void recurrent_product(const walk *w, const artel__gemm *whole)
+{
+    if (!w->s->keeps) {
+        w->micro->panels(whole);
+        return;
+    }
+    keep_block block = {w->p->keep + w->first * w->g, w->m, w->g / w->u, w->u};
+    for (int64_t k = 0; k < block.gates; k++) {
+        artel__gemm g = *whole;
+        keep_rows(&block, k, whole->a, whole->lda, w->kept);
+        g.a = w->kept;
+        g.lda = w->u;
+        times_columns(w->micro, &g, k * w->u, w->u, w->kept + BLOCK * w->u);
+    }
 }
 
 static void lstm_row(const walk *w, float *z, float *c, float *extra, float *h)
@@ -185,7 +245,7 @@ static void step_lstm(const walk *w, int64_t step, int64_t time)
     const artel__recurrent_forward *p = w->p;
     int64_t at = w->first * p->steps + time;
     artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, p->gates + at * w->g, p->steps * w->g, true};
-    w->micro->panels(&g);
+    recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = (w->first + r) * p->steps + time;
         bool on = valid(p->mask, p->steps, w->first + r, time);
@@ -202,7 +262,7 @@ static void step_simple(const walk *w, int64_t step, int64_t time)
     const artel__recurrent_forward *p = w->p;
     int64_t at = w->first * p->steps + time;
     artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, p->gates + at * w->g, p->steps * w->g, true};
-    w->micro->panels(&g);
+    recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
         float *z = p->gates + ((w->first + r) * p->steps + time) * w->g;
         bool on = valid(p->mask, p->steps, w->first + r, time);
@@ -217,7 +277,7 @@ static void step_gru(const walk *w, int64_t step, int64_t time)
     int64_t at = w->first * p->steps + time;
     artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, w->product, w->g, p->bias != NULL};
     for (int64_t r = 0; p->bias && r < w->m; r++) memcpy(w->product + r * w->g, p->bias, (size_t)w->g * sizeof(float));
-    w->micro->panels(&g);
+    recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = (w->first + r) * p->steps + time;
         bool on = valid(p->mask, p->steps, w->first + r, time);
@@ -233,11 +293,15 @@ static void step_gru_before(const walk *w, int64_t step, int64_t time)
     int64_t at = w->first * p->steps + time, u = w->u;
     artel__gemm g = {w->m, w->g, u, p->before + at * u, p->steps * u, p->weights, 0, w->product, w->g, true};
     for (int64_t r = 0; r < w->m; r++) memcpy(w->product + r * w->g, p->gates + (at + r * p->steps) * w->g, (size_t)w->g * sizeof(float));
-    w->micro->panels(&g);
+    recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
         float *z = p->gates + here * w->g, *extra = p->extra + here * u;
         const float *h = w->h + r * u;
+        if (w->s->keeps) {
+            keep_rows(&(keep_block){p->keep + (w->first + r) * w->g, 1, 3, u}, 2, h, u, w->kept);
+            h = w->kept;
+        }
         memcpy(z, w->product + r * w->g, (size_t)(2 * u) * sizeof *z);
         const float *reset = gate(&w->s->recurrent, 2 * u, z, w->room) + u;
         ARTEL__INDEPENDENT
@@ -270,7 +334,8 @@ static void forward_block(const artel__recurrent_forward *p, int64_t first, floa
         .p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .product = scratch};
     w.state = w.product + BLOCK * g;
     w.h = w.state + BLOCK * u;
-    w.room = w.h + BLOCK * u;
+    w.kept = w.h + BLOCK * u;
+    w.room = w.kept + (p->settings.keeps ? BLOCK * (u + ARTEL__PANEL) : 0);
     copy(w.h, p->h0 ? p->h0 + first * u : NULL, m * u);
     copy(w.state, p->c0 ? p->c0 + first * u : NULL, m * u);
     if (p->steps == 0) copy(p->out + (p->settings.sequences ? 0 : first * u), NULL, p->settings.sequences ? 0 : m * u);
@@ -306,13 +371,37 @@ typedef struct walk_back {
     float *dh, *dc; /* BLOCK rows of u: gradients of the states behind this step */
     float *dlate;   /* BLOCK rows of u: of the output that masked steps repeat */
     float *product; /* BLOCK rows of u */
+    float *kept;    /* with keep: BLOCK rows of u */
 } walk_back;
 
 static size_t gradient_scratch(const void *params)
 {
     const artel__recurrent_gradient *p = params;
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
-    return (size_t)(g + 4 * u + 4 * BLOCK * u + 64) * sizeof(float);
+    return (size_t)(g + 4 * u + (p->settings.keeps ? 5 : 4) * BLOCK * u + 64) * sizeof(float);
+}
+
+/* The product of `gates` gates from the first on, whose gradients are in g->a, with their rows of R^T; with keep, each times its own. */
+static void product_back(const walk_back *w, const artel__gemm *whole, int64_t gates)
+{
+    int64_t u = w->u;
+    artel__gemm g = *whole;
+    keep_block block = {w->s->keeps ? w->p->keep + w->first * w->g : NULL, w->m, w->g / u, u};
+    if (!block.keep) {
+        g.k = gates * u;
+        times_rows(w->micro, &g, 0, w->g);
+        return;
+    }
+    g.k = u;
+    for (int64_t k = 0; k < gates; k++) {
+        g.a = whole->a + k * u;
+        g.c = k ? w->kept : w->product;
+        times_rows(w->micro, &g, k * u, w->g);
+        keep_rows(&block, k, g.c, u, g.c);
+        if (k == 0) continue;
+        ARTEL__INDEPENDENT
+        for (int64_t i = 0; i < w->m * u; i++) w->product[i] = w->product[i] + w->kept[i];
+    }
 }
 
 /* Adds the gradient of what this step puts out to that of h; false for a masked step, whose gates have no gradient. */
@@ -458,7 +547,10 @@ static void step_back(const walk_back *w, int64_t step, int64_t time)
     }
     const float *d = gru ? p->drecurrent : p->dprojected;
     artel__gemm g = {w->m, u, w->g, d + at * w->g, p->steps * w->g, p->transposed, 0, w->product, u, false};
-    w->micro->panels(&g);
+    if (w->s->keeps)
+        product_back(w, &g, w->g / u);
+    else
+        w->micro->panels(&g);
     add_product(w, time, !gru);
 }
 
@@ -479,6 +571,7 @@ static void step_back_before(const walk_back *w, int64_t step, int64_t time)
     }
     artel__gemm g = {w->m, u, u, p->dprojected + at * w->g + 2 * u, p->steps * w->g, p->transposed, 0, w->product, u, false};
     times_rows(w->micro, &g, 2 * u, w->g);
+    if (w->s->keeps) keep_rows(&(keep_block){p->keep + w->first * w->g, w->m, 3, u}, 2, w->product, u, w->product);
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
         const float *kept = p->gates + here * w->g, *h = p->before + here * u;
@@ -495,9 +588,8 @@ static void step_back_before(const walk_back *w, int64_t step, int64_t time)
         memcpy(dq, dz, (size_t)(2 * u) * sizeof *dq);
         clear(dq + 2 * u, u);
     }
-    g.k = 2 * u;
     g.a = p->dprojected + at * w->g;
-    times_rows(w->micro, &g, 0, w->g);
+    product_back(w, &g, 2);
     add_product(w, time, false);
 }
 
@@ -514,7 +606,8 @@ static void gradient_block(const artel__recurrent_gradient *p, int64_t first, fl
     w.dc = w.dh + BLOCK * u;
     w.dlate = w.dc + BLOCK * u;
     w.product = w.dlate + BLOCK * u;
-    w.room = w.product + BLOCK * u;
+    w.kept = w.product + BLOCK * u;
+    w.room = w.kept + (p->settings.keeps ? BLOCK * u : 0);
     copy(w.dh, p->dh ? p->dh + first * u : NULL, m * u);
     copy(w.dc, p->dc ? p->dc + first * u : NULL, m * u);
     clear(w.dlate, m * u);
