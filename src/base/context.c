@@ -171,17 +171,35 @@ artel_status artel__fail(artel_context *ctx, artel_status status, const char *wh
     return status;
 }
 
+static const char *errno_advice(int error)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT: return "free some space or choose another place";
+    case EACCES:
+    case EPERM: return "check the permissions";
+    case EROFS: return "choose a place that can be written to";
+    case EFBIG: return "raise the limit on the size of files (ulimit -f) or choose another place";
+    case EISDIR: return "name a file, not a directory";
+    case ENOTDIR: return "check the path: a part of it is a file, not a directory";
+    case EMFILE:
+    case ENFILE: return "raise the limit on open files (ulimit -n)";
+    case ENAMETOOLONG: return "choose a shorter name";
+    case ELOOP: return "check the symbolic links of the path";
+    default: return "check the path and the disk";
+    }
+}
+
 artel_status artel__fail_errno(artel_context *ctx, const char *where, const char *what)
 {
     int error = errno;
     char buffer[128] = "";
     const char *reason = strerror_r(error, buffer, sizeof(buffer));
     if (error == ENOENT) return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, where, "check the path", "cannot %s: %s", what, reason);
-    if (error == ENOMEM) return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where, "", "cannot %s: %s", what, reason);
-    const char *advice = error == ENOSPC || error == EDQUOT  ? "free some space or choose another place"
-                         : error == EACCES || error == EPERM ? "check the permissions"
-                                                             : "";
-    return artel__fail(ctx, ARTEL_ERROR_IO, where, advice, "cannot %s: %s", what, reason);
+    if (error == ENOMEM)
+        return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where, "use a smaller batch or model, or a machine with more memory",
+                           "cannot %s: %s", what, reason);
+    return artel__fail(ctx, ARTEL_ERROR_IO, where, errno_advice(error), "cannot %s: %s", what, reason);
 }
 
 artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t bytes)

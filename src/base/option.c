@@ -49,6 +49,15 @@ static size_t field_size(artel__option_type type)
     return sizes[type];
 }
 
+/* A bound as people write it: 32, 0.5, 1e-07. */
+static const char *format_bound(char *buffer, size_t size, double value)
+{
+    bool whole = value >= -0x1p62 && value <= 0x1p62 && (double)(int64_t)value == value;
+    if (!whole) return artel__format_double(buffer, size, value);
+    snprintf(buffer, size, "%lld", (long long)value);
+    return buffer;
+}
+
 static bool expect(setting *set, const char *what)
 {
     const artel__option *option = set->option;
@@ -56,8 +65,8 @@ static bool expect(setting *set, const char *what)
     if (option->min == 0 && option->max == 0)
         snprintf(set->expected, sizeof(set->expected), "%s", what);
     else
-        snprintf(set->expected, sizeof(set->expected), "%s from %s to %s", what, artel__format_double(low, sizeof(low), option->min),
-                 artel__format_double(high, sizeof(high), option->max));
+        snprintf(set->expected, sizeof(set->expected), "%s from %s to %s", what, format_bound(low, sizeof(low), option->min),
+                 format_bound(high, sizeof(high), option->max));
     return false;
 }
 
@@ -320,8 +329,11 @@ static artel_status assign(artel__arena *arena, const artel__option *option, voi
     }
     if (setters[option->type](&set, field)) return ARTEL_OK;
     ARTEL_TRY(artel__arena_status(arena));
-    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, option->help ? option->help : "", "option %s: found %.100s, expected %s",
-                       option->name, value, set.expected);
+    char advice[256], name[64] = "the value";
+    snprintf(advice, sizeof(advice), "it means: %s", option->help ? option->help : option->name);
+    if (strncmp(where, "--", 2) != 0 && strncmp(where, "ARTEL_", 6) != 0) snprintf(name, sizeof(name), "%s", option->name);
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice, "%s does not fit (found %.100s, expected %s)", name,
+                       *value ? value : "nothing", set.expected);
 }
 
 const artel__option *artel__options_find(const artel__option *table, const char *name)
@@ -348,7 +360,10 @@ static artel_status fail_unknown(artel__arena *arena, const artel__option *table
     names[count] = NULL;
     const char *nearest = artel__nearest_name(name, names);
     char advice[128] = "";
-    if (nearest) snprintf(advice, sizeof(advice), "did you mean %s?", nearest);
+    if (nearest)
+        snprintf(advice, sizeof(advice), "did you mean %s?", nearest);
+    else
+        snprintf(advice, sizeof(advice), "leave it out");
     return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice, "there is no option %.100s", name);
 }
 

@@ -139,6 +139,28 @@ static const char *completed(const char *word, const char *const *names)
     return NULL;
 }
 
+/* The word is the first letters of the name's parts: "lr" of "learning_rate". */
+static bool abbreviates(const char *word, const char *name)
+{
+    bool begins = true;
+    for (; *name; name++) {
+        if (*name == '_' || *name == '-') {
+            begins = true;
+            continue;
+        }
+        if (begins && fold_case(*word++) != fold_case(*name)) return false;
+        begins = false;
+    }
+    return !*word;
+}
+
+static const char *abbreviated(const char *word, const char *const *names)
+{
+    for (; word[1] && *names; names++)
+        if (abbreviates(word, *names)) return *names;
+    return NULL;
+}
+
 const char *artel__nearest_name(const char *word, const char *const *names)
 {
     const char *nearest = NULL;
@@ -151,5 +173,6 @@ const char *artel__nearest_name(const char *word, const char *const *names)
         best = distance;
         nearest = *name;
     }
-    return nearest ? nearest : completed(word, names);
+    if (!nearest) nearest = completed(word, names);
+    return nearest ? nearest : abbreviated(word, names);
 }

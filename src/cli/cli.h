@@ -57,6 +57,16 @@ bool artel__cli_interrupted(void);
 typedef void artel__cli_pause_fn(void *user);
 void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user);
 
+/* Whether a result could be written there: nothing is left behind. Fails as the write would in the end. */
+artel_status artel__cli_check_target(artel__invocation *call, const char *path);
+/* Whether the text is a data specification and not a file. */
+bool artel__cli_is_specification(const char *text);
+/* Refuses data in place of a file, and names the nearest file when there is none of that name. */
+artel_status artel__cli_check_source(artel__invocation *call, const char *path);
+/* Refuses a bare file in place of a data specification, with the form that its name suggests. */
+artel_status artel__cli_check_data(artel__invocation *call, const char *option, const char *text);
+artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out);
+
 /* Initialises a model that came without weights. */
 artel_status artel__cli_ensure_weights(artel_model *model, uint64_t seed);
 

@@ -27,7 +27,11 @@ static artel_status run_convert(artel__invocation *call)
     artel_model *model;
     if (weights_only(in) && !o->architecture)
         return artel__cli_usage(call, in, "the file holds weights only; name a model of the same architecture with --architecture");
-    ARTEL_TRY(artel_model_load(call->ctx, o->architecture ? o->architecture : in, &model));
+    ARTEL_TRY(artel__cli_check_source(call, in));
+    if (artel__ends_with(in, ".onnx"))
+        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, in, "convert the Keras model that it came from",
+                           "ONNX is written, not read");
+    ARTEL_TRY(artel__cli_load_model(call, o->architecture ? o->architecture : in, &model));
     artel_status status = o->architecture ? artel_model_load_weights(model, in) : ARTEL_OK;
     if (status == ARTEL_OK) status = artel__cli_ensure_weights(model, (uint64_t)o->seed);
     if (status == ARTEL_OK) status = artel_model_save(model, out);

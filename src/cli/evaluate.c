@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel evaluate and artel predict: one pass over data. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "cli/observers.h"
 
@@ -51,6 +53,7 @@ static const artel__option predict_options[] = {
     SHARED_OPTIONS,
     {"format", "float32, or native: the dtype of the output (all outputs of this version are float32)", ARTEL__OPTION_ENUM, AT(format),
      "float32", 0, 0, formats},
+    {"json", "one `end` event on stdout: rows, rate, digest of the model", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
     {"output", "FILE.npy for one output, FILE.npz for several", ARTEL__OPTION_STRING, AT(output), "null", 0, 0, NULL},
     {.name = NULL},
 };
@@ -59,7 +62,8 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
 {
     const pass_options *o = call->options;
     if (!o->data) return artel__cli_usage(call, "--data", "the data is missing");
-    ARTEL_TRY(artel_model_load(call->ctx, call->argument[0], model));
+    ARTEL_TRY(artel__cli_check_data(call, "--data", o->data));
+    ARTEL_TRY(artel__cli_load_model(call, call->argument[0], model));
     if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
     return artel_data_open(call->ctx, o->data, data);
 }
@@ -120,6 +124,26 @@ static artel_status write_predictions(artel__invocation *call, const artel_predi
     return artel__cli_write_arrays(call->ctx, path, arrays, count);
 }
 
+/* What a job that reads events wants to know of a prediction. */
+static artel_status end_event(artel__observers *observers, const pass_options *o, const artel_predictions *predictions, double seconds)
+{
+    const char *name;
+    const float *values;
+    artel_shape shape;
+    char digest[65];
+    ARTEL_TRY(artel_predictions_get(predictions, 0, &name, &shape, &values));
+    ARTEL_TRY(artel_model_digest(observers->model, digest));
+    artel__event_end_of_run end = {.steps = (shape.dim[0] + o->batch_size - 1) / o->batch_size,
+                                   .examples = shape.dim[0],
+                                   .examples_per_second = seconds > 0 ? (double)shape.dim[0] / seconds : 0,
+                                   .step_ms = NAN,
+                                   .first_step_ms = NAN,
+                                   .start_ms = NAN,
+                                   .peak_rss_bytes = artel__peak_rss_bytes(),
+                                   .digest = digest};
+    return artel__events_end(observers->events, &end);
+}
+
 static artel_status run_predict(artel__invocation *call)
 {
     const pass_options *o = call->options;
@@ -127,9 +151,11 @@ static artel_status run_predict(artel__invocation *call)
     artel_data *data = NULL;
     artel_predictions *predictions = NULL;
     artel__observers observers = {.ctx = call->ctx};
-    artel__observer_options show = {.verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose};
+    artel__observer_options show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose};
+    int64_t began = artel__now_ns();
     if (!o->output || (!artel__ends_with(o->output, ".npy") && !artel__ends_with(o->output, ".npz")))
         return artel__cli_usage(call, "--output", "give a file that ends in .npy or .npz");
+    ARTEL_TRY(artel__cli_check_target(call, o->output));
     artel_status status = open_all(call, &model, &data);
     if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
     observers.keras_progress = true;
@@ -138,8 +164,10 @@ static artel_status run_predict(artel__invocation *call)
         artel__cli_catch_signals(call->ctx);
         status = artel_model_predict(model, data, &options, &predictions);
     }
-    artel_status shown = artel__observers_close(&observers);
+    double seconds = (double)(artel__now_ns() - began) * 1e-9;
     if (status == ARTEL_OK) status = write_predictions(call, predictions, o->output);
+    if (status == ARTEL_OK && observers.events) status = end_event(&observers, o, predictions, seconds);
+    artel_status shown = artel__observers_close(&observers);
     artel_predictions_destroy(predictions);
     artel_data_destroy(data);
     artel_model_destroy(model);

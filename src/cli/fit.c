@@ -72,13 +72,26 @@ static const artel__option options[] = {
     {"json", "events as JSON lines on stdout; --json=epochs leaves steps out", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
     {"verbose", "0 silent, 1 progress bar, 2 a line an epoch; -1: 1 on a terminal, else 2", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2,
      NULL},
+    {"batch-norm", "statistics of batch normalisation: global, or groups:G, of each of G groups of shards (G divides --shards)",
+     ARTEL__OPTION_STRING, AT(batch_norm), "global", 0, 0, NULL},
     {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0, NULL},
     {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code), "143", 0, 255, NULL},
     {"isa", "cap of the instruction set: auto, baseline, avx2, avx512; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL},
     {"explain", "print graph, plan and kernels, then train", ARTEL__OPTION_BOOL, AT(explain), "false", 0, 0, NULL},
+    {"profile", "time of each operation: a timeline for Chrome's viewers here (a file, or trace.json in a directory), a table at the end",
+     ARTEL__OPTION_STRING, AT(profile), "null", 0, 0, NULL},
     {"dry-run", "load, plan, print the plan, end", ARTEL__OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL},
     {.name = NULL},
 };
+
+/* "global" or "groups:G"; 0 when it is neither. */
+static int batch_norm_groups(const char *text)
+{
+    int64_t groups = 1;
+    if (strcmp(text, "global") == 0) return 1;
+    bool good = artel__starts_with(text, "groups:") && artel__parse_int64(text + 7, &groups) && groups >= 1 && groups <= 4096;
+    return good ? (int)groups : 0;
+}
 
 /* Fails early when the trained model could not be written in the end. */
 static artel_status check_output(artel__invocation *call, const char *path)
@@ -90,29 +103,41 @@ static artel_status check_output(artel__invocation *call, const char *path)
     return artel__cli_usage(call, path, "--output must end in .keras, .weights.h5, .h5 or .safetensors");
 }
 
-static artel_status check_directory(artel__invocation *call, const char *path)
+/* Options that do nothing without another one: said, not refused, since they may come from the environment. */
+static void note_idle_options(artel__invocation *call, const fit_options *o)
 {
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path) return ARTEL_OK;
-    char directory[4096];
-    snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
-    if (artel__is_directory(directory)) return ARTEL_OK;
-    return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "create the directory first", "the directory %s does not exist", directory);
+    static const char *const saving[] = {"save-every", "keep", "fresh"}, *const validating[] = {"validation-steps", "validation-freq",
+                                                                                                "validation-batch-size"};
+    for (size_t i = 0; i < ARTEL__COUNT(saving) && !o->checkpoint_dir; i++) {
+        if (artel__cli_given(call, saving[i]))
+            artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without --checkpoint-dir DIR", saving[i]);
+    }
+    for (size_t i = 0; i < ARTEL__COUNT(validating) && !o->validation && o->validation_split == 0; i++) {
+        if (artel__cli_given(call, validating[i]))
+            artel__log(call->ctx, ARTEL_LOG_NOTE, "--%s does nothing without --validation or --validation-split", validating[i]);
+    }
 }
 
 static artel_status check(artel__invocation *call, const fit_options *o)
 {
     if (!o->data) return artel__cli_usage(call, "--data", "training data is missing");
+    ARTEL_TRY(artel__cli_check_data(call, "--data", o->data));
+    if (o->validation) ARTEL_TRY(artel__cli_check_data(call, "--validation", o->validation));
     if (o->resume && !o->checkpoint_dir)
         return artel__cli_usage(call, "--resume", "there is nothing to resume from without --checkpoint-dir DIR");
     if (o->resume && o->fresh) return artel__cli_usage(call, "--resume", "--resume continues a run, --fresh begins anew; give one of them");
     if (o->histogram_freq && !o->log_dir)
         return artel__cli_usage(call, "--histogram-freq", "histograms are written into --log-dir DIR, which is missing");
+    if (!batch_norm_groups(o->batch_norm))
+        return artel__cli_usage(call, "--batch-norm", "the value does not fit (found %.60s, expected global or groups:G)", o->batch_norm);
     if (o->output) ARTEL_TRY(check_output(call, o->output));
     const char *const files[] = {o->output, o->history, o->csv_log};
     for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
-        if (files[i]) ARTEL_TRY(check_directory(call, files[i]));
+        if (files[i]) ARTEL_TRY(artel__cli_check_target(call, files[i]));
     }
+    if (o->profile && !artel__is_directory(o->profile) && !artel__ends_with(o->profile, "/"))
+        ARTEL_TRY(artel__cli_check_target(call, o->profile));
+    note_idle_options(call, o);
     return ARTEL_OK;
 }
 
@@ -146,9 +171,10 @@ static artel_status load_data(artel__invocation *call, const fit_options *o, art
 
 static void print_plan(void *user, const char *text)
 {
-    (void)user;
-    fputs(text, stdout);
-    fflush(stdout);
+    const artel__observers *observers = user;
+    FILE *out = observers->events ? stderr : stdout; /* with --json, stdout is for events alone */
+    fputs(text, out);
+    fflush(out);
 }
 
 /* The callbacks of --callbacks that are the library's; those that write files become observers. */
@@ -192,9 +218,11 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->stop_on_nan = o->stop_on_nan;
     fit->dry_run = o->dry_run;
     if (o->explain || o->dry_run) fit->on_plan = print_plan;
+    if (o->profile) fit->on_profile = artel__observers_profile;
     fit->on_event = artel__observers_event;
     fit->event_user = observers;
     fit->callbacks = callbacks;
+    fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
 }
 
 /* What is written when all went well, in this order. */
@@ -218,10 +246,16 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
     artel__observers observers = {.ctx = call->ctx};
     artel_fit_options fit;
     const char *callbacks = NULL;
-    artel__observer_options show = {
-        .json = o->json, .verbose = o->verbose, .log_dir = o->log_dir, .csv_log = o->csv_log, .histogram_freq = o->histogram_freq};
+    artel__observer_options show = {.json = o->json,
+                                    .verbose = o->verbose,
+                                    .log_dir = o->log_dir,
+                                    .csv_log = o->csv_log,
+                                    .histogram_freq = o->histogram_freq,
+                                    .profile = o->profile};
     artel_status status = load_data(call, o, &data, &validation);
     if (status == ARTEL_OK) status = read_callbacks(call, o->callbacks, &show, &callbacks);
+    if (status == ARTEL_OK && show.csv_log && show.csv_log != o->csv_log) status = artel__cli_check_target(call, show.csv_log);
+    if (o->dry_run) show = (artel__observer_options){.json = o->json, .verbose = 0}; /* nothing is written */
     if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
     if (status == ARTEL_OK) {
         make_fit_options(o, validation, callbacks, &observers, &fit);
@@ -238,17 +272,27 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
     return status;
 }
 
+/* More than a fresh optimizer's counter and rate: slots, or steps behind it. */
+static bool has_optimizer_state(const artel_model *model)
+{
+    int64_t steps = 0;
+    if (model->optimizer.count > 0 && artel_shape_count(&model->optimizer.array[0].shape) == 1)
+        artel__convert(model->optimizer.array[0].dtype, model->optimizer.array[0].data, ARTEL_DTYPE_INT64, &steps, 1);
+    return steps > 0 || model->optimizer.count > 2;
+}
+
 static artel_status run_fit(artel__invocation *call)
 {
     const fit_options *o = call->options;
     artel_model *model;
     ARTEL_TRY(check(call, o));
-    ARTEL_TRY(artel_model_load(call->ctx, call->argument[0], &model));
+    ARTEL_TRY(artel__cli_load_model(call, call->argument[0], &model));
     artel_status status = ARTEL_OK;
-    if (o->optimizer && model->optimizer.count > 0)
+    bool trained = has_optimizer_state(model);
+    if (o->optimizer || o->loss || o->metrics) status = artel_model_compile(model, o->optimizer, o->loss, o->metrics);
+    if (status == ARTEL_OK && o->optimizer && trained)
         artel__log(call->ctx, ARTEL_LOG_NOTE, "--optimizer drops the optimizer state saved in %s; --learning-rate alone would keep it",
                    call->argument[0]);
-    if (o->optimizer || o->loss || o->metrics) status = artel_model_compile(model, o->optimizer, o->loss, o->metrics);
     if (status == ARTEL_OK) status = train(call, o, model);
     artel_model_destroy(model);
     return status;

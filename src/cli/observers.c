@@ -67,6 +67,7 @@ artel_status artel__observers_open(artel_context *ctx, artel_model *model, const
         ARTEL_TRY(artel__progress_create(ctx, &progress, &out->progress));
         artel__cli_before_notes(pause_progress, out->progress);
     }
+    if (options->profile) ARTEL_TRY(artel__profiler_create(ctx, options->profile, &out->profiler));
     return options->log_dir ? open_board(out, options) : ARTEL_OK;
 }
 
@@ -74,9 +75,11 @@ artel_status artel__observers_close(artel__observers *o)
 {
     artel__cli_before_notes(NULL, NULL);
     artel__progress_destroy(o->progress);
+    if (o->profiler && o->started) artel__profiler_print(o->profiler, o->events ? stderr : stdout);
     remember(o, artel__events_destroy(o->events));
     remember(o, artel__tensorboard_destroy(o->board));
     remember(o, artel__csv_log_destroy(o->csv));
+    remember(o, artel__profiler_destroy(o->profiler));
     artel__free(o->ctx, o->values);
     artel_status status = o->status;
     *o = (artel__observers){.ctx = o->ctx};
@@ -96,6 +99,8 @@ static void on_start(artel__observers *o, const artel_event *event)
                                 .shards = event->shards,
                                 .arithmetic = event->arithmetic,
                                 .resumed_from = event->resumed_from ? resumed : NULL};
+    o->started = true;
+    if (o->profiler) artel__profiler_start(o->profiler, event->replicas, event->threads);
     if (o->events) remember(o, artel__events_start(o->events, &start));
     if (!o->csv_path) return;
     artel__csv_log_options options = o->csv_options;
@@ -184,6 +189,12 @@ static void on_fault(artel__observers *o, const artel_event *event)
     gethostname(host, sizeof host - 1);
     artel__event_fault fault = {.rank = 0, .host = host, .phase = "step", .cause = event->text};
     if (o->events) remember(o, artel__events_fault(o->events, &fault));
+}
+
+void artel__observers_profile(void *user, int64_t step, const artel_profile_node *nodes, int count)
+{
+    const artel__observers *o = user;
+    if (o->profiler) artel__profiler_step(o->profiler, step, nodes, count);
 }
 
 void artel__observers_event(void *user, const artel_event *event)

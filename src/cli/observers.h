@@ -4,6 +4,7 @@
 #define ARTEL_CLI_OBSERVERS_H
 
 #include "cli/cli.h"
+#include "cli/profile.h"
 #include "observe/csv_log.h"
 #include "observe/events.h"
 #include "observe/progress.h"
@@ -16,8 +17,10 @@ typedef struct artel__observers {
     artel__progress *progress;
     artel__tensorboard *board;
     artel__csv_log *csv;
+    artel__profiler *profiler;
     const char *csv_path;
     artel__csv_log_options csv_options;
+    bool started;        /* a start event came */
     bool keras_progress; /* evaluation of its own: no epochs */
     int64_t epoch_started_ns, epoch_first_step;
     artel__log_value *values; /* room for converted logs */
@@ -28,7 +31,7 @@ typedef struct artel__observers {
 typedef struct artel__observer_options {
     const char *json; /* NULL: none; "all" or "epochs" */
     int64_t verbose;  /* -1: 1 on a terminal, 2 otherwise; with JSON 0 */
-    const char *log_dir, *csv_log;
+    const char *log_dir, *csv_log, *profile;
     int64_t histogram_freq, update_freq;
     char csv_separator; /* 0: ',' */
     bool csv_append;
@@ -45,5 +48,7 @@ artel_status artel__observers_open(artel_context *ctx, artel_model *model, const
 artel_status artel__observers_close(artel__observers *observers);
 /* An artel_event_fn. */
 void artel__observers_event(void *user, const artel_event *event);
+/* An artel_profile_fn. */
+void artel__observers_profile(void *user, int64_t step, const artel_profile_node *nodes, int count);
 
 #endif

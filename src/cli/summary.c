@@ -66,7 +66,7 @@ static artel_status run_summary(artel__invocation *call)
     const summary_options *o = call->options;
     artel_model *model;
     artel__model_summary summary;
-    ARTEL_TRY(artel_model_load(call->ctx, call->argument[0], &model));
+    ARTEL_TRY(artel__cli_load_model(call, call->argument[0], &model));
     artel_status status = artel__keras_summary(model, o->expand, &summary);
     if (status == ARTEL_OK) {
         status = print_summary(call, &summary);

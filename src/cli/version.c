@@ -9,15 +9,17 @@
 static artel_status run_version(artel__invocation *call)
 {
     artel__strategy_request request = {0, 0, 8, 32};
-    artel__strategy_plan plan;
-    ARTEL_TRY(artel__strategy_make_plan(call->ctx, "auto", &request, &plan));
+    static const char *const strategies[] = {"auto", "mirrored"};
+    artel__strategy_plan plan[2];
+    for (int i = 0; i < 2; i++) ARTEL_TRY(artel__strategy_make_plan(call->ctx, strategies[i], &request, &plan[i]));
     printf("artel %s\n", ARTEL_VERSION);
     printf("compiler             %s\n", __VERSION__);
     printf("instruction set      %s (changes no bit; --isa caps it)\n", artel__isa_name(artel__context_isa(call->ctx)));
     printf("arithmetic class     artel-1 float32\n");
-    printf("cores                %d\n", artel__usable_cores());
-    printf("--strategy auto      %s, %d replica%s, %d thread%s\n", plan.name, plan.replicas, plan.replicas == 1 ? "" : "s", plan.threads,
-           plan.threads == 1 ? "" : "s");
+    printf("--threads            %d, the cores allowed to this process\n", artel__usable_cores());
+    for (int i = 0; i < 2; i++)
+        printf("--strategy %-9s %s, %d replica%s, %d thread%s\n", strategies[i], plan[i].name, plan[i].replicas,
+               plan[i].replicas == 1 ? "" : "s", plan[i].threads, plan[i].threads == 1 ? "" : "s");
     printf("--shards             %d for a batch of 32, %d for 512, %d for 8192\n", artel__default_shards(32), artel__default_shards(512),
            artel__default_shards(8192));
     return ARTEL_OK;

@@ -73,6 +73,13 @@ static int64_t node_cost(const artel__plan *plan, int32_t index)
     return node->op->cost(plan->graph, node) * (row ? plan->max_rows : 1);
 }
 
+const char *artel__plan_kernel(const artel__plan *plan, int32_t node, double *operations)
+{
+    const artel__node_plan *chosen = &plan->node[node];
+    *operations = plan->graph->node[node].op->cost ? (double)chosen->cost : 0;
+    return chosen->kernel ? chosen->kernel->name : chosen->view ? "view" : "collective";
+}
+
 /* The kernel's parameters as one replica would fill them for a full batch. */
 static void full_params(const artel__plan *plan, int32_t index, int rank, void *params)
 {

@@ -25,6 +25,9 @@ typedef struct artel__plan_options {
 artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out);
 void artel__plan_destroy(artel__plan *plan);
 size_t artel__plan_bytes(const artel__plan *plan); /* activations and scratch of one run, without variables */
+/* The kernel of a node ("view", "collective" when it has none) and its floating-point operations for a full batch of one replica;
+ * 0 when the operation does not count them. */
+const char *artel__plan_kernel(const artel__plan *plan, int32_t node, double *operations);
 /* Stable text: node, kernel, refused kernels with reasons, tasks at full batch, buffer offsets. */
 void artel__plan_dump(const artel__plan *plan, artel__text *out);
 
@@ -72,9 +75,11 @@ typedef struct artel__nonfinite {
 } artel__nonfinite;
 bool artel__run_find_nonfinite(artel__run *run, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
 
-/* Where the time went since the run was made: nanoseconds and calls by node; NULL unless switched on. */
+/* Where the time went since the run was made: nanoseconds and calls by node; NULL unless switched on. Collectives that are
+ * exchanged together count for the first of them. */
 typedef struct artel__node_time {
     int64_t ns, calls;
+    int64_t begin_ns; /* of the last call, artel__now_ns() */
 } artel__node_time;
 artel_status artel__run_profile(artel__run *run, bool on);
 const artel__node_time *artel__run_times(const artel__run *run);

@@ -103,6 +103,13 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
 }
 
+static void note_time(artel__run *run, int32_t index, int64_t before)
+{
+    run->time[index].ns += artel__now_ns() - before;
+    run->time[index].begin_ns = before;
+    run->time[index].calls++;
+}
+
 static void run_node_timed(artel__run *run, int32_t index, const artel__step *step)
 {
     if (!run->time) {
@@ -111,8 +118,7 @@ static void run_node_timed(artel__run *run, int32_t index, const artel__step *st
     }
     int64_t before = artel__now_ns();
     run_node(run, index, step);
-    run->time[index].ns += artel__now_ns() - before;
-    run->time[index].calls++;
+    note_time(run, index, before);
 }
 
 /* The plan measured scratch for full batches; kernels may cut a short one so that they need more. Measured once for each
@@ -169,7 +175,9 @@ artel_status artel__run_compute(artel__run *run, const artel__step *step, const 
     for (int a = 0; a < plan->apply_action && status == ARTEL_OK; a++) {
         const artel__action *action = &plan->action[a];
         if (action->node < 0) {
+            int64_t before = run->time ? artel__now_ns() : 0;
             status = run_collectives(run, action, step);
+            if (run->time) note_time(run, plan->collective[action->first], before);
             continue;
         }
         if (action->node == run->abandon_at) {

@@ -59,7 +59,7 @@ static artel_status away_from_standard(artel_context *ctx, const char *where, in
 artel_status artel__memory_file(artel_context *ctx, const char *where, int *out)
 {
     int fd = memfd_create("artel-hdf5", MFD_CLOEXEC);
-    if (fd < 0) return artel__fail_errno(ctx, where, "create a memory file for");
+    if (fd < 0) return artel__fail_errno(ctx, where, "make a copy in memory");
     artel_status status = away_from_standard(ctx, where, &fd);
     if (status < 0)
         close(fd);
@@ -74,7 +74,7 @@ artel_status artel__memory_write(artel_context *ctx, const char *where, int fd, 
     while (count > 0) {
         ssize_t done = write(fd, p, count < ((size_t)1 << 30) ? count : (size_t)1 << 30);
         if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return artel__fail_errno(ctx, where, "fill a memory file for");
+        if (done <= 0) return artel__fail_errno(ctx, where, "make a copy in memory");
         p += done;
         count -= (size_t)done;
     }
@@ -84,7 +84,7 @@ artel_status artel__memory_write(artel_context *ctx, const char *where, int fd, 
 artel_status artel__memory_map(artel_context *ctx, const char *where, int fd, artel__mapping *out)
 {
     struct stat info;
-    if (fstat(fd, &info) != 0) return artel__fail_errno(ctx, where, "examine the memory file of");
+    if (fstat(fd, &info) != 0) return artel__fail_errno(ctx, where, "examine the copy in memory");
     *out = (artel__mapping){0};
     if (info.st_size == 0) return ARTEL_OK;
     void *at = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);

@@ -125,7 +125,8 @@ int artel_model_output_count(const artel_model *model)
 static artel_status out_of_range(const artel_model *model, const char *kind, int index, int count)
 {
     artel__operation_begin(model->ctx);
-    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source, "", "%s %d does not exist (the model has %d)", kind, index, count);
+    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source, "count from 0", "%s %d does not exist (the model has %d)", kind,
+                       index, count);
 }
 
 artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape)
@@ -174,8 +175,9 @@ static artel_status find_weight(const artel_model *model, const char *path, int6
     const artel__variable *variable = &model->nn->variables->item[s.index];
     int64_t expected = artel_shape_count(&variable->shape);
     if (expected != count)
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "", "%lld values given, the weight has %lld", (long long)count,
-                           (long long)expected);
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path,
+                           "pass the number of elements of the weight's shape; `artel inspect` lists them",
+                           "the count is wrong (found %lld, expected %lld)", (long long)count, (long long)expected);
     *out = s.index;
     return ARTEL_OK;
 }

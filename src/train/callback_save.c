@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "train/callbacks.h"
 
 typedef struct save_config {
@@ -33,6 +34,16 @@ typedef struct save_own {
     int64_t every; /* batches; 0: epochs */
 } save_own;
 
+/* Creates the folder that the file goes to, as Keras does. A folder with a {field} in its name waits until that is known. */
+static artel_status make_folder(artel__fit *fit, const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path || (size_t)(slash - path) >= sizeof folder) return ARTEL_OK;
+    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    return strchr(folder, '{') || artel__is_directory(folder) ? ARTEL_OK : artel__make_directory(fit->ctx, folder);
+}
+
 static artel_status save_begin(artel__fit *fit, artel__callback *callback)
 {
     const save_config *c = callback->config;
@@ -45,6 +56,7 @@ static artel_status save_begin(artel__fit *fit, artel__callback *callback)
     bool legacy = !c->save_weights_only && c->filepath && artel__ends_with(c->filepath, ".h5");
     if (!c->filepath || (!artel__ends_with(c->filepath, ending) && !legacy))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "as Keras wants it", "filepath must end in %s", ending);
+    if (!fit->options.dry_run) ARTEL_TRY(make_folder(fit, c->filepath));
     if (strcmp(c->save_freq, "epoch") != 0 && (!artel__parse_int64(c->save_freq, &own->every) || own->every < 1))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches", "save_freq is \"%s\"",
                            c->save_freq);
@@ -104,6 +116,7 @@ static artel_status save_now(artel__fit *fit, artel__callback *callback)
     artel__text_init(&path, fit->ctx);
     artel_status status = expand(fit, c->filepath, &path);
     if (status == ARTEL_OK) status = artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit));
+    if (status == ARTEL_OK) status = make_folder(fit, path.data);
     if (status == ARTEL_OK) status = artel__keras_save(fit->model, path.data);
     if (status == ARTEL_OK && c->verbose > 0)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->epoch + 1, path.data);

@@ -89,9 +89,7 @@ static artel_status unknown(artel__fit *fit, const char *class_name)
 static artel_status set_option(artel__fit *fit, const artel__callback *callback, const char *key, json_t *value)
 {
     const artel__option *option = artel__options_find(callback->def->options, key);
-    if (!option)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "see docs/callbacks.md", "unknown setting \"%s\"",
-                           key);
+    if (!option) return artel__options_set(&fit->arena, callback->def->options, callback->config, callback->def->class_name, key, "");
     if (json_is_null(value) && option->type != ARTEL__OPTION_JSON) return ARTEL_OK;
     char *text;
     if (json_is_string(value))

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ struct artel__checkpointer {
     artel__checkpoint_image image; /* of the write in flight */
     pthread_t thread;
     bool writing;
+    atomic_bool done;     /* the write in flight is over; join_write() will not wait */
     artel_status written; /* of the last write */
     int64_t saved_step;
 };
@@ -88,6 +90,7 @@ static void *write_main(void *user)
     artel__fit *fit = user;
     artel__checkpointer *c = fit->checkpointer;
     c->written = artel__checkpoint_write(fit->ctx, fit->options.checkpoint_dir, &c->image, fit->options.keep);
+    atomic_store(&c->done, true);
     return NULL;
 }
 
@@ -119,6 +122,7 @@ static artel_status start_write(artel__fit *fit)
     json_decref(manifest);
     ARTEL_TRY(status);
     c->saved_step = fit->step;
+    atomic_store(&c->done, false);
     if (pthread_create(&c->thread, NULL, write_main, fit) != 0) {
         write_main(fit);
         return c->written;
@@ -130,6 +134,7 @@ static artel_status start_write(artel__fit *fit)
 artel_status artel__checkpointer_step(artel__fit *fit)
 {
     artel__checkpointer *c = fit->checkpointer;
+    if (c && c->writing && atomic_load(&c->done)) ARTEL_TRY(join_write(fit));
     if (!c || !c->every_steps || fit->step % c->every_steps || fit->step_in_epoch >= fit->steps_per_epoch) return ARTEL_OK;
     return start_write(fit);
 }

@@ -28,7 +28,7 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
                                       .batch_size = options->batch_size,
                                       .shards = (int32_t)options->shards};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
-    ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, options->batch_size));
+    ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));
     p->rows = artel__feed_count(p->feed);
     p->batch_size = options->batch_size;
     p->steps = (p->rows + p->batch_size - 1) / p->batch_size;
@@ -49,6 +49,19 @@ static void init_pass(pass *p, artel_model *model, const artel_evaluate_options 
     artel__arena_init(&p->fit.arena, model->ctx);
 }
 
+/* The caller's options, completed with defaults where its struct is an older, shorter one. */
+static artel_status take_options(artel_model *model, const artel_evaluate_options *given, artel_evaluate_options *out)
+{
+    *out = (artel_evaluate_options)ARTEL_EVALUATE_OPTIONS_INIT;
+    if (!given) return ARTEL_OK;
+    artel__operation_begin(model->ctx);
+    if (given->struct_size < sizeof given->struct_size)
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, "evaluate options", "begin with ARTEL_EVALUATE_OPTIONS_INIT",
+                           "struct_size is not set");
+    memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
+    return ARTEL_OK;
+}
+
 static void close_pass(pass *p)
 {
     artel__session_destroy(p->fit.session);
@@ -61,7 +74,8 @@ static artel_status step_pass(pass *p, artel__mode mode, int64_t step, artel__ba
 {
     artel__fit *fit = &p->fit;
     if (artel__cancelled(fit->ctx) || artel__preempted(fit->ctx))
-        return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data", "", "it was cancelled");
+        return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data", "start the same command again for the whole result",
+                           "stopped on request after %lld of %lld batches", (long long)step, (long long)p->steps);
     int64_t row = step * p->batch_size;
     *batch = (artel__batch){.rows = p->order + row, .count = p->rows - row < p->batch_size ? p->rows - row : p->batch_size};
     return artel__session_step(fit->session, mode, batch);
@@ -112,11 +126,12 @@ static artel_status run_evaluate(pass *p, artel_history **out)
 
 artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_history **out)
 {
-    static const artel_evaluate_options defaults = ARTEL_EVALUATE_OPTIONS_INIT;
+    artel_evaluate_options chosen;
     pass p;
-    init_pass(&p, model, options ? options : &defaults);
+    ARTEL_TRY(take_options(model, options, &chosen));
+    init_pass(&p, model, &chosen);
     artel_history *history = NULL;
-    artel_status status = open_pass(&p, data, ARTEL__MODE_EVALUATE, options ? options : &defaults);
+    artel_status status = open_pass(&p, data, ARTEL__MODE_EVALUATE, &chosen);
     if (status == ARTEL_OK) status = run_evaluate(&p, &history);
     close_pass(&p);
     if (status == ARTEL_OK && out)
@@ -198,12 +213,13 @@ static artel_status run_predict(pass *p, artel_predictions **out)
 
 artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_predictions **out)
 {
-    static const artel_evaluate_options defaults = ARTEL_EVALUATE_OPTIONS_INIT;
+    artel_evaluate_options chosen;
     pass p;
-    init_pass(&p, model, options ? options : &defaults);
+    ARTEL_TRY(take_options(model, options, &chosen));
+    init_pass(&p, model, &chosen);
     artel_predictions *predictions = NULL;
     p.fit.settings.outputs = 0;
-    artel_status status = open_pass(&p, data, ARTEL__MODE_PREDICT, options ? options : &defaults);
+    artel_status status = open_pass(&p, data, ARTEL__MODE_PREDICT, &chosen);
     if (status == ARTEL_OK) status = run_predict(&p, &predictions);
     close_pass(&p);
     if (status == ARTEL_OK)

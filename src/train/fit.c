@@ -97,6 +97,7 @@ static artel_status one_step(artel__fit *fit)
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
     time_step(fit, before);
+    if (fit->profile) artel__fit_profile_step(fit, count);
     fit->cursor += count;
     fit->examples += count;
     fit->step++;
@@ -118,7 +119,9 @@ artel_status artel__fit_validate(artel__fit *fit)
     int64_t steps = 0, limit = fit->options.validation_steps;
     artel__tally_clear(&fit->validation_tally);
     for (int64_t row = 0; row < fit->validation_rows && (limit == 0 || steps < limit); row += batch_size, steps++) {
-        if (artel__cancelled(fit->ctx)) return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "validation", "", "the run was cancelled");
+        if (artel__cancelled(fit->ctx))
+            return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "validation", "start it again; with checkpoint_dir it would continue",
+                               "the run was cancelled");
         int64_t count = fit->validation_rows - row < batch_size ? fit->validation_rows - row : batch_size;
         artel__batch batch = {.rows = fit->validation_order + row, .count = count};
         ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
@@ -162,7 +165,9 @@ static artel_status end_epoch(artel__fit *fit)
 /* Whether the run has been asked to end here; ARTEL_OK to go on. */
 static artel_status check_requests(artel__fit *fit)
 {
-    if (artel__cancelled(fit->ctx)) return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "fit", "", "the run was cancelled");
+    if (artel__cancelled(fit->ctx))
+        return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "fit", "start it again; with checkpoint_dir it would continue",
+                           "the run was cancelled");
     if (!artel__preempted(fit->ctx)) return ARTEL_OK;
     bool saved = fit->options.checkpoint_dir != NULL;
     if (saved) ARTEL_TRY(artel__checkpointer_now(fit));
@@ -210,31 +215,50 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
     return artel__feed_split(fit->whole, fit->options.validation_split, &fit->train_feed, &fit->validation_feed);
 }
 
-/* {"0": 1, "1": 5} as an array by class; classes left out weigh 1. */
-static artel_status read_class_weight(artel__fit *fit, const double **out, int *count)
+#define MOST_CLASSES 65536
+
+static artel_status wrong_class_weight(artel__fit *fit, const char *key, bool is_class)
 {
-    json_t *json;
-    const char *text = fit->options.class_weight;
-    ARTEL_TRY(artel__json_load(fit->ctx, "--class-weight", text, strlen(text), &json));
-    double *weight = artel__arena_alloc(&fit->arena, 65536, sizeof *weight);
+    static const char *const advice = "write an object from class numbers to weights: {\"0\": 1, \"1\": 5}";
+    if (!is_class)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", advice,
+                           "\"%.60s\" is not a class (expected an integer from 0 to %d)", key, MOST_CLASSES - 1);
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", advice,
+                       "the weight of class %.60s does not fit (expected a number of at least 0)", key);
+}
+
+/* {"0": 1, "1": 5} as an array by class; classes left out weigh 1. */
+static artel_status fill_class_weight(artel__fit *fit, json_t *json, double *weight, int *count)
+{
     const char *key;
     json_t *value;
-    bool good = json_is_object(json) && weight;
-    for (int i = 0; good && i < 65536; i++) weight[i] = 1;
+    if (!json_is_object(json))
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", "write {\"0\": 1, \"1\": 5}",
+                           "the value is not an object from class numbers to weights");
+    for (int i = 0; i < MOST_CLASSES; i++) weight[i] = 1;
     json_object_foreach(json, key, value)
     {
         int64_t class;
         double number;
-        bool fits = artel__parse_int64(key, &class) && class >= 0 && class < 65536 && artel__json_number(value, &number);
-        good = good && fits;
-        if (good) weight[class] = number;
-        if (good && class >= *count) *count = (int)class + 1;
+        bool is_class = artel__parse_int64(key, &class) && class >= 0 && class < MOST_CLASSES;
+        if (!is_class || !artel__json_number(value, &number) || !(number >= 0)) return wrong_class_weight(fit, key, is_class);
+        weight[class] = number;
+        if (class >= *count) *count = (int)class + 1;
     }
+    return ARTEL_OK;
+}
+
+static artel_status read_class_weight(artel__fit *fit, const double **out, int *count)
+{
+    json_t *json;
+    const char *text = fit->options.class_weight;
+    double *weight = artel__arena_alloc(&fit->arena, MOST_CLASSES, sizeof *weight);
+    if (!weight) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__json_load(fit->ctx, "--class-weight", text, strlen(text), &json));
+    artel_status status = fill_class_weight(fit, json, weight, count);
     json_decref(json);
     *out = weight;
-    if (good) return ARTEL_OK;
-    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", "for example {\"0\": 1, \"1\": 5}",
-                       "expected an object from class numbers to weights");
+    return status;
 }
 
 static artel_status open_session(artel__fit *fit)
@@ -248,15 +272,18 @@ static artel_status open_session(artel__fit *fit)
                                       .shards = (int32_t)fit->options.shards,
                                       .seed = fit->options.seed,
                                       .train = true,
+                                      .batch_groups = fit->options.batch_norm_groups,
                                       .stop_on_nan = fit->options.stop_on_nan};
     if (fit->options.class_weight) ARTEL_TRY(read_class_weight(fit, &options.class_weight, &options.classes));
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
     fit->iteration = artel__session_iteration(fit->session);
-    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed, fit->batch_size));
+    ARTEL_TRY(
+        artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed, artel__batch_room(fit->train_feed, fit->batch_size)));
     ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), &fit->tally));
     if (!fit->validation_feed) return ARTEL_OK;
     int64_t batch_size = fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
-    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation_feed, batch_size));
+    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation_feed,
+                                     artel__batch_room(fit->validation_feed, batch_size)));
     return artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE),
                              &fit->validation_tally);
 }
@@ -279,13 +306,26 @@ static artel_status make_orders(artel__fit *fit)
 static artel_status check_options(artel__fit *fit)
 {
     const artel_fit_options *o = &fit->options;
-    const char *where = o->batch_size < 1                                     ? "--batch-size"
-                        : o->epochs < 0                                       ? "--epochs"
-                        : o->steps_per_epoch < 0                              ? "--steps-per-epoch"
-                        : o->initial_epoch < 0                                ? "--initial-epoch"
-                        : o->validation_split < 0 || o->validation_split >= 1 ? "--validation-split"
-                                                                              : NULL;
-    if (where) return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, where, "see artel fit --help", "the value is out of range");
+    const struct {
+        const char *where;
+        int64_t value, least;
+    } counts[] = {{"--batch-size", o->batch_size, 1},
+                  {"--epochs", o->epochs, 0},
+                  {"--steps-per-epoch", o->steps_per_epoch, 0},
+                  {"--initial-epoch", o->initial_epoch, 0}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (counts[i].value < counts[i].least)
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, counts[i].where, "give a number in range",
+                               "the value does not fit (found %lld, expected at least %lld)", (long long)counts[i].value,
+                               (long long)counts[i].least);
+    }
+    if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE,
+                   "--epochs %lld counts from the beginning, and --initial-epoch is %lld: nothing is left to train", (long long)o->epochs,
+                   (long long)o->initial_epoch);
+    if (!(o->validation_split >= 0 && o->validation_split < 1))
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give the part to validate on, for example 0.1",
+                           "the value does not fit (found %g, expected at least 0 and less than 1)", o->validation_split);
     if (o->validation_data && o->validation_split > 0)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give one or the other",
                            "validation data and a validation split were both given");
@@ -301,12 +341,13 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
+    if (fit->options.on_profile) ARTEL_TRY(artel__fit_profile_open(fit));
     ARTEL_TRY(make_orders(fit));
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
     ARTEL_TRY(artel__callbacks_create(fit));
     fit->epoch = fit->options.initial_epoch;
     fit->pass = fit->epoch;
-    if (fit->options.checkpoint_dir) ARTEL_TRY(artel__checkpointer_create(fit));
+    if (fit->options.checkpoint_dir && !fit->options.dry_run) ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
     order_rows(fit, fit->pass, fit->order);
     return ARTEL_OK;
 }
@@ -352,15 +393,15 @@ static artel_status end_event(artel__fit *fit)
     qsort(fit->step_ms, (size_t)fit->steps_timed, sizeof *fit->step_ms, by_value);
     double total = 0;
     for (int64_t i = 0; i < fit->steps_timed; i++) total += fit->step_ms[i];
-    double median = fit->steps_timed ? fit->step_ms[fit->steps_timed / 2] : (double)fit->first_step_ns * 1e-6;
+    double first = (double)fit->first_step_ns * 1e-6, median = fit->steps_timed ? fit->step_ms[fit->steps_timed / 2] : NAN;
     double per_step = fit->step ? (double)fit->examples / (double)(fit->step - fit->resumed_from ? fit->step - fit->resumed_from : 1) : 0;
-    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3) : median > 0 ? per_step / (median * 1e-3) : 0;
+    double rate = fit->steps_timed ? (double)fit->steps_timed * per_step / (total * 1e-3) : first > 0 ? per_step / (first * 1e-3) : 0;
     artel_event event = {.kind = ARTEL_EVENT_END,
                          .examples = fit->examples,
                          .examples_per_second = rate,
                          .step_ms = median,
-                         .first_step_ms = (double)fit->first_step_ns * 1e-6,
-                         .start_ms = (double)fit->started_ns * 1e-6,
+                         .first_step_ms = first > 0 ? first : NAN,
+                         .start_ms = first > 0 ? (double)fit->started_ns * 1e-6 : NAN,
                          .peak_rss_bytes = artel__peak_rss_bytes(),
                          .digest = digest};
     artel__fit_event(fit, &event);
@@ -399,9 +440,11 @@ static artel_status run_fit(artel__fit *fit)
 
 static artel_status fit_model(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
 {
-    static const artel_fit_options defaults = ARTEL_FIT_OPTIONS_INIT;
-    artel__fit fit = {.ctx = model->ctx, .model = model, .options = options ? *options : defaults};
+    artel__fit fit = {.ctx = model->ctx, .model = model, .options = ARTEL_FIT_OPTIONS_INIT};
     artel__operation_begin(model->ctx);
+    if (options && options->struct_size < sizeof options->struct_size)
+        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, "fit options", "begin with ARTEL_FIT_OPTIONS_INIT", "struct_size is not set");
+    if (options) memcpy(&fit.options, options, options->struct_size < sizeof fit.options ? options->struct_size : sizeof fit.options);
     artel__arena_init(&fit.arena, model->ctx);
     artel_status status = open_fit(&fit, data);
     if (status == ARTEL_OK) status = report_plan(&fit);

@@ -70,6 +70,10 @@ typedef struct artel__fit {
     int64_t first_step_ns, started_ns, examples;
     double *step_ms; /* of up to step_room steps, for the median */
     int64_t steps_timed, step_room;
+    artel_profile_node *profile; /* of the nodes that compute; NULL unless asked for */
+    int32_t *profile_node;       /* their numbers in the graph */
+    int64_t *profile_ns;         /* time up to the last step */
+    int profile_count;
 } artel__fit;
 
 /* logs.c */
@@ -108,6 +112,17 @@ artel_status artel__checkpointer_epoch(artel__fit *fit);
 artel_status artel__checkpointer_now(artel__fit *fit);    /* on preemption: writes and waits */
 artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
 bool artel__checkpointer_finished(const artel__fit *fit); /* the run was already complete when it was taken up */
+
+/* The most rows that a batch of the feed can have: memory is taken for these, not for a --batch-size beyond the data. */
+static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_size)
+{
+    int64_t rows = artel__feed_count(feed);
+    return rows > 0 && rows < batch_size ? rows : batch_size;
+}
+
+/* profile.c: times of nodes for options.on_profile. */
+artel_status artel__fit_profile_open(artel__fit *fit);
+void artel__fit_profile_step(artel__fit *fit, int64_t rows);
 
 /* Runs a validation pass and fills fit->validation_tally. */
 artel_status artel__fit_validate(artel__fit *fit);

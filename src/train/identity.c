@@ -89,6 +89,7 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     json_object_set_new(identity, "seed", json_sprintf("%llu", (unsigned long long)o->seed));
     json_object_set_new(identity, "batch size", json_integer(fit->batch_size));
     json_object_set_new(identity, "shards", json_integer(artel__session_shards(fit->session)));
+    json_object_set_new(identity, "batch-norm groups", json_integer(o->batch_norm_groups > 1 ? o->batch_norm_groups : 1));
     json_object_set_new(identity, "shuffle", json_boolean(o->shuffle));
     json_object_set_new(identity, "steps per epoch", json_integer(fit->steps_per_epoch));
     json_object_set_new(identity, "initial epoch", json_integer(o->initial_epoch));

@@ -78,6 +78,7 @@ static void test_nearest_name(void **state)
     assert_string_equal(artel__nearest_name("learning-rate", names), "learning_rate");
     assert_string_equal(artel__nearest_name("learnign_rat", names), "learning_rate");
     assert_string_equal(artel__nearest_name("learn", names), "learning_rate"); /* the beginning of it */
+    assert_string_equal(artel__nearest_name("lr", names), "learning_rate");    /* its initials */
     assert_string_equal(artel__nearest_name("rmspop", names), "rmsprop");
     assert_null(artel__nearest_name("zzzzzz", names));
     assert_null(artel__nearest_name("", names));

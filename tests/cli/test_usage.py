@@ -12,7 +12,7 @@ import numpy as np
 from cli import K, L, MODELS, O, arrays, save, save_arrays
 from oracle import Failure, artel, digest, keras_module, table
 
-SUBCOMMANDS = "fit evaluate predict summary inspect convert check version".split()
+SUBCOMMANDS = "fit evaluate predict summary inspect convert check cert version".split()
 
 
 @dataclasses.dataclass
@@ -65,9 +65,10 @@ def help_of(name):
         words = {"fit": ["--data", "--validation", "--validation-split", "--strategy", "--replicas", "--threads", "--shards", "--batch-size", "--epochs",
                          "--steps-per-epoch", "--initial-epoch", "--seed", "shuffle", "--optimizer", "--loss", "--metrics", "--checkpoint-dir",
                          "--save-every", "--keep", "--resume", "--fresh", "--log-dir", "--csv-log", "--history", "--callbacks", "--output",
-                         "--json", "--verbose", "--class-weight", "--explain", "--isa", "--stop-on-nan", "--dry-run"],
+                         "--json", "--verbose", "--class-weight", "--explain", "--isa", "--stop-on-nan", "--dry-run", "--profile", "--batch-norm"],
                  "evaluate": ["--data", "--batch-size", "--steps", "--json"], "predict": ["--data", "--output", "--format"],
-                 "inspect": ["--digest"], "convert": ["--architecture"]}
+                 "inspect": ["--digest"], "convert": ["--architecture"], "check": ["--data", "--cluster", "--resolver", "--task"],
+                 "cert": ["init DIR", "issue DIR NAME", "renew DIR NAME", "verify DIR", "show FILE", "--job", "--hosts", "--days", "--key", "--force"]}
         has(ran.out, *words.get(name, []))
         long = [line for line in ran.out.splitlines() if len(line) > 160]
         equal("lines over 160 columns", long, [])
@@ -237,6 +238,10 @@ def evaluate(b):
     if len(event) != 1 or any(abs(event[0]["metrics"][k] - theirs[k]) > 2e-4 for k in theirs):
         raise Failure("%s, Keras has %s" % (event, theirs))
     must("evaluate", b.model, "--data", b.data, "--steps", 2)
+    equal("a batch beyond the data", must("evaluate", b.model, "--data", b.data, "--batch-size", 10**9).out, must(
+        "evaluate", b.model, "--data", b.data, "--batch-size", 200, "--shards", 256).out)
+    ends = [b.fit("--batch-size", size, "--shards", 8, "--json=epochs").events("end")[0]["digest"] for size in (200, 10**9)]
+    equal("digests", ends[0], ends[1])
 
 
 def predict(b):
@@ -252,6 +257,8 @@ def predict(b):
         must("predict", b.model, "--data", b.data, "--output", b("q.npy"), *args)
         if not np.array_equal(np.load(b("q.npy")), p):
             raise Failure("other bits with %s" % (args,))
+    ran = must("predict", b.model, "--data", b.data, "--output", b("j.npy"), "--json", "--batch-size", 64)
+    equal("event", [(e["event"], e["steps"], e["examples"], e["digest"]) for e in ran.events()], [("end", 4, 200, digest(b.model))])
     x, _ = arrays("mlp", 200)
     np.savez(b("x.npz"), x=x)
     must("predict", b.model, "--data", "npz:" + b("x.npz"), "--output", b("q.npy"))
@@ -347,6 +354,71 @@ def last_line(b):
         raise Failure("signal %d" % -p.returncode)
 
 
+def dry_run_writes_nothing(b):
+    """--dry-run, even with --fresh, touches neither checkpoints nor logs nor results."""
+    b.fit("--checkpoint-dir", b("ck"), "--epochs", 1)
+    before = sorted(os.listdir(b("ck")))
+    ran = b.fit("--checkpoint-dir", b("ck"), "--fresh", "--dry-run", "--log-dir", b("lg"), "--csv-log", b("l.csv"), "--output", b.out, "--history", b("h.json"),
+                "--profile", b("pr/"), "--json")
+    equal("checkpoints", sorted(os.listdir(b("ck"))), before)
+    equal("new files", [n for n in ("lg", "l.csv", "o.keras", "h.json", "pr") if os.path.exists(b(n))], [])
+    equal("events", ran.out, "")
+    has(ran.err, "# training plan")
+
+
+def profile(b):
+    """A timeline that viewers can read and a table whose shares add up; the weights do not change."""
+    plain = b.fit("--epochs", 3, "--json=epochs").events("end")[0]["digest"]
+    ran = b.fit("--epochs", 3, "--profile", b("t.json"), "--output", b.out)
+    equal("digest", digest(b.out), plain)
+    has(ran.out, "by operation", "by layer", "product, forward", "dense_1", "profile of 20 steps")
+    operations = ran.out.split("by operation")[1].split("by layer")[0]
+    shares = [float(line.split("%")[0].split()[-1]) for line in operations.splitlines()[1:] if "%" in line]
+    if abs(sum(shares) - 100) > 2:
+        raise Failure("shares add up to %g" % sum(shares))
+    trace = json.load(open(b("t.json")))
+    equal("steps", len([e for e in trace if e.get("cat") == "step"]), 21)
+    for e in trace:
+        if e["ph"] == "X" and (e["ts"] < 0 or e["dur"] < 0):
+            raise Failure("%s" % e)
+    names = {e["args"]["layer"] for e in trace if e.get("cat") == "op"}
+    if not {"dense", "dense_1", "dense_2", "optimizer"} <= names:
+        raise Failure("layers %s" % names)
+    ran = b.fit("--epochs", 2, "--profile", b("folder/"), "--json=epochs", "--strategy", "mirrored", "--replicas", 2)
+    equal("events", [e["event"] for e in ran.events()], ["start", "epoch", "epoch", "end"])
+    has(ran.err, "by operation", "all_reduce")
+    json.load(open(b("folder/trace.json")))
+
+
+def early_refusals(b):
+    """What could not be written in the end, or does nothing, is said before the first step."""
+    os.mkdir(b("folder"))
+    for option, name in (("--output", "nowhere/o.keras"), ("--history", "folder"), ("--csv-log", "folder"), ("--profile", "nowhere/t.json")):
+        ran = b.fit(option, b(name), rc=1)
+        has(ran.err, name)
+        equal("training began", "loss" in ran.err, False)
+    ran = must("predict", b.model, "--data", b.data, "--output", b("nowhere/p.npy"), rc=1)
+    has(ran.err, "nowhere")
+    open(b("cb.json"), "w").write('[{"class_name": "EarlyStopping", "config": {"patients": 1}}]')
+    has(b.fit("--callbacks", b("cb.json"), rc=1).err, "EarlyStopping", "patients", "did you mean patience?")
+    open(b("cb.json"), "w").write(json.dumps([{"class_name": "CSVLogger", "config": {"filename": b("nowhere/l.csv")}}]))
+    has(b.fit("--callbacks", b("cb.json"), rc=1).err, "nowhere")
+    open(b("cb.json"), "w").write(json.dumps([{"class_name": "ModelCheckpoint", "config": {"filepath": b("new/{epoch}/m{epoch:02d}.keras")}}]))
+    b.fit("--callbacks", b("cb.json"), "--epochs", 2)
+    equal("folders as Keras makes them", sorted(os.listdir(b("new"))), ["1", "2"])
+    has(b.fit("--initial-epoch", 3).err, "nothing is left to train")
+    has(b.fit("--save-every", "5steps").err, "--save-every does nothing without --checkpoint-dir")
+    has(must("fit", b("n.keras"), "--data", b.data, rc=1).err, "did you mean", "m.keras")
+    has(must("fit", b.data, "--data", b("none.npz"), rc=1).err, "this names data")
+    has(must("fit", b.data, "--data", b.model, rc=1).err, "this looks like a model")
+    has(must("fit", b.model, "--data", b("d.npz"), rc=1).err, "the format is missing", "--data 'npz:" + b("d.npz"))
+    has(must("evaluate", b.model, "--data", b("folder"), rc=1).err, "--data 'images:")
+    has(b.fit("--class-weight", '{"0": 1, "cat": 2}', rc=1).err, '"cat" is not a class')
+    has(b.fit("--optimizer", "sgd:lr=0.1", rc=1).err, "did you mean learning_rate?")
+    err = b.fit("--epochs", "three", rc=1).err
+    has(err, "artel: --epochs: ", "found three, expected an integer from 0 to 1000000000")
+
+
 ROWS = [Row("help-" + n, help_of(n)) for n in SUBCOMMANDS]
 ROWS += [
     Row("help-top", top_help), Row("version", version),
@@ -359,6 +431,7 @@ ROWS += [
     Row("csv-log", csv_log), Row("initial-epoch", epochs_zero), Row("evaluate", evaluate), Row("predict", predict),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
+    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals),
     Row("repeatable", repeatable), Row("overrides", overrides), Row("closed-stdout", last_line),
 ]
 

@@ -33,7 +33,7 @@ static void weights_are_read_and_written_by_path(void **state)
     assert_ok(f, artel_model_set_weight(model, "layers/dense/vars/0", kernel, 12));
     assert_ok(f, artel_model_get_weight(model, "layers/dense/vars/0", back, 12));
     assert_memory_equal(kernel, back, sizeof kernel);
-    assert_fails(f, artel_model_get_weight(model, "layers/dense/vars/0", back, 11), ARTEL_ERROR_INVALID, "11 values");
+    assert_fails(f, artel_model_get_weight(model, "layers/dense/vars/0", back, 11), ARTEL_ERROR_INVALID, "found 11");
     assert_fails(f, artel_model_get_weight(model, "layers/dense/vars/9", back, 1), ARTEL_ERROR_NOT_FOUND, "vars/9");
     artel_model_destroy(model);
 }

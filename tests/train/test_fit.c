@@ -339,6 +339,136 @@ static void test_class_weights(void **state)
     assert_string_not_equal(digest[0], digest[2]);
 }
 
+/* -- statistics of batch normalisation by group of shards -- */
+
+static void grouped_digest(int groups, int64_t batch, int64_t rows, int replicas, char out[65])
+{
+    bench b;
+    bench_open(&b, cnn, rows, 72, (artel_shape){.rank = 3, .dim = {6, 6, 2}});
+    artel_fit_options o = options_of(&b, batch, replicas, replicas);
+    o.batch_norm_groups = groups;
+    expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+    assert_int_equal(artel_model_digest(b.model, out), ARTEL_OK);
+    bench_close(&b);
+}
+
+/* 23 rows in 16 shards leave a last batch of 7 with empty shards, and with 16 groups empty groups. */
+static void test_batch_norm_groups(void **state)
+{
+    (void)state;
+    static const int groups[] = {1, 2, 4, 16}, replicas[] = {2, 3, 8};
+    char global[65], first[4][65], other[65];
+    grouped_digest(0, 16, 23, 1, global);
+    for (int g = 0; g < 4; g++) {
+        grouped_digest(groups[g], 16, 23, 1, first[g]);
+        for (int r = 0; r < 3; r++) {
+            grouped_digest(groups[g], 16, 23, replicas[r], other);
+            if (strcmp(first[g], other) != 0) fail_msg("%d groups, %d replicas: another digest", groups[g], replicas[r]);
+        }
+        for (int k = 0; k < g; k++) assert_string_not_equal(first[k], first[g]);
+    }
+    assert_string_equal(global, first[0]);
+}
+
+static void test_wrong_groups(void **state)
+{
+    (void)state;
+    static const int wrong[] = {3, 32, -1};
+    bench b;
+    open_mlp(&b, 40);
+    for (int i = 0; i < 3; i++) {
+        artel_fit_options o = options_of(&b, 16, 2, 2);
+        o.batch_norm_groups = wrong[i];
+        expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_ERROR_INVALID);
+        assert_string_equal(artel_context_error(b.ctx)->where, "--batch-norm");
+    }
+    bench_close(&b);
+}
+
+/* Options without their size are refused, those of a shorter struct are completed with defaults. */
+static void test_struct_size(void **state)
+{
+    (void)state;
+    char digest[2][65];
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        open_mlp(&b, 40);
+        artel_fit_options o = options_of(&b, 16, 2, 2);
+        if (i) {
+            o.struct_size = 0;
+            expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_ERROR_INVALID);
+            o.struct_size = offsetof(artel_fit_options, batch_norm_groups);
+            o.batch_norm_groups = -7;
+        }
+        expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+        assert_int_equal(artel_model_digest(b.model, digest[i]), ARTEL_OK);
+        artel_evaluate_options e = ARTEL_EVALUATE_OPTIONS_INIT;
+        e.struct_size = 0;
+        expect(&b, artel_model_evaluate(b.model, b.data, &e, NULL), ARTEL_ERROR_INVALID);
+        e.struct_size = offsetof(artel_evaluate_options, steps);
+        e.steps = -3; /* not read */
+        e.batch_size = 7;
+        expect(&b, artel_model_evaluate(b.model, b.data, &e, NULL), ARTEL_OK);
+        bench_close(&b);
+    }
+    assert_string_equal(digest[0], digest[1]);
+}
+
+/* -- profile -- */
+
+typedef struct profile {
+    bench *b; /* the event functions' user is this one */
+    int64_t calls;
+    double operations;
+    bool forward, backward, apply, layer;
+} profile;
+
+static void on_profile(void *user, int64_t step, const artel_profile_node *nodes, int count)
+{
+    profile *p = user;
+    assert_int_equal(step, ++p->calls);
+    assert_true(count > 0);
+    p->operations = 0;
+    for (int i = 0; i < count; i++) {
+        assert_true(nodes[i].ns > 0 ? nodes[i].begin_ns > 0 : nodes[i].ns == 0);
+        assert_true(nodes[i].ns > 0 || strcmp(nodes[i].kernel, "collective") == 0);
+        assert_string_not_equal(nodes[i].kernel, "view");
+        p->operations += nodes[i].operations;
+        p->forward = p->forward || strcmp(nodes[i].phase, "forward") == 0;
+        p->backward = p->backward || strcmp(nodes[i].phase, "backward") == 0;
+        p->apply = p->apply || strcmp(nodes[i].phase, "apply") == 0;
+        p->layer = p->layer || strcmp(nodes[i].layer, "a") == 0;
+    }
+}
+
+/* Every step is reported, nothing changes, and the operations are those of the rows: of the last, short batch too. */
+static void test_profile(void **state)
+{
+    (void)state;
+    char digest[2][65];
+    for (int i = 0; i < 2; i++) {
+        bench b;
+        open_mlp(&b, 40);
+        profile p = {.b = &b};
+        artel_fit_options o = options_of(&b, 16, 2, 2);
+        if (i) {
+            o.on_profile = on_profile;
+            o.on_event = NULL;
+            o.event_user = &p;
+        }
+        expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+        assert_int_equal(artel_model_digest(b.model, digest[i]), ARTEL_OK);
+        bench_close(&b);
+        if (!i) continue;
+        assert_int_equal(p.calls, 6);
+        assert_true(p.forward && p.backward && p.apply && p.layer);
+        /* forward and weight gradients of 9 x 21 and 21 x 4, data gradient of the second; replica 0 has 4 of the 8 rows */
+        assert_true(p.operations >= 2.0 * 4 * (2 * 9 * 21 + 3 * 21 * 4));
+        assert_true(p.operations <= 4.0 * 4 * (2 * 9 * 21 + 3 * 21 * 4));
+    }
+    assert_string_equal(digest[0], digest[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +479,10 @@ int main(void)
         cmocka_unit_test(test_interrupted_at_every_step),
         cmocka_unit_test(test_damaged_and_foreign),
         cmocka_unit_test(test_class_weights),
+        cmocka_unit_test(test_batch_norm_groups),
+        cmocka_unit_test(test_wrong_groups),
+        cmocka_unit_test(test_struct_size),
+        cmocka_unit_test(test_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files named on the command line, looked at before work begins: a run of hours must not end in a name that cannot be written, and a
+ * name that is almost right is answered with the right one. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/cli.h"
+
+/* The part before the last slash, "." when there is none. */
+static const char *folder_of(const char *path, char *buffer, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return ".";
+    snprintf(buffer, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return buffer;
+}
+
+artel_status artel__cli_check_target(artel__invocation *call, const char *path)
+{
+    char buffer[4096];
+    struct stat info;
+    const char *folder = folder_of(path, buffer, sizeof buffer);
+    if (!artel__is_directory(folder))
+        return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "create the directory first", "the directory %s does not exist", folder);
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return ARTEL_OK; /* a pipe or device */
+    artel__output probe;
+    ARTEL_TRY(artel__output_open(call->ctx, path, &probe));
+    artel__output_abandon(&probe);
+    return ARTEL_OK;
+}
+
+bool artel__cli_is_specification(const char *text)
+{
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789");
+    return length > 1 && text[length] == ':' && !artel__file_exists(text) && !artel__is_directory(text);
+}
+
+/* The name in the folder of `path` that is nearest to its own, or NULL. Lives in the invocation's arena. */
+static const char *nearest_file(artel__invocation *call, const char *path)
+{
+    char buffer[4096];
+    artel__paths names;
+    const char *slash = strrchr(path, '/');
+    if (artel__list_directory(call->ctx, folder_of(path, buffer, sizeof buffer), &names) < 0) return NULL;
+    const char **list = artel__arena_alloc(&call->arena, names.count + 1, sizeof *list);
+    const char *near = NULL;
+    for (size_t i = 0; list && i < names.count; i++) list[i] = names.items[i];
+    if (list) near = artel__nearest_name(slash ? slash + 1 : path, list);
+    if (near)
+        near = slash ? artel__arena_printf(&call->arena, "%.*s%s", (int)(slash - path) + 1, path, near)
+                     : artel__arena_strdup(&call->arena, near);
+    artel__paths_fini(&names);
+    return near;
+}
+
+artel_status artel__cli_check_source(artel__invocation *call, const char *path)
+{
+    if (artel__cli_is_specification(path))
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name the model's file here, and data with --data",
+                           "this names data (found FORMAT:WHAT, expected a file)");
+    if (artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
+    const char *near = nearest_file(call, path);
+    artel_context_clear(call->ctx);
+    if (!near) return ARTEL_OK; /* whoever opens it says why it cannot */
+    char advice[4200];
+    snprintf(advice, sizeof advice, "did you mean %s?", near);
+    return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, advice, "there is no such file");
+}
+
+artel_status artel__cli_check_data(artel__invocation *call, const char *option, const char *text)
+{
+    static const struct {
+        const char *ending, *form;
+    } forms[] = {{".npz", "npz:%s"},
+                 {".npy", "npy:X.npy,%s"},
+                 {".csv", "csv:%s#label=COLUMN"},
+                 {".tfrecord", "tfrecord:%s#features=FILE.json"},
+                 {".keras", NULL},
+                 {".h5", NULL},
+                 {".json", NULL}};
+    bool folder = artel__is_directory(text);
+    if (!folder && !artel__file_exists(text)) return ARTEL_OK;
+    char form[4200], advice[4400];
+    snprintf(form, sizeof form, folder ? "images:%s" : "FORMAT:%s", text);
+    for (size_t i = 0; i < ARTEL__COUNT(forms) && !folder; i++) {
+        if (!artel__ends_with(text, forms[i].ending)) continue;
+        if (!forms[i].form)
+            return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, "name the model first and data with --data FORMAT:WHAT",
+                               "this looks like a model (found after %s, expected data)", option);
+        snprintf(form, sizeof form, "%.*s%s%s", (int)(strstr(forms[i].form, "%s") - forms[i].form), forms[i].form, text,
+                 strstr(forms[i].form, "%s") + 2);
+    }
+    snprintf(advice, sizeof advice, "write %s '%s'; docs/data.md lists the formats", option, form);
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, advice, "the format is missing (found a %s, expected FORMAT:WHAT)",
+                       folder ? "directory" : "file");
+}
+
+artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out)
+{
+    ARTEL_TRY(artel__cli_check_source(call, path));
+    return artel_model_load(call->ctx, path, out);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first step is left out of the table (it touches memory for the first time), and the timeline ends after some steps so that
+ * viewers can open it. */
+#include "cli/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "observe/trace.h"
+
+enum {
+    TRACED_STEPS = 50,
+    MOST_LINES = 40
+};
+
+/* Sums under one name. */
+typedef struct line {
+    const char *name, *phase; /* the phase is NULL for layers */
+    double ns, operations, counted_ns;
+    int64_t nodes;
+} line;
+
+typedef struct table {
+    line *item;
+    int count;
+} table;
+
+struct artel__profiler {
+    artel_context *ctx;
+    artel__arena arena;
+    artel__trace *trace;
+    const char *path;
+    table operations, layers;
+    int replicas, threads, room;
+    int64_t steps, seen, last_begin_ns;
+    double busy_ns, span_ns, period_ns;
+    artel_status status;
+};
+
+artel_status artel__profiler_create(artel_context *ctx, const char *path, artel__profiler **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__profiler), "profile", &block));
+    artel__profiler *p = block;
+    p->ctx = ctx;
+    artel__arena_init(&p->arena, ctx);
+    bool folder = artel__is_directory(path) || artel__ends_with(path, "/");
+    artel_status status = folder ? artel__make_directory(ctx, path) : ARTEL_OK;
+    p->path = folder ? artel__arena_printf(&p->arena, "%s%strace.json", path, artel__ends_with(path, "/") ? "" : "/")
+                     : artel__arena_strdup(&p->arena, path);
+    if (status == ARTEL_OK) status = artel__arena_status(&p->arena);
+    if (status == ARTEL_OK) status = artel__trace_create(ctx, p->path, 0, "artel fit", &p->trace);
+    if (status < 0) {
+        artel__profiler_destroy(p);
+        return status;
+    }
+    artel__trace_thread(p->trace, 0, "replica 0");
+    *out = p;
+    return ARTEL_OK;
+}
+
+void artel__profiler_start(artel__profiler *profiler, int replicas, int threads)
+{
+    profiler->replicas = replicas;
+    profiler->threads = threads;
+}
+
+/* Names are compared by content and kept: the graph is gone when the table is printed. */
+static void add(artel__profiler *p, table *t, const char *name, const char *phase, const artel_profile_node *node)
+{
+    line *l = NULL;
+    for (int i = 0; i < t->count && !l; i++) {
+        if (strcmp(t->item[i].name, name) == 0 && (!phase || strcmp(t->item[i].phase, phase) == 0)) l = &t->item[i];
+    }
+    if (!l) {
+        if (t->count == p->room) return;
+        l = &t->item[t->count++];
+        l->name = artel__arena_strdup(&p->arena, name);
+        l->phase = phase ? artel__arena_strdup(&p->arena, phase) : NULL;
+        if (!l->name || (phase && !l->phase)) {
+            t->count--;
+            return;
+        }
+    }
+    l->ns += (double)node->ns;
+    l->operations += node->operations;
+    if (node->operations > 0) l->counted_ns += (double)node->ns;
+    l->nodes++;
+}
+
+static void trace_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count, int64_t begin, int64_t end)
+{
+    char name[64], arguments[512];
+    snprintf(name, sizeof name, "step %lld", (long long)step);
+    artel__trace_span(p->trace, &(artel__trace_span_record){.category = "step", .name = name, .begin_ns = begin, .end_ns = end});
+    for (int i = 0; i < count; i++) {
+        const artel_profile_node *n = &nodes[i];
+        if (n->ns <= 0) continue;
+        snprintf(arguments, sizeof arguments, "{\"layer\": \"%.200s\", \"kernel\": \"%.80s\", \"phase\": \"%s\"}", n->layer, n->kernel,
+                 n->phase);
+        artel__trace_span(p->trace, &(artel__trace_span_record){.category = "op",
+                                                                .name = n->operation,
+                                                                .begin_ns = n->begin_ns,
+                                                                .end_ns = n->begin_ns + n->ns,
+                                                                .arguments = strpbrk(n->layer, "\"\\\n") ? NULL : arguments});
+    }
+}
+
+void artel__profiler_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count)
+{
+    int64_t begin = INT64_MAX, end = 0;
+    if (!p->room) {
+        p->room = count + 1;
+        p->operations.item = artel__arena_alloc(&p->arena, (size_t)p->room, sizeof(line));
+        p->layers.item = artel__arena_alloc(&p->arena, (size_t)p->room, sizeof(line));
+        if (!p->operations.item || !p->layers.item) p->room = 0;
+    }
+    for (int i = 0; i < count; i++) {
+        if (nodes[i].ns <= 0) continue;
+        if (nodes[i].begin_ns < begin) begin = nodes[i].begin_ns;
+        if (nodes[i].begin_ns + nodes[i].ns > end) end = nodes[i].begin_ns + nodes[i].ns;
+    }
+    if (begin == INT64_MAX) return;
+    if (p->seen < TRACED_STEPS) trace_step(p, step, nodes, count, begin, end);
+    int64_t before = p->last_begin_ns;
+    p->last_begin_ns = begin;
+    if (p->seen++ == 0 || !p->room) return;
+    p->steps++;
+    p->period_ns += (double)(begin - before);
+    p->span_ns += (double)(end - begin);
+    for (int i = 0; i < count; i++) {
+        p->busy_ns += (double)nodes[i].ns;
+        add(p, &p->operations, nodes[i].operation, nodes[i].phase, &nodes[i]);
+        add(p, &p->layers, nodes[i].layer[0] ? nodes[i].layer : "(no layer)", NULL, &nodes[i]);
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = ((const line *)a)->ns, y = ((const line *)b)->ns;
+    return (x < y) - (x > y);
+}
+
+static void print_table(const artel__profiler *p, const table *t, const char *title, double peak, FILE *out)
+{
+    double steps = (double)p->steps;
+    qsort(t->item, (size_t)t->count, sizeof *t->item, by_time);
+    fprintf(out, "%-46s %6s %10s %7s %9s %8s\n", title, "nodes", "ms a step", "share", "GFLOP/s", "of peak");
+    for (int i = 0; i < t->count && i < MOST_LINES; i++) {
+        const line *l = &t->item[i];
+        char name[128];
+        snprintf(name, sizeof name, "%.60s%s%.20s", l->name, l->phase ? ", " : "", l->phase ? l->phase : "");
+        fprintf(out, "%-46s %6lld %10.3f %6.1f%%", name, (long long)(l->nodes / p->steps), l->ns / steps * 1e-6,
+                100.0 * l->ns / p->busy_ns);
+        if (l->operations > 0 && l->counted_ns > 0)
+            fprintf(out, " %9.1f", l->operations / l->counted_ns);
+        else
+            fprintf(out, " %9s", "-");
+        if (l->operations > 0 && l->counted_ns > 0 && peak > 0)
+            fprintf(out, " %7.1f%%\n", 100.0 * l->operations / l->counted_ns * 1e9 / peak);
+        else
+            fprintf(out, " %8s\n", "-");
+    }
+    if (t->count > MOST_LINES) fprintf(out, "... and %d more\n", t->count - MOST_LINES);
+}
+
+void artel__profiler_print(const artel__profiler *p, FILE *out)
+{
+    if (p->steps == 0) {
+        fprintf(out, "profile: there is one step at most, and the first is left out; timeline in %s\n", p->path);
+        return;
+    }
+    int threads = p->threads / (p->replicas > 0 ? p->replicas : 1) > 0 ? p->threads / (p->replicas > 0 ? p->replicas : 1) : 1;
+    double peak = artel__cli_peak(p->ctx) * threads, steps = (double)p->steps;
+    fprintf(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
+            (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
+    fprintf(out,
+            "a step from begin to begin: %.3f ms, of which operations %.3f ms, between them %.3f ms, between steps (data, events, other "
+            "replicas) %.3f ms\n",
+            p->period_ns / steps * 1e-6, p->busy_ns / steps * 1e-6, (p->span_ns - p->busy_ns) / steps * 1e-6,
+            (p->period_ns - p->span_ns) / steps * 1e-6);
+    if (peak > 0)
+        fprintf(out, "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation does not count\n\n",
+                peak * 1e-9, threads, threads == 1 ? "" : "s");
+    else
+        fputc('\n', out);
+    print_table(p, &p->operations, "by operation", peak, out);
+    fputc('\n', out);
+    print_table(p, &p->layers, "by layer", peak, out);
+}
+
+artel_status artel__profiler_destroy(artel__profiler *profiler)
+{
+    if (!profiler) return ARTEL_OK;
+    artel_context *ctx = profiler->ctx;
+    artel_status status = artel__trace_destroy(profiler->trace);
+    artel__arena_fini(&profiler->arena);
+    artel__free(ctx, profiler);
+    return status;
+}

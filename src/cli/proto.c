@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protobuf's wire format (tag = number << 3 | type) and TFRecord framing (length, CRC of it, bytes, CRC of them). */
+#include "cli/proto.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+static bool damage(artel__proto *message)
+{
+    message->damaged = true;
+    message->at = message->end;
+    return false;
+}
+
+static bool read_varint(artel__proto *message, uint64_t *out)
+{
+    *out = 0;
+    for (int shift = 0; shift < 64 && message->at < message->end; shift += 7) {
+        uint8_t byte = *message->at++;
+        *out |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) return true;
+    }
+    return damage(message);
+}
+
+static bool read_fixed(artel__proto *message, size_t size, uint64_t *out)
+{
+    *out = 0;
+    if ((size_t)(message->end - message->at) < size) return damage(message);
+    for (size_t i = 0; i < size; i++) *out |= (uint64_t)message->at[i] << (8 * i);
+    message->at += size;
+    return true;
+}
+
+bool artel__proto_next(artel__proto *message, artel__proto_field *out)
+{
+    uint64_t tag;
+    if (message->at == message->end || !read_varint(message, &tag)) return false;
+    *out = (artel__proto_field){.number = (int)(tag >> 3 & 0x1FFFFFFF), .wire = (int)(tag & 7)};
+    switch (out->wire) {
+    case 0: return read_varint(message, &out->value);
+    case 1: return read_fixed(message, 8, &out->value);
+    case 5: return read_fixed(message, 4, &out->value);
+    case 2:
+        if (!read_varint(message, &out->value) || out->value > (uint64_t)(message->end - message->at)) return damage(message);
+        out->bytes = artel__proto_of(message->at, (size_t)out->value);
+        message->at += out->value;
+        return true;
+    default: return damage(message);
+    }
+}
+
+bool artel__proto_find(artel__proto message, int number, artel__proto_field *out)
+{
+    while (artel__proto_next(&message, out))
+        if (out->number == number) return true;
+    *out = (artel__proto_field){0};
+    return false;
+}
+
+const char *artel__proto_string(artel__proto bytes, char *buffer, size_t size)
+{
+    size_t n = 0;
+    for (; bytes.at < bytes.end && n + 1 < size; bytes.at++) buffer[n++] = *bytes.at < 32 || *bytes.at == 127 ? '?' : (char)*bytes.at;
+    buffer[n] = '\0';
+    return buffer;
+}
+
+float artel__proto_float(uint64_t bits)
+{
+    uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+bool artel__record_next(artel__proto *file, artel__proto *out)
+{
+    uint64_t length, check;
+    const uint8_t *begin = file->at;
+    if (file->at == file->end) return false;
+    if (!read_fixed(file, 8, &length) || !read_fixed(file, 4, &check)) return false;
+    if (artel__crc32c_mask(artel__crc32c(0, begin, 8)) != check) return damage(file);
+    if (length > (uint64_t)(file->end - file->at)) return damage(file);
+    *out = artel__proto_of(file->at, (size_t)length);
+    file->at += length;
+    if (!read_fixed(file, 4, &check)) return false;
+    return artel__crc32c_mask(artel__crc32c(0, out->at, (size_t)length)) == check || damage(file);
+}

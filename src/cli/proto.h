@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading protobuf messages field by field, and the records of TFRecord files: what `artel inspect` needs to look into event
+ * files, examples and ONNX models. Everything is bounded by the bytes at hand; damage ends a loop and is told by `damaged`. */
+#ifndef ARTEL_CLI_PROTO_H
+#define ARTEL_CLI_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A message being read. */
+typedef struct artel__proto {
+    const uint8_t *at, *end;
+    bool damaged;
+} artel__proto;
+
+/* One field: a number (varint or fixed, little-endian) or bytes. */
+typedef struct artel__proto_field {
+    int number;
+    int wire; /* 0 varint, 1 fixed64, 2 bytes, 5 fixed32 */
+    uint64_t value;
+    artel__proto bytes;
+} artel__proto_field;
+
+static inline artel__proto artel__proto_of(const void *bytes, size_t size)
+{
+    return (artel__proto){.at = bytes, .end = (const uint8_t *)bytes + size};
+}
+
+/* The next field; false at the end or at damage. */
+bool artel__proto_next(artel__proto *message, artel__proto_field *out);
+/* The first field of that number, or false and zeros. */
+bool artel__proto_find(artel__proto message, int number, artel__proto_field *out);
+/* Copies bytes as text, cut to the buffer; control characters become '?'. */
+const char *artel__proto_string(artel__proto bytes, char *buffer, size_t size);
+float artel__proto_float(uint64_t bits);
+
+/* The next record of a TFRecord file, lengths and checksums checked; false at the end or at damage. */
+bool artel__record_next(artel__proto *file, artel__proto *out);
+
+#endif
