@@ -36,11 +36,7 @@ OUTSIDE = [("digest", "equal bits: replicas, threads, builds, instruction sets (
 
 # measured with Keras 3.15 on TensorFlow 2.21
 QUIRKS = [
-    "- The gradient of an Embedding comes as slices, and Adam, RMSprop, Adagrad and the norms of clipping square them one by one: a row used twice in",
-    "  a batch counts as the sum of two squares. artel squares the gradient itself, as the formulas say; the oracle makes the gradient dense.",
     "- With several outputs and a short last batch, the losses of single outputs (`val_a_loss`) are means over batches, not over rows. artel weighs rows.",
-    "- Cross-entropy of probabilities goes back to the logits behind a softmax or sigmoid, even a sigmoid under a categorical loss. There artel",
-    "  takes the probabilities, normalised, as Keras documents it.",
     "- What Keras loses when it saves (Huber's delta, the gain of Identity) is lost: both sides start from the file.",
     "- With `channels_first`, Keras adds the bias of a convolution along the width when the result is as wide as it has channels",
     "  (`keras.src.backend.tensorflow.numpy.add`), and artel to the channels, as Keras documents it.",
