@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1800
 # processors: 2
-"""The same bits on any number of replicas and threads, in any build, under any instruction set (issue 3, second row).
+"""The same bits on any number of replicas and threads, in any build, under any instruction set.
 
 1,000 samples, shuffled, two epochs, global batch 96 and 100 (both leave a short last batch, 100 does not divide by
 8). Each row trains a model in many ways and compares digest and History to the last bit with one replica, one thread.
@@ -17,7 +17,7 @@ import os
 import shutil
 import subprocess
 
-from cli import MODELS, save, save_arrays
+from cli import K, L, MODELS, save, save_arrays
 from oracle import BUILD, LONG, Failure, artel, digest, table
 
 GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 16)))
@@ -33,6 +33,16 @@ class Row:
     batch: int
     ways: object  # list of (label, arguments, environment, program), or a function that gives it
     synthetic: bool = False
+    samples: int = 1000
+
+
+def stateful():
+    """State of every row from batch to batch, masks of inputs and states; rows change replicas, so all hold all."""
+    m = K.Sequential([K.Input(batch_shape=(96, 12), dtype="int32"), L.Embedding(50, 12),
+                      L.Bidirectional(L.LSTM(8, stateful=True, return_sequences=True, dropout=0.1, recurrent_dropout=0.2)),
+                      L.GRU(8, stateful=True, recurrent_dropout=0.1), L.Dense(1, activation="sigmoid")])
+    m.compile("adam", "binary_crossentropy")
+    return m
 
 
 def mirrored(n, t):
@@ -64,6 +74,7 @@ def odd_ways():
 ROWS = [Row("%s-%d" % (m, b), m, b, [mirrored(*p) for p in PAIRS]) for m in MODELS for b in (96, 100)]
 ROWS += [Row("%s-odd-ways" % m, m, 100, odd_ways) for m in MODELS]
 ROWS += [Row("%s-synthetic" % m, m, 96, [mirrored(3, 2), mirrored(8, 1)], True) for m in MODELS]
+ROWS += [Row("stateful", "lstm", 96, [mirrored(*p) for p in PAIRS], samples=960)]
 
 
 def in_cpu(isa):
@@ -87,8 +98,8 @@ def train(row, folder, model, data, way):
 
 
 def run(row, index, folder, keras_only):
-    model = save(MODELS[row.model], os.path.join(folder, "m.keras"))
-    data = "synthetic:1000" if row.synthetic else save_arrays(row.model, os.path.join(folder, "d.npz"))
+    model = save(stateful if row.name == "stateful" else MODELS[row.model], os.path.join(folder, "m.keras"))
+    data = "synthetic:1000" if row.synthetic else save_arrays(row.model, os.path.join(folder, "d.npz"), row.samples)
     if keras_only:
         return ["", ""]
     first = train(row, folder, model, data, ("first", ("--strategy", "one-device", "--replicas", 1, "--threads", 1), {}, None))

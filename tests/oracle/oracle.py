@@ -3,7 +3,7 @@
 
 A test file is a list of rows `Case(name, build, ...)` and a call of `main(CASES)`. For each row Keras builds the
 model, saves it untrained, predicts, trains 20 steps without shuffle and tells history and weights; artel does the
-same through its command line; the two are compared (tolerances below, they are those of issue 3). Keras is imported
+same through its command line; the two are compared (tolerances below). Keras is imported
 on first use, and not at all for a row whose answer is kept from an earlier run (build/oracle-cache; the key is the
 text of the test, of this file, and Keras' version).
 

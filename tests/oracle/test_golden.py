@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
-"""The curve of the tf.distribute guide (issue 3, first row), alike on every strategy."""
+"""The curve of the tf.distribute guide, alike on every strategy."""
 
 import dataclasses
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 1500
-"""Every layer of issue 3 with odd settings: predictions, then 20 training steps, as real Keras."""
+"""Every layer with odd settings: predictions, then 20 training steps, as real Keras."""
 
 import numpy as np
 from oracle import K, L, Case, LONG, dataclasses, keras_module, main

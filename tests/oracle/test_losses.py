@@ -59,7 +59,7 @@ PLAIN = [
     ("huber-delta", make(lambda: Q.Huber(delta=0.3)), 3, None, "real"),
 ]
 
-# beyond issue 3: right, or refused by name
+# beyond the list of docs/coverage.md: right, or refused by name
 MORE = [
     ("msle", "mean_squared_logarithmic_error", 3, "softplus", "positive", "mean_squared_logarithmic_error"),
     ("mape", "mean_absolute_percentage_error", 3, None, "positive", "mean_absolute_percentage_error"),

@@ -77,7 +77,7 @@ ON_INTEGERS = {  # softmax of five, integer targets
     "sparse-top-k": lambda: [M.SparseTopKCategoricalAccuracy(k=2), M.SparseTopKCategoricalAccuracy(k=4, name="four")],
     "sparse-top-k-name": ["sparse_top_k_categorical_accuracy"],
 }
-MORE = {  # beyond issue 3: right, or refused by name
+MORE = {  # beyond the list of docs/coverage.md: right, or refused by name
     "mape": (["mape"], "mean_absolute_percentage_error"),
     "true-positives": (lambda: [M.TruePositives(), M.FalseNegatives(thresholds=0.4)], "TruePositives"),
     "sensitivity": (lambda: [M.SensitivityAtSpecificity(0.5)], "SensitivityAtSpecificity"),

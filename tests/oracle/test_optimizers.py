@@ -41,7 +41,7 @@ OPTIMIZERS = {
     "adagrad-options": lambda: O.Adagrad(0.05, initial_accumulator_value=0.01, epsilon=1e-3, weight_decay=0.01),
 }
 
-# options that all optimizers share, and optimizers beyond issue 3: right, or refused by name
+# options that all optimizers share, and optimizers beyond the list of docs/coverage.md: right, or refused by name
 MORE = {
     "sgd-ema": (lambda: O.SGD(0.05, use_ema=True, ema_momentum=0.9), "ema"),
     "adam-ema-overwrite": (lambda: O.Adam(0.01, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=5), "ema"),

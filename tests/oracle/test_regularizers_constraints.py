@@ -68,7 +68,7 @@ CASES = [
     Case("validation-includes", dense(kernel_regularizer=lambda: R.L2(0.1)), validation=20, metrics=["mse"]),
     Case("short-last-batch", dense(kernel_regularizer=lambda: R.L2(0.1)), rows=75),
     Case("sample-weight", dense(kernel_regularizer=lambda: R.L2(0.1)), weight=lambda rng, n: rng.uniform(0, 2, n).astype("f4")),
-    # beyond issue 3: right, or refused by name
+    # beyond the list of docs/coverage.md: right, or refused by name
     Case("activity", dense(activity_regularizer=lambda: R.L2(0.01)), may_refuse="activity_regularizer"),
     Case("orthogonal", dense(kernel_regularizer=lambda: R.OrthogonalRegularizer(0.01)), may_refuse="OrthogonalRegularizer"),
     Case("max-norm", dense(kernel_constraint=lambda: C.MaxNorm(0.8)), may_refuse="kernel_constraint"),
