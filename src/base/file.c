@@ -148,11 +148,11 @@ static artel_status temporary_name(artel_context *ctx, const char *path, unsigne
     return ARTEL_OK;
 }
 
-static artel_status open_temporary(artel_context *ctx, artel__output *out)
+static artel_status open_temporary(artel_context *ctx, artel__output *out, mode_t mode)
 {
     for (unsigned attempt = 0; attempt < 100; attempt++) {
         ARTEL_TRY(temporary_name(ctx, out->path, attempt, &out->temporary));
-        out->fd = refused(ctx) ? -1 : open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        out->fd = refused(ctx) ? -1 : open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (out->fd >= 0) return ARTEL_OK;
         if (errno != EEXIST) break;
         artel__free(ctx, out->temporary);
@@ -168,7 +168,7 @@ static void output_forget(artel__output *out)
     *out = (artel__output){.ctx = out->ctx, .fd = -1};
 }
 
-artel_status artel__output_open(artel_context *ctx, const char *path, artel__output *out)
+static artel_status open_output(artel_context *ctx, const char *path, bool private, artel__output *out)
 {
     struct stat info;
     artel__output output = {.ctx = ctx, .fd = -1};
@@ -181,8 +181,8 @@ artel_status artel__output_open(artel_context *ctx, const char *path, artel__out
         output.fd = refused(ctx) ? -1 : open(output.path, O_WRONLY | O_CLOEXEC);
         if (output.fd < 0) status = artel__fail_errno(ctx, path, "open");
     } else {
-        status = open_temporary(ctx, &output);
-        if (status == ARTEL_OK && exists) (void)!fchmod(output.fd, info.st_mode & 07777); /* a wish, not a promise */
+        status = open_temporary(ctx, &output, private ? 0600 : 0666);
+        if (status == ARTEL_OK && exists && !private) (void)!fchmod(output.fd, info.st_mode & 07777); /* a wish, not a promise */
     }
     if (status < 0) {
         output_forget(&output);
@@ -190,6 +190,11 @@ artel_status artel__output_open(artel_context *ctx, const char *path, artel__out
     }
     *out = output;
     return ARTEL_OK;
+}
+
+artel_status artel__output_open(artel_context *ctx, const char *path, artel__output *out)
+{
+    return open_output(ctx, path, false, out);
 }
 
 artel_status artel__output_write(artel__output *out, const void *bytes, size_t count)
@@ -248,14 +253,24 @@ void artel__output_abandon(artel__output *out)
     output_forget(out);
 }
 
-artel_status artel__write_file(artel_context *ctx, const char *path, const void *bytes, size_t count)
+static artel_status write_whole(artel_context *ctx, const char *path, bool private, const void *bytes, size_t count)
 {
     artel__output output;
-    ARTEL_TRY(artel__output_open(ctx, path, &output));
+    ARTEL_TRY(open_output(ctx, path, private, &output));
     artel_status status = artel__output_write(&output, bytes, count);
     if (status < 0) {
         artel__output_abandon(&output);
         return status;
     }
     return artel__output_commit(&output);
+}
+
+artel_status artel__write_file(artel_context *ctx, const char *path, const void *bytes, size_t count)
+{
+    return write_whole(ctx, path, false, bytes, count);
+}
+
+artel_status artel__write_private_file(artel_context *ctx, const char *path, const void *bytes, size_t count)
+{
+    return write_whole(ctx, path, true, bytes, count);
 }

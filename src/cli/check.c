@@ -1,20 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel check: everything a model needs that is not there, all at once; and whether data fits it. */
+/* artel check: everything a model needs that is not there, all at once; whether data fits it; who is who in the cluster. */
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cluster/cluster.h"
 #include "keras/load.h"
 #include "train/session.h"
 
 typedef struct check_options {
     const char *data;
     int64_t batch_size;
+    bool cluster, json;
+    const char *resolver, *cluster_file, *task, *rendezvous, *service;
+    int64_t workers, port;
 } check_options;
 
 static const artel__option options[] = {
     {"data", "check that this data fits the model", ARTEL__OPTION_STRING, offsetof(check_options, data), "null", 0, 0, NULL},
     {"batch-size", "global batch, for learning rate schedules that depend on it", ARTEL__OPTION_INT, offsetof(check_options, batch_size),
      "32", 1, 1e9, NULL},
+    {"cluster", "print the tasks of the cluster, which of them this is, and who said so (docs/cluster.md)", ARTEL__OPTION_BOOL,
+     offsetof(check_options, cluster), "false", 0, 0, NULL},
+    {"json", "print the cluster as one JSON object", ARTEL__OPTION_BOOL, offsetof(check_options, json), "false", 0, 0, NULL},
+    {"resolver", "auto, file, tf-config, kubernetes, torchrun, mpi, slurm, none", ARTEL__OPTION_STRING, offsetof(check_options, resolver),
+     "auto", 0, 0, NULL},
+    {"cluster-file", "a description of the cluster: JSON, or a line HOST:PORT for each worker", ARTEL__OPTION_STRING,
+     offsetof(check_options, cluster_file), "null", 0, 0, NULL},
+    {"task", "which task this is, where TF_CONFIG or the file leaves it open: worker:1", ARTEL__OPTION_STRING,
+     offsetof(check_options, task), "null", 0, 0, NULL},
+    {"rendezvous", "HOST:PORT of rank 0, where the launcher does not say", ARTEL__OPTION_STRING, offsetof(check_options, rendezvous),
+     "null", 0, 0, NULL},
+    {"service", "the headless service of an indexed Job", ARTEL__OPTION_STRING, offsetof(check_options, service), "null", 0, 0, NULL},
+    {"workers", "completions of an indexed Job", ARTEL__OPTION_INT, offsetof(check_options, workers), "null", 1, ARTEL__CLUSTER_MAX_TASKS,
+     NULL},
+    {"port", "first port where launchers name hosts only; null: 8888", ARTEL__OPTION_INT, offsetof(check_options, port), "null", 1, 65535,
+     NULL},
     {.name = NULL},
 };
 
@@ -92,6 +112,11 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     artel__keras_count(model, &trainable, &frozen);
     printf("model: %s, %d layers, %lld parameters\n", model->nn->name, model->nn->layers, (long long)(trainable + frozen));
     memset(&settings, 0, sizeof settings);
+    json_t *loss = json_object_get(model->compile_config, "loss");
+    if (!o->data && (!loss || json_is_null(loss))) { /* enough to predict with */
+        printf("compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
+        return;
+    }
     bool settled = artel__settings_read(&call->arena, model, true, 1, o->batch_size, &settings) == ARTEL_OK;
     if (!settled)
         print_finding(call->ctx, findings);
@@ -102,8 +127,41 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     json_decref(settings.optimizer.record);
 }
 
+static artel_status check_cluster(artel__invocation *call)
+{
+    const check_options *o = call->options;
+    const artel__cluster_options wanted = {
+        .resolver = artel__cli_given(call, "resolver") ? o->resolver : NULL,
+        .file = o->cluster_file,
+        .task = o->task,
+        .rendezvous = o->rendezvous,
+        .service = o->service,
+        .workers = (int)o->workers,
+        .port = (int)o->port,
+    };
+    artel__cluster cluster;
+    artel__text text;
+    ARTEL_TRY(artel__cluster_resolve(call->ctx, artel__process_environment, NULL, &wanted, &cluster));
+    artel__text_init(&text, call->ctx);
+    artel_status status = ARTEL_OK;
+    if (o->json)
+        status = artel__cluster_to_json(&cluster, &text);
+    else
+        artel__cluster_describe(&cluster, &text);
+    if (status == ARTEL_OK) status = artel__text_status(&text);
+    if (status == ARTEL_OK) printf("%s%s", text.data, o->json ? "\n" : "");
+    artel__text_fini(&text);
+    artel__cluster_fini(&cluster);
+    return status;
+}
+
 static artel_status run_check(artel__invocation *call)
 {
+    const check_options *o = call->options;
+    if (call->arguments == 0 && !o->cluster)
+        return artel__cli_usage(call, "check", "an argument is missing; usage: artel check %s", call->command->usage);
+    if (o->cluster) ARTEL_TRY(check_cluster(call));
+    if (call->arguments == 0) return ARTEL_OK;
     const char *path = call->argument[0];
     artel_model *model = NULL;
     int findings = 0;
@@ -131,12 +189,12 @@ static artel_status run_check(artel__invocation *call)
 
 const artel__command artel__command_check = {
     .name = "check",
-    .summary = "everything a model needs that is not there, all at once",
-    .usage = "MODEL [--data SPEC]",
-    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n",
+    .summary = "everything a model needs that is not there, all at once; who is who in the cluster",
+    .usage = "MODEL [--data SPEC] | --cluster [--json]",
+    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n  srun -n 4 artel check --cluster\n",
     .options = options,
     .options_size = sizeof(check_options),
-    .min_arguments = 1,
+    .min_arguments = 0,
     .max_arguments = 1,
     .run = run_check,
 };

@@ -20,8 +20,8 @@ const artel__command *const artel__commands[] = {
 };
 
 /* Names of the contract that this version does not have, so that the answer is more than "unknown". */
-static const char *const later_commands[] = {"launch", "cert", "status",    "drain", "plan",         "simulate",
-                                             "bench",  "top",  "dashboard", "data",  "data-service", NULL};
+static const char *const later_commands[] = {"launch", "status",    "drain", "plan",         "simulate", "bench",
+                                             "top",    "dashboard", "data",  "data-service", NULL};
 
 /* -- signals and notes: state of the program, not of the library -- */
 

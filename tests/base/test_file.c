@@ -216,10 +216,24 @@ static void test_allocations_fail(void **state)
     }
 }
 
+/* A secret is its owner's alone, also where a readable file was. */
+static void test_private_files(void **state)
+{
+    place *made = *state;
+    struct stat about;
+    assert_int_equal(artel__write_file(made->ctx, made->path, "open", 4), ARTEL_OK);
+    assert_int_equal(chmod(made->path, 0644), 0);
+    assert_int_equal(artel__write_private_file(made->ctx, made->path, "secret", 6), ARTEL_OK);
+    assert_int_equal(stat(made->path, &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0600);
+    assert_int_equal(about.st_size, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_write_and_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_private_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_abandoning_keeps_the_old_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_call_fails_once, set_up, tear_down),

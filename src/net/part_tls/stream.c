@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encrypted streams over OpenSSL.
+ *
+ * Records go into a buffer of this file and leave it many at a time: a system call for each record of 16 KB costs a third
+ * of the rate. Small pieces are gathered until they fill a record. Reading goes the other way by OpenSSL's own read-ahead.
+ * The socket's errors are kept apart from OpenSSL's, so that a reset is called a reset.
+ */
+#include "net/part_tls/stream.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "artel/status.h"
+
+enum {
+    RECORD = 16384,
+    OUT_BYTES = 16 * (RECORD + 256), /* of encrypted bytes that wait for the socket */
+    READ_AHEAD = 128 << 10
+};
+
+struct artel__tls_identity {
+    SSL_CTX *context;
+    BIO_METHOD *method;
+};
+
+struct artel__tls_stream {
+    SSL *ssl;
+    int socket, error; /* errno of the socket when it failed */
+    bool ended;
+    uint8_t *out; /* OUT_BYTES, taken when the first byte is written */
+    size_t begin, end;
+    uint8_t gather[RECORD];
+};
+
+ARTEL_API const artel__tls_stream_part *artel_part_tls_stream(void);
+
+static int explain(artel__net_why *why, const char *what)
+{
+    unsigned long code = ERR_get_error();
+    const char *reason = code ? ERR_reason_error_string(code) : NULL;
+    snprintf(why->text, sizeof why->text, "%s: %s", what, reason ? reason : "failed");
+    ERR_clear_error();
+    return ARTEL__NET_STREAM_FAILED;
+}
+
+/* -- the socket as OpenSSL sees it -- */
+
+/* True when the buffer is empty, or can be made so without blocking. */
+static bool flush_out(artel__tls_stream *s)
+{
+    while (s->begin < s->end) {
+        ssize_t n = send(s->socket, s->out + s->begin, s->end - s->begin, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            if (errno != EAGAIN) s->error = errno;
+            return false;
+        }
+        s->begin += (size_t)n;
+    }
+    s->begin = s->end = 0;
+    return true;
+}
+
+static int bio_write(BIO *bio, const char *bytes, int count)
+{
+    artel__tls_stream *s = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    if (!s->out) s->out = malloc(OUT_BYTES);
+    if (!s->out || count <= 0) return -1;
+    if (s->end + (size_t)count > OUT_BYTES) flush_out(s);
+    size_t room = OUT_BYTES - s->end;
+    if (room == 0) {
+        if (!s->error) BIO_set_retry_write(bio);
+        return -1;
+    }
+    size_t n = (size_t)count < room ? (size_t)count : room;
+    memcpy(s->out + s->end, bytes, n);
+    s->end += n;
+    return (int)n;
+}
+
+static int bio_read(BIO *bio, char *bytes, int count)
+{
+    artel__tls_stream *s = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    ssize_t n;
+    do n = recv(s->socket, bytes, (size_t)count, 0);
+    while (n < 0 && errno == EINTR);
+    if (n == 0) s->ended = true;
+    if (n < 0 && errno == EAGAIN) BIO_set_retry_read(bio);
+    if (n < 0 && errno != EAGAIN) s->error = errno;
+    return (int)n;
+}
+
+static long bio_control(BIO *bio, int command, long number, void *pointer)
+{
+    (void)number;
+    (void)pointer;
+    artel__tls_stream *s = BIO_get_data(bio);
+    if (command == BIO_CTRL_EOF) return s->ended;
+    return command == BIO_CTRL_FLUSH;
+}
+
+/* -- identities -- */
+
+static int create_method(artel__tls_identity *identity)
+{
+    identity->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "artel socket");
+    if (!identity->method) return 0;
+    return BIO_meth_set_write(identity->method, bio_write) && BIO_meth_set_read(identity->method, bio_read) &&
+           BIO_meth_set_ctrl(identity->method, bio_control);
+}
+
+static int load_files(SSL_CTX *context, const artel__tls_files *files, artel__net_why *why)
+{
+    if (SSL_CTX_load_verify_locations(context, files->authority, NULL) != 1) return explain(why, files->authority);
+    if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1) return explain(why, files->certificate);
+    if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1) return explain(why, files->key);
+    if (SSL_CTX_check_private_key(context) != 1) return explain(why, files->key);
+    return 0;
+}
+
+static void identity_destroy(artel__tls_identity *identity)
+{
+    if (!identity) return;
+    SSL_CTX_free(identity->context);
+    BIO_meth_free(identity->method);
+    free(identity);
+}
+
+static int identity_create(const artel__tls_files *files, artel__tls_identity **out, artel__net_why *why)
+{
+    artel__tls_identity *identity = calloc(1, sizeof *identity);
+    SSL_CTX *context = SSL_CTX_new(TLS_method());
+    if (!identity || !context) {
+        SSL_CTX_free(context);
+        free(identity);
+        return explain(why, "TLS");
+    }
+    identity->context = context;
+    bool set = create_method(identity) && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+               SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384") == 1 &&
+               SSL_CTX_set_num_tickets(context, 0) == 1;
+    int result = set ? load_files(context, files, why) : explain(why, "TLS");
+    if (result < 0) {
+        identity_destroy(identity);
+        return result;
+    }
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_default_read_buffer_len(context, READ_AHEAD);
+    *out = identity;
+    return 0;
+}
+
+/* -- streams -- */
+
+static void destroy(artel__tls_stream *stream)
+{
+    if (!stream) return;
+    if (stream->ssl && SSL_is_init_finished(stream->ssl) && !stream->error) {
+        SSL_shutdown(stream->ssl);
+        flush_out(stream);
+    }
+    SSL_free(stream->ssl);
+    ERR_clear_error();
+    free(stream->out);
+    free(stream);
+}
+
+static int create(artel__tls_identity *identity, int socket, bool server, artel__tls_stream **out, artel__net_why *why)
+{
+    artel__tls_stream *stream = calloc(1, sizeof *stream);
+    SSL *ssl = stream ? SSL_new(identity->context) : NULL;
+    BIO *bio = ssl ? BIO_new(identity->method) : NULL;
+    if (!bio) {
+        SSL_free(ssl);
+        free(stream);
+        return explain(why, "TLS");
+    }
+    stream->ssl = ssl;
+    stream->socket = socket;
+    BIO_set_data(bio, stream);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl, bio, bio);
+    if (server)
+        SSL_set_accept_state(ssl);
+    else
+        SSL_set_connect_state(ssl);
+    *out = stream;
+    return 0;
+}
+
+/* What an OpenSSL call that moved nothing means. Verification failures have a text of their own. */
+static int judge(artel__tls_stream *s, int result, artel__net_why *why)
+{
+    int error = SSL_get_error(s->ssl, result);
+    if (!s->error && (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)) {
+        ERR_clear_error();
+        return ARTEL__NET_STREAM_AGAIN;
+    }
+    if (error == SSL_ERROR_ZERO_RETURN || (s->ended && !s->error && error == SSL_ERROR_SYSCALL)) return ARTEL__NET_STREAM_END;
+    if (s->error) {
+        snprintf(why->text, sizeof why->text, "%s", strerror(s->error));
+        ERR_clear_error();
+        return ARTEL__NET_STREAM_FAILED;
+    }
+    if (s->ended) { /* "unexpected eof": the socket ended without TLS's own goodbye */
+        ERR_clear_error();
+        return ARTEL__NET_STREAM_END;
+    }
+    long verify = SSL_get_verify_result(s->ssl);
+    if (verify == X509_V_OK) return explain(why, "TLS");
+    snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s", X509_verify_cert_error_string(verify));
+    ERR_clear_error();
+    return ARTEL__NET_STREAM_FAILED;
+}
+
+static int handshake(artel__tls_stream *s, artel__net_why *why)
+{
+    ERR_clear_error();
+    int result = SSL_do_handshake(s->ssl);
+    int meaning = result == 1 ? 0 : judge(s, result, why);
+    /* Alerts too: they say why to the other side. */
+    bool flushed = flush_out(s);
+    if (meaning == 0 && !flushed) return s->error ? judge(s, -1, why) : ARTEL__NET_STREAM_AGAIN;
+    return meaning;
+}
+
+static void list_names(X509 *certificate, char *names, size_t size)
+{
+    GENERAL_NAMES *list = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    size_t used = 0;
+    names[0] = '\0';
+    for (int i = 0; list && i < sk_GENERAL_NAME_num(list); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(list, i);
+        if (name->type != GEN_DNS) continue;
+        const char *text = (const char *)ASN1_STRING_get0_data(name->d.dNSName);
+        int length = ASN1_STRING_length(name->d.dNSName);
+        int n = snprintf(names + used, size - used, "%s%.*s", used ? ", " : "", length, text);
+        if (n < 0 || (size_t)n >= size - used) break;
+        used += (size_t)n;
+    }
+    GENERAL_NAMES_free(list);
+}
+
+/* Names are compared byte by byte: no wildcards, no case folding, no common names. */
+static bool has_name(X509 *certificate, const char *wanted)
+{
+    GENERAL_NAMES *list = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    size_t length = strlen(wanted);
+    bool found = false;
+    for (int i = 0; list && i < sk_GENERAL_NAME_num(list); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(list, i);
+        if (name->type != GEN_DNS) continue;
+        const ASN1_STRING *text = name->d.dNSName;
+        if ((size_t)ASN1_STRING_length(text) == length && memcmp(ASN1_STRING_get0_data(text), wanted, length) == 0) found = true;
+    }
+    GENERAL_NAMES_free(list);
+    return found;
+}
+
+static bool peer_is(artel__tls_stream *s, const char *name, char *names, size_t size)
+{
+    X509 *certificate = SSL_get1_peer_certificate(s->ssl);
+    names[0] = '\0';
+    if (!certificate) return false;
+    bool right = name[0] && has_name(certificate, name);
+    if (!right) list_names(certificate, names, size);
+    X509_free(certificate);
+    return right;
+}
+
+static int64_t read_stream(artel__tls_stream *s, const struct iovec *to, int count, artel__net_why *why)
+{
+    int64_t total = 0;
+    for (int i = 0; i < count; i++) {
+        size_t at = 0;
+        while (at < to[i].iov_len) {
+            size_t n = 0;
+            ERR_clear_error();
+            int result = SSL_read_ex(s->ssl, (char *)to[i].iov_base + at, to[i].iov_len - at, &n);
+            if (result != 1) return total ? total : judge(s, result, why);
+            at += n;
+            total += (int64_t)n;
+        }
+    }
+    return total;
+}
+
+/* The next bytes to encrypt: in place when they fill a record, else gathered. */
+static const void *next_record(artel__tls_stream *s, const struct iovec *from, int count, int64_t skip, size_t *out)
+{
+    int i = 0;
+    while (i < count && skip >= (int64_t)from[i].iov_len) skip -= (int64_t)from[i++].iov_len;
+    *out = 0;
+    if (i == count) return NULL;
+    const char *bytes = (const char *)from[i].iov_base + skip;
+    size_t have = from[i].iov_len - (size_t)skip;
+    if (have >= RECORD || i + 1 == count) {
+        *out = have / RECORD ? RECORD : have;
+        return bytes;
+    }
+    size_t used = 0;
+    for (; i < count && used < RECORD; i++, skip = 0) {
+        size_t n = from[i].iov_len - (size_t)skip;
+        if (n > RECORD - used) n = RECORD - used;
+        memcpy(s->gather + used, (const char *)from[i].iov_base + skip, n);
+        used += n;
+    }
+    *out = used;
+    return s->gather;
+}
+
+/* Takes no more than fits into the buffer with certainty, so that no record is left half written. */
+static int64_t write_stream(artel__tls_stream *s, const struct iovec *from, int count, artel__net_why *why)
+{
+    int64_t total = 0;
+    for (;;) {
+        size_t n = 0, bytes;
+        const void *record = next_record(s, from, count, total, &bytes);
+        if (!record || bytes == 0) break;
+        if (OUT_BYTES - s->end < RECORD + 256) {
+            if (!flush_out(s)) break;
+        }
+        ERR_clear_error();
+        int result = SSL_write_ex(s->ssl, record, bytes, &n);
+        if (result != 1) return total ? total : judge(s, result, why);
+        total += (int64_t)n;
+    }
+    if (!flush_out(s) && s->error) return judge(s, -1, why);
+    return total ? total : ARTEL__NET_STREAM_AGAIN;
+}
+
+static int flush(artel__tls_stream *s, artel__net_why *why)
+{
+    if (flush_out(s)) return 0;
+    return s->error ? judge(s, -1, why) : ARTEL__NET_STREAM_AGAIN;
+}
+
+static size_t unsent(const artel__tls_stream *s)
+{
+    return s->end - s->begin;
+}
+
+const artel__tls_stream_part *artel_part_tls_stream(void)
+{
+    static const artel__tls_stream_part part = {
+        .version = ARTEL__TLS_STREAM_VERSION,
+        .identity_create = identity_create,
+        .identity_destroy = identity_destroy,
+        .create = create,
+        .destroy = destroy,
+        .handshake = handshake,
+        .peer_is = peer_is,
+        .read = read_stream,
+        .write = write_stream,
+        .flush = flush,
+        .unsent = unsent,
+    };
+    return &part;
+}
