@@ -11,14 +11,7 @@
 #include "kernel/conv.h"
 
 /* depthwise_forward: out = activation(chain over kh, kw of x * w + bias[oc]). */
-typedef struct artel__depthwise_forward {
-    artel__conv2d_shape shape;
-    const float *x;
-    const float *w;    /* [kh][kw][c][multiplier] */
-    const float *bias; /* oc values, or NULL */
-    artel__fused activation;
-    float *out;
-} artel__depthwise_forward;
+typedef artel__conv2d_forward artel__depthwise_forward; /* w plain: [kh][kw][c][multiplier] */
 
 /* depthwise_data_gradient: dx[n][ih][iw][c] = chain over kh ascending, kw ascending, m ascending of dy * w, over the taps
  * for which oh = (ih + top - kh*dh) / sh is whole and inside the output, ow likewise. */
@@ -31,16 +24,7 @@ typedef struct artel__depthwise_data_gradient {
 
 /* depthwise_weight_gradient: for each node dw [kh][kw][c][multiplier] and, when not NULL, dbias[oc]; leaves are chains over
  * (n, oh, ow) in row-major order within the shard, normalised by + 0.0f, folded as in product.h. shape.images = fold->rows. */
-typedef struct artel__depthwise_weight_gradient {
-    artel__conv2d_shape shape;
-    const artel__fold_plan *fold;
-    const float *x;
-    const float *dy;
-    float *dw;
-    int64_t dw_stride;
-    float *dbias;
-    int64_t dbias_stride;
-} artel__depthwise_weight_gradient;
+typedef artel__conv2d_weight_gradient artel__depthwise_weight_gradient; /* dw plain */
 
 extern const artel__kernel *const artel__depthwise_forward_kernels[];
 extern const artel__kernel *const artel__depthwise_data_gradient_kernels[];

@@ -65,6 +65,7 @@ static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
     return 2 * a->shape.oh * a->shape.ow * a->shape.oc * filter_rows(&a->shape);
 }
 
+/* Depthwise ones too: their kernels take the same parameters. */
 static void fill_conv(const artel__run_args *args, void *params)
 {
     const conv_attributes *a = args->attributes;
@@ -74,17 +75,6 @@ static void fill_conv(const artel__run_args *args, void *params)
                                                                .bias = a->bias ? args->in[2] : NULL,
                                                                .activation = a->activation,
                                                                .out = args->out[0]};
-}
-
-static void fill_depthwise(const artel__run_args *args, void *params)
-{
-    const conv_attributes *a = args->attributes;
-    *(artel__depthwise_forward *)params = (artel__depthwise_forward){.shape = shape_now(args),
-                                                                     .x = args->in[0],
-                                                                     .w = args->in[1],
-                                                                     .bias = a->bias ? args->in[2] : NULL,
-                                                                     .activation = a->activation,
-                                                                     .out = args->out[0]};
 }
 
 /* -- gradients: attributes are those of the forward node -- */
@@ -148,19 +138,6 @@ static void fill_conv_weights(const artel__run_args *args, void *params)
                                                                                .dbias_stride = a->shape.oc};
 }
 
-static void fill_depthwise_weights(const artel__run_args *args, void *params)
-{
-    const conv_attributes *a = args->attributes;
-    *(artel__depthwise_weight_gradient *)params = (artel__depthwise_weight_gradient){.shape = shape_now(args),
-                                                                                     .fold = args->step->fold,
-                                                                                     .x = args->in[0],
-                                                                                     .dy = args->in[1],
-                                                                                     .dw = args->out[0],
-                                                                                     .dw_stride = artel__args_out(args, 0)->storage,
-                                                                                     .dbias = a->bias ? args->out[1] : NULL,
-                                                                                     .dbias_stride = a->shape.oc};
-}
-
 const artel__op_def artel__op_conv2d_data_gradient_def = {
     .name = "conv2d_data_gradient",
     .doc = "Gradient of a convolution's input.",
@@ -204,7 +181,7 @@ const artel__op_def artel__op_depthwise_weight_gradient_def = {
     .infer = infer_depthwise_weights,
     .kernels = artel__depthwise_weight_gradient_kernels,
     .params_size = sizeof(artel__depthwise_weight_gradient),
-    .fill = fill_depthwise_weights,
+    .fill = fill_conv_weights,
     .cost = cost_conv,
     .describe = describe_conv,
 };
@@ -269,7 +246,7 @@ const artel__op_def artel__op_depthwise_def = {
     .grad = grad_depthwise,
     .kernels = artel__depthwise_forward_kernels,
     .params_size = sizeof(artel__depthwise_forward),
-    .fill = fill_depthwise,
+    .fill = fill_conv,
     .cost = cost_conv,
     .describe = describe_conv,
 };

@@ -6,12 +6,8 @@
  */
 #include "kernel/conv.h"
 
+#include "kernel/ref/conv_rows.h"
 #include "kernel/ref/product_fold.h"
-
-static float activate(artel__fused activation, float x)
-{
-    return activation == ARTEL__FUSED_RELU && x < 0.0f ? 0.0f : x;
-}
 
 static float pixel(const float *image, int64_t height, int64_t width, int64_t channels, int64_t y, int64_t x, int64_t c)
 {
@@ -32,13 +28,6 @@ int64_t artel__conv_extent_same(int64_t in, int64_t kernel, int64_t stride, int6
     return out;
 }
 
-/* One task is one output row of pixels. */
-static int64_t forward_tasks(const void *params)
-{
-    const artel__conv2d_shape *s = &((const artel__conv2d_forward *)params)->shape;
-    return s->images * s->oh;
-}
-
 static float forward_element(const artel__conv2d_forward *p, const float *image, int64_t y, int64_t x, int64_t c)
 {
     const artel__conv2d_shape *s = &p->shape;
@@ -55,25 +44,17 @@ static float forward_element(const artel__conv2d_forward *p, const float *image,
         }
     }
     if (p->bias) acc += p->bias[c];
-    return activate(p->activation, acc);
+    return artel__ref_activate(p->activation, acc);
 }
 
 static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
-    const artel__conv2d_forward *p = params;
-    const artel__conv2d_shape *s = &p->shape;
     (void)scratch;
-    for (int64_t row = begin; row < end; row++) {
-        const float *image = p->x + row / s->oh * s->ih * s->iw * s->ic;
-        float *out = p->out + row * s->ow * s->oc;
-        for (int64_t x = 0; x < s->ow; x++) {
-            for (int64_t c = 0; c < s->oc; c++) out[x * s->oc + c] = forward_element(p, image, row % s->oh, x, c);
-        }
-    }
+    artel__ref_conv_rows(params, begin, end, forward_element);
 }
 
 const artel__kernel artel__ref_conv2d_forward = {
-    .name = "ref conv2d_forward", .isa = ARTEL__ISA_BASELINE, .tasks = forward_tasks, .run = forward_run};
+    .name = "ref conv2d_forward", .isa = ARTEL__ISA_BASELINE, .tasks = artel__ref_conv_tasks, .run = forward_run};
 
 static int64_t data_tasks(const void *params)
 {
@@ -101,7 +82,7 @@ static float data_element(const artel__conv2d_data_gradient *p, const float *ima
         }
     }
     if (p->bias) acc += p->bias[c];
-    return activate(p->activation, acc);
+    return artel__ref_activate(p->activation, acc);
 }
 
 static void data_run(const void *params, int64_t begin, int64_t end, void *scratch)

@@ -2,13 +2,8 @@
 /* Reference depthwise convolutions in plain C, one element at a time. Taps outside the image are left out. */
 #include "kernel/depthwise.h"
 
+#include "kernel/ref/conv_rows.h"
 #include "kernel/ref/product_fold.h"
-
-static int64_t forward_tasks(const void *params)
-{
-    const artel__conv2d_shape *s = &((const artel__depthwise_forward *)params)->shape;
-    return s->images * s->oh;
-}
 
 static float forward_element(const artel__depthwise_forward *p, const float *image, int64_t oy, int64_t ox, int64_t c)
 {
@@ -23,25 +18,17 @@ static float forward_element(const artel__depthwise_forward *p, const float *ima
         }
     }
     if (p->bias) acc += p->bias[c];
-    return p->activation == ARTEL__FUSED_RELU && acc < 0.0f ? 0.0f : acc;
+    return artel__ref_activate(p->activation, acc);
 }
 
 static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
-    const artel__depthwise_forward *p = params;
-    const artel__conv2d_shape *s = &p->shape;
     (void)scratch;
-    for (int64_t row = begin; row < end; row++) {
-        const float *image = p->x + row / s->oh * s->ih * s->iw * s->ic;
-        float *out = p->out + row * s->ow * s->oc;
-        for (int64_t x = 0; x < s->ow; x++) {
-            for (int64_t c = 0; c < s->oc; c++) out[x * s->oc + c] = forward_element(p, image, row % s->oh, x, c);
-        }
-    }
+    artel__ref_conv_rows(params, begin, end, forward_element);
 }
 
 const artel__kernel artel__ref_depthwise_forward = {
-    .name = "ref depthwise_forward", .isa = ARTEL__ISA_BASELINE, .tasks = forward_tasks, .run = forward_run};
+    .name = "ref depthwise_forward", .isa = ARTEL__ISA_BASELINE, .tasks = artel__ref_conv_tasks, .run = forward_run};
 
 static int64_t data_tasks(const void *params)
 {
