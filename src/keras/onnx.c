@@ -156,12 +156,12 @@ const char *artel__onnx_refuse(artel__onnx_call *call, const char *what)
 
 /* -- the walk -- */
 
-static artel__onnx_export_fn *find_export(const char *class_name)
+static const artel__onnx_row *find_row(const char *class_name)
 {
     static const artel__onnx_row *const tables[] = {artel__onnx_layers, artel__onnx_recurrent, artel__onnx_attention};
     for (size_t t = 0; t < ARTEL__COUNT(tables); t++) {
         for (const artel__onnx_row *row = tables[t]; row->class_name; row++) {
-            if (strcmp(row->class_name, class_name) == 0) return row->export;
+            if (strcmp(row->class_name, class_name) == 0) return row;
         }
     }
     return NULL;
@@ -186,15 +186,16 @@ static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const art
                                .arguments = arguments,
                                .shape = onnx->graph.value[in[0].tensor.value].shape,
                                .out = onnx->graph.value[made[0].value].shape};
-    artel__onnx_export_fn *function = find_export(layer->def->class_name);
+    const artel__onnx_row *row = find_row(layer->def->class_name);
     char what[160];
     snprintf(what, sizeof what, "the layer class %s", layer->def->class_name);
-    if (!function)
+    if (!row)
         artel__onnx_refuse(&export, what);
     else if (call.outputs > 1)
         artel__onnx_refuse(&export, "layers with several outputs");
-    if (!function || call.outputs > 1) return ARTEL_ERROR_UNSUPPORTED;
-    out[0] = (artel__onnx_value){.name = function(&export), .tensor = made[0]};
+    if (!row || call.outputs > 1) return ARTEL_ERROR_UNSUPPORTED;
+    export.op = row->op;
+    out[0] = (artel__onnx_value){.name = row->export(&export), .tensor = made[0]};
     if (out[0].name) return ARTEL_OK;
     const artel_error *error = artel_context_error(onnx->model->ctx);
     return error->status < 0 ? error->status : artel__fail_memory(onnx->model->ctx, layer->name, 0);

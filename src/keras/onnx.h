@@ -29,6 +29,7 @@ typedef struct artel__onnx {
 typedef struct artel__onnx_call {
     artel__onnx *onnx;
     const artel__layer *layer;
+    const char *op; /* of the table */
     json_t *config; /* of its record */
     const artel__onnx_value *in;
     int inputs;
@@ -43,6 +44,7 @@ typedef const char *artel__onnx_export_fn(artel__onnx_call *call);
 typedef struct artel__onnx_row {
     const char *class_name;
     artel__onnx_export_fn *export;
+    const char *op; /* handed to it as call->op: the ONNX operator, where one function serves several layers */
 } artel__onnx_row;
 extern const artel__onnx_row artel__onnx_layers[];    /* ends with a NULL name */
 extern const artel__onnx_row artel__onnx_recurrent[]; /* these two likewise */

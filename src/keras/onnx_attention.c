@@ -70,7 +70,7 @@ static const char *einsum_dense(call *c)
 }
 
 const artel__onnx_row artel__onnx_attention[] = {
-    {"MultiHeadAttention", attend},
-    {"EinsumDense", einsum_dense},
-    {NULL, NULL},
+    {"MultiHeadAttention", attend, NULL},
+    {"EinsumDense", einsum_dense, NULL},
+    {NULL, NULL, NULL},
 };

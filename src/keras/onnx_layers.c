@@ -294,7 +294,7 @@ static const char *separable_conv2d(call *c)
     return finish_conv(c, put_conv(c, y, &k, bias_of(c, 2)));
 }
 
-static const char *pooling2d(call *c, const char *op)
+static const char *pooling2d(call *c)
 {
     int64_t size[2], strides[2];
     bool same = strcmp(artel__onnx_word(c->config, "padding", "valid"), "same") == 0;
@@ -305,44 +305,24 @@ static const char *pooling2d(call *c, const char *op)
     if (!json_is_null(json_object_get(c->config, "strides"))) artel__onnx_pair(c->config, "strides", 0, strides);
     if (strides[0] == 0) memcpy(strides, size, sizeof strides);
     const char *x = artel__onnx_transpose(c->onnx, operand(c, 0), to_front, 4);
-    artel__text node = artel__onnx_start(c->onnx, op);
+    artel__text node = artel__onnx_start(c->onnx, c->op);
     artel__onnx_string(&node, "auto_pad", same ? "SAME_UPPER" : "VALID");
     artel__onnx_ints(&node, "kernel_shape", size, 2);
     artel__onnx_ints(&node, "strides", strides, 2);
     return artel__onnx_transpose(c->onnx, artel__onnx_end(c->onnx, &node, &x, 1), to_back, 4);
 }
 
-static const char *max_pooling2d(call *c)
-{
-    return pooling2d(c, "MaxPool");
-}
-
-static const char *average_pooling2d(call *c)
-{
-    return pooling2d(c, "AveragePool");
-}
-
 /* Over the axes between the batch and the channels. */
-static const char *global_pooling(call *c, const char *op)
+static const char *global_pooling(call *c)
 {
     const int64_t axes[3] = {1, 2, 3};
     if (c->in[0].tensor.mask >= 0) return artel__onnx_refuse(c, "masks");
     if (strcmp(artel__onnx_word(c->config, "data_format", "channels_last"), "channels_last") != 0)
         return artel__onnx_refuse(c, "channels in front");
-    artel__text node = artel__onnx_start(c->onnx, op);
+    artel__text node = artel__onnx_start(c->onnx, c->op);
     artel__onnx_ints(&node, "axes", axes, c->shape.rank - 1);
     artel__onnx_int(&node, "keepdims", artel__onnx_flag(c->config, "keepdims", false));
     return artel__onnx_end(c->onnx, &node, (const char *[]){operand(c, 0)}, 1);
-}
-
-static const char *global_average_pooling(call *c)
-{
-    return global_pooling(c, "ReduceMean");
-}
-
-static const char *global_max_pooling(call *c)
-{
-    return global_pooling(c, "ReduceMax");
 }
 
 /* -- shapes -- */
@@ -516,44 +496,14 @@ static const char *normalization(call *c)
 
 /* -- merging -- */
 
-static const char *merge(call *c, const char *op)
+static const char *merge(call *c)
 {
     const char **names = artel__arena_alloc(&c->onnx->arena, (size_t)c->inputs + 1, sizeof *names);
     if (!names) return NULL;
     for (int i = 0; i < c->inputs; i++) names[i] = operand(c, i);
-    artel__text node = artel__onnx_start(c->onnx, op);
-    if (strcmp(op, "Concat") == 0) artel__onnx_int(&node, "axis", artel__onnx_integer(c->config, "axis", -1));
+    artel__text node = artel__onnx_start(c->onnx, c->op);
+    if (strcmp(c->op, "Concat") == 0) artel__onnx_int(&node, "axis", artel__onnx_integer(c->config, "axis", -1));
     return artel__onnx_end(c->onnx, &node, names, c->inputs);
-}
-
-static const char *sum(call *c)
-{
-    return merge(c, "Sum");
-}
-
-static const char *subtract(call *c)
-{
-    return merge(c, "Sub");
-}
-
-static const char *average(call *c)
-{
-    return merge(c, "Mean");
-}
-
-static const char *maximum(call *c)
-{
-    return merge(c, "Max");
-}
-
-static const char *minimum(call *c)
-{
-    return merge(c, "Min");
-}
-
-static const char *concatenate(call *c)
-{
-    return merge(c, "Concat");
 }
 
 static const char *multiply(call *c)
@@ -573,30 +523,24 @@ static const char *raw_argument(call *c, size_t n)
     return artel__onnx_scalar(c->onnx, number);
 }
 
-static const char *raw(call *c, const char *op)
+static const char *raw(call *c)
 {
     const char *a = raw_argument(c, 0), *b = a ? raw_argument(c, 1) : NULL;
-    return b ? artel__onnx_node2(c->onnx, op, a, b) : NULL;
+    return b ? artel__onnx_node2(c->onnx, c->op, a, b) : NULL;
 }
 
-static const char *raw_add(call *c)
+/* keras.applications' own. */
+static const char *layer_scale(call *c)
 {
-    return raw(c, "Add");
+    return artel__onnx_node2(c->onnx, "Mul", operand(c, 0), artel__onnx_weight_constant(c->onnx, c->layer, 0));
 }
 
-static const char *raw_subtract(call *c)
+static const char *custom_scale(call *c)
 {
-    return raw(c, "Sub");
-}
-
-static const char *raw_multiply(call *c)
-{
-    return raw(c, "Mul");
-}
-
-static const char *raw_divide(call *c)
-{
-    return raw(c, "Div");
+    double scale = 1;
+    artel__json_number(json_object_get(c->config, "scale"), &scale);
+    const char *scaled = artel__onnx_node2(c->onnx, "Mul", operand(c, 1), artel__onnx_scalar(c->onnx, scale));
+    return artel__onnx_node2(c->onnx, "Add", operand(c, 0), scaled);
 }
 
 static const char *embedding(call *c)
@@ -606,51 +550,54 @@ static const char *embedding(call *c)
 }
 
 const artel__onnx_row artel__onnx_layers[] = {
-    {"InputLayer", pass},
-    {"Identity", pass},
-    {"Dropout", pass},
-    {"SpatialDropout1D", pass},
-    {"SpatialDropout2D", pass},
-    {"GaussianNoise", pass},
-    {"GaussianDropout", pass},
-    {"AlphaDropout", pass},
-    {"Dense", dense},
-    {"Conv2D", conv2d},
-    {"DepthwiseConv2D", depthwise_conv2d},
-    {"SeparableConv2D", separable_conv2d},
-    {"MaxPooling2D", max_pooling2d},
-    {"AveragePooling2D", average_pooling2d},
-    {"GlobalAveragePooling1D", global_average_pooling},
-    {"GlobalAveragePooling2D", global_average_pooling},
-    {"GlobalMaxPooling1D", global_max_pooling},
-    {"GlobalMaxPooling2D", global_max_pooling},
-    {"Flatten", flatten},
-    {"Reshape", reshape},
-    {"Permute", permute},
-    {"ZeroPadding2D", zero_padding2d},
-    {"Cropping2D", cropping2d},
-    {"UpSampling2D", up_sampling2d},
-    {"BatchNormalization", batch_normalization},
-    {"LayerNormalization", layer_normalization},
-    {"Rescaling", rescaling},
-    {"Normalization", normalization},
-    {"Activation", activation},
-    {"ReLU", relu},
-    {"LeakyReLU", leaky_relu},
-    {"ELU", elu},
-    {"Softmax", softmax_layer},
-    {"Add", sum},
-    {"Subtract", subtract},
-    {"Multiply", multiply},
-    {"Average", average},
-    {"Maximum", maximum},
-    {"Minimum", minimum},
-    {"Concatenate", concatenate},
-    {"Embedding", embedding},
-    {"ops.Add", raw_add},
-    {"ops.Subtract", raw_subtract},
-    {"ops.Multiply", raw_multiply},
-    {"ops.Divide", raw_divide},
-    {"ops.TrueDivide", raw_divide},
-    {NULL, NULL},
+    {"InputLayer", pass, NULL},
+    {"Identity", pass, NULL},
+    {"Dropout", pass, NULL},
+    {"SpatialDropout1D", pass, NULL},
+    {"SpatialDropout2D", pass, NULL},
+    {"GaussianNoise", pass, NULL},
+    {"GaussianDropout", pass, NULL},
+    {"AlphaDropout", pass, NULL},
+    {"Dense", dense, NULL},
+    {"Conv2D", conv2d, NULL},
+    {"DepthwiseConv2D", depthwise_conv2d, NULL},
+    {"SeparableConv2D", separable_conv2d, NULL},
+    {"MaxPooling2D", pooling2d, "MaxPool"},
+    {"AveragePooling2D", pooling2d, "AveragePool"},
+    {"GlobalAveragePooling1D", global_pooling, "ReduceMean"},
+    {"GlobalAveragePooling2D", global_pooling, "ReduceMean"},
+    {"GlobalMaxPooling1D", global_pooling, "ReduceMax"},
+    {"GlobalMaxPooling2D", global_pooling, "ReduceMax"},
+    {"Flatten", flatten, NULL},
+    {"Reshape", reshape, NULL},
+    {"Permute", permute, NULL},
+    {"ZeroPadding2D", zero_padding2d, NULL},
+    {"Cropping2D", cropping2d, NULL},
+    {"UpSampling2D", up_sampling2d, NULL},
+    {"BatchNormalization", batch_normalization, NULL},
+    {"LayerNormalization", layer_normalization, NULL},
+    {"Rescaling", rescaling, NULL},
+    {"Normalization", normalization, NULL},
+    {"Activation", activation, NULL},
+    {"ReLU", relu, NULL},
+    {"LeakyReLU", leaky_relu, NULL},
+    {"ELU", elu, NULL},
+    {"Softmax", softmax_layer, NULL},
+    {"Add", merge, "Sum"},
+    {"Subtract", merge, "Sub"},
+    {"Multiply", multiply, NULL},
+    {"Average", merge, "Mean"},
+    {"Maximum", merge, "Max"},
+    {"Minimum", merge, "Min"},
+    {"Concatenate", merge, "Concat"},
+    {"Embedding", embedding, NULL},
+    {"LayerScale", layer_scale, NULL},
+    {"StochasticDepth", pass, NULL},
+    {"CustomScaleLayer", custom_scale, NULL},
+    {"ops.Add", raw, "Add"},
+    {"ops.Subtract", raw, "Sub"},
+    {"ops.Multiply", raw, "Mul"},
+    {"ops.Divide", raw, "Div"},
+    {"ops.TrueDivide", raw, "Div"},
+    {NULL, NULL, NULL},
 };

@@ -186,10 +186,10 @@ static const char *time_distributed(call *c)
 }
 
 const artel__onnx_row artel__onnx_recurrent[] = {
-    {"LSTM", recurrent},
-    {"GRU", recurrent},
-    {"SimpleRNN", recurrent},
-    {"Bidirectional", bidirectional},
-    {"TimeDistributed", time_distributed},
-    {NULL, NULL},
+    {"LSTM", recurrent, NULL},
+    {"GRU", recurrent, NULL},
+    {"SimpleRNN", recurrent, NULL},
+    {"Bidirectional", bidirectional, NULL},
+    {"TimeDistributed", time_distributed, NULL},
+    {NULL, NULL, NULL},
 };
