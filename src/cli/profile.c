@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/machine.h"
 #include "observe/trace.h"
 
 enum {
@@ -174,7 +175,7 @@ void artel__profiler_print(const artel__profiler *p, FILE *out)
         return;
     }
     int threads = p->threads / (p->replicas > 0 ? p->replicas : 1) > 0 ? p->threads / (p->replicas > 0 ? p->replicas : 1) : 1;
-    double peak = artel__cli_peak(p->ctx) * threads, steps = (double)p->steps;
+    double peak = artel__machine_peak(artel__context_isa(p->ctx)) * threads, steps = (double)p->steps;
     fprintf(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
             (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
     fprintf(out,

@@ -20,7 +20,4 @@ void artel__profiler_print(const artel__profiler *profiler, FILE *out);
 /* Ends the timeline; NULL is accepted. */
 artel_status artel__profiler_destroy(artel__profiler *profiler);
 
-/* Float32 operations a second of one thread: fused multiply-adds in registers; 0 when the instruction set has none. */
-double artel__cli_peak(artel_context *ctx);
-
 #endif

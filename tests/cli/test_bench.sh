@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# artel bench machine: figures that make sense, and nothing left behind.
+# labels: quick
+set -eu
+artel=$ARTEL
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$artel" bench machine --json --dir "$folder" >"$folder/out.json"
+python3 - "$folder/out.json" <<'PY'
+import json, sys
+figures = json.load(open(sys.argv[1]))
+assert figures["threads"] >= 1
+assert all(v > 0 for v in figures.values()), figures
+assert {"read_16KiB_gb_s", "copy_256MiB_gb_s", "fsync_ms", "round_trip_us"} <= set(figures), figures
+assert figures["fsync_ms"] < 60000 and figures["round_trip_us"] < 1e6, figures
+PY
+[ "$(ls "$folder")" = out.json ] || { echo "left behind: $(ls "$folder")"; exit 1; }
+"$artel" bench machine --dir "$folder" | grep -q 'TCP on loopback'
+for wrong in 'bench' 'bench nothing' "bench machine --dir $folder/none"; do
+    if "$artel" $wrong >"$folder/o" 2>"$folder/e"; then echo "accepted: $wrong"; exit 1; fi
+    grep -q '^artel: ' "$folder/e" || { echo "no message: $wrong"; exit 1; }
+done
