@@ -58,7 +58,7 @@ static void plain_probs(const artel__attention_shape *s, const arrays *a, int64_
 
 static double plain_loss(const artel__attention_shape *s, const arrays *a, bool scores, bool compare)
 {
-    double loss = 0, p[64];
+    double loss = 0, p[128];
     for (int64_t at = 0; at < s->rows * s->heads * s->queries; at++) {
         int64_t i = at % s->queries, head = at / s->queries % s->heads, row = at / s->queries / s->heads,
                 group = head * s->key_heads / s->heads;
@@ -133,6 +133,15 @@ static void test_shapes(void **state)
     one_case(s, true, false);
     s = base, s.inner = 3;
     one_case(s, true, false);
+    /* Causal beyond a block: as many keys, more, fewer; the last block whole and not. */
+    static const int64_t extents[][2] = {{64, 64}, {70, 70}, {40, 97}, {97, 40}, {33, 32}, {1, 65}};
+    for (size_t i = 0; i < sizeof extents / sizeof *extents; i++) {
+        s = base, s.causal = true, s.queries = extents[i][0], s.keys = extents[i][1], s.rows = 1;
+        one_case(s, false, true);
+        one_case(s, true, false);
+        s.rate = 0.25f, s.keep_scale = 1 / 0.75f, s.key = artel__rng_make_key(5, ARTEL__STREAM_DROPOUT);
+        one_case(s, false, false);
+    }
     s = base, s.rows = 0;
     one_case(s, false, false);
 }

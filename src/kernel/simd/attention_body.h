@@ -12,6 +12,47 @@
 #include "kernel/simd/attention_tables.h"
 #include "kernel/simd/row.h"
 
+/* Queries and keys are walked in blocks. Causal attention without a mask leaves out the blocks that no query may see: block b
+ * of the queries meets the keys before seen_keys, block b of the keys the queries from first_query on. */
+enum {
+    BLOCK = 32
+};
+
+static bool skips(const artel__attention_shape *s)
+{
+    return s->causal && !s->mask;
+}
+
+static int64_t block_count(const artel__attention_shape *s, int64_t extent)
+{
+    return skips(s) ? (extent + BLOCK - 1) / BLOCK : extent > 0;
+}
+
+typedef struct block {
+    int64_t begin, end; /* of the queries or keys that are walked */
+    int64_t from, to;   /* of the others: those they meet */
+} block;
+
+static block query_block(const artel__attention_shape *s, int64_t b)
+{
+    if (!skips(s)) return (block){0, s->queries, 0, s->keys};
+    int64_t end = (b + 1) * BLOCK < s->queries ? (b + 1) * BLOCK : s->queries;
+    return (block){b * BLOCK, end, 0, (b + 1) * BLOCK < s->keys ? (b + 1) * BLOCK : s->keys};
+}
+
+static block key_block(const artel__attention_shape *s, int64_t b)
+{
+    if (!skips(s)) return (block){0, s->keys, 0, s->queries};
+    int64_t end = (b + 1) * BLOCK < s->keys ? (b + 1) * BLOCK : s->keys;
+    return (block){b * BLOCK, end, b * BLOCK < s->queries ? b * BLOCK : s->queries, s->queries};
+}
+
+/* Keys of query i that are computed; the probabilities of the others are zero. */
+static int64_t row_keys(const artel__attention_shape *s, int64_t i)
+{
+    return query_block(s, i / BLOCK).to;
+}
+
 static const uint8_t *mask_at(const artel__attention_shape *s, int64_t row, int64_t head, int64_t query)
 {
     return s->mask + row / s->inner * s->mask_row + head * s->mask_head + query * s->mask_query;
@@ -25,7 +66,8 @@ static void mask_row(const artel__attention_shape *s, int64_t row, int64_t head,
         int64_t stride = s->mask_key;
         for (int64_t j = 0; j < s->keys; j++) x[j] = mask[j * stride] ? x[j] : number;
     }
-    for (int64_t j = s->causal ? i + 1 : s->keys; j < s->keys; j++) x[j] = number;
+    int64_t keys = row_keys(s, i);
+    for (int64_t j = s->causal ? i + 1 : keys; j < keys; j++) x[j] = number;
 }
 
 static void softmax_row(float *x, int64_t n)
@@ -38,16 +80,63 @@ static void softmax_row(float *x, int64_t n)
 /* One head's dropout of x into y, which may be x. */
 static void drop(const artel__attention_shape *s, int64_t row, int64_t head, const float *x, float *y)
 {
-    int64_t n = s->queries * s->keys, base = (row % s->inner * s->heads + head) * n;
+    int64_t base = (row % s->inner * s->heads + head) * s->queries * s->keys;
     uint32_t word[4];
-    int64_t block = -1;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t index = base + i;
-        if (index / 4 != block) {
-            block = index / 4;
-            artel__rng_block(s->key, s->batch, s->node, (uint32_t)(s->first_row + row / s->inner), (uint64_t)block, word);
+    int64_t drawn = -1;
+    for (int64_t i = 0; i < s->queries; i++) {
+        for (int64_t k = i * s->keys, last = k + row_keys(s, i); k < last; k++) {
+            int64_t index = base + k;
+            if (index / 4 != drawn) {
+                drawn = index / 4;
+                artel__rng_block(s->key, s->batch, s->node, (uint32_t)(s->first_row + row / s->inner), (uint64_t)drawn, word);
+            }
+            y[k] = artel__rng_uniform(word[index & 3]) >= s->rate ? x[k] * s->keep_scale : 0.0f;
         }
-        y[i] = artel__rng_uniform(word[index & 3]) >= s->rate ? x[i] * s->keep_scale : 0.0f;
+    }
+}
+
+/* The four products of a head, over the blocks there are. `x` and `y` are rows of queries or keys, `p` is [queries][keys]. */
+typedef struct rows {
+    const float *at;
+    int64_t step, width;
+} rows;
+
+/* p = x y^T: x by query, y by key. */
+static void scores(const artel__attention_shape *s, rows x, rows y, float *p)
+{
+    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
+    for (int64_t i = 0; i < block_count(s, s->keys); i++) {
+        block b = key_block(s, i);
+        artel__gemm g = {b.to - b.from, b.end - b.begin,
+                         x.width,       x.at + b.from * x.step,
+                         x.step,        y.at + b.begin * y.step,
+                         y.step,        p + b.from * s->keys + b.begin,
+                         s->keys,       false};
+        micro->nt(&g);
+    }
+}
+
+/* out = p y, by query. */
+static void over_keys(const artel__attention_shape *s, const float *p, rows y, float *out, int64_t step)
+{
+    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
+    for (int64_t i = 0; i < block_count(s, s->queries); i++) {
+        block b = query_block(s, i);
+        artel__gemm g = {b.end - b.begin, y.width, b.to, p + b.begin * s->keys, s->keys, y.at, y.step, out + b.begin * step, step, false};
+        micro->nn(&g);
+    }
+}
+
+/* out (+)= p^T x, by key. */
+static void over_queries(const artel__attention_shape *s, const float *p, rows x, float *out, int64_t step, bool accumulate)
+{
+    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
+    for (int64_t i = 0; i < block_count(s, s->keys); i++) {
+        block b = key_block(s, i);
+        artel__gemm g = {
+            b.end - b.begin,      x.width, b.to - b.from, p + b.from * s->keys + b.begin, s->keys, x.at + b.from * x.step, x.step,
+            out + b.begin * step, step,    accumulate};
+        micro->tn(&g);
     }
 }
 
@@ -68,32 +157,23 @@ static size_t forward_scratch(const void *params)
 static void forward_head(const artel__attention_forward *p, int64_t row, int64_t head, float *scratch)
 {
     const artel__attention_shape *s = &p->shape;
-    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
     int64_t t = s->queries, n = s->keys, group = head * s->key_heads / s->heads;
-    const float *k = p->k + (row * n * s->key_heads + group) * s->depth, *v = p->v + (row * n * s->key_heads + group) * s->value_depth;
+    rows q = {p->q + (row * t * s->heads + head) * s->depth, s->heads * s->depth, s->depth};
+    rows k = {p->k + (row * n * s->key_heads + group) * s->depth, s->key_heads * s->depth, s->depth};
+    rows v = {p->v + (row * n * s->key_heads + group) * s->value_depth, s->key_heads * s->value_depth, s->value_depth};
     float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs;
-    artel__gemm scores = {
-        t, n, s->depth, p->q + (row * t * s->heads + head) * s->depth, s->heads * s->depth, k, s->key_heads * s->depth, probs, n, false};
-    micro->nt(&scores);
+    scores(s, q, k, probs);
     for (int64_t i = 0; i < t && n > 0; i++) {
         float *x = probs + i * n, scale = s->scale;
+        int64_t keys = row_keys(s, i);
         ARTEL__INDEPENDENT
-        for (int64_t j = 0; j < n; j++) x[j] = x[j] * scale;
+        for (int64_t j = 0; j < keys; j++) x[j] = x[j] * scale;
         mask_row(s, row, head, i, ARTEL__MASKED_SCORE, x);
-        softmax_row(x, n);
+        softmax_row(x, keys);
+        for (int64_t j = keys; j < n; j++) x[j] = 0.0f;
     }
     if (s->rate > 0) drop(s, row, head, probs, used = scratch);
-    artel__gemm combine = {t,
-                           s->value_depth,
-                           n,
-                           used,
-                           n,
-                           v,
-                           s->key_heads * s->value_depth,
-                           p->out + (row * t * s->heads + head) * s->value_depth,
-                           s->heads * s->value_depth,
-                           false};
-    micro->nn(&combine);
+    over_keys(s, used, v, p->out + (row * t * s->heads + head) * s->value_depth, s->heads * s->value_depth);
 }
 
 static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -133,35 +213,34 @@ static void softmax_row_back(const float *y, float *d, int64_t n, float scale)
 static void gradient_head(const artel__attention_gradient *p, int64_t row, int64_t head, bool accumulate, float *scratch)
 {
     const artel__attention_shape *s = &p->shape;
-    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
     int64_t t = s->queries, n = s->keys, group = head * s->key_heads / s->heads;
     int64_t at_q = (row * t * s->heads + head) * s->depth, at_k = (row * n * s->key_heads + group) * s->depth;
     int64_t at_o = (row * t * s->heads + head) * s->value_depth, at_v = (row * n * s->key_heads + group) * s->value_depth;
-    int64_t ldq = s->heads * s->depth, ldk = s->key_heads * s->depth, ldo = s->heads * s->value_depth, ldv = s->key_heads * s->value_depth;
+    rows q = {p->q + at_q, s->heads * s->depth, s->depth}, k = {p->k + at_k, s->key_heads * s->depth, s->depth};
+    rows dout = {p->dout + at_o, s->heads * s->value_depth, s->value_depth},
+         v = {p->v + at_v, s->key_heads * s->value_depth, s->value_depth};
     const float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs;
     float *d = scratch;
     if (s->rate > 0) {
         drop(s, row, head, probs, scratch + t * n);
         used = scratch + t * n;
     }
-    artel__gemm back_v = {n, s->value_depth, t, used, n, p->dout + at_o, ldo, p->dv + at_v, ldv, accumulate};
-    micro->tn(&back_v);
-    artel__gemm back_probs = {t, n, s->value_depth, p->dout + at_o, ldo, p->v + at_v, ldv, d, n, false};
-    micro->nt(&back_probs);
+    over_queries(s, used, dout, p->dv + at_v, v.step, accumulate);
+    scores(s, dout, v, d);
     if (s->rate > 0) drop(s, row, head, d, d);
-    if (p->dprobs) {
-        const float *more = p->dprobs + (row * s->heads + head) * t * n;
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < t * n; i++) d[i] = d[i] + more[i];
-    }
     for (int64_t i = 0; i < t; i++) {
-        softmax_row_back(probs + i * n, d + i * n, n, s->scale);
-        if (s->mask) mask_row(s, row, head, i, 0.0f, d + i * n);
+        float *x = d + i * n;
+        int64_t keys = row_keys(s, i);
+        if (p->dprobs) {
+            const float *more = p->dprobs + ((row * s->heads + head) * t + i) * n;
+            ARTEL__INDEPENDENT
+            for (int64_t j = 0; j < keys; j++) x[j] = x[j] + more[j];
+        }
+        softmax_row_back(probs + i * n, x, keys, s->scale);
+        if (s->mask) mask_row(s, row, head, i, 0.0f, x);
     }
-    artel__gemm back_q = {t, s->depth, n, d, n, p->k + at_k, ldk, p->dq + at_q, ldq, false};
-    micro->nn(&back_q);
-    artel__gemm back_k = {n, s->depth, t, d, n, p->q + at_q, ldq, p->dk + at_k, ldk, accumulate};
-    micro->tn(&back_k);
+    over_keys(s, d, k, p->dq + at_q, q.step);
+    over_queries(s, d, q, p->dk + at_k, k.step, accumulate);
 }
 
 static void gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
