@@ -31,6 +31,7 @@ def arguments():
     p.add_argument("--rounds", type=int, default=7)
     p.add_argument("--models", default=",".join(models.MODELS))
     p.add_argument("--out", default=os.path.join(HERE, "results.md"))
+    p.add_argument("--resume", action="store_true", help="keep the rows that an interrupted run left beside --out, in .json")
     p.add_argument("--keras-dir", default="", help="where the .keras files are or will be")
     return p.parse_args()
 
@@ -100,7 +101,7 @@ def measure(a, folder, pythons, name, batch, threads):
     rates = {k: statistics.median(r["rate"] for r in v) for k, v in got.items() if v}
     best = max(((v, k) for k, v in rates.items() if k != "artel"), default=(0, "none"))
     gflops = rates.get("artel", 0) * (3 * models.MODELS[name]["mflop"] - models.MODELS[name]["first"]) * 1e-3
-    row = dict(model=name, batch=batch, threads=threads, rates=rates, best=best[1], ratio=rates.get("artel", 0) / best[0] if best[0] else float("nan"),
+    row = dict(model=name, batch=batch, threads=threads, rounds=a.rounds, rates=rates, best=best[1], ratio=rates.get("artel", 0) / best[0] if best[0] else float("nan"),
                share=gflops / statistics.median(peaks), rss={k: round(v[0]["rss"]) for k, v in got.items() if v})
     print(json.dumps(row), flush=True)
     return row
@@ -113,14 +114,14 @@ def machine():
     return platform.platform()
 
 
-def write_table(path, rows, rounds):
+def write_table(path, rows):
     with open(path, "w") as out:
-        out.write(f"# Training speed beside the peers\n\n{machine()}; {rounds} interleaved rounds, medians; written by `make bench`.\n"
+        out.write(f"# Training speed beside the peers\n\n{machine()}; interleaved rounds, medians; written by `make bench`.\n"
                   "The share of the peak counts the products of the forward pass, the weight gradients and the data gradients (none for the first layer) "
                   "over float32 FMA measured in the same rounds.\n\n"
-                  "| model | batch | cores | artel, examples/s | best peer | ratio | share of FMA peak | memory MB: artel, peer |\n|---|---|---|---|---|---|---|---|\n")
+                  "| model | batch | cores | rounds | artel, examples/s | best peer | ratio | share of FMA peak | memory MB: artel, peer |\n|---|---|---|---|---|---|---|---|---|\n")
         for r in rows:
-            out.write(f"| {r['model']} | {r['batch']} | {r['threads']} | {r['rates'].get('artel', 0):,.1f} | {r['best']} {r['rates'].get(r['best'], 0):,.1f} | "
+            out.write(f"| {r['model']} | {r['batch']} | {r['threads']} | {r['rounds']} | {r['rates'].get('artel', 0):,.1f} | {r['best']} {r['rates'].get(r['best'], 0):,.1f} | "
                       f"{r['ratio']:.2f} | {100 * r['share']:.0f} % | {r['rss'].get('artel', '-')}, {r['rss'].get(r['best'], '-')} |\n")
         for threads in sorted({r["threads"] for r in rows}):
             ratios = [r["ratio"] for r in rows if r["threads"] == threads and r["ratio"] > 0]
@@ -151,13 +152,19 @@ def main():
         if "tensorflow" not in pythons:
             sys.exit("the benchmark models are made with Keras; install tensorflow-cpu (make test does) or give --keras-dir")
         subprocess.run([pythons["tensorflow"], os.path.join(HERE, "models.py"), folder] + missing, check=True, stdout=subprocess.DEVNULL)
-    rows = []
+    base = os.path.splitext(a.out)[0]
+    rows = json.load(open(base + ".json")) if a.resume and os.path.exists(base + ".json") else []
+    known = {(r["model"], r["batch"], r["threads"]) for r in rows}
     for threads in map(int, a.threads.split(",")):
         for name in wanted:
             for batch in models.MODELS[name]["batch"]:
+                if (name, batch, threads) in known:
+                    continue
                 rows.append(measure(a, folder, pythons, name, batch, threads))
-                write_table(a.out, rows, a.rounds)
-                write_plot(os.path.splitext(a.out)[0] + ".svg", rows)
+                with open(base + ".json", "w") as out:
+                    json.dump(rows, out, indent=1)
+                write_table(a.out, rows)
+                write_plot(base + ".svg", rows)
     print(f"written: {a.out}")
 
 
