@@ -41,7 +41,7 @@ struct artel__pool {
     /* The open job; written by the caller while nobody is inside. */
     artel__task_fn *run;
     void *user;
-    int64_t tasks, piece; /* piece 0: a share of what is left */
+    int64_t tasks, piece;              /* piece 0: a share of what is left */
     _Alignas(64) _Atomic int64_t next; /* the first task that is not claimed */
     _Alignas(64) atomic_uint epoch;    /* odd: a job is open */
     atomic_uint sleepers;
