@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times the collectives of a group in one process.
+/* Times the collectives of a group.
  *
- * coll_bench [REPLICAS [WORK_US]]: for each size of gradients (float32, one segment of 7/8 and seven small ones, as a model has
+ * coll_bench tcp|tls [REPLICAS [CORE...]]: median times of an all-reduce of 4 B, 64 KiB, 4 MiB and 100 MB (float32) between
+ * ranks that are connected over loopback by src/net/tcp.h, each a thread, bound to the cores named in turn. The sizes and
+ * repetitions are those at which gloo was measured. Links tests/support/ (which makes the connections and certificates).
+ *
+ * coll_bench [REPLICAS [WORK_US]]: between replicas of one process: for each size of gradients (float32, one segment of 7/8 and seven small ones, as a model has
  * them) the median time of an all-reduce over calls in which every replica first computes for WORK_US microseconds (0 by
  * default), then of a barrier; beside it the time of one replica's own share of memory traffic, measured with memcpy. Numbers on a
  * machine with fewer free cores than replicas measure the scheduler.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/threads.h"
+#include "coll/algo/all_reduce.h"
+#include "coll/select.h"
 #include "strategy/strategy.h"
+#include "support/net_mesh.h"
 
 enum {
     SHARDS = 8,
@@ -130,8 +139,121 @@ static int measure(bench *b, int64_t bytes)
     return b->replica[0].status < 0;
 }
 
+/* -- over the network -- */
+
+enum {
+    BUCKET = 512 << 10, /* bytes of a rank's slice that are merged at once */
+    MOST_TASKS = 512
+};
+
+typedef struct rank {
+    artel__endpoint *endpoint;
+    const artel__coll_layout *layout;
+    int core;
+    int64_t bytes;
+    int calls;
+    double us[CALLS], busy_us; /* of each call; processor time of all */
+    artel_status status;
+    pthread_t thread;
+} rank;
+
+static double busy(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static void bind_to(int core)
+{
+    cpu_set_t set;
+    if (core < 0) return;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+/* Cut into buckets, all under way at once, as gradients are. */
+static void *reduce(void *user)
+{
+    static _Thread_local artel__all_reduce all_reduce[MOST_TASKS];
+    static _Thread_local artel__coll_segment segment[MOST_TASKS];
+    artel__coll_task *tasks[MOST_TASKS];
+    rank *r = user;
+    bind_to(r->core);
+    int64_t count = r->bytes / 4, most = (int64_t)BUCKET * r->endpoint->ranks / 4;
+    int tasks_count = (int)((count + most - 1) / most);
+    int32_t nodes = artel__coll_owned(r->layout, r->endpoint->rank);
+    size_t in_bytes = (size_t)(r->bytes * nodes) + 64, out_bytes = (size_t)r->bytes + 64;
+    void *in_block, *out_block; /* as a run takes them: large pages */
+    r->status = artel__alloc_aligned(r->endpoint->ctx, in_bytes, "bench", &in_block);
+    if (r->status == ARTEL_OK) r->status = artel__alloc_aligned(r->endpoint->ctx, out_bytes, "bench", &out_block);
+    if (r->status < 0) return NULL;
+    float *in = in_block, *out = out_block;
+    for (int64_t i = 0; i < count * nodes; i++) in[i] = (float)(i % 1000);
+    memset(out, 0, (size_t)r->bytes);
+    for (int t = 0; t < tasks_count; t++) {
+        int64_t first = t * most, n = count - first < most ? count - first : most;
+        artel__all_reduce_init(&all_reduce[t], r->endpoint, r->layout);
+        /* The blocks of a bucket's nodes lie one behind the other. */
+        segment[t] = (artel__coll_segment){.merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32), .count = n, .element = 4};
+        segment[t].in = in + first * nodes;
+        segment[t].out = out + first;
+        all_reduce[t].segment = &segment[t];
+        all_reduce[t].segments = 1;
+        all_reduce[t].algorithm = artel__coll_select(n * 4, r->endpoint->ranks);
+        tasks[t] = &all_reduce[t].base;
+    }
+    for (int i = -(r->calls / 8 + 2); i < r->calls && r->status == ARTEL_OK; i++) {
+        for (int t = 0; t < tasks_count; t++)
+            tasks[t]->frame = (artel__frame){.generation = 1, .step = (uint64_t)(i + CALLS), .collective = (uint32_t)t};
+        if (i == 0) r->busy_us = busy();
+        int64_t before = artel__now_ns();
+        r->status = artel__coll_run(r->endpoint, tasks, tasks_count);
+        if (i >= 0) r->us[i] = (double)(artel__now_ns() - before) * 1e-3;
+    }
+    r->busy_us = busy() - r->busy_us;
+    for (int t = 0; t < tasks_count; t++) artel__all_reduce_fini(&all_reduce[t]);
+    artel__free_aligned(r->endpoint->ctx, in, in_bytes);
+    artel__free_aligned(r->endpoint->ctx, out, out_bytes);
+    return NULL;
+}
+
+static int over_network(int argc, char **argv)
+{
+    static const int64_t sizes[] = {4, 65536, 4 << 20, 100000000};
+    static const int calls[] = {400, 400, 60, 8};
+    static support_mesh mesh;
+    static rank ranks[SUPPORT_MOST_RANKS];
+    artel__coll_layout layout;
+    mesh.ranks = argc > 2 ? atoi(argv[2]) : 2;
+    mesh.secure = strcmp(argv[1], "tls") == 0;
+    mesh.spin_ns = argc > 2 + mesh.ranks ? 50000 : 0;
+    if (mesh.ranks < 2 || mesh.ranks > SHARDS) return fprintf(stderr, "coll_bench: 2 to %d replicas\n", SHARDS), 1;
+    if (artel_context_create(NULL, &mesh.ctx) < 0) return 1;
+    if (artel__coll_layout_init(mesh.ctx, SHARDS, mesh.ranks, &layout) < 0 || support_mesh_open(&mesh) < 0)
+        return fprintf(stderr, "coll_bench: %s\n", artel_context_error(mesh.ctx)->what), 1;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (int r = 0; r < mesh.ranks; r++) {
+            ranks[r] = (rank){.endpoint = mesh.endpoint[r], .layout = &layout, .core = -1, .bytes = sizes[s], .calls = calls[s]};
+            if (argc > 3) ranks[r].core = atoi(argv[3 + r % (argc - 3)]);
+            if (pthread_create(&ranks[r].thread, NULL, reduce, &ranks[r]) != 0) return 1;
+        }
+        for (int r = 0; r < mesh.ranks; r++) pthread_join(ranks[r].thread, NULL);
+        if (ranks[0].status < 0) return fprintf(stderr, "coll_bench: %s\n", artel_context_error(mesh.ctx)->what), 1;
+        qsort(ranks[0].us, (size_t)calls[s], sizeof(double), compare);
+        printf("%s, %d ranks, %10lld bytes: all-reduce %9.1f us (fastest %9.1f), processor time of a rank %9.1f us\n", argv[1], mesh.ranks,
+               (long long)sizes[s], ranks[0].us[calls[s] / 2], ranks[0].us[0], ranks[0].busy_us / calls[s]);
+    }
+    support_mesh_close(&mesh);
+    artel__coll_layout_fini(mesh.ctx, &layout);
+    artel_context_destroy(mesh.ctx);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && (strcmp(argv[1], "tcp") == 0 || strcmp(argv[1], "tls") == 0)) return over_network(argc, argv);
     static const int64_t sizes[] = {448, 4480, 14336, 17920, 44800, 163520, 1626240, 16262400};
     bench b = {.replicas = argc > 1 ? atoi(argv[1]) : 2, .work_ns = argc > 2 ? atoll(argv[2]) * 1000 : 0};
     if (b.replicas < 2 || b.replicas > SHARDS) return fprintf(stderr, "coll_bench: 2 to %d replicas\n", SHARDS), 1;

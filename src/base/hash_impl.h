@@ -20,5 +20,6 @@ bool artel__sha256_has_instructions(void);
 bool artel__crc32c_has_instructions(void);
 void artel__sha256_blocks_fast(uint32_t state[8], const uint8_t *bytes, size_t blocks);
 uint32_t artel__crc32c_fast(uint32_t crc, const uint8_t *bytes, size_t count);
+uint32_t artel__crc32c_lanes(uint32_t crc, const uint8_t *bytes, size_t count); /* the same without 512-bit products */
 
 #endif

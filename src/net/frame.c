@@ -53,20 +53,13 @@ uint32_t artel__frame_crc(const artel__frame *frame, const void *payload, size_t
     return bytes ? artel__crc32c(crc, payload, bytes) : crc;
 }
 
-artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out)
+const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out)
 {
     const uint8_t *at = in;
-    uint32_t magic = (uint32_t)take(&at, 4), version = (uint32_t)take(&at, 2);
-    if (magic != ARTEL__FRAME_MAGIC)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "check that the peer is an artel task",
-                           "a message begins with %08x, not with %08x", (unsigned)magic, (unsigned)ARTEL__FRAME_MAGIC);
-    if (version != ARTEL__FRAME_VERSION)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "run the same version of artel everywhere",
-                           "the peer speaks version %u of the protocol, this build version %d", (unsigned)version, ARTEL__FRAME_VERSION);
+    if (take(&at, 4) != ARTEL__FRAME_MAGIC) return "a message does not begin as messages do";
+    if (take(&at, 2) != ARTEL__FRAME_VERSION) return "a message of another version of the protocol";
     artel__frame frame = {.kind = (uint16_t)take(&at, 2)};
-    if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_BARRIER)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "run the same version of artel everywhere", "a message of unknown kind %u",
-                           (unsigned)frame.kind);
+    if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_CANCEL) return "a message of unknown kind";
     frame.job = take(&at, 8);
     frame.generation = (uint32_t)take(&at, 4);
     frame.step = take(&at, 8);
@@ -76,5 +69,20 @@ artel_status artel__frame_decode(artel_context *ctx, const char *where, const ui
     frame.length = (uint32_t)take(&at, 4);
     frame.crc32c = (uint32_t)take(&at, 4);
     *out = frame;
-    return ARTEL_OK;
+    return NULL;
+}
+
+artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out)
+{
+    const uint8_t *at = in;
+    uint32_t magic = (uint32_t)take(&at, 4), version = (uint32_t)take(&at, 2), kind = (uint32_t)take(&at, 2);
+    if (!artel__frame_read(in, out)) return ARTEL_OK;
+    if (magic != ARTEL__FRAME_MAGIC)
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "check that the peer is an artel task",
+                           "a message begins with %08x, not with %08x", (unsigned)magic, (unsigned)ARTEL__FRAME_MAGIC);
+    if (version != ARTEL__FRAME_VERSION)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "run the same version of artel everywhere",
+                           "the peer speaks version %u of the protocol, this build version %d", (unsigned)version, ARTEL__FRAME_VERSION);
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "run the same version of artel everywhere", "a message of unknown kind %u",
+                       (unsigned)kind);
 }

@@ -7,7 +7,9 @@
  * The crc (Castagnoli, RFC 3720) covers the first 44 bytes and then the payload. Drivers that stay inside a process
  * carry the decoded form and neither encode nor sum; a wire carries the 48 bytes and the payload behind them. Messages
  * are matched by (source, kind, job, generation, step, collective, node, slice), in the order of sending where these
- * are equal; length and crc are checked, not matched. Golden bytes are in tests/net/test_frame.c.
+ * are equal; length and crc are checked, not matched. Golden bytes are in tests/net/test_frame.c. A driver that sends
+ * large payloads in chunks sums the header alone, so that its length can be trusted before the payload comes, and each
+ * chunk for itself (net/tcp.h).
  */
 #ifndef ARTEL_NET_FRAME_H
 #define ARTEL_NET_FRAME_H
@@ -26,10 +28,11 @@ enum {
 
 /* What a message carries. Values are part of the wire format. */
 typedef enum artel__frame_kind {
-    ARTEL__FRAME_NODES = 1,  /* a slice of one maximal node, to the rank that merges it */
-    ARTEL__FRAME_RESULT = 2, /* a slice of the root, from the rank that merged it */
-    ARTEL__FRAME_ROWS = 3,   /* rows of the sender, of a gather */
-    ARTEL__FRAME_BARRIER = 4 /* one byte: 1 when all is well as far as the sender knows */
+    ARTEL__FRAME_NODES = 1,   /* a slice of one maximal node, to the rank that merges it */
+    ARTEL__FRAME_RESULT = 2,  /* a slice of the root, from the rank that merged it */
+    ARTEL__FRAME_ROWS = 3,    /* rows of the sender, of a gather */
+    ARTEL__FRAME_BARRIER = 4, /* one byte: 1 when all is well as far as the sender knows */
+    ARTEL__FRAME_CANCEL = 5   /* between drivers: the sender's rank has cancelled its group */
 } artel__frame_kind;
 
 typedef struct artel__frame {
@@ -48,6 +51,8 @@ typedef struct artel__frame {
 bool artel__frame_match(const artel__frame *a, const artel__frame *b);
 
 void artel__frame_encode(const artel__frame *frame, uint8_t out[ARTEL__FRAME_BYTES]);
+/* The same with a reason instead of a record: NULL, or what is wrong with the header. */
+const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out);
 /* The crc of a header (whose own crc field is ignored) and its payload. */
 uint32_t artel__frame_crc(const artel__frame *frame, const void *payload, size_t bytes);
 

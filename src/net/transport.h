@@ -8,7 +8,8 @@
  *
  * Life of a request: zero it, fill the caller's fields, post, let artel__net_progress run until it is done; for a
  * receive, artel__net_release. A request that is not done is ended with artel__net_withdraw; afterwards no peer touches
- * its memory. Requests and pieces stay where they are while posted.
+ * its memory. Requests and pieces stay where they are while posted. A send moves while its own rank progresses or waits;
+ * once done it needs neither. One that is withdrawn before it is done may arrive or not.
  *
  * Threads: an endpoint and its requests belong to one thread; only artel__net_cancel may be called from any.
  *
@@ -41,10 +42,18 @@ typedef struct artel__net_request {
     const artel__net_piece *piece; /* of a send; of a receive that is done: what was sent, in the pieces in which it was
                                       sent or in one, each part then starting at a multiple of 8 bytes */
     int pieces;
+    const artel__net_piece *into; /* of a receive: where the caller would like the message, in the pieces in which it is sent
+                                     (the data is written to); NULL: anywhere. A driver may put it there, and `piece` is
+                                     `into` then */
+    int intos;
+    uint32_t most; /* of a receive: bytes that the message may have at the most, 0: any. A longer one is done with its
+                      length and without pieces; so a peer cannot make a rank take more memory than it expects to need */
     /* The driver's. */
     _Atomic int state;
     bool sending;
     struct artel__net_request *next, *partner;
+    void *held;    /* a driver's buffer that the message lies in */
+    uint64_t mark; /* a driver's place in its stream */
 } artel__net_request;
 
 enum {

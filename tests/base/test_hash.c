@@ -80,6 +80,19 @@ static void test_instructions_agree(void **state)
                          artel__crc32c_fast(0x1234u, bytes + count % 7, count - count % 7));
 }
 
+/* Long inputs are summed in lanes, or folded. */
+static void test_crc32c_long_forms_agree(void **state)
+{
+    static uint8_t bytes[20011];
+    (void)state;
+    fill(bytes, sizeof(bytes));
+    for (size_t count = 900; artel__crc32c_has_instructions() && count < sizeof(bytes); count += 61) {
+        uint32_t plain = artel__crc32c_plain((uint32_t)count, bytes + count % 7, count - count % 7);
+        assert_int_equal(plain, artel__crc32c_fast((uint32_t)count, bytes + count % 7, count - count % 7));
+        assert_int_equal(plain, artel__crc32c_lanes((uint32_t)count, bytes + count % 7, count - count % 7));
+    }
+}
+
 static void test_crc32c_vectors(void **state)
 {
     uint8_t bytes[32];
@@ -98,9 +111,8 @@ static void test_crc32c_vectors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sha256_vectors),
-        cmocka_unit_test(test_pieces_do_not_matter),
-        cmocka_unit_test(test_instructions_agree),
+        cmocka_unit_test(test_sha256_vectors),     cmocka_unit_test(test_pieces_do_not_matter),
+        cmocka_unit_test(test_instructions_agree), cmocka_unit_test(test_crc32c_long_forms_agree),
         cmocka_unit_test(test_crc32c_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

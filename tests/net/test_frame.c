@@ -92,7 +92,7 @@ static void refusals(void **state)
     bytes[4] = 2;
     assert_int_equal(artel__frame_decode(*state, "peer", bytes, &out), ARTEL_ERROR_UNSUPPORTED);
     artel__operation_begin(*state);
-    for (int kind = 0; kind <= 5; kind += 5) {
+    for (int kind = 0; kind <= 6; kind += 6) {
         memcpy(bytes, golden, sizeof bytes);
         bytes[6] = (uint8_t)kind;
         assert_int_equal(artel__frame_decode(*state, "peer", bytes, &out), ARTEL_ERROR_CORRUPT);

@@ -94,10 +94,42 @@ static artel_status send_from(artel__all_reduce *t, int32_t first, int32_t count
     return ARTEL_OK;
 }
 
+static size_t slice_length(const artel__all_reduce *t, int32_t slice)
+{
+    const int32_t *begin = t->begin.data;
+    return artel__net_length((const artel__net_piece *)t->pieces.data + begin[slice], begin[slice + 1] - begin[slice]);
+}
+
+static int32_t slice_parts(const artel__all_reduce *t, int32_t slice)
+{
+    const int32_t *begin = t->begin.data;
+    return begin[slice + 1] - begin[slice];
+}
+
+/* The places in `out`: the last row of the pieces. */
+static const artel__net_piece *result_pieces(const artel__all_reduce *t, int32_t slice)
+{
+    const int32_t *begin = t->begin.data;
+    int32_t nodes = artel__coll_owned(t->base.layout, t->base.endpoint->rank);
+    return (const artel__net_piece *)t->pieces.data + (int64_t)nodes * begin[slices(t)] + begin[slice];
+}
+
+/* 0 would be any length; a message is a multiple of 8 bytes. */
+static uint32_t most_bytes(size_t length)
+{
+    return length == 0 || length > UINT32_MAX ? 1 : (uint32_t)length;
+}
+
 static artel_status receive_all(artel__all_reduce *t)
 {
     for (int32_t i = 0; i < t->lists.node_receives + t->lists.result_receives; i++) {
         fill(t, &t->lists.receive[i], &t->request[i]);
+        int32_t slice = t->lists.receive[i].slice;
+        t->request[i].most = most_bytes(slice_length(t, slice));
+        if (t->lists.receive[i].node < 0) {
+            t->request[i].into = result_pieces(t, slice);
+            t->request[i].intos = slice_parts(t, slice);
+        }
         t->posted = i + 1;
         ARTEL_TRY(artel__net_receive(t->base.endpoint, &t->request[i]));
     }
@@ -201,12 +233,6 @@ static void merge(artel__all_reduce *t)
 
 /* -- progress -- */
 
-static size_t slice_length(const artel__all_reduce *t, int32_t slice)
-{
-    const int32_t *begin = t->begin.data;
-    return artel__net_length((const artel__net_piece *)t->pieces.data + begin[slice], begin[slice + 1] - begin[slice]);
-}
-
 /* ARTEL_AGAIN until every node is here; then merges, gives them back and sends the result. */
 static artel_status progress_nodes(artel__all_reduce *t)
 {
@@ -230,7 +256,8 @@ static artel_status take_result(artel__all_reduce *t, artel__net_request *reques
     const int32_t *begin = t->begin.data;
     ARTEL_TRY(artel__coll_check(&t->base, request, begin[slice + 1] - begin[slice], slice_length(t, slice)));
     size_t offset = 0;
-    for (int32_t i = begin[slice]; i < begin[slice + 1]; i++) {
+    bool there = request->piece == request->into;
+    for (int32_t i = begin[slice]; i < begin[slice + 1] && !there; i++) {
         const artel__coll_span *span = (const artel__coll_span *)t->spans.data + i;
         const artel__coll_segment *s = &t->segment[span->segment];
         size_t bytes = (size_t)(span->count * s->element);

@@ -3,6 +3,7 @@
  *
  * Records go into a buffer of this file and leave it many at a time: a system call for each record of 16 KB costs a third
  * of the rate. Small pieces are gathered until they fill a record. Reading goes the other way by OpenSSL's own read-ahead.
+ * Keys are changed every 64 GiB: AES-GCM is safe for 2^24.5 full records under one key (RFC 8446, 5.5), six times more.
  * The socket's errors are kept apart from OpenSSL's, so that a reset is called a reset.
  */
 #include "net/part_tls/stream.h"
@@ -24,6 +25,8 @@ enum {
     READ_AHEAD = 128 << 10
 };
 
+#define KEY_BYTES (UINT64_C(1) << 36)
+
 struct artel__tls_identity {
     SSL_CTX *context;
     BIO_METHOD *method;
@@ -35,6 +38,7 @@ struct artel__tls_stream {
     bool ended;
     uint8_t *out; /* OUT_BYTES, taken when the first byte is written */
     size_t begin, end;
+    uint64_t under_key; /* bytes sent since the key was changed */
     uint8_t gather[RECORD];
 };
 
@@ -328,12 +332,14 @@ static int64_t write_stream(artel__tls_stream *s, const struct iovec *from, int 
         size_t n = 0, bytes;
         const void *record = next_record(s, from, count, total, &bytes);
         if (!record || bytes == 0) break;
-        if (OUT_BYTES - s->end < RECORD + 256) {
+        if (OUT_BYTES - s->end < RECORD + 512) {
             if (!flush_out(s)) break;
         }
         ERR_clear_error();
+        if (s->under_key > KEY_BYTES && SSL_key_update(s->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1) s->under_key = 0;
         int result = SSL_write_ex(s->ssl, record, bytes, &n);
         if (result != 1) return total ? total : judge(s, result, why);
+        s->under_key += n;
         total += (int64_t)n;
     }
     if (!flush_out(s) && s->error) return judge(s, -1, why);

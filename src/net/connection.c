@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The states of a connection up to its greeting, and its end.
+ *
+ * Plain or encrypted is decided by this side; the first byte that arrives tells whether the other side thinks so too
+ * (a TLS record begins with 20 to 23, a greeting with 'a'), so that both get a sentence instead of noise. A refusal is
+ * written, the sending side shut, and the rest read away until the peer ends or a second has passed: closing at once
+ * would let unread bytes destroy the refusal on its way.
+ */
+#include "net/connection_impl.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+
+#define HANDSHAKE_NS INT64_C(2000000000)
+#define REFUSAL_NS INT64_C(1000000000)
+
+/* -- the end -- */
+
+static void describe(artel__connection *c, artel__net_fault fault, const char *reason)
+{
+    c->fault = fault;
+    const char *task = c->peer.task[0] ? c->peer.task : c->task[0] ? c->task : "a stranger";
+    snprintf(c->why, sizeof c->why, "%s at %s, connected with %s: %s: %s", task, c->address, c->site->self.task,
+             artel__net_fault_name(fault), reason);
+}
+
+static void report(artel__connection *c, artel__net_fault fault, const char *reason)
+{
+    if (fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST) return;
+    artel__net_incident incident = {.fault = fault, .address = c->address, .task = c->peer.task, .reason = reason};
+    artel__site_report(c->site, &incident);
+}
+
+void artel__connection_lose(artel__connection *c, artel__net_fault fault, const char *reason)
+{
+    if (c->state == ARTEL__CONNECTION_LOST) return;
+    if (c->state != ARTEL__CONNECTION_REFUSING) {
+        describe(c, fault, reason);
+        report(c, fault, reason);
+    }
+    c->state = ARTEL__CONNECTION_LOST;
+    c->deadline = INT64_MAX;
+    shutdown(c->stream.socket, SHUT_RDWR);
+}
+
+void artel__connection_condemn(artel__connection *c, const char *reason)
+{
+    artel__connection_lose(c, ARTEL__FAULT_GARBAGE, reason);
+}
+
+/* Begins to tell the peer why not. */
+static void refuse(artel__connection *c, artel__net_fault fault, const char *reason)
+{
+    describe(c, fault, reason);
+    report(c, fault, reason);
+    artel__refusal refusal = {.fault = fault};
+    snprintf(refusal.reason, sizeof refusal.reason, "%s", reason);
+    artel__refusal_encode(&refusal, c->out);
+    c->sent = 0;
+    c->state = ARTEL__CONNECTION_REFUSING;
+    c->deadline = artel__now_ns() + REFUSAL_NS;
+}
+
+/* The peer has been told by TLS itself; the connection stays until that has arrived. */
+static void linger(artel__connection *c, artel__net_fault fault, const char *reason)
+{
+    describe(c, fault, reason);
+    report(c, fault, reason);
+    c->sent = ARTEL__HELLO_BYTES;
+    c->state = ARTEL__CONNECTION_REFUSING;
+    c->deadline = artel__now_ns() + REFUSAL_NS;
+    shutdown(c->stream.socket, SHUT_WR);
+}
+
+/* What the peer said of us is the fault, and no incident of ours. */
+static void be_refused(artel__connection *c, const artel__refusal *refusal)
+{
+    describe(c, refusal->fault, refusal->reason);
+    c->refused_there = true;
+    c->state = ARTEL__CONNECTION_LOST;
+    c->deadline = INT64_MAX;
+    shutdown(c->stream.socket, SHUT_RDWR);
+}
+
+static void fail_stream(artel__connection *c, int64_t result, const char *text)
+{
+    bool open = c->state == ARTEL__CONNECTION_OPEN;
+    if (result == ARTEL__NET_STREAM_END)
+        artel__connection_lose(c, ARTEL__FAULT_LOST, open ? "it ended the connection" : "it ended the connection before the greeting");
+    else
+        artel__connection_lose(c, ARTEL__FAULT_LOST, text);
+}
+
+/* -- greeting -- */
+
+static int64_t write_some(artel__connection *c, const void *bytes, size_t count)
+{
+    artel__net_why why = {""};
+    struct iovec piece = {(void *)(uintptr_t)bytes, count};
+    int64_t n = artel__net_stream_write(&c->stream, &piece, 1, &why);
+    if (n < 0 && n != ARTEL__NET_STREAM_AGAIN) fail_stream(c, n, why.text);
+    return n;
+}
+
+/* True when the greeting or refusal in `out` has left. */
+static bool write_out(artel__connection *c)
+{
+    while (c->sent < ARTEL__HELLO_BYTES) {
+        int64_t n = write_some(c, c->out + c->sent, ARTEL__HELLO_BYTES - c->sent);
+        if (n < 0) return false;
+        c->sent += (size_t)n;
+    }
+    artel__net_why why = {""};
+    int flushed = artel__net_stream_flush(&c->stream, &why);
+    if (flushed < 0 && flushed != ARTEL__NET_STREAM_AGAIN) fail_stream(c, flushed, why.text);
+    return flushed == 0;
+}
+
+static bool read_in(artel__connection *c)
+{
+    while (c->received < ARTEL__HELLO_BYTES) {
+        artel__net_why why = {""};
+        struct iovec piece = {c->in + c->received, ARTEL__HELLO_BYTES - c->received};
+        int64_t n = artel__net_stream_read(&c->stream, &piece, 1, &why);
+        if (n == ARTEL__NET_STREAM_AGAIN) return false;
+        if (n < 0) {
+            bool told = n == ARTEL__NET_STREAM_FAILED && c->stream.secure && strncmp(why.text, "TLS: ", 5) == 0;
+            c->refused_there = told;
+            if (told)
+                artel__connection_lose(c, ARTEL__FAULT_CERTIFICATE, why.text);
+            else
+                fail_stream(c, n, why.text);
+            return false;
+        }
+        c->received += (size_t)n;
+    }
+    return true;
+}
+
+static void make_hello(artel__connection *c, artel__net_purpose purpose, const char *to)
+{
+    artel__hello hello = c->site->self;
+    hello.purpose = purpose;
+    snprintf(hello.to, sizeof hello.to, "%s", to);
+    memcpy(hello.nonce, c->nonce, sizeof hello.nonce);
+    artel__hello_encode(&hello, c->out);
+    c->sent = 0;
+}
+
+static void open_up(artel__connection *c)
+{
+    c->state = ARTEL__CONNECTION_OPEN;
+    c->deadline = INT64_MAX;
+}
+
+/* The peer's certificate, claim, job, identity, and the site's own rule. */
+static artel__net_fault judge_peer(artel__connection *c, char reason[ARTEL__HELLO_REASON])
+{
+    char names[128];
+    if (c->stream.secure && !c->stream.part->peer_is(c->stream.secure, c->peer.task, names, sizeof names)) {
+        snprintf(reason, ARTEL__HELLO_REASON, "it calls itself %.50s, its certificate is for %.100s", c->peer.task,
+                 names[0] ? names : "nobody");
+        return ARTEL__FAULT_NAME;
+    }
+    if (!c->server && c->task[0] && strcmp(c->peer.task, c->task) != 0) {
+        snprintf(reason, ARTEL__HELLO_REASON, "%.50s answers where %.50s was expected", c->peer.task, c->task);
+        return ARTEL__FAULT_NAME;
+    }
+    artel__net_fault fault = artel__hello_check(&c->site->self, &c->peer, reason);
+    if (fault != ARTEL__FAULT_NONE || !c->site->admit) return fault;
+    return c->site->admit(c->site->user, &c->peer, reason);
+}
+
+static void take_greeting(artel__connection *c)
+{
+    artel__hello hello;
+    artel__refusal refusal;
+    bool refused;
+    artel__net_fault fault = artel__hello_decode(c->in, &hello, &refusal, &refused);
+    if (refused) {
+        be_refused(c, &refusal);
+        return;
+    }
+    if (fault == ARTEL__FAULT_NONE) {
+        c->peer = hello;
+        if (c->server) c->purpose = hello.purpose;
+        fault = judge_peer(c, refusal.reason);
+    }
+    if (fault != ARTEL__FAULT_NONE) {
+        refuse(c, fault, refusal.reason);
+        return;
+    }
+    c->greeted = true;
+    if (c->server) make_hello(c, c->purpose, c->peer.task);
+}
+
+static void greet(artel__connection *c)
+{
+    if (!c->server && !write_out(c)) return;
+    if (!c->greeted && read_in(c)) take_greeting(c);
+    if (c->state != ARTEL__CONNECTION_GREETING || !c->greeted) return;
+    if (c->server && !write_out(c)) return;
+    open_up(c);
+}
+
+static void tell_refusal(artel__connection *c)
+{
+    if (c->sent < ARTEL__HELLO_BYTES) {
+        if (!write_out(c)) return;
+        shutdown(c->stream.socket, SHUT_WR);
+    }
+    uint8_t away[4096];
+    ssize_t n;
+    do n = recv(c->stream.socket, away, sizeof away, MSG_DONTWAIT);
+    while (n > 0 && artel__now_ns() < c->deadline);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) artel__connection_lose(c, c->fault, "");
+}
+
+/* -- connecting and encrypting -- */
+
+/* The first byte from the peer; -1 when none is here yet. */
+static int peek(const artel__connection *c)
+{
+    uint8_t first;
+    return recv(c->stream.socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 ? first : -1;
+}
+
+/* False when the two ends do not agree about encryption. */
+static bool check_first_byte(artel__connection *c)
+{
+    if (c->looked) return true;
+    int first = peek(c);
+    if (first < 0) return true;
+    c->looked = true;
+    bool secure = first >= 20 && first <= 23;
+    if (secure == (c->site->tls != NULL)) return true;
+    bool greeting = first == (ARTEL__HELLO_MAGIC & 0xff);
+    if (!secure && !greeting) return true; /* TLS will say what it thinks of it */
+    if (c->stream.secure) c->stream.part->destroy(c->stream.secure);
+    c->stream.secure = NULL; /* the peer is told in the form it understands */
+    refuse(c, ARTEL__FAULT_PLAINTEXT,
+           secure ? "it speaks TLS, this task has no certificate" : "it does not encrypt, this task demands a certificate");
+    return false;
+}
+
+static void secure(artel__connection *c)
+{
+    artel__net_why why = {""};
+    if (!check_first_byte(c)) return;
+    if (!c->site->tls) {
+        c->state = ARTEL__CONNECTION_GREETING;
+        greet(c);
+        return;
+    }
+    int result = c->stream.part->handshake(c->stream.secure, &why);
+    if (result == ARTEL__NET_STREAM_AGAIN) return;
+    if (result == ARTEL__NET_STREAM_FAILED) {
+        linger(c, ARTEL__FAULT_CERTIFICATE, why.text);
+        return;
+    }
+    if (result < 0) {
+        fail_stream(c, result, why.text);
+        return;
+    }
+    c->state = ARTEL__CONNECTION_GREETING;
+    greet(c);
+}
+
+static bool plaintext_allowed(const artel__connection *c, const artel__net_address *peer)
+{
+    artel__net_address own = {.bytes = sizeof own.socket};
+    if (c->site->tls || c->site->insecure_network) return true;
+    if (getsockname(c->stream.socket, (struct sockaddr *)&own.socket, &own.bytes) < 0) return false;
+    return artel__net_address_is_loopback(&own) && artel__net_address_is_loopback(peer);
+}
+
+static void begin_stream(artel__connection *c, const artel__net_address *peer)
+{
+    artel__net_why why = {""};
+    setsockopt(c->stream.socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    c->state = ARTEL__CONNECTION_SECURING;
+    if (!plaintext_allowed(c, peer)) {
+        refuse(c, ARTEL__FAULT_PLAINTEXT, "beyond this machine a certificate is needed (--cert-dir), or --insecure-network on both sides");
+        return;
+    }
+    artel__tls *tls = c->site->tls;
+    if (tls && tls->part->create(tls->identity, c->stream.socket, c->server, &c->stream.secure, &why) < 0) {
+        artel__connection_lose(c, ARTEL__FAULT_LOST, why.text);
+        return;
+    }
+    c->stream.part = tls ? tls->part : NULL;
+    secure(c);
+}
+
+static void finish_connecting(artel__connection *c)
+{
+    int error = 0;
+    socklen_t size = sizeof error;
+    struct pollfd ready = {.fd = c->stream.socket, .events = POLLOUT};
+    if (poll(&ready, 1, 0) == 0) return;
+    if (getsockopt(c->stream.socket, SOL_SOCKET, SO_ERROR, &error, &size) < 0) error = errno;
+    if (error) {
+        artel__connection_lose(c, ARTEL__FAULT_UNREACHABLE, strerror(error));
+        return;
+    }
+    artel__net_address to = {.bytes = sizeof to.socket};
+    if (getpeername(c->stream.socket, (struct sockaddr *)&to.socket, &to.bytes) < 0) {
+        artel__connection_lose(c, ARTEL__FAULT_UNREACHABLE, strerror(errno));
+        return;
+    }
+    begin_stream(c, &to);
+}
+
+artel__connection_state artel__connection_progress(artel__connection *c)
+{
+    switch (c->state) {
+    case ARTEL__CONNECTION_CONNECTING: finish_connecting(c); break;
+    case ARTEL__CONNECTION_SECURING: secure(c); break;
+    case ARTEL__CONNECTION_GREETING:
+        if (check_first_byte(c)) greet(c);
+        break;
+    case ARTEL__CONNECTION_REFUSING: tell_refusal(c); break;
+    case ARTEL__CONNECTION_OPEN:
+        if (c->purpose == ARTEL__NET_CONTROL) artel__control_progress(c);
+        break;
+    case ARTEL__CONNECTION_LOST: break;
+    }
+    if (c->deadline != INT64_MAX && artel__now_ns() >= c->deadline)
+        artel__connection_lose(c, c->state == ARTEL__CONNECTION_CONNECTING ? ARTEL__FAULT_UNREACHABLE : ARTEL__FAULT_SLOW,
+                               "no greeting in time");
+    return c->state;
+}
+
+/* -- making -- */
+
+static artel_status create(artel__site *site, int socket, const artel__net_address *peer, artel__connection **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(site->ctx, 1, sizeof(artel__connection), "connection", &block));
+    artel__connection *c = block;
+    c->site = site;
+    c->stream.socket = socket;
+    c->deadline = artel__now_ns() + (site->handshake_ns ? site->handshake_ns : HANDSHAKE_NS);
+    artel__net_address_text(peer, c->address);
+    if (getrandom(c->nonce, sizeof c->nonce, GRND_NONBLOCK) != (ssize_t)sizeof c->nonce) {
+        artel__free(site->ctx, c);
+        return artel__fail(site->ctx, ARTEL_ERROR_IO, "connection", "", "the system has no random numbers yet");
+    }
+    *out = c;
+    return ARTEL_OK;
+}
+
+artel_status artel__connection_open(artel__site *site, const artel__connection_request *request, artel__connection **out)
+{
+    int fd = socket(request->to.socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return artel__fail_errno(site->ctx, request->task, "connect");
+    artel__connection *c = NULL;
+    artel_status status = create(site, fd, &request->to, &c);
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    c->purpose = request->purpose;
+    snprintf(c->task, sizeof c->task, "%s", request->task);
+    make_hello(c, request->purpose, request->task);
+    c->state = ARTEL__CONNECTION_CONNECTING;
+    if (connect(fd, (const struct sockaddr *)&request->to.socket, request->to.bytes) == 0)
+        begin_stream(c, &request->to);
+    else if (errno != EINPROGRESS)
+        artel__connection_lose(c, ARTEL__FAULT_UNREACHABLE, strerror(errno));
+    *out = c;
+    return ARTEL_OK;
+}
+
+artel_status artel__connection_accept(artel__site *site, int socket, const artel__net_address *from, artel__connection **out)
+{
+    artel__connection *c = NULL;
+    artel_status status = create(site, socket, from, &c);
+    if (status < 0) {
+        close(socket);
+        return status;
+    }
+    c->server = true;
+    *out = c;
+    begin_stream(c, from);
+    return ARTEL_OK;
+}
+
+void artel__connection_close(artel__connection *c)
+{
+    if (!c) return;
+    if (c->state == ARTEL__CONNECTION_OPEN && c->purpose == ARTEL__NET_CONTROL) artel__control_progress(c);
+    if (c->stream.secure) c->stream.part->destroy(c->stream.secure);
+    /* Bytes that arrived and are not read would turn the end into a reset, which destroys what the peer has not read. */
+    uint8_t away[4096];
+    shutdown(c->stream.socket, SHUT_WR);
+    for (int i = 0; i < 256 && recv(c->stream.socket, away, sizeof away, MSG_DONTWAIT) > 0;) i++;
+    close(c->stream.socket);
+    artel__free(c->site->ctx, c->control);
+    artel__free(c->site->ctx, c);
+}
+
+/* -- looking -- */
+
+artel__connection_state artel__connection_get_state(const artel__connection *c)
+{
+    return c->state;
+}
+
+artel__net_fault artel__connection_fault(const artel__connection *c)
+{
+    return c->fault;
+}
+
+const char *artel__connection_why(const artel__connection *c)
+{
+    return c->why;
+}
+
+bool artel__connection_refused_there(const artel__connection *c)
+{
+    return c->refused_there;
+}
+
+int artel__connection_fd(const artel__connection *c)
+{
+    return c->stream.socket;
+}
+
+short artel__connection_events(const artel__connection *c)
+{
+    switch (c->state) {
+    case ARTEL__CONNECTION_CONNECTING: return POLLOUT;
+    case ARTEL__CONNECTION_SECURING: return (short)(POLLIN | (artel__net_stream_unsent(&c->stream) ? POLLOUT : 0));
+    case ARTEL__CONNECTION_GREETING:
+    case ARTEL__CONNECTION_REFUSING: {
+        bool writing = (c->sent < ARTEL__HELLO_BYTES && (!c->server || c->greeted || c->state == ARTEL__CONNECTION_REFUSING)) ||
+                       artel__net_stream_unsent(&c->stream);
+        return (short)(POLLIN | (writing ? POLLOUT : 0));
+    }
+    case ARTEL__CONNECTION_OPEN: return (short)(POLLIN | (artel__control_waits(c) ? POLLOUT : 0));
+    case ARTEL__CONNECTION_LOST: break;
+    }
+    return 0;
+}
+
+int64_t artel__connection_deadline(const artel__connection *c)
+{
+    return c->deadline;
+}
+
+const artel__hello *artel__connection_peer(const artel__connection *c)
+{
+    return &c->peer;
+}
+
+const char *artel__connection_address(const artel__connection *c)
+{
+    return c->address;
+}
+
+bool artel__connection_is_secure(const artel__connection *c)
+{
+    return c->stream.secure != NULL;
+}
+
+artel__net_stream *artel__connection_stream(artel__connection *c)
+{
+    return &c->stream;
+}
+
+artel__site *artel__connection_site(artel__connection *c)
+{
+    return c->site;
+}
+
+uint32_t artel__connection_mask(const artel__connection *c, bool sending)
+{
+    const uint8_t *from = sending ? c->nonce : c->peer.nonce, *to = sending ? c->peer.nonce : c->nonce;
+    return artel__crc32c(artel__crc32c(0, from, 16), to, 16);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The port among strangers: noise, silence, floods. Nothing gets in, little is kept, honest peers still do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "support/net_mesh.h"
+
+static void open_site(support_mesh *mesh, bool secure)
+{
+    memset(mesh, 0, sizeof *mesh);
+    assert_int_equal(artel_context_create(NULL, &mesh->ctx), ARTEL_OK);
+    mesh->ranks = 2;
+    mesh->secure = secure;
+    assert_int_equal(support_mesh_listen(mesh), ARTEL_OK);
+}
+
+static void close_site(support_mesh *mesh)
+{
+    support_mesh_close(mesh);
+    artel_context_destroy(mesh->ctx);
+}
+
+static int dial(const support_mesh *mesh)
+{
+    artel__net_address to;
+    char text[32];
+    snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh->listener[1]));
+    assert_true(artel__net_address_parse(text, &to));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to.socket, to.bytes), 0);
+    return fd;
+}
+
+static bool ended(int fd)
+{
+    char byte;
+    ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+/* Until nothing is pending; reads away what comes at `fd`. */
+static void settle(support_mesh *mesh, int fd)
+{
+    int64_t until = artel__now_ns() + INT64_C(20000000000);
+    char away[4096];
+    do {
+        artel__listener_progress(mesh->listener[1]);
+        while (recv(fd, away, sizeof away, MSG_DONTWAIT) > 0) {
+        }
+        if (artel__listener_pending(mesh->listener[1]) == 0) return;
+        struct pollfd ready = {artel__listener_fd(mesh->listener[1]), POLLIN, 0};
+        poll(&ready, 1, 5);
+    } while (artel__now_ns() < until);
+    fail_msg("something is still pending");
+}
+
+/* Bytes of no protocol, in one piece and one by one. */
+static void noise(void **state)
+{
+    (void)state;
+    for (int secure = 0; secure < 2; secure++) {
+        support_mesh mesh;
+        open_site(&mesh, secure);
+        for (int i = 0; i < 8; i++) {
+            uint8_t bytes[400];
+            for (size_t k = 0; k < sizeof bytes; k++) bytes[k] = (uint8_t)((k + 1) * (size_t)(i * 37 + 11) >> 2);
+            static const char *const known[] = {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "SSH-2.0-x\r\n", "\x16\x03\x01\x02", "artH\x01"};
+            if (i < 4) memcpy(bytes, known[i], strlen(known[i]));
+            int fd = dial(&mesh);
+            assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+            shutdown(fd, SHUT_WR);
+            settle(&mesh, fd);
+            assert_null(artel__listener_take(mesh.listener[1]));
+            close(fd);
+        }
+        assert_true(mesh.incidents >= 4);
+        close_site(&mesh);
+    }
+}
+
+/* Who says nothing, or one byte, is gone when its time is over. */
+static void silence(void **state)
+{
+    (void)state;
+    for (int secure = 0; secure < 2; secure++) {
+        support_mesh mesh;
+        open_site(&mesh, secure);
+        mesh.site[1].handshake_ns = 30000000;
+        int quiet = dial(&mesh), slow = dial(&mesh);
+        assert_int_equal(send(slow, secure ? "\x16" : "a", 1, MSG_NOSIGNAL), 1);
+        int64_t start = artel__now_ns();
+        artel__listener_progress(mesh.listener[1]);
+        assert_int_equal(artel__listener_pending(mesh.listener[1]), 2);
+        assert_true(artel__listener_deadline(mesh.listener[1]) <= artel__now_ns() + 30000000);
+        settle(&mesh, quiet);
+        assert_true(artel__now_ns() - start >= 25000000);
+        assert_true(ended(quiet));
+        assert_true(ended(slow));
+        assert_int_equal(mesh.fault, ARTEL__FAULT_SLOW);
+        assert_int_equal(artel__listener_deadline(mesh.listener[1]), INT64_MAX);
+        close(quiet);
+        close(slow);
+        close_site(&mesh);
+    }
+}
+
+/* Many half-open connections from one host: few are kept, and an honest peer of the same host gets in between them. */
+static void half_open(void **state)
+{
+    (void)state;
+    enum {
+        CROWD = 600
+    };
+    static int fd[CROWD];
+    support_mesh mesh;
+    open_site(&mesh, true);
+    uint64_t most = 0;
+    for (int i = 0; i < CROWD; i++) {
+        fd[i] = dial(&mesh);
+        if (i % 50) continue;
+        artel__listener_progress(mesh.listener[1]);
+        uint64_t now = (uint64_t)artel__listener_pending(mesh.listener[1]);
+        if (now > most) most = now;
+    }
+    for (int i = 0; i < 10; i++) artel__listener_progress(mesh.listener[1]);
+    assert_true(most <= 64);
+    assert_int_equal(artel__listener_pending(mesh.listener[1]), 64);
+    assert_true(ended(fd[0]));
+    assert_false(ended(fd[CROWD - 1]));
+    artel__connection *near;
+    assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near), ARTEL_OK);
+    artel__connection *far = NULL;
+    int64_t until = artel__now_ns() + INT64_C(1500000000);
+    while ((!far || artel__connection_get_state(near) != ARTEL__CONNECTION_OPEN) && artel__now_ns() < until) {
+        artel__connection_progress(near);
+        artel__listener_progress(mesh.listener[1]);
+        if (!far) far = artel__listener_take(mesh.listener[1]);
+    }
+    assert_non_null(far);
+    assert_true(mesh.incidents >= 1 && mesh.incidents <= 64); /* a flood does not fill the log */
+    assert_int_equal(mesh.fault, ARTEL__FAULT_CROWDED);
+    artel__connection_close(near);
+    artel__connection_close(far);
+    for (int i = 0; i < CROWD; i++) close(fd[i]);
+    close_site(&mesh);
+}
+
+static void the_port_is_taken(void **state)
+{
+    (void)state;
+    support_mesh mesh;
+    open_site(&mesh, false);
+    artel__listener_options options = {.most_pending = 0};
+    char text[32];
+    artel__listener *second;
+    snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh.listener[1]));
+    assert_true(artel__net_address_parse(text, &options.address));
+    assert_int_equal(artel__listener_create(&mesh.site[0], &options, &second), ARTEL_ERROR_IO);
+    assert_string_equal(artel_context_error(mesh.ctx)->where, text);
+    close_site(&mesh);
+}
+
+static void addresses(void **state)
+{
+    artel__net_address a, b;
+    char text[ARTEL__NET_ADDRESS_TEXT];
+    artel_context *ctx;
+    (void)state;
+    assert_true(artel__net_address_parse("127.0.0.1:80", &a));
+    assert_string_equal(artel__net_address_text(&a, text), "127.0.0.1:80");
+    assert_true(artel__net_address_is_loopback(&a));
+    assert_true(artel__net_address_parse("[::1]:8080", &b));
+    assert_string_equal(artel__net_address_text(&b, text), "[::1]:8080");
+    assert_true(artel__net_address_is_loopback(&b));
+    assert_int_equal(artel__net_address_port(&b), 8080);
+    assert_false(artel__net_address_same_host(&a, &b));
+    assert_true(artel__net_address_parse("[::ffff:127.0.0.1]:9", &b));
+    assert_true(artel__net_address_same_host(&a, &b));
+    assert_true(artel__net_address_parse("10.1.2.3:9", &b));
+    assert_false(artel__net_address_is_loopback(&b));
+    static const char *const wrong[] = {"", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "[::1:80", "host:80", "1.2.3.4:99999999"};
+    for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) assert_false(artel__net_address_parse(wrong[i], &a));
+    assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
+    assert_int_equal(artel__net_address_resolve(ctx, "nowhere", &a), ARTEL_ERROR_INVALID);
+    artel_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(noise),     cmocka_unit_test(silence), cmocka_unit_test(half_open), cmocka_unit_test(the_port_is_taken),
+        cmocka_unit_test(addresses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
