@@ -20,13 +20,13 @@ all: build
 build:
 	@if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) >/dev/null; else cmake --preset release -B $(BUILD) $(GENERATOR); fi
 	@echo "== building into $(BUILD)/"
-	@cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET))
 
 deps:
 	@scripts/install-deps train
 
 train: deps
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build TARGET=programs
 	@scripts/train-fashion-mnist $(BUILD)
 
 test:
