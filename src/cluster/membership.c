@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The membership machine: creation, inputs, views.
+ *
+ * Every input notes the time, changes what it is about, and then lets artel__ms_consider look at the whole: what is due follows from
+ * the state and not from the order in which inputs came. Nothing is decided in the inputs themselves.
+ */
+#include "cluster/membership_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WHERE "cluster membership"
+
+const char *artel__reason_text(artel__reason reason)
+{
+    static const char *const text[ARTEL__REASONS] = {
+        [ARTEL__REASON_NONE] = "no reason",
+        [ARTEL__REASON_START] = "the job begins",
+        [ARTEL__REASON_RESET] = "connection lost",
+        [ARTEL__REASON_SILENT] = "nothing heard from it",
+        [ARTEL__REASON_DATA] = "its data connection is lost",
+        [ARTEL__REASON_RESTARTED] = "it was restarted",
+        [ARTEL__REASON_STUCK] = "it did not come to rest in time",
+        [ARTEL__REASON_LEFT] = "it left in order",
+        [ARTEL__REASON_JOIN] = "it joins",
+        [ARTEL__REASON_SAVE] = "all save and end",
+        [ARTEL__REASON_PASSIVE] = "it did not coordinate",
+        [ARTEL__REASON_STALE] = "that generation is over",
+        [ARTEL__REASON_UNREACHABLE] = "not all members reach it",
+        [ARTEL__REASON_FULL] = "more replicas than virtual shards (--shards)",
+        [ARTEL__REASON_TOO_FEW] = "too few tasks (--min-workers)",
+        [ARTEL__REASON_WITHDRAWN] = "a lower task coordinates",
+        [ARTEL__REASON_FACTS] = "its version, model, data or settings differ",
+        [ARTEL__REASON_DUPLICATE] = "two processes have that task index",
+    };
+    return (unsigned)reason < ARTEL__REASONS ? text[reason] : "another reason";
+}
+
+const char *artel__phase_name(artel__phase phase)
+{
+    static const char *const name[ARTEL__PHASES] = {"idle", "compute", "exchange", "apply", "copy", "save"};
+    return (unsigned)phase < ARTEL__PHASES ? name[phase] : "another phase";
+}
+
+const char *artel__membership_state_name(artel__membership_state state)
+{
+    static const char *const name[] = {"joining", "running", "suspecting", "forming", "copying", "leaving", "ended"};
+    return (unsigned)state < ARTEL__COUNT(name) ? name[state] : "another state";
+}
+
+/* -- creation -- */
+
+static artel_status check(artel_context *ctx, const artel__membership_config *c)
+{
+    const char *wrong = NULL;
+    if (c->tasks < 1 || c->tasks > ARTEL__MAX_TASKS || c->self >= c->tasks)
+        wrong = "tasks and self";
+    else if (!c->incarnation)
+        wrong = "the incarnation";
+    else if (c->links < 2 * c->tasks + 8 || c->links > 64 * ARTEL__MAX_TASKS)
+        wrong = "links";
+    else if (c->shards < 1 || c->shards > ARTEL__MAX_TASKS)
+        wrong = "shards";
+    else if (c->replicas < 1 || c->min_members < 1 || c->min_members > c->tasks)
+        wrong = "replicas and min_members";
+    else if (c->suspect_after_ns < 8 * ARTEL__MEMBERSHIP_TICK_NS || c->wait_for_cluster_ns < 0 || c->collective_timeout_ns <= 0)
+        wrong = "the time limits";
+    else if (!c->facts || strlen(c->facts) > ARTEL__FACTS_MAX)
+        wrong = "the facts";
+    else if (!c->act || !c->name)
+        wrong = "act and name";
+    if (!wrong) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, WHERE, "", "%s: out of range", wrong);
+}
+
+static artel_status take(artel_context *ctx, size_t count, size_t size, void **out)
+{
+    return artel__calloc(ctx, count, size, WHERE, out);
+}
+
+static artel_status take_group(artel_context *ctx, const artel__membership *m, artel__ms_group *group)
+{
+    ARTEL_TRY(take(ctx, m->config.tasks, sizeof *group->member, (void **)&group->member));
+    return take(ctx, m->words, sizeof *group->set, (void **)&group->set);
+}
+
+static artel_status take_all(artel_context *ctx, artel__membership *m)
+{
+    uint32_t n = m->config.tasks;
+    m->out_capacity = artel__message_bound(n);
+    ARTEL_TRY(take(ctx, n, sizeof *m->peer, (void **)&m->peer));
+    ARTEL_TRY(take(ctx, m->config.links, sizeof *m->link, (void **)&m->link));
+    ARTEL_TRY(take_group(ctx, m, &m->group));
+    ARTEL_TRY(take_group(ctx, m, &m->next));
+    ARTEL_TRY(take_group(ctx, m, &m->choice));
+    ARTEL_TRY(take(ctx, (size_t)n * m->words, sizeof *m->reach, (void **)&m->reach));
+    ARTEL_TRY(take(ctx, n, sizeof *m->candidate, (void **)&m->candidate));
+    ARTEL_TRY(take(ctx, n, sizeof *m->order, (void **)&m->order));
+    ARTEL_TRY(take(ctx, n, sizeof *m->in_member, (void **)&m->in_member));
+    ARTEL_TRY(take(ctx, 1, m->out_capacity, (void **)&m->out));
+    ARTEL_TRY(take(ctx, m->words, 8, (void **)&m->bits));
+    for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) ARTEL_TRY(take(ctx, n, sizeof(uint32_t), (void **)&m->barrier[i].seen));
+    return ARTEL_OK;
+}
+
+artel_status artel__membership_create(artel_context *ctx, const artel__membership_config *config, artel__membership **out)
+{
+    ARTEL_TRY(check(ctx, config));
+    artel__membership *m = NULL;
+    ARTEL_TRY(take(ctx, 1, sizeof *m, (void **)&m));
+    m->ctx = ctx;
+    m->config = *config;
+    m->words = (config->tasks + 63) / 64;
+    artel_status status = take_all(ctx, m);
+    if (status < 0) {
+        artel__membership_destroy(m);
+        return status;
+    }
+    m->incarnation = config->incarnation;
+    m->heartbeat = config->suspect_after_ns / 4;
+    m->probe = config->suspect_after_ns / 8;
+    m->stop_limit = config->suspect_after_ns * 5;
+    m->appeal_limit = config->suspect_after_ns / 2;
+    m->step = config->step;
+    m->hash = config->hash;
+    m->now = m->begun = -1;
+    m->waiting_for = -1;
+    for (uint32_t t = 0; t < config->tasks; t++) {
+        m->peer[t].link = m->peer[t].rival = -1;
+        m->peer[t].backoff = ARTEL__MS_BACKOFF_MIN;
+    }
+    *out = m;
+    return ARTEL_OK;
+}
+
+void artel__membership_destroy(artel__membership *m)
+{
+    if (!m) return;
+    artel_context *ctx = m->ctx;
+    artel__ms_group *const group[] = {&m->group, &m->next, &m->choice};
+    for (size_t i = 0; i < ARTEL__COUNT(group); i++) {
+        artel__free(ctx, group[i]->member);
+        artel__free(ctx, group[i]->set);
+    }
+    for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) artel__free(ctx, m->barrier[i].seen);
+    void *const block[] = {m->peer, m->link, m->reach, m->candidate, m->order, m->in_member, m->out, m->bits, m};
+    for (size_t i = 0; i < ARTEL__COUNT(block); i++) artel__free(ctx, block[i]);
+}
+
+/* -- time and the whole -- */
+
+/* A long gap means that this process itself has not run: what others said meanwhile is yet to be read, so their silence
+ * begins now. */
+bool artel__ms_enter(artel__membership *m, int64_t now)
+{
+    if (m->ended) return false;
+    if (m->begun < 0) {
+        m->begun = m->now = now;
+        m->phase_since = m->rest_since = now;
+        artel__ms_set_lone(m);
+    }
+    if (now < m->now) now = m->now;
+    if (now - m->now > m->config.suspect_after_ns / 2) {
+        for (uint32_t t = 0; t < m->config.tasks; t++) m->peer[t].watched = m->peer[t].ping_since = now;
+        m->proposal.probe_until = now + m->probe;
+    }
+    m->now = now;
+    return true;
+}
+
+void artel__ms_consider(artel__membership *m)
+{
+    if (m->ended) return;
+    if (m->failing) {
+        artel__ms_fail_tick(m);
+        return;
+    }
+    artel__ms_held_tick(m);
+    if (m->proposal.active)
+        artel__ms_advance(m);
+    else if (!artel__ms_has_group(m))
+        artel__ms_lone(m);
+    else if (m->trouble)
+        artel__ms_regroup(m);
+    else
+        artel__ms_finish_tick(m);
+    if (!m->ended) artel__ms_announce(m);
+}
+
+/* Training that has been in one local phase for too long will not come back. */
+static void check_stuck(artel__membership *m)
+{
+    int64_t since = m->training == ARTEL__MS_STOPPING ? m->stop_since : m->phase_since;
+    bool local = m->training == ARTEL__MS_STOPPING ||
+                 (m->training == ARTEL__MS_GOING && (m->phase == ARTEL__PHASE_COMPUTE || m->phase == ARTEL__PHASE_APPLY));
+    if (!local || m->now - since < m->config.collective_timeout_ns) return;
+    artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (--collective-timeout)", artel__phase_name(m->phase),
+                        (unsigned long long)m->step, (long long)((m->now - since) / ARTEL__MS_SECOND));
+}
+
+/* A step whose exchange does not come on: the member that it waits for is probed, and named. */
+static void check_exchange(artel__membership *m)
+{
+    int task = m->waiting_for;
+    if (!artel__ms_running(m) || m->training != ARTEL__MS_GOING || m->phase != ARTEL__PHASE_EXCHANGE) return;
+    if (m->now - m->phase_since < m->heartbeat || task < 0 || !artel__ms_in_group(m, (uint32_t)task)) return;
+    artel__ms_peer *p = &m->peer[task];
+    if (m->now - p->beat_at >= m->heartbeat) artel__ms_probe(m, (uint32_t)task);
+    if (m->now - m->phase_since > ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said))
+        artel__ms_say(m, (uint32_t)task, ARTEL__REASON_NONE, "step %llu waits for %s, in phase %s for %lld s", (unsigned long long)m->step,
+                      artel__ms_name(m, (uint32_t)task), artel__phase_name(p->phase),
+                      (long long)((m->now - p->phase_since) / ARTEL__MS_SECOND));
+}
+
+void artel__membership_tick(artel__membership *m, int64_t now)
+{
+    if (!artel__ms_enter(m, now)) return;
+    artel__ms_link_tick(m);
+    check_exchange(m);
+    artel__ms_shared_tick(m);
+    check_stuck(m);
+    artel__ms_consider(m);
+}
+
+/* -- the training -- */
+
+/* Remembers the latest hashes, to be compared with those of the others at the same step. */
+static void note_hash(artel__membership *m, uint64_t step, uint64_t hash)
+{
+    if (!hash || !m->config.hash_every || step % m->config.hash_every) return;
+    uint32_t last = (m->recent + ARTEL__MS_RECENT - 1) % ARTEL__MS_RECENT;
+    if (m->recent_hash[last] && m->recent_step[last] == step) return;
+    m->recent_step[m->recent] = step;
+    m->recent_hash[m->recent] = hash;
+    m->recent = (m->recent + 1) % ARTEL__MS_RECENT;
+}
+
+static void set_phase(artel__membership *m, artel__phase phase)
+{
+    m->phase = phase;
+    m->phase_since = m->now;
+}
+
+void artel__membership_progressed(artel__membership *m, int64_t now, const artel__membership_progress *progress)
+{
+    if (!artel__ms_enter(m, now) || m->training == ARTEL__MS_REST) return;
+    if (m->phase != progress->phase || m->step != progress->step) set_phase(m, progress->phase);
+    m->step = progress->step;
+    m->waiting_for = progress->waiting_for;
+    note_hash(m, progress->step, progress->hash);
+}
+
+void artel__ms_stop(artel__membership *m)
+{
+    m->writing = false;
+    if (m->training != ARTEL__MS_GOING) return;
+    m->training = ARTEL__MS_STOPPING;
+    m->stop_since = m->now;
+    if (m->phase != ARTEL__PHASE_COPY) m->rest_since = m->now;
+    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_STOP});
+}
+
+void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step, uint64_t hash)
+{
+    if (!artel__ms_enter(m, now) || m->training != ARTEL__MS_STOPPING) return;
+    m->training = ARTEL__MS_REST;
+    m->step = step;
+    m->hash = hash;
+    m->waiting_for = -1;
+    set_phase(m, ARTEL__PHASE_IDLE);
+    artel__ms_consider(m);
+}
+
+void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
+{
+    if (!artel__ms_enter(m, now) || !m->proposal.active || !m->proposal.recorded || m->proposal.ready || m->training != ARTEL__MS_GOING)
+        return;
+    m->training = ARTEL__MS_REST;
+    m->step = m->next.step;
+    m->hash = hash;
+    set_phase(m, ARTEL__PHASE_IDLE);
+    artel__ms_consider(m);
+}
+
+void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task)
+{
+    if (!artel__ms_enter(m, now) || task >= m->config.tasks || task == m->config.self) return;
+    bool copying = m->proposal.active && m->proposal.recorded && !m->proposal.ready;
+    if (copying && artel__ms_coordinates(m)) {
+        artel__ms_blame(m, m->config.self, task);
+        artel__ms_propose(m, ARTEL__REASON_DATA, task);
+    } else if (copying) {
+        artel__ms_send(
+            m, m->proposal.coordinator,
+            &(artel__message){.kind = ARTEL__MESSAGE_DECLINE, .about = m->proposal.id, .reason = ARTEL__REASON_DATA, .subject = task});
+    } else if (artel__ms_running(m) && artel__ms_in_group(m, task)) {
+        artel__ms_blame(m, m->config.self, task);
+        artel__ms_break(m, ARTEL__REASON_DATA, task);
+    }
+    artel__ms_consider(m);
+}
+
+/* -- words -- */
+
+void artel__ms_act(artel__membership *m, const artel__action *action)
+{
+    m->config.act(m->config.user, action);
+}
+
+void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(m->line, sizeof m->line, format, args);
+    va_end(args);
+    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_REPORT, .task = task, .reason = reason, .text = m->line});
+}
+
+void artel__ms_list(const artel__membership *m, const uint64_t *set, char *out, size_t size)
+{
+    size_t at = 0;
+    uint32_t said = 0, more = 0;
+    out[0] = '\0';
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        if (!artel__bit(set, t)) continue;
+        if (said >= 3) {
+            more++;
+            continue;
+        }
+        int wrote = snprintf(out + at, size - at, "%s%s", said++ ? ", " : "", m->config.name[t]);
+        if (wrote < 0 || (size_t)wrote >= size - at) return;
+        at += (size_t)wrote;
+    }
+    if (more) snprintf(out + at, size - at, " and %u more", (unsigned)more);
+}
+
+bool artel__ms_due(artel__membership *m, int64_t *said)
+{
+    if (*said && m->now - *said < ARTEL__MS_REPORT_EVERY) return false;
+    *said = m->now ? m->now : 1;
+    return true;
+}
+
+/* -- views -- */
+
+artel__membership_state artel__membership_state_of(const artel__membership *m)
+{
+    if (m->ended) return ARTEL__MEMBERSHIP_ENDED;
+    if (m->proposal.active) return m->proposal.recorded ? ARTEL__MEMBERSHIP_COPYING : ARTEL__MEMBERSHIP_FORMING;
+    if (!artel__ms_has_group(m)) return ARTEL__MEMBERSHIP_JOINING;
+    if (m->trouble) return ARTEL__MEMBERSHIP_SUSPECTING;
+    return m->leaving ? ARTEL__MEMBERSHIP_LEAVING : ARTEL__MEMBERSHIP_RUNNING;
+}
+
+const artel__generation *artel__membership_generation(const artel__membership *m)
+{
+    return !m->ended && artel__ms_running(m) ? &m->view : NULL;
+}
+
+uint64_t artel__membership_incarnation(const artel__membership *m)
+{
+    return m->incarnation;
+}
+
+artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t task)
+{
+    if (task >= m->config.tasks) return (artel__peer_view){0};
+    if (task == m->config.self)
+        return (artel__peer_view){true, artel__ms_in_group(m, task), m->step, m->config.memory, m->phase, m->now - m->phase_since, 0};
+    const artel__ms_peer *p = &m->peer[task];
+    return (artel__peer_view){
+        .linked = p->link >= 0,
+        .member = artel__ms_in_group(m, task),
+        .step = p->step,
+        .memory = p->memory,
+        .phase = p->phase,
+        .phase_ns = m->now - p->phase_since,
+        .heard_ns = m->now - p->heard,
+    };
+}
+
+/* -- the inputs whose work lies elsewhere -- */
+
+void artel__membership_link_up(artel__membership *m, int64_t now, int link, int task)
+{
+    if (!artel__ms_enter(m, now) || link < 0 || (uint32_t)link >= m->config.links || task >= (int)m->config.tasks) return;
+    m->link[link] = (artel__ms_link){.open = true, .task = task, .dialled = task >= 0, .since = m->now};
+    if (task >= 0) m->peer[task].dialling = false;
+    if (task >= 0 && artel__ms_linked(m, (uint32_t)task))
+        artel__ms_close(m, link); /* it has dialled, too, and was first */
+    else
+        artel__ms_greet(m, link);
+    artel__ms_consider(m);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Greeting: who is at the other end of a link, and which of several links is the peer's.
+ *
+ * Of two links with one process the one dialled by the higher task stays, of two dialled by one task the newer: whoever dials
+ * again has lost the first, with what was on it, so the change counts as a loss. A HELLO of another process while the old link
+ * stands makes its link a rival: it gets the place when the old one breaks or leaves a probe unanswered; if both answer, two
+ * processes have one index. (That the old one answers is not enough: a process that wakes reads its connections in any
+ * order, and may read the HELLO of one that has died since.)
+ */
+#include "cluster/membership_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The first fact that differs, as "name (there X, here Y)". False when all are equal. */
+static bool find_difference(const artel__membership *m, artel__message_bytes facts, char *out, size_t size)
+{
+    const char *here = m->config.facts, *there = (const char *)facts.data;
+    size_t left = facts.count;
+    while (*here || left) {
+        size_t a = strcspn(here, "\n"), b = 0;
+        while (b < left && there[b] != '\n') b++;
+        if (a != b || memcmp(here, there, a) != 0) {
+            const char *name = a ? here : there;
+            size_t longest = a ? a : b, width = 0;
+            while (width < longest && name[width] != '=') width++;
+            size_t skip = width < longest ? width + 1 : width;
+            bool same_name = a >= skip && b >= skip && memcmp(here, there, skip) == 0;
+            snprintf(out, size, "%.*s (there %.*s, here %.*s)", (int)width, name, same_name ? (int)(b - skip) : (int)b,
+                     same_name ? there + skip : (b ? there : ""), same_name ? (int)(a - skip) : (int)a, same_name ? here + skip : here);
+            return true;
+        }
+        here += a + (here[a] == '\n');
+        if (b < left) b++;
+        there += b;
+        left -= b;
+    }
+    return false;
+}
+
+/* Whoever belongs to a job that has begun stays with it: only the other one ends. */
+static void incompatible(artel__membership *m, int link, const artel__message *hello, artel__reason reason, const char *text)
+{
+    bool there = hello->flags & (ARTEL__FLAG_RUNNING | ARTEL__FLAG_FORMING), here = artel__ms_has_group(m) || m->proposal.active;
+    char line[ARTEL__TEXT_MAX + 1];
+    snprintf(line, sizeof line, "%s: %s", artel__ms_name(m, hello->task), text);
+    artel__ms_send_on(m, link,
+                      &(artel__message){.kind = ARTEL__MESSAGE_REFUSE,
+                                        .reason = reason,
+                                        .subject = hello->task,
+                                        .text = {(const uint8_t *)line, (uint32_t)strlen(line)}});
+    artel__ms_close(m, link);
+    if (here || (there && hello->task != m->config.self && reason == ARTEL__REASON_DUPLICATE)) {
+        artel__ms_say(m, hello->task, reason, "%s; refused", line);
+    } else if (there) {
+        artel__ms_fail_here(m, ARTEL_ERROR_INVALID, "%s", line);
+    } else {
+        artel__cause cause = {.status = ARTEL_ERROR_INVALID, .task = hello->task, .incarnation = hello->incarnation};
+        memcpy(cause.text, line, sizeof cause.text);
+        artel__ms_fail_job(m, &cause);
+    }
+}
+
+void artel__ms_bind(artel__membership *m, int link, const artel__message *hello)
+{
+    artel__ms_peer *p = &m->peer[hello->task];
+    bool another = p->incarnation != hello->incarnation;
+    p->incarnation = hello->incarnation;
+    p->life = hello->life;
+    p->sequence = hello->sequence;
+    p->link = link;
+    p->dialled = m->link[link].dialled;
+    p->gone = false;
+    p->heard = p->watched = p->bound_at = m->now;
+    p->ping = p->pong = 0;
+    m->link[link].task = (int)hello->task;
+    if (another && artel__ms_in_group(m, hello->task)) artel__ms_break(m, ARTEL__REASON_RESTARTED, hello->task);
+    artel__ms_probe(m, hello->task); /* its HELLO, and this task's, may be older than what both have become since */
+}
+
+/* The process has given its incarnation up; its links stand. */
+static void renounced(artel__membership *m, const artel__message *hello)
+{
+    artel__ms_peer *p = &m->peer[hello->task];
+    int link = p->link;
+    p->link = -1; /* so that it is not closed */
+    artel__ms_lose(m, hello->task, ARTEL__REASON_RESTARTED);
+    if (p->link < 0) artel__ms_bind(m, link, hello);
+}
+
+/* A second link, and which of the two lives is not known: both are asked. */
+static void contest(artel__membership *m, int link, const artel__message *hello)
+{
+    artel__ms_peer *p = &m->peer[hello->task];
+    if (p->rival >= 0 && p->rival != link) artel__ms_close(m, p->rival);
+    p->rival = link;
+    p->rival_said.incarnation = hello->incarnation;
+    p->rival_said.life = hello->life;
+    p->rival_said.sequence = hello->sequence;
+    p->rival_since = m->now;
+    p->rival_answered = false;
+    artel__ms_probe(m, hello->task);
+    p->rival_probe = p->ping;
+    p->rival_ping = ++m->nonce;
+    artel__ms_send_on(m, link, &(artel__message){.kind = ARTEL__MESSAGE_STATUS, .ping = p->rival_ping});
+}
+
+/* Both answer: of one process the second link is not needed; two processes must not have one index. */
+void artel__ms_settle(artel__membership *m, uint32_t task)
+{
+    artel__ms_peer *p = &m->peer[task];
+    int rival = p->rival;
+    bool one = p->rival_said.life == p->life;
+    if (rival < 0 || p->pong < p->rival_probe || (!one && !p->rival_answered)) return;
+    p->rival = -1;
+    if (one) {
+        artel__ms_close(m, rival);
+        return;
+    }
+    artel__message hello = {.task = task, .incarnation = p->rival_said.incarnation, .flags = p->flags};
+    incompatible(m, rival, &hello, ARTEL__REASON_DUPLICATE, artel__reason_text(ARTEL__REASON_DUPLICATE));
+}
+
+void artel__ms_hear_rival(artel__membership *m, int link, const artel__message *message)
+{
+    artel__ms_peer *p = &m->peer[message->task];
+    if (p->rival != link || p->rival_said.incarnation != message->incarnation || message->pong != p->rival_ping) return;
+    p->rival_answered = true;
+    artel__ms_settle(m, message->task);
+}
+
+/* A HELLO from a task that is linked already. Who dials a second time has lost the first link, with what was on it; if both
+ * have dialled, both sides keep the link dialled by the higher task. */
+static void greet_linked(artel__membership *m, int link, const artel__message *hello)
+{
+    artel__ms_peer *p = &m->peer[hello->task];
+    bool dialled = m->link[link].dialled, by_higher = dialled == (m->config.self > hello->task);
+    if (hello->life != p->life) {
+        contest(m, link, hello);
+        return;
+    }
+    if (hello->sequence < p->sequence) return; /* its later HELLO follows on this link */
+    if (hello->sequence > p->sequence) renounced(m, hello);
+    if (p->link == link) return;
+    if (p->rival == link) p->rival = -1;
+    if (p->dialled != dialled && !by_higher) {
+        contest(m, link, hello);
+        return;
+    }
+    artel__ms_lose(m, hello->task, ARTEL__REASON_RESET);
+    if (p->link < 0) artel__ms_bind(m, link, hello);
+}
+
+void artel__ms_on_hello(artel__membership *m, int link, const artel__message *hello)
+{
+    char text[ARTEL__TEXT_MAX - 64], difference[ARTEL__TEXT_MAX - 96];
+    if (hello->task >= m->config.tasks || !hello->incarnation) {
+        artel__ms_close(m, link);
+        return;
+    }
+    if (m->link[link].task >= 0 && m->link[link].task != (int)hello->task) {
+        artel__ms_close(m, link); /* the address of one task is answered by another */
+        if (artel__ms_due(m, &m->wait_said))
+            artel__ms_say(m, hello->task, ARTEL__REASON_FACTS, "%s answers as %s", artel__ms_name(m, (uint32_t)m->link[link].task),
+                          artel__ms_name(m, hello->task));
+        return;
+    }
+    m->link[link].task = (int)hello->task;
+    if (hello->protocol != ARTEL__PROTOCOL_VERSION) {
+        snprintf(text, sizeof text, "speaks version %u of the protocol, here version %d", (unsigned)hello->protocol,
+                 ARTEL__PROTOCOL_VERSION);
+        incompatible(m, link, hello, ARTEL__REASON_FACTS, text);
+    } else if (find_difference(m, hello->facts, difference, sizeof difference)) {
+        snprintf(text, sizeof text, "differs in %s", difference);
+        incompatible(m, link, hello, ARTEL__REASON_FACTS, text);
+    } else if (hello->task == m->config.self) {
+        if (hello->incarnation == m->incarnation)
+            artel__ms_close(m, link);
+        else
+            incompatible(m, link, hello, ARTEL__REASON_DUPLICATE, artel__reason_text(ARTEL__REASON_DUPLICATE));
+    } else if (m->peer[hello->task].link >= 0) {
+        greet_linked(m, link, hello);
+    } else {
+        artel__ms_bind(m, link, hello);
+    }
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the membership machine, shared by its files:
+ *
+ *   membership.c          inputs, creation, views
+ *   membership_link.c     links, probes, heartbeats, what a peer says about itself
+ *   membership_greet.c    HELLO: who is at the other end of a link, and which link is the peer's
+ *   membership_form.c     from a broken generation to a proposal: who coordinates, who follows
+ *   membership_record.c   reports, record, copying
+ *   membership_start.c    the first message of a generation
+ *   membership_join.c     without a generation; other groups in sight
+ *   membership_end.c      leaving, finishing, failing
+ *   membership_shared.c   barriers and keys
+ *   membership_choose.c   members from reports, a pure function
+ *
+ * Functions of these files begin with artel__ms_. None blocks; each may be called whenever the machine has not ended, unless
+ * it says more. After any input artel__ms_consider looks at the whole and does what is due.
+ */
+#ifndef ARTEL_CLUSTER_MEMBERSHIP_IMPL_H
+#define ARTEL_CLUSTER_MEMBERSHIP_IMPL_H
+
+#include "cluster/membership.h"
+#include "cluster/membership_choose.h"
+
+enum {
+    ARTEL__MS_RECENT = 4, /* own hashes kept for comparison */
+    ARTEL__MS_LINE = 512  /* bytes of a line for the user */
+};
+
+#define ARTEL__MS_MILLISECOND 1000000LL
+#define ARTEL__MS_SECOND 1000000000LL
+#define ARTEL__MS_REPORT_EVERY (5 * ARTEL__MS_SECOND) /* who is missing, said again */
+#define ARTEL__MS_BACKOFF_MIN (50 * ARTEL__MS_MILLISECOND)
+#define ARTEL__MS_BACKOFF_MAX (500 * ARTEL__MS_MILLISECOND)
+#define ARTEL__MS_UPHILL (1 * ARTEL__MS_SECOND)        /* a lower task dials a higher one after so long without a link */
+#define ARTEL__MS_WINDOW (100 * ARTEL__MS_MILLISECOND) /* newcomers within it are let in together */
+#define ARTEL__MS_PENALTY_MAX (16 * ARTEL__MS_SECOND)
+#define ARTEL__MS_PROBATION (20 * ARTEL__MS_SECOND)
+#define ARTEL__MS_FAIL_GRACE (200 * ARTEL__MS_MILLISECOND) /* other causes of a failure are awaited so long */
+
+/* A peer's part in the proposal that this task coordinates. */
+typedef enum artel__ms_stage {
+    ARTEL__MS_OUTSIDE, /* not asked, lost, declined */
+    ARTEL__MS_PENDING, /* asked */
+    ARTEL__MS_REPORTED,
+    ARTEL__MS_READY /* holds the target state */
+} artel__ms_stage;
+
+typedef struct artel__ms_peer {
+    /* Link. */
+    int link;             /* on which its HELLO has come; -1: none */
+    bool dialled;         /* this side opened it */
+    bool dialling;        /* OPEN is not answered yet */
+    bool gone;            /* said END; no more dialling */
+    uint64_t incarnation; /* the last one known; of the process `life`, which has had `sequence` before */
+    uint64_t life;
+    uint32_t sequence;
+    int64_t dial_at, backoff;
+    int rival;                        /* a second link, which waits until this one answers a probe or does not; -1: none */
+    uint64_t rival_probe, rival_ping; /* asked of this link and of the second one */
+    bool rival_answered;
+    struct {
+        uint64_t incarnation, life;
+        uint32_t sequence;
+    } rival_said;
+    int64_t rival_since;
+    /* Liveness. Probe numbers of this machine only grow. */
+    int64_t heard, watched, beat_at, bound_at;
+    uint64_t ping, pong;         /* the highest number sent; sent back */
+    int64_t ping_since, pong_at; /* the first one without answer was sent then; the last answer came then */
+    /* What it said last. */
+    uint32_t flags;
+    artel__generation_id generation;
+    uint32_t size, lowest;
+    uint64_t step;
+    artel__phase phase;
+    int64_t phase_since;
+    uint64_t hash, hash_step;
+    /* As a newcomer. */
+    bool joins;
+    int64_t joins_since, admit_at, penalty, admitted_at;
+    /* In a proposal of this task. */
+    artel__ms_stage stage;
+    int64_t stage_since;
+    uint64_t report_step, report_hash, memory;
+    uint32_t report_replicas;
+    /* In the running generation. */
+    uint64_t member_incarnation;                /* as which it became a member */
+    artel__generation_id finished_in, saved_in; /* by id: what it says may come before START does */
+    int64_t passive_until;                      /* it did not coordinate when it should have */
+} artel__ms_peer;
+
+typedef struct artel__ms_link {
+    bool open;
+    int task; /* dialled or greeted; -1 unknown */
+    bool dialled;
+    int64_t since;
+} artel__ms_link;
+
+/* A generation with the memory of its members. */
+typedef struct artel__ms_group {
+    artel__generation_id id; /* counter 0: none */
+    artel__purpose purpose;
+    uint64_t step;
+    artel__member *member;
+    uint32_t members;
+    uint64_t *set;
+} artel__ms_group;
+
+typedef struct artel__ms_proposal {
+    bool active;
+    artel__generation_id id;
+    uint32_t coordinator;
+    artel__reason reason;
+    uint32_t subject;
+    int64_t since;
+    uint64_t round;      /* answers to probes from this number on count */
+    int64_t probe_until; /* who has not answered by then is not reached */
+    bool reported;
+    bool recorded; /* m->next is the record */
+    bool ready;
+} artel__ms_proposal;
+
+/* A PROPOSE that waits until a lower task has been asked whether it is alive. */
+typedef struct artel__ms_held {
+    bool active;
+    uint32_t from, lower;
+    artel__generation_id id;
+    artel__reason reason;
+    uint32_t subject;
+    uint64_t probe;
+    int64_t until;
+} artel__ms_held;
+
+typedef enum artel__ms_training {
+    ARTEL__MS_REST,
+    ARTEL__MS_GOING,   /* computing, copying or saving */
+    ARTEL__MS_STOPPING /* STOP has not been answered */
+} artel__ms_training;
+
+typedef struct artel__ms_barrier {
+    char name[ARTEL__TEXT_MAX + 1];
+    bool used, waiting;
+    uint32_t entered, released;
+    int64_t since, asked_at;
+    uint32_t *seen; /* by task: the highest entered, at the coordinator */
+} artel__ms_barrier;
+
+typedef struct artel__ms_key {
+    char name[ARTEL__TEXT_MAX + 1];
+    uint32_t version; /* 0: unused; the higher one is newer */
+    uint32_t count;   /* 0: deleted */
+    bool wanted;      /* a put of this task that is not confirmed: wish, wish_count */
+    bool overwrite;
+    uint32_t wish_count;
+    int64_t asked_at;
+    uint8_t value[ARTEL__VALUE_MAX], wish[ARTEL__VALUE_MAX];
+} artel__ms_key;
+
+struct artel__membership {
+    artel__membership_config config;
+    artel_context *ctx;
+    uint32_t words; /* of a set of tasks */
+    int64_t now, begun, quantum;
+    int64_t heartbeat, probe, stop_limit, appeal_limit; /* durations from suspect_after */
+    uint64_t incarnation, nonce;
+    uint32_t sequence; /* of incarnations */
+    uint32_t counter;  /* the highest generation counter seen */
+    bool has_run, leaving, saving_wanted, ended;
+
+    artel__ms_peer *peer; /* by task; its own entry carries its own reports */
+    artel__ms_link *link;
+    uint32_t said_flags; /* what was announced last */
+    artel__generation_id said_generation;
+
+    /* The training. */
+    artel__ms_training training;
+    uint64_t step, hash;
+    artel__phase phase;
+    int64_t phase_since, rest_since, stop_since;
+    int waiting_for;
+    uint64_t recent_step[ARTEL__MS_RECENT], recent_hash[ARTEL__MS_RECENT];
+    uint32_t recent;
+
+    /* The generation: `trouble` when it cannot go on. */
+    artel__ms_group group, next;
+    artel__generation view;
+    bool trouble;
+    artel__reason trouble_reason;
+    uint32_t trouble_subject;
+    int64_t trouble_since, started;
+    bool finished, saving, writing, written; /* SAVE was ordered; is being done; done */
+    uint64_t digest;
+    struct {
+        uint64_t round; /* answers to probes from this number on count */
+        int64_t until;
+        bool active;
+    } search; /* for a lower task that lives */
+    struct {
+        uint32_t task;
+        int64_t until;
+        bool active;
+    } appeal; /* to the lowest task, to propose */
+    struct {
+        uint32_t a, b;
+        uint64_t step;
+        uint32_t times;
+        int64_t at;
+    } blame; /* who complained of whom last, and how often without a step in between */
+
+    artel__ms_proposal proposal;
+    artel__ms_held held;
+    uint64_t *reach;             /* tasks x words: the sets in the reports */
+    artel__candidate *candidate; /* scratch of deciding */
+    uint32_t *order;
+    artel__ms_group choice;
+
+    /* Without a generation. */
+    int64_t lone_since, lone_settle, retry_at, wait_said;
+    uint32_t lone_linked;
+    artel__generation_id wish; /* asked to join it */
+    int64_t wish_at;
+
+    /* Failing. */
+    bool failing;
+    int64_t fail_since;
+    artel__cause cause;
+
+    artel__ms_barrier barrier[ARTEL__MAX_BARRIERS];
+    artel__ms_key key[ARTEL__MAX_KEYS];
+
+    uint8_t *out, *bits;
+    size_t out_capacity;
+    artel__member *in_member;
+    char line[ARTEL__MS_LINE];
+};
+
+static inline bool artel__ms_linked(const artel__membership *m, uint32_t task)
+{
+    return m->peer[task].link >= 0;
+}
+
+static inline bool artel__ms_has_group(const artel__membership *m)
+{
+    return m->group.id.counter != 0;
+}
+
+static inline bool artel__ms_in_group(const artel__membership *m, uint32_t task)
+{
+    return artel__ms_has_group(m) && artel__bit(m->group.set, task);
+}
+
+/* A generation goes on and nothing is wrong with it. */
+static inline bool artel__ms_running(const artel__membership *m)
+{
+    return artel__ms_has_group(m) && !m->trouble && !m->proposal.active;
+}
+
+static inline bool artel__ms_coordinates(const artel__membership *m)
+{
+    return m->proposal.active && m->proposal.coordinator == m->config.self;
+}
+
+static inline uint32_t artel__ms_lowest(const artel__membership *m)
+{
+    return m->group.member[0].task;
+}
+
+static inline const char *artel__ms_name(const artel__membership *m, uint32_t task)
+{
+    return task < m->config.tasks ? m->config.name[task] : "an unknown task";
+}
+
+/* -- membership.c -- */
+/* Notes the time of an input; false when the machine has ended. */
+bool artel__ms_enter(artel__membership *m, int64_t now);
+void artel__ms_consider(artel__membership *m);
+void artel__ms_act(artel__membership *m, const artel__action *action);
+void artel__ms_say(artel__membership *m, uint32_t task, artel__reason reason, const char *format, ...) ARTEL__PRINTF(4, 5);
+/* "a, b and 3 more" of the tasks of a set, in `out`. */
+void artel__ms_list(const artel__membership *m, const uint64_t *set, char *out, size_t size);
+/* True every five seconds; *said is the time of the last time. */
+bool artel__ms_due(artel__membership *m, int64_t *said);
+void artel__ms_stop(artel__membership *m);
+
+/* -- membership_link.c -- */
+/* A message to a task (dropped when there is no link to it) or to all linked ones; the sender's part is filled in. */
+void artel__ms_send(artel__membership *m, uint32_t task, artel__message *message);
+void artel__ms_send_all(artel__membership *m, artel__message *message);
+void artel__ms_probe(artel__membership *m, uint32_t task);
+void artel__ms_link_tick(artel__membership *m);
+void artel__ms_greet(artel__membership *m, int link);
+void artel__ms_greet_all(artel__membership *m);
+void artel__ms_close(artel__membership *m, int link);
+void artel__ms_send_on(artel__membership *m, int link, artel__message *message);
+void artel__ms_announce(artel__membership *m);
+/* The peer is lost: its link is closed, its part in generation and proposal ends. */
+void artel__ms_lose(artel__membership *m, uint32_t task, artel__reason reason);
+bool artel__ms_watched(const artel__membership *m, uint32_t task);
+uint32_t artel__ms_flags(const artel__membership *m);
+
+/* -- membership_greet.c -- */
+void artel__ms_on_hello(artel__membership *m, int link, const artel__message *hello);
+/* The link is the peer's from here on. */
+void artel__ms_bind(artel__membership *m, int link, const artel__message *hello);
+/* A message on a link that is not the peer's (yet). */
+void artel__ms_hear_rival(artel__membership *m, int link, const artel__message *message);
+/* Ends the contest of two links when enough is known. */
+void artel__ms_settle(artel__membership *m, uint32_t task);
+
+/* -- membership_form.c -- */
+void artel__ms_break(artel__membership *m, artel__reason reason, uint32_t subject);
+void artel__ms_regroup(artel__membership *m);
+void artel__ms_propose(artel__membership *m, artel__reason reason, uint32_t subject);
+/* Asks one more task to take part in the proposal that is being collected, when it may. */
+void artel__ms_invite(artel__membership *m, uint32_t task);
+void artel__ms_begin(artel__membership *m, artel__generation_id id, uint32_t coordinator, artel__reason reason, uint32_t subject);
+/* Ends the proposal; `why` is told to those who follow (REASON_NONE: nothing). */
+void artel__ms_give_up(artel__membership *m, artel__reason why);
+void artel__ms_held_tick(artel__membership *m);
+void artel__ms_on_suspect(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_propose(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_decline(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_refuse(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_blame(artel__membership *m, uint32_t a, uint32_t b);
+
+/* -- membership_record.c -- */
+void artel__ms_advance(artel__membership *m);
+void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_record(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_ready(artel__membership *m, uint32_t from, const artel__message *message);
+
+/* -- membership_start.c -- */
+void artel__ms_start_all(artel__membership *m);
+void artel__ms_on_start(artel__membership *m, uint32_t from, const artel__message *message);
+/* What a peer says about itself shows that a proposal in hand has begun or ended without word of it. */
+void artel__ms_compare(artel__membership *m, uint32_t from, const artel__message *message);
+
+/* -- membership_join.c -- */
+typedef struct artel__ms_other {
+    artel__generation_id id; /* counter 0: none in sight */
+    uint32_t size, lowest;
+} artel__ms_other;
+/* The best running generation of linked peers other than its own. */
+artel__ms_other artel__ms_find_other(const artel__membership *m);
+void artel__ms_lone(artel__membership *m);
+void artel__ms_court(artel__membership *m, artel__ms_other other);
+void artel__ms_on_join(artel__membership *m, uint32_t from, const artel__message *message);
+/* Its generation goes on without it: begins a new incarnation. */
+void artel__ms_renounce(artel__membership *m);
+/* Without a generation from here on. */
+void artel__ms_set_lone(artel__membership *m);
+void artel__ms_punish(artel__membership *m, uint32_t task);
+
+/* -- membership_end.c -- */
+void artel__ms_end(artel__membership *m, artel_status status, bool whole, const char *text);
+void artel__ms_fail_job(artel__membership *m, const artel__cause *cause);
+void artel__ms_fail_here(artel__membership *m, artel_status status, const char *format, ...) ARTEL__PRINTF(3, 4);
+void artel__ms_finish_tick(artel__membership *m);
+void artel__ms_fail_tick(artel__membership *m);
+void artel__ms_on_finish(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_fail(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message *message);
+
+/* -- membership_shared.c -- */
+/* Sends all keys and barriers to a task, which merges them. */
+void artel__ms_share(artel__membership *m, uint32_t task);
+/* After START: what this task still waits for is asked of the new coordinator. */
+void artel__ms_share_again(artel__membership *m);
+/* What the peer has entered is not worth anything any more. */
+void artel__ms_share_forget(artel__membership *m, uint32_t task);
+void artel__ms_shared_tick(artel__membership *m);
+void artel__ms_on_shared(artel__membership *m, uint32_t from, const artel__message *message);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Without a generation, and with another one in sight.
+ *
+ * A task without a generation looks for one that runs and joins it; sees one being formed and waits to be asked; or, where
+ * there is none, the lowest of those present begins one: at once when all tasks of the cluster are there, when the time for
+ * that is over, or, when somebody has state from an earlier generation, with min_members.
+ */
+#include "cluster/membership_impl.h"
+
+#include <string.h>
+
+/* A later start of the lowest task must not make the others give up before it has begun. */
+#define PATIENCE (2 * ARTEL__MS_SECOND)
+
+artel__ms_other artel__ms_find_other(const artel__membership *m)
+{
+    artel__ms_other best = {0};
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        const artel__ms_peer *p = &m->peer[t];
+        if (p->link < 0 || !(p->flags & ARTEL__FLAG_RUNNING) || artel__generation_same(p->generation, m->group.id)) continue;
+        if (p->size < best.size || (p->size == best.size && p->lowest >= best.lowest)) continue;
+        best = (artel__ms_other){p->generation, p->size, p->lowest};
+    }
+    return best;
+}
+
+void artel__ms_set_lone(artel__membership *m)
+{
+    m->group.id = (artel__generation_id){0};
+    m->group.members = 0;
+    m->trouble = m->finished = m->saving = m->writing = m->written = false;
+    m->appeal.active = m->held.active = false;
+    m->blame.times = 0;
+    m->wish = (artel__generation_id){0};
+    m->lone_since = m->lone_settle = m->now;
+    m->wait_said = m->now ? m->now : 1;
+    artel__ms_stop(m);
+}
+
+/* A step of the mixer of splitmix64 (Steele, Lea, Flood 2014): another number, never 0. */
+static uint64_t next_incarnation(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    x ^= x >> 31;
+    return x ? x : 1;
+}
+
+void artel__ms_renounce(artel__membership *m)
+{
+    bool had = artel__ms_has_group(m);
+    artel__ms_set_lone(m);
+    m->retry_at = m->now + ARTEL__MS_BACKOFF_MIN;
+    if (!had) return;
+    m->incarnation = next_incarnation(m->incarnation);
+    m->sequence++;
+    artel__ms_say(m, m->config.self, ARTEL__REASON_STALE, "the job went on without this task; it joins again with its state of step %llu",
+                  (unsigned long long)m->step);
+    artel__ms_greet_all(m);
+}
+
+void artel__ms_punish(artel__membership *m, uint32_t task)
+{
+    artel__ms_peer *p = &m->peer[task];
+    p->penalty = p->penalty ? p->penalty * 2 : ARTEL__MS_SECOND;
+    if (p->penalty > ARTEL__MS_PENALTY_MAX) p->penalty = ARTEL__MS_PENALTY_MAX;
+    p->admit_at = m->now + p->penalty;
+    p->admitted_at = 0;
+}
+
+/* Probes the members of a running generation, and asks its coordinator to be let in once all have answered. */
+void artel__ms_court(artel__membership *m, artel__ms_other other)
+{
+    uint32_t reached = 0;
+    uint64_t *silent = m->choice.set;
+    if (m->now < m->retry_at || m->now - m->wish_at < ARTEL__MS_BACKOFF_MIN) return;
+    bool again = m->now - m->wish_at >= m->heartbeat;
+    memset(silent, 0, m->words * sizeof *silent);
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        const artel__ms_peer *p = &m->peer[t];
+        bool member = p->link >= 0 && artel__generation_same(p->generation, other.id);
+        bool fresh = member && p->pong_at > p->bound_at - 1 && p->pong && m->now - p->pong_at < m->config.suspect_after_ns;
+        if (member && (again || !fresh)) artel__ms_probe(m, t);
+        reached += fresh;
+        if (!fresh && t != m->config.self) artel__bit_set(silent, t);
+    }
+    m->wish_at = m->now;
+    if (reached == other.size && artel__ms_linked(m, other.lowest)) {
+        if (artel__generation_same(m->wish, other.id) && !again) return;
+        m->wish = other.id;
+        artel__ms_send(
+            m, other.lowest,
+            &(artel__message){.kind = ARTEL__MESSAGE_JOIN, .about = other.id, .reason = ARTEL__REASON_JOIN, .subject = m->config.self});
+    } else if (!artel__ms_has_group(m) && m->now - m->lone_since > ARTEL__MS_SECOND && artel__ms_due(m, &m->wait_said)) {
+        char names[ARTEL__MS_LINE / 2];
+        artel__ms_list(m, silent, names, sizeof names);
+        artel__ms_say(m, m->config.self, ARTEL__REASON_UNREACHABLE,
+                      "a generation of %u members runs; %u of them answer; to join it all must (no answer from some of %s)",
+                      (unsigned)other.size, (unsigned)reached, names);
+    }
+}
+
+void artel__ms_on_join(artel__membership *m, uint32_t from, const artel__message *message)
+{
+    artel__ms_peer *p = &m->peer[from];
+    if (!artel__ms_has_group(m) || !artel__generation_same(message->about, m->group.id) || artel__ms_in_group(m, from)) return;
+    if (p->joins) return;
+    p->joins = true;
+    p->joins_since = m->now;
+}
+
+/* -- no generation in sight -- */
+
+typedef struct present {
+    uint32_t count; /* with this task */
+    bool lower;     /* some of them lower than this task */
+    bool has_run, forming;
+} present;
+
+static present look(const artel__membership *m)
+{
+    present found = {.count = 1, .has_run = (artel__ms_flags(m) & ARTEL__FLAG_HAS_RUN) != 0};
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        const artel__ms_peer *p = &m->peer[t];
+        if (p->link < 0) continue;
+        found.count++;
+        found.lower = found.lower || t < m->config.self;
+        found.has_run = found.has_run || (p->flags & ARTEL__FLAG_HAS_RUN);
+        found.forming = found.forming || (p->flags & ARTEL__FLAG_FORMING);
+    }
+    return found;
+}
+
+static void say_missing(artel__membership *m, bool last)
+{
+    char names[ARTEL__MS_LINE / 2];
+    uint64_t *missing = m->choice.set;
+    memset(missing, 0, m->words * sizeof *missing);
+    for (uint32_t t = 0; t < m->config.tasks; t++)
+        if (t != m->config.self && !artel__ms_linked(m, t)) artel__bit_set(missing, t);
+    artel__ms_list(m, missing, names, sizeof names);
+    long long seconds = (long long)((m->now - m->lone_since) / ARTEL__MS_SECOND);
+    if (last)
+        artel__ms_fail_here(m, ARTEL_ERROR_RUN, "no generation after %lld s (--wait-for-cluster); missing: %s", seconds, names);
+    else
+        artel__ms_say(m, m->config.self, ARTEL__REASON_NONE, "waiting for %s, %lld s", *names ? names : "the others to begin", seconds);
+}
+
+static bool may_begin(const artel__membership *m, const present *found)
+{
+    int64_t waited = m->now - m->lone_since;
+    if (found->lower || found->forming || m->now < m->retry_at) return false;
+    if (found->count == m->config.tasks) return true;
+    if (found->count < m->config.min_members) return false;
+    if (found->has_run) return m->now - m->lone_settle >= m->appeal_limit;
+    return waited >= m->config.wait_for_cluster_ns;
+}
+
+void artel__ms_lone(artel__membership *m)
+{
+    if (m->training == ARTEL__MS_GOING) artel__ms_stop(m);
+    int64_t waited = m->now - m->lone_since;
+    artel__ms_other other = artel__ms_find_other(m);
+    present found = look(m);
+    if (m->leaving || m->saving_wanted) {
+        bool last = m->has_run && found.count == 1; /* nobody else holds the state: it is saved */
+        if (last)
+            artel__ms_propose(m, ARTEL__REASON_SAVE, m->config.self);
+        else
+            artel__ms_end(m, ARTEL_ERROR_PREEMPTED, false, "asked to leave while it was not a member");
+        return;
+    }
+    if (found.count != m->lone_linked) m->lone_settle = m->now;
+    m->lone_linked = found.count;
+    if (waited >= m->config.wait_for_cluster_ns + (found.lower || other.id.counter ? PATIENCE : 0) &&
+        (other.id.counter || found.lower || found.count < m->config.min_members)) {
+        say_missing(m, true);
+        return;
+    }
+    if (other.id.counter) {
+        artel__ms_court(m, other);
+    } else if (may_begin(m, &found)) {
+        artel__ms_propose(m, ARTEL__REASON_START, m->config.self);
+        artel__ms_advance(m);
+    } else if (artel__ms_due(m, &m->wait_said)) {
+        say_missing(m, false);
+    }
+}

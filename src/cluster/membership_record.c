@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From reports to the state that all share: report, record, copy, ready.
+ *
+ * The coordinator collects until nobody is pending; each pending task reports, declines, is lost, or is given up after the limit
+ * for coming to rest. From the record on the set is fixed, and any loss begins again under the next counter.
+ */
+#include "cluster/membership_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* -- own report -- */
+
+/* Everybody linked has answered since the proposal, or has had the time. */
+static bool probes_done(const artel__membership *m)
+{
+    if (m->now >= m->proposal.probe_until) return true;
+    for (uint32_t t = 0; t < m->config.tasks; t++)
+        if (artel__ms_linked(m, t) && m->peer[t].ping >= m->proposal.round && m->peer[t].pong < m->proposal.round) return false;
+    return true;
+}
+
+static void note_reach(artel__membership *m, uint64_t *set)
+{
+    memset(set, 0, m->words * sizeof *set);
+    artel__bit_set(set, m->config.self);
+    for (uint32_t t = 0; t < m->config.tasks; t++)
+        if (artel__ms_linked(m, t) && m->peer[t].pong >= m->proposal.round) artel__bit_set(set, t);
+}
+
+static void to_bytes(const artel__membership *m, const uint64_t *set, artel__message_bytes *out)
+{
+    uint32_t count = (m->config.tasks + 7) / 8;
+    for (uint32_t i = 0; i < count; i++) m->bits[i] = (uint8_t)(set[i / 8] >> (i % 8 * 8));
+    *out = (artel__message_bytes){m->bits, count};
+}
+
+static void from_bytes(const artel__membership *m, artel__message_bytes bytes, uint64_t *set)
+{
+    memset(set, 0, m->words * sizeof *set);
+    for (uint32_t t = 0; t < m->config.tasks && t / 8 < bytes.count; t++)
+        if (bytes.data[t / 8] >> (t % 8) & 1) artel__bit_set(set, t);
+}
+
+static void report(artel__membership *m)
+{
+    if (m->proposal.reported || m->training != ARTEL__MS_REST || !probes_done(m)) return;
+    m->proposal.reported = true;
+    uint64_t *set = m->reach + (size_t)m->config.self * m->words;
+    note_reach(m, set);
+    if (artel__ms_coordinates(m)) return;
+    artel__message message = {.kind = ARTEL__MESSAGE_REPORT,
+                              .about = m->proposal.id,
+                              .step = m->step,
+                              .hash = m->hash,
+                              .replicas = m->config.replicas,
+                              .memory = m->config.memory};
+    to_bytes(m, set, &message.bits);
+    artel__ms_send(m, m->proposal.coordinator, &message);
+}
+
+/* -- the coordinator's decision -- */
+
+void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__message *message)
+{
+    artel__ms_peer *p = &m->peer[from];
+    if (!artel__ms_coordinates(m) || !artel__generation_same(message->about, m->proposal.id) || p->stage != ARTEL__MS_PENDING) return;
+    p->stage = ARTEL__MS_REPORTED;
+    p->report_step = message->step;
+    p->report_hash = message->hash;
+    p->report_replicas = message->replicas;
+    p->memory = message->memory;
+    from_bytes(m, message->bits, m->reach + (size_t)from * m->words);
+}
+
+/* Who complains twice without a step in between is parted from the one it complains of, whatever the probes say. */
+static void apply_blame(artel__membership *m)
+{
+    if (m->blame.times < 2 || m->blame.step != m->step || m->now - m->blame.at > ARTEL__MS_PROBATION) return;
+    artel__bit_clear(m->reach + (size_t)m->blame.a * m->words, m->blame.b);
+}
+
+static uint32_t gather(artel__membership *m, bool save)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        const artel__ms_peer *p = &m->peer[t];
+        bool self = t == m->config.self;
+        if (!self && p->stage != ARTEL__MS_REPORTED) continue;
+        m->candidate[count++] = (artel__candidate){
+            .task = t,
+            .incarnation = self ? m->incarnation : p->incarnation,
+            .step = self ? m->step : p->report_step,
+            .hash = self ? m->hash : p->report_hash,
+            .replicas = self ? m->config.replicas : p->report_replicas,
+            .former = artel__ms_in_group(m, t),
+            .leaving = !save && (self ? m->leaving : (p->flags & ARTEL__FLAG_LEAVING) != 0),
+            .reach = m->reach + (size_t)t * m->words,
+        };
+    }
+    return count;
+}
+
+/* Somebody asked that all save and end, or so many leave that too few would remain. */
+static bool wants_save(const artel__membership *m)
+{
+    uint32_t stay = !m->leaving, leave = m->leaving;
+    bool save = m->saving_wanted;
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        const artel__ms_peer *p = &m->peer[t];
+        if (t == m->config.self || p->stage != ARTEL__MS_REPORTED) continue;
+        save = save || (p->flags & ARTEL__FLAG_SAVING);
+        if (p->flags & ARTEL__FLAG_LEAVING)
+            leave++;
+        else
+            stay++;
+    }
+    return save || (leave && stay < m->config.min_members);
+}
+
+/* The first generation of a job is for all, until the time for that is over. */
+static uint32_t needed(const artel__membership *m)
+{
+    bool has_run = (artel__ms_flags(m) & ARTEL__FLAG_HAS_RUN) != 0;
+    for (uint32_t t = 0; t < m->config.tasks; t++)
+        if (m->peer[t].stage == ARTEL__MS_REPORTED && (m->peer[t].flags & ARTEL__FLAG_HAS_RUN)) has_run = true;
+    bool waited = m->now - m->begun >= m->config.wait_for_cluster_ns;
+    return has_run || waited ? m->config.min_members : m->config.tasks;
+}
+
+static void refuse_rest(artel__membership *m, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const artel__candidate *c = &m->candidate[i];
+        if (c->chosen || c->leaving || c->task == m->config.self) continue;
+        artel__ms_send(m, c->task,
+                       &(artel__message){.kind = ARTEL__MESSAGE_REFUSE,
+                                         .about = m->proposal.id,
+                                         .reason = c->full ? ARTEL__REASON_FULL : ARTEL__REASON_UNREACHABLE});
+        artel__ms_say(m, c->task, c->full ? ARTEL__REASON_FULL : ARTEL__REASON_UNREACHABLE, "%s is left out: %s",
+                      artel__ms_name(m, c->task), artel__reason_text(c->full ? ARTEL__REASON_FULL : ARTEL__REASON_UNREACHABLE));
+        artel__ms_punish(m, c->task);
+        m->peer[c->task].stage = ARTEL__MS_OUTSIDE;
+    }
+}
+
+static void take_record(artel__membership *m, artel__ms_group *to, const artel__member *member, uint32_t members)
+{
+    if (member != to->member) memcpy(to->member, member, members * sizeof *member);
+    to->members = members;
+    memset(to->set, 0, m->words * sizeof *to->set);
+    for (uint32_t i = 0; i < members; i++) artel__bit_set(to->set, member[i].task);
+}
+
+static void prepare(artel__membership *m);
+
+static void send_record(artel__membership *m, uint32_t count)
+{
+    artel__message record = {.kind = ARTEL__MESSAGE_RECORD,
+                             .about = m->next.id,
+                             .purpose = m->next.purpose,
+                             .target = m->next.step,
+                             .member = m->next.member,
+                             .members = m->next.members};
+    for (uint32_t i = 0; i < count; i++) {
+        const artel__candidate *c = &m->candidate[i];
+        if (c->task != m->config.self && (c->chosen || c->leaving)) artel__ms_send(m, c->task, &record);
+        if (c->chosen) m->peer[c->task].stage_since = m->now;
+    }
+}
+
+/* Too few may go on: all wait, with their state, until more are there. */
+static void wait_for_more(artel__membership *m, const artel__choice *choice, uint32_t count)
+{
+    if (choice->full && !m->has_run) {
+        artel__cause cause = {.status = ARTEL_ERROR_INVALID, .task = m->config.self, .incarnation = m->incarnation};
+        snprintf(cause.text, sizeof cause.text, "more replicas than the %u virtual shards; give --shards or fewer --replicas",
+                 (unsigned)m->config.shards);
+        artel__ms_fail_job(m, &cause);
+        return;
+    }
+    artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW, "%u of %u tasks reach one another, %u are needed; waiting",
+                  (unsigned)choice->members, (unsigned)count, (unsigned)needed(m));
+    artel__ms_give_up(m, ARTEL__REASON_TOO_FEW);
+    artel__ms_set_lone(m);
+    m->retry_at = m->now + m->appeal_limit;
+}
+
+static void conflict(artel__membership *m, const artel__choice *choice)
+{
+    artel__cause cause = {.status = ARTEL_ERROR_INTERNAL, .task = choice->culprit, .step = choice->conflict_step};
+    cause.incarnation = choice->culprit == m->config.self ? m->incarnation : m->peer[choice->culprit].incarnation;
+    snprintf(cause.text, sizeof cause.text, "%.80s: its parameters differ from those of %.80s at step %llu",
+             artel__ms_name(m, choice->culprit), artel__ms_name(m, choice->accuser), (unsigned long long)choice->conflict_step);
+    artel__ms_fail_job(m, &cause);
+}
+
+/* A linked member of the old generation takes part in another proposal. */
+static bool forming_elsewhere(const artel__membership *m)
+{
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        const artel__ms_peer *p = &m->peer[t];
+        if (artel__ms_in_group(m, t) && p->link >= 0 && p->stage == ARTEL__MS_OUTSIDE && (p->flags & ARTEL__FLAG_FORMING)) return true;
+    }
+    return false;
+}
+
+static void decide(artel__membership *m)
+{
+    artel__choice choice;
+    bool save = wants_save(m);
+    apply_blame(m);
+    uint32_t count = gather(m, save);
+    artel__membership_choose(&(artel__choice_request){.candidate = m->candidate,
+                                                      .count = count,
+                                                      .coordinator = m->config.self,
+                                                      .shards = m->config.shards,
+                                                      .turn = m->proposal.id.counter,
+                                                      .order = m->order,
+                                                      .member = m->choice.member},
+                             &choice);
+    if (choice.conflict) {
+        conflict(m, &choice);
+        return;
+    }
+    /* Much smaller than before: this side may be the one that is cut off. Others get a moment to come back, or, where members
+     * follow another coordinator, the time to begin, so that this task sees it and joins. */
+    bool small = artel__ms_has_group(m) && 2 * choice.members < m->group.members;
+    if (small && m->now - m->proposal.since < (forming_elsewhere(m) ? m->stop_limit : m->appeal_limit)) return;
+    artel__ms_other other = artel__ms_find_other(m);
+    if (other.id.counter && (other.size > choice.members || (other.size == choice.members && other.lowest < m->config.self))) {
+        artel__ms_give_up(m, ARTEL__REASON_WITHDRAWN);
+        artel__ms_renounce(m);
+        return;
+    }
+    if (choice.members < (save ? 1 : needed(m))) {
+        wait_for_more(m, &choice, count);
+        return;
+    }
+    take_record(m, &m->next, m->choice.member, choice.members);
+    m->next.id = m->proposal.id;
+    m->next.purpose = save ? ARTEL__PURPOSE_SAVE : ARTEL__PURPOSE_TRAIN;
+    m->next.step = choice.step;
+    m->proposal.recorded = true;
+    refuse_rest(m, count);
+    send_record(m, count);
+    prepare(m);
+}
+
+/* -- copying -- */
+
+/* This task's part of the record: to copy, to serve, or to be ready. */
+static void prepare(artel__membership *m)
+{
+    const artel__ms_group *g = &m->next;
+    m->proposal.ready = false;
+    for (uint32_t i = 0; i < g->members; i++) {
+        const artel__member *one = &g->member[i];
+        if (one->donor == 1 + m->config.self)
+            artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_SERVE, .task = one->task, .step = g->step});
+        if (one->task != m->config.self || !one->donor) continue;
+        m->training = ARTEL__MS_GOING;
+        m->phase = ARTEL__PHASE_COPY;
+        m->phase_since = m->now;
+        artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_COPY, .task = one->donor - 1, .step = g->step});
+    }
+}
+
+static void become_ready(artel__membership *m)
+{
+    bool member = artel__bit(m->next.set, m->config.self);
+    if (m->proposal.ready || m->training != ARTEL__MS_REST || (member && m->step != m->next.step)) return;
+    m->proposal.ready = true;
+    if (artel__ms_coordinates(m)) return;
+    artel__ms_share(m, m->proposal.coordinator);
+    artel__ms_send(m, m->proposal.coordinator, &(artel__message){.kind = ARTEL__MESSAGE_READY, .about = m->next.id});
+}
+
+/* A record must name existing tasks in order, itself sound; else the coordinator is not to be trusted with more. */
+static bool sound(const artel__membership *m, const artel__message *message)
+{
+    uint32_t shard = 0;
+    for (uint32_t i = 0; i < message->members; i++) {
+        const artel__member *one = &message->member[i];
+        if (one->task >= m->config.tasks || (i && one->task <= message->member[i - 1].task)) return false;
+        if (one->donor > m->config.tasks || one->donor == 1 + one->task) return false;
+        if (one->shard != shard || one->shards > m->config.shards - shard) return false;
+        if (one->task == m->config.self && one->incarnation != m->incarnation) return false;
+        if (one->task == m->config.self && one->donor == 0 && message->target != m->step) return false;
+        shard += one->shards;
+    }
+    return shard == m->config.shards;
+}
+
+void artel__ms_on_record(artel__membership *m, uint32_t from, const artel__message *message)
+{
+    if (!m->proposal.active || m->proposal.coordinator != from || !artel__generation_same(message->about, m->proposal.id)) return;
+    if (m->proposal.recorded || !m->proposal.reported || !sound(m, message)) return;
+    take_record(m, &m->next, message->member, message->members);
+    m->next.id = message->about;
+    m->next.purpose = message->purpose == ARTEL__PURPOSE_SAVE ? ARTEL__PURPOSE_SAVE : ARTEL__PURPOSE_TRAIN;
+    m->next.step = message->target;
+    m->proposal.recorded = true;
+    if (!artel__bit(m->next.set, m->config.self) && !m->leaving) {
+        artel__ms_give_up(m, ARTEL__REASON_NONE);
+        artel__ms_renounce(m);
+        return;
+    }
+    prepare(m);
+}
+
+void artel__ms_on_ready(artel__membership *m, uint32_t from, const artel__message *message)
+{
+    if (!artel__ms_coordinates(m) || !m->proposal.recorded || !artel__generation_same(message->about, m->proposal.id)) return;
+    if (artel__bit(m->next.set, from)) m->peer[from].stage = ARTEL__MS_READY;
+}
+
+/* -- limits -- */
+
+/* Who keeps the proposal waiting is named, and given up in the end. True when somebody does. */
+static bool await(artel__membership *m, bool copying)
+{
+    bool waiting = false;
+    int64_t limit = copying ? m->config.collective_timeout_ns : m->stop_limit;
+    uint64_t *set = m->choice.set;
+    memset(set, 0, m->words * sizeof *set);
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        artel__ms_peer *p = &m->peer[t];
+        bool missing =
+            copying ? artel__bit(m->next.set, t) && t != m->config.self && p->stage != ARTEL__MS_READY : p->stage == ARTEL__MS_PENDING;
+        if (missing && m->now - p->stage_since > limit) {
+            artel__ms_send(
+                m, t,
+                &(artel__message){.kind = ARTEL__MESSAGE_REFUSE, .about = m->proposal.id, .reason = ARTEL__REASON_STUCK, .subject = t});
+            artel__ms_punish(m, t);
+            p->stage = ARTEL__MS_OUTSIDE;
+            if (copying) artel__ms_propose(m, ARTEL__REASON_STUCK, t);
+            return true;
+        }
+        if (missing) artel__bit_set(set, t);
+        waiting = waiting || missing;
+    }
+    if (waiting && m->now - m->proposal.since > ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said)) {
+        char names[ARTEL__MS_LINE / 2];
+        artel__ms_list(m, set, names, sizeof names);
+        artel__ms_say(m, m->config.self, ARTEL__REASON_NONE, "the new generation waits for %s %s", names,
+                      copying ? "to copy the state" : "to come to rest");
+    }
+    return waiting;
+}
+
+void artel__ms_advance(artel__membership *m)
+{
+    report(m);
+    if (m->proposal.recorded) become_ready(m);
+    if (!artel__ms_coordinates(m)) {
+        /* A coordinator that lives and does nothing is passed over. */
+        bool late = !m->proposal.recorded && m->now - m->proposal.since > 3 * m->stop_limit;
+        if (late) m->peer[m->proposal.coordinator].passive_until = m->now + m->stop_limit;
+        if (late) artel__ms_give_up(m, ARTEL__REASON_NONE);
+        return;
+    }
+    if (!m->proposal.recorded) {
+        if (!await(m, false) && m->proposal.reported) decide(m);
+        if (m->ended || !m->proposal.active || !m->proposal.recorded) return;
+        become_ready(m);
+    }
+    if (m->proposal.recorded && m->proposal.ready && !await(m, true) && m->proposal.recorded) artel__ms_start_all(m);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends: finished, left, saved on preemption, failed; and the successor that writes when the writer dies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "help_simulator.h"
+
+static sim *make(uint32_t tasks, uint32_t steps, bool save)
+{
+    sim_options o = SIM_OPTIONS_INIT;
+    o.tasks = tasks;
+    o.steps = steps;
+    o.save_on_preempt = save;
+    o.save_ns = 50 * SIM_MS;
+    sim *s = sim_create(&o);
+    sim_start_all(s);
+    sim_run(s, sim_now(s) + 150 * SIM_MS, NULL, NULL);
+    return s;
+}
+
+static void run_to_end(sim *s)
+{
+    sim_run(s, sim_now(s) + 100 * SIM_SECOND, NULL, NULL);
+    if (sim_wrong(s)) fail_msg("%s", sim_wrong(s));
+}
+
+static void check(const sim *s, uint32_t task, artel_status status, const char *text)
+{
+    sim_view v = sim_look(s, task);
+    if (!v.ended || v.status != status || !strstr(v.text, text)) fail_msg("worker %u: %d %d %s", (unsigned)task, v.ended, v.status, v.text);
+}
+
+/* END comes when all have saved, however long each takes; one of them writes what is shared. */
+static void all_save_before_the_end(void **state)
+{
+    (void)state;
+    sim *s = make(4, 20, false);
+    run_to_end(s);
+    for (uint32_t t = 0; t < 4; t++) {
+        check(s, t, ARTEL_OK, "finished");
+        assert_int_equal(sim_look(s, t).saves, 1);
+    }
+    assert_int_equal(sim_writes(s), 1);
+    sim_destroy(s);
+}
+
+/* A leaver gives its state first if it is ahead; the others lose no step. The coordinator and several at once, too. */
+static void members_leave_in_order(void **state)
+{
+    (void)state;
+    for (uint32_t who = 1; who < 7; who++) {
+        sim *s = make(3, 60, false);
+        for (uint32_t t = 0; t < 3; t++)
+            if (who >> t & 1) sim_drain(s, t);
+        run_to_end(s);
+        for (uint32_t t = 0; t < 3; t++)
+            if (who >> t & 1)
+                check(s, t, ARTEL_ERROR_PREEMPTED, "left the job in order");
+            else
+                check(s, t, ARTEL_OK, "finished");
+        assert_false(sim_said(s, "connection lost"));
+        assert_int_equal(sim_writes(s), 1);
+        sim_destroy(s);
+    }
+}
+
+/* All leave: all save the same step. */
+static void the_last_ones_save(void **state)
+{
+    (void)state;
+    sim *s = make(3, 200, false);
+    for (uint32_t t = 0; t < 3; t++) sim_drain(s, t);
+    run_to_end(s);
+    for (uint32_t t = 0; t < 3; t++) {
+        check(s, t, ARTEL_ERROR_PREEMPTED, "all saved");
+        assert_int_equal(sim_look(s, t).step, sim_look(s, 0).step);
+    }
+    assert_int_equal(sim_writes(s), 1);
+    sim_destroy(s);
+}
+
+static void all_save_on_preemption(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 3; who++) {
+        sim *s = make(3, 200, true);
+        sim_drain(s, who);
+        run_to_end(s);
+        for (uint32_t t = 0; t < 3; t++) {
+            check(s, t, ARTEL_ERROR_PREEMPTED, "all saved");
+            assert_int_equal(sim_look(s, t).step, sim_look(s, 0).step);
+        }
+        assert_in_range(sim_look(s, 0).step, 1, 199);
+        sim_destroy(s);
+    }
+}
+
+/* The writer is killed while it writes: its successor does it again. Somebody is killed while all save on preemption: the same. */
+static void a_successor_writes(void **state)
+{
+    (void)state;
+    for (uint32_t victim = 0; victim < 3; victim++)
+        for (int save = 0; save < 2; save++)
+            for (int64_t at = 0; at < 80; at += 4) {
+                sim *s = make(3, save ? 200 : 10, save);
+                if (save) sim_drain(s, 1);
+                sim_run(s, sim_now(s) + at * SIM_MS, NULL, NULL);
+                bool ended = sim_look(s, victim).ended;
+                if (!ended) sim_kill(s, victim, false);
+                run_to_end(s);
+                /* the wish to save may die with the one that had it */
+                artel_status status = save ? ARTEL_ERROR_PREEMPTED : ARTEL_OK;
+                if (victim == 1) status = sim_look(s, 0).status;
+                assert_true(status == ARTEL_OK || status == ARTEL_ERROR_PREEMPTED);
+                for (uint32_t t = 0; t < 3; t++)
+                    if (t != victim || ended) check(s, t, status, "");
+                assert_true(sim_writes(s) >= 1);
+                sim_destroy(s);
+            }
+}
+
+/* A failure of the job is on every rank within 5 s, with the first cause: the earliest by step, phase, task. */
+static void a_failure_is_known_to_all(void **state)
+{
+    (void)state;
+    sim *s = make(4, 200, false);
+    int64_t at = sim_now(s);
+    sim_fail(s, 2, true, "worker 2: loss is NaN");
+    sim_run(s, at + SIM_MS, NULL, NULL);
+    sim_fail(s, 1, true, "worker 1: loss is NaN");
+    run_to_end(s);
+    uint32_t first = sim_look(s, 1).step < sim_look(s, 2).step ? 1 : 2;
+    if (sim_look(s, 1).step == sim_look(s, 2).step) first = sim_look(s, 0).cause_task;
+    for (uint32_t t = 0; t < 4; t++) {
+        check(s, t, ARTEL_ERROR_RUN, first == 1 ? "worker 1: loss is NaN" : "worker 2: loss is NaN");
+        assert_int_equal(sim_look(s, t).cause_task, first);
+        assert_true(sim_look(s, t).ended_at - at < 5 * SIM_SECOND);
+    }
+    sim_destroy(s);
+}
+
+/* A failure of one task only: the others are told its cause and go on. */
+static void a_full_disk_ends_one(void **state)
+{
+    (void)state;
+    sim *s = make(3, 60, false);
+    sim_fail(s, 0, false, "disk full");
+    run_to_end(s);
+    check(s, 0, ARTEL_ERROR_RUN, "disk full");
+    check(s, 1, ARTEL_OK, "finished");
+    check(s, 2, ARTEL_OK, "finished");
+    assert_true(sim_said(s, "worker 0 has failed: disk full"));
+    sim_destroy(s);
+}
+
+/* Other weights at an equal step: the job ends, and the culprit is named. */
+static void unequal_weights_end_the_job(void **state)
+{
+    (void)state;
+    for (uint32_t culprit = 0; culprit < 3; culprit++)
+        for (int by_report = 0; by_report < 2; by_report++) {
+            sim *s = make(4, 400, false);
+            sim_corrupt(s, culprit);
+            if (by_report) sim_kill(s, 3, false);
+            sim_run(s, sim_now(s) + 20 * SIM_SECOND, NULL, NULL);
+            for (uint32_t t = 0; t < 3; t++) {
+                check(s, t, ARTEL_ERROR_INTERNAL, "its parameters differ from those of worker");
+                assert_int_equal(sim_look(s, t).cause_task, culprit);
+            }
+            sim_destroy(s);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_save_before_the_end), cmocka_unit_test(members_leave_in_order),
+        cmocka_unit_test(the_last_ones_save),      cmocka_unit_test(all_save_on_preemption),
+        cmocka_unit_test(a_successor_writes),      cmocka_unit_test(a_failure_is_known_to_all),
+        cmocka_unit_test(a_full_disk_ends_one),    cmocka_unit_test(unequal_weights_end_the_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every rank, the coordinator too, is killed in every phase of every step of a 40-step run at 3 workers, and before every single input
+ * that it gets (so also in the middle of forming, copying and ending): all others end with the digest of the undisturbed run,
+ * each sample used once; with and without a restart.
+ * timeout: 120
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "help_simulator.h"
+
+/* Every process that lives has ended well; NULL or what is wrong. */
+static const char *judge(const sim *s, uint32_t tasks)
+{
+    static char text[400];
+    if (sim_wrong(s)) return sim_wrong(s);
+    uint32_t living = 0;
+    for (uint32_t t = 0; t < tasks; t++) {
+        sim_view v = sim_look(s, t);
+        if (!v.alive) continue;
+        living++;
+        if (v.ended && v.status == ARTEL_OK) continue;
+        snprintf(text, sizeof text, "worker %u: %s, step %d, %s", (unsigned)t, v.ended ? "ended" : "hangs", (int)v.step, v.text);
+        return text;
+    }
+    if (!living) return "nobody lives";
+    return sim_writes(s) ? NULL : "nothing was written";
+}
+
+static void run(const sim_options *options, uint32_t rank, uint64_t step, int phase, uint32_t input, int64_t restart)
+{
+    sim *s = sim_create(options);
+    if (phase >= 0)
+        sim_kill_at(s, rank, step, (artel__phase)phase, restart);
+    else
+        sim_kill_at_input(s, rank, input, restart);
+    sim_start_all(s);
+    sim_run(s, 120 * SIM_SECOND, NULL, NULL);
+    const char *wrong = judge(s, options->tasks);
+    if (wrong)
+        fail_msg("rank %u, step %u, phase %d, input %u, restart %d ms: %s", (unsigned)rank, (unsigned)step, phase, (unsigned)input,
+                 (int)(restart / SIM_MS), wrong);
+    sim_destroy(s);
+}
+
+static void every_phase_of_every_step(void **state)
+{
+    (void)state;
+    sim_options options = SIM_OPTIONS_INIT;
+    static const artel__phase phase[] = {ARTEL__PHASE_COMPUTE, ARTEL__PHASE_EXCHANGE, ARTEL__PHASE_APPLY, ARTEL__PHASE_IDLE};
+    for (uint32_t rank = 0; rank < options.tasks; rank++)
+        for (uint64_t step = 0; step <= options.steps; step++)
+            for (size_t i = 0; i < sizeof phase / sizeof *phase; i++)
+                for (int restart = 0; restart < 2; restart++) {
+                    options.seed = step * 16 + i;
+                    run(&options, rank, step, (int)phase[i], 0, restart ? 60 * SIM_MS : 0);
+                }
+}
+
+/* Inputs of an undisturbed run, counted. */
+static uint32_t count_inputs(const sim_options *options, uint32_t rank)
+{
+    sim *s = sim_create(options);
+    sim_start_all(s);
+    sim_run(s, 120 * SIM_SECOND, NULL, NULL);
+    uint32_t inputs = sim_look(s, rank).inputs;
+    assert_null(judge(s, options->tasks));
+    sim_destroy(s);
+    return inputs;
+}
+
+static void before_every_input(void **state)
+{
+    (void)state;
+    sim_options options = SIM_OPTIONS_INIT;
+    options.steps = 8;
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        options.seed = seed;
+        for (uint32_t rank = 0; rank < options.tasks; rank++) {
+            uint32_t inputs = count_inputs(&options, rank);
+            for (uint32_t input = 1; input <= inputs; input++) {
+                run(&options, rank, 0, -1, input, 0);
+                run(&options, rank, 0, -1, input, 40 * SIM_MS);
+            }
+        }
+    }
+}
+
+/* A second kill before every input of the recovery from a first one. */
+typedef struct second {
+    uint32_t first, rank, input;
+    bool killed;
+} second;
+
+static bool watch(sim *s, void *user)
+{
+    second *w = user;
+    if (!w->killed && sim_look(s, w->first).step >= 4) {
+        sim_kill(s, w->first, false);
+        w->killed = true;
+        sim_kill_at_input(s, w->rank, sim_look(s, w->rank).inputs + w->input, 50 * SIM_MS);
+    }
+    return false;
+}
+
+static void during_every_input_of_a_recovery(void **state)
+{
+    (void)state;
+    sim_options options = SIM_OPTIONS_INIT;
+    options.tasks = 4;
+    options.steps = 8;
+    for (uint32_t first = 0; first < 4; first++)
+        for (uint32_t rank = 0; rank < 4; rank++)
+            for (uint32_t input = 1; input <= 60 && rank != first; input++) {
+                second w = {.first = first, .rank = rank, .input = input};
+                options.seed = first * 1000 + rank * 100 + input;
+                sim *s = sim_create(&options);
+                sim_start_all(s);
+                sim_run(s, 120 * SIM_SECOND, watch, &w);
+                const char *wrong = judge(s, options.tasks);
+                if (wrong) fail_msg("first %u, then rank %u at input %u: %s", (unsigned)first, (unsigned)rank, (unsigned)input, wrong);
+                sim_destroy(s);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_phase_of_every_step),
+        cmocka_unit_test(before_every_input),
+        cmocka_unit_test(during_every_input_of_a_recovery),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
