@@ -4,7 +4,7 @@
 usage: run.py --artel PROGRAM [--threads 1,2] [--rounds 7] [--models mlp,convnet] [--out bench/results.md]
 
 The first round runs every mode of every peer once; the later ones artel and the modes within 20 % of the best, in turn, pinned
-with taskset. Figures are medians over the rounds and the ratio is to the better peer. Peers are looked for under TF_PYTHON and TORCH_PYTHON (else build/venv and python3); those that cannot be imported are left
+with taskset; modes far behind on one core are not tried on two. Figures are medians over the rounds and the ratio is to the better peer. Peers are looked for under TF_PYTHON and TORCH_PYTHON (else build/venv and python3); those that cannot be imported are left
 out and named. Results go to a table in Markdown and a plot in SVG beside it.
 """
 import argparse
@@ -21,7 +21,8 @@ import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = {"tensorflow": ("function", "xla"), "torch": ("eager", "channels_last", "compile")}
-NEAR = 0.8  # of the best peer
+NEAR = 0.8  # of the best peer of the first round
+FAR = 0.6   # of the best peer on fewer cores: left out on more
 
 
 def arguments():
@@ -84,11 +85,19 @@ def peak(threads):
         return threads * float(subprocess.run(["taskset", "-c", "0", program], capture_output=True, text=True).stdout)
 
 
-def measure(a, folder, pythons, name, batch, threads):
+def hopeless(rows, name, batch, key):
+    """Whether a mode was far behind on fewer cores."""
+    rates = [r["rates"] for r in rows if (r["model"], r["batch"]) == (name, batch)]
+    best = [max((v for k, v in r.items() if k != "artel"), default=0) for r in rates]
+    return bool(rates) and all(r.get(key, 0) < FAR * b for r, b in zip(rates, best))
+
+
+def measure(a, folder, pythons, rows, name, batch, threads):
     runs = {"artel": lambda: run_artel(a, folder, name, batch, threads)}
     for framework, python in pythons.items():
         for mode in PEERS[framework]:
-            runs[f"{framework}:{mode}"] = lambda p=f"{framework}:{mode}", python=python: run_peer(p, python, name, batch, threads)
+            if not hopeless(rows, name, batch, f"{framework}:{mode}"):
+                runs[f"{framework}:{mode}"] = lambda p=f"{framework}:{mode}", python=python: run_peer(p, python, name, batch, threads)
     got, peaks = {k: [] for k in runs}, []
     for _ in range(a.rounds):
         peaks.append(peak(threads))
@@ -160,7 +169,7 @@ def main():
             for batch in models.MODELS[name]["batch"]:
                 if (name, batch, threads) in known:
                     continue
-                rows.append(measure(a, folder, pythons, name, batch, threads))
+                rows.append(measure(a, folder, pythons, rows, name, batch, threads))
                 with open(base + ".json", "w") as out:
                     json.dump(rows, out, indent=1)
                 write_table(a.out, rows)
