@@ -76,13 +76,11 @@ def run_peer(peer, python, name, batch, threads):
     return pinned([python, os.path.join(HERE, "peer.py"), peer, name, str(batch), str(threads)], threads)
 
 
-def peak(threads):
-    flags = open("/proc/cpuinfo").read()
-    isa = ["-mavx512f", "-mfma"] if "avx512f" in flags else ["-mavx2", "-mfma"]  # -O3 keeps the chains in registers
-    with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "peak")
-        subprocess.run(["cc", "-O3", *isa, os.path.join(HERE, "peak.c"), "-o", program], check=True)
-        return threads * float(subprocess.run(["taskset", "-c", "0", program], capture_output=True, text=True).stdout)
+def peak(a, threads):
+    """Multiply-add rate of the cores that are used, in GFLOP/s."""
+    limits = pinned([os.path.abspath(a.artel), "bench", "machine", "--json", "--threads", str(threads), "--dir", tempfile.gettempdir()], threads)
+    rates = [v for k, v in (limits or {}).items() if k.startswith("fma_") and k.endswith("_all_gflops" if threads > 1 else "_gflops")]
+    return max(rates, default=float("nan"))
 
 
 def hopeless(rows, name, batch, key):
@@ -100,7 +98,7 @@ def measure(a, folder, pythons, rows, name, batch, threads):
                 runs[f"{framework}:{mode}"] = lambda p=f"{framework}:{mode}", python=python: run_peer(p, python, name, batch, threads)
     got, peaks = {k: [] for k in runs}, []
     for _ in range(a.rounds):
-        peaks.append(peak(threads))
+        peaks.append(peak(a, threads))
         for key, run in runs.items():
             result = run()
             if result:

@@ -205,7 +205,7 @@ static void *echo(void *argument)
 {
     int socket = *(int *)argument;
     char byte;
-    while (read(socket, &byte, 1) == 1 && write(socket, &byte, 1) == 1) {
+    while (recv(socket, &byte, 1, 0) == 1 && send(socket, &byte, 1, MSG_NOSIGNAL) == 1) {
     }
     return NULL;
 }
@@ -242,7 +242,7 @@ double artel__machine_round_trip(void)
         int done = 0;
         for (; done < trips; done++) {
             int64_t before = artel__now_ns();
-            if (write(ends[0], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1) break;
+            if (send(ends[0], &byte, 1, MSG_NOSIGNAL) != 1 || recv(ends[0], &byte, 1, 0) != 1) break;
             took[done] = (double)(artel__now_ns() - before) * 1e-9;
         }
         shutdown(ends[0], SHUT_RDWR);

@@ -86,6 +86,26 @@ static void add_one(void *user, int64_t begin, int64_t end, int thread)
 }
 
 /* Many short jobs back to back: what one job writes (without atomics) the next one reads, on whichever thread. */
+/* Begins of pieces that are no multiple of the grain. */
+static void count_cuts(void *user, int64_t begin, int64_t end, int thread)
+{
+    (void)end, (void)thread;
+    if (begin % 6 != 0) atomic_fetch_add((atomic_int *)user, 1);
+}
+
+static void test_neighbours_stay_together(void **state)
+{
+    static const int threads[] = {1, 2, 3, 5};
+    for (size_t t = 0; t < ARTEL__COUNT(threads); t++) {
+        artel__pool *pool = NULL;
+        atomic_int cuts = 0;
+        assert_int_equal(artel__pool_create(*state, threads[t], &pool), ARTEL_OK);
+        for (int64_t lines = 40; lines < 60; lines++) artel__pool_run(pool, 6 * lines, 6, count_cuts, &cuts);
+        assert_int_equal(atomic_load(&cuts), 0);
+        artel__pool_destroy(pool);
+    }
+}
+
 static void test_jobs_follow_each_other(void **state)
 {
     enum {
@@ -180,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_task_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_neighbours_stay_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_jobs_follow_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_many_pools, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_callers_state_comes_back, set_up, tear_down),

@@ -66,9 +66,24 @@ static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, 
 
 static void test_forward(void **state)
 {
-    static const int64_t shapes[][3] = {{0, 5, 3},       {3, 0, 3},     {3, 5, 0},     {1, 1, 1},      {1, 40, 7},
-                                        {14, 32, 64},    {15, 33, 65},  {29, 16, 31},  {64, 10, 512},  {3, 513, 33},
-                                        {17, 100, 1537}, {5, 70, 3500}, {130, 65, 12}, {1, 2100, 1600}};
+    static const int64_t shapes[][3] = {{0, 5, 3},
+                                        {3, 0, 3},
+                                        {3, 5, 0},
+                                        {1, 1, 1},
+                                        {1, 40, 7},
+                                        {14, 32, 64},
+                                        {15, 33, 65},
+                                        {29, 16, 31},
+                                        {64, 10, 512},
+                                        {3, 513, 33},
+                                        {17, 100, 1537},
+                                        {5, 70, 3500},
+                                        {130, 65, 12},
+                                        {1, 2100, 1600},
+                                        /* rows far enough apart in memory to be fetched ahead: one cut and several, few panels */
+                                        {2000, 20, 400},
+                                        {12400, 70, 65},
+                                        {800, 17, 1030}};
     check_random random = {1};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) forward_case(&random, shapes[i][0], shapes[i][1], shapes[i][2], (int)i);
@@ -229,11 +244,24 @@ static void gradient_all(check_random *random, const gradient_case *c, int repli
 
 static void test_gradient(void **state)
 {
-    static const gradient_case cases[] = {{1, 1, 1, 1, 8, true},      {0, 1, 5, 4, 8, true},       {5, 1, 13, 33, 8, true},
-                                          {64, 1, 784, 10, 8, true},  {100, 1, 30, 70, 8, false},  {16, 50, 14, 16, 8, true},
-                                          {9, 100, 27, 40, 16, true}, {33, 7, 0, 20, 8, true},     {40, 11, 57, 17, 1, true},
-                                          {7, 130, 300, 65, 4, true}, {3, 300, 15, 129, 8, false}, {300, 1, 29, 9, 64, true},
-                                          {8, 64, 230, 200, 8, true}};
+    static const gradient_case cases[] = {{1, 1, 1, 1, 8, true},
+                                          {0, 1, 5, 4, 8, true},
+                                          {5, 1, 13, 33, 8, true},
+                                          {64, 1, 784, 10, 8, true},
+                                          {100, 1, 30, 70, 8, false},
+                                          {16, 50, 14, 16, 8, true},
+                                          {9, 100, 27, 40, 16, true},
+                                          {33, 7, 0, 20, 8, true},
+                                          {40, 11, 57, 17, 1, true},
+                                          {7, 130, 300, 65, 4, true},
+                                          {3, 300, 15, 129, 8, false},
+                                          {300, 1, 29, 9, 64, true},
+                                          {8, 64, 230, 200, 8, true},
+                                          /* dy in place with several panels, x in place and copied; more panels than are held at once */
+                                          {20, 40, 70, 48, 8, true},
+                                          {20, 40, 300, 64, 8, true},
+                                          {16, 40, 40, 330, 8, true},
+                                          {16, 40, 270, 330, 8, true}};
     check_random random = {4};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(cases); i++) gradient_all(&random, &cases[i], cases[i].shards < 3 ? 1 : 3);

@@ -52,7 +52,7 @@ static void product_sweep(const artel__product_forward *p, tile *t, int mr, int6
 static tile_ahead product_ahead(const artel__product_forward *p, tile *t, int64_t row, int64_t rows, int64_t depth, int64_t panels)
 {
     int64_t lines = (depth + 15) / 16, bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
-    if (p->m * p->k * 4 < PRODUCT_FAR || depth * panels > PRODUCT_LIGHT) return (tile_ahead){0};
+    if (rows <= 0 || p->m * p->k * 4 < PRODUCT_FAR || depth * panels > PRODUCT_LIGHT) return (tile_ahead){0};
     t->burst = bursts > 0 ? (lines * rows + bursts - 1) / bursts : 0;
     return (tile_ahead){(const char *)(p->a + row * p->lda + t->segments->a), lines, lines, p->lda * 4 - lines * 64, rows};
 }
