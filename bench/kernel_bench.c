@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times products and convolutions on the shapes of the bench models, one thread, against the FMA peak of the same core.
  *
- * kernel_bench [FILTER] [avx2|avx512|baseline]: rows whose name contains FILTER; the best of several short runs, so that a busy
- * machine disturbs less. Columns: forward, data gradient, weight gradient with 8 shards, each GFLOP/s and share of the peak, which is
- * measured again beside every row.
+ * kernel_bench [FILTER] [avx2|avx512|baseline] [fdw]: rows whose name contains FILTER; the best of several short runs, so that a busy
+ * machine disturbs less. Columns, or those of the letters given: forward, data gradient, weight gradient with 8 shards, each GFLOP/s and
+ * share of the peak, which is measured again beside every row. Pin it to a core (taskset). Built by hand, as products.c
+ * says; that one compares with other libraries.
  */
 #include <immintrin.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "kernel/conv.h"
@@ -110,8 +113,10 @@ static double peak(artel__isa isa)
 
 static float *floats(int64_t count)
 {
-    size_t bytes = ((size_t)count * sizeof(float) + 4095) & ~(size_t)4095;
-    float *x = aligned_alloc(4096, bytes ? bytes : 4096);
+    size_t bytes = (size_t)count * sizeof(float);
+    bytes = (bytes + (2 << 20)) & ~(size_t)((2 << 20) - 1);
+    float *x = aligned_alloc(2 << 20, bytes);
+    madvise(x, bytes, MADV_HUGEPAGE); /* as base/memory.c does */
     for (int64_t i = 0; i < count; i++) x[i] = (float)(i * 37 % 101) * 0.01f - 0.5f;
     return x;
 }
@@ -135,6 +140,8 @@ static double rate(const artel__kernel *const *list, artel__isa isa, const void 
     return flop / best * 1e-9;
 }
 
+static bool parts[3] = {true, true, true}; /* forward, data gradient, weight gradient */
+
 static void measure(const row *row, artel__isa isa, double total[4])
 {
     const artel__conv2d_shape *s = &row->s;
@@ -149,8 +156,9 @@ static void measure(const row *row, artel__isa isa, double total[4])
     artel__conv2d_forward forward = {*s, x, w, bias, ARTEL__FUSED_RELU, y};
     artel__conv2d_data_gradient data = {*s, y, wt, NULL, ARTEL__FUSED_NONE, dx};
     artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc};
-    double f = rate(artel__conv2d_forward_kernels, isa, &forward, flop), d = rate(artel__conv2d_data_gradient_kernels, isa, &data, flop);
-    double g = rate(artel__conv2d_weight_gradient_kernels, isa, &weight, flop);
+    double f = parts[0] ? rate(artel__conv2d_forward_kernels, isa, &forward, flop) : NAN;
+    double d = parts[1] ? rate(artel__conv2d_data_gradient_kernels, isa, &data, flop) : NAN;
+    double g = parts[2] ? rate(artel__conv2d_weight_gradient_kernels, isa, &weight, flop) : NAN;
     double again = peak(isa);
     top = again > top ? again : top;
     printf("%-27s %7.1f %3.0f%%  %7.1f %3.0f%%  %7.1f %3.0f%%   of %.0f\n", row->name, f, 100 * f / top, d, 100 * d / top, g, 100 * g / top,
@@ -169,6 +177,7 @@ int main(int argc, char **argv)
     const char *filter = argc > 1 ? argv[1] : "", *set = argc > 2 ? argv[2] : "avx512";
     artel__isa isa = strcmp(set, "avx2") == 0 ? ARTEL__ISA_AVX2 : strcmp(set, "avx512") == 0 ? ARTEL__ISA_AVX512 : ARTEL__ISA_BASELINE;
     double total[4] = {0};
+    for (int i = 0; argc > 3 && i < 3; i++) parts[i] = strchr(argv[3], "fdw"[i]) != NULL;
     if (isa == ARTEL__ISA_AVX512 && !__builtin_cpu_supports("avx512bw")) isa = ARTEL__ISA_AVX2;
     _mm_setcsr((_mm_getcsr() & ~0x6000u) | 0x8040u);
     printf("%-27s %12s  %12s  %12s\n", "GFLOP/s, share of peak", "forward", "data grad", "weight grad");

@@ -22,11 +22,41 @@ static inline artel__embed_list artel__embed_list_of(const artel__embed_gradient
     return (artel__embed_list){p->sorted + first[0], first[1] - first[0]};
 }
 
-/* The shard that holds a position, at or after `shard`. */
-static inline int32_t artel__embed_shard(const artel__embed_gradient *p, int32_t position, int32_t shard)
+static inline artel__embed_list artel__embed_list_at(const artel__embed_rows *p, int64_t k)
 {
-    while (artel__fold_end(p->fold, shard) * p->per_row <= position) shard++;
-    return shard;
+    int32_t from = k > 0 ? p->end[k - 1] : 0;
+    return (artel__embed_list){p->sorted + from, p->end[k] - from};
+}
+
+/* What is added up, and which positions belong to which leaf. */
+typedef struct artel__embed_source {
+    int32_t shards;
+    int64_t batch, row; /* of the whole batch; its row that position 0 belongs to */
+    int64_t per_row, width;
+    const float *dy;
+    bool squares;
+} artel__embed_source;
+
+static inline artel__embed_source artel__embed_source_of(const artel__embed_gradient *p)
+{
+    return (artel__embed_source){p->fold->shards, p->fold->batch, p->fold->row, p->per_row, p->width, p->dy, p->squares};
+}
+
+static inline artel__embed_source artel__embed_source_of_rows(const artel__embed_rows *p)
+{
+    return (artel__embed_source){p->shards, p->batch, 0, p->per_row, p->width, p->dy, p->squares};
+}
+
+/* The shard that holds a position: the last v with floor(v * batch / shards) <= row. */
+static inline int32_t artel__embed_shard(const artel__embed_source *s, int32_t position)
+{
+    return (int32_t)(((s->row + position / s->per_row + 1) * s->shards - 1) / s->batch);
+}
+
+/* The position behind the last of a shard. */
+static inline int64_t artel__embed_shard_end(const artel__embed_source *s, int32_t shard)
+{
+    return (artel__shard_start(s->batch, s->shards, shard + 1) - s->row) * s->per_row;
 }
 
 /* The height at which two different shards meet. */

@@ -43,7 +43,8 @@ typedef enum artel__clip {
     ARTEL__CLIP_NONE,
     ARTEL__CLIP_VALUE, /* min(max(g, -clip_a), clip_a) */
     ARTEL__CLIP_NORM,  /* g * clip_a / clip_b; clip_a = clipnorm, clip_b = max(norm, clipnorm): see artel__clip_by_norm */
-    ARTEL__CLIP_SCALE  /* g * clip_a: global_clipnorm (artel__clip_by_global_norm), gradient accumulation, loss scale */
+    ARTEL__CLIP_SCALE, /* g * clip_a: global_clipnorm (artel__clip_by_global_norm), gradient accumulation, loss scale */
+    ARTEL__CLIP_NARROW /* g rounded to bfloat16: the gradient of weights that a layer reads in that type (kernel/narrow.h) */
 } artel__clip;
 
 /* Tasks: runs of ARTEL__NORM_BLOCK elements. The gradient is not written. */
@@ -71,6 +72,16 @@ void artel__apply_prepare(artel__apply *apply, const artel__apply_options *optio
 float artel__nadam_product(float u_product, double beta_1, int64_t iteration);
 
 extern const artel__kernel *const artel__apply_kernels[];
+
+/* The same on some rows of a table: row k of `gradient` (and `squares`) belongs to row token[k] of variable and slots, k < *count,
+ * every row once. Tasks: runs of k below `most`. */
+typedef struct artel__apply_rows {
+    artel__apply apply; /* its count is not used */
+    int64_t width, most;
+    const int32_t *token, *count;
+} artel__apply_rows;
+
+extern const artel__kernel *const artel__apply_rows_kernels[];
 
 /* Second half of LAMB: variable -= ratio * rate * direction; ratio = artel__lamb_ratio(w_norm, direction_norm). */
 typedef struct artel__lamb_step {

@@ -8,6 +8,7 @@
 #define ARTEL_KERNEL_OPTIMIZE_FORMULA_H
 
 #include "kernel/math.h"
+#include "kernel/narrow_formula.h"
 #include "kernel/optimize.h"
 
 /* The state of one element; slots that a rule does not use are neither read nor written. */
@@ -27,6 +28,7 @@ ARTEL__MATH float apply_clip(const artel__apply *p, float g)
     case ARTEL__CLIP_VALUE: return artel__minf(artel__maxf(g, -p->clip_a), p->clip_a);
     case ARTEL__CLIP_NORM: return g * p->clip_a / p->clip_b;
     case ARTEL__CLIP_SCALE: return g * p->clip_a;
+    case ARTEL__CLIP_NARROW: return narrow_to_bfloat16(g);
     case ARTEL__CLIP_NONE: break;
     }
     return g;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embedding: fast against reference, the table's gradient under any distribution of shards, indices out of range. */
+/* Embedding: fast against reference, the table's gradient under any distribution of shards and as rows, indices out of range. */
 #include "help_check.h"
 
 #include <math.h>
@@ -40,6 +40,63 @@ static void gradient_root(int32_t shards, int32_t replicas, int64_t rows, const 
     }
 }
 
+/* The tokens of a batch, ascending, and their positions. */
+static artel__embed_tokens tokens_of(const int32_t *index, int64_t positions, int64_t vocabulary)
+{
+    size_t bytes = (size_t)positions * 4;
+    artel__embed_tokens t = {positions, vocabulary, index, check_alloc(bytes), check_alloc(bytes), check_alloc(bytes), check_alloc(4)};
+    check_buffer buffers[] = {{t.sorted, bytes}, {t.end, bytes}, {t.token, bytes}, {t.count, 4}};
+    memset(t.sorted, 0, bytes), memset(t.end, 0, bytes), memset(t.token, 0, bytes);
+    check_kernels(artel__embed_tokens_kernels, &t, buffers, 4);
+    int64_t valid = 0, listed = *t.count ? t.end[*t.count - 1] : 0;
+    for (int64_t i = 0; i < positions; i++) valid += index[i] >= 0 && index[i] < vocabulary;
+    assert_int_equal(listed, valid);
+    for (int32_t k = 0; k < *t.count; k++) {
+        int32_t from = k ? t.end[k - 1] : 0;
+        assert_true(from < t.end[k] && (k == 0 || t.token[k - 1] < t.token[k]));
+        for (int32_t i = from; i < t.end[k]; i++)
+            assert_true(index[t.sorted[i]] == t.token[k] && (i == from || t.sorted[i - 1] < t.sorted[i]));
+    }
+    return t;
+}
+
+static void tokens_free(const artel__embed_tokens *t)
+{
+    test_free(t->sorted), test_free(t->end), test_free(t->token), test_free(t->count);
+}
+
+/* Rows hold the bits of the table-size gradient, which has zeros everywhere else. */
+static void check_rows(int64_t rows, const int32_t *index, const float *dy, int64_t per_row, int64_t vocabulary, int64_t width,
+                       const float *root)
+{
+    int64_t positions = rows * per_row;
+    size_t bytes = (size_t)(positions * width) * 4;
+    artel__embed_tokens t = tokens_of(index, positions, vocabulary);
+    float *row = check_alloc(bytes), *whole = check_alloc((size_t)(vocabulary * width) * 4);
+    memset(row, 0, bytes), memset(whole, 0, (size_t)(vocabulary * width) * 4);
+    artel__embed_rows r = {16, rows, per_row, width, t.sorted, t.end, t.count, dy, false, row};
+    check_kernels(artel__embed_rows_kernels, &r, &(check_buffer){row, bytes}, 1);
+    for (int32_t k = 0; k < *t.count; k++) memcpy(whole + t.token[k] * width, row + k * width, (size_t)width * 4);
+    assert_memory_equal(whole, root, (size_t)(vocabulary * width) * 4);
+    r.squares = true;
+    check_kernels(artel__embed_rows_kernels, &r, &(check_buffer){row, bytes}, 1);
+    test_free(row), test_free(whole), tokens_free(&t);
+}
+
+static void test_tokens(void **state)
+{
+    static const int64_t vocabularies[] = {1, 2, 2048, 2049, 1000000, INT32_MAX - 1};
+    check_random random = {3};
+    int32_t index[3000];
+    (void)state;
+    for (size_t v = 0; v < sizeof vocabularies / sizeof *vocabularies; v++) {
+        for (int i = 0; i < 3000; i++) index[i] = (int32_t)check_below(&random, i % 2 ? vocabularies[v] : (vocabularies[v] + 999) / 1000);
+        index[17] = -1, index[18] = INT32_MIN, index[19] = (int32_t)vocabularies[v];
+        artel__embed_tokens t = tokens_of(index, 3000, vocabularies[v]);
+        tokens_free(&t);
+    }
+}
+
 static void gradient_case(int64_t rows, int64_t per_row, int64_t vocabulary, int64_t width, check_random *random)
 {
     int64_t positions = rows * per_row, n = vocabulary * width;
@@ -55,6 +112,7 @@ static void gradient_case(int64_t rows, int64_t per_row, int64_t vocabulary, int
     }
     gradient_root(16, 1, rows, index, dy, per_row, vocabulary, width, root);
     for (int64_t i = 0; i < n; i++) assert_true(fabs(truth[i] - (double)root[i]) < 1e-4);
+    check_rows(rows, index, dy, per_row, vocabulary, width, root);
     for (int32_t replicas = 2; replicas <= 8; replicas += 3) {
         gradient_root(16, replicas, rows, index, dy, per_row, vocabulary, width, other);
         assert_memory_equal(root, other, (size_t)n * 4);
@@ -97,6 +155,7 @@ static void test_forward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_gradient),
         cmocka_unit_test(test_forward),
     };

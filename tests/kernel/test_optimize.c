@@ -123,7 +123,59 @@ static void test_same_bits(void **state)
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(table); k++)
         for (size_t i = 0; i < ARTEL__COUNT(counts); i++)
-            for (int clip = 0; clip <= ARTEL__CLIP_SCALE; clip++) same_bits(&table[k].options, (artel__clip)clip, counts[i], &random);
+            for (int clip = 0; clip <= ARTEL__CLIP_NARROW; clip++) same_bits(&table[k].options, (artel__clip)clip, counts[i], &random);
+}
+
+/* Rows of a table: the bits of the whole table's step there, and nothing anywhere else. */
+static void same_rows(const artel__apply_options *options, artel__clip clip, int64_t width, check_random *random)
+{
+    enum {
+        TABLE = 150,
+        COUNT = 70,
+        MOST = 90
+    };
+    int64_t n = TABLE * width;
+    size_t bytes = (size_t)n * 4;
+    float *w = check_floats(random, n, -1, 1), *g = check_floats(random, MOST * width, -1, 1), *whole = check_alloc(bytes), *slot[3],
+          *want[4];
+    int32_t token[MOST], count = COUNT;
+    for (int k = 0; k < 3; k++) slot[k] = check_floats(random, n, 0.01f, 0.5f);
+    for (int k = 0; k < MOST; k++) token[k] = 2 * k + k / 50;
+    memset(whole, 0, bytes);
+    for (int k = 0; k < COUNT; k++) memcpy(whole + token[k] * width, g + k * width, (size_t)width * 4);
+    for (int k = 0; k < 4; k++) want[k] = memcpy(check_alloc(bytes), k ? slot[k - 1] : w, bytes);
+    artel__apply p = {
+        .variable = want[0], .gradient = whole, .slot = {want[1], want[2], want[3]}, .clip = clip, .clip_a = 0.5f, .clip_b = 0.75f};
+    p.count = n;
+    artel__apply_prepare(&p, options, 0.01f, 41, 0.3f);
+    check_run_reference(artel__apply_kernels, &p);
+    for (int64_t row = 0, k = 0; row < TABLE; row++) { /* rows without a gradient stay as they are */
+        if (k < COUNT && token[k] == row)
+            k++;
+        else
+            for (int i = 0; i < 4; i++) memcpy(want[i] + row * width, (i ? slot[i - 1] : w) + row * width, (size_t)width * 4);
+    }
+    artel__apply_rows r = {.apply = p, .width = width, .most = MOST, .token = token, .count = &count};
+    r.apply.variable = w, r.apply.gradient = g;
+    for (int k = 0; k < 3; k++) r.apply.slot[k] = slot[k];
+    check_buffer buffers[] = {{w, bytes}, {slot[0], bytes}, {slot[1], bytes}, {slot[2], bytes}};
+    check_kernels(artel__apply_rows_kernels, &r, buffers, 4);
+    for (int k = 0; k < 4; k++) assert_memory_equal(want[k], k ? slot[k - 1] : w, bytes);
+    float *squares = check_floats(random, MOST * width, 0, 1);
+    r.apply.squares = squares;
+    check_kernels(artel__apply_rows_kernels, &r, buffers, 4);
+    test_free(squares);
+    for (int k = 0; k < 4; k++) test_free(want[k]);
+    test_free(w), test_free(g), test_free(whole), test_free(slot[0]), test_free(slot[1]), test_free(slot[2]);
+}
+
+static void test_rows(void **state)
+{
+    static const int64_t widths[] = {1, 16, 1500};
+    check_random random = {4};
+    (void)state;
+    for (size_t k = 0; k < ARTEL__COUNT(table); k++)
+        for (size_t i = 0; i < ARTEL__COUNT(widths); i++) same_rows(&table[k].options, (artel__clip)(k % 4), widths[i], &random);
 }
 
 /* Zeros in variable, gradient and moments stay zeros: the padding of panels. */
@@ -211,8 +263,9 @@ static void test_constraints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded), cmocka_unit_test(test_same_bits), cmocka_unit_test(test_padding_stays),
-        cmocka_unit_test(test_norms),    cmocka_unit_test(test_flat),      cmocka_unit_test(test_constraints),
+        cmocka_unit_test(test_recorded),      cmocka_unit_test(test_same_bits), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_padding_stays), cmocka_unit_test(test_norms),     cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_constraints),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

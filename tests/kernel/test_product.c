@@ -83,7 +83,10 @@ static void test_forward(void **state)
                                         /* rows far enough apart in memory to be fetched ahead: one cut and several, few panels */
                                         {2000, 20, 400},
                                         {12400, 70, 65},
-                                        {800, 17, 1030}};
+                                        {800, 17, 1030},
+                                        /* rows of A that collide in the cache */
+                                        {33, 70, 1024},
+                                        {20, 100, 3072}};
     check_random random = {1};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) forward_case(&random, shapes[i][0], shapes[i][1], shapes[i][2], (int)i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embedding, the reference: one position, or one element of the table, at a time. Also the lists, and the sorting of
- * positions, which has no fast form. */
+/* Embedding, the reference: one position, or one element of the table, at a time. Also the lists, and the sorting
+ * of positions, which has no fast form. */
 #include "kernel/embed.h"
 
 #include <string.h>
@@ -72,18 +72,17 @@ static int64_t embed_gradient_tasks(const void *params)
     return p->fold->nodes * p->vocabulary * p->width;
 }
 
-static float tree(const artel__embed_gradient *p, const artel__embed_list *list, int32_t first, int32_t count, int64_t column)
+static float tree(const artel__embed_source *s, const artel__embed_list *list, artel__fold_node n, int64_t column)
 {
-    if (count > 1) {
-        float left = tree(p, list, first, count / 2, column);
-        return left + tree(p, list, first + count / 2, count / 2, column);
+    if (n.count > 1) {
+        float left = tree(s, list, (artel__fold_node){n.first, n.count / 2}, column);
+        return left + tree(s, list, (artel__fold_node){n.first + n.count / 2, n.count / 2}, column);
     }
-    int64_t from = artel__fold_begin(p->fold, first) * p->per_row, to = artel__fold_end(p->fold, first) * p->per_row;
     float sum = 0.0f;
     for (int64_t i = 0; i < list->count; i++)
-        if (list->position[i] >= from && list->position[i] < to) {
-            float dy = p->dy[list->position[i] * p->width + column];
-            sum = sum + (p->squares ? dy * dy : dy);
+        if (artel__embed_shard(s, list->position[i]) == n.first) {
+            float dy = s->dy[list->position[i] * s->width + column];
+            sum = sum + (s->squares ? dy * dy : dy);
         }
     return sum + 0.0f;
 }
@@ -91,21 +90,104 @@ static float tree(const artel__embed_gradient *p, const artel__embed_list *list,
 static void embed_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__embed_gradient *p = params;
+    artel__embed_source source = artel__embed_source_of(p);
     (void)scratch;
     for (int64_t task = begin; task < end; task++) {
         int64_t column = task % p->width, token = task / p->width % p->vocabulary, node = task / p->width / p->vocabulary;
         artel__embed_list list = artel__embed_list_of(p, node, token);
-        artel__fold_node n = p->fold->node[node];
-        p->dtable[node * p->stride + token * p->width + column] = list.count ? tree(p, &list, n.first, n.count, column) : 0.0f;
+        p->dtable[node * p->stride + token * p->width + column] = list.count ? tree(&source, &list, p->fold->node[node], column) : 0.0f;
+    }
+}
+
+/* -- the tokens of a batch: positions sorted by their token's digits, the lowest first; one task -- */
+
+enum {
+    DIGIT_BITS = 11
+};
+
+static int64_t embed_tokens_tasks(const void *params)
+{
+    (void)params;
+    return 1;
+}
+
+/* One pass, stable; `from` NULL: all positions with a token of the table. Returns how many. */
+static int64_t sort_by_digit(const artel__embed_tokens *p, const int32_t *from, int64_t count, int shift, int bits, int32_t *to)
+{
+    int32_t place[(1 << DIGIT_BITS) + 1] = {0};
+    uint32_t mask = (1u << bits) - 1, vocabulary = (uint32_t)p->vocabulary;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t token = (uint32_t)p->index[from ? from[i] : i];
+        if (token < vocabulary) place[(token >> shift & mask) + 1]++;
+    }
+    for (uint32_t d = 0; d <= mask; d++) place[d + 1] += place[d];
+    int64_t kept = place[mask + 1];
+    for (int64_t i = 0; i < count; i++) {
+        int32_t position = from ? from[i] : (int32_t)i;
+        uint32_t token = (uint32_t)p->index[position];
+        if (token < vocabulary) to[place[token >> shift & mask]++] = position;
+    }
+    return kept;
+}
+
+/* Ends in `sorted`; `end` is the other buffer. */
+static int64_t sort_positions(const artel__embed_tokens *p)
+{
+    int digits = 1;
+    while (digits < 31 && (p->vocabulary - 1) >> digits) digits++;
+    int passes = (digits + DIGIT_BITS - 1) / DIGIT_BITS, bits = (digits + passes - 1) / passes;
+    const int32_t *from = NULL;
+    int64_t count = p->positions;
+    for (int pass = 0; pass < passes; pass++) {
+        int32_t *to = (passes - pass) % 2 ? p->sorted : p->end;
+        count = sort_by_digit(p, from, count, pass * bits, bits, to);
+        from = to;
+    }
+    return count;
+}
+
+static void embed_tokens_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__embed_tokens *p = params;
+    int64_t positions = sort_positions(p), count = 0;
+    (void)begin, (void)end, (void)scratch;
+    for (int64_t i = 0; i < positions; i++) {
+        int32_t token = p->index[p->sorted[i]];
+        if (count == 0 || p->token[count - 1] != token) p->token[count++] = token;
+        p->end[count - 1] = (int32_t)i + 1;
+    }
+    *p->count = (int32_t)count;
+}
+
+/* -- their rows; a task is a row of the most there can be -- */
+
+static int64_t embed_rows_tasks(const void *params)
+{
+    const artel__embed_rows *p = params;
+    return p->batch * p->per_row;
+}
+
+static void embed_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__embed_rows *p = params;
+    artel__embed_source source = artel__embed_source_of_rows(p);
+    (void)scratch;
+    for (int64_t k = begin; k < end && k < *p->count; k++) {
+        artel__embed_list list = artel__embed_list_at(p, k);
+        for (int64_t c = 0; c < p->width; c++) p->rows[k * p->width + c] = tree(&source, &list, (artel__fold_node){0, p->shards}, c);
     }
 }
 
 static const artel__kernel forward = {.name = "reference embed_forward", .tasks = embed_forward_tasks, .run = embed_forward_run};
 static const artel__kernel sort = {.name = "reference embed_sort", .tasks = embed_sort_tasks, .run = embed_sort_run};
 static const artel__kernel gradient = {.name = "reference embed_gradient", .tasks = embed_gradient_tasks, .run = embed_gradient_run};
+static const artel__kernel tokens = {.name = "reference embed_tokens", .tasks = embed_tokens_tasks, .run = embed_tokens_run};
+static const artel__kernel rows = {.name = "reference embed_rows", .tasks = embed_rows_tasks, .run = embed_rows_run};
 
 #define FAST(row) &artel__embed_avx512[row], &artel__embed_avx2[row], &artel__embed_baseline[row]
 
 const artel__kernel *const artel__embed_forward_kernels[] = {FAST(ARTEL__EMBED_FORWARD), &forward, NULL};
 const artel__kernel *const artel__embed_sort_kernels[] = {&sort, NULL};
 const artel__kernel *const artel__embed_gradient_kernels[] = {FAST(ARTEL__EMBED_GRADIENT), &gradient, NULL};
+const artel__kernel *const artel__embed_tokens_kernels[] = {&tokens, NULL};
+const artel__kernel *const artel__embed_rows_kernels[] = {FAST(ARTEL__EMBED_ROWS), &rows, NULL};

@@ -141,20 +141,42 @@ static int64_t apply_tasks(const void *params)
     return ((const artel__apply *)params)->count;
 }
 
+/* Element i of the variable, with its gradient and what stands for the gradient's square. */
+static void apply_element(const artel__apply *p, int64_t i, float gradient, const float *square)
+{
+    rule_flags flags = {p->has_momentum, p->nesterov, p->centered, p->amsgrad};
+    float g = apply_clip(p, gradient);
+    element e = {p->variable[i], g, square ? apply_clip_square(p, *square) : g * g, {0}};
+    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) e.slot[k] = p->slot[k] ? p->slot[k][i] : 0.0f;
+    if (p->decay != 0.0f) e.w = e.w - e.w * p->decay * p->rate;
+    e = rule_of(p, flags, e);
+    p->variable[i] = e.w;
+    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
+        if (p->slot[k]) p->slot[k][i] = e.slot[k];
+}
+
 static void apply_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__apply *p = params;
-    rule_flags flags = {p->has_momentum, p->nesterov, p->centered, p->amsgrad};
     (void)scratch;
-    for (int64_t i = begin; i < end; i++) {
-        float g = apply_clip(p, p->gradient[i]);
-        element e = {p->variable[i], g, p->squares ? apply_clip_square(p, p->squares[i]) : g * g, {0}};
-        for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) e.slot[k] = p->slot[k] ? p->slot[k][i] : 0.0f;
-        if (p->decay != 0.0f) e.w = e.w - e.w * p->decay * p->rate;
-        e = rule_of(p, flags, e);
-        p->variable[i] = e.w;
-        for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
-            if (p->slot[k]) p->slot[k][i] = e.slot[k];
+    for (int64_t i = begin; i < end; i++) apply_element(p, i, p->gradient[i], p->squares ? p->squares + i : NULL);
+}
+
+static int64_t apply_rows_tasks(const void *params)
+{
+    return ((const artel__apply_rows *)params)->most;
+}
+
+static void apply_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__apply_rows *p = params;
+    (void)scratch;
+    for (int64_t k = begin; k < end && k < *p->count; k++) {
+        for (int64_t c = 0; c < p->width; c++) {
+            int64_t from = k * p->width + c;
+            apply_element(&p->apply, p->token[k] * p->width + c, p->apply.gradient[from],
+                          p->apply.squares ? p->apply.squares + from : NULL);
+        }
     }
 }
 
@@ -233,6 +255,7 @@ static void constrain_run(const void *params, int64_t begin, int64_t end, void *
 }
 
 static const artel__kernel apply = {.name = "reference apply", .tasks = apply_tasks, .run = apply_run};
+static const artel__kernel apply_rows = {.name = "reference apply_rows", .tasks = apply_rows_tasks, .run = apply_rows_run};
 static const artel__kernel lamb_step = {.name = "reference lamb_step", .tasks = lamb_step_tasks, .run = lamb_step_run};
 static const artel__kernel block_norm = {.name = "reference block_norm", .tasks = block_norm_tasks, .run = block_norm_run};
 static const artel__kernel flat = {.name = "reference flat", .tasks = flat_tasks, .run = flat_run};
@@ -243,6 +266,7 @@ static const artel__kernel constrain = {.name = "reference constrain", .tasks = 
 #define FAST(row) &artel__optimize_avx512[row], &artel__optimize_avx2[row], &artel__optimize_baseline[row]
 
 const artel__kernel *const artel__apply_kernels[] = {FAST(ARTEL__OPTIMIZE_APPLY), &apply, NULL};
+const artel__kernel *const artel__apply_rows_kernels[] = {FAST(ARTEL__OPTIMIZE_APPLY_ROWS), &apply_rows, NULL};
 const artel__kernel *const artel__lamb_step_kernels[] = {FAST(ARTEL__OPTIMIZE_LAMB_STEP), &lamb_step, NULL};
 const artel__kernel *const artel__block_norm_kernels[] = {FAST(ARTEL__OPTIMIZE_BLOCK_NORM), &block_norm, NULL};
 const artel__kernel *const artel__flat_kernels[] = {FAST(ARTEL__OPTIMIZE_FLAT), &flat, NULL};

@@ -119,7 +119,7 @@ static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, 
     segment *segments = (segment *)scratch;
     conv_line *line = (conv_line *)(scratch + conv_round(w->ny * w->nx * (int64_t)sizeof(segment)));
     float *strip = (float *)((char *)line + conv_round(band * (int64_t)sizeof(conv_line)));
-    tile t = {.segments = segments, .count = conv_segments(w, segments), .relu = c->relu, .claim = c->k <= 32};
+    tile t = {.segments = segments, .count = conv_segments(w, segments), .relu = c->relu, .claim = true};
     if (w->pixels == 0) return;
     for (int64_t q = q0; q < q1; q += band) {
         int64_t lines = conv_band(w, q, q + band < q1 ? q + band : q1, strip, line);
@@ -166,8 +166,12 @@ static int64_t conv_forward_tasks(const void *params)
 static size_t conv_forward_scratch(const void *params)
 {
     const artel__conv2d_forward *p = params;
+    if (conv_pointwise(&p->shape)) {
+        artel__product_forward product = conv_forward_product(p);
+        return product_forward_scratch(&product);
+    }
     conv_walk w = conv_walk_forward(&p->shape, p->x);
-    return conv_pointwise(&p->shape) ? 0 : conv_walk_scratch(&w);
+    return conv_walk_scratch(&w);
 }
 
 static void conv_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -176,7 +180,7 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
     const artel__conv2d_shape *s = &p->shape;
     if (conv_pointwise(s)) {
         artel__product_forward product = conv_forward_product(p);
-        product_forward_run(&product, begin, end, NULL);
+        product_forward_run(&product, begin, end, scratch);
         return;
     }
     conv_walk w = conv_walk_forward(s, p->x);
@@ -217,7 +221,10 @@ static size_t conv_data_scratch(const void *params)
 {
     const artel__conv2d_data_gradient *p = params;
     size_t most = 0;
-    if (conv_pointwise(&p->shape)) return 0;
+    if (conv_pointwise(&p->shape)) {
+        artel__product_forward product = conv_data_product(p);
+        return product_forward_scratch(&product);
+    }
     for (int64_t y = 0; y < p->shape.sh; y++) {
         for (int64_t x = 0; x < p->shape.sw; x++) {
             conv_walk w = conv_walk_data(&p->shape, p->dy, y, x);
@@ -234,7 +241,7 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
     const artel__conv2d_shape *s = &p->shape;
     if (conv_pointwise(s)) {
         artel__product_forward product = conv_data_product(p);
-        product_forward_run(&product, begin, end, NULL);
+        product_forward_run(&product, begin, end, scratch);
         return;
     }
     product_grid g = conv_data_grid(s);

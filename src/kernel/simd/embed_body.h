@@ -10,7 +10,8 @@
 enum {
     TILE = 128,
     FLOAT_TASK = 4096,
-    TOKENS = 64
+    TOKENS = 64,
+    AHEAD = 16 /* positions whose rows are asked for before they are copied */
 };
 
 static int64_t positions_per_task(int64_t width)
@@ -24,6 +25,15 @@ static int64_t embed_forward_tasks(const void *params)
     return artel__pieces(p->positions, positions_per_task(p->width));
 }
 
+static void ask_for(const artel__embed_forward *p, int64_t position)
+{
+    if (position >= p->positions) return;
+    int64_t token = p->index[position];
+    const char *row = (const char *)(p->table + token * p->width);
+    if (token < 0 || token >= p->vocabulary) return;
+    for (int64_t at = 0; at < p->width * 4 && at < 256; at += 64) __builtin_prefetch(row + at);
+}
+
 static void embed_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__embed_forward *p = params;
@@ -33,6 +43,7 @@ static void embed_forward_run(const void *params, int64_t begin, int64_t end, vo
     for (int64_t at = begin * size; at < to; at++) {
         int64_t token = p->index[at];
         float *y = p->y + at * p->width;
+        ask_for(p, at + AHEAD);
         if (token >= 0 && token < p->vocabulary) {
             memcpy(y, p->table + token * p->width, bytes);
             continue;
@@ -55,6 +66,13 @@ typedef struct waiting {
     float sum[ARTEL__EMBED_DEPTH][TILE];
 } waiting;
 
+/* Columns [column, column + width) of the sum over a list of positions. */
+typedef struct columns {
+    artel__embed_source source;
+    artel__embed_list list;
+    int64_t column, width;
+} columns;
+
 static void merge_newest(waiting *w, int64_t width)
 {
     float *left = w->sum[w->depth - 2];
@@ -63,44 +81,60 @@ static void merge_newest(waiting *w, int64_t width)
     w->depth--;
 }
 
-/* Adds the leaf of the shard that holds list position *i, and steps over it. Two subtrees that meet below the point where the new
- * leaf meets them are complete and are merged first. */
-static void add_leaf(const artel__embed_gradient *p, const artel__embed_list *list, int64_t *i, int32_t shard, int64_t column,
-                     int64_t width, waiting *w)
+/* Adds the leaf of the shard that holds list position i; returns the first position behind it. Two subtrees that meet below the
+ * point where the new leaf meets them are complete and are merged first. */
+static int64_t add_leaf(const columns *p, int64_t i, waiting *w)
 {
+    int32_t shard = artel__embed_shard(&p->source, p->list.position[i]);
+    int64_t stop = artel__embed_shard_end(&p->source, shard), width = p->width;
     while (w->depth > 1 &&
            artel__embed_level(w->shard[w->depth - 2], w->shard[w->depth - 1]) < artel__embed_level(w->shard[w->depth - 1], shard))
         merge_newest(w, width);
     float *leaf = w->sum[w->depth];
-    int64_t stop = artel__fold_end(p->fold, shard) * p->per_row;
     for (int64_t c = 0; c < width; c++) leaf[c] = 0.0f;
-    for (; *i < list->count && list->position[*i] < stop; ++*i) {
-        const float *dy = p->dy + (int64_t)list->position[*i] * p->width + column;
-        if (p->squares)
+    for (; i < p->list.count && p->list.position[i] < stop; i++) {
+        const float *dy = p->source.dy + (int64_t)p->list.position[i] * p->source.width + p->column;
+        if (p->source.squares)
             for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c] * dy[c];
         else
             for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + dy[c];
     }
     for (int64_t c = 0; c < width; c++) leaf[c] = leaf[c] + 0.0f;
     w->shard[w->depth++] = shard;
+    return i;
 }
 
-static void token_sum(const artel__embed_gradient *p, const artel__embed_list *list, int64_t column, int64_t width, float *sum)
+/* A tree of one leaf of one position: 0 + dy + 0. */
+static void single_sum(const columns *p, float *sum)
 {
-    waiting w;
-    int32_t shard = p->fold->first;
-    w.depth = 0;
-    for (int64_t i = 0; i < list->count;) {
-        shard = artel__embed_shard(p, list->position[i], shard);
-        add_leaf(p, list, &i, shard, column, width, &w);
+    const float *dy = p->source.dy + (int64_t)p->list.position[0] * p->source.width + p->column;
+    if (p->source.squares)
+        for (int64_t c = 0; c < p->width; c++) sum[c] = dy[c] * dy[c] + 0.0f;
+    else
+        for (int64_t c = 0; c < p->width; c++) sum[c] = dy[c] + 0.0f;
+}
+
+/* The whole row of a token that occurs. */
+static void token_sum(const artel__embed_source *source, artel__embed_list list, float *sum)
+{
+    for (int64_t column = 0; column < source->width; column += TILE) {
+        columns part = {*source, list, column, source->width - column < TILE ? source->width - column : TILE};
+        if (list.count == 1) {
+            single_sum(&part, sum + column);
+            continue;
+        }
+        waiting w;
+        w.depth = 0;
+        for (int64_t i = 0; i < list.count;) i = add_leaf(&part, i, &w);
+        while (w.depth > 1) merge_newest(&w, part.width);
+        memcpy(sum + column, w.sum[0], (size_t)part.width * sizeof *sum);
     }
-    while (w.depth > 1) merge_newest(&w, width);
-    memcpy(sum, w.sum[0], (size_t)width * sizeof *sum);
 }
 
 static void embed_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__embed_gradient *p = params;
+    artel__embed_source source = artel__embed_source_of(p);
     int64_t runs = artel__pieces(p->vocabulary, TOKENS);
     (void)scratch;
     for (int64_t task = begin; task < end; task++) {
@@ -108,11 +142,27 @@ static void embed_gradient_run(const void *params, int64_t begin, int64_t end, v
         for (int64_t token = task % runs * TOKENS; token < stop; token++) {
             artel__embed_list list = artel__embed_list_of(p, node, token);
             float *to = p->dtable + node * p->stride + token * p->width;
-            if (list.count == 0) memset(to, 0, (size_t)p->width * sizeof *to);
-            for (int64_t c = 0; list.count > 0 && c < p->width; c += TILE)
-                token_sum(p, &list, c, p->width - c < TILE ? p->width - c : TILE, to + c);
+            if (list.count == 0)
+                memset(to, 0, (size_t)p->width * sizeof *to);
+            else
+                token_sum(&source, list, to);
         }
     }
+}
+
+static int64_t embed_rows_tasks(const void *params)
+{
+    const artel__embed_rows *p = params;
+    return artel__pieces(p->batch * p->per_row, TOKENS);
+}
+
+static void embed_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__embed_rows *p = params;
+    artel__embed_source source = artel__embed_source_of_rows(p);
+    int64_t stop = artel__piece_end(*p->count, TOKENS, end);
+    (void)scratch;
+    for (int64_t k = begin * TOKENS; k < stop; k++) token_sum(&source, artel__embed_list_at(p, k), p->rows + k * p->width);
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__EMBED_KERNELS] = {
@@ -124,4 +174,8 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__EMBED_KERNELS] = {
                                .isa = ARTEL__SIMD_ISA,
                                .tasks = embed_gradient_tasks,
                                .run = embed_gradient_run},
+    [ARTEL__EMBED_ROWS] = {.name = ARTEL__SIMD_NAME " embed_rows",
+                           .isa = ARTEL__SIMD_ISA,
+                           .tasks = embed_rows_tasks,
+                           .run = embed_rows_run},
 };

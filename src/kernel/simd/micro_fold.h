@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The register tile of weight gradients: leaves of the fold are chains over rows, and the tree is folded in the tile.
  *
- * Included behind micro_tile.h. A finished leaf is + 0.0f and goes up the tree like a carry in a binary counter: leaf
- * number j of its node meets as many waiting left siblings as j has trailing ones, the result waits at that level or, when
- * the node is complete, is stored. An odd leaf is not normalised on its own: it is added to a left sibling that was, and
- * x + (-0.0f) == x + 0.0f for every x but -0.0f.
+ * Included behind micro_tile.h. A finished leaf is + 0.0f and goes up the tree like a carry in a binary counter: it meets the
+ * subtrees to its left that are complete before the next leaf comes, the newest first; the result waits on a stack or, when
+ * the node is complete, is stored. Shards without rows are left out: their leaves are + 0.0f, and adding that changes no bit. A
+ * leaf with a left sibling is not normalised on its own: it is added to one that was, and x + (-0.0f) == x + 0.0f for every x
+ * but -0.0f.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_FOLD_H
 #define ARTEL_KERNEL_SIMD_MICRO_FOLD_H
@@ -14,8 +15,9 @@
 /* A run of rows inside one shard. */
 typedef struct fold_piece {
     int64_t rows;
-    int32_t merges; /* waiting siblings to add once the leaf is finished; -1: the leaf goes on in the next chunk */
-    int32_t node;   /* >= 0: the node that this leaf completes, else the result waits at level `merges` */
+    int32_t merges; /* waiting subtrees to add once the leaf is finished; -1: the leaf goes on in the next chunk */
+    int32_t node;   /* >= 0: the node that this leaf completes, else the result waits in their place */
+    int32_t depth;  /* subtrees that wait when the leaf is finished: at places 0 .. depth - 1 of the stack */
 } fold_piece;
 
 /* Tiles in memory have rows of two vectors. */
@@ -34,7 +36,7 @@ typedef struct fold_tile {
     int64_t count;
     bool resume;    /* the first piece continues the chain in `partial` */
     float *partial; /* one tile */
-    float *stack;   /* one tile a level */
+    float *stack;   /* a tile for each subtree that waits */
     float *out;     /* row 0 of the tile in node 0's block */
     int64_t so, node_stride;
     float *bias; /* where the last row of the tile goes instead: node 0's bias gradient; or NULL */
@@ -122,11 +124,11 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
             break;
         }
         if (piece->merges == 0) fold_normalise(mr, nv, &acc);
-        for (int32_t level = 0; level < piece->merges; level++) fold_read(mr, nv, true, &acc, t->stack + level * FOLD_TILE);
+        for (int32_t i = 1; i <= piece->merges; i++) fold_read(mr, nv, true, &acc, t->stack + (piece->depth - i) * FOLD_TILE);
         if (piece->node >= 0)
             fold_store(mr, nv, &acc, t, piece->node);
         else
-            fold_write(mr, nv, &acc, t->stack + piece->merges * FOLD_TILE);
+            fold_write(mr, nv, &acc, t->stack + (piece->depth - piece->merges) * FOLD_TILE);
         tile_clear(mr, nv, &acc);
     }
 }

@@ -48,7 +48,7 @@ typedef struct tile {
     const float *bias; /* of column 0 of the tile; NULL: none */
     int first, last;   /* columns first <= j < last exist in B and C; others are neither read (part) nor written */
     bool load, relu;   /* the chains go on from C; relu behind the bias */
-    bool claim;        /* fetch C ahead: for tiles that compute so little that writing is the longer part */
+    bool claim;        /* ask for C before computing: it is expected in memory */
     tile_ahead *ahead; /* fetched `burst` lines at a time, before every TILE_BURST steps of the reduction */
     int64_t burst;
 } tile;

@@ -2,13 +2,14 @@
 /* Batch and layer normalisation; see simd.h for how this file is compiled, kernel/norm.h for the contracts.
  *
  * Per-channel constants are laid out in scratch over a period of whole positions of at least 512 elements, so that passes over
- * few channels run as long loops. Sums per channel are made on tiles of columns as in reduce_body.h.
+ * few channels run as long loops. Sums per channel are made on tiles of columns, see norm_sums.h.
  */
 #include "kernel/simd/simd.h"
 
 #include "kernel/fold_tree.h"
 #include "kernel/moments.h"
 #include "kernel/norm_formula.h"
+#include "kernel/simd/norm_sums.h"
 #include "kernel/simd/norm_tables.h"
 
 #include <string.h>
@@ -22,16 +23,16 @@ enum {
 
 /* -- sums of a row for each channel -- */
 
-/* A run of neighbouring tasks of (row or node, tile of columns) that are done as one. */
+/* A run of neighbouring tasks of (row or node, tile of columns) that are done as one, at most `most` columns. */
 typedef struct tiles {
     int64_t outer, column, width, count;
 } tiles;
 
-static tiles tiles_at(int64_t channels, int64_t task, int64_t end)
+static tiles tiles_at(int64_t channels, int64_t task, int64_t end, int64_t most)
 {
     int64_t each = artel__pieces(channels, COLUMNS), tile = task % each;
     int64_t more = each - tile < end - task ? each - tile : end - task;
-    if (more > TILE / COLUMNS) more = TILE / COLUMNS;
+    if (more > most / COLUMNS) more = most / COLUMNS;
     int64_t column = tile * COLUMNS;
     return (tiles){task / each, column, artel__piece_end(channels, COLUMNS, tile + more) - column, more};
 }
@@ -47,17 +48,11 @@ static void batch_moments_rows_run(const void *params, int64_t begin, int64_t en
     const artel__batch_moments_rows *p = params;
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->channels, task, end);
+        tiles t = tiles_at(p->channels, task, end, SUMS_TILE);
         const float *x = p->x + t.outer * p->inner * p->channels + t.column;
-        double sum[TILE], square[TILE];
-        for (int64_t c = 0; c < t.width; c++) sum[c] = square[c] = 0.0;
-        for (int64_t i = 0; i < p->inner; i++, x += p->channels) {
-            for (int64_t c = 0; c < t.width; c++) {
-                double v = (double)x[c];
-                sum[c] = sum[c] + v;
-                square[c] = square[c] + v * v;
-            }
-        }
+        double sum[SUMS_TILE], square[SUMS_TILE];
+        sums_input in = {.x = x, .stride = p->channels};
+        sums_run(SUMS_MOMENTS, ARTEL__NORM_LINEAR, &in, p->inner, t.width, sum, square);
         double *part = p->part + t.outer * 2 * p->channels + t.column;
         memcpy(part, sum, (size_t)t.width * sizeof *sum);
         memcpy(part + p->channels, square, (size_t)t.width * sizeof *square);
@@ -74,17 +69,11 @@ static int64_t batch_norm_gradient_rows_tasks(const void *params)
 ARTEL__INLINE void gradient_sums(artel__norm_activation activation, const artel__batch_norm_gradient_rows *p, const tiles *t)
 {
     int64_t at = t->outer * p->inner * p->channels + t->column, n = t->width;
-    const float *x = p->x + at, *dy = p->dy + at, *y = activation == ARTEL__NORM_LINEAR ? x : p->y + at;
-    const float *mean = p->mean + t->column, *inverse = p->inverse + t->column;
-    double sum[TILE], product[TILE];
-    for (int64_t c = 0; c < n; c++) sum[c] = product[c] = 0.0;
-    for (int64_t i = 0; i < p->inner; i++, x += p->channels, y += p->channels, dy += p->channels) {
-        for (int64_t c = 0; c < n; c++) {
-            float d = norm_mask(activation, y[c], dy[c]), xhat = (x[c] - mean[c]) * inverse[c];
-            sum[c] = sum[c] + (double)d;
-            product[c] = product[c] + (double)d * (double)xhat;
-        }
-    }
+    sums_input in = {
+        p->x + at,  activation == ARTEL__NORM_LINEAR ? NULL : p->y + at, p->dy + at, p->mean + t->column, p->inverse + t->column,
+        p->channels};
+    double sum[SUMS_TILE], product[SUMS_TILE];
+    sums_run(SUMS_GRADIENT, activation, &in, p->inner, n, sum, product);
     double *part = p->part + t->outer * 2 * p->channels + t->column;
     memcpy(part, sum, (size_t)n * sizeof *sum);
     memcpy(part + p->channels, product, (size_t)n * sizeof *product);
@@ -95,7 +84,7 @@ static void batch_norm_gradient_rows_run(const void *params, int64_t begin, int6
     const artel__batch_norm_gradient_rows *p = params;
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->channels, task, end);
+        tiles t = tiles_at(p->channels, task, end, SUMS_TILE);
         switch (p->activation) {
         case ARTEL__NORM_LINEAR: gradient_sums(ARTEL__NORM_LINEAR, p, &t); break;
         case ARTEL__NORM_RELU: gradient_sums(ARTEL__NORM_RELU, p, &t); break;
@@ -139,7 +128,7 @@ static void batch_moments_fold_run(const void *params, int64_t begin, int64_t en
     const artel__batch_moments_fold *p = params;
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->channels, task, end);
+        tiles t = tiles_at(p->channels, task, end, TILE);
         double block[3 * TILE], *to = p->nodes + t.outer * 3 * p->channels + t.column;
         moments_tree(p, p->fold->node[t.outer], t.column, t.width, block);
         for (int k = 0; k < 3; k++) memcpy(to + k * p->channels, block + k * t.width, (size_t)t.width * sizeof *block);
@@ -434,7 +423,7 @@ static void layer_norm_parameters_run(const void *params, int64_t begin, int64_t
     const artel__layer_norm_parameters *p = params;
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->length, task, end);
+        tiles t = tiles_at(p->length, task, end, TILE);
         float block[2 * TILE];
         parameters_tree(p, p->fold->node[t.outer], t.column, t.width, block);
         int64_t at = t.outer * p->stride + t.column;

@@ -12,7 +12,9 @@
 #include <string.h>
 
 enum {
-    RUN = 1024
+    RUN = 1024,
+    ROWS = 64,
+    AHEAD = 8
 };
 
 typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
@@ -90,6 +92,26 @@ static void rule_run_squares(const artel__apply *p, int64_t at, const float *g, 
     rule_run(p, at, g, q, n);
 }
 
+/* Elements at .. at + n - 1 of the variable; their gradient and squares (or NULL). */
+static void apply_piece(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    float clipped[RUN], squared[RUN], *w = p->variable + at, decay = p->decay, rate = p->rate;
+    if (p->clip) {
+        for (int64_t i = 0; i < n; i++) clipped[i] = apply_clip(p, g[i]);
+        g = clipped;
+    }
+    for (int64_t i = 0; decay != 0.0f && i < n; i++) w[i] = w[i] - w[i] * decay * rate;
+    if (!q) {
+        rule_run_plain(p, at, g, n);
+        return;
+    }
+    if (p->clip) {
+        for (int64_t i = 0; i < n; i++) squared[i] = apply_clip_square(p, q[i]);
+        q = squared;
+    }
+    rule_run_squares(p, at, g, q, n);
+}
+
 static int64_t apply_tasks(const void *params)
 {
     return artel__norm_blocks(((const artel__apply *)params)->count);
@@ -99,23 +121,44 @@ static void apply_run(const void *params, int64_t begin, int64_t end, void *scra
 {
     const artel__apply *p = params;
     int64_t to = artel__piece_end(p->count, ARTEL__NORM_BLOCK, end);
-    float clipped[RUN], squared[RUN];
     (void)scratch;
-    for (int64_t at = begin * ARTEL__NORM_BLOCK; at < to; at += RUN) {
-        int64_t n = to - at < RUN ? to - at : RUN;
-        const float *g = p->gradient + at;
-        float *w = p->variable + at, decay = p->decay, rate = p->rate;
-        if (p->clip) {
-            for (int64_t i = 0; i < n; i++) clipped[i] = apply_clip(p, g[i]);
-            g = clipped;
-        }
-        for (int64_t i = 0; decay != 0.0f && i < n; i++) w[i] = w[i] - w[i] * decay * rate;
-        if (!p->squares) {
-            rule_run_plain(p, at, g, n);
-            continue;
-        }
-        for (int64_t i = 0; i < n; i++) squared[i] = apply_clip_square(p, p->squares[at + i]);
-        rule_run_squares(p, at, g, squared, n);
+    for (int64_t at = begin * ARTEL__NORM_BLOCK; at < to; at += RUN)
+        apply_piece(p, at, p->gradient + at, p->squares ? p->squares + at : NULL, to - at < RUN ? to - at : RUN);
+}
+
+/* -- on rows of a table -- */
+
+static int64_t apply_rows_tasks(const void *params)
+{
+    return artel__pieces(((const artel__apply_rows *)params)->most, ROWS);
+}
+
+/* Rows lie anywhere in tables that fit no cache: they are asked for before their turn. */
+static void ask_for_row(const artel__apply_rows *p, int64_t at)
+{
+    for (int64_t i = 0; i < p->width && i < 64; i += 16) {
+        __builtin_prefetch(p->apply.variable + at + i, 1);
+        for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
+            if (p->apply.slot[k]) __builtin_prefetch(p->apply.slot[k] + at + i, 1);
+    }
+}
+
+static void apply_row(const artel__apply_rows *p, int64_t k)
+{
+    const float *g = p->apply.gradient + k * p->width, *q = p->apply.squares ? p->apply.squares + k * p->width : NULL;
+    int64_t at = p->token[k] * p->width;
+    for (int64_t i = 0; i < p->width; i += RUN)
+        apply_piece(&p->apply, at + i, g + i, q ? q + i : NULL, p->width - i < RUN ? p->width - i : RUN);
+}
+
+static void apply_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__apply_rows *p = params;
+    int64_t to = artel__piece_end(*p->count, ROWS, end);
+    (void)scratch;
+    for (int64_t k = begin * ROWS; k < to; k++) {
+        if (k + AHEAD < *p->count) ask_for_row(p, p->token[k + AHEAD] * p->width);
+        apply_row(p, k);
     }
 }
 
@@ -206,6 +249,10 @@ static void flat_run(const void *params, int64_t begin, int64_t end, void *scrat
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__OPTIMIZE_KERNELS] = {
     [ARTEL__OPTIMIZE_APPLY] = {.name = ARTEL__SIMD_NAME " apply", .isa = ARTEL__SIMD_ISA, .tasks = apply_tasks, .run = apply_run},
+    [ARTEL__OPTIMIZE_APPLY_ROWS] = {.name = ARTEL__SIMD_NAME " apply_rows",
+                                    .isa = ARTEL__SIMD_ISA,
+                                    .tasks = apply_rows_tasks,
+                                    .run = apply_rows_run},
     [ARTEL__OPTIMIZE_LAMB_STEP] = {.name = ARTEL__SIMD_NAME " lamb_step",
                                    .isa = ARTEL__SIMD_ISA,
                                    .tasks = lamb_step_tasks,

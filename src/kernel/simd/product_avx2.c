@@ -5,5 +5,8 @@
 #include "kernel/simd/micro_tables.h"
 #include "kernel/simd/product_body.h"
 
-const artel__kernel artel__avx2_product_forward = {
-    .name = "avx2 product_forward", .isa = ARTEL__ISA_AVX2, .tasks = product_forward_tasks, .run = product_forward_run};
+const artel__kernel artel__avx2_product_forward = {.name = "avx2 product_forward",
+                                                   .isa = ARTEL__ISA_AVX2,
+                                                   .tasks = product_forward_tasks,
+                                                   .scratch_bytes = product_forward_scratch,
+                                                   .run = product_forward_run};

@@ -5,5 +5,8 @@
 #include "kernel/simd/micro_tables.h"
 #include "kernel/simd/product_body.h"
 
-const artel__kernel artel__avx512_product_forward = {
-    .name = "avx512 product_forward", .isa = ARTEL__ISA_AVX512, .tasks = product_forward_tasks, .run = product_forward_run};
+const artel__kernel artel__avx512_product_forward = {.name = "avx512 product_forward",
+                                                     .isa = ARTEL__ISA_AVX512,
+                                                     .tasks = product_forward_tasks,
+                                                     .scratch_bytes = product_forward_scratch,
+                                                     .run = product_forward_run};

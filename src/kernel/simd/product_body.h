@@ -3,7 +3,9 @@
  *
  * A block of panels stays in the second-level cache while the rows pass over it; a tile of rows stays in the first-level
  * cache while it meets the panels. Depths beyond PRODUCT_DEPTH are cut; the partial chains wait in the output,
- * which changes no bit. A is read in place: copying its rows into a denser block measured slower, also where they collide.
+ * which changes no bit. A is read in place, except where its rows would push one another out of the first-level cache: then each
+ * tile's rows are copied side by side first. What the next tile reads is fetched meanwhile, and what a tile writes is asked for at its
+ * beginning: memory works while the registers do.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
@@ -13,8 +15,9 @@
 
 enum {
     PRODUCT_DEPTH = 1024,
-    PRODUCT_LIGHT = 2048, /* depth by panels up to which reading A is the longer part then */
-    PRODUCT_FAR = 3 << 20 /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_PITCH = PRODUCT_DEPTH + 16,
+    PRODUCT_COLLIDES = 1024, /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
+    PRODUCT_FAR = 3 << 20    /* bytes of A from which on it is not expected in the second-level cache */
 };
 
 static void product_tile(int mr, const tile *t)
@@ -52,25 +55,47 @@ static void product_sweep(const artel__product_forward *p, tile *t, int mr, int6
 static tile_ahead product_ahead(const artel__product_forward *p, tile *t, int64_t row, int64_t rows, int64_t depth, int64_t panels)
 {
     int64_t lines = (depth + 15) / 16, bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
-    if (rows <= 0 || p->m * p->k * 4 < PRODUCT_FAR || depth * panels > PRODUCT_LIGHT) return (tile_ahead){0};
+    if (rows <= 0 || p->m * p->k * 4 < PRODUCT_FAR) return (tile_ahead){0};
     t->burst = bursts > 0 ? (lines * rows + bursts - 1) / bursts : 0;
     return (tile_ahead){(const char *)(p->a + row * p->lda + t->segments->a), lines, lines, p->lda * 4 - lines * 64, rows};
 }
 
-static void product_rectangle(const artel__product_forward *p, product_rect r)
+/* Rows of A, `depth` floats each, side by side and spread over the cache's sets. */
+static void product_gather(const float *from, int64_t lda, int rows, int64_t depth, float *to)
+{
+    for (int i = 0; i < rows; i++, from += lda, to += PRODUCT_PITCH) {
+        int64_t k = 0;
+        for (; k + VEC_LANES <= depth; k += VEC_LANES) vec_store(to + k, vec_load(from + k));
+        if (k < depth) vec_store_part(to + k, vec_range(0, (int)(depth - k)), vec_load_part(from + k, vec_range(0, (int)(depth - k))));
+    }
+}
+
+static bool product_collides(const artel__product_forward *p)
+{
+    return p->lda % PRODUCT_COLLIDES == 0;
+}
+
+static void product_rectangle(const artel__product_forward *p, product_rect r, float *rows)
 {
     int64_t tiles = tile_count(r.row1 - r.row0), cuts = (p->k + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH;
+    bool collides = product_collides(p);
     if (cuts == 0) cuts = 1;
     for (int64_t cut = 0; cut < cuts; cut++) {
         int64_t k0 = tile_cut(p->k, cuts, cut), k1 = tile_cut(p->k, cuts, cut + 1);
         segment all = {k0, k0, k1 - k0};
-        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = p->k <= 32};
+        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = true};
         t.relu = k1 == p->k && p->activation == ARTEL__FUSED_RELU;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t row = r.row0 + tile_cut(r.row1 - r.row0, tiles, i);
             int mr = (int)(r.row0 + tile_cut(r.row1 - r.row0, tiles, i + 1) - row);
             t.a0 = p->a + row * p->lda;
-            t.a1 = t.a0 + (mr + 1) / 2 * p->lda;
+            t.sa = p->lda;
+            if (collides) {
+                product_gather(t.a0 + k0, p->lda, mr, k1 - k0, rows);
+                t.a0 = rows - k0;
+                t.sa = PRODUCT_PITCH;
+            }
+            t.a1 = t.a0 + (mr + 1) / 2 * t.sa;
             tile_ahead ahead =
                 product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, k1 - k0, r.panel1 - r.panel0);
             t.ahead = &ahead;
@@ -90,12 +115,16 @@ static int64_t product_forward_tasks(const void *params)
     return g.blocks * g.groups;
 }
 
+static size_t product_forward_scratch(const void *params)
+{
+    return product_collides(params) ? TILE_ROWS * PRODUCT_PITCH * sizeof(float) : 0;
+}
+
 static void product_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__product_forward *p = params;
     product_grid g = product_forward_grid(p);
-    (void)scratch;
-    while (begin < end) product_rectangle(p, product_grid_next(&g, &begin, end));
+    while (begin < end) product_rectangle(p, product_grid_next(&g, &begin, end), scratch);
     vec_leave();
 }
 

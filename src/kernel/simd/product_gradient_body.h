@@ -11,25 +11,72 @@
 
 #include "kernel/simd/product_gradient_take.h"
 
-/* The pieces of rows [begin, end); *resume: the first continues a shard that began earlier. */
-static int64_t gradient_pieces(const gradient *g, int64_t begin, int64_t end, fold_piece *out, bool *resume)
+/* The shards of one node that have rows, from left to right, and the subtrees that wait. */
+typedef struct gradient_tree {
+    const gradient *g;
+    int32_t node, shard, last;  /* owned shards: the next one with rows, the one behind the node */
+    int32_t depth, waiting[16]; /* a shard of each subtree, the newest last; 2^12 shards at the most */
+} gradient_tree;
+
+static int32_t gradient_next_shard(const gradient *g, int32_t shard, int32_t last)
 {
-    const artel__fold_plan *f = g->fold;
-    int64_t count = 0, at = begin;
-    int32_t shard = 0, node = 0;
-    /* Shards that end at `begin` were finished by the chunk before, except in the first one. */
-    while (shard < f->count && begin > 0 && f->start[shard + 1] * g->inner <= begin) shard++;
-    *resume = shard < f->count && f->start[shard] * g->inner < begin;
-    for (; shard < f->count; shard++) {
-        int64_t last = f->start[shard + 1] * g->inner;
+    while (shard < last && (g->fold->start[shard + 1] - g->fold->start[shard]) * g->inner == 0) shard++;
+    return shard;
+}
+
+static gradient_tree gradient_node(const gradient *g, int32_t node)
+{
+    const artel__fold_node *n = &g->fold->node[node];
+    int32_t first = n->first - g->fold->first, last = first + n->count;
+    return (gradient_tree){.g = g, .node = node, .shard = gradient_next_shard(g, first, last), .last = last};
+}
+
+/* The leaf of the tree's next shard: what it is added to, and where the sum goes. Steps over the shard. A subtree is complete when
+ * it lies nearer to this leaf than the next leaf does. */
+static fold_piece gradient_leaf(gradient_tree *t, int64_t rows)
+{
+    int32_t base = t->g->fold->first, shard = t->shard + base, next = gradient_next_shard(t->g, t->shard + 1, t->last);
+    fold_piece piece = {rows, 0, next < t->last ? -1 : t->node, t->depth};
+    while (piece.merges < t->depth && (next == t->last || (t->waiting[t->depth - 1 - piece.merges] ^ shard) < (shard ^ (next + base))))
+        piece.merges++;
+    t->depth -= piece.merges;
+    t->waiting[t->depth++] = shard;
+    t->shard = next;
+    return piece;
+}
+
+/* The pieces of one node in rows [begin, end). */
+static int64_t gradient_node_pieces(gradient_tree *tree, int64_t begin, int64_t end, fold_piece *out, bool *resume)
+{
+    const int64_t *start = tree->g->fold->start, inner = tree->g->inner;
+    int64_t count = 0;
+    while (tree->shard < tree->last) {
+        int64_t first = start[tree->shard] * inner, last = start[tree->shard + 1] * inner, at = first > begin ? first : begin;
+        if (first >= end) break;
+        if (first < begin && last > begin) *resume = true;
         if (last > end) {
-            if (at < end) out[count++] = (fold_piece){end - at, -1, -1};
+            out[count++] = (fold_piece){end - at, -1, -1, 0};
             break;
         }
-        while (f->node[node].first + f->node[node].count <= f->first + shard) node++;
-        int32_t j = f->first + shard - f->node[node].first;
-        out[count++] = (fold_piece){last - at, __builtin_ctz(~(unsigned)j), j + 1 == f->node[node].count ? node : -1};
-        at = last;
+        fold_piece leaf = gradient_leaf(tree, last - at);
+        if (last > begin) out[count++] = leaf; /* else of an earlier chunk */
+    }
+    return count;
+}
+
+/* The pieces of rows [begin, end); *resume: the first continues a shard that began earlier. Nodes without rows are leaves without
+ * rows, at the front of the first chunk. */
+static int64_t gradient_pieces(const gradient *g, int64_t begin, int64_t end, fold_piece *out, bool *resume)
+{
+    int64_t count = 0;
+    *resume = false;
+    for (int32_t node = 0; begin == 0 && node < g->fold->nodes; node++) {
+        gradient_tree tree = gradient_node(g, node);
+        if (tree.shard == tree.last) out[count++] = (fold_piece){0, 0, node, 0};
+    }
+    for (int32_t node = 0; node < g->fold->nodes; node++) {
+        gradient_tree tree = gradient_node(g, node);
+        count += gradient_node_pieces(&tree, begin, end, out + count, resume);
     }
     return count;
 }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference of kernel/narrow.h, through the 16-bit form itself (tensor/convert.c), and the list. */
+#include "kernel/narrow.h"
+
+#include "kernel/math.h"
+#include "kernel/simd/narrow_tables.h"
+
+float artel__narrow_one(artel_dtype to, float x)
+{
+    if (to != ARTEL_DTYPE_FLOAT16 && to != ARTEL_DTYPE_BFLOAT16) return x;
+    uint16_t half;
+    float wide;
+    bool denormal = (artel__bits(x) & 0x7f800000u) == 0; /* by its bits: comparisons depend on the processor's modes */
+    if (to == ARTEL_DTYPE_BFLOAT16 && denormal) x = artel__copysignf(0.0f, x);
+    artel__convert(ARTEL_DTYPE_FLOAT32, &x, to, &half, 1);
+    artel__convert(to, &half, ARTEL_DTYPE_FLOAT32, &wide, 1);
+    return wide;
+}
+
+static int64_t narrow_tasks(const void *params)
+{
+    return (((const artel__narrow *)params)->count + ARTEL__ELEMENT_TASK - 1) / ARTEL__ELEMENT_TASK;
+}
+
+static void narrow_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__narrow *p = params;
+    int64_t stop = end * ARTEL__ELEMENT_TASK < p->count ? end * ARTEL__ELEMENT_TASK : p->count;
+    (void)scratch;
+    for (int64_t i = begin * ARTEL__ELEMENT_TASK; i < stop; i++) p->y[i] = artel__narrow_one(p->to, p->x[i]);
+}
+
+static const artel__kernel narrow = {.name = "reference narrow", .tasks = narrow_tasks, .run = narrow_run};
+
+const artel__kernel *const artel__narrow_kernels[] = {&artel__narrow_avx512[ARTEL__NARROW_NARROW],
+                                                      &artel__narrow_avx2[ARTEL__NARROW_NARROW],
+                                                      &artel__narrow_baseline[ARTEL__NARROW_NARROW], &narrow, NULL};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of batch normalisation for each channel, in registers; included by norm_body.h.
+ *
+ * Every channel has one chain of float64 additions over the positions. A few vectors of channels at a time keep theirs in registers
+ * over a chunk of positions that stays in the first-level cache, so that memory is read once and in order; between chunks the chains
+ * wait in sum and product. Vectors are those of the compiler, as wide as the instruction set has them.
+ */
+#ifndef ARTEL_KERNEL_SIMD_NORM_SUMS_H
+#define ARTEL_KERNEL_SIMD_NORM_SUMS_H
+
+#include <string.h>
+
+#include "kernel/norm_formula.h"
+
+#if defined(__AVX512F__)
+#define SUMS_LANES 8
+#define SUMS_VECTORS 8
+#elif defined(__AVX2__)
+#define SUMS_LANES 4
+#define SUMS_VECTORS 4
+#else
+#define SUMS_LANES 2
+#define SUMS_VECTORS 4
+#endif
+
+enum {
+    SUMS_POSITIONS = 8,
+    SUMS_TILE = 1024 /* channels side by side: reading some of a position's at a time made memory several times slower */
+};
+
+#ifdef __clang__
+#define SUMS_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SUMS_UNROLL _Pragma("GCC unroll 8")
+#endif
+
+typedef float sums_float __attribute__((vector_size(4 * SUMS_LANES)));
+typedef int32_t sums_mask __attribute__((vector_size(4 * SUMS_LANES)));
+typedef double sums_double __attribute__((vector_size(8 * SUMS_LANES)));
+
+/* What is summed, from the first channel of a tile on. y is not read for LINEAR, and no pointer but x for moments. */
+typedef struct sums_input {
+    const float *x, *y, *dy, *mean, *inverse;
+    int64_t stride; /* floats from a position to the next */
+} sums_input;
+
+typedef enum sums_kind {
+    SUMS_MOMENTS, /* x and x * x */
+    SUMS_GRADIENT /* dy' and dy' * xhat */
+} sums_kind;
+
+/* One position of one channel: the definition. */
+ARTEL__INLINE void sums_element(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t at, int64_t c, double *sum,
+                                double *product)
+{
+    float d = kind == SUMS_MOMENTS ? in->x[at] : norm_mask(activation, activation == ARTEL__NORM_LINEAR ? 0.0f : in->y[at], in->dy[at]);
+    float factor = kind == SUMS_MOMENTS ? d : (in->x[at] - in->mean[c]) * in->inverse[c];
+    *sum = *sum + (double)d;
+    *product = *product + (double)d * (double)factor;
+}
+
+/* SUMS_LANES channels of a position: norm_mask and the rest of sums_element on vectors. */
+ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t at, int64_t c,
+                               sums_double *sum, sums_double *product)
+{
+    sums_float x, d, factor, y, mean, inverse;
+    memcpy(&x, in->x + at, sizeof x);
+    d = factor = x;
+    if (kind == SUMS_GRADIENT) {
+        memcpy(&d, in->dy + at, sizeof d);
+        memcpy(&mean, in->mean + c, sizeof mean);
+        memcpy(&inverse, in->inverse + c, sizeof inverse);
+        factor = (x - mean) * inverse;
+    }
+    if (kind == SUMS_GRADIENT && activation != ARTEL__NORM_LINEAR) {
+        memcpy(&y, in->y + at, sizeof y);
+        sums_mask passed = y > 0.0f;
+        if (activation == ARTEL__NORM_RELU6) passed &= y < 6.0f;
+        d = (sums_float)((sums_mask)d & passed);
+    }
+    sums_double wide = __builtin_convertvector(d, sums_double);
+    *sum = *sum + wide;
+    *product = *product + wide * __builtin_convertvector(factor, sums_double);
+}
+
+/* Channels c .. c + vectors * SUMS_LANES - 1 over `count` positions from element `at` on. */
+ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activation, int vectors, const sums_input *in, int64_t at, int64_t c,
+                                int64_t count, double *sum, double *product)
+{
+    sums_double s[SUMS_VECTORS], q[SUMS_VECTORS];
+    SUMS_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        memcpy(&s[v], sum + c + v * SUMS_LANES, sizeof s[v]);
+        memcpy(&q[v], product + c + v * SUMS_LANES, sizeof q[v]);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        SUMS_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            int64_t channel = c + v * SUMS_LANES;
+            sums_vector(kind, activation, in, at + i * in->stride + channel, channel, &s[v], &q[v]);
+        }
+    }
+    SUMS_UNROLL
+    for (int v = 0; v < vectors; v++) {
+        memcpy(sum + c + v * SUMS_LANES, &s[v], sizeof s[v]);
+        memcpy(product + c + v * SUMS_LANES, &q[v], sizeof q[v]);
+    }
+}
+
+/* sum and product [width]: over `positions` positions. */
+ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t positions, int64_t width,
+                            double *sum, double *product)
+{
+    for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
+    for (int64_t i = 0; i < positions; i += SUMS_POSITIONS) {
+        int64_t count = positions - i < SUMS_POSITIONS ? positions - i : SUMS_POSITIONS, at = i * in->stride, c = 0;
+        for (; c + SUMS_VECTORS * SUMS_LANES <= width; c += SUMS_VECTORS * SUMS_LANES) {
+            sums_columns(kind, activation, SUMS_VECTORS, in, at, c, count, sum, product);
+        }
+        for (; c + SUMS_LANES <= width; c += SUMS_LANES) sums_columns(kind, activation, 1, in, at, c, count, sum, product);
+        for (; c < width; c++) {
+            for (int64_t k = 0; k < count; k++) {
+                sums_element(kind, activation, in, at + k * in->stride + c, c, &sum[c], &product[c]);
+            }
+        }
+    }
+}
+
+#endif
