@@ -22,6 +22,12 @@ typedef struct artel__comm_segment {
 typedef struct artel__comm_ops {
     /* Finishes several folds at once; `collective` numbers the call within the step. */
     artel_status (*all_reduce)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
+    /* The same for sums, in the background: begin returns at once; progress moves what can be moved without waiting; finish waits for
+     * all that has been begun. When one of them fails, or with abandon, all are over, and nothing is borrowed any more. */
+    artel_status (*begin)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
+    artel_status (*progress)(void *comm);
+    artel_status (*finish)(void *comm);
+    void (*abandon)(void *comm);
     /* Waits until every replica has come here; `ok` false spreads a local failure. Returns a failure if any failed. */
     artel_status (*barrier)(void *comm, bool ok);
 } artel__comm_ops;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which values share memory.
  *
- * Every value that is computed lives from the action that makes it to the last one that reads it (kept values to the
- * end). Views share their input's buffer; operations that allow it overwrite their first input when it dies there.
- * Buffers are then placed largest first at the lowest offset where nothing alive at the same time lies: a simple
- * heuristic that stays within a few percent of the lower bound on convolutional networks.
+ * Every value that is computed lives from the action that makes it to the last one that reads it (kept values to the end); an
+ * operand of which only the shape matters need not live for that. Views share their input's buffer; operations that allow it
+ * overwrite their first input when it dies there. Buffers are then placed one after another at the lowest offset where nothing
+ * alive at the same time lies, largest first: mostly that needs hardly more than the most bytes alive at once. Where it does,
+ * they are placed longest life first, then again and again with the one that ended highest in front, and the best is taken.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/plan_impl.h"
+
+#define ROUNDS 24 /* of trying to do better */
 
 typedef struct lifetime {
     int32_t value;
@@ -23,6 +26,7 @@ size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id)
     size_t block = (size_t)value->storage * artel_dtype_size(value->dtype);
     if (value->domain == ARTEL__DOMAIN_ROW) block *= (size_t)plan->max_rows;
     if (value->domain == ARTEL__DOMAIN_NODES) block *= (size_t)plan->max_nodes;
+    if (value->domain == ARTEL__DOMAIN_BATCH) block *= (size_t)plan->options.batch_size;
     return (block + 63) / 64 * 64;
 }
 
@@ -41,7 +45,7 @@ static void touch_node(const artel__plan *plan, lifetime *life, int32_t index, i
 {
     const artel__node *node = &plan->graph->node[index];
     for (int k = 0; k < node->inputs; k++) {
-        if (node->input[k] >= 0) extend(&life[plan->root[node->input[k]]], action);
+        if (artel__node_reads(node, k)) extend(&life[plan->root[node->input[k]]], action);
     }
     for (int k = 0; k < node->outputs; k++) extend(&life[plan->root[node->output[k]]], action);
 }
@@ -54,6 +58,7 @@ static void measure(const artel__plan *plan, lifetime *life)
     for (int a = 0; a < plan->actions; a++) {
         const artel__action *action = &plan->action[a];
         if (action->node >= 0) touch_node(plan, life, action->node, a);
+        /* What has been begun is touched again by the action that waits for it. */
         for (int c = 0; c < action->count; c++) touch_node(plan, life, plan->collective[action->first + c], a);
     }
     for (int i = 0; i < graph->kept_count; i++) extend(&life[plan->root[graph->kept[i]]], plan->actions);
@@ -86,6 +91,14 @@ static int by_size(const void *a, const void *b)
     return x->value < y->value ? -1 : 1;
 }
 
+/* Longest life first. */
+static int by_length(const void *a, const void *b)
+{
+    const lifetime *x = a, *y = b;
+    if (x->to - x->from != y->to - y->from) return x->to - x->from < y->to - y->from ? 1 : -1;
+    return by_size(a, b);
+}
+
 static int by_offset(const void *a, const void *b)
 {
     const lifetime *x = *(const lifetime *const *)a, *y = *(const lifetime *const *)b;
@@ -110,6 +123,67 @@ static size_t place(const lifetime *placed, int count, const lifetime *life, con
     return offset;
 }
 
+/* Places all in their order; returns the bytes needed. */
+static size_t place_all(lifetime *life, int count, const lifetime **overlap)
+{
+    size_t end = 0;
+    for (int i = 0; i < count; i++) {
+        life[i].offset = place(life, i, &life[i], overlap);
+        if (life[i].offset + life[i].bytes > end) end = life[i].offset + life[i].bytes;
+    }
+    return end;
+}
+
+/* The most bytes alive during one action; `change` has room for the actions and two more. */
+static size_t most_alive(const lifetime *life, int count, int actions, int64_t *change)
+{
+    int64_t alive = 0, most = 0;
+    for (int i = 0; i < count; i++) {
+        change[life[i].from] += (int64_t)life[i].bytes;
+        change[life[i].to + 1] -= (int64_t)life[i].bytes;
+    }
+    for (int a = 0; a <= actions; a++) {
+        alive += change[a];
+        if (alive > most) most = alive;
+    }
+    return (size_t)most;
+}
+
+/* The one that ends highest goes first. */
+static void promote_highest(lifetime *life, int count)
+{
+    int highest = 0;
+    for (int i = 1; i < count; i++) {
+        if (life[i].offset + life[i].bytes > life[highest].offset + life[highest].bytes) highest = i;
+    }
+    lifetime first = life[highest];
+    memmove(life + 1, life, (size_t)highest * sizeof *life);
+    life[0] = first;
+}
+
+static void place_and_compare(artel__plan *plan, lifetime *life, int count, const lifetime **overlap)
+{
+    size_t end = place_all(life, count, overlap);
+    if (end >= plan->block_bytes) return;
+    plan->block_bytes = end;
+    for (int i = 0; i < count; i++) plan->offset[life[i].value] = life[i].offset;
+}
+
+/* `alive`: what no order can beat. */
+static void place_best(artel__plan *plan, lifetime *life, int count, size_t alive, const lifetime **overlap)
+{
+    size_t enough = alive + alive / 128;
+    plan->block_bytes = SIZE_MAX;
+    qsort(life, (size_t)count, sizeof *life, by_size);
+    place_and_compare(plan, life, count, overlap);
+    if (plan->block_bytes <= enough) return;
+    qsort(life, (size_t)count, sizeof *life, by_length);
+    for (int round = 0; round < ROUNDS && plan->block_bytes > enough; round++) {
+        place_and_compare(plan, life, count, overlap);
+        promote_highest(life, count);
+    }
+}
+
 static void make_roots(artel__plan *plan)
 {
     const artel__graph *graph = plan->graph;
@@ -129,6 +203,7 @@ artel_status artel__plan_memory(artel__plan *plan)
     plan->bytes = artel__arena_alloc(&plan->arena, values, sizeof *plan->bytes);
     lifetime *life = artel__arena_alloc(&plan->arena, values, sizeof *life);
     const lifetime **overlap = artel__arena_alloc(&plan->arena, values, sizeof *overlap);
+    int64_t *change = artel__arena_alloc(&plan->arena, (size_t)plan->actions + 2, sizeof *change);
     ARTEL_TRY(artel__arena_status(&plan->arena));
     make_roots(plan);
     measure(plan, life);
@@ -142,12 +217,7 @@ artel_status artel__plan_memory(artel__plan *plan)
         life[count] = life[i];
         life[count++].bytes = plan->bytes[i];
     }
-    qsort(life, (size_t)count, sizeof *life, by_size);
-    for (int i = 0; i < count; i++) {
-        life[i].offset = place(life, i, &life[i], overlap);
-        plan->offset[life[i].value] = life[i].offset;
-        if (life[i].offset + life[i].bytes > plan->block_bytes) plan->block_bytes = life[i].offset + life[i].bytes;
-    }
+    place_best(plan, life, count, most_alive(life, count, plan->actions, change), overlap);
     for (int i = 0; i < graph->values; i++) plan->offset[i] = plan->offset[plan->root[i]];
     return ARTEL_OK;
 }

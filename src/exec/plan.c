@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a plan: kernels, schedule, memory.
  *
- * The schedule is the graph's own order, with one change: when several replicas take part, collectives wait until a
- * result of theirs is needed or enough bytes have gathered, and are then carried out together, so that many small
- * folds cost one exchange. The grouping is a function of the graph alone, hence the same on all replicas.
+ * The schedule is the graph's own order, with one change: when several replicas take part, collectives are carried out together,
+ * so that many small folds cost one exchange. Those whose results the pass needs wait until the first of them is needed; those
+ * that only the APPLY phase needs are begun when enough bytes have gathered, go on in the background of the nodes that
+ * follow, and are waited for at the end. The grouping is a function of the graph alone, hence the same on all replicas.
  */
 #include <string.h>
 
 #include "exec/plan_impl.h"
 
-#define BUCKET_BYTES ((size_t)4 << 20)
+#define BUCKET_BYTES ((size_t)4 << 20) /* of sums that are begun together */
 
 static const artel__kernel *const *kernel_list(const artel__node *node)
 {
@@ -115,19 +116,66 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
 
 typedef struct scheduler {
     artel__plan *plan;
-    bool *pending; /* by value: the result of a collective not yet carried out */
-    int first;     /* pending collectives [first, plan->collectives) */
-    size_t bytes;
+    bool *pending;         /* by value: the result of a collective not yet carried out */
+    bool *needed;          /* by value: read before variables are changed */
+    int32_t *soon, *later; /* collectives that wait: whose results are needed; those of which only the end needs them */
+    int soons, laters;
+    size_t bytes;  /* of the later ones */
+    int32_t begun; /* the first collective that is under way; -1: none */
 } scheduler;
+
+static void exchange(scheduler *s, int32_t kind, const int32_t *nodes, int count)
+{
+    artel__plan *plan = s->plan;
+    if (count == 0) return;
+    plan->action[plan->actions++] = (artel__action){.node = kind, .first = plan->collectives, .count = count};
+    for (int i = 0; i < count; i++) {
+        plan->collective[plan->collectives++] = nodes[i];
+        s->pending[plan->graph->node[nodes[i]].output[0]] = false;
+    }
+}
 
 static void flush(scheduler *s)
 {
-    artel__plan *plan = s->plan;
-    if (s->first == plan->collectives) return;
-    for (int i = s->first; i < plan->collectives; i++) s->pending[plan->graph->node[plan->collective[i]].output[0]] = false;
-    plan->action[plan->actions++] = (artel__action){.node = -1, .first = s->first, .count = plan->collectives - s->first};
-    s->first = plan->collectives;
+    exchange(s, ARTEL__ACTION_EXCHANGE, s->soon, s->soons);
+    s->soons = 0;
+}
+
+static void begin(scheduler *s)
+{
+    if (s->begun < 0) s->begun = s->plan->collectives;
+    exchange(s, ARTEL__ACTION_BEGIN, s->later, s->laters);
+    s->laters = 0;
     s->bytes = 0;
+}
+
+/* Everything that is not carried out yet. */
+static void finish(scheduler *s)
+{
+    artel__plan *plan = s->plan;
+    if (s->begun < 0) { /* few bytes: one exchange for all */
+        for (int i = 0; i < s->laters; i++) s->soon[s->soons++] = s->later[i];
+        s->laters = 0;
+        flush(s);
+        return;
+    }
+    flush(s);
+    begin(s);
+    plan->action[plan->actions++] = (artel__action){.node = ARTEL__ACTION_FINISH, .first = s->begun, .count = plan->collectives - s->begun};
+}
+
+/* A value is needed when a node before the APPLY phase computes from it, or from a view of it. */
+static void find_needed(scheduler *s)
+{
+    const artel__graph *graph = s->plan->graph;
+    for (int i = graph->nodes - 1; i >= 0; i--) {
+        const artel__node *node = &graph->node[i];
+        if (node->phase == ARTEL__PHASE_APPLY) continue;
+        bool reads = !s->plan->node[i].view || s->needed[node->output[0]];
+        for (int k = 0; k < node->inputs; k++) {
+            if (node->input[k] >= 0 && reads) s->needed[node->input[k]] = true;
+        }
+    }
 }
 
 static void schedule_node(scheduler *s, int32_t index)
@@ -135,29 +183,41 @@ static void schedule_node(scheduler *s, int32_t index)
     artel__plan *plan = s->plan;
     const artel__node *node = &plan->graph->node[index];
     for (int k = 0; k < node->inputs; k++) {
-        if (node->input[k] >= 0 && s->pending[node->input[k]]) flush(s);
+        if (node->input[k] >= 0 && s->pending[node->input[k]] && s->needed[node->input[k]]) flush(s);
     }
     if (!node->op->collective || plan->node[index].view) {
         plan->action[plan->actions++] = (artel__action){.node = index};
         return;
     }
-    plan->collective[plan->collectives++] = index;
     s->pending[node->output[0]] = true;
+    if (s->needed[node->output[0]] || node->op->collective != ARTEL__COLLECTIVE_SUM) {
+        s->needed[node->output[0]] = true;
+        s->soon[s->soons++] = index;
+        return;
+    }
+    s->later[s->laters++] = index;
     s->bytes += artel__plan_value_bytes(plan, node->output[0]);
-    if (s->bytes >= BUCKET_BYTES) flush(s);
+    if (s->bytes >= BUCKET_BYTES) begin(s);
 }
 
 static artel_status make_schedule(artel__plan *plan)
 {
     const artel__graph *graph = plan->graph;
-    plan->action = artel__arena_alloc(&plan->arena, (size_t)graph->nodes * 2 + 2, sizeof *plan->action);
-    plan->collective = artel__arena_alloc(&plan->arena, (size_t)graph->nodes + 1, sizeof *plan->collective);
-    scheduler s = {.plan = plan, .pending = artel__arena_alloc(&plan->arena, (size_t)graph->values + 1, sizeof(bool))};
+    size_t nodes = (size_t)graph->nodes + 1, values = (size_t)graph->values + 1;
+    plan->action = artel__arena_alloc(&plan->arena, 2 * nodes + 2, sizeof *plan->action);
+    plan->collective = artel__arena_alloc(&plan->arena, nodes, sizeof *plan->collective);
+    scheduler s = {.plan = plan,
+                   .pending = artel__arena_alloc(&plan->arena, values, sizeof(bool)),
+                   .needed = artel__arena_alloc(&plan->arena, values, sizeof(bool)),
+                   .soon = artel__arena_alloc(&plan->arena, nodes, sizeof(int32_t)),
+                   .later = artel__arena_alloc(&plan->arena, nodes, sizeof(int32_t)),
+                   .begun = -1};
     ARTEL_TRY(artel__arena_status(&plan->arena));
+    find_needed(&s);
     for (int i = 0; i < graph->nodes; i++) {
         if (graph->node[i].phase != ARTEL__PHASE_APPLY) schedule_node(&s, i);
     }
-    flush(&s);
+    finish(&s);
     plan->apply_action = plan->actions;
     for (int i = 0; i < graph->nodes; i++) {
         if (graph->node[i].phase == ARTEL__PHASE_APPLY) schedule_node(&s, i);
@@ -171,6 +231,7 @@ static artel_status make_plan(artel__plan *plan)
     plan->node = artel__arena_alloc(&plan->arena, (size_t)graph->nodes + 1, sizeof *plan->node);
     if (!plan->node) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(make_folds(plan));
+    plan->narrow = artel__kernel_choose(artel__narrow_kernels, plan->options.isa, NULL);
     for (int i = 0; i < graph->nodes; i++) ARTEL_TRY(choose_kernel(plan, i));
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     ARTEL_TRY(make_schedule(plan));
@@ -230,6 +291,10 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         else
             artel__text_printf(out, " @%zu+%zu", offset, plan->bytes[node->output[k]]);
     }
+    for (int k = 0; k < node->outputs; k++) {
+        const artel__value *value = &plan->graph->value[node->output[k]];
+        if (value->rounds) artel__text_printf(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
+    }
     artel__text_printf(out, "  ; %s\n", node->name);
 }
 
@@ -242,7 +307,9 @@ void artel__plan_dump(const artel__plan *plan, artel__text *out)
         const artel__action *action = &plan->action[a];
         if (action->node >= 0)
             dump_node(plan, action->node, out);
+        else if (action->node == ARTEL__ACTION_FINISH)
+            artel__text_append(out, "     wait for the all-reduces that were begun\n");
         else
-            artel__text_printf(out, "     all-reduce of %d folds\n", action->count);
+            artel__text_printf(out, "     %sall-reduce of %d folds\n", action->node == ARTEL__ACTION_BEGIN ? "begin " : "", action->count);
     }
 }

@@ -10,6 +10,8 @@
 #define ARTEL_EXEC_PLAN_H
 
 #include "base/threads.h"
+#include <stdatomic.h>
+
 #include "exec/comm.h"
 
 typedef struct artel__plan artel__plan;
@@ -63,6 +65,8 @@ const artel__fault *artel__run_fault(const artel__run *run);
 
 /* Test seam: compute stops before the node of that index, as if the replica had been lost (-1: never). */
 void artel__run_abandon_at(artel__run *run, int32_t node);
+/* While `*stop` is true, computing ends at the next node with ARTEL_ERROR_CANCELLED. Lent for the life of the run; NULL: never. */
+void artel__run_stop_when(artel__run *run, const atomic_bool *stop);
 
 /* Repeats the computation of the step and finds the first node with a non-finite output, in graph order. False when
  * there is none. */

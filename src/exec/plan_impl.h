@@ -4,12 +4,20 @@
 #define ARTEL_EXEC_PLAN_IMPL_H
 
 #include "exec/plan.h"
+#include "kernel/narrow.h"
 
 #define ARTEL__OFFSET_EXTERNAL ((size_t)-1) /* variables and fed inputs: not in the arena of the run */
 
 /* One step of the schedule: a node, or the collectives [first, first + count) of plan->collective at once. */
+/* A node, or collectives: [first, first + count) of plan->collective. */
+enum {
+    ARTEL__ACTION_EXCHANGE = -1, /* carried out, waited for */
+    ARTEL__ACTION_BEGIN = -2,    /* begun; nodes that follow do not need the results */
+    ARTEL__ACTION_FINISH = -3    /* all that has been begun is waited for; the range holds them, and others */
+};
+
 typedef struct artel__action {
-    int32_t node; /* -1: collectives */
+    int32_t node; /* or one of ARTEL__ACTION_... */
     int32_t first, count;
 } artel__action;
 
@@ -32,9 +40,10 @@ struct artel__plan {
     int actions, apply_action; /* the first action of the apply phase */
     int32_t *collective;       /* node indices in order */
     int collectives;
-    int32_t *root;  /* by value: the value whose buffer it shares (itself mostly) */
-    size_t *offset; /* by value: into the run's block, or ARTEL__OFFSET_EXTERNAL */
-    size_t *bytes;  /* by value */
+    const artel__kernel *narrow; /* rounds to 16-bit types */
+    int32_t *root;               /* by value: the value whose buffer it shares (itself mostly) */
+    size_t *offset;              /* by value: into the run's block, or ARTEL__OFFSET_EXTERNAL */
+    size_t *bytes;               /* by value */
     size_t block_bytes, scratch_bytes;
 };
 
@@ -52,7 +61,9 @@ struct artel__run {
     artel__comm_segment *segment;
     artel__fault fault;
     int32_t abandon_at;
-    artel__nonfinite *scan; /* set: look at every output */
+    bool in_flight;          /* collectives have been begun and not waited for */
+    const atomic_bool *stop; /* NULL, or set by whoever wants the step to be abandoned */
+    artel__nonfinite *scan;  /* set: look at every output */
     artel__node_time *time;
 };
 

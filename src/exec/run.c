@@ -4,6 +4,7 @@
  * Compute runs everything up to the last collective and changes no variable, so a step may be abandoned anywhere and
  * begun again. Apply runs the rest: it is local, cannot fail, and is the only place where variables change.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -85,10 +86,27 @@ static void run_tasks(void *user, int64_t begin, int64_t end, int thread)
     call->kernel->run(call->params, begin, end, call->scratch + (size_t)thread * call->scratch_bytes);
 }
 
+/* Rounds what a node has computed to the 16-bit type of its value. */
+static void round_value(artel__run *run, artel__value_id id, const artel__step *step)
+{
+    const artel__value *value = &run->plan->graph->value[id];
+    int64_t rows = value->domain == ARTEL__DOMAIN_ROW ? step->fold->rows : 1;
+    artel__narrow params = {.to = value->precision, .count = rows * value->storage, .x = run->pointer[id], .y = run->pointer[id]};
+    kernel_call call = {run->plan->narrow, &params, run->scratch, run->scratch_bytes};
+    artel__pool_run(run->pool, run->plan->narrow->tasks(&params), params.count < HEAVY_COST ? 0 : 1, run_tasks, &call);
+}
+
+/* A step that is not to be taken leaves everything as it is. */
+static bool shut(const artel__run *run, int32_t index)
+{
+    const artel__graph *graph = run->plan->graph;
+    return graph->node[index].gated && graph->gate >= 0 && !isfinite(*(const double *)run->pointer[graph->gate]);
+}
+
 static void run_node(artel__run *run, int32_t index, const artel__step *step)
 {
     const artel__node_plan *chosen = &run->plan->node[index];
-    if (!chosen->kernel) return;
+    if (!chosen->kernel || shut(run, index)) return;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
     artel__run_args args;
@@ -101,6 +119,9 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     int64_t grain = chosen->cost < HEAVY_COST ? 0 : chosen->kernel->grain ? chosen->kernel->grain(params) : 1;
     artel__pool_run(run->pool, chosen->kernel->tasks(params), grain, run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
+    for (int k = 0; k < args.node->outputs; k++) {
+        if (run->plan->graph->value[args.node->output[k]].rounds) round_value(run, args.node->output[k], step);
+    }
 }
 
 static void note_time(artel__run *run, int32_t index, int64_t before)
@@ -149,6 +170,11 @@ static artel_status fit_scratch(artel__run *run, const artel__step *step)
 static artel_status run_collectives(artel__run *run, const artel__action *action, const artel__step *step)
 {
     const artel__graph *graph = run->plan->graph;
+    const artel__comm *comm = run->comm;
+    if (action->node == ARTEL__ACTION_FINISH) {
+        run->in_flight = false;
+        return comm->ops->finish(comm->self);
+    }
     for (int i = 0; i < action->count; i++) {
         const artel__node *node = &graph->node[run->plan->collective[action->first + i]];
         const artel__value *in = &graph->value[node->input[0]];
@@ -158,7 +184,35 @@ static artel_status run_collectives(artel__run *run, const artel__action *action
                                                 .in = run->pointer[node->input[0]],
                                                 .out = run->pointer[node->output[0]]};
     }
-    return run->comm->ops->all_reduce(run->comm->self, step, action->first, run->segment, action->count);
+    bool background = action->node == ARTEL__ACTION_BEGIN;
+    run->in_flight = run->in_flight || background;
+    return (background ? comm->ops->begin : comm->ops->all_reduce)(comm->self, step, action->first, run->segment, action->count);
+}
+
+static artel_status run_exchange(artel__run *run, const artel__action *action, const artel__step *step)
+{
+    int64_t before = run->time ? artel__now_ns() : 0;
+    artel_status status = run_collectives(run, action, step);
+    if (run->time) note_time(run, run->plan->collective[action->first], before);
+    return status;
+}
+
+static artel_status run_actions(artel__run *run, const artel__step *step)
+{
+    const artel__plan *plan = run->plan;
+    for (int a = 0; a < plan->apply_action; a++) {
+        const artel__action *action = &plan->action[a];
+        if (run->stop && atomic_load_explicit(run->stop, memory_order_relaxed)) return ARTEL_ERROR_CANCELLED;
+        if (action->node < 0) {
+            ARTEL_TRY(run_exchange(run, action, step));
+            continue;
+        }
+        if (action->node == run->abandon_at) return ARTEL_AGAIN;
+        run_node_timed(run, action->node, step);
+        if (run->scan && run->scan->node < 0) artel__scan_node(run, action->node, step, run->scan);
+        if (run->in_flight && plan->node[action->node].kernel) ARTEL_TRY(run->comm->ops->progress(run->comm->self));
+    }
+    return ARTEL_OK;
 }
 
 artel_status artel__run_compute(artel__run *run, const artel__step *step, const void *const *inputs)
@@ -171,22 +225,9 @@ artel_status artel__run_compute(artel__run *run, const artel__step *step, const 
     run->fault = (artel__fault){.row = INT64_MAX, .node = -1};
     ARTEL_TRY(fit_scratch(run, step));
     uint32_t fp = artel__fp_enter();
-    artel_status status = ARTEL_OK;
-    for (int a = 0; a < plan->apply_action && status == ARTEL_OK; a++) {
-        const artel__action *action = &plan->action[a];
-        if (action->node < 0) {
-            int64_t before = run->time ? artel__now_ns() : 0;
-            status = run_collectives(run, action, step);
-            if (run->time) note_time(run, plan->collective[action->first], before);
-            continue;
-        }
-        if (action->node == run->abandon_at) {
-            status = ARTEL_AGAIN;
-            break;
-        }
-        run_node_timed(run, action->node, step);
-        if (run->scan && run->scan->node < 0) artel__scan_node(run, action->node, step, run->scan);
-    }
+    artel_status status = run_actions(run, step);
+    if (status != ARTEL_OK && run->in_flight) run->comm->ops->abandon(run->comm->self);
+    run->in_flight = false;
     artel__fp_leave(fp);
     return status;
 }
@@ -206,6 +247,11 @@ const void *artel__run_kept(const artel__run *run, int n)
 const artel__fault *artel__run_fault(const artel__run *run)
 {
     return &run->fault;
+}
+
+void artel__run_stop_when(artel__run *run, const atomic_bool *stop)
+{
+    run->stop = stop;
 }
 
 void artel__run_abandon_at(artel__run *run, int32_t node)

@@ -5,6 +5,7 @@
  * inputs. A value used several times collects its contributions in a list; they are added in the order of the forward
  * uses, which is part of the definition of the result (floating-point addition does not associate). A GLOBAL operand
  * of a ROW operation gets its gradient through a fold and an all-reduce, which the operation's `grad` adds itself.
+ * Gradients are computed in the precision of the node they belong to, and the gradient of a 16-bit value is rounded to its type.
  */
 #include <string.h>
 
@@ -18,7 +19,7 @@ typedef struct contribution {
 
 typedef struct differentiator {
     artel__graph *graph;
-    const artel__op_def *add;
+    const artel__op_def *add, *narrow;
     int values;          /* of the forward graph */
     contribution **list; /* by forward value */
     bool *wanted;        /* forward values that lie on a path from a wanted value */
@@ -27,6 +28,11 @@ typedef struct differentiator {
 static void contribute(differentiator *d, artel__value_id to, artel__value_id gradient)
 {
     if (to < 0 || gradient < 0) return;
+    artel_dtype precision = d->graph->value[to].precision;
+    if (precision && d->narrow && d->graph->value[gradient].precision != precision) {
+        gradient = artel__graph_add(d->graph, d->narrow, &precision, &gradient, 1);
+        if (gradient < 0) return;
+    }
     contribution *entry = artel__arena_alloc(d->graph->arena, 1, sizeof *entry);
     if (!entry) {
         d->graph->status = ARTEL_ERROR_NO_MEMORY;
@@ -43,6 +49,7 @@ static artel__value_id collect(differentiator *d, artel__value_id of)
     contribution *entry = d->list[of];
     if (!entry) return ARTEL__NO_VALUE;
     artel__value_id sum = entry->value;
+    d->graph->precision = d->graph->value[of].precision;
     for (entry = entry->next; entry; entry = entry->next)
         sum = artel__graph_add(d->graph, d->add, NULL, (artel__value_id[]){sum, entry->value}, 2);
     if (d->list[of]->next) {
@@ -91,6 +98,7 @@ static artel_status visit(differentiator *d, int32_t index)
     if (!any_gradient) return ARTEL_OK;
     g.attributes = d->graph->node[index].attributes;
     d->graph->scope = d->graph->node[index].name;
+    d->graph->precision = d->graph->node[index].precision;
     if (!op->grad) {
         return artel__fail(artel__graph_context(d->graph), ARTEL_ERROR_UNSUPPORTED, d->graph->scope,
                            "freeze the layers before it, or leave it out of the loss", "the operation %s has no gradient", op->name);
@@ -105,7 +113,7 @@ static artel_status visit(differentiator *d, int32_t index)
 artel_status artel__graph_differentiate(artel__graph *graph, const artel__differentiate *request, artel__value_id *out)
 {
     if (graph->status < 0) return graph->status;
-    differentiator d = {.graph = graph, .add = request->add, .values = graph->values};
+    differentiator d = {.graph = graph, .add = request->add, .narrow = request->narrow, .values = graph->values};
     int nodes = graph->nodes;
     d.list = artel__arena_alloc(graph->arena, (size_t)d.values + 1, sizeof *d.list);
     d.wanted = artel__arena_alloc(graph->arena, (size_t)d.values + 1, sizeof *d.wanted);
@@ -117,6 +125,7 @@ artel_status artel__graph_differentiate(artel__graph *graph, const artel__differ
     for (int i = 0; i < request->target_count; i++) contribute(&d, request->targets[i], request->seeds[i]);
     const char *scope = graph->scope;
     artel__phase phase = graph->phase;
+    artel_dtype precision = graph->precision;
     graph->phase = ARTEL__PHASE_BACKWARD;
     for (int i = nodes - 1; i >= 0 && graph->status == ARTEL_OK; i--) {
         artel_status status = visit(&d, i);
@@ -126,5 +135,6 @@ artel_status artel__graph_differentiate(artel__graph *graph, const artel__differ
         out[i] = request->wanted[i] >= 0 ? collect(&d, request->wanted[i]) : ARTEL__NO_VALUE;
     graph->scope = scope;
     graph->phase = phase;
+    graph->precision = precision;
     return graph->status;
 }

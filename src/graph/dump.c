@@ -2,7 +2,7 @@
 /* The text form of a graph: one line a node, stable, used by golden tests and --explain. */
 #include "graph/op_def.h"
 
-static const char *const domain_names[] = {"row", "nodes", "global"};
+static const char *const domain_names[] = {"row", "nodes", "global", "batch"};
 static const char *const phase_names[] = {"forward", "backward", "apply"};
 
 static void dump_value(const artel__graph *graph, artel__value_id id, artel__text *out)
@@ -15,7 +15,8 @@ static void dump_value(const artel__graph *graph, artel__value_id id, artel__tex
     const artel__value *value = &graph->value[id];
     artel__text_printf(out, "%%%d", (int)id);
     if (value->variable >= 0) artel__text_printf(out, "{%s}", graph->variables->item[value->variable].name);
-    artel__text_printf(out, ":%s.%s%s", domain_names[value->domain], artel_dtype_name(value->dtype),
+    artel__text_printf(out, ":%s.%s%s%s%s", domain_names[value->domain], artel_dtype_name(value->dtype), value->precision ? "~" : "",
+                       value->precision ? artel_dtype_name(value->precision) : "",
                        artel__shape_text(&value->shape, false, shape, sizeof shape));
 }
 
@@ -39,6 +40,6 @@ void artel__graph_dump(const artel__graph *graph, artel__text *out)
             if (k) artel__text_append(out, ", ");
             dump_value(graph, node->output[k], out);
         }
-        artel__text_printf(out, "  ; %s\n", node->name);
+        artel__text_printf(out, "  ; %s%s\n", node->name, node->again ? ", again" : "");
     }
 }

@@ -12,7 +12,7 @@
 
 void artel__graph_init(artel__graph *graph, artel__arena *arena, const artel__variables *variables, bool training)
 {
-    *graph = (artel__graph){.arena = arena, .variables = variables, .training = training, .scope = ""};
+    *graph = (artel__graph){.arena = arena, .variables = variables, .training = training, .scope = "", .gate = ARTEL__NO_VALUE};
 }
 
 static artel_status remember(artel__graph *graph, artel_status status)
@@ -36,7 +36,7 @@ static void *grow(artel__graph *graph, void *old, int count, int *capacity, size
     return block;
 }
 
-static artel__value_id add_value(artel__graph *graph, const artel__value *value)
+artel__value_id artel__graph_add_value(artel__graph *graph, const artel__value *value)
 {
     void *block = grow(graph, graph->value, graph->values, &graph->value_capacity, sizeof *graph->value);
     if (!block) return ARTEL__NO_VALUE;
@@ -53,7 +53,7 @@ artel__value_id artel__graph_input(artel__graph *graph, artel__domain domain, ar
     if (!block) return ARTEL__NO_VALUE;
     graph->input = block;
     artel__value value = {.domain = domain, .dtype = dtype, .shape = *shape, .node = -1, .variable = -1, .input = graph->inputs};
-    artel__value_id id = add_value(graph, &value);
+    artel__value_id id = artel__graph_add_value(graph, &value);
     if (id >= 0) graph->input[graph->inputs++] = id;
     return id;
 }
@@ -82,7 +82,7 @@ artel__value_id artel__graph_variable(artel__graph *graph, int variable)
                               .node = -1,
                               .variable = variable,
                               .input = -1};
-        graph->variable_value[variable] = add_value(graph, &value);
+        graph->variable_value[variable] = artel__graph_add_value(graph, &value);
     }
     return graph->variable_value[variable];
 }
@@ -110,6 +110,36 @@ static bool make_infer(artel__graph *graph, const artel__op_def *op, const void 
     return remember(graph, op->infer(infer)) == ARTEL_OK;
 }
 
+/* Whether all float32 inputs have the precision of the graph. */
+static bool inputs_fit(const artel__infer *infer)
+{
+    bool fit = true;
+    for (int k = 0; k < infer->inputs; k++)
+        fit = fit && (!infer->in[k] || infer->in[k]->dtype != ARTEL_DTYPE_FLOAT32 || infer->in[k]->precision == infer->graph->precision);
+    return fit;
+}
+
+/* The precision of the outputs, unless the operation has set it. Views show what they are views of. */
+static void infer_precision(artel__infer *infer)
+{
+    const artel__op_def *op = infer->op;
+    artel_dtype precision = infer->graph->precision;
+    bool view = op->placement == ARTEL__PLACE_VIEW || op->collective == ARTEL__COLLECTIVE_GATHER;
+    bool exact = op->moves && op->moves(infer->attributes) && inputs_fit(infer);
+    for (int k = 0; k < infer->outputs; k++) {
+        artel__value *out = &infer->out[k];
+        if (out->dtype != ARTEL_DTYPE_FLOAT32 || out->precision) continue;
+        if (view)
+            out->precision = infer->in[0]->precision;
+        else if (exact)
+            out->precision = precision;
+        else if (k == 0 && out->domain == ARTEL__DOMAIN_ROW && op->placement != ARTEL__PLACE_VIEW_WRITTEN && precision) {
+            out->precision = precision;
+            out->rounds = true;
+        }
+    }
+}
+
 artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, const void *attributes, const artel__value_id *inputs,
                                  int count)
 {
@@ -125,6 +155,7 @@ artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, c
     }
     artel__infer infer;
     if (!make_infer(graph, op, copy, inputs, count, &infer)) return ARTEL__NO_VALUE;
+    infer_precision(&infer);
     void *block = grow(graph, graph->node, graph->nodes, &graph->node_capacity, sizeof *graph->node);
     artel__value_id *ids = artel__arena_alloc(graph->arena, (size_t)(count + infer.outputs + 1), sizeof *ids);
     if (!block || !ids) {
@@ -137,6 +168,8 @@ artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, c
                           .attributes = copy,
                           .name = graph->scope,
                           .phase = graph->phase,
+                          .gated = graph->gating && graph->phase == ARTEL__PHASE_APPLY,
+                          .precision = graph->precision,
                           .inputs = count,
                           .outputs = infer.outputs,
                           .input = ids,
@@ -145,7 +178,7 @@ artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, c
     for (int i = 0; i < infer.outputs; i++) {
         infer.out[i].node = graph->nodes;
         infer.out[i].variable = infer.out[i].input = -1;
-        node->output[i] = add_value(graph, &infer.out[i]);
+        node->output[i] = artel__graph_add_value(graph, &infer.out[i]);
     }
     graph->nodes++;
     return infer.outputs ? node->output[0] : ARTEL__NO_VALUE;
@@ -195,7 +228,7 @@ static bool mark_node(const artel__node *node, bool *used)
     return true;
 }
 
-artel_status artel__graph_seal(artel__graph *graph)
+artel_status artel__graph_prune(artel__graph *graph)
 {
     if (graph->status < 0) return graph->status;
     bool *used = artel__arena_alloc(graph->arena, (size_t)graph->values + 1, sizeof *used);
@@ -211,6 +244,12 @@ artel_status artel__graph_seal(artel__graph *graph)
         count++;
     }
     graph->nodes = count;
+    return ARTEL_OK;
+}
+
+artel_status artel__graph_seal(artel__graph *graph)
+{
+    ARTEL_TRY(artel__graph_prune(graph));
     graph->sealed = true;
     return ARTEL_OK;
 }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph of one step: values, nodes, variables. Built once, sealed, then shared read-only by plans and runs.
  *
- * A value lives in one of three domains. ROW: one entry for each row of the batch this replica owns; its shape leaves
+ * A value lives in one of four domains. ROW: one entry for each row of the batch this replica owns; its shape leaves
  * the batch axis out. NODES: one block for each maximal fold node this replica owns (kernel/fold.h); only folds make
  * them and only all-reduce takes them. GLOBAL: the same bits on every replica: parameters, all-reduced values and what
- * is computed from these alone.
+ * is computed from these alone. BATCH: likewise, but with one entry for each row of the whole global batch; only
+ * all-gather makes them, of rows, and what is computed from its results.
  *
- * A builder is single-threaded. Values and nodes are numbered in the order of creation, which is also the order of
- * execution, so a node may only use values that exist already. A sealed graph is immutable and may be used from any
+ * Mixed precision: 16-bit tensors are kept as float32 values of which each is one that the 16-bit type holds. A node added while
+ * graph->precision is such a type computes in float32, and its first ROW result is rounded once. GLOBAL and NODES results stay float32:
+ * statistics, folds. The gradient of a value has the precision of the value.
+ *
+ * A builder is single-threaded. Nodes are numbered in the order of creation, which is also the order of execution, so a
+ * node may only use values that exist already. (The recomputation pass puts nodes in between, whose values come last.) A sealed graph is immutable and may be used from any
  * thread.
  */
 #ifndef ARTEL_GRAPH_GRAPH_H
@@ -20,7 +25,8 @@
 typedef enum artel__domain {
     ARTEL__DOMAIN_ROW,
     ARTEL__DOMAIN_NODES,
-    ARTEL__DOMAIN_GLOBAL
+    ARTEL__DOMAIN_GLOBAL,
+    ARTEL__DOMAIN_BATCH
 } artel__domain;
 
 /* Which part of the step a node belongs to. Only APPLY nodes write variables. */
@@ -44,12 +50,14 @@ typedef enum artel__layout {
 typedef struct artel__value {
     artel__domain domain;
     artel_dtype dtype;
-    artel_shape shape;    /* of one row, one node block, or the whole value */
-    int64_t storage;      /* elements in memory of the same, layout padding included; set from the shape when 0 */
-    artel__layout layout; /* of parameters and what has their form */
-    int32_t node;         /* the producer; -1 for inputs and variables */
-    int32_t variable;     /* index into the variable table, or -1 */
-    int32_t input;        /* index of the fed input, or -1 */
+    artel_dtype precision; /* of a float32 value: FLOAT16 or BFLOAT16 when each element is one that this type holds; else FLOAT32 */
+    bool rounds;           /* the run rounds it to its precision once its node has computed it */
+    artel_shape shape;     /* of one row, one node block, or the whole value */
+    int64_t storage;       /* elements in memory of the same, layout padding included; set from the shape when 0 */
+    artel__layout layout;  /* of parameters and what has their form */
+    int32_t node;          /* the producer; -1 for inputs and variables */
+    int32_t variable;      /* index into the variable table, or -1 */
+    int32_t input;         /* index of the fed input, or -1 */
 } artel__value;
 
 typedef struct artel__node {
@@ -57,6 +65,9 @@ typedef struct artel__node {
     const void *attributes; /* the op's own struct, in the graph's arena; NULL when it has none */
     const char *name;       /* path of the layer that asked for it, for messages, profiles and dumps */
     artel__phase phase;
+    bool gated;            /* APPLY: passed over when the graph's gate is not finite */
+    artel_dtype precision; /* graph->precision when it was added; its gradient is computed in the same */
+    bool again;            /* repeats a forward node whose result was dropped (recompute.h) */
     int inputs, outputs;
     artel__value_id *input, *output;
 } artel__node;
@@ -105,11 +116,15 @@ typedef struct artel__graph {
     int inputs, input_capacity;
     artel__value_id *kept; /* results that outlive the step (loss, metrics, predictions) */
     int kept_count, kept_capacity;
-    artel__phase phase;  /* of the nodes being added */
-    const char *scope;   /* name given to the nodes being added */
-    bool training;       /* layers that differ between training and inference ask this */
-    int batch_groups;    /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
-    uint32_t random_ops; /* random operations so far: each gets its own number for the counter (base/rng.h) */
+    artel__phase phase;    /* of the nodes being added */
+    const char *scope;     /* name given to the nodes being added */
+    artel_dtype precision; /* FLOAT16, BFLOAT16: what ROW results of the nodes being added are rounded to; FLOAT32: not at all */
+    bool gating;           /* APPLY nodes being added are gated */
+    artel__value_id gate;  /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */
+    bool training;         /* layers that differ between training and inference ask this */
+    int64_t batch_size;    /* the most rows of a global batch; 0: not known */
+    int batch_groups;      /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
+    uint32_t random_ops;   /* random operations so far: each gets its own number for the counter (base/rng.h) */
     bool sealed;
     artel_status status; /* the first failure while building; every later call is a no-op */
 } artel__graph;
@@ -146,6 +161,7 @@ static inline const artel__value *artel__graph_value(const artel__graph *graph, 
  * of shards can change. out[i] is the gradient of wanted[i], or ARTEL__NO_VALUE when no target depends on it. */
 typedef struct artel__differentiate {
     const struct artel__op_def *add;
+    const struct artel__op_def *narrow; /* attribute: artel_dtype; rounds its input. Gradients of 16-bit values meet it */
     const artel__value_id *targets, *seeds;
     int target_count;
     const artel__value_id *wanted;
@@ -158,6 +174,10 @@ void artel__graph_count_uses(const artel__graph *graph, int32_t *uses);
 /* Makes every user of `from` use `to` instead. */
 void artel__graph_replace(artel__graph *graph, artel__value_id from, artel__value_id to);
 
+/* Removes nodes whose results nobody uses. */
+artel_status artel__graph_prune(artel__graph *graph);
+/* Adds a value that a pass makes with its nodes; ARTEL__NO_VALUE after a failure. */
+artel__value_id artel__graph_add_value(artel__graph *graph, const artel__value *value);
 /* Removes nodes whose results nobody uses, then freezes the graph. Node numbers are final from here on. */
 artel_status artel__graph_seal(artel__graph *graph);
 

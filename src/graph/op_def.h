@@ -39,7 +39,7 @@ typedef struct artel__run_args {
     int32_t node_index;
     const void *attributes;
     const artel__step *step;
-    void *const *in; /* ROW: first owned row; NODES: first block; GLOBAL: the value; NULL: absent */
+    void *const *in; /* ROW: first owned row; NODES: first block; GLOBAL, BATCH: the value; NULL: absent */
     void *const *out;
     artel__fault *fault;
     artel__isa isa;
@@ -81,7 +81,7 @@ typedef enum artel__collective {
     ARTEL__COLLECTIVE_SUM,     /* NODES -> GLOBAL: finishes the tree of sums */
     ARTEL__COLLECTIVE_MOMENTS, /* NODES -> GLOBAL: merges (count, mean, M2) blocks, float64 */
     ARTEL__COLLECTIVE_MAX,
-    ARTEL__COLLECTIVE_GATHER /* ROW -> GLOBAL: all rows to everyone, in order */
+    ARTEL__COLLECTIVE_GATHER /* ROW -> BATCH: all rows to everyone, in order */
 } artel__collective;
 
 typedef struct artel__op_def {
@@ -99,8 +99,18 @@ typedef struct artel__op_def {
     int64_t (*cost)(const artel__graph *graph,
                     const artel__node *node);                    /* floating-point operations a row (ROW) or in all; NULL: elements */
     void (*describe)(const artel__node *node, artel__text *out); /* attributes for the dump; optional */
+    /* Operands of which only shape and type matter: bit k for input k. Their memory may be used for something else by then. */
+    uint32_t (*unread)(const artel__node *node); /* optional: all are read */
+    /* Whether every element of the results is an element of an input, or 0 or 1: 16-bit inputs need no rounding. Optional: it is not. */
+    bool (*moves)(const void *attributes);
     bool writes; /* input 0 (and inputs 1 .. `written` - 1) are variables written in place: APPLY only, never removed */
     int written;
 } artel__op_def;
+
+/* Whether the k-th operand of a node must still be in memory when it runs. */
+static inline bool artel__node_reads(const artel__node *node, int k)
+{
+    return node->input[k] >= 0 && !(node->op->unread && (node->op->unread(node) >> k & 1));
+}
 
 #endif

@@ -86,6 +86,39 @@ static json_t *start_settings(const artel_model *model)
                      "weighted_metrics", "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
 }
 
+static bool computes_in_float16(const artel__layer *layer)
+{
+    bool found = layer->precision == ARTEL_DTYPE_FLOAT16;
+    for (int i = 0; i < layer->child_count && !found; i++) found = computes_in_float16(layer->child[i].layer);
+    for (int i = 0; layer->model && i < layer->model->layers && !found; i++) found = computes_in_float16(layer->model->layer[i]);
+    return found;
+}
+
+/* The record of an optimizer that is given by name; NULL, and no error, when there is none. */
+static json_t *record_of(artel_context *ctx, json_t *name)
+{
+    artel__arena arena;
+    artel__optimizer optimizer = {.record = NULL};
+    artel__arena_init(&arena, ctx);
+    if (artel__optimizer_read(&arena, name, 1, 32, &optimizer) < 0) artel__operation_begin(ctx);
+    artel__arena_fini(&arena);
+    return optimizer.record;
+}
+
+artel_status artel__keras_scale_loss(artel_model *model)
+{
+    json_t *optimizer = json_object_get(model->compile_config, "optimizer");
+    bool wanted = false;
+    for (int i = 0; i < model->nn->layers; i++) wanted = wanted || computes_in_float16(model->nn->layer[i]);
+    if (!wanted || !optimizer || json_is_null(optimizer) || artel__optimizer_inner(optimizer)) return ARTEL_OK;
+    json_t *inner = json_is_string(optimizer) ? record_of(model->ctx, optimizer) : json_incref(optimizer);
+    if (!inner) return ARTEL_OK;
+    json_t *wrapped = artel__optimizer_wrap(inner);
+    json_decref(inner);
+    if (wrapped && json_object_set_new(model->compile_config, "optimizer", wrapped) == 0) return ARTEL_OK;
+    return artel__fail_memory(model->ctx, "optimizer", 64);
+}
+
 static artel_status compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)
 {
     artel_context *ctx = model->ctx;
@@ -104,7 +137,7 @@ static artel_status compile(artel_model *model, const char *optimizer, const cha
     if (optimizer) artel__saved_optimizer_fini(ctx, &model->optimizer);
     json_decref(model->compile_config);
     model->compile_config = compile;
-    return ARTEL_OK;
+    return artel__keras_scale_loss(model);
 }
 
 artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)

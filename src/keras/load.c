@@ -50,6 +50,7 @@ static artel_status make_model(artel_context *ctx, const char *path, json_t *rec
     artel_status status = json_is_object(compile) ? artel__keras_translate_compile(ctx, path, compile) : ARTEL_OK;
     if (status == ARTEL_OK) status = artel__keras_from_record(ctx, path, record, out);
     if (status == ARTEL_OK && json_is_object(compile) && json_object_size(compile) > 0) (*out)->compile_config = json_incref(compile);
+    if (status == ARTEL_OK) status = artel__keras_scale_loss(*out);
     json_decref(compile);
     return status;
 }

@@ -20,6 +20,9 @@ typedef struct artel__saved_array {
 } artel__saved_array;
 
 /* The list under /optimizer/vars: 0 iteration, 1 learning rate (unless it is a schedule), then the slots. */
+enum {
+    ARTEL__KERAS_INNER_STATE = 4 /* of a LossScaleOptimizer: where the list of the optimizer it wraps begins */
+};
 typedef struct artel__saved_optimizer {
     artel__saved_array *array;
     int count; /* 0: no state saved */
@@ -48,6 +51,9 @@ artel_status artel__keras_from_record(artel_context *ctx, const char *where, jso
 
 /* Fills all weights from their initialisers: a pure function of the seed. */
 artel_status artel__keras_initialise(artel_model *model, uint64_t seed);
+/* As compile() does: the optimizer of a model in which a layer computes in float16 is wrapped in a LossScaleOptimizer. A name that
+ * artel does not know is left alone; who trains will say so. */
+artel_status artel__keras_scale_loss(artel_model *model);
 void artel__saved_optimizer_fini(artel_context *ctx, artel__saved_optimizer *optimizer);
 
 /* SHA-256 over the model's own variables, with `all` the optimizer's too; 64 hex digits and a NUL. The bytes hashed: for each

@@ -10,6 +10,7 @@
 #include "base/zip.h"
 #include "keras/load.h"
 #include "keras/onnx.h"
+#include "nn/optimizer.h"
 
 /* -- records -- */
 
@@ -17,8 +18,9 @@
 static bool saved_rate(const artel_model *model, double *out)
 {
     const artel__saved_optimizer *optimizer = &model->optimizer;
-    if (optimizer->count < 2) return false;
-    const artel__saved_array *array = &optimizer->array[1];
+    int place = artel__optimizer_inner(json_object_get(model->compile_config, "optimizer")) ? ARTEL__KERAS_INNER_STATE + 1 : 1;
+    if (optimizer->count <= place) return false;
+    const artel__saved_array *array = &optimizer->array[place];
     if (array->dtype != ARTEL_DTYPE_FLOAT32 || array->shape.rank != 0) return false;
     float rate;
     memcpy(&rate, array->data, sizeof rate);
@@ -32,11 +34,13 @@ json_t *artel__keras_compile_record(const artel_model *model)
     if (!model->compile_config) return NULL;
     json_t *compile = json_copy(model->compile_config);
     json_t *optimizer = json_object_get(compile, "optimizer");
-    json_t *config = json_object_get(optimizer, "config");
+    json_t *inner = artel__optimizer_inner(optimizer), *config = json_object_get(inner ? inner : optimizer, "config");
     if (!compile || !artel__json_number(json_object_get(config, "learning_rate"), &old) || !saved_rate(model, &rate) || rate == old)
         return compile;
     optimizer = json_deep_copy(optimizer);
-    bool set = optimizer && json_object_set_new(json_object_get(optimizer, "config"), "learning_rate", artel__json_real(rate)) == 0 &&
+    inner = artel__optimizer_inner(optimizer);
+    config = json_object_get(inner ? inner : optimizer, "config");
+    bool set = config && json_object_set_new(config, "learning_rate", artel__json_real(rate)) == 0 &&
                json_object_set(compile, "optimizer", optimizer) == 0;
     json_decref(optimizer);
     if (set) return compile;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "keras/save.h"
+#include "nn/optimizer.h"
 
 typedef struct tree {
     const artel_model *model;
@@ -55,18 +56,31 @@ static artel_status add_model_layers(tree *t, const artel__model *model, artel__
     return ARTEL_OK;
 }
 
+/* The optimizer's arrays from `first` on, numbered from 0. */
+static artel_status add_state(tree *t, artel__h5_node *vars, int first)
+{
+    const artel__saved_optimizer *optimizer = &t->model->optimizer;
+    for (int i = first; i < optimizer->count; i++) {
+        const artel__saved_array *array = &optimizer->array[i];
+        char name[16];
+        snprintf(name, sizeof name, "%d", i - first);
+        if (!artel__h5_dataset(t->arena, vars, name, array->dtype, &array->shape, array->data)) return ARTEL_ERROR_NO_MEMORY;
+    }
+    return ARTEL_OK;
+}
+
 static artel_status add_optimizer(tree *t)
 {
     const artel__saved_optimizer *optimizer = &t->model->optimizer;
     if (optimizer->count == 0) return ARTEL_OK;
-    artel__h5_node *vars = add_vars(t, artel__h5_group(t->arena, t->root, "optimizer"), artel__keras_optimizer_name(t->model));
-    for (int i = 0; i < optimizer->count; i++) {
-        const artel__saved_array *array = &optimizer->array[i];
-        char name[16];
-        snprintf(name, sizeof name, "%d", i);
-        if (!artel__h5_dataset(t->arena, vars, name, array->dtype, &array->shape, array->data)) return ARTEL_ERROR_NO_MEMORY;
-    }
-    return ARTEL_OK;
+    artel__h5_node *group = artel__h5_group(t->arena, t->root, "optimizer");
+    json_t *inner = artel__optimizer_inner(json_object_get(t->model->compile_config, "optimizer"));
+    const char *name = json_string_value(json_object_get(json_object_get(inner, "config"), "name"));
+    ARTEL_TRY(add_state(t, add_vars(t, group, artel__keras_optimizer_name(t->model)), 0));
+    if (!inner) return ARTEL_OK;
+    /* Keras writes what is inside a second time, as a part of its own. */
+    return add_state(t, add_vars(t, artel__h5_group(t->arena, group, "inner_optimizer"), name ? name : "optimizer"),
+                     ARTEL__KERAS_INNER_STATE);
 }
 
 artel_status artel__keras_build_tree(const artel_model *model, artel__arena *arena, artel__h5_node **out)

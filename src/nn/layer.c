@@ -114,7 +114,10 @@ static const char *policy_name(json_t *dtype)
 {
     if (json_is_string(dtype)) return json_string_value(dtype);
     const char *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
-    return name ? name : "float32";
+    const char *class_name = json_string_value(json_object_get(dtype, "class_name"));
+    bool policy = !class_name || strcmp(class_name, "DTypePolicy") == 0 || strcmp(class_name, "FloatDTypePolicy") == 0 ||
+                  strcmp(class_name, "Policy") == 0; /* the last: Keras 2 */
+    return !policy ? class_name : name ? name : "float32";
 }
 
 static artel_status read_common(artel__layer *layer, json_t *config)
@@ -124,12 +127,16 @@ static artel_status read_common(artel__layer *layer, json_t *config)
     layer->trainable = !json_is_false(json_object_get(config, "trainable"));
     layer->dtype = artel__arena_strdup(layer->arena, policy_name(json_object_get(config, "dtype")));
     ARTEL_TRY(artel__arena_status(layer->arena));
+    if (strcmp(layer->dtype, "mixed_bfloat16") == 0) layer->precision = ARTEL_DTYPE_BFLOAT16;
+    if (strcmp(layer->dtype, "mixed_float16") == 0) layer->precision = ARTEL_DTYPE_FLOAT16;
     bool plain = strcmp(layer->dtype, "float32") == 0 || strncmp(layer->dtype, "int", 3) == 0 || strncmp(layer->dtype, "uint", 4) == 0 ||
                  strcmp(layer->dtype, "bool") == 0;
-    if (!plain)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "save the model with the dtype policy float32",
-                                 "the dtype policy \"%s\" is not supported", layer->dtype);
-    return ARTEL_OK;
+    if (plain || layer->precision) return ARTEL_OK;
+    bool pure = strcmp(layer->dtype, "bfloat16") == 0 || strcmp(layer->dtype, "float16") == 0;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
+                             pure ? "save the model with the policy mixed_bfloat16 or mixed_float16, which keep variables in float32"
+                                  : "save the model with the dtype policy float32, mixed_bfloat16 or mixed_float16",
+                             "the dtype policy \"%s\" is not supported", layer->dtype);
 }
 
 /* Whether a record speaks of Keras' own class: no user's package in registered_name, a module of Keras or none. */
@@ -245,7 +252,8 @@ int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
 
 artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *graph, int n)
 {
-    return artel__graph_variable(graph, layer->variable[n].index);
+    artel__value_id value = artel__graph_variable(graph, layer->variable[n].index);
+    return layer->def->cast == ARTEL__CAST_ALL ? artel__op_narrow(graph, value, graph->precision) : value;
 }
 
 json_t *artel__call_argument(const artel__call *call, const char *name)
@@ -323,6 +331,51 @@ static artel_status take_explicit_masks(artel__call *call)
     return call->graph->status;
 }
 
+/* Keras' autocast: floating-point inputs arrive in the compute dtype. */
+static artel_status cast_inputs(const artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    if (!graph->precision || layer->def->cast == ARTEL__CAST_RESULT || call->inputs < 1) return ARTEL_OK;
+    artel__tensor *in = artel__arena_alloc(graph->arena, (size_t)call->inputs, sizeof *in);
+    if (!in) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < call->inputs; i++)
+        in[i] = (artel__tensor){artel__op_narrow(graph, call->in[i].value, graph->precision), call->in[i].mask};
+    call->in = in;
+    return graph->status;
+}
+
+/* The dtype that a call computes in: a raw operation has no policy and keeps what all its inputs have; in a model every layer
+ * follows its own. */
+static artel_dtype call_precision(const artel__layer *layer, const artel__call *call)
+{
+    const artel__graph *graph = call->graph;
+    artel_dtype common = ARTEL_DTYPE_FLOAT32;
+    bool any = false;
+    if (layer->model) return ARTEL_DTYPE_FLOAT32;
+    if (strncmp(layer->def->class_name, "ops.", 4) != 0) return layer->precision;
+    for (int i = 0; i < call->inputs; i++) {
+        const artel__value *in = &graph->value[call->in[i].value];
+        if (in->dtype != ARTEL_DTYPE_FLOAT32) continue;
+        if (any && in->precision != common) return ARTEL_DTYPE_FLOAT32;
+        common = in->precision;
+        any = true;
+    }
+    return common;
+}
+
+static artel_status call_with_precision(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel_dtype outer = graph->precision, precision = call_precision(layer, call);
+    graph->precision = precision;
+    ARTEL_TRY(cast_inputs(layer, call));
+    if (layer->def->cast == ARTEL__CAST_RESULT) graph->precision = ARTEL_DTYPE_FLOAT32;
+    ARTEL_TRY(layer->def->call(layer, call));
+    for (int i = 0; i < call->outputs; i++) call->out[i].value = artel__op_narrow(graph, call->out[i].value, precision);
+    graph->precision = outer;
+    return ARTEL_OK;
+}
+
 artel_status artel__layer_call(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -335,7 +388,7 @@ artel_status artel__layer_call(artel__layer *layer, artel__call *call)
         if (layer->def->build) ARTEL_TRY(layer->def->build(layer, call));
         layer->built = true;
     }
-    ARTEL_TRY(layer->def->call(layer, call));
+    ARTEL_TRY(call_with_precision(layer, call));
     ARTEL_TRY(graph->status);
     ARTEL_TRY(check_sizes(layer, call));
     apply_mask_rule(layer, call);

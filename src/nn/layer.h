@@ -41,12 +41,20 @@ typedef enum artel__mask_rule {
     ARTEL__MASK_OWN   /* `call` sets the masks itself */
 } artel__mask_rule;
 
+/* What a 16-bit compute dtype rounds beside the results of the layer: Keras' `autocast`. */
+typedef enum artel__cast_rule {
+    ARTEL__CAST_ALL,    /* inputs and weights */
+    ARTEL__CAST_INPUTS, /* weights stay float32, and so do statistics */
+    ARTEL__CAST_RESULT  /* neither: the layer computes in float32 */
+} artel__cast_rule;
+
 typedef struct artel__layer_def {
     const char *class_name;       /* "Dense" */
     const char *doc;              /* one sentence */
     size_t config_size;           /* of the struct that `options` describes */
     const artel__option *options; /* the keys of config; name, trainable, dtype and the like are read by the core */
     artel__mask_rule mask;
+    artel__cast_rule cast;
     artel_status (*configure)(artel__layer *layer);                      /* optional: after the options; checks, makes children */
     artel_status (*build)(artel__layer *layer, const artel__call *call); /* optional: declares variables from input shapes */
     artel_status (*call)(artel__layer *layer, artel__call *call);
@@ -74,10 +82,11 @@ struct artel__layer {
     const artel__layer_def *def;
     artel__arena *arena;
     artel__variables *variables;
-    const char *name;  /* the user's */
-    const char *scope; /* path of variables: "model/dense" without a trailing slash */
-    const char *dtype; /* compute dtype: "float32" */
-    json_t *record;    /* Keras' record, borrowed from the model's document */
+    const char *name;      /* the user's */
+    const char *scope;     /* path of variables: "model/dense" without a trailing slash */
+    const char *dtype;     /* name of the dtype policy: "float32", "mixed_bfloat16" */
+    artel_dtype precision; /* compute dtype: FLOAT16, BFLOAT16; FLOAT32 for all others */
+    json_t *record;        /* Keras' record, borrowed from the model's document */
     void *config;
     void *own; /* whatever the class keeps between configure, build and call; in the arena */
     bool trainable, built, mask_warned;
@@ -111,7 +120,7 @@ typedef struct artel__weight {
     artel_dtype dtype; /* float32 when left out */
 } artel__weight;
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight);
-/* The GLOBAL value of the n-th variable of the layer in a graph. */
+/* The GLOBAL value of the n-th variable of the layer in a graph, rounded to graph->precision unless the class keeps its weights. */
 artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *graph, int n);
 
 /* A keyword argument of the call (use_causal_mask, initial_state), or NULL. */

@@ -162,6 +162,7 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
         if (mask >= 0 && (axis != rank - 1 || graph->value[mask].shape.rank != rank - 1))
             return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "normalise the last axis",
                                      "a mask of %d axes with an input of %d is not supported", graph->value[mask].shape.rank + 1, rank + 1);
+        graph->precision = ARTEL_DTYPE_FLOAT32; /* Keras, too, puts these together in float32 */
         artel__value_id member = graph->batch_groups > 1 ? artel__batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
         y = composed_training(graph, &norm, mask, member);
     }
@@ -175,6 +176,7 @@ const artel__layer_def artel__layer_batch_normalization_def = {
     .config_size = sizeof(norm_config),
     .options = norm_options,
     .mask = ARTEL__MASK_PASS,
+    .cast = ARTEL__CAST_INPUTS,
     .configure = configure_norm,
     .build = build_norm,
     .call = call_norm,

@@ -2,7 +2,7 @@
 /* Embedding and Masking: where masks begin. After keras/src/layers/core. */
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
-#include "op/norm.h"
+#include "op/embed.h"
 #include "op/reduce.h"
 
 typedef struct embedding_config {
@@ -50,6 +50,7 @@ const artel__layer_def artel__layer_embedding_def = {
     .config_size = sizeof(embedding_config),
     .options = embedding_options,
     .mask = ARTEL__MASK_OWN,
+    .cast = ARTEL__CAST_RESULT,
     .configure = configure_embedding,
     .build = build_embedding,
     .call = call_embedding,

@@ -197,21 +197,23 @@ static artel_status call_group(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-#define NORM(symbol, name, kind, rule, before, first, sentence) \
-    const artel__layer_def artel__layer_##symbol##_def = {      \
-        .class_name = name,                                     \
-        .doc = sentence,                                        \
-        .config_size = sizeof(norm_config),                     \
-        .options = kind##_options,                              \
-        .mask = rule,                                           \
-        .configure = before,                                    \
-        .build = first,                                         \
-        .call = call_##kind,                                    \
+#define NORM(symbol, name, kind, rule, casts, before, first, sentence) \
+    const artel__layer_def artel__layer_##symbol##_def = {             \
+        .class_name = name,                                            \
+        .doc = sentence,                                               \
+        .config_size = sizeof(norm_config),                            \
+        .options = kind##_options,                                     \
+        .mask = rule,                                                  \
+        .cast = ARTEL__CAST_##casts,                                   \
+        .configure = before,                                           \
+        .build = first,                                                \
+        .call = call_##kind,                                           \
     }
 
-NORM(layer_normalization, "LayerNormalization", layer, ARTEL__MASK_PASS, configure_norm, build_layer,
+NORM(layer_normalization, "LayerNormalization", layer, ARTEL__MASK_PASS, RESULT, configure_norm, build_layer,
      "Normalises axes of each row by their own mean and variance.");
-NORM(rms_normalization, "RMSNormalization", rms, ARTEL__MASK_STOP, NULL, build_rms, "Divides axes of each row by their root mean square.");
-NORM(unit_normalization, "UnitNormalization", unit, ARTEL__MASK_PASS, NULL, NULL, "Scales axes of each row to length 1.");
-NORM(group_normalization, "GroupNormalization", group, ARTEL__MASK_PASS, configure_norm, build_group,
+NORM(rms_normalization, "RMSNormalization", rms, ARTEL__MASK_STOP, RESULT, NULL, build_rms,
+     "Divides axes of each row by their root mean square.");
+NORM(unit_normalization, "UnitNormalization", unit, ARTEL__MASK_PASS, ALL, NULL, NULL, "Scales axes of each row to length 1.");
+NORM(group_normalization, "GroupNormalization", group, ARTEL__MASK_PASS, RESULT, configure_norm, build_group,
      "Normalises groups of channels of each row.");

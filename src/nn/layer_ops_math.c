@@ -163,7 +163,9 @@ artel_status artel__raw_cast(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_tensor(layer, call, &x));
     const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 1));
     if (!name || artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING) return artel__raw_refuse(layer, "this dtype");
-    artel__call_return(call, artel__op_cast(call->graph, x, dtype));
+    bool half = dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16;
+    artel__call_return(call, half ? artel__op_narrow(call->graph, artel__as_float(call->graph, x), dtype)
+                                  : artel__op_cast(call->graph, x, dtype));
     return ARTEL_OK;
 }
 

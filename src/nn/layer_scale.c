@@ -4,6 +4,7 @@
  * Rescaling: x * scale + offset. Normalization: (x - mean) / max(sqrt(variance), 1e-7), or the inverse; mean and variance
  * come from the config, or were adapted and are variables of the weights file. After keras/src/layers/preprocessing.
  */
+#include "kernel/narrow.h"
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
 
@@ -26,7 +27,8 @@ static artel_status call_rescaling(artel__layer *layer, artel__call *call)
     double factor = 1, summand = 0;
     bool plain = artel__json_number(scale, &factor) && (!offset || artel__json_number(offset, &summand));
     if (plain) {
-        artel__call_return(call, artel__op_affine(graph, x, (float)factor, (float)summand));
+        float a = artel__narrow_one(graph->precision, (float)factor), b = artel__narrow_one(graph->precision, (float)summand);
+        artel__call_return(call, artel__op_affine(graph, x, a, b));
         return ARTEL_OK;
     }
     artel__value_id a = artel__constant_json(graph, scale), b = offset ? artel__constant_json(graph, offset) : ARTEL__NO_VALUE;

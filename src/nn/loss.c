@@ -235,6 +235,7 @@ artel__value_id artel__with_last_axis(artel__graph *graph, artel__value_id x)
 static artel__value_id logits_behind(const artel__graph *graph, artel__value_id y)
 {
     int32_t index = graph->value[y].node;
+    if (graph->value[y].precision) return ARTEL__NO_VALUE; /* converted for the loss, it is no softmax any more to Keras */
     if (index < 0 || !graph->node[index].op->describe) return ARTEL__NO_VALUE;
     const artel__node *node = &graph->node[index];
     artel__text found;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "nn/loss_scale.h"
 #include "nn/optimizer_table.h"
 #include "nn/record.h"
 
@@ -185,7 +186,8 @@ static artel_status check(artel_context *ctx, const char *where, json_t *given, 
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a larger batch; artel adds up its shards anyway",
                            "gradient_accumulation_steps is not supported");
     if (is_set(given, "loss_scale_factor"))
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "leave it away; float32 needs none", "loss_scale_factor is not supported");
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "leave it away, or wrap the optimizer in a LossScaleOptimizer",
+                           "loss_scale_factor is not supported");
     return ARTEL_OK;
 }
 
@@ -254,6 +256,8 @@ artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replic
     artel__record record;
     *out = (artel__optimizer){.arena = arena};
     ARTEL_TRY(artel__record_parse(arena->ctx, "optimizer", "optimizer", json, &record));
+    if (strcasecmp(record.name, ARTEL__LOSS_SCALE_CLASS) == 0)
+        return artel__loss_scale_read(arena, record.config, replicas, batch_size, out);
     ARTEL_TRY(find(arena->ctx, record.name, &out->def));
     out->class_name = out->def->class_name;
     json_t *given = record.config ? json_copy(record.config) : json_object();
@@ -273,7 +277,8 @@ artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate)
     rate = (double)(float)rate;
     if (!(rate >= 0 && rate <= 3.4028234663852886e38))
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "learning_rate", "give a number that is not negative", "the rate is not possible");
-    json_t *config = json_object_get(optimizer->record, "config");
+    json_t *inner = artel__optimizer_inner(optimizer->record);
+    json_t *config = json_object_get(inner ? inner : optimizer->record, "config");
     if (json_object_set_new(config, "learning_rate", artel__json_real(rate)) < 0) return artel__fail_memory(ctx, "optimizer", 64);
     optimizer->schedule = (artel__schedule){.constant = rate};
     return ARTEL_OK;

@@ -42,8 +42,15 @@ typedef struct artel__optimizer {
     int64_t ema_overwrite_frequency; /* 0: never */
     double initial_accumulator;      /* of Adagrad and Ftrl */
     int64_t accumulation_steps;      /* gradient_accumulation_steps; 1: off */
+    bool scales_loss;                /* read from a LossScaleOptimizer; all else here is the inner optimizer's but for the record */
+    double initial_scale;
+    int64_t growth_steps; /* steps with finite gradients after which the scale doubles */
 } artel__optimizer;
 
+/* The record of a LossScaleOptimizer with Keras' defaults around `inner`; a new reference, NULL without memory. */
+json_t *artel__optimizer_wrap(json_t *inner);
+/* The record inside that of a LossScaleOptimizer, borrowed; NULL for all others. */
+json_t *artel__optimizer_inner(json_t *record);
 /* `json`: a record or a name. Errors: unknown optimizers and settings. */
 artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__optimizer *out);
 /* A new constant rate, in the record too; for the rate found in a file, --learning-rate and callbacks. Replaces a schedule. */
@@ -55,6 +62,7 @@ typedef struct artel__optimizer_slots {
     int per_variable; /* ARTEL__APPLY_SLOTS */
     int *slot;        /* [count][per_variable], in the order of kernel/optimize.h; -1: the rule has no such slot */
     int *average;     /* [count]: use_ema's averages, which Keras writes over the variables when fit ends; NULL: none */
+    int scale, steps; /* of a LossScaleOptimizer: dynamic_scale, and step_counter (int64); -1: none. First in file_order: steps, scale */
     int product;      /* Nadam's u_product, a scalar; -1: none */
     int *file_order;  /* all slots in the order of Keras' files */
     float *initial;   /* by place in file_order: what every element starts from */
@@ -67,8 +75,15 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
 /* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and Ftrl, 1 for
  * Nadam's product. */
 float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
-/* Adds clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left alone. */
+/* The GLOBAL float32 scalar that a LossScaleOptimizer multiplies the loss with; ARTEL__NO_VALUE for other optimizers. */
+artel__value_id artel__optimizer_scale(artel__graph *graph, const artel__optimizer_slots *slots);
+/* For a LossScaleOptimizer, with the gradients of the scaled loss: makes their squared norm the graph's gate, and with `divide` divides
+ * them by the scale, because clipping or regularisers follow; else the step itself does. Others: nothing. */
+artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id *gradient, bool divide);
+bool artel__optimizer_clips(const artel__optimizer *optimizer);
+/* Adds clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left alone. `divided`: what
+ * artel__optimizer_unscale was told. */
 artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                  const artel__value_id *gradient);
+                                  const artel__value_id *gradient, bool divided);
 
 #endif

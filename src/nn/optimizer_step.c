@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "nn/optimizer_table.h"
+#include "op/elementwise.h"
+#include "op/embed.h"
 #include "op/norm.h"
 
 /* -- slots -- */
@@ -77,13 +79,30 @@ static artel_status declare_group(declaring *d, int group)
 static artel_status allocate(const artel__optimizer *optimizer, artel__optimizer_slots *slots)
 {
     artel__arena *arena = optimizer->arena;
-    size_t count = (size_t)slots->count, most = count * ((size_t)slots->per_variable + 1) + 1;
+    size_t count = (size_t)slots->count, most = count * ((size_t)slots->per_variable + 1) + 3;
     slots->slot = artel__arena_alloc(arena, most, sizeof *slots->slot);
     slots->file_order = artel__arena_alloc(arena, most, sizeof *slots->file_order);
     slots->initial = artel__arena_alloc(arena, most, sizeof *slots->initial);
     if (optimizer->use_ema) slots->average = artel__arena_alloc(arena, count + 1, sizeof *slots->average);
     ARTEL_TRY(artel__arena_status(arena));
     for (size_t i = 0; i < count * (size_t)slots->per_variable; i++) slots->slot[i] = -1;
+    return ARTEL_OK;
+}
+
+/* Keras' dynamic_scale and step_counter. */
+static artel_status declare_scale(declaring *d)
+{
+    artel_shape scalar = {.rank = 0};
+    artel__optimizer_slots *slots = d->out;
+    slots->steps =
+        artel__variables_add(d->variables, "loss_scale_optimizer/step_counter", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_INT64, &scalar, 0);
+    if (slots->steps < 0) return (artel_status)slots->steps;
+    slots->scale =
+        artel__variables_add(d->variables, "loss_scale_optimizer/dynamic_scale", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT32, &scalar, 0);
+    if (slots->scale < 0) return (artel_status)slots->scale;
+    slots->file_order[slots->file_count++] = slots->steps;
+    slots->initial[slots->file_count] = (float)d->optimizer->initial_scale;
+    slots->file_order[slots->file_count++] = slots->scale;
     return ARTEL_OK;
 }
 
@@ -103,9 +122,11 @@ static artel_status declare_product(declaring *d)
 artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables, const int *trainable, int count,
                                       artel__optimizer_slots *out)
 {
-    *out = (artel__optimizer_slots){.per_variable = ARTEL__APPLY_SLOTS, .count = count, .trainable = trainable, .product = -1};
+    *out = (artel__optimizer_slots){
+        .per_variable = ARTEL__APPLY_SLOTS, .count = count, .trainable = trainable, .scale = -1, .steps = -1, .product = -1};
     declaring d = {optimizer, variables, out};
     ARTEL_TRY(allocate(optimizer, out));
+    if (optimizer->scales_loss) ARTEL_TRY(declare_scale(&d));
     for (int i = 0; i < count && out->average; i++) ARTEL_TRY(declare(&d, trainable[i], "average", 0.0f, true, &out->average[i]));
     for (int group = 0; group < ARTEL__APPLY_SLOTS; group++) ARTEL_TRY(declare_group(&d, group));
     return optimizer->def->product ? declare_product(&d) : ARTEL_OK;
@@ -122,6 +143,12 @@ float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel
 
 /* -- nodes -- */
 
+static artel__value_id squared_norm(artel__graph *graph, artel__value_id gradient)
+{
+    artel__value_id squares = artel__op_embedding_squares(graph, gradient);
+    return squares >= 0 ? artel__op_absolute_norm(graph, squares) : artel__op_squared_norm(graph, gradient);
+}
+
 /* The norms of clipping, before anything changes: of each gradient, or one of all in Keras' order. */
 static artel_status add_norms(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
                               const artel__value_id *gradient, artel__value_id *norm)
@@ -133,8 +160,7 @@ static artel_status add_norms(const artel__optimizer *optimizer, artel__graph *g
     for (int i = 0; i < slots->count; i++) {
         norm[i] = ARTEL__NO_VALUE;
         if (gradient[i] < 0 || (!each && !together)) continue;
-        artel__value_id squares = artel__op_embedding_squares(graph, gradient[i]);
-        norm[i] = squares >= 0 ? artel__op_absolute_norm(graph, squares) : artel__op_squared_norm(graph, gradient[i]);
+        norm[i] = squared_norm(graph, gradient[i]);
         part[parts++] = norm[i];
     }
     if (together && parts) all = artel__op_sum_scalars(graph, part, parts);
@@ -170,18 +196,76 @@ static bool squares_gradient(artel__rule rule)
     return rule != ARTEL__RULE_SGD && rule != ARTEL__RULE_LION && rule != ARTEL__RULE_ADAMAX;
 }
 
-static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
-                       artel__value_id gradient, artel__value_id norm)
+/* Why a table's gradient is wanted in full: a row whose gradient is 0 would change too, or all of it is read. NULL: rows will do. */
+static const char *needs_whole_table(const artel__optimizer *optimizer)
 {
-    bool wanted = squares_gradient(optimizer->options.rule);
-    artel__value_id squares = wanted ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
+    const artel__apply_options *o = &optimizer->options;
+    if (optimizer->scales_loss) return "the loss scale is for whole gradients";
+    bool sgd = o->rule == ARTEL__RULE_SGD, adagrad = o->rule == ARTEL__RULE_ADAGRAD;
+    if (!sgd && !adagrad) return "this optimizer changes rows without a gradient";
+    if (sgd && o->momentum != 0) return "momentum changes rows without a gradient";
+    if (adagrad && !((float)o->epsilon > 0.0f)) return "without epsilon, rows without a gradient may become NaN";
+    if (o->weight_decay > 0) return "weight decay changes rows without a gradient";
+    return optimizer->clipnorm > 0 || optimizer->global_clipnorm > 0 ? "clipping by norm adds up the whole gradient" : NULL;
+}
+
+/* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */
+static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient, artel__optimize *o)
+{
+    bool squares = squares_gradient(optimizer->options.rule);
+    const char *why = needs_whole_table(optimizer);
+    artel__embedding_rows rows;
+    if (!why) why = artel__op_embedding_rows(graph, gradient, squares, &rows);
+    if (!why) {
+        o->gradient = rows.rows;
+        o->squares = rows.squares;
+        o->rows = true;
+        o->token = rows.token;
+        o->count = rows.count;
+        return;
+    }
+    artel__op_embedding_explain(graph, gradient, why);
+    o->gradient = gradient;
+    o->squares = squares ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
+}
+
+artel__value_id artel__optimizer_scale(artel__graph *graph, const artel__optimizer_slots *slots)
+{
+    return slots->scale >= 0 ? artel__graph_variable(graph, slots->scale) : ARTEL__NO_VALUE;
+}
+
+bool artel__optimizer_clips(const artel__optimizer *optimizer)
+{
+    return optimizer->clipnorm > 0 || optimizer->clipvalue > 0 || optimizer->global_clipnorm > 0;
+}
+
+artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id *gradient, bool divide)
+{
+    if (slots->scale < 0) return ARTEL_OK;
+    artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *part);
+    artel__value_id scale = artel__optimizer_scale(graph, slots);
+    int parts = 0;
+    if (!part) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < slots->count; i++) {
+        if (gradient[i] >= 0) part[parts++] = squared_norm(graph, gradient[i]);
+    }
+    if (parts) graph->gate = artel__op_sum_scalars(graph, part, parts);
+    for (int i = 0; i < slots->count && divide; i++) {
+        if (gradient[i] >= 0) gradient[i] = artel__op_unscale(graph, gradient[i], scale);
+    }
+    return graph->status;
+}
+
+static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
+                       artel__value_id gradient, artel__value_id norm, artel__value_id scale)
+{
     artel__optimize o = {.options = optimizer->options,
                          .squared_norm = norm,
                          .u_product = ARTEL__NO_VALUE,
-                         .squares = squares,
+                         .scale = scale,
                          .variable = artel__graph_variable(graph, slots->trainable[i]),
-                         .gradient = gradient,
                          .slots = slots->per_variable};
+    set_gradient(optimizer, graph, gradient, &o);
     for (int k = 0; k < slots->per_variable; k++) {
         int slot = slots->slot[i * slots->per_variable + k];
         o.slot[k] = slot >= 0 ? artel__graph_variable(graph, slot) : ARTEL__NO_VALUE;
@@ -201,19 +285,25 @@ static void add_averages(const artel__optimizer *optimizer, artel__graph *graph,
 }
 
 artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                  const artel__value_id *gradient)
+                                  const artel__value_id *gradient, bool divided)
 {
     artel__phase phase = graph->phase;
+    artel__value_id scale = divided ? ARTEL__NO_VALUE : artel__optimizer_scale(graph, slots);
     artel__value_id *norm = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *norm);
     if (!norm) return ARTEL_ERROR_NO_MEMORY;
     graph->phase = ARTEL__PHASE_BACKWARD;
     ARTEL_TRY(add_norms(optimizer, graph, slots, gradient, norm));
+    graph->gating = graph->gate >= 0;
     if (slots->product >= 0) artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
     for (int i = 0; i < slots->count; i++) {
-        if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, gradient[i], norm[i]);
+        if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, gradient[i], norm[i], scale);
         graph->phase = ARTEL__PHASE_BACKWARD;
     }
     add_averages(optimizer, graph, slots);
+    graph->gating = false;
+    if (graph->gate >= 0)
+        artel__op_loss_scale(graph, artel__optimizer_scale(graph, slots), artel__graph_variable(graph, slots->steps), graph->gate,
+                             optimizer->growth_steps);
     graph->phase = phase;
     return graph->status;
 }

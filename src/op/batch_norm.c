@@ -232,6 +232,17 @@ static void fill_gradient_rows(const artel__run_args *args, void *params)
                                                                                    .part = args->out[0]};
 }
 
+/* Without an activation the gradient is not masked by y. */
+static bool masks(const artel__node *node)
+{
+    return ((const artel__norm_attributes *)node->attributes)->activation != ARTEL__NORM_LINEAR;
+}
+
+static uint32_t unread_by_gradient_rows(const artel__node *node)
+{
+    return masks(node) ? 0 : 1u << 1;
+}
+
 const artel__op_def artel__op_normalise_rows_def = {
     .name = "normalise_gradient_rows",
     .doc = "Sums of dy and dy * xhat of each row, by channel.",
@@ -240,6 +251,7 @@ const artel__op_def artel__op_normalise_rows_def = {
     .kernels = artel__batch_norm_gradient_rows_kernels,
     .params_size = sizeof(artel__batch_norm_gradient_rows),
     .fill = fill_gradient_rows,
+    .unread = unread_by_gradient_rows,
 };
 
 /* -- dx and the residual's gradient; inputs: dy, x, y, mean, inverse, gamma, sums -- */
@@ -271,6 +283,11 @@ static void fill_normalise_gradient(const artel__run_args *args, void *params)
                                                                          .dresidual = a->residual ? args->out[1] : NULL};
 }
 
+static uint32_t unread_by_gradient(const artel__node *node)
+{
+    return masks(node) ? 0 : 1u << 2;
+}
+
 const artel__op_def artel__op_normalise_gradient_def = {
     .name = "normalise_gradient",
     .doc = "Gradient of a batch normalisation's input and residual.",
@@ -280,6 +297,7 @@ const artel__op_def artel__op_normalise_gradient_def = {
     .kernels = artel__batch_norm_gradient_kernels,
     .params_size = sizeof(artel__batch_norm_gradient),
     .fill = fill_normalise_gradient,
+    .unread = unread_by_gradient,
 };
 
 /* sums [2][c] GLOBAL float64 of the gradient: dbeta, dgamma. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All-reduce: what is computed by fold nodes becomes the same bits on every replica.
+/* Collectives: what is computed by fold nodes or by rows becomes the same bits on every replica.
  *
  * sum      out[i] = root of the tree of sums over the node blocks
  * moments  out[3][c] = (count, mean, M2) of all rows, merged pairwise along the tree after T. Chan, G. Golub,
  *          R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979
- * With one replica there is one block, and the collective is a view of it. Gradients do not pass through these nodes:
+ * gather   out[row] = the row of whoever owns it, all rows of the global batch
+ * With one replica there is one block, or all rows, and the collective is a view of it. Gradients do not pass through these nodes:
  * the operation that made the fold differentiates it whole.
  */
 #include "op/op.h"
@@ -32,6 +33,26 @@ const artel__op_def artel__op_all_reduce_moments_def = {
     .collective = ARTEL__COLLECTIVE_MOMENTS,
     .infer = infer_collective,
 };
+
+static artel_status infer_all_gather(artel__infer *infer)
+{
+    const artel__value *in = infer->in[0];
+    if (!in || in->domain != ARTEL__DOMAIN_ROW) return artel__op_fail(infer, "the operand has no rows");
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_BATCH, in->dtype, &in->shape);
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_all_gather_def = {
+    .name = "all_gather",
+    .doc = "The rows of all replicas, on each of them.",
+    .collective = ARTEL__COLLECTIVE_GATHER,
+    .infer = infer_all_gather,
+};
+
+artel__value_id artel__op_all_gather(artel__graph *graph, artel__value_id rows)
+{
+    return artel__graph_add(graph, &artel__op_all_gather_def, NULL, &rows, 1);
+}
 
 artel__value_id artel__op_all_reduce(artel__graph *graph, artel__value_id nodes)
 {

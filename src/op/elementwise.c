@@ -71,6 +71,13 @@ static void describe_unary(const artel__node *node, artel__text *out)
     artel__text_printf(out, "%s", artel__unary_table[a->function].name);
 }
 
+/* Plain ReLU and its gradient hand on what they get, or 0. */
+static bool moves_unary(const void *attributes)
+{
+    const unary_attributes *a = attributes;
+    return a->function == ARTEL__UNARY_RELU && a->parameter[0] == 0.0f && isinf(a->parameter[1]);
+}
+
 const artel__op_def artel__op_unary_gradient_def = {
     .name = "unary_gradient",
     .doc = "Gradient of an element-wise function.",
@@ -79,6 +86,7 @@ const artel__op_def artel__op_unary_gradient_def = {
     .infer = infer_unary,
     .kernels = artel__unary_gradient_kernels,
     .params_size = sizeof(artel__unary_gradient),
+    .moves = moves_unary,
     .fill = fill_unary_gradient,
     .describe = describe_unary,
 };
@@ -101,6 +109,7 @@ const artel__op_def artel__op_unary_def = {
     .grad = grad_unary,
     .kernels = artel__unary_forward_kernels,
     .params_size = sizeof(artel__unary_forward),
+    .moves = moves_unary,
     .fill = fill_unary,
     .describe = describe_unary,
 };

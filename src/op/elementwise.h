@@ -37,6 +37,12 @@ artel__value_id artel__op_logical_not(artel__graph *graph, artel__value_id a);
 /* condition ? a : b with broadcasting of the three. */
 artel__value_id artel__op_where(artel__graph *graph, artel__value_id condition, artel__value_id a, artel__value_id b);
 artel__value_id artel__op_cast(artel__graph *graph, artel__value_id x, artel_dtype dtype);
+/* x rounded to a 16-bit type and marked as such; x itself where nothing is to be done (FLOAT32, other dtypes, rounded already). */
+artel__value_id artel__op_narrow(artel__graph *graph, artel__value_id x, artel_dtype to);
+extern const artel__op_def artel__op_narrow_def;
+/* Once the whole step is built: gradients of weights that only the optimizer reads are rounded in the APPLY phase, so that their
+ * all-reduces may go on to the end of the backward pass. */
+void artel__op_narrow_late(artel__graph *graph);
 /* Stops the gradient. */
 artel__value_id artel__op_stop_gradient(artel__graph *graph, artel__value_id x);
 /* A GLOBAL constant in the graph: count(shape) elements of dtype, copied. */

@@ -3,12 +3,16 @@
  *
  *   forward   y[p] = table[index[p]]; an index outside the table is a fault that ends the step
  *   gradient  positions are sorted by token for each fold node; dtable[t] = the fold of dy over the positions of t
- * The order of additions is that of kernel/embed.h: positions in order inside a shard, then the tree.
+ *   tokens    the tokens of the whole batch and their positions, likewise by token
+ *   rows      the gradient of these tokens' rows alone, for optimizers that change no other row
+ * The order of additions is that of kernel/embed.h: positions in order inside a shard, then the tree. A table's gradient is made in
+ * full by differentiation; artel__op_embedding_rows puts rows in its place, which have the same bits.
  */
-#include "op/norm.h"
+#include "op/embed.h"
 
 #include "kernel/embed.h"
 #include "op/elementwise.h"
+#include "op/optimize.h"
 
 static artel_status infer_embedding(artel__infer *infer)
 {
@@ -37,7 +41,8 @@ static void fill_embedding(const artel__run_args *args, void *params)
 /* Input: indices. Outputs: sorted positions (ROW), where each token's begin (NODES). */
 typedef struct sort_attributes {
     int64_t vocabulary;
-    bool squares; /* of the gradient */
+    bool squares;    /* of the gradient */
+    const char *why; /* the gradient has the size of the table; NULL: nobody asked */
 } sort_attributes;
 
 static artel_status infer_sort(artel__infer *infer)
@@ -96,6 +101,12 @@ static void fill_embedding_gradient(const artel__run_args *args, void *params)
                                                                .stride = table->storage};
 }
 
+static void describe_gradient(const artel__node *node, artel__text *out)
+{
+    const sort_attributes *a = node->attributes;
+    artel__text_printf(out, "the whole table%s%s", a->why ? ": " : "", a->why ? a->why : "");
+}
+
 const artel__op_def artel__op_embedding_gradient_def = {
     .name = "embedding_gradient",
     .doc = "Gradient of an embedding table, folded over shards.",
@@ -104,7 +115,128 @@ const artel__op_def artel__op_embedding_gradient_def = {
     .kernels = artel__embed_gradient_kernels,
     .params_size = sizeof(artel__embed_gradient),
     .fill = fill_embedding_gradient,
+    .describe = describe_gradient,
 };
+
+/* Input: indices of the batch. Outputs: sorted positions, where each token's end, the tokens; how many. */
+static artel_status infer_tokens(artel__infer *infer)
+{
+    const artel__value *index = infer->in[0];
+    artel_shape one = artel__shape(1, (int64_t)1);
+    if (index->domain != ARTEL__DOMAIN_BATCH) return artel__op_fail(infer, "the indices are not those of the batch");
+    for (int i = 0; i < 3; i++) artel__infer_output(infer, i, ARTEL__DOMAIN_BATCH, ARTEL_DTYPE_INT32, &index->shape);
+    artel__infer_output(infer, 3, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_INT32, &one);
+    return ARTEL_OK;
+}
+
+static void fill_tokens(const artel__run_args *args, void *params)
+{
+    const sort_attributes *a = args->attributes;
+    *(artel__embed_tokens *)params = (artel__embed_tokens){.positions = args->step->fold->batch * artel__args_in(args, 0)->storage,
+                                                           .vocabulary = a->vocabulary,
+                                                           .index = args->in[0],
+                                                           .sorted = args->out[0],
+                                                           .end = args->out[1],
+                                                           .token = args->out[2],
+                                                           .count = args->out[3]};
+}
+
+const artel__op_def artel__op_embedding_tokens_def = {
+    .name = "embedding_tokens",
+    .doc = "The tokens of a batch and their positions.",
+    .attribute_size = sizeof(sort_attributes),
+    .infer = infer_tokens,
+    .kernels = artel__embed_tokens_kernels,
+    .params_size = sizeof(artel__embed_tokens),
+    .fill = fill_tokens,
+};
+
+/* Inputs: dy of the batch, sorted, end, count. Output: a row for each token, as many as there can be. */
+static artel_status infer_rows(artel__infer *infer)
+{
+    const artel__value *dy = infer->in[0];
+    if (dy->domain != ARTEL__DOMAIN_BATCH) return artel__op_fail(infer, "the gradient is not that of the batch");
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_BATCH, ARTEL_DTYPE_FLOAT32, &dy->shape);
+    return ARTEL_OK;
+}
+
+static void fill_rows(const artel__run_args *args, void *params)
+{
+    const sort_attributes *a = args->attributes;
+    const artel__value *dy = artel__args_in(args, 0);
+    *(artel__embed_rows *)params = (artel__embed_rows){.shards = args->step->fold->shards,
+                                                       .batch = args->step->fold->batch,
+                                                       .per_row = artel__args_in(args, 1)->storage,
+                                                       .width = dy->shape.dim[dy->shape.rank - 1],
+                                                       .sorted = args->in[1],
+                                                       .end = args->in[2],
+                                                       .count = args->in[3],
+                                                       .dy = args->in[0],
+                                                       .squares = a->squares,
+                                                       .rows = args->out[0]};
+}
+
+const artel__op_def artel__op_embedding_rows_def = {
+    .name = "embedding_rows",
+    .doc = "Gradient of the rows of a table that a batch names.",
+    .attribute_size = sizeof(sort_attributes),
+    .infer = infer_rows,
+    .kernels = artel__embed_rows_kernels,
+    .params_size = sizeof(artel__embed_rows),
+    .fill = fill_rows,
+};
+
+/* The embedding_gradient whose all-reduce a value is; NULL for every other value. */
+static artel__node *gradient_of(artel__graph *graph, artel__value_id value)
+{
+    if (value < 0 || graph->value[value].node < 0) return NULL;
+    const artel__node *node = &graph->node[graph->value[value].node];
+    if (node->op->collective != ARTEL__COLLECTIVE_SUM) return NULL;
+    artel__node *fold = &graph->node[graph->value[node->input[0]].node];
+    return fold->op == &artel__op_embedding_gradient_def ? fold : NULL;
+}
+
+const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradient, bool squares, artel__embedding_rows *out)
+{
+    artel__node *fold = graph->status < 0 ? NULL : gradient_of(graph, gradient);
+    if (!fold) return "it is not the gradient of one embedding alone";
+    artel__value_id dy = fold->input[0], index = graph->node[graph->value[fold->input[1]].node].input[0];
+    sort_attributes attributes = *(const sort_attributes *)fold->attributes;
+    if (graph->batch_size * graph->value[index].storage >= attributes.vocabulary)
+        return "a batch has no fewer indices than the table has rows";
+    dy = artel__op_all_gather(graph, dy);
+    index = artel__op_all_gather(graph, index);
+    artel__phase phase = graph->phase;
+    graph->phase = ARTEL__PHASE_APPLY; /* so that the rows of all tables are exchanged at once */
+    artel__value_id sorted = artel__graph_add(graph, &artel__op_embedding_tokens_def, &attributes, &index, 1);
+    artel__value_id inputs[] = {dy, sorted, artel__graph_output(graph, sorted, 1), artel__graph_output(graph, sorted, 3)};
+    *out = (artel__embedding_rows){.token = artel__graph_output(graph, sorted, 2), .count = inputs[3], .squares = ARTEL__NO_VALUE};
+    out->rows = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
+    attributes.squares = true;
+    if (squares) out->squares = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
+    graph->phase = phase;
+    return NULL;
+}
+
+void artel__op_embedding_explain(artel__graph *graph, artel__value_id gradient, const char *why)
+{
+    if (graph->status < 0 || gradient < 0 || graph->value[gradient].node < 0) return;
+    artel__node *fold = gradient_of(graph, gradient);
+    if (!fold) {
+        const artel__node *node = &graph->node[graph->value[gradient].node];
+        bool joins = node->op == &artel__op_binary_def || node->op == &artel__op_unary_def || node->op == &artel__op_flat_def;
+        for (int k = 0; joins && k < node->inputs; k++) artel__op_embedding_explain(graph, node->input[k], why);
+        return;
+    }
+    sort_attributes *attributes = artel__arena_alloc(graph->arena, 1, sizeof *attributes);
+    if (!attributes) {
+        graph->status = ARTEL_ERROR_NO_MEMORY;
+        return;
+    }
+    *attributes = *(const sort_attributes *)fold->attributes;
+    attributes->why = why;
+    fold->attributes = attributes;
+}
 
 artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id gradient)
 {
@@ -115,9 +247,8 @@ artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id
         artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_squares(graph, right);
         return a < 0 || b < 0 ? ARTEL__NO_VALUE : artel__op_add(graph, a, b);
     }
-    if (node->op->collective != ARTEL__COLLECTIVE_SUM) return ARTEL__NO_VALUE;
-    const artel__node *fold = &graph->node[graph->value[node->input[0]].node];
-    if (fold->op != &artel__op_embedding_gradient_def) return ARTEL__NO_VALUE;
+    const artel__node *fold = gradient_of(graph, gradient);
+    if (!fold) return ARTEL__NO_VALUE;
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;
     attributes.squares = true;
     artel__value_id inputs[] = {fold->input[0], fold->input[1], fold->input[2]};
@@ -127,7 +258,7 @@ artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id
 static artel_status grad_embedding(artel__gradient *g)
 {
     if (!g->needed[0]) return ARTEL_OK;
-    sort_attributes attributes = {g->graph->value[g->in[0]].shape.dim[0], false};
+    sort_attributes attributes = {.vocabulary = g->graph->value[g->in[0]].shape.dim[0]};
     artel__value_id sorted = artel__graph_add(g->graph, &artel__op_embedding_sort_def, &attributes, &g->in[1], 1);
     artel__value_id inputs[] = {g->out_gradient[0], sorted, artel__graph_output(g->graph, sorted, 1)};
     artel__value_id nodes = artel__graph_add(g->graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3);

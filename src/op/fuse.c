@@ -60,7 +60,9 @@ static void join_addition(fuser *f, artel__node *node)
     artel__value_id host = node->input[late], other = node->input[1 - late];
     artel__node *norm = open_norm(f, host);
     const artel__value *a = &f->graph->value[host], *b = &f->graph->value[other];
-    if (!norm || norm->input[5] >= 0 || host == other || a->domain != b->domain || !artel__shape_equal(&a->shape, &b->shape)) return;
+    if (!norm || norm->input[5] >= 0 || host == other || norm->precision != node->precision || a->domain != b->domain ||
+        !artel__shape_equal(&a->shape, &b->shape))
+        return;
     norm->input[5] = other;
     artel__value_id old = node->output[0];
     node->input[0] = node->input[1] = ARTEL__NO_VALUE;
@@ -71,7 +73,7 @@ static void join_activation(fuser *f, artel__node *node)
 {
     artel__norm_activation activation = activation_of(node);
     artel__node *norm = activation == ARTEL__NORM_LINEAR ? NULL : open_norm(f, node->input[0]);
-    if (!norm) return;
+    if (!norm || norm->precision != node->precision) return;
     artel__norm_attributes *attributes = artel__arena_alloc(f->graph->arena, 1, sizeof *attributes);
     if (!attributes) return;
     *attributes = *(const artel__norm_attributes *)norm->attributes;

@@ -123,6 +123,12 @@ static void fill_seed(const artel__run_args *args, void *params)
     p->out = args->out[0];
 }
 
+static uint32_t unread_by_seed(const artel__node *node)
+{
+    (void)node;
+    return 1;
+}
+
 const artel__op_def artel__op_loss_seed_def = {
     .name = "loss_seed",
     .doc = "Gradient of a reduced loss with respect to the loss of each position.",
@@ -131,6 +137,7 @@ const artel__op_def artel__op_loss_seed_def = {
     .kernels = artel__loss_seed_kernels,
     .params_size = sizeof(artel__loss_seed_kernel),
     .fill = fill_seed,
+    .unread = unread_by_seed,
 };
 
 artel__value_id artel__op_loss_seed(artel__graph *graph, const artel__loss_seed *seed)

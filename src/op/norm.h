@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisation, pooling, embedding. Channels are the last axis. */
+/* Normalisation, pooling. Channels are the last axis. */
 #ifndef ARTEL_OP_NORM_H
 #define ARTEL_OP_NORM_H
 
@@ -33,13 +33,5 @@ artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode
 
 /* x [in...][channels] with one to three spatial axes, those missing counted as leading extents of 1 in `shape`. */
 artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape);
-
-/* table[indices]; indices ROW int32 of any row shape; the result has one more axis. An index outside the table is a
- * fault that ends the step. */
-artel__value_id artel__op_embedding(artel__graph *graph, artel__value_id table, artel__value_id indices);
-/* For a gradient that comes from embeddings alone: the sum over the occurrences of each token of their squares. Keras'
- * TensorFlow backend squares IndexedSlices before it adds equal rows, so its optimizers and norms see this and not the square
- * of the gradient. ARTEL__NO_VALUE for every other gradient. */
-artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id gradient);
 
 #endif

@@ -16,7 +16,9 @@
 artel_status artel__op_fail(const artel__infer *infer, const char *format, ...) ARTEL__PRINTF(2, 3);
 /* Output `n` with the same domain as `like`. */
 void artel__infer_output(artel__infer *infer, int n, artel__domain domain, artel_dtype dtype, const artel_shape *shape);
-/* Rows of a value in this step: owned rows for ROW, 1 for GLOBAL. */
+/* For artel__op_def.moves: true. */
+bool artel__op_always_moves(const void *attributes);
+/* Rows of a value in this step: owned rows for ROW, those of the global batch for BATCH, 1 for GLOBAL. */
 int64_t artel__args_rows(const artel__run_args *args, artel__value_id id);
 static inline const artel__value *artel__args_in(const artel__run_args *args, int k)
 {
@@ -37,6 +39,8 @@ extern const artel__op_def *const artel__ops[];
 artel__value_id artel__op_all_reduce(artel__graph *graph, artel__value_id nodes);
 /* Merges float64 (count, mean, M2) blocks after Chan. */
 artel__value_id artel__op_all_reduce_moments(artel__graph *graph, artel__value_id nodes);
+/* The rows of all replicas in order of the batch: ROW -> BATCH. */
+artel__value_id artel__op_all_gather(artel__graph *graph, artel__value_id rows);
 
 /* -- products (product.c) -- */
 /* out[..., n] = activation(x[..., k] * w[k][n] + bias[n]); x ROW, w GLOBAL panels, bias GLOBAL or none. The last

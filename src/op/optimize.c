@@ -2,6 +2,7 @@
 /* Optimizer steps: one APPLY node a variable.
  *
  *   optimize       variable and slots by the rule of kernel/optimize.h; clipping happens in the same pass
+ *   optimize_rows  the same on the rows of a table that have a gradient (op/embed.h)
  *   nadam_product  u = u * beta_1 (1 - 0.5 * 0.96^t), the scalar that Nadam's steps share
  *   lamb_step      variable -= ratio * rate * direction
  * The learning rate and the iteration come from the step, so that a schedule costs no node.
@@ -18,7 +19,7 @@ typedef struct optimize_attributes {
     double limit;
 } optimize_attributes;
 
-/* Inputs: variable, slots, (to here written) gradient, squared norm, u_product, squares. */
+/* Inputs: variable, slots, (to here written) gradient, squared norm, u_product, squares, loss scale. */
 enum {
     IN_VARIABLE,
     IN_SLOT,
@@ -26,7 +27,11 @@ enum {
     IN_NORM,
     IN_PRODUCT,
     IN_SQUARES,
-    IN_COUNT
+    IN_SCALE,
+    IN_COUNT,
+    IN_TOKEN = IN_COUNT, /* of optimize_rows: tokens, and how many */
+    IN_TOKENS,
+    IN_COUNT_ROWS
 };
 
 static artel_status infer_optimize(artel__infer *infer)
@@ -38,22 +43,31 @@ static artel_status infer_optimize(artel__infer *infer)
     return ARTEL_OK;
 }
 
-static void fill_optimize(const artel__run_args *args, void *params)
+static void fill_apply(const artel__run_args *args, artel__apply *p)
 {
     const optimize_attributes *a = args->attributes;
-    artel__apply *p = params;
     p->count = artel__args_in(args, IN_VARIABLE)->storage;
     p->variable = args->in[IN_VARIABLE];
     p->gradient = args->in[IN_GRADIENT];
     p->squares = args->in[IN_SQUARES];
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) p->slot[i] = args->in[IN_SLOT + i];
-    const float *product = args->in[IN_PRODUCT];
+    const float *product = args->in[IN_PRODUCT], *scale = args->in[IN_SCALE];
     const double *norm = args->in[IN_NORM];
     artel__apply_prepare(p, &a->options, (float)args->step->learning_rate, args->step->iteration, product ? *product : 1.0f);
     p->clip = a->clip;
     if (a->clip == ARTEL__CLIP_VALUE) p->clip_a = (float)a->limit;
     if (a->clip == ARTEL__CLIP_NORM && norm) artel__clip_by_norm(p, *norm, (float)a->limit);
     if (a->clip == ARTEL__CLIP_SCALE && norm) p->clip_a = artel__clip_by_global_norm(*norm, (float)a->limit);
+    if (a->clip == ARTEL__CLIP_NONE && scale) {
+        p->clip = ARTEL__CLIP_NORM; /* g * 1 / scale */
+        p->clip_a = 1.0f;
+        p->clip_b = *scale;
+    }
+}
+
+static void fill_optimize(const artel__run_args *args, void *params)
+{
+    fill_apply(args, params);
 }
 
 const artel__op_def artel__op_optimize_def = {
@@ -68,6 +82,41 @@ const artel__op_def artel__op_optimize_def = {
     .written = IN_GRADIENT,
 };
 
+/* -- on rows -- */
+
+static artel_status infer_optimize_rows(artel__infer *infer)
+{
+    const artel__value *variable = infer->in[IN_VARIABLE], *rows = infer->in[IN_GRADIENT];
+    const artel__value *token = infer->in[IN_TOKEN], *count = infer->in[IN_TOKENS];
+    bool formed = token && count && variable->shape.rank == 2 && rows->domain == ARTEL__DOMAIN_BATCH &&
+                  rows->storage == token->storage * variable->shape.dim[1];
+    if (!formed) return artel__op_fail(infer, "the gradient does not consist of rows of the variable");
+    infer->outputs = 0;
+    return ARTEL_OK;
+}
+
+static void fill_optimize_rows(const artel__run_args *args, void *params)
+{
+    artel__apply_rows *p = params;
+    fill_apply(args, &p->apply);
+    p->width = artel__args_in(args, IN_VARIABLE)->shape.dim[1];
+    p->most = args->step->fold->batch * artel__args_in(args, IN_TOKEN)->storage;
+    p->token = args->in[IN_TOKEN];
+    p->count = args->in[IN_TOKENS];
+}
+
+const artel__op_def artel__op_optimize_rows_def = {
+    .name = "optimize_rows",
+    .doc = "One optimizer step on some rows of a table.",
+    .attribute_size = sizeof(optimize_attributes),
+    .infer = infer_optimize_rows,
+    .kernels = artel__apply_rows_kernels,
+    .params_size = sizeof(artel__apply_rows),
+    .fill = fill_optimize_rows,
+    .writes = true,
+    .written = IN_GRADIENT,
+};
+
 static artel__phase enter_apply(artel__graph *graph)
 {
     artel__phase phase = graph->phase;
@@ -78,16 +127,33 @@ static artel__phase enter_apply(artel__graph *graph)
 void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize)
 {
     optimize_attributes attributes = {optimize->options, optimize->clip, optimize->limit};
-    artel__value_id inputs[IN_COUNT];
+    artel__value_id inputs[IN_COUNT_ROWS];
     inputs[IN_VARIABLE] = optimize->variable;
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) inputs[IN_SLOT + i] = i < optimize->slots ? optimize->slot[i] : ARTEL__NO_VALUE;
     inputs[IN_GRADIENT] = optimize->gradient;
     inputs[IN_NORM] = optimize->squared_norm;
     inputs[IN_PRODUCT] = optimize->u_product;
     inputs[IN_SQUARES] = optimize->squares;
+    inputs[IN_SCALE] = optimize->scale;
+    inputs[IN_TOKEN] = optimize->rows ? optimize->token : ARTEL__NO_VALUE;
+    inputs[IN_TOKENS] = optimize->rows ? optimize->count : ARTEL__NO_VALUE;
     artel__phase phase = enter_apply(graph);
-    artel__graph_add(graph, &artel__op_optimize_def, &attributes, inputs, IN_COUNT);
+    if (optimize->rows)
+        artel__graph_add(graph, &artel__op_optimize_rows_def, &attributes, inputs, IN_COUNT_ROWS);
+    else
+        artel__graph_add(graph, &artel__op_optimize_def, &attributes, inputs, IN_COUNT);
     graph->phase = phase;
+}
+
+void artel__op_optimize_narrow(artel__graph *graph, artel__node *node, const artel__node *narrow)
+{
+    optimize_attributes *attributes = artel__arena_alloc(graph->arena, 1, sizeof *attributes);
+    if (node->op != &artel__op_optimize_def || node->input[IN_SCALE] >= 0 || !attributes) return;
+    *attributes = *(const optimize_attributes *)node->attributes;
+    if (attributes->clip != ARTEL__CLIP_NONE || node->input[IN_GRADIENT] != narrow->output[0]) return;
+    attributes->clip = ARTEL__CLIP_NARROW;
+    node->attributes = attributes;
+    node->input[IN_GRADIENT] = narrow->input[0];
 }
 
 /* -- Nadam's product; input: the scalar, written -- */

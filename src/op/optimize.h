@@ -15,14 +15,26 @@ typedef struct artel__optimize {
     artel__value_id squared_norm; /* float64 [1]: of this gradient (NORM) or of all (SCALE); else none */
     artel__value_id u_product;    /* NADAM: the float32 scalar variable, updated by artel__op_nadam_product before */
     artel__value_id variable, gradient, slot[ARTEL__APPLY_SLOTS];
+    artel__value_id scale;   /* float32 scalar that the gradient is divided by: the loss scale; or none. Not with a clip. */
     artel__value_id squares; /* of artel__op_embedding_squares, or none */
     int slots;
+    bool rows;                    /* gradient and squares are those of artel__op_embedding_rows */
+    artel__value_id token, count; /* likewise */
 } artel__optimize;
 void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize);
+extern const artel__op_def artel__op_optimize_def;
+/* Of an optimize node without a clip whose gradient is nothing but `narrow`, to bfloat16, of a value: the step rounds while it reads. */
+void artel__op_optimize_narrow(artel__graph *graph, artel__node *node, const artel__node *narrow);
 /* LAMB's second half: direction and the two squared norms. */
 void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction, artel__value_id variable_norm,
                          artel__value_id direction_norm);
 void artel__op_nadam_product(artel__graph *graph, artel__value_id u_product, double beta_1);
+
+/* Dynamic loss scaling: the float32 scale is doubled after `growth_steps` steps in a row whose norm was finite, and halved after each
+ * other one; `count`, int64, counts them. */
+void artel__op_loss_scale(artel__graph *graph, artel__value_id scale, artel__value_id count, artel__value_id norm, int64_t growth_steps);
+/* x / scale, a parameter-shaped value by a float32 scalar. */
+artel__value_id artel__op_unscale(artel__graph *graph, artel__value_id x, artel__value_id scale);
 
 /* Sum of squares of a parameter-shaped value -> GLOBAL float64 [1], in blocks of 4,096 elements (DESIGN section 2). */
 artel__value_id artel__op_squared_norm(artel__graph *graph, artel__value_id x);
@@ -31,6 +43,7 @@ artel__value_id artel__op_absolute_norm(artel__graph *graph, artel__value_id x);
 /* The sum of float64 scalars in order. */
 artel__value_id artel__op_sum_scalars(artel__graph *graph, const artel__value_id *x, int count);
 /* gradient + l1 * sign(w) + 2 * l2 * w. */
+extern const artel__op_def artel__op_flat_def; /* what it makes */
 artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1, double l2);
 /* l1 * sum |w| + l2 * sum w^2 -> GLOBAL float64 [1], blocks as in the squared norm. */
 artel__value_id artel__op_penalty(artel__graph *graph, artel__value_id variable, double l1, double l2);

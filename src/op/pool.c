@@ -53,6 +53,21 @@ static void fill_pool_gradient(const artel__run_args *args, void *params)
                                                              .dx = args->out[0]};
 }
 
+/* An average has the same slope everywhere. */
+static uint32_t unread_by_gradient(const artel__node *node)
+{
+    return ((const pool_attributes *)node->attributes)->function == ARTEL__POOL_AVERAGE ? 6 : 0;
+}
+
+/* Where windows do not overlap, every element is one of dy, or 0. */
+static bool spreads_maximum(const void *attributes)
+{
+    const pool_attributes *a = attributes;
+    bool apart = a->function == ARTEL__POOL_MAX;
+    for (int i = 0; i < 3; i++) apart = apart && a->shape.stride[i] >= a->shape.window[i];
+    return apart;
+}
+
 const artel__op_def artel__op_pool_gradient_def = {
     .name = "pool_gradient",
     .doc = "Gradient of pooling.",
@@ -60,7 +75,9 @@ const artel__op_def artel__op_pool_gradient_def = {
     .infer = infer_pool_gradient,
     .kernels = artel__pool_gradient_kernels,
     .params_size = sizeof(artel__pool_gradient),
+    .moves = spreads_maximum,
     .fill = fill_pool_gradient,
+    .unread = unread_by_gradient,
 };
 
 static artel_status grad_pool(artel__gradient *g)
@@ -77,6 +94,11 @@ static void describe_pool(const artel__node *node, artel__text *out)
                        (long long)a->shape.window[1], (long long)a->shape.window[2]);
 }
 
+static bool takes_maximum(const void *attributes)
+{
+    return ((const pool_attributes *)attributes)->function == ARTEL__POOL_MAX;
+}
+
 const artel__op_def artel__op_pool_def = {
     .name = "pool",
     .doc = "Maximum or average over windows.",
@@ -85,6 +107,7 @@ const artel__op_def artel__op_pool_def = {
     .grad = grad_pool,
     .kernels = artel__pool_forward_kernels,
     .params_size = sizeof(artel__pool_forward),
+    .moves = takes_maximum,
     .fill = fill_pool,
     .describe = describe_pool,
 };

@@ -98,6 +98,7 @@ const artel__op_def artel__op_transpose_weights_def = {
     .infer = infer_transpose,
     .kernels = artel__product_pack_kernels,
     .params_size = sizeof(artel__product_pack),
+    .moves = artel__op_always_moves,
     .fill = fill_transpose,
 };
 

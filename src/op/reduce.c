@@ -73,6 +73,13 @@ static void fill_reduce_gradient(const artel__run_args *args, void *params)
     p->dx = args->out[0];
 }
 
+/* Sums and means have the same slope everywhere. */
+static uint32_t unread_by_gradient(const artel__node *node)
+{
+    const reduce_attributes *a = node->attributes;
+    return a->function == ARTEL__REDUCE_SUM || a->function == ARTEL__REDUCE_MEAN ? 3 : 0;
+}
+
 const artel__op_def artel__op_reduce_gradient_def = {
     .name = "reduce_gradient",
     .doc = "Gradient of a reduction over axes of a row.",
@@ -81,6 +88,7 @@ const artel__op_def artel__op_reduce_gradient_def = {
     .kernels = artel__reduce_gradient_kernels,
     .params_size = sizeof(artel__reduce_gradient),
     .fill = fill_reduce_gradient,
+    .unread = unread_by_gradient,
 };
 
 static artel_status grad_reduce(artel__gradient *g)

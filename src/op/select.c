@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/narrow.h"
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
 
@@ -168,6 +169,7 @@ const artel__op_def artel__op_select_def = {
     .grad = grad_select,
     .kernels = artel__select_kernels,
     .params_size = sizeof(artel__select),
+    .moves = artel__op_always_moves,
     .fill = fill_select,
 };
 
@@ -270,6 +272,8 @@ artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const
         return ARTEL__NO_VALUE;
     }
     memcpy(copy, data, bytes);
+    for (int64_t i = 0; dtype == ARTEL_DTYPE_FLOAT32 && i < artel_shape_count(shape); i++)
+        ((float *)copy)[i] = artel__narrow_one(graph->precision, ((float *)copy)[i]);
     constant_attributes attributes = {dtype, *shape, copy};
     return artel__graph_add(graph, &artel__op_constant_def, &attributes, NULL, 0);
 }
@@ -297,6 +301,17 @@ static void fill_fill(const artel__run_args *args, void *params)
                                            .y = args->out[0]};
 }
 
+static uint32_t unread_by_fill(const artel__node *node)
+{
+    (void)node;
+    return 1;
+}
+
+static bool fills_zero(const void *attributes)
+{
+    return ((const fill_attributes *)attributes)->number == 0;
+}
+
 const artel__op_def artel__op_fill_def = {
     .name = "fill",
     .doc = "One number everywhere, in the shape of another value.",
@@ -305,7 +320,9 @@ const artel__op_def artel__op_fill_def = {
     .grad = grad_none,
     .kernels = artel__fill_kernels,
     .params_size = sizeof(artel__fill),
+    .moves = fills_zero,
     .fill = fill_fill,
+    .unread = unread_by_fill,
 };
 
 artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number)

@@ -85,6 +85,7 @@ const artel__op_def artel__op_transpose_def = {
     .grad = grad_transpose,
     .kernels = artel__strided_copy_kernels,
     .params_size = sizeof(artel__strided_copy),
+    .moves = artel__op_always_moves,
     .fill = fill_transpose,
 };
 
@@ -153,6 +154,11 @@ static artel_status grad_pad(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static bool pads_with_zero(const void *attributes)
+{
+    return ((const pad_attributes *)attributes)->number == 0;
+}
+
 const artel__op_def artel__op_pad_def = {
     .name = "pad",
     .doc = "Adds a border of one number, or crops.",
@@ -161,6 +167,7 @@ const artel__op_def artel__op_pad_def = {
     .grad = grad_pad,
     .kernels = artel__pad_kernels,
     .params_size = sizeof(artel__pad),
+    .moves = pads_with_zero,
     .fill = fill_pad,
 };
 
@@ -248,6 +255,7 @@ const artel__op_def artel__op_insert_def = {
     .infer = infer_insert,
     .kernels = artel__strided_copy_kernels,
     .params_size = sizeof(artel__strided_copy),
+    .moves = artel__op_always_moves,
     .fill = fill_insert,
 };
 
@@ -267,6 +275,7 @@ const artel__op_def artel__op_slice_def = {
     .grad = grad_slice,
     .kernels = artel__strided_copy_kernels,
     .params_size = sizeof(artel__strided_copy),
+    .moves = artel__op_always_moves,
     .fill = fill_slice,
 };
 
@@ -302,6 +311,12 @@ static void fill_blank(const artel__run_args *args, void *params)
     *(artel__fill *)params = (artel__fill){.count = 0, .item = 4};
 }
 
+static uint32_t unread_by_blank(const artel__node *node)
+{
+    (void)node;
+    return UINT32_MAX;
+}
+
 /* Memory for the inserts that follow; its content is undefined until they have run. */
 const artel__op_def artel__op_blank_def = {
     .name = "blank",
@@ -310,7 +325,9 @@ const artel__op_def artel__op_blank_def = {
     .infer = infer_blank,
     .kernels = artel__fill_kernels,
     .params_size = sizeof(artel__fill),
+    .moves = artel__op_always_moves,
     .fill = fill_blank,
+    .unread = unread_by_blank,
 };
 
 /* Inputs: the concatenation as inserts have left it, then the parts. Only carries the gradient. */
@@ -332,6 +349,12 @@ static artel_status grad_joined(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static uint32_t unread_by_concat(const artel__node *node)
+{
+    (void)node;
+    return ~1u; /* the inserts have read them */
+}
+
 const artel__op_def artel__op_concat_def = {
     .name = "concat",
     .doc = "Values side by side along one axis.",
@@ -339,6 +362,7 @@ const artel__op_def artel__op_concat_def = {
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_joined,
     .grad = grad_joined,
+    .unread = unread_by_concat,
 };
 
 static artel_status grad_nothing(artel__gradient *g)
@@ -356,6 +380,7 @@ const artel__op_def artel__op_concat_insert_def = {
     .grad = grad_nothing,
     .kernels = artel__strided_copy_kernels,
     .params_size = sizeof(artel__strided_copy),
+    .moves = artel__op_always_moves,
     .fill = fill_insert,
 };
 
@@ -458,6 +483,7 @@ const artel__op_def artel__op_repeat_def = {
     .grad = grad_repeat,
     .kernels = artel__strided_copy_kernels,
     .params_size = sizeof(artel__strided_copy),
+    .moves = artel__op_always_moves,
     .fill = fill_repeat,
 };
 

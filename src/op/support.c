@@ -24,7 +24,9 @@ void artel__infer_output(artel__infer *infer, int n, artel__domain domain, artel
 
 int64_t artel__args_rows(const artel__run_args *args, artel__value_id id)
 {
-    return args->graph->value[id].domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : 1;
+    artel__domain domain = args->graph->value[id].domain;
+    if (domain == ARTEL__DOMAIN_BATCH) return args->step->fold->batch;
+    return domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : 1;
 }
 
 artel__fault_slot artel__args_fault_slot(const artel__run_args *args)

@@ -47,7 +47,7 @@ static void build(model *m, const char *text, bool second)
     artel__value_id gradient[2] = {artel__graph_input(graph, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &a),
                                    artel__graph_input(graph, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &b)};
     if (!second) gradient[1] = ARTEL__NO_VALUE;
-    assert_int_equal(artel__optimizer_add(&m->optimizer, graph, &m->slots, gradient), ARTEL_OK);
+    assert_int_equal(artel__optimizer_add(&m->optimizer, graph, &m->slots, gradient, false), ARTEL_OK);
     nn_seal(&m->bench);
     artel__state *state = &m->bench.state;
     for (int i = 0; i < m->slots.file_count; i++) {
@@ -195,7 +195,9 @@ static void test_refused(void **state)
     nn_init(&bench, 1);
     refuse(&bench, "'adm'", ARTEL_ERROR_UNSUPPORTED, "did you mean Adam");
     refuse(&bench, "'Muon'", ARTEL_ERROR_UNSUPPORTED, "Muon");
-    refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {}}", ARTEL_ERROR_UNSUPPORTED, "LossScaleOptimizer");
+    refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {}}", ARTEL_ERROR_INVALID, "inner_optimizer");
+    refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {'inner_optimizer': 'adam', 'clipnorm': 1}}", ARTEL_ERROR_UNSUPPORTED,
+           "clipnorm");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'beta1': 0.9}}", ARTEL_ERROR_UNSUPPORTED, "beta1");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'beta_1': 1.5}}", ARTEL_ERROR_INVALID, "beta_1");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'learning_rate': -1}}", ARTEL_ERROR_INVALID, "rate");

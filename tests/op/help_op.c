@@ -139,7 +139,7 @@ static void set_variables(machine *m)
         int64_t count = artel_shape_count(&v->shape);
         float *plain = malloc((size_t)count * sizeof *plain);
         fill(plain, count, m->g.variable_numbers[i], last_axis(&v->shape), (uint64_t)i + 31);
-        artel__state_store(&m->state, i, plain);
+        if (v->dtype == ARTEL_DTYPE_FLOAT32) artel__state_store(&m->state, i, plain); /* counters begin at 0 */
         free(plain);
     }
 }

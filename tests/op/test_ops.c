@@ -7,6 +7,7 @@
 #include "help_op.h"
 #include "op/elementwise.h"
 #include "op/loss.h"
+#include "op/embed.h"
 #include "op/norm.h"
 #include "op/optimize.h"
 #include "op/recurrent.h"
@@ -304,6 +305,32 @@ static artel__value_id embedding(op_graph *g)
     return g->parameter ? artel__op_unary(&g->graph, ARTEL__UNARY_TANH, NULL, one) : one;
 }
 
+/* A table and a step on the rows of its gradient. */
+static artel__value_id embedding_rows(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    artel__value_id table = op_weight(g, OP_SIGNED, 0, SHAPE(1100, 4)), index = op_indices(g, 1100, SHAPE(3, 2));
+    artel__value_id result = artel__op_embedding(graph, table, index), gradient;
+    artel__differentiate d = {.add = &artel__op_binary_def, .targets = &result, .seeds = &result, .target_count = 1};
+    d.wanted = &table;
+    d.wanted_count = 1;
+    graph->batch_size = 64;
+    assert_int_equal(artel__graph_differentiate(graph, &d, &gradient), ARTEL_OK);
+    artel__optimize o = {.options = {.rule = ARTEL__RULE_ADAGRAD, .epsilon = 1e-7}, .squared_norm = ARTEL__NO_VALUE, .rows = true};
+    artel__embedding_rows rows;
+    assert_null(artel__op_embedding_rows(graph, gradient, true, &rows));
+    o.u_product = o.scale = ARTEL__NO_VALUE;
+    o.variable = table;
+    o.slot[0] = op_weight(g, OP_POSITIVE, 0, SHAPE(1100, 4));
+    o.slots = 1;
+    o.gradient = rows.rows, o.squares = rows.squares, o.token = rows.token, o.count = rows.count;
+    artel__op_optimize(graph, &o);
+    graph->batch_size = 200; /* 1200 indices */
+    assert_non_null(artel__op_embedding_rows(graph, gradient, true, &rows));
+    assert_non_null(artel__op_embedding_rows(graph, result, true, &rows));
+    return result;
+}
+
 /* -- recurrent, attention -- */
 
 static artel__value_id recurrent(op_graph *g)
@@ -421,6 +448,27 @@ static artel__value_id optimize(op_graph *g)
     return result;
 }
 
+static artel__value_id narrow(op_graph *g)
+{
+    artel__value_id x = artel__op_narrow(&g->graph, op_row(g, OP_SIGNED, SHAPE(3, 7)), ARTEL_DTYPE_FLOAT16);
+    if (!g->parameter) return x;
+    return artel__op_narrow(&g->graph, artel__op_unary(&g->graph, ARTEL__UNARY_TANH, NULL, x), ARTEL_DTYPE_BFLOAT16);
+}
+
+/* A step of dynamic loss scaling: with a finite norm and growth at each step, the scale doubles. */
+static artel__value_id loss_scale(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    artel_shape scalar = SCALAR;
+    artel__value_id scale = op_weight(g, OP_POSITIVE, 0, scalar);
+    int index = artel__variables_add(&g->variables, "count", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_INT64, &scalar, 0);
+    artel__value_id result = artel__op_unscale(graph, op_weight(g, OP_SIGNED, 7, SHAPE(7, 37)), scale);
+    artel__value_id norm = artel__op_squared_norm(graph, result);
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__op_loss_scale(graph, scale, artel__graph_variable(graph, index), norm, g->parameter ? 2000 : 1);
+    return result;
+}
+
 /* -- the table -- */
 
 #define MANY 64
@@ -461,10 +509,14 @@ static const family families[] = {
     {{.name = "layer norm", .build = layer_norm, .tolerance = 5e-3}, 4},
     {{.name = "pool", .build = pool}, 4},
     {{.name = "embedding", .build = embedding}, 2},
+    {{.name = "embedding rows", .build = embedding_rows, .bits_only = true}, 1},
     {{.name = "recurrent", .build = recurrent}, 24},
     {{.name = "attention", .build = attention, .training = true}, 8},
     {{.name = "loss", .build = loss, .tolerance = 0.01}, ARTEL__LOSS_COUNT},
     {{.name = "loss seed", .build = loss_seed, .bits_only = true}, 2},
+    {{.name = "narrow", .build = narrow, .tolerance = 0.25}, 1},
+    {{.name = "narrow twice", .build = narrow, .parameter = 1, .bits_only = true}, 1},
+    {{.name = "loss scale", .build = loss_scale, .bits_only = true}, 2},
     {{.name = "optimize", .build = optimize, .bits_only = true}, ARTEL__RULE_LAMB + 1},
 };
 

@@ -24,13 +24,14 @@ COVERED = [
     ("Losses", "mean squared and absolute error, Huber, binary, categorical, sparse cross-entropy; weights of samples, classes, outputs", "losses"),
     ("Metrics", "accuracies, AUC, precision, recall, top-k, losses as metrics; names and order of History", "metrics"),
     ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad with decay and clipping; their state in the file; every schedule", "optimizers"),
+    ("Precision", "mixed_bfloat16 and mixed_float16, overrides by layer, LossScaleOptimizer: steps left out, growth, its state", "precision"),
     ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN", "callbacks"),
     ("Applications", "ResNet50, InceptionV3, MobileNetV2, EfficientNetB0: predict, two steps", "applications"),
     ("The guide's curve", "on every strategy", "golden"),
 ]
 OUTSIDE = [("digest", "equal bits: replicas, threads, builds, instruction sets (SG1, SG7, SG8, SG10)"),
            ("resume", "checkpoints, SIGTERM, kill -9, other replica counts (FT7, CK3, CK7, KE11)"),
-           ("bad_input", "damaged files, wrong data, wrong options (SE4)"), ("usage", "help, exit codes, streams, events, logs"),
+           ("bad_input", "damaged files, wrong data, wrong options (SE4)"), ("precision", "equal bits, resumption, files that Keras reads, under mixed policies"), ("usage", "help, exit codes, streams, events, logs"),
            ("data", "npz, npy, idx, csv, cifar10, images: values and targets, JPEG to TensorFlow's bit"), ("tensorboard", "TensorBoard's own reader (KE12)"),
            ("fashion_mnist", "accuracy (long)")]
 

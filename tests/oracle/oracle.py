@@ -121,8 +121,9 @@ class Result:
 
 
 def clean_environment(extra=None):
-    """Without ARTEL_* (they are defaults of options) and TF_CONFIG."""
+    """Without ARTEL_* (they are defaults of options) and TF_CONFIG; jobs that fail on purpose leave no post-mortem files."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("ARTEL") and k not in ("TF_CONFIG", "OMP_NUM_THREADS")}
+    env["ARTEL_POST_MORTEM"] = "none"
     env.update(extra or {})
     return env
 

@@ -87,7 +87,7 @@ OPTIONS = {
 def rows():
     for name, f in OPTIMIZERS.items():
         yield Case(name, mlp, opt=f, check_slots=True)
-    for name in ("sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm"):
+    for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm"):
         yield Case(name + "-embedding", embedder, opt=OPTIMIZERS[name], vocab=40, check_slots=True)
     for name, (f, word) in MORE.items():
         yield Case("more-" + name, mlp, opt=f, may_refuse=word, check_slots=True)

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rounding a float32 value to a 16-bit type, and what dynamic loss scaling keeps.
+ *
+ *   narrow              y = x rounded to float16 or bfloat16 (kernel/narrow.h), stored as float32; dx = dy
+ *   unscale             y = x / scale, for gradients that are clipped or regularised
+ *   loss_scale_update   scale = finite ? (steps == growth - 1 ? 2 scale : scale) : scale / 2
+ *   loss_scale_count    steps = finite ? (steps == growth - 1 ? 0 : steps + 1) : 0
+ * After keras/src/optimizers/loss_scale_optimizer.py. `finite` is that of the gradients' squared norm, the gate of the graph.
+ */
+#include "kernel/narrow.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/shape_ops.h"
+#include "op/elementwise.h"
+#include "op/optimize.h"
+
+typedef struct narrow_attributes {
+    artel_dtype to; /* alone: the attribute of artel__differentiate.narrow */
+} narrow_attributes;
+
+static artel_status infer_narrow(artel__infer *infer)
+{
+    const narrow_attributes *a = infer->attributes;
+    const artel__value *x = infer->in[0];
+    if (x->dtype != ARTEL_DTYPE_FLOAT32 || x->domain == ARTEL__DOMAIN_NODES)
+        return artel__op_fail(infer, "the operand is %s, expected float32", artel_dtype_name(x->dtype));
+    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
+    infer->out[0].storage = x->storage;
+    infer->out[0].layout = x->layout;
+    infer->out[0].precision = a->to;
+    return ARTEL_OK;
+}
+
+static artel_status grad_narrow(artel__gradient *g)
+{
+    g->in_gradient[0] = g->out_gradient[0];
+    return ARTEL_OK;
+}
+
+static void fill_narrow(const artel__run_args *args, void *params)
+{
+    const narrow_attributes *a = args->attributes;
+    artel__value_id id = args->node->output[0];
+    *(artel__narrow *)params = (artel__narrow){
+        .to = a->to, .count = artel__args_rows(args, id) * args->graph->value[id].storage, .x = args->in[0], .y = args->out[0]};
+}
+
+static void describe_narrow(const artel__node *node, artel__text *out)
+{
+    artel__text_append(out, artel_dtype_name(((const narrow_attributes *)node->attributes)->to));
+}
+
+const artel__op_def artel__op_narrow_def = {
+    .name = "narrow",
+    .doc = "Rounding to a 16-bit type.",
+    .attribute_size = sizeof(narrow_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
+    .infer = infer_narrow,
+    .grad = grad_narrow,
+    .kernels = artel__narrow_kernels,
+    .params_size = sizeof(artel__narrow),
+    .fill = fill_narrow,
+    .describe = describe_narrow,
+};
+
+artel__value_id artel__op_narrow(artel__graph *graph, artel__value_id x, artel_dtype to)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    if (to == ARTEL_DTYPE_FLOAT32 || graph->value[x].dtype != ARTEL_DTYPE_FLOAT32 || graph->value[x].precision == to) return x;
+    narrow_attributes attributes = {to};
+    return artel__graph_add(graph, &artel__op_narrow_def, &attributes, &x, 1);
+}
+
+bool artel__op_always_moves(const void *attributes)
+{
+    (void)attributes;
+    return true;
+}
+
+/* A step rounds what it reads when nobody else wants it rounded. */
+static void join_steps(artel__graph *graph, const int32_t *uses)
+{
+    for (int i = 0; i < graph->nodes; i++) {
+        artel__node *node = &graph->node[i];
+        for (int k = 0; k < node->inputs && node->op == &artel__op_optimize_def; k++) {
+            const artel__value *in = node->input[k] >= 0 ? &graph->value[node->input[k]] : NULL;
+            const artel__node *made = in && in->node >= 0 ? &graph->node[in->node] : NULL;
+            if (made && made->op == &artel__op_narrow_def && in->precision == ARTEL_DTYPE_BFLOAT16 && uses[node->input[k]] == 1)
+                artel__op_optimize_narrow(graph, node, made);
+        }
+    }
+}
+
+void artel__op_narrow_late(artel__graph *graph)
+{
+    if (graph->status < 0) return;
+    bool *early = artel__arena_alloc(graph->arena, (size_t)graph->values + 1, sizeof *early);
+    int32_t *uses = artel__arena_alloc(graph->arena, (size_t)graph->values + 1, sizeof *uses);
+    if (!early || !uses) {
+        graph->status = ARTEL_ERROR_NO_MEMORY;
+        return;
+    }
+    for (int i = 0; i < graph->kept_count; i++) early[graph->kept[i]] = true;
+    for (int i = graph->nodes - 1; i >= 0; i--) {
+        artel__node *node = &graph->node[i];
+        if (node->op == &artel__op_narrow_def && graph->value[node->output[0]].domain == ARTEL__DOMAIN_GLOBAL &&
+            node->phase == ARTEL__PHASE_BACKWARD && !early[node->output[0]])
+            node->phase = ARTEL__PHASE_APPLY;
+        for (int k = 0; k < node->inputs && node->phase != ARTEL__PHASE_APPLY; k++) {
+            if (node->input[k] >= 0) early[node->input[k]] = true;
+        }
+    }
+    artel__graph_count_uses(graph, uses);
+    join_steps(graph, uses);
+}
+
+/* -- dynamic loss scaling; inputs: the scale and the count (written), the gate -- */
+
+typedef struct growth_attributes {
+    int64_t steps;
+} growth_attributes;
+
+static artel_status infer_nothing(artel__infer *infer)
+{
+    infer->outputs = 0;
+    return ARTEL_OK;
+}
+
+static void fill_update(const artel__run_args *args, void *params)
+{
+    const growth_attributes *a = args->attributes;
+    const float *scale = args->in[0];
+    const int64_t *count = args->in[1];
+    const double *norm = args->in[2];
+    float next = !scale ? 1.0f : !isfinite(*norm) ? *scale * 0.5f : *count == a->steps - 1 ? *scale * 2.0f : *scale;
+    uint32_t bits;
+    memcpy(&bits, &next, sizeof bits);
+    *(artel__fill *)params = (artel__fill){.count = 1, .item = sizeof next, .bits = bits, .y = args->in[0]};
+}
+
+static void fill_count(const artel__run_args *args, void *params)
+{
+    const growth_attributes *a = args->attributes;
+    const int64_t *count = args->in[0];
+    const double *norm = args->in[1];
+    int64_t next = count && isfinite(*norm) && *count != a->steps - 1 ? *count + 1 : 0;
+    *(artel__fill *)params = (artel__fill){.count = 1, .item = sizeof next, .bits = (uint64_t)next, .y = args->in[0]};
+}
+
+const artel__op_def artel__op_loss_scale_update_def = {
+    .name = "loss_scale_update",
+    .doc = "The loss scale of the next step.",
+    .attribute_size = sizeof(growth_attributes),
+    .infer = infer_nothing,
+    .kernels = artel__fill_kernels,
+    .params_size = sizeof(artel__fill),
+    .fill = fill_update,
+    .writes = true,
+    .written = 1,
+};
+
+const artel__op_def artel__op_loss_scale_count_def = {
+    .name = "loss_scale_count",
+    .doc = "Steps since the loss scale changed.",
+    .attribute_size = sizeof(growth_attributes),
+    .infer = infer_nothing,
+    .kernels = artel__fill_kernels,
+    .params_size = sizeof(artel__fill),
+    .fill = fill_count,
+    .writes = true,
+    .written = 1,
+};
+
+/* -- x / scale; inputs: x, the scale -- */
+
+static artel_status infer_unscale(artel__infer *infer)
+{
+    const artel__value *x = infer->in[0];
+    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
+    infer->out[0].storage = x->storage;
+    infer->out[0].layout = x->layout;
+    return ARTEL_OK;
+}
+
+static void fill_unscale(const artel__run_args *args, void *params)
+{
+    const float *scale = args->in[1];
+    *(artel__flat *)params = (artel__flat){.op = ARTEL__FLAT_DIVIDE,
+                                           .count = artel__args_out(args, 0)->storage,
+                                           .x = args->in[0],
+                                           .y = args->out[0],
+                                           .a = scale ? *scale : 1.0f};
+}
+
+const artel__op_def artel__op_unscale_def = {
+    .name = "unscale",
+    .doc = "A gradient of the scaled loss divided by the scale.",
+    .infer = infer_unscale,
+    .kernels = artel__flat_kernels,
+    .params_size = sizeof(artel__flat),
+    .fill = fill_unscale,
+};
+
+artel__value_id artel__op_unscale(artel__graph *graph, artel__value_id x, artel__value_id scale)
+{
+    return artel__graph_add(graph, &artel__op_unscale_def, NULL, (artel__value_id[]){x, scale}, 2);
+}
+
+void artel__op_loss_scale(artel__graph *graph, artel__value_id scale, artel__value_id count, artel__value_id norm, int64_t growth_steps)
+{
+    growth_attributes attributes = {growth_steps};
+    artel__phase phase = graph->phase;
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__graph_add(graph, &artel__op_loss_scale_update_def, &attributes, (artel__value_id[]){scale, count, norm}, 3);
+    artel__graph_add(graph, &artel__op_loss_scale_count_def, &attributes, (artel__value_id[]){count, norm}, 2);
+    graph->phase = phase;
+}
