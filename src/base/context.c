@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/context_impl.h"
 
 #if defined(__x86_64__)
@@ -90,6 +91,7 @@ void artel_context_destroy(artel_context *context)
     if (!context) return;
     pthread_mutex_destroy(&context->error_mutex);
     pthread_mutex_destroy(&context->log_mutex);
+    free(context->line);
     free(context);
 }
 
@@ -208,15 +210,61 @@ artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t by
                        "%zu bytes of memory are not to be had", bytes);
 }
 
+struct artel__log_line {
+    artel_log_level level;
+    int64_t at_ns;
+    char text[224];
+};
+
+artel_status artel__log_keep(artel_context *ctx, int lines)
+{
+    struct artel__log_line *line = calloc((size_t)lines, sizeof *line);
+    if (!line) return artel__fail_memory(ctx, "log", (size_t)lines * sizeof *line);
+    pthread_mutex_lock(&ctx->log_mutex);
+    if (!ctx->line) {
+        ctx->line = line;
+        ctx->lines = lines;
+        line = NULL;
+    }
+    pthread_mutex_unlock(&ctx->log_mutex);
+    free(line);
+    return ARTEL_OK;
+}
+
+void artel__log_kept(artel_context *ctx, artel__log_line_fn *tell, void *user)
+{
+    int64_t now = artel__now_ns();
+    pthread_mutex_lock(&ctx->log_mutex);
+    uint64_t count = ctx->told < (uint64_t)ctx->lines ? ctx->told : (uint64_t)ctx->lines;
+    for (uint64_t i = ctx->told - count; i < ctx->told; i++) {
+        const struct artel__log_line *line = &ctx->line[i % (uint64_t)ctx->lines];
+        tell(user, line->level, now - line->at_ns, line->text);
+    }
+    pthread_mutex_unlock(&ctx->log_mutex);
+}
+
+/* With the log's mutex held. */
+static void keep_line(artel_context *ctx, artel_log_level level, const char *text)
+{
+    if (!ctx->line || level >= ARTEL_LOG_DEBUG) return;
+    struct artel__log_line *line = &ctx->line[ctx->told++ % (uint64_t)ctx->lines];
+    line->level = level;
+    line->at_ns = artel__now_ns();
+    snprintf(line->text, sizeof line->text, "%.*s", (int)sizeof line->text - 1, text);
+}
+
 void artel__log(artel_context *ctx, artel_log_level level, const char *format, ...)
 {
-    char line[1024];
+    char text[1024];
     va_list args;
-    if (!ctx || !ctx->log || level > ctx->log_level) return;
+    if (!ctx) return;
+    bool shown = ctx->log && level <= ctx->log_level;
+    if (!shown && !ctx->line) return;
     va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
     pthread_mutex_lock(&ctx->log_mutex);
-    ctx->log(ctx->log_user, level, line);
+    keep_line(ctx, level, text);
+    if (shown) ctx->log(ctx->log_user, level, text);
     pthread_mutex_unlock(&ctx->log_mutex);
 }

@@ -17,7 +17,10 @@ struct artel_context {
     artel_log_fn *log;
     void *log_user;
     artel_log_level log_level;
-    pthread_mutex_t log_mutex;   /* one call of the sink at a time */
+    pthread_mutex_t log_mutex;    /* one call of the sink at a time; guards the kept lines */
+    struct artel__log_line *line; /* the last `lines` of `told`; NULL: none are kept */
+    int lines;
+    uint64_t told;
     pthread_mutex_t error_mutex; /* guards `error` while it is being filled */
     artel_error error;
     atomic_int cancelled, preempted;

@@ -76,7 +76,7 @@ static bool empty_directory(int fd, int depth)
             continue;
         }
         int inner = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        fine = inner >= 0 && empty_directory(inner, depth + 1) && unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0;
+        fine = (inner >= 0 && empty_directory(inner, depth + 1) && unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0) || errno == ENOENT;
     }
     int error = errno;
     closedir(directory);
@@ -90,10 +90,10 @@ artel_status artel__remove_tree(artel_context *ctx, const char *path)
     if (lstat(path, &info) != 0) return errno == ENOENT ? ARTEL_OK : artel__fail_errno(ctx, path, "look at");
     if (S_ISDIR(info.st_mode)) {
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || !empty_directory(fd, 0) || rmdir(path) != 0) return artel__fail_errno(ctx, path, "remove");
-        return ARTEL_OK;
+        bool gone = fd >= 0 && empty_directory(fd, 0) && rmdir(path) == 0;
+        return gone || errno == ENOENT ? ARTEL_OK : artel__fail_errno(ctx, path, "remove");
     }
-    return unlink(path) == 0 ? ARTEL_OK : artel__fail_errno(ctx, path, "remove");
+    return unlink(path) == 0 || errno == ENOENT ? ARTEL_OK : artel__fail_errno(ctx, path, "remove");
 }
 
 static int compare_paths(const void *a, const void *b)

@@ -39,7 +39,7 @@ artel_status artel__write_file(artel_context *ctx, const char *path, const void 
 /* The same for secrets: readable by its owner only (mode 0600) from the first byte on, whatever was there before. */
 artel_status artel__write_private_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
 artel_status artel__make_directory(artel_context *ctx, const char *path); /* and its parents; existing is fine */
-artel_status artel__remove_tree(artel_context *ctx, const char *path);    /* missing is fine */
+artel_status artel__remove_tree(artel_context *ctx, const char *path); /* missing is fine, also when another process removes it meanwhile */
 bool artel__file_exists(const char *path);
 bool artel__is_directory(const char *path);
 

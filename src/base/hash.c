@@ -132,3 +132,28 @@ uint32_t artel__crc32c(uint32_t crc, const void *bytes, size_t count)
     crc = artel__crc32c_has_instructions() ? artel__crc32c_fast(crc, bytes, count) : artel__crc32c_plain(crc, bytes, count);
     return ~crc;
 }
+
+/* -- 64 bits: eight lanes of multiply and add (a polynomial in an odd constant, modulo 2^64), mixed at the end -- */
+
+static uint64_t mix64(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u; /* the finisher of splitmix64 (Steele, Lea, Flood 2014) */
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+uint64_t artel__hash64(const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    uint64_t lane[8] = {1, 2, 3, 4, 5, 6, 7, 8}, word[8], sum = count;
+    for (size_t left = count; left;) {
+        size_t take = left < sizeof word ? left : sizeof word;
+        memset(word, 0, sizeof word);
+        memcpy(word, at, take);
+        for (int i = 0; i < 8; i++) lane[i] = (lane[i] ^ word[i]) * 0x9e3779b97f4a7c15u + (lane[i] >> 32);
+        at += take;
+        left -= take;
+    }
+    for (int i = 0; i < 8; i++) sum = mix64(sum ^ lane[i]) + 0x9e3779b97f4a7c15u;
+    return sum ? sum : 1;
+}

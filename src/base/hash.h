@@ -18,6 +18,9 @@ void artel__sha256_final(artel__sha256 *hash, uint8_t out[32]);
 /* As 64 hex digits and a NUL. */
 void artel__sha256_hex(artel__sha256 *hash, char out[65]);
 
+/* A fast hash of many bytes, not made to withstand anybody: the same on every machine. Never 0. */
+uint64_t artel__hash64(const void *bytes, size_t count);
+
 uint32_t artel__crc32c(uint32_t crc, const void *bytes, size_t count); /* start with 0 */
 
 /* The masked form that record and event files carry. */

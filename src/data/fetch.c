@@ -80,9 +80,27 @@ static artel_status produce_rows(const artel__feed *feed, const artel__binding *
     return status;
 }
 
+/* Rows of one block of memory that are taken as they are. */
+static void copy_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count, uint8_t *buffer)
+{
+    const artel__segment *segment = &binding->segments[0];
+    size_t bytes = binding->public.row_bytes;
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *source = segment->base + (size_t)(core_row(feed, rows[i]) - segment->first) * segment->stride;
+        if (bytes == sizeof(uint32_t)) /* labels and indices: a call for each would cost more than the row */
+            memcpy(buffer + (size_t)i * sizeof(uint32_t), source, sizeof(uint32_t));
+        else
+            memcpy(buffer + (size_t)i * bytes, source, bytes);
+    }
+}
+
 static artel_status gather_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count,
                                 uint8_t *buffer)
 {
+    if (binding->conversion.kind == ARTEL__CONVERT_COPY && binding->segment_count == 1) {
+        copy_rows(feed, binding, rows, count, buffer);
+        return ARTEL_OK;
+    }
     for (int64_t i = 0; i < count; i++) {
         int64_t row = core_row(feed, rows[i]);
         const artel__segment *segment = find_segment(binding, row);

@@ -96,7 +96,9 @@ static void be_refused(artel__connection *c, const artel__refusal *refusal)
 static void fail_stream(artel__connection *c, int64_t result, const char *text)
 {
     bool open = c->state == ARTEL__CONNECTION_OPEN;
-    if (result == ARTEL__NET_STREAM_END)
+    if (result == ARTEL__NET_STREAM_DAMAGED)
+        artel__connection_condemn(c, text);
+    else if (result == ARTEL__NET_STREAM_END)
         artel__connection_lose(c, ARTEL__FAULT_LOST, open ? "it ended the connection" : "it ended the connection before the greeting");
     else
         artel__connection_lose(c, ARTEL__FAULT_LOST, text);
@@ -148,10 +150,11 @@ static bool read_in(artel__connection *c)
     return true;
 }
 
-static void make_hello(artel__connection *c, artel__net_purpose purpose, const char *to)
+static void make_hello(artel__connection *c, artel__net_purpose purpose, const char *to, uint64_t host)
 {
     artel__hello hello = c->site->self;
     hello.purpose = purpose;
+    hello.host = host;
     snprintf(hello.to, sizeof hello.to, "%s", to);
     memcpy(hello.nonce, c->nonce, sizeof hello.nonce);
     artel__hello_encode(&hello, c->out);
@@ -160,6 +163,7 @@ static void make_hello(artel__connection *c, artel__net_purpose purpose, const c
 
 static void open_up(artel__connection *c)
 {
+    artel__connection_begin_carrier(c);
     c->state = ARTEL__CONNECTION_OPEN;
     c->deadline = INT64_MAX;
 }
@@ -182,6 +186,26 @@ static artel__net_fault judge_peer(artel__connection *c, char reason[ARTEL__HELL
     return c->site->admit(c->site->user, &c->peer, reason);
 }
 
+/* The accepting end hears whether the memory was taken. */
+static bool hear_answer(artel__connection *c)
+{
+    artel__hello hello;
+    artel__refusal refusal;
+    bool refused;
+    if (!read_in(c)) return false;
+    artel__net_fault fault = artel__hello_decode(c->in, &hello, &refusal, &refused);
+    if (fault != ARTEL__FAULT_NONE) {
+        if (refused)
+            be_refused(c, &refusal);
+        else
+            refuse(c, fault, refusal.reason);
+        return false;
+    }
+    if (hello.host != c->peer.host) artel__connection_forget_shared(c);
+    c->confirmed = true;
+    return true;
+}
+
 static void take_greeting(artel__connection *c)
 {
     artel__hello hello;
@@ -202,7 +226,9 @@ static void take_greeting(artel__connection *c)
         return;
     }
     c->greeted = true;
-    if (c->server) make_hello(c, c->purpose, c->peer.task);
+    c->received = 0;
+    uint64_t host = artel__connection_answer_host(c);
+    if (c->server || c->offered) make_hello(c, c->purpose, c->peer.task, host);
 }
 
 static void greet(artel__connection *c)
@@ -210,7 +236,8 @@ static void greet(artel__connection *c)
     if (!c->server && !write_out(c)) return;
     if (!c->greeted && read_in(c)) take_greeting(c);
     if (c->state != ARTEL__CONNECTION_GREETING || !c->greeted) return;
-    if (c->server && !write_out(c)) return;
+    if ((c->server || c->offered) && !write_out(c)) return;
+    if (c->server && c->offered && !c->confirmed && !hear_answer(c)) return;
     open_up(c);
 }
 
@@ -229,11 +256,28 @@ static void tell_refusal(artel__connection *c)
 
 /* -- connecting and encrypting -- */
 
-/* The first byte from the peer; -1 when none is here yet. */
+enum {
+    NOTHING_YET = -1,
+    NOTHING_EVER = -2
+};
+
+/* The first byte from the peer. */
 static int peek(const artel__connection *c)
 {
     uint8_t first;
-    return recv(c->stream.socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 ? first : -1;
+    ssize_t n = recv(c->stream.socket, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 1 ? first : n < 0 && errno == EAGAIN ? NOTHING_YET : NOTHING_EVER;
+}
+
+/* Whether the first thing that a peer says, in plaintext, is that it will not come (net/farewell.h). */
+static bool is_farewell(const artel__connection *c, artel__refusal *told)
+{
+    uint8_t bytes[ARTEL__HELLO_BYTES];
+    artel__hello hello;
+    bool refused = false;
+    if (!c->server || recv(c->stream.socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)sizeof bytes) return false;
+    artel__hello_decode(bytes, &hello, told, &refused);
+    return refused;
 }
 
 /* False when the two ends do not agree about encryption. */
@@ -241,8 +285,14 @@ static bool check_first_byte(artel__connection *c)
 {
     if (c->looked) return true;
     int first = peek(c);
-    if (first < 0) return true;
+    if (first == NOTHING_YET) return true;
     c->looked = true;
+    if (first == NOTHING_EVER) return true; /* whoever reads will notice */
+    artel__refusal told;
+    if (c->site->tls && is_farewell(c, &told)) {
+        refuse(c, told.fault, told.reason);
+        return false;
+    }
     bool secure = first >= 20 && first <= 23;
     if (secure == (c->site->tls != NULL)) return true;
     bool greeting = first == (ARTEL__HELLO_MAGIC & 0xff);
@@ -251,6 +301,20 @@ static bool check_first_byte(artel__connection *c)
     c->stream.secure = NULL; /* the peer is told in the form it understands */
     refuse(c, ARTEL__FAULT_PLAINTEXT,
            secure ? "it speaks TLS, this task has no certificate" : "it does not encrypt, this task demands a certificate");
+    return false;
+}
+
+/* Who accepts takes memory and keys for encryption only when the first byte is here: strangers that say nothing cost a
+ * socket and a small block. False when there is nothing to go on with. */
+static bool begin_encryption(artel__connection *c)
+{
+    artel__net_why why = {""};
+    artel__tls *tls = c->site->tls;
+    if (c->stream.secure) return true;
+    if (c->server && !c->looked) return false;
+    c->stream.part = tls->part;
+    if (tls->part->create(tls->identity, c->stream.socket, c->server, &c->stream.secure, &why) >= 0) return true;
+    artel__connection_lose(c, ARTEL__FAULT_LOST, why.text);
     return false;
 }
 
@@ -263,6 +327,7 @@ static void secure(artel__connection *c)
         greet(c);
         return;
     }
+    if (!begin_encryption(c)) return;
     int result = c->stream.part->handshake(c->stream.secure, &why);
     if (result == ARTEL__NET_STREAM_AGAIN) return;
     if (result == ARTEL__NET_STREAM_FAILED) {
@@ -287,19 +352,12 @@ static bool plaintext_allowed(const artel__connection *c, const artel__net_addre
 
 static void begin_stream(artel__connection *c, const artel__net_address *peer)
 {
-    artel__net_why why = {""};
     setsockopt(c->stream.socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     c->state = ARTEL__CONNECTION_SECURING;
     if (!plaintext_allowed(c, peer)) {
         refuse(c, ARTEL__FAULT_PLAINTEXT, "beyond this machine a certificate is needed (--cert-dir), or --insecure-network on both sides");
         return;
     }
-    artel__tls *tls = c->site->tls;
-    if (tls && tls->part->create(tls->identity, c->stream.socket, c->server, &c->stream.secure, &why) < 0) {
-        artel__connection_lose(c, ARTEL__FAULT_LOST, why.text);
-        return;
-    }
-    c->stream.part = tls ? tls->part : NULL;
     secure(c);
 }
 
@@ -351,6 +409,7 @@ static artel_status create(artel__site *site, int socket, const artel__net_addre
     artel__connection *c = block;
     c->site = site;
     c->stream.socket = socket;
+    c->meeting = -1;
     c->deadline = artel__now_ns() + (site->handshake_ns ? site->handshake_ns : HANDSHAKE_NS);
     artel__net_address_text(peer, c->address);
     if (getrandom(c->nonce, sizeof c->nonce, GRND_NONBLOCK) != (ssize_t)sizeof c->nonce) {
@@ -373,7 +432,9 @@ artel_status artel__connection_open(artel__site *site, const artel__connection_r
     }
     c->purpose = request->purpose;
     snprintf(c->task, sizeof c->task, "%s", request->task);
-    make_hello(c, request->purpose, request->task);
+    uint64_t host = artel__connection_host(c);
+    if (host) c->meeting = artel__shared_listen(c->nonce);
+    make_hello(c, request->purpose, request->task, c->meeting >= 0 ? host : 0);
     c->state = ARTEL__CONNECTION_CONNECTING;
     if (connect(fd, (const struct sockaddr *)&request->to.socket, request->to.bytes) == 0)
         begin_stream(c, &request->to);
@@ -402,6 +463,8 @@ void artel__connection_close(artel__connection *c)
     if (!c) return;
     if (c->state == ARTEL__CONNECTION_OPEN && c->purpose == ARTEL__NET_CONTROL) artel__control_progress(c);
     if (c->stream.secure) c->stream.part->destroy(c->stream.secure);
+    if (c->meeting >= 0) close(c->meeting);
+    artel__connection_forget_shared(c);
     /* Bytes that arrived and are not read would turn the end into a reset, which destroys what the peer has not read. */
     uint8_t away[4096];
     shutdown(c->stream.socket, SHUT_WR);
@@ -478,6 +541,11 @@ bool artel__connection_is_secure(const artel__connection *c)
 artel__net_stream *artel__connection_stream(artel__connection *c)
 {
     return &c->stream;
+}
+
+artel__net_stream *artel__connection_carrier(artel__connection *c)
+{
+    return &c->carrier;
 }
 
 artel__site *artel__connection_site(artel__connection *c)

@@ -75,9 +75,11 @@ artel_status artel__connection_say(artel__connection *connection, const void *by
  * any more). Messages that came before a loss can still be heard. */
 artel_status artel__connection_hear(artel__connection *connection, const void **out_bytes, size_t *out_count);
 
-/* For transports: the stream of an open data connection, and numbers that only the two ends know, by which the sums of
+/* For transports: the stream of an open data connection, what carries messages (the stream, or memory that both ends share once
+ * they have attached; whatever is said on the stream before is apart from it), and numbers that only the two ends know, by which the sums of
  * frames are masked: what this end sends, what it receives. The connection stays the owner. */
 artel__net_stream *artel__connection_stream(artel__connection *connection);
+artel__net_stream *artel__connection_carrier(artel__connection *connection);
 uint32_t artel__connection_mask(const artel__connection *connection, bool sending);
 artel__site *artel__connection_site(artel__connection *connection);
 

@@ -63,7 +63,10 @@ bool artel__control_waits(const artel__connection *c)
 
 static void lose(artel__connection *c, int64_t result, const char *text)
 {
-    artel__connection_lose(c, ARTEL__FAULT_LOST, result == ARTEL__NET_STREAM_END ? "it ended the connection" : text);
+    if (result == ARTEL__NET_STREAM_DAMAGED)
+        artel__connection_condemn(c, text);
+    else
+        artel__connection_lose(c, ARTEL__FAULT_LOST, result == ARTEL__NET_STREAM_END ? "it ended the connection" : text);
 }
 
 static void send_some(artel__connection *c)

@@ -65,6 +65,7 @@ void artel__hello_encode(const artel__hello *hello, uint8_t out[ARTEL__HELLO_BYT
     memcpy(out + 64, hello->nonce, 16);
     put_text(out + 80, hello->task, ARTEL__HELLO_NAME);
     put_text(out + 144, hello->to, ARTEL__HELLO_NAME);
+    put(out + 208, hello->host, 8);
     seal(out, KIND_HELLO, hello->purpose);
 }
 
@@ -106,8 +107,9 @@ artel__net_fault artel__hello_decode(const uint8_t in[ARTEL__HELLO_BYTES], artel
     if (in[6] == KIND_REFUSAL) return decode_refusal(in, refusal, refused);
     artel__hello h = {.purpose = (artel__net_purpose)in[7], .job = take(in + 8, 8), .incarnation = take(in + 16, 8)};
     h.generation = (uint32_t)take(in + 24, 4);
-    bool good = in[6] == KIND_HELLO && (in[7] == ARTEL__NET_DATA || in[7] == ARTEL__NET_CONTROL) && take(in + 28, 4) == 0 &&
-                take(in + 208, 8) == 0 && take(in + 216, 4) == 0;
+    h.host = take(in + 208, 8);
+    bool good =
+        in[6] == KIND_HELLO && (in[7] == ARTEL__NET_DATA || in[7] == ARTEL__NET_CONTROL) && take(in + 28, 4) == 0 && take(in + 216, 4) == 0;
     memcpy(h.identity, in + 32, sizeof h.identity);
     memcpy(h.nonce, in + 64, sizeof h.nonce);
     good = good && take_text(in + 80, h.task, sizeof h.task) && h.task[0] && take_text(in + 144, h.to, sizeof h.to);
@@ -116,10 +118,16 @@ artel__net_fault artel__hello_decode(const uint8_t in[ARTEL__HELLO_BYTES], artel
     return ARTEL__FAULT_NONE;
 }
 
+/* Who knows no job may ask a question of one (cluster/status.h): it sends no data. */
+static bool jobs_agree(const artel__hello *self, const artel__hello *peer)
+{
+    return peer->job == self->job || ((peer->job == 0 || self->job == 0) && peer->purpose == ARTEL__NET_CONTROL);
+}
+
 artel__net_fault artel__hello_check(const artel__hello *self, const artel__hello *peer, char reason[ARTEL__HELLO_REASON])
 {
     static const uint8_t unknown[32];
-    if (peer->job != self->job) {
+    if (!jobs_agree(self, peer)) {
         snprintf(reason, ARTEL__HELLO_REASON, "%.50s belongs to job %016llx, %.50s to job %016llx", peer->task,
                  (unsigned long long)peer->job, self->task, (unsigned long long)self->job);
         return ARTEL__FAULT_JOB;

@@ -5,10 +5,13 @@
  *
  *   offset  0 magic u32       4 version u16    6 kind u8         7 purpose or fault u8
  *           8 job u64        16 incarnation u64  24 generation u32  28 zero u32
- *          32 identity [32]  64 nonce [16]    80 task [64]     144 to [64]     208 zero [12]   220 crc32c u32
+ *          32 identity [32]  64 nonce [16]    80 task [64]     144 to [64]     208 host u64    216 zero u32
+ *         220 crc32c u32
  *
  * A refusal has its reason as text from offset 8 on, at most 200 bytes. The crc covers the first 220 bytes. Texts are
  * printable ASCII and end with a zero byte. Who connects says hello first; `to` is the task it believes to reach.
+ * On a data connection who connects may say which host it is on; who accepts repeats that when it has handed over memory to
+ * share (net/shared.h), and then who connects says hello once more, with the host when it has taken the memory.
  * Golden bytes are in tests/net/test_hello.c; another version is refused.
  */
 #ifndef ARTEL_NET_HELLO_H
@@ -52,10 +55,12 @@ const char *artel__net_fault_name(artel__net_fault fault);
 
 typedef struct artel__hello {
     artel__net_purpose purpose;
-    uint64_t job, incarnation;
+    uint64_t job; /* 0: none is known; a control connection with a question */
+    uint64_t incarnation;
     uint32_t generation;
     uint8_t identity[32]; /* of the run; all zero: not known yet, and then not compared */
     uint8_t nonce[16];
+    uint64_t host;                                       /* artel__shared_host; 0: no memory is shared */
     char task[ARTEL__HELLO_NAME], to[ARTEL__HELLO_NAME]; /* `to` empty: whoever answers */
 } artel__hello;
 

@@ -32,16 +32,22 @@ typedef struct artel__site {
     artel__hello self;                /* job, incarnation, generation, identity, task; the rest is filled in for each connection */
     artel__tls *tls;                  /* NULL: plaintext, allowed only where both ends are on loopback, or: */
     bool insecure_network;            /* plaintext anywhere */
+    bool shares;                      /* data connections to processes of this host and user may go through shared memory */
     int64_t handshake_ns;             /* from the first packet to the end of the greeting; 0: 2 s */
     artel__net_admit_fn *admit;       /* NULL: everyone */
     artel__net_incident_fn *incident; /* NULL: the context's log, as warnings */
     void *user;
     /* The room's own. */
-    _Atomic int64_t incident_ns; /* when the running second began */
-    _Atomic uint64_t incidents;  /* in it */
+    _Atomic int64_t incident_ns;    /* when the running second began */
+    _Atomic uint64_t incidents;     /* lines in it */
+    _Atomic uint64_t incident_like; /* what the last one was, and from which host */
+    _Atomic uint64_t incidents_left_out;
 } artel__site;
 
-/* Reports an incident to the callback or the log: at most 16 a second. Any thread; so may the callback be called. */
+/* Reports an incident to the callback or the log: at most 16 a second, and one a second of the same kind from the same host as
+ * the last. Any thread; so may the callback be called. */
 void artel__site_report(artel__site *site, const artel__net_incident *incident);
+/* Writes its line to the context's log, as a warning; for callbacks. */
+void artel__site_log(const artel__site *site, const artel__net_incident *incident);
 
 #endif

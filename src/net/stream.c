@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain sockets; the encrypted form is the part's. */
+/* Plain sockets; the encrypted form is the part's, the shared one that of shared.c. */
 #include "net/stream.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@ static int judge(artel__net_why *why)
 
 int64_t artel__net_stream_read(artel__net_stream *stream, const struct iovec *to, int count, artel__net_why *why)
 {
+    if (stream->shared) return artel__shared_read(stream->shared, to, count, why);
     if (stream->secure) return stream->part->read(stream->secure, to, count, why);
     ssize_t n;
     do n = readv(stream->socket, to, count);
@@ -26,6 +27,7 @@ int64_t artel__net_stream_read(artel__net_stream *stream, const struct iovec *to
 
 int64_t artel__net_stream_write(artel__net_stream *stream, const struct iovec *from, int count, artel__net_why *why)
 {
+    if (stream->shared) return artel__shared_write(stream->shared, from, count, why);
     if (stream->secure) return stream->part->write(stream->secure, from, count, why);
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)from, .msg_iovlen = (size_t)count};
     ssize_t n;

@@ -23,7 +23,9 @@ enum {
     EVENTS = 64,
     LOCAL_BUFFER = 208 << 10,
     WINDOW = 1 << 20,
-    WAKE = -1 /* in place of a rank */
+    WAKE = -1,   /* in place of a rank */
+    ROUSED = -2, /* the same: a peer that shares memory has moved something */
+    LOOKS = 32   /* at shared memory, for each at the sockets */
 };
 
 static artel__tcp *tcp_of(artel__endpoint *endpoint)
@@ -232,12 +234,58 @@ static void note_event(artel__tcp *tcp, const struct epoll_event *event)
         tcp->changes++;
         return;
     }
+    if (rank == ROUSED) return; /* look_at_memory sees what it was */
     artel__tcp_peer *p = &tcp->peer[rank];
     if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) p->ending = true;
+    if (p->stream->shared) { /* the socket only tells that it ends; what is in the memory comes before that */
+        p->readable = p->readable || p->ending;
+        return;
+    }
     if (event->events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) p->readable = true;
     if (event->events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) p->writable = true;
     /* A reset is final; what waits in the socket is gone. */
     if ((event->events & EPOLLERR) && p->reading == ARTEL__TCP_WAITING) artel__tcp_fail_peer(tcp, p, "the connection was reset");
+}
+
+/* Whether there is something to be moved through shared memory. */
+static bool look_at_memory(artel__tcp *tcp)
+{
+    bool some = false;
+    for (int r = 0; r < tcp->base.ranks; r++) {
+        artel__tcp_peer *p = &tcp->peer[r];
+        if (p->lost || !p->stream->shared) continue;
+        p->readable = p->readable || artel__shared_has_bytes(p->stream->shared);
+        p->writable = p->writable || artel__shared_has_room(p->stream->shared);
+        some = some || artel__tcp_has_input(p) || (p->writable && artel__tcp_has_output(p));
+    }
+    return some;
+}
+
+static void say_asleep(artel__tcp *tcp, bool asleep)
+{
+    for (int r = 0; r < tcp->base.ranks; r++) {
+        artel__tcp_peer *p = &tcp->peer[r];
+        if (!p->connection || !p->stream->shared) continue;
+        if (asleep)
+            artel__shared_sleep(p->stream->shared, artel__tcp_has_output(p));
+        else
+            artel__shared_wake(p->stream->shared);
+    }
+}
+
+/* Until something happens, or for so many milliseconds. The mutex is held, but for the sleep itself. */
+static int sleep_for_events(artel__tcp *tcp, int milliseconds)
+{
+    struct epoll_event events[EVENTS];
+    say_asleep(tcp, true);
+    bool some = look_at_memory(tcp);
+    pthread_mutex_unlock(&tcp->mutex);
+    int n = epoll_wait(tcp->epoll, events, EVENTS, some ? 0 : milliseconds);
+    pthread_mutex_lock(&tcp->mutex);
+    say_asleep(tcp, false);
+    for (int i = 0; i < n; i++) note_event(tcp, &events[i]);
+    look_at_memory(tcp);
+    return n;
 }
 
 /* -- leaving in order -- */
@@ -273,11 +321,7 @@ static void move_all(artel__tcp *tcp)
 static void settle(artel__tcp *tcp)
 {
     while (has_output(tcp) && artel__now_ns() < tcp->settle_until) {
-        struct epoll_event events[EVENTS];
-        pthread_mutex_unlock(&tcp->mutex);
-        int n = epoll_wait(tcp->epoll, events, EVENTS, 5);
-        pthread_mutex_lock(&tcp->mutex);
-        for (int i = 0; i < n; i++) note_event(tcp, &events[i]);
+        sleep_for_events(tcp, 5);
         move_all(tcp);
     }
     tcp->settle_until = 0;
@@ -311,6 +355,7 @@ static int poll_events(artel__tcp *tcp)
     struct epoll_event events[EVENTS];
     int n = epoll_wait(tcp->epoll, events, EVENTS, 0);
     for (int i = 0; i < n; i++) note_event(tcp, &events[i]);
+    tcp->skipped = 0;
     return n;
 }
 
@@ -331,8 +376,10 @@ static artel_status tcp_progress(artel__endpoint *endpoint)
     for (int r = 0; r < endpoint->ranks; r++) {
         if (artel__tcp_has_output(&tcp->peer[r])) artel__tcp_pump_out(tcp, &tcp->peer[r]);
     }
-    if (!tcp->polled) poll_events(tcp);
+    bool ask = tcp->sockets > 0 || ++tcp->skipped >= LOOKS; /* otherwise sockets only say who is gone: waits hear that as well */
+    if (!tcp->polled && ask) poll_events(tcp);
     tcp->polled = false;
+    look_at_memory(tcp);
     for (int r = 0; r < endpoint->ranks; r++) {
         artel__tcp_peer *p = &tcp->peer[r];
         if (artel__tcp_has_input(p)) artel__tcp_pump_in(tcp, p);
@@ -356,13 +403,32 @@ static bool has_work(artel__tcp *tcp)
     return work || tcp->changes != tcp->looked || is_cancelled(tcp);
 }
 
-static bool poll_once(artel__tcp *tcp)
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static bool poll_once(artel__tcp *tcp, bool sockets)
 {
     pthread_mutex_lock(&tcp->mutex);
-    bool some = poll_events(tcp) > 0;
-    tcp->polled = tcp->polled || some;
+    bool events = sockets && poll_events(tcp) > 0;
+    tcp->polled = tcp->polled || events;
+    bool some = look_at_memory(tcp) || events;
     pthread_mutex_unlock(&tcp->mutex);
     return some;
+}
+
+static bool spin(artel__tcp *tcp)
+{
+    int64_t until = artel__now_ns() + tcp->spin_ns;
+    for (int i = 0;; i++) {
+        bool sockets = tcp->sockets > 0 || i % LOOKS == LOOKS - 1;
+        if (poll_once(tcp, sockets)) return true;
+        if (sockets && artel__now_ns() >= until) return false;
+        if (!sockets) relax();
+    }
 }
 
 static void tcp_wait(artel__endpoint *endpoint)
@@ -372,17 +438,9 @@ static void tcp_wait(artel__endpoint *endpoint)
     bool work = has_work(tcp);
     pthread_mutex_unlock(&tcp->mutex);
     if (work) return;
-    if (tcp->spin_ns > 0) {
-        int64_t until = artel__now_ns() + tcp->spin_ns;
-        do {
-            if (poll_once(tcp)) return;
-        } while (artel__now_ns() < until);
-    }
-    struct epoll_event events[EVENTS];
-    int n = epoll_wait(tcp->epoll, events, EVENTS, -1);
+    if (tcp->spin_ns > 0 && spin(tcp)) return;
     pthread_mutex_lock(&tcp->mutex);
-    for (int i = 0; i < n; i++) note_event(tcp, &events[i]);
-    tcp->polled = n > 0;
+    tcp->polled = sleep_for_events(tcp, -1) > 0;
     pthread_mutex_unlock(&tcp->mutex);
 }
 
@@ -393,6 +451,10 @@ static void close_peer(artel__tcp *tcp, artel__tcp_peer *p)
     if (p->connection) {
         if (artel__tcp_has_output(p)) artel__tcp_pump_out(tcp, p);
         epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, p->stream->socket, NULL);
+        if (p->stream->shared)
+            epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, artel__shared_fd(p->stream->shared), NULL); /* the peer holds it, too */
+        else
+            tcp->sockets--;
         artel__connection_close(p->connection);
     }
     artel__tcp_drop_input(tcp, p, true);
@@ -492,6 +554,17 @@ static void fit_to_machine(int socket)
     if (artel__net_address_same_host(&here, &there)) setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &(int){LOCAL_BUFFER}, sizeof(int));
 }
 
+static artel_status watch(artel__tcp *tcp, const artel__net_stream *stream, int rank)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = rank};
+    if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, stream->socket, &event) < 0) return artel__fail_errno(tcp->base.ctx, "tcp", "watch");
+    if (!stream->shared) return ARTEL_OK;
+    event = (struct epoll_event){.events = EPOLLIN | EPOLLET, .data.fd = ROUSED};
+    if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, artel__shared_fd(stream->shared), &event) == 0) return ARTEL_OK;
+    epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, stream->socket, NULL);
+    return artel__fail_errno(tcp->base.ctx, "tcp", "watch");
+}
+
 static artel_status adopt(artel__tcp *tcp, int rank, artel__connection *connection)
 {
     artel__tcp_peer *p = &tcp->peer[rank];
@@ -504,14 +577,14 @@ static artel_status adopt(artel__tcp *tcp, int rank, artel__connection *connecti
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "tcp", "", "rank %d has posted requests", rank);
     close_peer(tcp, p);
     ARTEL_TRY(prepare(tcp, p));
-    p->stream = artel__connection_stream(connection);
-    fit_to_machine(p->stream->socket);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = rank};
-    if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, p->stream->socket, &event) < 0) return artel__fail_errno(ctx, "tcp", "watch");
+    p->stream = artel__connection_carrier(connection);
+    if (!p->stream->shared) fit_to_machine(p->stream->socket);
+    ARTEL_TRY(watch(tcp, p->stream, rank));
+    tcp->sockets += !p->stream->shared;
     p->connection = connection;
     p->out_mask = artel__connection_mask(connection, true);
     p->in_mask = artel__connection_mask(connection, false);
-    p->sums = !artel__connection_is_secure(connection);
+    p->sums = !artel__connection_is_secure(connection) && !p->stream->shared;
     p->readable = p->writable = true;
     p->lost = false;
     return ARTEL_OK;
@@ -591,6 +664,15 @@ void artel__tcp_lose(artel__endpoint *endpoint, int peer, const char *reason)
     wake_up(tcp);
 }
 
+bool artel__tcp_is_attached(artel__endpoint *endpoint, int peer)
+{
+    artel__tcp *tcp = tcp_of(endpoint);
+    pthread_mutex_lock(&tcp->mutex);
+    bool attached = peer == endpoint->rank || tcp->peer[peer].connection;
+    pthread_mutex_unlock(&tcp->mutex);
+    return attached;
+}
+
 bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer)
 {
     artel__tcp *tcp = tcp_of(endpoint);
@@ -598,6 +680,20 @@ bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer)
     bool lost = peer != endpoint->rank && tcp->peer[peer].lost;
     pthread_mutex_unlock(&tcp->mutex);
     return lost;
+}
+
+int artel__tcp_awaited(artel__endpoint *endpoint)
+{
+    artel__tcp *tcp = tcp_of(endpoint);
+    int found = -1, count = 0;
+    pthread_mutex_lock(&tcp->mutex);
+    for (int r = 0; r < endpoint->ranks; r++) {
+        if (r == endpoint->rank || !tcp->peer[r].receives.head) continue;
+        found = r;
+        count++;
+    }
+    pthread_mutex_unlock(&tcp->mutex);
+    return count == 1 ? found : -1;
 }
 
 size_t artel__tcp_held_bytes(artel__endpoint *endpoint)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The transport between processes: messages over TCP connections, plain or encrypted, one to each peer.
+/* The transport between processes: messages over TCP connections, plain or encrypted, one to each peer; to a peer on this host
+ * through memory shared with it (net/shared.h), where both ends want that (artel__site.shares).
  *
  * On the wire a message is the 48-byte header (its crc field sums the 44 bytes before it) and its payload, every piece
  * padded to 8 bytes, in chunks of 256 KiB; each chunk has 8 bytes before it: {u32 crc, u32 word}, word 0, or 1: the
  * message is withdrawn here. Chunk sums cover the word and, on plain connections, the bytes (encrypted ones are
- * authenticated already). All sums are masked with the connection's mask and the number of the record, so that nothing
- * damaged, repeated, left out or taken from another connection is accepted; such a connection is lost, and logged.
+ * authenticated already, and those in memory have met no wire). All sums are masked with the connection's mask and the
+ * number of the record, so that nothing damaged, repeated, left out or taken from another connection is accepted; such a
+ * connection is lost, and logged.
  *
  * Memory: a message is taken in when a receive was posted for it; of messages nobody asked for yet, at most `window`
  * bytes a peer are kept, then that peer's connection is not read until they are asked for. Peers must therefore ask for
@@ -55,7 +57,11 @@ artel_status artel__tcp_remap(artel__endpoint *endpoint, int rank, int ranks, co
 
 /* Declares a peer lost (the membership's verdict on one that is silent). Any thread; wakes a wait. */
 void artel__tcp_lose(artel__endpoint *endpoint, int peer, const char *reason);
+bool artel__tcp_is_attached(artel__endpoint *endpoint, int peer); /* also when it has been lost since */
 bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer);
+
+/* The only peer from which a posted message has yet to come; -1: none or several. Any thread. */
+int artel__tcp_awaited(artel__endpoint *endpoint);
 
 /* Bytes kept for messages that nobody has asked for, of all peers. For tests and status. */
 size_t artel__tcp_held_bytes(artel__endpoint *endpoint);

@@ -123,6 +123,8 @@ typedef struct artel__tcp {
     bool posted;
     bool cancelled_here; /* by this rank, or by one that knew of no generation yet: until resumed */
     bool polled;         /* events have been looked at since the last progress */
+    int sockets;         /* peers whose messages come through the socket */
+    uint32_t skipped;    /* progresses since the sockets were asked for events */
     uint64_t changes, looked;
 } artel__tcp;
 

@@ -315,6 +315,7 @@ typedef struct plan {
 static void make_plan(artel__tcp_peer *p, plan *to)
 {
     size_t room = ARTEL__TCP_INBOX - p->in_end, left = 0;
+    if (p->stream->shared) room = least(room, FOLLOWING); /* reading again costs nothing, copying twice does */
     *to = (plan){.count = 0};
     if (p->reading == ARTEL__TCP_PAYLOAD && p->into && p->in_begin == p->in_end) {
         artel__tcp_place at = p->in_place;
@@ -337,8 +338,14 @@ static void read_once(artel__tcp *tcp, artel__tcp_peer *p)
     artel__net_why why = {""};
     make_plan(p, &to);
     int64_t n = artel__net_stream_read(p->stream, to.piece, to.count, &why);
+    bool over = n == ARTEL__NET_STREAM_AGAIN && p->stream->shared && p->ending;
+    if (over) n = ARTEL__NET_STREAM_END;
     if (n == ARTEL__NET_STREAM_AGAIN) {
         p->readable = false;
+        return;
+    }
+    if (n == ARTEL__NET_STREAM_DAMAGED) {
+        condemn(tcp, p, why.text);
         return;
     }
     if (n < 0) {

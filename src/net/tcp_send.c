@@ -246,6 +246,10 @@ void artel__tcp_pump_out(artel__tcp *tcp, artel__tcp_peer *p)
         fill_stage(tcp, p);
         int count = list_output(p, list, &total);
         if (!count) break;
+        if (p->stream->shared && p->ending) {
+            fail_writing(tcp, p, "it ended the connection");
+            return;
+        }
         int64_t n = artel__net_stream_write(p->stream, list, count, &why);
         if (n < 0 && n != ARTEL__NET_STREAM_AGAIN) {
             fail_writing(tcp, p, n == ARTEL__NET_STREAM_END ? "it ended the connection" : why.text);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/context.h"
@@ -156,6 +157,35 @@ static void test_short_options(void **state)
     artel_context_destroy(NULL);
 }
 
+typedef struct kept {
+    int count;
+    char text[3][64];
+} kept;
+
+static void keep(void *user, artel_log_level level, int64_t age_ns, const char *text)
+{
+    kept *k = user;
+    assert_true(age_ns >= 0 && level <= ARTEL_LOG_NOTE);
+    if (k->count < 3) snprintf(k->text[k->count], sizeof k->text[0], "%.60s", text);
+    k->count++;
+}
+
+static void test_last_lines_are_kept(void **state)
+{
+    artel_context *ctx = *state;
+    kept k = {0};
+    artel__log(ctx, ARTEL_LOG_NOTE, "before");
+    assert_int_equal(artel__log_keep(ctx, 2), ARTEL_OK);
+    artel__log_kept(ctx, keep, &k);
+    assert_int_equal(k.count, 0);
+    for (int i = 0; i < 5; i++) artel__log(ctx, i == 3 ? ARTEL_LOG_DEBUG : ARTEL_LOG_NOTE, "line %d%300s", i, "");
+    assert_int_equal(artel__log_keep(ctx, 10), ARTEL_OK); /* there are some already */
+    artel__log_kept(ctx, keep, &k);
+    assert_int_equal(k.count, 2);
+    assert_memory_equal(k.text[0], "line 2 ", 7);
+    assert_memory_equal(k.text[1], "line 4 ", 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +193,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_errno, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_text_is_cut_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cancel, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_last_lines_are_kept, set_up, tear_down),
         cmocka_unit_test(test_log_levels),
         cmocka_unit_test(test_isa),
         cmocka_unit_test(test_short_options),

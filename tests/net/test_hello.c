@@ -76,7 +76,7 @@ static void malformed(void **state)
     static const struct {
         int at;
         uint8_t value;
-    } wrong[] = {{6, 3}, {6, 0}, {7, 0}, {7, 3}, {28, 1}, {80, 0}, {80, 7}, {81, 0}, {143, 'x'}, {144, 200}, {208, 1}, {219, 1}};
+    } wrong[] = {{6, 3}, {6, 0}, {7, 0}, {7, 3}, {28, 1}, {80, 0}, {80, 7}, {81, 0}, {143, 'x'}, {144, 200}, {216, 1}, {219, 1}};
     artel__hello h = example(), back;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         uint8_t bytes[ARTEL__HELLO_BYTES];
@@ -136,6 +136,12 @@ static void judging(void **state)
     assert_non_null(strstr(reason, "chief-1"));
     peer = example();
     peer.job++;
+    assert_int_equal(artel__hello_check(&self, &peer, reason), ARTEL__FAULT_JOB);
+    peer.job = 0; /* who asks a question knows none, and the answer names one */
+    assert_int_equal(artel__hello_check(&self, &peer, reason), ARTEL__FAULT_NONE);
+    self.to[0] = '\0';
+    assert_int_equal(artel__hello_check(&peer, &self, reason), ARTEL__FAULT_NONE);
+    peer.purpose = ARTEL__NET_DATA;
     assert_int_equal(artel__hello_check(&self, &peer, reason), ARTEL__FAULT_JOB);
     peer = example();
     peer.identity[31]++;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "net/farewell.h"
 #include "support/net_mesh.h"
 
 static void open_site(support_mesh *mesh, bool secure)
@@ -157,6 +158,32 @@ static void half_open(void **state)
     close_site(&mesh);
 }
 
+/* Who says in plaintext that it will not come is an incident with its own reason. */
+static void farewell(void **state)
+{
+    (void)state;
+    support_mesh mesh;
+    artel__net_address to;
+    char text[32];
+    open_site(&mesh, true);
+    snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh.listener[1]));
+    assert_true(artel__net_address_parse(text, &to));
+    const artel__refusal refusal = {.fault = ARTEL__FAULT_CERTIFICATE, .reason = "worker-0's own certificate is not good"};
+    artel__farewell(mesh.ctx, &to, 1, &refusal, INT64_C(1000000000));
+    int idle = dial(&mesh);
+    for (int i = 0; i < 100 && mesh.incidents == 0; i++) {
+        struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
+        poll(&ready, 1, 10);
+        artel__listener_progress(mesh.listener[1]);
+    }
+    assert_int_equal(mesh.incidents, 1);
+    assert_int_equal(mesh.fault, ARTEL__FAULT_CERTIFICATE);
+    assert_string_equal(mesh.reason, refusal.reason);
+    assert_null(artel__listener_take(mesh.listener[1]));
+    close(idle);
+    close_site(&mesh);
+}
+
 static void the_port_is_taken(void **state)
 {
     (void)state;
@@ -200,8 +227,8 @@ static void addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise),     cmocka_unit_test(silence), cmocka_unit_test(half_open), cmocka_unit_test(the_port_is_taken),
-        cmocka_unit_test(addresses),
+        cmocka_unit_test(noise),    cmocka_unit_test(silence),           cmocka_unit_test(half_open),
+        cmocka_unit_test(farewell), cmocka_unit_test(the_port_is_taken), cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,12 +45,13 @@ static void close_fabric(void *place)
     artel__fabric_destroy(place);
 }
 
-static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, void **place, artel__endpoint **endpoints)
+static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, bool shares, void **place, artel__endpoint **endpoints)
 {
     support_mesh *mesh = calloc(1, sizeof *mesh);
     mesh->ctx = ctx;
     mesh->ranks = ranks;
     mesh->secure = secure;
+    mesh->shares = shares;
     artel_status status = support_mesh_open(mesh);
     if (status < 0) {
         free(mesh);
@@ -63,12 +64,22 @@ static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, void *
 
 static artel_status open_tcp(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
 {
-    return open_mesh(ctx, ranks, false, place, endpoints);
+    return open_mesh(ctx, ranks, false, false, place, endpoints);
 }
 
 static artel_status open_tls(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
 {
-    return open_mesh(ctx, ranks, true, place, endpoints);
+    return open_mesh(ctx, ranks, true, false, place, endpoints);
+}
+
+static artel_status open_shared(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+{
+    return open_mesh(ctx, ranks, false, true, place, endpoints);
+}
+
+static artel_status open_shared_tls(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+{
+    return open_mesh(ctx, ranks, true, true, place, endpoints);
 }
 
 static void close_mesh(void *place)
@@ -82,6 +93,8 @@ static const driver drivers[] = {
     {"inproc, spinning", open_spinning, close_fabric},
     {"tcp", open_tcp, close_mesh},
     {"tcp, encrypted", open_tls, close_mesh},
+    {"shared memory", open_shared, close_mesh},
+    {"shared memory beside an encrypted connection", open_shared_tls, close_mesh},
 };
 
 enum {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/net_mesh.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,18 +43,41 @@ static artel_status make_certificates(support_mesh *mesh)
     return status;
 }
 
+/* Sockets that the calling thread makes from now on belong to the rank's host. */
+static artel_status enter(const support_mesh *mesh, int rank)
+{
+    char path[128];
+    if (!mesh->space[rank]) return ARTEL_OK;
+    snprintf(path, sizeof path, "/run/netns/%s", mesh->space[rank]);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return ARTEL_ERROR_IO;
+    int failed = setns(fd, CLONE_NEWNET);
+    close(fd);
+    return failed ? ARTEL_ERROR_IO : ARTEL_OK;
+}
+
+static bool address_of(const support_mesh *mesh, int rank, int port, artel__net_address *out)
+{
+    char text[80];
+    snprintf(text, sizeof text, "%s:%d", mesh->host[rank] ? mesh->host[rank] : "127.0.0.1", port);
+    return artel__net_address_parse(text, out);
+}
+
 artel_status support_mesh_listen(support_mesh *mesh)
 {
     artel__listener_options options = {.most_pending = 0};
-    if (!artel__net_address_parse("127.0.0.1:0", &options.address)) return ARTEL_ERROR_IO;
     if (mesh->secure) ARTEL_TRY(make_certificates(mesh));
     for (int r = 0; r < mesh->ranks; r++) {
         artel__site *s = &mesh->site[r];
         *s = (artel__site){.ctx = mesh->ctx, .self = {.job = 7, .incarnation = (uint64_t)r + 100, .generation = 1}};
         s->tls = mesh->secure ? &mesh->tls[r] : NULL;
+        s->shares = mesh->shares;
+        s->insecure_network = mesh->space[r] != NULL; /* whoever makes namespaces knows who is in them */
         s->incident = note;
         s->user = mesh;
         snprintf(s->self.task, sizeof s->self.task, "worker-%d", r);
+        if (!address_of(mesh, r, 0, &options.address)) return ARTEL_ERROR_IO;
+        ARTEL_TRY(enter(mesh, r));
         ARTEL_TRY(artel__listener_create(s, &options, &mesh->listener[r]));
     }
     return ARTEL_OK;
@@ -60,10 +85,9 @@ artel_status support_mesh_listen(support_mesh *mesh)
 
 artel_status support_mesh_dial(support_mesh *mesh, int from, int to, artel__net_purpose purpose, artel__connection **out)
 {
-    char address[32];
     artel__connection_request request = {.purpose = purpose, .task = mesh->site[to].self.task};
-    snprintf(address, sizeof address, "127.0.0.1:%d", artel__listener_port(mesh->listener[to]));
-    if (!artel__net_address_parse(address, &request.to)) return ARTEL_ERROR_IO;
+    if (!address_of(mesh, to, artel__listener_port(mesh->listener[to]), &request.to)) return ARTEL_ERROR_IO;
+    ARTEL_TRY(enter(mesh, from));
     return artel__connection_open(&mesh->site[from], &request, out);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All ranks of a group in one process, connected by TCP over loopback, plain or encrypted. */
+/* All ranks of a group in one process, connected by TCP over loopback, plain or encrypted, or through shared memory. */
 #ifndef SUPPORT_NET_MESH_H
 #define SUPPORT_NET_MESH_H
 
@@ -13,8 +13,10 @@ enum {
 typedef struct support_mesh {
     artel_context *ctx;
     int ranks;
-    bool secure;
-    size_t window; /* 0: the driver's */
+    bool secure, shares;
+    size_t window;                         /* 0: the driver's */
+    const char *host[SUPPORT_MOST_RANKS];  /* the address of each rank; NULL: 127.0.0.1 */
+    const char *space[SUPPORT_MOST_RANKS]; /* the network namespace (of `ip netns`) its sockets are made in; NULL: where the thread is */
     int64_t spin_ns;
     char folder[64];
     artel__site site[SUPPORT_MOST_RANKS];
@@ -26,7 +28,8 @@ typedef struct support_mesh {
     char reason[512];
 } support_mesh;
 
-/* Fills in ctx, ranks, secure, window; then connects every pair. */
+/* The caller fills in ctx, ranks, secure, shares, window, host, space; connects every pair. With namespaces (needs root) the
+ * calling thread is left in one of them. */
 artel_status support_mesh_open(support_mesh *mesh);
 /* Closes what is left; endpoints that the test closed must have been cleared. */
 void support_mesh_close(support_mesh *mesh);

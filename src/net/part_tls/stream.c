@@ -3,6 +3,7 @@
  *
  * Records go into a buffer of this file and leave it many at a time: a system call for each record of 16 KB costs a third
  * of the rate. Small pieces are gathered until they fill a record. Reading goes the other way by OpenSSL's own read-ahead.
+ * Read-ahead begins when the handshake is done: its buffer is the largest part of a connection, and strangers are to cost little.
  * Keys are changed every 64 GiB: AES-GCM is safe for 2^24.5 full records under one key (RFC 8446, 5.5), six times more.
  * The socket's errors are kept apart from OpenSSL's, so that a reset is called a reset.
  */
@@ -34,11 +35,13 @@ struct artel__tls_identity {
 
 struct artel__tls_stream {
     SSL *ssl;
-    int socket, error; /* errno of the socket when it failed */
-    bool ended;
-    uint8_t *out; /* OUT_BYTES, taken when the first byte is written */
+    int socket, error;  /* errno of the socket when it failed */
+    bool ended, opened; /* opened: the handshake is done, which OpenSSL forgets after a failure */
+    uint8_t *out;       /* OUT_BYTES, taken when the first byte is written */
     size_t begin, end;
     uint64_t under_key; /* bytes sent since the key was changed */
+    int late;           /* what the next read answers: OpenSSL says it once, behind bytes that were good */
+    artel__net_why late_why;
     uint8_t gather[RECORD];
 };
 
@@ -159,8 +162,6 @@ static int identity_create(const artel__tls_files *files, artel__tls_identity **
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_default_read_buffer_len(context, READ_AHEAD);
     *out = identity;
     return 0;
 }
@@ -222,6 +223,11 @@ static int judge(artel__tls_stream *s, int result, artel__net_why *why)
         return ARTEL__NET_STREAM_END;
     }
     long verify = SSL_get_verify_result(s->ssl);
+    bool alert = ERR_GET_REASON(ERR_peek_error()) >= SSL_AD_REASON_OFFSET; /* the peer's word, not our finding */
+    if (s->opened && !alert && error == SSL_ERROR_SSL) {
+        explain(why, "TLS");
+        return ARTEL__NET_STREAM_DAMAGED;
+    }
     if (verify == X509_V_OK) return explain(why, "TLS");
     snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s", X509_verify_cert_error_string(verify));
     ERR_clear_error();
@@ -233,6 +239,12 @@ static int handshake(artel__tls_stream *s, artel__net_why *why)
     ERR_clear_error();
     int result = SSL_do_handshake(s->ssl);
     int meaning = result == 1 ? 0 : judge(s, result, why);
+    if (result == 1 && !s->opened) {
+        s->opened = true;
+        SSL_set_read_ahead(s->ssl, 1);
+        SSL_set_default_read_buffer_len(s->ssl, READ_AHEAD);
+        SSL_free_buffers(s->ssl); /* the next read takes one of that size */
+    }
     /* Alerts too: they say why to the other side. */
     bool flushed = flush_out(s);
     if (meaning == 0 && !flushed) return s->error ? judge(s, -1, why) : ARTEL__NET_STREAM_AGAIN;
@@ -286,13 +298,22 @@ static bool peer_is(artel__tls_stream *s, const char *name, char *names, size_t 
 static int64_t read_stream(artel__tls_stream *s, const struct iovec *to, int count, artel__net_why *why)
 {
     int64_t total = 0;
+    if (s->late) {
+        *why = s->late_why;
+        return s->late;
+    }
     for (int i = 0; i < count; i++) {
         size_t at = 0;
         while (at < to[i].iov_len) {
             size_t n = 0;
             ERR_clear_error();
             int result = SSL_read_ex(s->ssl, (char *)to[i].iov_base + at, to[i].iov_len - at, &n);
-            if (result != 1) return total ? total : judge(s, result, why);
+            if (result != 1 && total == 0) return judge(s, result, why);
+            if (result != 1) {
+                int meaning = judge(s, result, &s->late_why);
+                s->late = meaning == ARTEL__NET_STREAM_AGAIN ? 0 : meaning;
+                return total;
+            }
             at += n;
             total += (int64_t)n;
         }

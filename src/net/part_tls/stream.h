@@ -18,9 +18,10 @@
 
 /* What a call answers instead of a count of bytes. */
 enum {
-    ARTEL__NET_STREAM_AGAIN = -1, /* nothing can be moved until the socket is ready */
-    ARTEL__NET_STREAM_END = -2,   /* the peer has ended the stream */
-    ARTEL__NET_STREAM_FAILED = -3 /* the reason is in `why` */
+    ARTEL__NET_STREAM_AGAIN = -1,  /* nothing can be moved until the socket is ready */
+    ARTEL__NET_STREAM_END = -2,    /* the peer has ended the stream */
+    ARTEL__NET_STREAM_FAILED = -3, /* the reason is in `why` */
+    ARTEL__NET_STREAM_DAMAGED = -4 /* the same; what came was changed, repeated or put in by somebody on the way */
 };
 
 typedef struct artel__net_why {

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The segment, for shared.c (the rings) and shared_meet.c (how two processes come to have it). */
+#ifndef ARTEL_NET_SHARED_IMPL_H
+#define ARTEL_NET_SHARED_IMPL_H
+
+#include <stdatomic.h>
+
+#include "net/shared.h"
+
+/* One direction. Counts of bytes since the beginning, each written by one end only, on cache lines of their own. */
+typedef struct artel__shared_ring {
+    _Alignas(128) _Atomic uint64_t head; /* put in */
+    _Alignas(128) _Atomic uint64_t tail; /* taken out */
+} artel__shared_ring;
+
+/* Written by the end that sleeps and taken back by whoever wakes it. */
+typedef struct artel__shared_side {
+    _Alignas(128) _Atomic uint32_t asleep; /* 0, or 1 for bytes | 2 for room */
+} artel__shared_side;
+
+typedef struct artel__shared_segment {
+    uint64_t magic, ring_bytes;
+    uint8_t proof[ARTEL__SHARED_PROOF];
+    artel__shared_side side[2]; /* 0: who accepted, 1: who connected */
+    artel__shared_ring ring[2]; /* written by that side */
+    _Alignas(4096) uint8_t bytes[2][ARTEL__SHARED_RING];
+} artel__shared_segment;
+
+struct artel__shared {
+    artel_context *ctx;
+    artel__shared_segment *segment;
+    int side;
+    uint64_t head, tail; /* of the ring that is written, of the one that is read: as this end knows them */
+    int wake, wake_peer;
+};
+
+enum {
+    ARTEL__SHARED_FOR_BYTES = 1,
+    ARTEL__SHARED_FOR_ROOM = 2
+};
+
+#endif
