@@ -5,35 +5,46 @@
  */
 #include "coll/task.h"
 
-static artel_status post_all(artel__coll_task *const *tasks, int count)
+artel_status artel__coll_post(artel__coll_task *const *tasks, int count)
 {
     for (int i = 0; i < count; i++) ARTEL_TRY(tasks[i]->ops->post(tasks[i]));
     return ARTEL_OK;
 }
 
-static artel_status progress_all(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count)
+artel_status artel__coll_poll(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count, int needed)
 {
     ARTEL_TRY(artel__net_progress(endpoint));
     artel_status status = ARTEL_OK;
     for (int i = 0; i < count; i++) {
         artel_status one = tasks[i]->ops->progress(tasks[i]);
         if (one < 0) return one;
-        if (one == ARTEL_AGAIN) status = ARTEL_AGAIN;
+        if (one == ARTEL_AGAIN && i < needed) status = ARTEL_AGAIN;
     }
     return status;
 }
 
-artel_status artel__coll_run(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count)
+artel_status artel__coll_wait(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count, int needed)
 {
-    artel_status status = post_all(tasks, count);
-    if (status == ARTEL_OK) status = progress_all(endpoint, tasks, count);
+    artel_status status = artel__coll_poll(endpoint, tasks, count, needed);
     while (status == ARTEL_AGAIN) {
         artel__net_wait(endpoint);
-        status = progress_all(endpoint, tasks, count);
+        status = artel__coll_poll(endpoint, tasks, count, needed);
     }
+    return status;
+}
+
+void artel__coll_finalize(artel__coll_task *const *tasks, int count)
+{
+    for (int i = 0; i < count; i++) tasks[i]->ops->finalize(tasks[i]);
+}
+
+artel_status artel__coll_run(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count)
+{
+    artel_status status = artel__coll_post(tasks, count);
+    if (status == ARTEL_OK) status = artel__coll_wait(endpoint, tasks, count, count);
     /* Before withdrawing: a peer that holds this rank's messages must stop waiting for the rest. */
     if (status < 0) artel__net_cancel(endpoint);
-    for (int i = 0; i < count; i++) tasks[i]->ops->finalize(tasks[i]);
+    artel__coll_finalize(tasks, count);
     return status;
 }
 

@@ -36,6 +36,13 @@ typedef struct artel__coll_task {
  * then. A failure cancels the endpoint's group, so that nobody waits for what will not come. */
 artel_status artel__coll_run(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count);
 
+/* The same in parts, for tasks that go on while their rank does something else. Posted ones are polled now and then (ARTEL_AGAIN:
+ * some of the first `needed` are not done), or waited for; also when that has failed they must be finalized. */
+artel_status artel__coll_post(artel__coll_task *const *tasks, int count);
+artel_status artel__coll_poll(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count, int needed);
+artel_status artel__coll_wait(artel__endpoint *endpoint, artel__coll_task *const *tasks, int count, int needed);
+void artel__coll_finalize(artel__coll_task *const *tasks, int count);
+
 /* Memory that only grows. Contents are lost when it grows. */
 typedef struct artel__coll_buffer {
     void *data;

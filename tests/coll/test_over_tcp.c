@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives over TCP, plain and encrypted, give the bits that they give over inproc; steady calls take no memory; a rank
+/* Collectives over TCP, plain and encrypted, and through shared memory, give the bits that they give over inproc; steady calls take no memory; a rank
  * that fails or dies ends the call on the others. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,12 +171,20 @@ static void begin_generation(scene *s, uint32_t generation)
     for (int r = 0; r < s->ranks; r++) artel__tcp_set_generation(s->endpoint[r], generation);
 }
 
-static void open_mesh(scene *s, support_mesh *mesh, bool secure)
+typedef enum way {
+    PLAIN,
+    ENCRYPTED,
+    SHARED,
+    WAYS
+} way;
+
+static void open_mesh(scene *s, support_mesh *mesh, way over)
 {
     memset(mesh, 0, sizeof *mesh);
     mesh->ctx = s->ctx;
     mesh->ranks = s->ranks;
-    mesh->secure = secure;
+    mesh->secure = over == ENCRYPTED;
+    mesh->shares = over == SHARED;
     assert_int_equal(support_mesh_open(mesh), ARTEL_OK);
     for (int r = 0; r < s->ranks; r++) join_scene(s, r, mesh->endpoint[r]);
     begin_generation(s, 3);
@@ -192,8 +200,8 @@ static void same_bits(void **state)
         size_t bytes;
         make_scene(&s, ranks[i]);
         char *truth = truth_of(&s, &bytes);
-        for (int secure = 0; secure < 2; secure++) {
-            open_mesh(&s, &mesh, secure);
+        for (int over = 0; over < WAYS; over++) {
+            open_mesh(&s, &mesh, (way)over);
             for (int a = 0; a < 2; a++) {
                 s.algorithm = a ? ARTEL__COLL_REDUNDANT : ARTEL__COLL_DIRECT;
                 run_scene(&s, 3);
@@ -210,19 +218,21 @@ static void same_bits(void **state)
 static void steady_calls_take_no_memory(void **state)
 {
     (void)state;
-    scene s;
-    support_mesh mesh;
-    make_scene(&s, 4);
-    open_mesh(&s, &mesh, false);
-    run_scene(&s, 20);
-    uint64_t before = artel__heap_calls(s.ctx);
-    run_scene(&s, 30);
-    for (int r = 0; r < s.ranks; r++) assert_int_equal(s.status[r], ARTEL_OK);
-    /* How many messages are early depends on the scheduler; a buffer now and then, but not one a call. */
-    assert_true(artel__heap_calls(s.ctx) - before <= 40);
-    leave_scene(&s);
-    support_mesh_close(&mesh);
-    free_scene(&s);
+    for (int over = 0; over < WAYS; over += SHARED) {
+        scene s;
+        support_mesh mesh;
+        make_scene(&s, 4);
+        open_mesh(&s, &mesh, (way)over);
+        run_scene(&s, 20);
+        uint64_t before = artel__heap_calls(s.ctx);
+        run_scene(&s, 30);
+        for (int r = 0; r < s.ranks; r++) assert_int_equal(s.status[r], ARTEL_OK);
+        /* How many messages are early depends on the scheduler; a buffer now and then, but not one a call. */
+        assert_true(artel__heap_calls(s.ctx) - before <= 40);
+        leave_scene(&s);
+        support_mesh_close(&mesh);
+        free_scene(&s);
+    }
 }
 
 /* Each allocation fails once, on whichever rank it hits; the others are told, and the next attempt works. */
@@ -234,7 +244,7 @@ static void failing_allocations(void **state)
         scene s;
         support_mesh mesh;
         make_scene(&s, 3);
-        open_mesh(&s, &mesh, false);
+        open_mesh(&s, &mesh, n % 2 ? PLAIN : SHARED);
         artel__fail_allocation_after(s.ctx, n);
         run_scene(&s, 1);
         artel__fail_allocation_after(s.ctx, 0);
@@ -260,11 +270,11 @@ static void failing_allocations(void **state)
 static void a_death_ends_the_call(void **state)
 {
     (void)state;
-    for (int secure = 0; secure < 2; secure++) {
+    for (int over = 0; over < WAYS; over++) {
         scene s;
         support_mesh mesh;
         make_scene(&s, 4);
-        open_mesh(&s, &mesh, secure);
+        open_mesh(&s, &mesh, (way)over);
         artel__net_close(mesh.endpoint[2]);
         mesh.endpoint[2] = NULL;
         s.silent = 2;

@@ -38,6 +38,13 @@ grep -q '200 rows' predictions.txt || fail "not 200 rows: $(cat predictions.txt)
 grep -q '^equal bits$' memory.txt || fail "memory: $(cat memory.txt)"
 grep -q ': cancelled$' memory.txt || fail "nothing was cancelled: $(cat memory.txt)"
 grep -q '^log ' memory.txt || fail "the log sink got nothing: $(cat memory.txt)"
+# Alone, and as three tasks: counts and extremes are the same.
+"$bin/collectives" 5000 >alone.txt || fail "collectives alone"
+"$ARTEL" launch -n 3 --program "$bin/collectives" 5000 2>launch.txt | sed 's/^\[[^]]*\] *//' >three.txt || fail "collectives: $(cat launch.txt)"
+grep -q '^5000 rows on 1 member$' alone.txt || fail "collectives alone: $(cat alone.txt)"
+grep -q '^5000 rows on 3 members$' three.txt || fail "collectives of three: $(cat three.txt launch.txt)"
+[ "$(tail -n 2 alone.txt)" = "$(tail -n 2 three.txt)" ] || fail "collectives: $(cat alone.txt three.txt)"
+
 for program in fashion_mnist train_keras predict; do
     "$bin/$program" 2>err.txt && fail "$program without arguments"
     grep -q '^usage: ' err.txt || fail "$program: no usage"

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public collectives: one call each, and packs of small all-reduces. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/threads.h"
+#include "coll/communicator_impl.h"
+
+enum {
+    PACKED = 256 << 10, /* bytes of an all-reduce up to which it is packed */
+    PACK = 4 << 20      /* bytes of a pack */
+};
+
+static void enter(const artel__coll_home *home, artel__member_phase phase)
+{
+    if (home->activity) artel__mesh_enter(home->activity, phase, artel__now_ns());
+}
+
+static artel_status check_home(const artel__coll_home *home)
+{
+    if (home->finished)
+        return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "finish it after the last call", "it is finished");
+    if (home->broken == ARTEL_OK) return ARTEL_OK;
+    return artel__fail(home->ctx, home->broken, "communicator", "destroy its subsets, and renew it on all members",
+                       "a call before has failed (%s)", artel_status_name(home->broken));
+}
+
+artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail)
+{
+    artel__coll_home *home = c->home;
+    ARTEL_TRY(check_home(home));
+    c->call.kind = kind;
+    c->call.what = what ? *what : (artel_collective){.count = 0};
+    c->call.detail = detail;
+    enter(home, ARTEL__MEMBER_EXCHANGE);
+    uint32_t fp = artel__fp_enter();
+    artel_status status = artel__call_run(&c->call);
+    artel__fp_leave(fp);
+    enter(home, ARTEL__MEMBER_IDLE);
+    if (status == ARTEL_ERROR_CANCELLED)
+        artel__fail(home->ctx, status, artel__coll_kind_name(kind), "renew the communicator on all members, or end",
+                    "cancelled, by this member or another one, or because one is lost");
+    if (status < 0 && c->team.endpoint) {
+        home->broken = status;
+        if (home->cluster) artel__coll_home_rest(home);
+    }
+    return status;
+}
+
+artel_status artel__communicator_run(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail)
+{
+    artel__operation_begin(c->home->ctx);
+    return artel__communicator_continue(c, kind, what, detail);
+}
+
+artel_status artel_communicator_barrier(artel_communicator *c)
+{
+    return artel__communicator_run(c, ARTEL__COLL_BARRIER, NULL, 0);
+}
+
+artel_status artel_communicator_broadcast(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_BROADCAST, call, 0);
+}
+
+artel_status artel_communicator_reduce(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_REDUCE, call, 0);
+}
+
+artel_status artel_communicator_all_reduce(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_ALL_REDUCE, call, 0);
+}
+
+artel_status artel_communicator_reduce_scatter(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_REDUCE_SCATTER, call, 0);
+}
+
+artel_status artel_communicator_gather(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_GATHER, call, 0);
+}
+
+artel_status artel_communicator_all_gather(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_ALL_GATHER, call, 0);
+}
+
+artel_status artel_communicator_all_to_all(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_ALL_TO_ALL, call, 0);
+}
+
+artel_status artel_communicator_permute(artel_communicator *c, const artel_collective *call)
+{
+    return artel__communicator_run(c, ARTEL__COLL_PERMUTE, call, 0);
+}
+
+/* -- many -- */
+
+static int64_t bytes_of(const artel_collective *call)
+{
+    return call->count * (int64_t)artel_dtype_size(call->dtype);
+}
+
+/* What may travel in one pack with others: such calls have memory and a count that fit. */
+static bool packs(const artel_collective *call)
+{
+    return call->count >= 0 && call->count <= PACKED && bytes_of(call) <= PACKED && (call->count == 0 || (call->in && call->out));
+}
+
+/* The end of the pack that begins at `first`: neighbours of equal type and reduction. */
+static int pack_end(const artel_collective *calls, int first, int count)
+{
+    int64_t bytes = bytes_of(&calls[first]);
+    int end = first + 1;
+    while (end < count && packs(&calls[first]) && packs(&calls[end]) && calls[end].dtype == calls[first].dtype &&
+           calls[end].reduction == calls[first].reduction && bytes + bytes_of(&calls[end]) <= PACK)
+        bytes += bytes_of(&calls[end++]);
+    return end;
+}
+
+static artel_status run_pack(artel_communicator *c, const artel_collective *calls, int count)
+{
+    int64_t bytes = 0;
+    artel_collective what = calls[0];
+    uint64_t detail = 0;
+    what.count = 0;
+    for (int i = 0; i < count; i++) {
+        bytes += bytes_of(&calls[i]);
+        what.count += calls[i].count;
+        detail = artel__hash64((uint64_t[2]){detail, (uint64_t)calls[i].count}, 16);
+    }
+    c->call.refused = artel__coll_reserve(c->home->ctx, &c->pack, (size_t)bytes, 1);
+    what.in = what.out = c->pack.data;
+    char *at = c->pack.data;
+    for (int i = 0; i < count && c->call.refused == ARTEL_OK; i++) {
+        if (calls[i].count) memcpy(at, calls[i].in, (size_t)bytes_of(&calls[i]));
+        at += bytes_of(&calls[i]);
+    }
+    artel_status status = artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, &what, detail);
+    c->call.refused = ARTEL_OK;
+    at = c->pack.data;
+    for (int i = 0; i < count && status == ARTEL_OK; i++) {
+        if (calls[i].count) memcpy(calls[i].out, at, (size_t)bytes_of(&calls[i]));
+        at += bytes_of(&calls[i]);
+    }
+    return status;
+}
+
+artel_status artel_communicator_all_reduce_many(artel_communicator *c, const artel_collective *calls, int count)
+{
+    artel__operation_begin(c->home->ctx);
+    for (int first = 0; first < count;) {
+        int end = pack_end(calls, first, count);
+        if (end > first + 1)
+            ARTEL_TRY(run_pack(c, calls + first, end - first));
+        else
+            ARTEL_TRY(artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, &calls[first], 0));
+        first = end;
+    }
+    return ARTEL_OK;
+}

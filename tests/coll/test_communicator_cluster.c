@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* processors: 2 */
+/* The public collectives among the tasks of a cluster (each a thread with a context of its own, connected over loopback): they find
+ * one another, call, end in order; a lost one ends a call on the others, which renew and go on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "artel/communicator.h"
+#include "help_ranks.h"
+
+enum {
+    TASKS = 3
+};
+
+typedef struct scene {
+    char file[64];
+    atomic_int wrong;
+    int leaver;
+} scene;
+
+static int free_port(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static void make_scene(scene *s)
+{
+    memset(s, 0, sizeof *s);
+    s->leaver = -1;
+    snprintf(s->file, sizeof s->file, "/tmp/artel-communicator-XXXXXX");
+    int fd = mkstemp(s->file);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    for (int r = 0; r < TASKS; r++) fprintf(file, "127.0.0.1:%d\n", free_port());
+    fclose(file);
+}
+
+static void expect(scene *s, bool right, artel_context *ctx, int line)
+{
+    if (right) return;
+    const artel_error *error = artel_context_error(ctx);
+    print_message("line %d: %s: %s: %s\n", line, artel_status_name(error->status), error->where, error->what);
+    atomic_fetch_add(&s->wrong, 1);
+}
+#define EXPECT(right) expect(s, right, ctx, __LINE__)
+
+static artel_cluster *join(scene *s, artel_context *ctx, int r)
+{
+    char name[16];
+    artel_cluster *cluster = NULL;
+    artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
+    snprintf(name, sizeof name, "worker:%d", r);
+    options.resolver = "file";
+    options.file = s->file;
+    options.task = name;
+    options.wait_for_cluster = 60;
+    EXPECT(artel_cluster_open(ctx, &options, &cluster) == ARTEL_OK);
+    return cluster;
+}
+
+/* 200 calls, a large one, some in a subset. */
+static void work(scene *s, artel_context *ctx, artel_communicator *c)
+{
+    enum {
+        LARGE = 700001
+    };
+    int position = artel_communicator_position(c), members = artel_communicator_members(c);
+    float *in = malloc(LARGE * sizeof *in), *out = malloc(LARGE * sizeof *out);
+    artel_communicator *pair = NULL;
+    for (int i = 0; i < LARGE; i++) in[i] = (float)(position + i % 97);
+    for (int i = 0; i < 200; i++) {
+        artel_collective call = {.count = i, .in = in, .out = out};
+        EXPECT(artel_communicator_all_reduce(c, &call) == ARTEL_OK);
+        for (int k = 0; k < i; k++) EXPECT(out[k] == (float)(members * (members - 1) / 2 + members * (k % 97)));
+    }
+    artel_collective large = {.count = LARGE, .in = in, .out = out, .root = members - 1};
+    EXPECT(artel_communicator_broadcast(c, &large) == ARTEL_OK && out[LARGE - 1] == (float)(members - 1 + (LARGE - 1) % 97));
+    if (position != 1) {
+        EXPECT(artel_communicator_subset(c, (int[]){members - 1, 0}, 2, &pair) == ARTEL_OK);
+        large.reduction = ARTEL_REDUCTION_MAX;
+        EXPECT(artel_communicator_all_reduce(pair, &large) == ARTEL_OK && out[5] == (float)(members - 1 + 5));
+        artel_communicator_destroy(pair);
+    }
+    free(in);
+    free(out);
+}
+
+static void run_task(void *user, int r)
+{
+    scene *s = user;
+    artel_context *ctx = NULL;
+    artel_communicator *c = NULL;
+    if (artel_context_create(NULL, &ctx) < 0) return;
+    artel_cluster *cluster = join(s, ctx, r);
+    EXPECT(artel_communicator_open(ctx, cluster, &c) == ARTEL_OK);
+    if (c) {
+        EXPECT(artel_communicator_position(c) == r && artel_communicator_members(c) == TASKS);
+        work(s, ctx, c);
+        EXPECT(artel_communicator_finish(c) == ARTEL_OK);
+        EXPECT(artel_communicator_barrier(c) == ARTEL_ERROR_INVALID);
+        artel_communicator_destroy(c);
+    }
+    EXPECT(artel_cluster_finish(cluster, ARTEL_OK) == ARTEL_OK);
+    artel_cluster_close(cluster);
+    artel_context_destroy(ctx);
+}
+
+static void tasks_find_one_another(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    help_run_ranks(TASKS, run_task, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    unlink(s.file);
+}
+
+/* One task leaves between two calls: the others learn it in the next, renew, and go on without it. */
+static void run_beside_a_loss(void *user, int r)
+{
+    scene *s = user;
+    artel_context *ctx = NULL;
+    artel_communicator *c = NULL;
+    int64_t in = 1, out = 0;
+    artel_collective call = {.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = &in, .out = &out};
+    if (artel_context_create(NULL, &ctx) < 0) return;
+    artel_cluster *cluster = join(s, ctx, r);
+    EXPECT(artel_communicator_open(ctx, cluster, &c) == ARTEL_OK);
+    if (r == s->leaver) {
+        EXPECT(artel_communicator_all_reduce(c, &call) == ARTEL_OK && out == TASKS);
+        artel_communicator_destroy(c);
+        artel_cluster_close(cluster);
+        artel_context_destroy(ctx);
+        return;
+    }
+    artel_status status = artel_communicator_all_reduce(c, &call); /* it may leave before this one is done here */
+    EXPECT(status < 0 || out == TASKS);
+    if (status == ARTEL_OK) status = artel_communicator_all_reduce(c, &call);
+    EXPECT(status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED);
+    EXPECT(artel_communicator_barrier(c) == status);
+    EXPECT(artel_communicator_renew(c) == ARTEL_OK);
+    EXPECT(artel_communicator_members(c) == TASKS - 1);
+    EXPECT(artel_communicator_all_reduce(c, &call) == ARTEL_OK && out == TASKS - 1);
+    EXPECT(artel_communicator_finish(c) == ARTEL_OK);
+    artel_communicator_destroy(c);
+    artel_cluster_close(cluster);
+    artel_context_destroy(ctx);
+}
+
+static void a_lost_task(void **state)
+{
+    (void)state;
+    for (int leaver = 0; leaver < TASKS; leaver += 2) {
+        scene s;
+        make_scene(&s);
+        s.leaver = leaver;
+        help_run_ranks(TASKS, run_beside_a_loss, &s);
+        assert_int_equal(atomic_load(&s.wrong), 0);
+        unlink(s.file);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_find_one_another),
+        cmocka_unit_test(a_lost_task),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
