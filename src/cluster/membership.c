@@ -36,10 +36,10 @@ const char *artel__reason_text(artel__reason reason)
     return (unsigned)reason < ARTEL__REASONS ? text[reason] : "another reason";
 }
 
-const char *artel__phase_name(artel__phase phase)
+const char *artel__member_phase_name(artel__member_phase phase)
 {
-    static const char *const name[ARTEL__PHASES] = {"idle", "compute", "exchange", "apply", "copy", "save"};
-    return (unsigned)phase < ARTEL__PHASES ? name[phase] : "another phase";
+    static const char *const name[ARTEL__MEMBER_PHASES] = {"idle", "compute", "exchange", "apply", "copy", "save"};
+    return (unsigned)phase < ARTEL__MEMBER_PHASES ? name[phase] : "another phase";
 }
 
 const char *artel__membership_state_name(artel__membership_state state)
@@ -192,23 +192,23 @@ static void check_stuck(artel__membership *m)
 {
     int64_t since = m->training == ARTEL__MS_STOPPING ? m->stop_since : m->phase_since;
     bool local = m->training == ARTEL__MS_STOPPING ||
-                 (m->training == ARTEL__MS_GOING && (m->phase == ARTEL__PHASE_COMPUTE || m->phase == ARTEL__PHASE_APPLY));
+                 (m->training == ARTEL__MS_GOING && (m->phase == ARTEL__MEMBER_COMPUTE || m->phase == ARTEL__MEMBER_APPLY));
     if (!local || m->now - since < m->config.collective_timeout_ns) return;
-    artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (--collective-timeout)", artel__phase_name(m->phase),
-                        (unsigned long long)m->step, (long long)((m->now - since) / ARTEL__MS_SECOND));
+    artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (--collective-timeout)",
+                        artel__member_phase_name(m->phase), (unsigned long long)m->step, (long long)((m->now - since) / ARTEL__MS_SECOND));
 }
 
 /* A step whose exchange does not come on: the member that it waits for is probed, and named. */
 static void check_exchange(artel__membership *m)
 {
     int task = m->waiting_for;
-    if (!artel__ms_running(m) || m->training != ARTEL__MS_GOING || m->phase != ARTEL__PHASE_EXCHANGE) return;
+    if (!artel__ms_running(m) || m->training != ARTEL__MS_GOING || m->phase != ARTEL__MEMBER_EXCHANGE) return;
     if (m->now - m->phase_since < m->heartbeat || task < 0 || !artel__ms_in_group(m, (uint32_t)task)) return;
     artel__ms_peer *p = &m->peer[task];
     if (m->now - p->beat_at >= m->heartbeat) artel__ms_probe(m, (uint32_t)task);
     if (m->now - m->phase_since > ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said))
         artel__ms_say(m, (uint32_t)task, ARTEL__REASON_NONE, "step %llu waits for %s, in phase %s for %lld s", (unsigned long long)m->step,
-                      artel__ms_name(m, (uint32_t)task), artel__phase_name(p->phase),
+                      artel__ms_name(m, (uint32_t)task), artel__member_phase_name(p->phase),
                       (long long)((m->now - p->phase_since) / ARTEL__MS_SECOND));
 }
 
@@ -235,7 +235,7 @@ static void note_hash(artel__membership *m, uint64_t step, uint64_t hash)
     m->recent = (m->recent + 1) % ARTEL__MS_RECENT;
 }
 
-static void set_phase(artel__membership *m, artel__phase phase)
+static void set_phase(artel__membership *m, artel__member_phase phase)
 {
     m->phase = phase;
     m->phase_since = m->now;
@@ -247,6 +247,7 @@ void artel__membership_progressed(artel__membership *m, int64_t now, const artel
     if (m->phase != progress->phase || m->step != progress->step) set_phase(m, progress->phase);
     m->step = progress->step;
     m->waiting_for = progress->waiting_for;
+    if (progress->busy) m->busy = progress->busy;
     note_hash(m, progress->step, progress->hash);
 }
 
@@ -256,7 +257,7 @@ void artel__ms_stop(artel__membership *m)
     if (m->training != ARTEL__MS_GOING) return;
     m->training = ARTEL__MS_STOPPING;
     m->stop_since = m->now;
-    if (m->phase != ARTEL__PHASE_COPY) m->rest_since = m->now;
+    if (m->phase != ARTEL__MEMBER_COPY) m->rest_since = m->now;
     artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_STOP});
 }
 
@@ -267,7 +268,7 @@ void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step,
     m->step = step;
     m->hash = hash;
     m->waiting_for = -1;
-    set_phase(m, ARTEL__PHASE_IDLE);
+    set_phase(m, ARTEL__MEMBER_IDLE);
     artel__ms_consider(m);
 }
 
@@ -278,7 +279,7 @@ void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
     m->training = ARTEL__MS_REST;
     m->step = m->next.step;
     m->hash = hash;
-    set_phase(m, ARTEL__PHASE_IDLE);
+    set_phase(m, ARTEL__MEMBER_IDLE);
     artel__ms_consider(m);
 }
 
@@ -366,7 +367,8 @@ artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t tas
 {
     if (task >= m->config.tasks) return (artel__peer_view){0};
     if (task == m->config.self)
-        return (artel__peer_view){true, artel__ms_in_group(m, task), m->step, m->config.memory, m->phase, m->now - m->phase_since, 0};
+        return (artel__peer_view){true,     artel__ms_in_group(m, task), m->step, m->config.memory,
+                                  m->phase, m->now - m->phase_since,     0,       m->busy};
     const artel__ms_peer *p = &m->peer[task];
     return (artel__peer_view){
         .linked = p->link >= 0,
@@ -376,6 +378,7 @@ artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t tas
         .phase = p->phase,
         .phase_ns = m->now - p->phase_since,
         .heard_ns = m->now - p->heard,
+        .busy = p->busy,
     };
 }
 

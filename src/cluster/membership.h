@@ -70,15 +70,15 @@ enum {
 };
 
 /* What a task's training does. The order is that of a step. */
-typedef enum artel__phase {
-    ARTEL__PHASE_IDLE,
-    ARTEL__PHASE_COMPUTE,
-    ARTEL__PHASE_EXCHANGE, /* messages of a step with other members */
-    ARTEL__PHASE_APPLY,
-    ARTEL__PHASE_COPY, /* of state, to or from another member */
-    ARTEL__PHASE_SAVE,
-    ARTEL__PHASES
-} artel__phase;
+typedef enum artel__member_phase {
+    ARTEL__MEMBER_IDLE,
+    ARTEL__MEMBER_COMPUTE,
+    ARTEL__MEMBER_EXCHANGE, /* messages of a step with other members */
+    ARTEL__MEMBER_APPLY,
+    ARTEL__MEMBER_COPY, /* of state, to or from another member */
+    ARTEL__MEMBER_SAVE,
+    ARTEL__MEMBER_PHASES
+} artel__member_phase;
 
 /* Where the machine is; for `status`, health lines and tests. */
 typedef enum artel__membership_state {
@@ -122,7 +122,7 @@ typedef enum artel__reason {
 
 /* A few words for each, such as "connection lost". */
 const char *artel__reason_text(artel__reason reason);
-const char *artel__phase_name(artel__phase phase);
+const char *artel__member_phase_name(artel__member_phase phase);
 const char *artel__membership_state_name(artel__membership_state state);
 
 /* Why a job or a task fails. "First" among several is the earliest by (step, phase, task). */
@@ -130,7 +130,7 @@ typedef struct artel__cause {
     artel_status status;
     uint32_t task;
     uint64_t incarnation, step;
-    artel__phase phase;
+    artel__member_phase phase;
     char text[ARTEL__TEXT_MAX + 1];
 } artel__cause;
 
@@ -176,6 +176,7 @@ typedef struct artel__action {
     size_t count;
     uint64_t step;
     bool writer;
+    bool whole; /* END: the job has ended, and not this task alone */
     artel__purpose purpose;
     artel__reason reason;
     const artel__generation *generation;
@@ -198,6 +199,7 @@ typedef struct artel__membership_config {
     uint32_t replicas;       /* of this task, at least 1 */
     uint64_t memory;         /* bytes this task can give; known to the coordinator by its report (artel__peer_view) */
     uint32_t min_members;    /* a smaller group waits; at least 1 */
+    uint32_t start_members;  /* once the time for the cluster is over, so many begin the job without the rest; at least 1 */
     bool save_on_preempt;    /* drain: all save and end, instead of one leaving */
     uint32_t hash_every;     /* steps; 0: hashes are compared in reports only */
     int64_t suspect_after_ns;
@@ -209,10 +211,10 @@ typedef struct artel__membership_config {
 } artel__membership_config;
 
 /* All time limits at their defaults (2 s, 10 min, 10 min), one member at least, one replica. */
-#define ARTEL__MEMBERSHIP_CONFIG_INIT                                                                                           \
-    {                                                                                                                           \
-        .replicas = 1, .min_members = 1, .hash_every = 16, .suspect_after_ns = 2000000000, .wait_for_cluster_ns = 600000000000, \
-        .collective_timeout_ns = 600000000000                                                                                   \
+#define ARTEL__MEMBERSHIP_CONFIG_INIT                                                                          \
+    {                                                                                                          \
+        .replicas = 1, .min_members = 1, .start_members = 1, .hash_every = 16, .suspect_after_ns = 2000000000, \
+        .wait_for_cluster_ns = 600000000000, .collective_timeout_ns = 600000000000                             \
     }
 
 typedef struct artel__membership artel__membership;
@@ -236,8 +238,9 @@ void artel__membership_receive(artel__membership *m, int64_t now, int link, cons
  * or several). `hash`: of the parameters after `step` steps, wanted where step is a multiple of hash_every, else 0. */
 typedef struct artel__membership_progress {
     uint64_t step, hash;
-    artel__phase phase;
+    artel__member_phase phase;
     int waiting_for;
+    uint32_t busy; /* as in messages; 0: as before */
 } artel__membership_progress;
 void artel__membership_progressed(artel__membership *m, int64_t now, const artel__membership_progress *progress);
 /* The answer to STOP: training is at rest, holds a whole state of `step` steps with that hash. A copy that was broken off
@@ -285,8 +288,9 @@ uint64_t artel__membership_incarnation(const artel__membership *m);
 typedef struct artel__peer_view {
     bool linked, member;
     uint64_t step, memory; /* memory: as last reported to this task, 0 when it was not */
-    artel__phase phase;
+    artel__member_phase phase;
     int64_t phase_ns, heard_ns; /* in that phase; since it was last heard */
+    uint32_t busy;              /* as in messages */
 } artel__peer_view;
 artel__peer_view artel__membership_peer(const artel__membership *m, uint32_t task);
 

@@ -23,7 +23,7 @@ void artel__ms_end(artel__membership *m, artel_status status, bool whole, const 
     end.text = (artel__message_bytes){(const uint8_t *)cause.text, (uint32_t)strlen(cause.text)};
     artel__ms_send_all(m, &end);
     m->ended = true;
-    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_END, .cause = &cause, .digest = m->digest, .step = m->step});
+    artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_END, .cause = &cause, .digest = m->digest, .step = m->step, .whole = whole});
 }
 
 void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message *message)
@@ -85,7 +85,7 @@ void artel__ms_on_fail(artel__membership *m, uint32_t from, const artel__message
                           .task = message->subject,
                           .incarnation = message->cause_incarnation,
                           .step = message->cause_step,
-                          .phase = (artel__phase)message->cause_phase};
+                          .phase = (artel__member_phase)message->cause_phase};
     memcpy(cause.text, message->text.count ? message->text.data : (const uint8_t *)"", message->text.count);
     artel__ms_fail_job(m, &cause);
 }
@@ -168,7 +168,7 @@ static bool all_members(const artel__membership *m, bool saved)
 static void save(artel__membership *m)
 {
     m->saving = m->writing = true;
-    m->phase = ARTEL__PHASE_SAVE;
+    m->phase = ARTEL__MEMBER_SAVE;
     m->phase_since = m->now;
     artel__ms_act(
         m, &(artel__action){
@@ -211,7 +211,7 @@ void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step
     m->finished = true;
     m->step = step;
     m->hash = hash;
-    m->phase = ARTEL__PHASE_IDLE;
+    m->phase = ARTEL__MEMBER_IDLE;
     m->phase_since = m->now;
     uint32_t lowest = artel__ms_lowest(m);
     if (lowest != m->config.self)

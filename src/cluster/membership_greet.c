@@ -38,6 +38,17 @@ static bool find_difference(const artel__membership *m, artel__message_bytes fac
     return false;
 }
 
+/* Ends a link for what its peer says; a task whose link it was is lost. */
+static void drop(artel__membership *m, int link)
+{
+    int task = m->link[link].task;
+    if (task >= 0 && m->peer[task].rival == link) m->peer[task].rival = -1;
+    if (task >= 0 && m->peer[task].link == link)
+        artel__ms_lose(m, (uint32_t)task, ARTEL__REASON_RESET);
+    else
+        artel__ms_close(m, link);
+}
+
 /* Whoever belongs to a job that has begun stays with it: only the other one ends. */
 static void incompatible(artel__membership *m, int link, const artel__message *hello, artel__reason reason, const char *text)
 {
@@ -49,7 +60,7 @@ static void incompatible(artel__membership *m, int link, const artel__message *h
                                         .reason = reason,
                                         .subject = hello->task,
                                         .text = {(const uint8_t *)line, (uint32_t)strlen(line)}});
-    artel__ms_close(m, link);
+    drop(m, link);
     if (here || (there && hello->task != m->config.self && reason == ARTEL__REASON_DUPLICATE)) {
         artel__ms_say(m, hello->task, reason, "%s; refused", line);
     } else if (there) {
@@ -135,6 +146,10 @@ static void greet_linked(artel__membership *m, int link, const artel__message *h
 {
     artel__ms_peer *p = &m->peer[hello->task];
     bool dialled = m->link[link].dialled, by_higher = dialled == (m->config.self > hello->task);
+    if (hello->life != p->life && p->link == link) {
+        drop(m, link); /* one process has one life */
+        return;
+    }
     if (hello->life != p->life) {
         contest(m, link, hello);
         return;
@@ -153,15 +168,16 @@ static void greet_linked(artel__membership *m, int link, const artel__message *h
 
 void artel__ms_on_hello(artel__membership *m, int link, const artel__message *hello)
 {
-    char text[ARTEL__TEXT_MAX - 64], difference[ARTEL__TEXT_MAX - 96];
+    char text[ARTEL__TEXT_MAX - 40], difference[ARTEL__TEXT_MAX - 150];
+    int known = m->link[link].task;
     if (hello->task >= m->config.tasks || !hello->incarnation) {
-        artel__ms_close(m, link);
+        drop(m, link);
         return;
     }
-    if (m->link[link].task >= 0 && m->link[link].task != (int)hello->task) {
-        artel__ms_close(m, link); /* the address of one task is answered by another */
+    if (known >= 0 && known != (int)hello->task) {
+        drop(m, link); /* the address of one task is answered by another */
         if (artel__ms_due(m, &m->wait_said))
-            artel__ms_say(m, hello->task, ARTEL__REASON_FACTS, "%s answers as %s", artel__ms_name(m, (uint32_t)m->link[link].task),
+            artel__ms_say(m, hello->task, ARTEL__REASON_FACTS, "%s answers as %s", artel__ms_name(m, (uint32_t)known),
                           artel__ms_name(m, hello->task));
         return;
     }
@@ -171,7 +187,7 @@ void artel__ms_on_hello(artel__membership *m, int link, const artel__message *he
                  ARTEL__PROTOCOL_VERSION);
         incompatible(m, link, hello, ARTEL__REASON_FACTS, text);
     } else if (find_difference(m, hello->facts, difference, sizeof difference)) {
-        snprintf(text, sizeof text, "differs in %s", difference);
+        snprintf(text, sizeof text, "differs in %s from %.80s", difference, artel__ms_name(m, m->config.self));
         incompatible(m, link, hello, ARTEL__REASON_FACTS, text);
     } else if (hello->task == m->config.self) {
         if (hello->incarnation == m->incarnation)

@@ -72,8 +72,9 @@ typedef struct artel__ms_peer {
     artel__generation_id generation;
     uint32_t size, lowest;
     uint64_t step;
-    artel__phase phase;
+    artel__member_phase phase;
     int64_t phase_since;
+    uint32_t busy;
     uint64_t hash, hash_step;
     /* As a newcomer. */
     bool joins;
@@ -175,9 +176,10 @@ struct artel__membership {
     /* The training. */
     artel__ms_training training;
     uint64_t step, hash;
-    artel__phase phase;
+    artel__member_phase phase;
     int64_t phase_since, rest_since, stop_since;
     int waiting_for;
+    uint32_t busy;
     uint64_t recent_step[ARTEL__MS_RECENT], recent_hash[ARTEL__MS_RECENT];
     uint32_t recent;
 

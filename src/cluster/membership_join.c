@@ -154,7 +154,7 @@ static bool may_begin(const artel__membership *m, const present *found)
     if (found->count == m->config.tasks) return true;
     if (found->count < m->config.min_members) return false;
     if (found->has_run) return m->now - m->lone_settle >= m->appeal_limit;
-    return waited >= m->config.wait_for_cluster_ns;
+    return found->count >= m->config.start_members && waited >= m->config.wait_for_cluster_ns;
 }
 
 void artel__ms_lone(artel__membership *m)
@@ -174,7 +174,8 @@ void artel__ms_lone(artel__membership *m)
     if (found.count != m->lone_linked) m->lone_settle = m->now;
     m->lone_linked = found.count;
     if (waited >= m->config.wait_for_cluster_ns + (found.lower || other.id.counter ? PATIENCE : 0) &&
-        (other.id.counter || found.lower || found.count < m->config.min_members)) {
+        (other.id.counter || found.lower || found.count < m->config.min_members ||
+         (!found.has_run && found.count < m->config.start_members))) {
         say_missing(m, true);
         return;
     }

@@ -18,7 +18,7 @@ uint32_t artel__ms_flags(const artel__membership *m)
         flags |= ARTEL__FLAG_RUNNING;
     else if (m->proposal.active || artel__ms_has_group(m))
         flags |= ARTEL__FLAG_FORMING;
-    if (m->has_run || m->step > 0) flags |= ARTEL__FLAG_HAS_RUN;
+    if (m->has_run) flags |= ARTEL__FLAG_HAS_RUN;
     if (m->leaving) flags |= ARTEL__FLAG_LEAVING;
     if (m->saving_wanted) flags |= ARTEL__FLAG_SAVING;
     if (m->finished) flags |= ARTEL__FLAG_FINISHED;
@@ -37,6 +37,7 @@ void artel__ms_send_on(artel__membership *m, int link, artel__message *message)
     message->size = artel__ms_has_group(m) ? m->group.members : 0;
     message->lowest = artel__ms_has_group(m) ? artel__ms_lowest(m) : 0;
     message->phase = m->phase;
+    message->busy = m->busy;
     message->phase_ms = (uint32_t)((m->now - m->phase_since) / ARTEL__MS_MILLISECOND);
     if (message->kind != ARTEL__MESSAGE_REPORT && message->kind != ARTEL__MESSAGE_FINISHED) {
         message->step = m->step;
@@ -260,8 +261,8 @@ static void compare_hash(artel__membership *m, uint32_t task)
         }
         uint32_t culprit = with_it > with_us + 1 ? m->config.self : task;
         artel__cause cause = {.status = ARTEL_ERROR_INTERNAL, .task = culprit, .incarnation = p->incarnation, .step = p->hash_step};
-        snprintf(cause.text, sizeof cause.text, "%.80s: its parameters differ from those of %.80s after step %llu",
-                 artel__ms_name(m, culprit), artel__ms_name(m, culprit == task ? m->config.self : task), (unsigned long long)p->hash_step);
+        snprintf(cause.text, sizeof cause.text, "%.80s: its weights differ from those of %.80s after step %llu", artel__ms_name(m, culprit),
+                 artel__ms_name(m, culprit == task ? m->config.self : task), (unsigned long long)p->hash_step);
         artel__ms_fail_job(m, &cause);
         return;
     }
@@ -280,7 +281,8 @@ static void absorb(artel__membership *m, uint32_t task, const artel__message *me
     if (message->step != p->step || message->phase != (uint32_t)p->phase)
         p->phase_since = m->now - message->phase_ms * ARTEL__MS_MILLISECOND;
     p->step = message->step;
-    p->phase = (artel__phase)message->phase;
+    p->phase = (artel__member_phase)message->phase;
+    p->busy = message->busy;
     if (message->kind == ARTEL__MESSAGE_STATUS) {
         p->hash = message->hash;
         p->hash_step = message->hash_step;
@@ -343,7 +345,8 @@ static const char *judge(const artel__membership *m, artel__message *message)
         return "it speaks of tasks that do not exist";
     if (message->counter > COUNTER_MAX || message->about.counter > COUNTER_MAX || message->generation.counter > COUNTER_MAX)
         return "a generation that cannot be";
-    if (message->phase >= ARTEL__PHASES) message->phase = ARTEL__PHASE_IDLE;
+    if (message->phase >= ARTEL__MEMBER_PHASES) message->phase = ARTEL__MEMBER_IDLE;
+    if (message->busy > 1001) message->busy = 0;
     if (message->reason >= ARTEL__REASONS) message->reason = ARTEL__REASON_NONE;
     return NULL;
 }

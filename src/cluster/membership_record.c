@@ -125,7 +125,7 @@ static uint32_t needed(const artel__membership *m)
     for (uint32_t t = 0; t < m->config.tasks; t++)
         if (m->peer[t].stage == ARTEL__MS_REPORTED && (m->peer[t].flags & ARTEL__FLAG_HAS_RUN)) has_run = true;
     bool waited = m->now - m->begun >= m->config.wait_for_cluster_ns;
-    return has_run || waited ? m->config.min_members : m->config.tasks;
+    return has_run ? m->config.min_members : waited ? m->config.start_members : m->config.tasks;
 }
 
 static void refuse_rest(artel__membership *m, uint32_t count)
@@ -179,18 +179,24 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
         artel__ms_fail_job(m, &cause);
         return;
     }
-    artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW, "%u of %u tasks reach one another, %u are needed; waiting",
-                  (unsigned)choice->members, (unsigned)count, (unsigned)needed(m));
+    int64_t said = m->wait_said;
+    uint32_t need = needed(m);
     artel__ms_give_up(m, ARTEL__REASON_TOO_FEW);
     artel__ms_set_lone(m);
-    m->retry_at = m->now + m->appeal_limit;
+    m->wait_said = said;
+    if (m->has_run || artel__ms_due(m, &m->wait_said))
+        artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW, "%u of %u tasks reach one another, %u are needed; waiting",
+                      (unsigned)choice->members, (unsigned)count, (unsigned)need);
+    /* At the beginning tasks are still connecting with one another. */
+    m->retry_at = m->now + (m->has_run ? m->appeal_limit : m->probe);
 }
 
 static void conflict(artel__membership *m, const artel__choice *choice)
 {
-    artel__cause cause = {.status = ARTEL_ERROR_INTERNAL, .task = choice->culprit, .step = choice->conflict_step};
+    artel__cause cause = {
+        .status = m->has_run ? ARTEL_ERROR_INTERNAL : ARTEL_ERROR_INVALID, .task = choice->culprit, .step = choice->conflict_step};
     cause.incarnation = choice->culprit == m->config.self ? m->incarnation : m->peer[choice->culprit].incarnation;
-    snprintf(cause.text, sizeof cause.text, "%.80s: its parameters differ from those of %.80s at step %llu",
+    snprintf(cause.text, sizeof cause.text, "%.80s: its weights differ from those of %.80s at step %llu",
              artel__ms_name(m, choice->culprit), artel__ms_name(m, choice->accuser), (unsigned long long)choice->conflict_step);
     artel__ms_fail_job(m, &cause);
 }
@@ -260,7 +266,7 @@ static void prepare(artel__membership *m)
             artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_SERVE, .task = one->task, .step = g->step});
         if (one->task != m->config.self || !one->donor) continue;
         m->training = ARTEL__MS_GOING;
-        m->phase = ARTEL__PHASE_COPY;
+        m->phase = ARTEL__MEMBER_COPY;
         m->phase_since = m->now;
         artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_COPY, .task = one->donor - 1, .step = g->step});
     }

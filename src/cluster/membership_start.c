@@ -54,9 +54,6 @@ static void adopt(artel__membership *m)
     m->started = m->now;
     m->wait_said = 0;
     artel__ms_share_again(m);
-    artel__ms_say(m, m->view.subject, m->view.reason, "generation %u: %u members from step %llu, %u joined, %u left (%s); paused %lld ms",
-                  (unsigned)m->group.id.counter, (unsigned)m->group.members, (unsigned long long)m->group.step, (unsigned)m->view.joined,
-                  (unsigned)m->view.left, artel__reason_text(m->view.reason), (long long)(m->view.pause_ns / ARTEL__MS_MILLISECOND));
     m->training = ARTEL__MS_GOING;
     artel__ms_act(
         m, &(artel__action){.kind = ARTEL__ACTION_START, .generation = &m->view, .step = m->group.step, .purpose = m->group.purpose});

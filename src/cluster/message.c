@@ -74,6 +74,7 @@ static const field message_field[] = {
     FIELD(35, BYTES, text, ARTEL__TEXT_MAX),
     FIELD(36, MEMBERS, member, 0),
     FIELD(37, FIXED, life, 0),
+    FIELD(38, U32, busy, 0),
 };
 #undef FIELD
 #define FIELD(number, type, name)                                \
@@ -282,8 +283,8 @@ const char *artel__message_decode(const uint8_t *bytes, size_t count, artel__mes
 
 const char *artel__message_name(uint32_t kind)
 {
-    static const char *const name[ARTEL__MESSAGE_KINDS] = {"",       "hello", "status", "suspect", "propose", "report",   "decline",
-                                                           "record", "ready", "start",  "refuse",  "join",    "finished", "save",
-                                                           "saved",  "fail",  "end",    "enter",   "release", "put",      "set"};
+    static const char *const name[ARTEL__MESSAGE_KINDS] = {
+        "",     "hello",    "status", "suspect", "propose", "report", "decline", "record",  "ready", "start", "refuse",
+        "join", "finished", "save",   "saved",   "fail",    "end",    "enter",   "release", "put",   "set",   "address"};
     return kind < ARTEL__MESSAGE_KINDS ? name[kind] : "";
 }

@@ -46,6 +46,7 @@ typedef enum artel__message_kind {
     ARTEL__MESSAGE_RELEASE = 18,  /* coordinator: name, sequence: all have come */
     ARTEL__MESSAGE_PUT = 19,      /* member to coordinator: name, value, sequence = 1 to overwrite */
     ARTEL__MESSAGE_SET = 20,      /* coordinator: name, value, sequence: the entry's version */
+    ARTEL__MESSAGE_ADDRESS = 21,  /* of a link's driver, not of the machine: subject listens at `value`, or the sender at port target */
     ARTEL__MESSAGE_KINDS
 } artel__message_kind;
 
@@ -98,6 +99,7 @@ typedef struct artel__message {
     uint32_t size, lowest;           /* members of it, the lowest of them */
     uint64_t step;                   /* steps applied */
     uint32_t phase, phase_ms;        /* what its training does, for how long */
+    uint32_t busy;                   /* 1 + thousandths of the last seconds that it worked and did not wait; 0: not known */
     uint64_t hash, hash_step;        /* of its parameters, after that many steps */
     /* By kind. */
     uint32_t protocol;

@@ -34,6 +34,7 @@ void sim_start_process(sim *s, uint32_t number, uint32_t index, const char *fact
     config.save_on_preempt = s->o.save_on_preempt;
     config.hash_every = s->o.hash_every;
     config.wait_for_cluster_ns = s->o.wait_ns;
+    config.step = p->step;
     config.hash = p->chain;
     config.act = sim_act;
     config.user = &p->who;
@@ -50,6 +51,12 @@ void sim_start_with(sim *s, uint32_t task, const char *facts)
 void sim_start(sim *s, uint32_t task)
 {
     sim_start_process(s, task, task, NULL);
+}
+
+void sim_start_from(sim *s, uint32_t task, uint32_t step)
+{
+    s->p[task].kept_step = step;
+    sim_start(s, task);
 }
 
 void sim_start_all(sim *s)
@@ -175,7 +182,7 @@ bool sim_stranger_linked(const sim *s, uint32_t task)
     return s->p[task].stranger;
 }
 
-void sim_kill_at(sim *s, uint32_t task, uint64_t step, artel__phase phase, int64_t restart_ns)
+void sim_kill_at(sim *s, uint32_t task, uint64_t step, artel__member_phase phase, int64_t restart_ns)
 {
     s->trap.active = true;
     s->trap.by_input = false;

@@ -56,6 +56,7 @@ void sim_destroy(sim *s);
 void sim_start(sim *s, uint32_t task);
 void sim_start_with(sim *s, uint32_t task, const char *facts);
 void sim_start_all(sim *s);
+void sim_start_from(sim *s, uint32_t task, uint32_t step); /* with the state after that step, as from a checkpoint */
 
 /* Runs until virtual time `until`, or, sooner, until all living processes have ended or `stop` says true. Returns the time. */
 typedef bool sim_stop_fn(sim *s, void *user);
@@ -80,7 +81,7 @@ bool sim_stranger_linked(const sim *s, uint32_t task); /* one that stays has not
 uint32_t sim_start_twin(sim *s, uint32_t task);
 
 /* Kills (and restarts after `restart_ns`, 0: never) the task when its training enters a phase of a step, or at its n-th input. */
-void sim_kill_at(sim *s, uint32_t task, uint64_t step, artel__phase phase, int64_t restart_ns);
+void sim_kill_at(sim *s, uint32_t task, uint64_t step, artel__member_phase phase, int64_t restart_ns);
 void sim_kill_at_input(sim *s, uint32_t task, uint32_t input, int64_t restart_ns);
 
 /* What happened. */

@@ -97,6 +97,7 @@ typedef struct process {
     uint32_t token;
     uint64_t step, chain;
     uint8_t ledger[SIM_MAX_STEPS];
+    uint32_t kept_step; /* it starts with the state after this step */
     artel__generation_id generation;
     artel__purpose purpose;
     artel__member member[SIM_MAX_TASKS];
@@ -132,7 +133,7 @@ struct sim {
         bool active, by_input;
         uint32_t task, input;
         uint64_t step;
-        artel__phase phase;
+        artel__member_phase phase;
         int64_t restart;
     } trap;
     uint32_t writes;

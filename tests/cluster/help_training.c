@@ -7,7 +7,7 @@ static void set_timer(sim *s, uint32_t task, int64_t after)
     sim_schedule(s, after, EVENT_TRAINING, task, ++s->p[task].token, 0);
 }
 
-static void progressed(sim *s, uint32_t task, artel__phase phase)
+static void progressed(sim *s, uint32_t task, artel__member_phase phase)
 {
     process *p = &s->p[task];
     if (s->trap.active && !s->trap.by_input && s->trap.task == task && s->trap.step == p->step && s->trap.phase == phase) {
@@ -17,7 +17,7 @@ static void progressed(sim *s, uint32_t task, artel__phase phase)
         return;
     }
     int waiting = -1;
-    for (uint32_t i = 0; i < p->members && phase == ARTEL__PHASE_EXCHANGE; i++) {
+    for (uint32_t i = 0; i < p->members && phase == ARTEL__MEMBER_EXCHANGE; i++) {
         const data_message *d = &p->inbox[p->member[i].task][p->step % 2];
         bool here = artel__generation_same(d->generation, p->generation) && d->step == p->step;
         if (p->member[i].task != p->index && !here) waiting = (int)p->member[i].task;
@@ -31,7 +31,7 @@ static void next_step(sim *s, uint32_t task)
     process *p = &s->p[task];
     bool over = p->step >= s->o.steps || p->purpose == ARTEL__PURPOSE_SAVE;
     p->work = over ? WORK_FINISHED : WORK_COMPUTE;
-    if (!over) progressed(s, task, ARTEL__PHASE_COMPUTE);
+    if (!over) progressed(s, task, ARTEL__MEMBER_COMPUTE);
     if (p->alive) set_timer(s, task, over ? 0 : s->o.compute_ns / 2 + (int64_t)(sim_random(s) % (uint64_t)(s->o.compute_ns + 1)));
 }
 
@@ -44,12 +44,12 @@ void sim_check_exchange(sim *s, uint32_t task)
         const data_message *d = &p->inbox[p->member[i].task][p->step % 2];
         if (p->member[i].task == p->index) continue;
         if (!artel__generation_same(d->generation, p->generation) || d->step != p->step) {
-            progressed(s, task, ARTEL__PHASE_EXCHANGE);
+            progressed(s, task, ARTEL__MEMBER_EXCHANGE);
             return;
         }
     }
     p->work = WORK_APPLY;
-    progressed(s, task, ARTEL__PHASE_APPLY);
+    progressed(s, task, ARTEL__MEMBER_APPLY);
     if (p->alive) set_timer(s, task, s->o.compute_ns / 20);
 }
 
@@ -82,14 +82,15 @@ static void apply(sim *s, uint32_t task)
     p->chain = sim_mix(p->chain, sum);
     p->step++;
     p->stepped_at = s->now;
-    progressed(s, task, ARTEL__PHASE_IDLE);
+    progressed(s, task, ARTEL__MEMBER_IDLE);
 }
 
 void sim_reset_state(sim *s, process *p)
 {
-    p->step = 0;
-    p->chain = s->expected[0];
+    p->step = p->kept_step;
+    p->chain = s->expected[p->kept_step];
     memset(p->ledger, 0, sizeof p->ledger);
+    memset(p->ledger, 1, p->kept_step);
 }
 
 static void say_stopped(sim *s, uint32_t task)

@@ -169,7 +169,7 @@ static void unequal_weights_end_the_job(void **state)
             if (by_report) sim_kill(s, 3, false);
             sim_run(s, sim_now(s) + 20 * SIM_SECOND, NULL, NULL);
             for (uint32_t t = 0; t < 3; t++) {
-                check(s, t, ARTEL_ERROR_INTERNAL, "its parameters differ from those of worker");
+                check(s, t, ARTEL_ERROR_INTERNAL, "its weights differ from those of worker");
                 assert_int_equal(sim_look(s, t).cause_task, culprit);
             }
             sim_destroy(s);

@@ -64,6 +64,27 @@ static void the_first_generation_waits_for_all(void **state)
 }
 
 /* When the time is over, those who are there begin; who comes later joins. */
+/* A job that is started again begins with whoever holds its checkpoint, though that one connects late with some. */
+static void a_checkpoint_is_waited_for(void **state)
+{
+    (void)state;
+    for (uint32_t holder = 0; holder < 3; holder++) {
+        sim *s = make(3, 40);
+        uint32_t other = (holder + 1) % 3;
+        for (uint32_t t = 0; t < 3; t++) sim_start_from(s, t, t == holder ? 17 : 0);
+        sim_cut(s, holder, other, true);
+        sim_cut(s, other, holder, true);
+        run_for(s, 3 * SIM_SECOND);
+        for (uint32_t t = 0; t < 3; t++) assert_int_equal(sim_look(s, t).members, 0);
+        sim_heal(s);
+        run_for(s, 3 * SIM_SECOND);
+        check_finished(s, 3);
+        for (uint32_t t = 0; t < 3; t++) assert_int_equal(sim_look(s, t).generation, sim_look(s, 0).generation);
+        assert_true(sim_look(s, holder).stepped_at > 3 * SIM_SECOND);
+        sim_destroy(s);
+    }
+}
+
 static void late_ones_join(void **state)
 {
     (void)state;
@@ -241,7 +262,7 @@ static void one_ahead(void **state)
         o.seed = seed;
         o.delay_ns = 20 * SIM_MS; /* so that members apply far apart */
         sim *s = sim_create(&o);
-        sim_kill_at(s, (uint32_t)seed % 3, 3 + seed % 30, ARTEL__PHASE_IDLE, 0);
+        sim_kill_at(s, (uint32_t)seed % 3, 3 + seed % 30, ARTEL__MEMBER_IDLE, 0);
         sim_start_all(s);
         check_finished(s, 0);
         for (uint32_t t = 0; t < 3; t++)
@@ -294,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_generation_waits_for_all),
+        cmocka_unit_test(a_checkpoint_is_waited_for),
         cmocka_unit_test(late_ones_join),
         cmocka_unit_test(too_few_give_up),
         cmocka_unit_test(a_small_group_waits),

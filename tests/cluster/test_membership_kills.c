@@ -37,7 +37,7 @@ static void run(const sim_options *options, uint32_t rank, uint64_t step, int ph
 {
     sim *s = sim_create(options);
     if (phase >= 0)
-        sim_kill_at(s, rank, step, (artel__phase)phase, restart);
+        sim_kill_at(s, rank, step, (artel__member_phase)phase, restart);
     else
         sim_kill_at_input(s, rank, input, restart);
     sim_start_all(s);
@@ -53,7 +53,7 @@ static void every_phase_of_every_step(void **state)
 {
     (void)state;
     sim_options options = SIM_OPTIONS_INIT;
-    static const artel__phase phase[] = {ARTEL__PHASE_COMPUTE, ARTEL__PHASE_EXCHANGE, ARTEL__PHASE_APPLY, ARTEL__PHASE_IDLE};
+    static const artel__member_phase phase[] = {ARTEL__MEMBER_COMPUTE, ARTEL__MEMBER_EXCHANGE, ARTEL__MEMBER_APPLY, ARTEL__MEMBER_IDLE};
     for (uint32_t rank = 0; rank < options.tasks; rank++)
         for (uint64_t step = 0; step <= options.steps; step++)
             for (size_t i = 0; i < sizeof phase / sizeof *phase; i++)

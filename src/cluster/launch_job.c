@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launcher's decisions; the rules are in launch_job.h. */
+#include "cluster/launch_job.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define MS ((int64_t)1000000)
+#define LIVED (1000 * MS)
+#define FIRST_DELAY (100 * MS)
+#define LONGEST_DELAY (5000 * MS)
+#define PATIENCE (5000 * MS) /* with those who train when others have ended well */
+
+typedef enum outcome {
+    WELL,
+    DIED,
+    FAILED,
+    TOLD
+} outcome;
+
+static bool trains(const artel__launch_member *member)
+{
+    return member->type == ARTEL__TASK_CHIEF || member->type == ARTEL__TASK_WORKER;
+}
+
+static outcome outcome_of(const artel__launch_member *member)
+{
+    bool died = member->signal || (member->code > 128 && member->code <= 192);
+    bool excused = member->dismissed && !(trains(member) && member->code <= 2); /* results may have failed to be written */
+    if (!died && member->code && !excused) return FAILED;                       /* even when told: it could not end in order */
+    if (member->told) return TOLD;
+    return died ? DIED : WELL;
+}
+
+static int exit_code(const artel__launch_member *member)
+{
+    return member->signal ? 128 + member->signal : member->code;
+}
+
+void artel__launch_job_init(artel__launch_job *job, int64_t now)
+{
+    for (int i = 0; i < job->members; i++)
+        job->member[i] = (artel__launch_member){.type = job->member[i].type, .state = ARTEL__LAUNCH_DUE, .when = now};
+    job->stopped = job->signals = 0;
+}
+
+int artel__launch_job_next(const artel__launch_job *job, int64_t now, int64_t *out_wait)
+{
+    *out_wait = -1;
+    for (int i = 0; i < job->members; i++) {
+        if (job->member[i].state != ARTEL__LAUNCH_DUE) continue;
+        int64_t wait = job->member[i].when - now;
+        if (wait <= 0) return i;
+        if (*out_wait < 0 || wait < *out_wait) *out_wait = wait;
+    }
+    return -1;
+}
+
+void artel__launch_job_started(artel__launch_job *job, int i, int64_t now)
+{
+    job->member[i].state = ARTEL__LAUNCH_RUNNING;
+    job->member[i].when = now;
+    job->member[i].told = job->member[i].dismissed = false;
+}
+
+/* The last chief or worker that ended well, or NULL. */
+static const artel__launch_member *last_well(const artel__launch_job *job)
+{
+    const artel__launch_member *last = NULL;
+    for (int i = 0; i < job->members; i++) {
+        const artel__launch_member *member = &job->member[i];
+        if (!trains(member) || member->state != ARTEL__LAUNCH_ENDED || outcome_of(member) != WELL) continue;
+        if (!last || member->when > last->when) last = member;
+    }
+    return last;
+}
+
+static bool anybody_trains(const artel__launch_job *job)
+{
+    for (int i = 0; i < job->members; i++)
+        if (trains(&job->member[i]) && job->member[i].state != ARTEL__LAUNCH_ENDED) return true;
+    return false;
+}
+
+static bool may_restart(const artel__launch_job *job, const artel__launch_member *member)
+{
+    outcome how = outcome_of(member);
+    if (job->stopped || member->restarts >= job->restarts || member->told || how == WELL) return false;
+    if (job->verdicts && how == FAILED && member->code <= 2) return false;
+    return !job->together || member->type == ARTEL__TASK_EVALUATOR || !last_well(job);
+}
+
+/* The job is done: those who were to be started again would find nobody. */
+static void call_off(artel__launch_job *job)
+{
+    for (int i = 0; i < job->members; i++) {
+        artel__launch_member *member = &job->member[i];
+        if (trains(member) && member->state == ARTEL__LAUNCH_DUE) member->state = ARTEL__LAUNCH_ENDED;
+    }
+}
+
+bool artel__launch_job_ended(artel__launch_job *job, int i, int status, int64_t when)
+{
+    artel__launch_member *member = &job->member[i];
+    int64_t lived = when - member->when;
+    member->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    member->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    member->state = ARTEL__LAUNCH_ENDED;
+    member->when = when;
+    if (job->together && trains(member) && outcome_of(member) == WELL) call_off(job);
+    if (!may_restart(job, member)) return false;
+    int64_t delay = 0;
+    if (lived < LIVED) {
+        delay = FIRST_DELAY;
+        for (int k = 0; k < member->restarts && delay < LONGEST_DELAY; k++) delay *= 2;
+        if (delay > LONGEST_DELAY) delay = LONGEST_DELAY;
+    }
+    member->state = ARTEL__LAUNCH_DUE;
+    member->when = when + delay;
+    member->restarts++;
+    return true;
+}
+
+artel__launch_order artel__launch_job_signal(artel__launch_job *job, int number)
+{
+    if (job->signals++ == 0) job->stopped = number;
+    for (int i = 0; i < job->members; i++) {
+        artel__launch_member *member = &job->member[i];
+        if (member->state == ARTEL__LAUNCH_ENDED) continue;
+        member->told = true;
+        if (member->state == ARTEL__LAUNCH_DUE) member->state = ARTEL__LAUNCH_ENDED;
+    }
+    return job->signals == 1 ? ARTEL__LAUNCH_TERMINATE : job->signals == 2 ? ARTEL__LAUNCH_KILL : ARTEL__LAUNCH_LEAVE;
+}
+
+int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now)
+{
+    const artel__launch_member *well = job->together ? last_well(job) : NULL;
+    bool any = false;
+    for (int i = 0; i < job->members; i++) {
+        const artel__launch_member *member = &job->member[i];
+        any = any || (trains(member) && member->state == ARTEL__LAUNCH_RUNNING && !member->told);
+    }
+    if (!well || !any) return -1;
+    return now - well->when >= PATIENCE ? 0 : PATIENCE - (now - well->when);
+}
+
+artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i, int64_t now)
+{
+    artel__launch_member *member = &job->member[i];
+    if (member->state != ARTEL__LAUNCH_RUNNING || member->told) return ARTEL__LAUNCH_STAYS;
+    if (trains(member) ? artel__launch_job_patience(job, now) != 0 : anybody_trains(job)) return ARTEL__LAUNCH_STAYS;
+    if (member->type == ARTEL__TASK_EVALUATOR && last_well(job)) return ARTEL__LAUNCH_STAYS;
+    member->told = member->dismissed = true;
+    return trains(member) ? ARTEL__LAUNCH_ASKED : ARTEL__LAUNCH_HURRIED;
+}
+
+bool artel__launch_job_over(const artel__launch_job *job)
+{
+    for (int i = 0; i < job->members; i++)
+        if (job->member[i].state != ARTEL__LAUNCH_ENDED) return false;
+    return true;
+}
+
+static bool survived(const artel__launch_job *job, const artel__launch_member *member)
+{
+    const artel__launch_member *well = job->together ? last_well(job) : NULL;
+    return well && member->type != ARTEL__TASK_EVALUATOR && well->when > member->when;
+}
+
+/* The first member that ended that way and was not survived, or -1. */
+static int first_of(const artel__launch_job *job, outcome how)
+{
+    int first = -1;
+    for (int i = 0; i < job->members; i++) {
+        const artel__launch_member *member = &job->member[i];
+        if (member->state != ARTEL__LAUNCH_ENDED || outcome_of(member) != how || survived(job, member)) continue;
+        if (first < 0 || member->when < job->member[first].when) first = i;
+    }
+    return first;
+}
+
+int artel__launch_job_code(const artel__launch_job *job, int *out_member)
+{
+    int failed = first_of(job, FAILED);
+    *out_member = -1;
+    if (job->stopped && (job->stopped != SIGTERM || failed < 0)) return 128 + job->stopped;
+    if (failed < 0 && last_well(job)) return 0;
+    *out_member = failed >= 0 ? failed : first_of(job, DIED);
+    return *out_member >= 0 ? exit_code(&job->member[*out_member]) : 0;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and leaving a cluster, and who is who. */
+#include "cluster/mesh.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/threads.h"
+#include "cluster/mesh_impl.h"
+#include "net/cert.h"
+#include "net/farewell.h"
+
+#define FAREWELL_NS (3 * ARTEL__MESH_SECOND)
+
+enum {
+    REPORT_LINES = 100
+};
+
+static artel_status take_options(artel_context *ctx, const artel_cluster_options *given, artel_cluster_options *out)
+{
+    *out = (artel_cluster_options)ARTEL_CLUSTER_OPTIONS_INIT;
+    if (!given) return ARTEL_OK;
+    if (given->struct_size < sizeof given->struct_size)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "cluster options", "begin with ARTEL_CLUSTER_OPTIONS_INIT", "struct_size is not set");
+    memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
+    const double limit[] = {out->wait_for_cluster, out->collective_timeout, out->suspect_after};
+    for (size_t i = 0; i < ARTEL__COUNT(limit); i++) {
+        if (!(limit[i] >= 0.01 && limit[i] <= 1e9))
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, "cluster options", "give seconds above 0.01", "a time limit does not fit");
+    }
+    return ARTEL_OK;
+}
+
+static artel_status resolve(artel_cluster *mesh)
+{
+    const artel_cluster_options *o = &mesh->options;
+    const artel__cluster_options wanted = {.resolver = o->resolver,
+                                           .file = o->file,
+                                           .task = o->task,
+                                           .rendezvous = o->rendezvous,
+                                           .service = o->service,
+                                           .workers = o->workers,
+                                           .port = o->port};
+    ARTEL_TRY(artel__cluster_resolve(mesh->ctx, artel__process_environment, NULL, &wanted, &mesh->cluster));
+    const artel__cluster *c = &mesh->cluster;
+    mesh->single = c->single || c->rank < 0;
+    if (c->self.type == ARTEL__TASK_PS)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where,
+                           "leave parameter servers out of a cluster that trains synchronously",
+                           "this task is a parameter server (ps:%d), and multi-worker has none", (int)c->self.index);
+    if (!mesh->single && c->sparse)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "list all tasks",
+                           "a sparse cluster does not name the other workers");
+    if (!mesh->single && c->trainers > ARTEL__MESH_MOST_RANKS)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "use fewer tasks", "%d tasks train (at most %d can)", c->trainers,
+                           ARTEL__MESH_MOST_RANKS);
+    return ARTEL_OK;
+}
+
+static void name_peer(artel_cluster *mesh, int rank)
+{
+    const artel__cluster *c = &mesh->cluster;
+    artel__mesh_peer *p = &mesh->peer[rank];
+    p->task = &c->task[rank];
+    const char *type = artel__task_type_name(p->task->type), *address = p->task->address;
+    if (!address && rank == 0) address = c->rendezvous;
+    snprintf(p->name, sizeof p->name, "%s-%d", type, (int)p->task->index);
+    snprintf(p->address, sizeof p->address, "%s", address ? address : "");
+    snprintf(p->title, sizeof p->title, "%s %d%s%.120s%s", type, (int)p->task->index, address ? " (" : "", address ? address : "",
+             address ? ")" : "");
+    mesh->title[rank] = p->title;
+}
+
+static artel_status make_peers(artel_cluster *mesh)
+{
+    void *block;
+    size_t peers = (size_t)mesh->cluster.trainers;
+    mesh->self = mesh->cluster.rank;
+    ARTEL_TRY(artel__calloc(mesh->ctx, peers, sizeof *mesh->peer, "cluster", &block));
+    mesh->peer = block;
+    mesh->peers = (int)peers;
+    ARTEL_TRY(artel__calloc(mesh->ctx, peers, sizeof *mesh->title, "cluster", &block));
+    mesh->title = block;
+    ARTEL_TRY(artel__calloc(mesh->ctx, 3 * peers, sizeof *mesh->named, "cluster", &block));
+    mesh->named = block;
+    ARTEL_TRY(artel__calloc(mesh->ctx, peers, sizeof *mesh->view, "cluster", &block));
+    mesh->view = block;
+    ARTEL_TRY(artel__calloc(mesh->ctx, peers, 1, "cluster", &block));
+    mesh->serve = block;
+    mesh->links = 4 * mesh->peers + 16;
+    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->links, sizeof *mesh->link, "cluster", &block));
+    mesh->link = block;
+    mesh->poll_room = mesh->links + mesh->peers + 2 + 2 * ARTEL__MESH_MOST_RANKS;
+    ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->poll_room, sizeof *mesh->poll, "cluster", &block));
+    mesh->poll = block;
+    for (int r = 0; r < mesh->peers; r++) name_peer(mesh, r);
+    return ARTEL_OK;
+}
+
+/* All tasks of a job find the same number: who is in it. */
+static uint64_t job_number(const artel_cluster *mesh)
+{
+    uint8_t digest[32];
+    uint64_t job;
+    artel__sha256 hash;
+    artel__sha256_init(&hash);
+    for (int r = 0; r < mesh->peers; r++) artel__sha256_update(&hash, mesh->peer[r].name, strlen(mesh->peer[r].name) + 1);
+    artel__sha256_final(&hash, digest);
+    memcpy(&job, digest, sizeof job);
+    return job;
+}
+
+/* This task can never join: the others need not wait for it. */
+static void say_farewell(artel_cluster *mesh)
+{
+    artel__refusal refusal = {.fault = ARTEL__FAULT_CERTIFICATE};
+    const artel_error *error = artel_context_error(mesh->ctx);
+    void *block;
+    int count = 0;
+    snprintf(refusal.reason, sizeof refusal.reason, "%.60s's own certificate is not good: %.100s", mesh->peer[mesh->self].name,
+             error ? error->what : "");
+    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(artel__net_address), "cluster", &block) < 0) return;
+    artel__net_address *to = block;
+    for (int r = 0; r < mesh->peers; r++) {
+        const char *address = mesh->peer[r].address;
+        if (r != mesh->self && address[0] && artel__net_address_resolve(mesh->quiet, address, &to[count]) == ARTEL_OK) count++;
+    }
+    artel__farewell(mesh->quiet, to, count, &refusal, FAREWELL_NS);
+    artel__free(mesh->quiet, to);
+}
+
+static artel_status open_certificate(artel_cluster *mesh)
+{
+    artel__tls_files files;
+    if (!mesh->options.cert_dir) return ARTEL_OK;
+    const char *name = mesh->peer[mesh->self].name;
+    artel__cert_maker judge;
+    ARTEL_TRY(artel__cert_locate(&mesh->cluster.arena, mesh->options.cert_dir, name, &files));
+    ARTEL_TRY(artel__cert_open(mesh->ctx, &judge)); /* what every peer would refuse is said here */
+    artel_status status = artel__cert_verify(&judge, &files, name, (int64_t)artel__wall_seconds());
+    artel__cert_close(&judge);
+    if (status < 0) {
+        say_farewell(mesh);
+        return status;
+    }
+    ARTEL_TRY(artel__tls_open(mesh->ctx, &files, &mesh->tls));
+    mesh->site.tls = &mesh->tls;
+    return ARTEL_OK;
+}
+
+/* Where to listen: --bind, else loopback when this task's address is, else everywhere. */
+static artel_status choose_address(artel_cluster *mesh, artel__net_address *out)
+{
+    const artel__mesh_peer *self = &mesh->peer[mesh->self];
+    const char *known = self->address[0] ? self->address : mesh->peer[0].address;
+    artel__net_address parsed;
+    artel__host_port parts = {.host = ""};
+    char text[ARTEL__HOST_MAX + 16];
+    artel__host_port_parse(known, &parts);
+    int port = self->address[0] ? parts.port : mesh->options.port;
+    bool loopback =
+        strcmp(parts.host, "localhost") == 0 || (artel__net_address_parse(known, &parsed) && artel__net_address_is_loopback(&parsed));
+    const char *host = mesh->options.bind ? mesh->options.bind : loopback ? (parts.v6 ? "::1" : "127.0.0.1") : parts.v6 ? "::" : "0.0.0.0";
+    bool v6 = strchr(host, ':') != NULL && host[0] != '[';
+    snprintf(text, sizeof text, "%s%.200s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "", port);
+    if (artel__net_address_parse(text, out)) return ARTEL_OK;
+    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--bind",
+                       "give an address of this machine: 10.0.0.5, ::", "\"%.100s\" is not an address", host);
+}
+
+static artel_status listen_here(artel_cluster *mesh)
+{
+    artel__listener_options options = {.most_per_host = 256, .most_pending = 1024};
+    ARTEL_TRY(choose_address(mesh, &options.address));
+    ARTEL_TRY(artel__listener_create(&mesh->site, &options, &mesh->listener));
+    char text[ARTEL__NET_ADDRESS_TEXT];
+    int port = artel__listener_port(mesh->listener);
+    snprintf(text, sizeof text, options.address.socket.ss_family == AF_INET6 ? "[::1]:%d" : "127.0.0.1:%d", port);
+    if (!mesh->options.bind || !artel__net_address_parse(mesh->options.bind, &mesh->own)) artel__net_address_parse(text, &mesh->own);
+    return ARTEL_OK;
+}
+
+static artel_status init_mutex(artel_cluster *mesh)
+{
+    pthread_condattr_t monotonic;
+    if (pthread_mutex_init(&mesh->mutex, NULL) != 0) return artel__fail(mesh->ctx, ARTEL_ERROR_NO_MEMORY, "cluster", "", "no mutex");
+    pthread_mutex_init(&mesh->incident.mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&mesh->changed, &monotonic);
+    pthread_cond_init(&mesh->names, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    mesh->has_mutex = true;
+    return ARTEL_OK;
+}
+
+static artel_status start_threads(artel_cluster *mesh)
+{
+    mesh->has_thread = pthread_create(&mesh->thread, NULL, artel__mesh_main, mesh) == 0;
+    mesh->has_name_thread = pthread_create(&mesh->name_thread, NULL, artel__mesh_name_main, mesh) == 0;
+    if (mesh->has_thread && mesh->has_name_thread) return ARTEL_OK;
+    return artel__fail(mesh->ctx, ARTEL_ERROR_RUN, "cluster", "raise the limit of threads", "its threads could not be started");
+}
+
+static artel_status start(artel_cluster *mesh)
+{
+    ARTEL_TRY(init_mutex(mesh));
+    ARTEL_TRY(make_peers(mesh));
+    mesh->site = (artel__site){.ctx = mesh->ctx,
+                               .insecure_network = mesh->options.insecure_network,
+                               .shares = !mesh->options.no_shared_memory,
+                               .admit = artel__mesh_admit,
+                               .incident = artel__mesh_note_incident,
+                               .user = mesh};
+    mesh->site.self.job = job_number(mesh);
+    snprintf(mesh->site.self.task, sizeof mesh->site.self.task, "%s", mesh->peer[mesh->self].name);
+    if (getrandom(&mesh->site.self.incarnation, sizeof mesh->site.self.incarnation, 0) < 0)
+        return artel__fail_errno(mesh->ctx, "cluster", "take a random number");
+    ARTEL_TRY(artel_context_create(NULL, &mesh->quiet));
+    artel__text_init(&mesh->report, mesh->quiet);
+    if (mesh->options.post_mortem) ARTEL_TRY(artel__log_keep(mesh->ctx, REPORT_LINES));
+    ARTEL_TRY(open_certificate(mesh));
+    ARTEL_TRY(listen_here(mesh));
+    mesh->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (mesh->wake < 0) return artel__fail_errno(mesh->ctx, "cluster", "open");
+    return start_threads(mesh);
+}
+
+artel_status artel_cluster_open(artel_context *ctx, const artel_cluster_options *options, artel_cluster **out)
+{
+    void *block;
+    artel__operation_begin(ctx);
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_cluster), "cluster", &block));
+    artel_cluster *mesh = block;
+    mesh->ctx = ctx;
+    mesh->wake = -1;
+    artel_status status = take_options(ctx, options, &mesh->options);
+    if (status == ARTEL_OK) status = resolve(mesh);
+    if (status == ARTEL_OK) mesh->writes = mesh->single || mesh->cluster.is_chief;
+    if (status == ARTEL_OK && !mesh->single) status = start(mesh);
+    if (status < 0) {
+        artel_cluster_close(mesh);
+        return status;
+    }
+    *out = mesh;
+    return ARTEL_OK;
+}
+
+static void stop_threads(artel_cluster *mesh)
+{
+    if (!mesh->has_mutex) return;
+    pthread_mutex_lock(&mesh->mutex);
+    mesh->quit = true;
+    pthread_cond_broadcast(&mesh->names);
+    pthread_mutex_unlock(&mesh->mutex);
+    if (mesh->has_thread) artel__mesh_wake(mesh);
+    if (mesh->has_thread) pthread_join(mesh->thread, NULL);
+    if (mesh->has_name_thread) pthread_join(mesh->name_thread, NULL);
+}
+
+static void close_connections(artel_cluster *mesh)
+{
+    artel__mesh_drop_data(mesh, true);
+    artel__mesh_table_fini(mesh, &mesh->now);
+    artel__mesh_table_fini(mesh, &mesh->next);
+    for (int i = 0; i < mesh->links; i++) artel__connection_close(mesh->link[i].connection);
+    for (int r = 0; r < mesh->peers; r++) artel__connection_close(mesh->peer[r].dialled);
+    artel__status_desk_close(&mesh->desk);
+    artel__listener_destroy(mesh->listener);
+    artel__tls_close(&mesh->tls);
+    if (mesh->wake >= 0) close(mesh->wake);
+}
+
+void artel_cluster_close(artel_cluster *mesh)
+{
+    if (!mesh) return;
+    stop_threads(mesh);
+    artel__membership_destroy(mesh->machine);
+    close_connections(mesh);
+    if (mesh->has_mutex) {
+        pthread_cond_destroy(&mesh->changed);
+        pthread_cond_destroy(&mesh->names);
+        pthread_mutex_destroy(&mesh->incident.mutex);
+        pthread_mutex_destroy(&mesh->mutex);
+    }
+    void *const block[] = {mesh->data, mesh->link, mesh->poll, mesh->peer, mesh->title, mesh->named, mesh->view, mesh->serve};
+    for (size_t i = 0; i < ARTEL__COUNT(block); i++) artel__free(mesh->ctx, block[i]);
+    artel__text_fini(&mesh->report);
+    artel_context_destroy(mesh->quiet);
+    artel__cluster_fini(&mesh->cluster);
+    artel__free(mesh->ctx, mesh);
+}
+
+/* -- looking -- */
+
+const char *artel_cluster_role(const artel_cluster *mesh)
+{
+    return artel__task_type_name(mesh->cluster.self.type);
+}
+
+int artel_cluster_index(const artel_cluster *mesh)
+{
+    return (int)mesh->cluster.self.index;
+}
+
+int artel_cluster_size(const artel_cluster *mesh)
+{
+    return mesh->single ? 1 : mesh->cluster.trainers;
+}
+
+bool artel_cluster_writes(const artel_cluster *mesh)
+{
+    return mesh->writes;
+}
+
+int artel__mesh_tasks_here(const artel_cluster *mesh)
+{
+    artel__host_port own, other;
+    int here = 1;
+    if (artel__mesh_is_single(mesh) || artel__usable_cores() < sysconf(_SC_NPROCESSORS_ONLN)) return 1;
+    if (artel__host_port_parse(mesh->peer[mesh->self].address, &own)) return 1;
+    for (int r = 0; r < mesh->peers; r++) {
+        bool known = r != mesh->self && !artel__host_port_parse(mesh->peer[r].address, &other);
+        here += known && strcmp(own.host, other.host) == 0;
+    }
+    return here;
+}
+
+bool artel__mesh_is_single(const artel_cluster *mesh)
+{
+    return !mesh || mesh->single;
+}
+
+const artel__cluster *artel__mesh_tasks(const artel_cluster *mesh)
+{
+    return &mesh->cluster;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connections of a generation: from members to numbered ranks, and from sockets to endpoints; and connections over which
+ * state goes from memory to memory.
+ *
+ * Of two ranks the higher one dials; of two replicas of one process, too (through the process's own port). Such a connection
+ * begins with 16 bytes, little-endian: the two ranks and the incarnation of the generation, whose counter is in the greeting;
+ * after them it is the transport's. An accepted one whose generation this process has not reached yet waits for it. Few are
+ * made at a time, so that no listener takes them for a crowd.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/threads.h"
+#include "cluster/mesh_impl.h"
+
+#define CONNECT_NS (5 * ARTEL__MESH_SECOND) /* a member that cannot be connected for so long is lost */
+#define KEEP_NS (10 * ARTEL__MESH_SECOND)   /* an accepted connection waits for its generation */
+
+/* -- lists -- */
+
+static artel__mesh_data *append(artel_cluster *mesh)
+{
+    if (mesh->data_count == mesh->data_room) {
+        int room = mesh->data_room ? 2 * mesh->data_room : 16;
+        void *block = mesh->data;
+        if (artel__realloc(mesh->quiet, (size_t)room * sizeof *mesh->data, "mesh", &block) < 0) return NULL;
+        mesh->data = block;
+        mesh->data_room = room;
+    }
+    artel__mesh_data *d = &mesh->data[mesh->data_count++];
+    *d = (artel__mesh_data){.since_ns = artel__now_ns()};
+    return d;
+}
+
+bool artel__mesh_keep(artel_cluster *mesh, artel__connection *connection)
+{
+    if (mesh->data_count > 4 * ARTEL__MESH_MOST_RANKS * ARTEL__MESH_MOST_RANKS) return false;
+    artel__mesh_data *d = append(mesh);
+    if (!d) return false;
+    d->connection = connection;
+    d->accepted = true;
+    d->generation.counter = artel__connection_peer(connection)->generation;
+    return true;
+}
+
+static void drop(artel__mesh_data *d)
+{
+    artel__connection_close(d->connection);
+    d->connection = NULL;
+    d->done = true;
+}
+
+void artel__mesh_drop_data(artel_cluster *mesh, bool accepted)
+{
+    for (int i = 0; i < mesh->data_count; i++) {
+        if (accepted || !mesh->data[i].accepted) drop(&mesh->data[i]);
+    }
+}
+
+/* Those that are done make room. By the mesh's thread. */
+static void tidy(artel_cluster *mesh)
+{
+    int kept = 0;
+    for (int i = 0; i < mesh->data_count; i++) {
+        if (!mesh->data[i].done) mesh->data[kept++] = mesh->data[i];
+    }
+    mesh->data_count = kept;
+}
+
+/* -- seats -- */
+
+int artel__mesh_owner(const artel_cluster *mesh, int rank)
+{
+    for (int r = 0; r < mesh->peers; r++) {
+        const artel__mesh_peer *p = &mesh->peer[r];
+        if (rank >= p->first && rank < p->first + p->replicas) return r;
+    }
+    return -1;
+}
+
+static void number_ranks(artel_cluster *mesh, const artel__generation *generation)
+{
+    mesh->ranks = 0;
+    for (int r = 0; r < mesh->peers; r++) mesh->peer[r].first = mesh->peer[r].replicas = 0;
+    for (uint32_t i = 0; i < generation->members; i++) {
+        artel__mesh_peer *p = &mesh->peer[generation->member[i].task];
+        p->first = mesh->ranks;
+        p->replicas = (int)generation->member[i].replicas;
+        mesh->ranks += p->replicas;
+    }
+}
+
+/* A wait may poll for a moment before it sleeps when all that compute on this host have a core each. */
+static int64_t spin_time(const artel_cluster *mesh)
+{
+    int here = artel__mesh_tasks_here(mesh) * mesh->peer[mesh->self].replicas;
+    return artel__usable_cores() >= here ? INT64_C(20000) : 0;
+}
+
+void artel__mesh_table_fini(artel_cluster *mesh, artel__mesh_table *table)
+{
+    for (int i = 0; table->endpoint && i < table->count; i++) artel__net_close(table->endpoint[i]);
+    artel__free(mesh->quiet, table->endpoint);
+    artel__free(mesh->quiet, table->activity);
+    *table = (artel__mesh_table){.endpoint = NULL};
+}
+
+void artel__mesh_table_cancel(const artel__mesh_table *table)
+{
+    for (int i = 0; table->endpoint && i < table->count; i++) artel__net_cancel(table->endpoint[i]);
+}
+
+static artel_status make_table(artel_cluster *mesh, artel__mesh_table *table)
+{
+    const artel__mesh_peer *self = &mesh->peer[mesh->self];
+    void *block;
+    artel__mesh_table_fini(mesh, table);
+    ARTEL_TRY(artel__calloc(mesh->quiet, (size_t)self->replicas, sizeof *table->activity, "mesh", &block));
+    table->activity = block;
+    table->ranks = mesh->ranks;
+    for (int i = 0; i < self->replicas; i++) atomic_store(&table->activity[i].since_ns, artel__now_ns());
+    table->count = self->replicas;
+    if (mesh->ranks == 1) return ARTEL_OK;
+    ARTEL_TRY(artel__calloc(mesh->quiet, (size_t)self->replicas, sizeof *table->endpoint, "mesh", &block));
+    table->endpoint = block;
+    for (int i = 0; i < self->replicas; i++) {
+        artel__tcp_options options = {.rank = self->first + i, .ranks = mesh->ranks, .spin_ns = spin_time(mesh)};
+        ARTEL_TRY(artel__tcp_create(mesh->ctx, &options, &table->endpoint[i]));
+        artel__tcp_set_generation(table->endpoint[i], mesh->generation.counter);
+    }
+    return ARTEL_OK;
+}
+
+/* One entry for each connection that this process dials. */
+static artel_status list_dials(artel_cluster *mesh)
+{
+    const artel__mesh_peer *self = &mesh->peer[mesh->self];
+    for (int i = 0; i < self->replicas; i++) {
+        for (int to = 0; to < self->first + i; to++) {
+            artel__mesh_data *d = append(mesh);
+            if (!d) return ARTEL_ERROR_NO_MEMORY;
+            d->from = (uint32_t)(self->first + i);
+            d->to = (uint32_t)to;
+            d->generation = mesh->generation;
+        }
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__mesh_take_seats(artel_cluster *mesh, const artel__generation *generation)
+{
+    mesh->seated = false;
+    mesh->attached = 0;
+    artel__mesh_drop_data(mesh, false);
+    number_ranks(mesh, generation);
+    artel_status status = make_table(mesh, &mesh->next);
+    if (status == ARTEL_OK) status = list_dials(mesh);
+    mesh->seats_taken = status == ARTEL_OK;
+    return status;
+}
+
+/* -- connecting -- */
+
+static void attach(artel_cluster *mesh, artel__mesh_data *d)
+{
+    const artel__mesh_peer *self = &mesh->peer[mesh->self];
+    uint32_t own = d->accepted ? d->to : d->from, other = d->accepted ? d->from : d->to;
+    int owner = other < (uint32_t)mesh->ranks ? artel__mesh_owner(mesh, (int)other) : -1;
+    bool right = own - (uint32_t)self->first < (uint32_t)self->replicas && owner >= 0 && (!d->accepted || other > own) &&
+                 strcmp(artel__connection_peer(d->connection)->task, mesh->peer[owner].name) == 0;
+    if (!right) {
+        drop(d);
+        return;
+    }
+    right = artel__tcp_attach(mesh->next.endpoint[own - (uint32_t)self->first], (int)other, d->connection) == ARTEL_OK;
+    d->connection = NULL;
+    d->done = true;
+    mesh->attached += right;
+}
+
+static uint64_t get(const uint8_t *at, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+static void put(uint8_t *at, int bytes, uint64_t value)
+{
+    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
+}
+
+/* Moves the first 16 bytes; true when they are through. False with *lost set when they never will be. */
+static bool move_preface(artel__mesh_data *d, bool *lost)
+{
+    artel__net_stream *stream = artel__connection_stream(d->connection);
+    artel__net_why why = {""};
+    if (!d->accepted) {
+        put(d->preface, 4, d->from);
+        put(d->preface + 4, 4, d->to);
+        put(d->preface + 8, 8, d->generation.incarnation);
+    }
+    while (d->moved < sizeof d->preface) {
+        struct iovec piece = {d->preface + d->moved, sizeof d->preface - d->moved};
+        int64_t n = d->accepted ? artel__net_stream_read(stream, &piece, 1, &why) : artel__net_stream_write(stream, &piece, 1, &why);
+        if (n < 0) {
+            *lost = n != ARTEL__NET_STREAM_AGAIN;
+            return false;
+        }
+        d->moved += (size_t)n;
+    }
+    if (!d->accepted) {
+        int left = artel__net_stream_flush(stream, &why);
+        *lost = left < 0 && left != ARTEL__NET_STREAM_AGAIN;
+        return left == 0;
+    }
+    d->from = (uint32_t)get(d->preface, 4);
+    d->to = (uint32_t)get(d->preface + 4, 4);
+    d->generation.incarnation = get(d->preface + 8, 8);
+    return true;
+}
+
+static void wait_longer(artel__mesh_data *d, int64_t now)
+{
+    int64_t pause = d->pause_ns ? 2 * d->pause_ns : ARTEL__MESH_SECOND / 100;
+    d->pause_ns = pause < ARTEL__MESH_SECOND / 2 ? pause : ARTEL__MESH_SECOND / 2;
+    d->dial_at = now + d->pause_ns;
+}
+
+static void dial(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
+{
+    int owner = d->from == ARTEL__MESH_STATE ? mesh->copy_from : artel__mesh_owner(mesh, (int)d->to);
+    artel__mesh_peer *p = &mesh->peer[owner];
+    artel__connection_request request = {.purpose = ARTEL__NET_DATA, .task = p->name};
+    bool known = owner == mesh->self || artel__mesh_locate(mesh, p);
+    request.to = owner == mesh->self ? mesh->own : p->resolved;
+    d->moved = 0;
+    mesh->site.self.generation = d->generation.counter;
+    if (!known || artel__connection_open(&mesh->site, &request, &d->connection) < 0) {
+        d->connection = NULL;
+        wait_longer(d, now);
+    }
+    mesh->site.self.generation = mesh->pass;
+}
+
+static void lose(artel__mesh_data *d, int64_t now)
+{
+    artel__connection_close(d->connection);
+    d->connection = NULL;
+    d->prefaced = false;
+    d->done = d->accepted;
+    wait_longer(d, now);
+}
+
+/* Whether the connection belongs to the generation that is being connected. */
+static bool is_due(const artel_cluster *mesh, const artel__mesh_data *d)
+{
+    return d->from != ARTEL__MESH_STATE && mesh->start && mesh->seats_taken && mesh->next.endpoint &&
+           artel__generation_same(d->generation, mesh->generation);
+}
+
+/* A donor that cannot be reached for so long. */
+static void give_up_state(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
+{
+    drop(d);
+    mesh->copy = false;
+    artel__membership_lost(mesh->machine, now, (uint32_t)mesh->copy_from);
+}
+
+static void move(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
+{
+    bool lost = false;
+    artel__connection_state state = artel__connection_get_state(d->connection);
+    if (state != ARTEL__CONNECTION_OPEN) state = artel__connection_progress(d->connection);
+    if (state == ARTEL__CONNECTION_OPEN && !d->prefaced) d->prefaced = move_preface(d, &lost);
+    bool old = d->accepted && now - d->since_ns > KEEP_NS;
+    if (lost || old || state == ARTEL__CONNECTION_LOST)
+        lose(d, now);
+    else if (d->prefaced && is_due(mesh, d))
+        attach(mesh, d);
+}
+
+/* Who is not connected after so long is not reachable, whatever its heartbeats say. */
+static void check_missing(artel_cluster *mesh, int64_t now)
+{
+    if (now - mesh->start_ns < CONNECT_NS) return;
+    mesh->start_ns = now;
+    for (int rank = 0; rank < mesh->ranks; rank++) {
+        int owner = artel__mesh_owner(mesh, rank);
+        if (owner == mesh->self || artel__tcp_is_attached(mesh->next.endpoint[0], rank)) continue;
+        artel__log(mesh->ctx, ARTEL_LOG_WARNING, "%s cannot be connected for data", mesh->peer[owner].title);
+        artel__membership_lost(mesh->machine, now, (uint32_t)owner);
+        return;
+    }
+}
+
+static void check_seated(artel_cluster *mesh, int64_t now)
+{
+    if (!mesh->start || !mesh->seats_taken || mesh->seated) return;
+    mesh->seated = mesh->attached == mesh->next.count * (mesh->ranks - 1);
+    if (mesh->seated)
+        pthread_cond_broadcast(&mesh->changed);
+    else
+        check_missing(mesh, now);
+}
+
+void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
+{
+    int open = 0;
+    if (mesh->start && !mesh->seats_taken) {
+        const artel__generation *generation = artel__membership_generation(mesh->machine);
+        if (generation) artel__mesh_take_seats(mesh, generation);
+    }
+    for (int i = 0; i < mesh->data_count; i++) {
+        artel__mesh_data *d = &mesh->data[i];
+        bool state = d->from == ARTEL__MESH_STATE && !d->accepted && !d->done;
+        if (state && now - d->since_ns > CONNECT_NS) give_up_state(mesh, d, now);
+        if (!d->connection && !d->accepted && !d->done && open < ARTEL__MESH_DIALS && now >= d->dial_at) dial(mesh, d, now);
+        if (!d->connection || d->done) continue;
+        move(mesh, d, now);
+        open += d->connection && !d->accepted && !d->prefaced;
+    }
+    tidy(mesh);
+    check_seated(mesh, now);
+}
+
+/* -- state -- */
+
+void artel__mesh_dial_state(artel_cluster *mesh)
+{
+    artel__mesh_drop_data(mesh, false);
+    artel__mesh_data *d = append(mesh);
+    if (!d) return; /* the proposal runs out of time, and is made again */
+    d->from = ARTEL__MESH_STATE;
+    d->generation.counter = mesh->generation.counter;
+    artel__mesh_wake(mesh);
+}
+
+artel__connection *artel__mesh_take_state(artel_cluster *mesh, bool accepted, int *peer)
+{
+    for (int i = 0; i < mesh->data_count; i++) {
+        artel__mesh_data *d = &mesh->data[i];
+        if (d->done || !d->prefaced || d->accepted != accepted || d->from != ARTEL__MESH_STATE) continue;
+        int rank = artel__mesh_find(mesh, artel__connection_peer(d->connection)->task);
+        if (accepted && (rank < 0 || !mesh->serve[rank])) continue;
+        artel__connection *connection = d->connection;
+        *peer = rank;
+        d->connection = NULL;
+        d->done = true;
+        return connection;
+    }
+    return NULL;
+}
+
+/* -- streams -- */
+
+/* Waits for the socket, briefly; false when the stream is over. */
+static bool wait_socket(artel__mesh_stream *stream, short events, int64_t *quiet_since)
+{
+    artel_cluster *mesh = stream->mesh;
+    struct pollfd fd = {.fd = artel__connection_fd(stream->connection), .events = events};
+    int ready = poll(&fd, 1, 20);
+    if (atomic_load(&mesh->serial) != stream->serial) return false;
+    if (ready > 0) *quiet_since = artel__now_ns();
+    return artel__now_ns() - *quiet_since < (int64_t)(5e9 * mesh->options.suspect_after);
+}
+
+static artel_status broken(artel__mesh_stream *stream)
+{
+    return artel__fail(stream->mesh->quiet, ARTEL_ERROR_RUN, stream->mesh->peer[stream->peer].title, "", "the copy of state broke off");
+}
+
+artel_status artel__mesh_send(artel__mesh_stream *stream, const void *bytes, size_t count)
+{
+    artel__net_stream *net = artel__connection_stream(stream->connection);
+    artel__net_why why = {""};
+    int64_t quiet = artel__now_ns();
+    size_t sent = 0;
+    stream->crc = artel__crc32c(stream->crc, bytes, count);
+    while (sent < count || artel__net_stream_unsent(net)) {
+        struct iovec piece = {(char *)(uintptr_t)bytes + sent, count - sent < ((size_t)1 << 20) ? count - sent : (size_t)1 << 20};
+        int64_t n = sent < count ? artel__net_stream_write(net, &piece, 1, &why) : artel__net_stream_flush(net, &why);
+        if (n < 0 && n != ARTEL__NET_STREAM_AGAIN) return broken(stream);
+        if (n > 0) sent += (size_t)n;
+        if (n < 0 && !wait_socket(stream, POLLOUT, &quiet)) return broken(stream);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__mesh_receive(artel__mesh_stream *stream, void *bytes, size_t count)
+{
+    artel__net_stream *net = artel__connection_stream(stream->connection);
+    artel__net_why why = {""};
+    int64_t quiet = artel__now_ns();
+    size_t got = 0;
+    while (got < count) {
+        struct iovec piece = {(char *)bytes + got, count - got};
+        int64_t n = artel__net_stream_read(net, &piece, 1, &why);
+        if (n < 0 && n != ARTEL__NET_STREAM_AGAIN) return broken(stream);
+        if (n > 0) got += (size_t)n;
+        if (n < 0 && !wait_socket(stream, POLLIN, &quiet)) return broken(stream);
+    }
+    stream->crc = artel__crc32c(stream->crc, bytes, count);
+    return ARTEL_OK;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a mesh:
+ *
+ *   mesh.c         opening and closing; who is who
+ *   mesh_order.c   what the caller's thread asks and answers
+ *   mesh_act.c     the machine's actions
+ *   mesh_io.c      the thread: listener, links, the clock
+ *   mesh_name.c    looking up names of hosts, in a thread of its own
+ *   mesh_data.c    a generation's endpoints and their connections; streams of state
+ *   mesh_admit.c   who is let in, what is refused, and what that means
+ *   mesh_status.c  answers to questions from outside the job
+ *   mesh_report.c  what this task knows of its job: for programs, and the file of one that has ended badly
+ *
+ * Everything is guarded by `mutex`; `changed` is signalled when the caller may go on. Connections are opened, moved and closed
+ * by the mesh's thread alone; others mark what they want and wake it. The machine is called by both sides, under the mutex;
+ * its actions only mark and queue. Incidents may be reported by any thread, also one that holds an endpoint's lock: they have
+ * a lock of their own, taken last.
+ */
+#ifndef ARTEL_CLUSTER_MESH_IMPL_H
+#define ARTEL_CLUSTER_MESH_IMPL_H
+
+#include <pthread.h>
+
+#include "base/arena.h"
+#include "cluster/mesh.h"
+#include "cluster/status.h"
+#include "net/listener.h"
+#include "net/tcp.h"
+
+enum {
+    ARTEL__MESH_NAME = 64,
+    ARTEL__MESH_TITLE = 160,
+    ARTEL__MESH_WHY = 256,
+    ARTEL__MESH_DIALS = 16, /* data connections that are being made at a time */
+    ARTEL__MESH_MOST_RANKS = 256,
+    ARTEL__MESH_PREFACE = 16,
+    ARTEL__MESH_HASH_EVERY = 64
+};
+
+#define ARTEL__MESH_SECOND INT64_C(1000000000)
+
+typedef enum artel__mesh_lookup {
+    ARTEL__MESH_UNKNOWN,
+    ARTEL__MESH_WANTED, /* the name thread looks */
+    ARTEL__MESH_KNOWN,
+    ARTEL__MESH_NO_HOST
+} artel__mesh_lookup;
+
+/* Another task (or this one: it is not dialled for control). */
+typedef struct artel__mesh_peer {
+    const artel__task *task;
+    char name[ARTEL__MESH_NAME];        /* on the network and in certificates: "worker-1" */
+    char title[ARTEL__MESH_TITLE];      /* for messages: "worker 1 (host:port)" */
+    char address[ARTEL__HOST_MAX + 16]; /* "": not known yet */
+    artel__mesh_lookup lookup;
+    artel__net_address resolved;
+    char why[ARTEL__MESH_WHY]; /* it could not be reached last time */
+    bool wanted;               /* the machine waits for a link to it */
+    artel__connection *dialled;
+    int64_t dial_until;
+    bool met;
+    int first, replicas; /* in the generation; replicas 0: not a member */
+} artel__mesh_peer;
+
+/* A control connection with its number at the machine. */
+typedef struct artel__mesh_link {
+    artel__connection *connection;
+    int peer;     /* rank of the task at its other end */
+    bool closing; /* the machine has closed it */
+} artel__mesh_link;
+
+/* A connection on its way into an endpoint, or to a stream: 16 bytes tell which ranks of which generation it joins. */
+typedef struct artel__mesh_data {
+    artel__connection *connection; /* NULL: to be dialled */
+    int64_t dial_at, pause_ns, since_ns;
+    bool accepted, done;
+    artel__generation_id generation;
+    uint32_t from, to; /* ranks; of an accepted one once they are read. from ARTEL__MESH_STATE: a stream of state */
+    uint8_t preface[ARTEL__MESH_PREFACE];
+    size_t moved;
+    bool prefaced;
+} artel__mesh_data;
+
+#define ARTEL__MESH_STATE UINT32_MAX
+
+/* Endpoints of this process's replicas in one generation. */
+typedef struct artel__mesh_table {
+    artel__endpoint **endpoint;
+    artel__mesh_activity *activity;
+    int count, ranks;
+} artel__mesh_table;
+
+struct artel__mesh_stream {
+    artel_cluster *mesh;
+    artel__connection *connection;
+    int peer;
+    uint64_t serial; /* of the orders when it was handed out: another one ends it */
+    uint32_t crc;
+};
+
+struct artel_cluster {
+    artel_context *ctx, *quiet; /* quiet: for failures that are ordinary here and nobody's record */
+    artel_cluster_options options;
+    artel__cluster cluster;
+    bool single;
+    /* Everything below is for clusters of several tasks. */
+    artel__site site;
+    artel__tls tls;
+    artel__listener *listener;
+    artel__net_address own; /* where this process reaches itself */
+    int wake;               /* eventfd */
+    pthread_t thread, name_thread;
+    bool has_thread, has_name_thread, has_mutex;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed, names; /* names: the name thread has work */
+    bool quit;
+    artel__mesh_peer *peer; /* by rank of the task */
+    const char **title;     /* of the peers, for the machine */
+    const char **named;     /* lists of titles, for a seat */
+    int peers, self;
+    artel__status_desk desk;
+    artel__status_task *view; /* of the peers, for an answer */
+    artel__mesh_link *link;
+    int links;
+    struct pollfd *poll;
+    int poll_room;
+    struct {
+        pthread_mutex_t mutex;
+        bool unwanted;                                                /* it is refused for what it says it is, wherever it comes from */
+        char address[ARTEL__NET_ADDRESS_TEXT], text[ARTEL__MESH_WHY]; /* a refusal that cannot heal; "" none */
+    } incident;
+
+    /* The pass. */
+    artel__membership *machine; /* NULL: none runs */
+    uint32_t pass;
+    char facts[ARTEL__FACTS_MAX + 1];
+    int replicas;
+    int64_t answered_ns;                   /* the machine was last told of the training */
+    int64_t measured_ns, measured_busy_ns; /* when the seat's share of work was measured last; its work until then */
+    _Atomic uint64_t step;
+    atomic_bool stopping;
+    bool drained, drain_asked; /* the machine knows; somebody from outside wants it */
+    int64_t said_why_ns;
+    /* Orders that have not been handed out, and what the caller is about. */
+    _Atomic uint64_t serial;       /* of orders */
+    bool resting;                  /* the caller is at rest with rest_step, rest_hash */
+    bool busy;                     /* it copies, serves or saves */
+    uint64_t rest_step, rest_hash; /* of the state it holds */
+    bool stop, start, save, last, writer;
+    bool seats_taken, seated; /* the generation's endpoints are made; connected */
+    bool copy;
+    int copy_from;
+    uint64_t copy_step;
+    artel__mesh_stream *stream; /* of COPY or SERVE, handed out */
+    uint8_t *serve;             /* by rank: it may copy this task's state */
+    /* The end. */
+    bool over;
+    bool hopeless; /* the job failed before it began, for something that does not heal: whoever comes is told */
+    artel__cause cause;
+    artel__text report; /* how the job was when it failed; empty: it did not, or had not begun */
+
+    /* The generation. */
+    artel__generation_id generation;
+    artel__mesh_seat seat; /* what START told of it */
+    uint64_t start_step;
+    int64_t start_ns;
+    bool ever_formed, writes;
+    int ranks;
+    artel__mesh_table now, next; /* handed out; being connected */
+    artel__mesh_data *data;
+    int data_count, data_room, attached;
+};
+
+/* mesh_io.c */
+void *artel__mesh_main(void *mesh);
+void artel__mesh_wake(artel_cluster *mesh);
+
+/* mesh_name.c */
+void *artel__mesh_name_main(void *mesh);
+/* Whether the peer's address is known; otherwise it is looked up, and `why` says what is wrong so far. */
+bool artel__mesh_locate(artel_cluster *mesh, artel__mesh_peer *peer);
+/* What was known led nowhere: it is looked up again. */
+void artel__mesh_forget_address(artel__mesh_peer *peer);
+/* Where only rank 0 is known from the start: tells addresses, learns them. */
+void artel__mesh_say_addresses(artel_cluster *mesh, artel__mesh_link *link);
+void artel__mesh_hear_address(artel_cluster *mesh, artel__mesh_link *link, const artel__message *message);
+
+/* mesh_admit.c */
+artel__net_fault artel__mesh_admit(void *mesh, const artel__hello *peer, char reason[ARTEL__HELLO_REASON]);
+void artel__mesh_note_incident(void *mesh, const artel__net_incident *incident);
+/* Whether a connection that came to nothing for this reason never will. */
+bool artel__mesh_is_final(artel__net_fault fault);
+/* The task of that name on the network, or -1. */
+int artel__mesh_find(const artel_cluster *mesh, const char *name);
+/* Ends the job over something that cannot heal, while it has not begun. */
+void artel__mesh_refuse(artel_cluster *mesh, const char *text);
+void artel__mesh_check_incident(artel_cluster *mesh);
+
+/* mesh_status.c */
+void artel__mesh_answer(artel_cluster *mesh, int64_t now);
+/* What is answered to the question of how it is, appended. The mutex is held. */
+artel_status artel__mesh_describe(artel_cluster *mesh, artel__text *out);
+
+/* mesh_report.c */
+/* The pass ends; the mutex is held, the machine is still there. */
+void artel__mesh_keep_report(artel_cluster *mesh);
+void artel__mesh_write_report(artel_cluster *mesh, artel_status status);
+
+/* mesh_act.c */
+void artel__mesh_act(void *mesh, const artel__action *action);
+/* After every input to the machine: answers what needs no caller. */
+void artel__mesh_settle(artel_cluster *mesh);
+
+/* mesh_data.c */
+artel_status artel__mesh_take_seats(artel_cluster *mesh, const artel__generation *generation);
+bool artel__mesh_keep(artel_cluster *mesh, artel__connection *connection); /* an accepted one; false: memory is out */
+void artel__mesh_move_data(artel_cluster *mesh, int64_t now);
+void artel__mesh_drop_data(artel_cluster *mesh, bool accepted); /* those that were dialled; accepted ones too */
+void artel__mesh_table_fini(artel_cluster *mesh, artel__mesh_table *table);
+void artel__mesh_table_cancel(const artel__mesh_table *table);
+/* A connection to the donor of a COPY. */
+void artel__mesh_dial_state(artel_cluster *mesh);
+/* A connection over which a task that may wants the state; NULL: none. Its rank in *peer. */
+artel__connection *artel__mesh_take_state(artel_cluster *mesh, bool accepted, int *peer);
+/* The task that has this rank in the generation, or -1. */
+int artel__mesh_owner(const artel_cluster *mesh, int rank);
+
+#endif

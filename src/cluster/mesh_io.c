@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of a mesh: one loop over the listener, the control connections and the data connections that are being made;
+ * and the machine's clock.
+ *
+ * Nothing here blocks: names are looked up by another thread. A link has a number at the machine from the moment its connection
+ * is open (dialled) or greeted (accepted) until it is closed. Messages are the machine's, but for addresses, which this side
+ * handles; what a link says must come from the task that its certificate and greeting name.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cluster/mesh_impl.h"
+
+#define MS INT64_C(1000000)
+
+void artel__mesh_wake(artel_cluster *mesh)
+{
+    uint64_t one = 1;
+    while (write(mesh->wake, &one, sizeof one) < 0 && errno == EINTR) {
+    }
+}
+
+/* -- dialling -- */
+
+static void give_up_dial(artel_cluster *mesh, int rank, artel__net_fault fault, const char *why)
+{
+    artel__mesh_peer *p = &mesh->peer[rank];
+    char text[ARTEL__MESH_WHY];
+    snprintf(text, sizeof text, "%.250s", why);
+    memcpy(p->why, text, sizeof p->why);
+    artel__connection_close(p->dialled);
+    p->dialled = NULL;
+    p->wanted = false;
+    if (fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_NAME) artel__mesh_forget_address(p);
+    artel__membership_dial_failed(mesh->machine, artel__now_ns(), (uint32_t)rank);
+    if (artel__mesh_is_final(fault)) artel__mesh_refuse(mesh, text);
+}
+
+static void begin_dial(artel_cluster *mesh, int rank, int64_t now)
+{
+    artel__mesh_peer *p = &mesh->peer[rank];
+    artel__connection_request request = {.purpose = ARTEL__NET_CONTROL, .task = p->name};
+    if (!artel__mesh_locate(mesh, p)) {
+        if (p->lookup != ARTEL__MESH_WANTED) give_up_dial(mesh, rank, ARTEL__FAULT_NONE, "there is no such host name (yet)");
+        return;
+    }
+    request.to = p->resolved;
+    p->dial_until = now + 5 * ARTEL__MESH_SECOND;
+    if (artel__connection_open(&mesh->site, &request, &p->dialled) < 0) {
+        p->dialled = NULL;
+        give_up_dial(mesh, rank, ARTEL__FAULT_NONE, "no socket or memory for the connection");
+    }
+}
+
+static int free_link(const artel_cluster *mesh)
+{
+    for (int i = 0; i < mesh->links; i++) {
+        if (!mesh->link[i].connection) return i;
+    }
+    return -1;
+}
+
+/* Takes the connection. */
+static void add_link(artel_cluster *mesh, artel__connection *connection, int rank, bool dialled)
+{
+    int i = free_link(mesh);
+    if (i < 0 || !mesh->machine || mesh->over) {
+        artel__connection_close(connection);
+        return;
+    }
+    mesh->link[i] = (artel__mesh_link){.connection = connection, .peer = rank};
+    mesh->peer[rank].met = true;
+    mesh->peer[rank].why[0] = 0;
+    artel__mesh_say_addresses(mesh, &mesh->link[i]);
+    artel__membership_link_up(mesh->machine, artel__now_ns(), i, dialled ? rank : -1);
+}
+
+static void move_dial(artel_cluster *mesh, int rank, int64_t now)
+{
+    artel__mesh_peer *p = &mesh->peer[rank];
+    if (!p->dialled) {
+        if (p->wanted) begin_dial(mesh, rank, now);
+        return;
+    }
+    artel__connection *c = p->dialled;
+    artel__connection_state state = artel__connection_progress(c);
+    bool early = state == ARTEL__CONNECTION_CONNECTING && now > p->dial_until - 4 * ARTEL__MESH_SECOND;
+    if (state == ARTEL__CONNECTION_OPEN && p->wanted) {
+        p->dialled = NULL;
+        p->wanted = false;
+        add_link(mesh, c, rank, true);
+    } else if (state == ARTEL__CONNECTION_LOST)
+        give_up_dial(mesh, rank, artel__connection_fault(c), artel__connection_why(c));
+    else if (early || now > p->dial_until || !p->wanted)
+        give_up_dial(mesh, rank, ARTEL__FAULT_UNREACHABLE, "no answer within a second");
+}
+
+static void dial_all(artel_cluster *mesh, int64_t now)
+{
+    for (int r = 0; r < mesh->peers && mesh->machine && !mesh->over; r++) {
+        if (r == mesh->self) continue;
+        if (mesh->peer[r].wanted || mesh->peer[r].dialled)
+            move_dial(mesh, r, now);
+        else if (!mesh->peer[r].met)
+            artel__mesh_locate(mesh, &mesh->peer[r]); /* so that it can be told from strangers when it comes */
+    }
+}
+
+static void accept_all(artel_cluster *mesh)
+{
+    artel__listener_progress(mesh->listener);
+    for (artel__connection *c = artel__listener_take(mesh->listener); c; c = artel__listener_take(mesh->listener)) {
+        int rank = artel__mesh_find(mesh, artel__connection_peer(c)->task);
+        if (artel__status_asks(c))
+            artel__status_desk_take(&mesh->desk, c, artel__now_ns());
+        else if (rank < 0 || !mesh->machine)
+            artel__connection_close(c);
+        else if (artel__connection_peer(c)->purpose == ARTEL__NET_CONTROL)
+            add_link(mesh, c, rank, false);
+        else if (!artel__mesh_keep(mesh, c))
+            artel__connection_close(c);
+    }
+}
+
+/* -- links -- */
+
+static void hear_one(artel_cluster *mesh, int index, const void *bytes, size_t count)
+{
+    artel__mesh_link *link = &mesh->link[index];
+    artel__member members[1];
+    artel__message m = {.member = members, .member_capacity = 1};
+    bool whole = artel__message_decode(bytes, count, &m) == NULL;
+    if (whole && m.kind == ARTEL__MESSAGE_ADDRESS) {
+        artel__mesh_hear_address(mesh, link, &m);
+        return;
+    }
+    if (whole && m.kind == ARTEL__MESSAGE_HELLO && m.task != (uint32_t)link->peer) {
+        artel__log(mesh->ctx, ARTEL_LOG_WARNING, "network: %s says that it is task %u; its connection is closed",
+                   mesh->peer[link->peer].title, (unsigned)m.task);
+        link->closing = true;
+        artel__membership_link_down(mesh->machine, artel__now_ns(), index);
+        return;
+    }
+    artel__membership_receive(mesh->machine, artel__now_ns(), index, bytes, count);
+}
+
+static void hear(artel_cluster *mesh, int index)
+{
+    artel__mesh_link *link = &mesh->link[index];
+    const void *bytes;
+    size_t count;
+    while (mesh->machine && !mesh->over && !link->closing && artel__connection_hear(link->connection, &bytes, &count) == ARTEL_OK)
+        hear_one(mesh, index, bytes, count);
+}
+
+/* After the pass has ended, links stay until what was said has left. */
+static void move_link(artel_cluster *mesh, int index)
+{
+    artel__mesh_link *link = &mesh->link[index];
+    if (!link->connection) return;
+    bool lost = artel__connection_progress(link->connection) == ARTEL__CONNECTION_LOST;
+    if (!link->closing) hear(mesh, index);
+    bool said = mesh->over && !(artel__connection_events(link->connection) & POLLOUT);
+    if (!lost && !link->closing && !said) return;
+    artel__connection_close(link->connection);
+    link->connection = NULL;
+    if (lost && !link->closing && mesh->machine && !mesh->over) artel__membership_link_down(mesh->machine, artel__now_ns(), index);
+    pthread_cond_broadcast(&mesh->changed);
+}
+
+/* -- the clock -- */
+
+/* Once in a while, what share of the time since then the replicas have worked: 1 + thousandths; else 0. */
+static uint32_t measure_busy(artel_cluster *mesh, int64_t now)
+{
+    const artel__mesh_table *t = &mesh->now;
+    int64_t busy = 0, window = now - mesh->measured_ns;
+    if (window < ARTEL__MESH_SECOND) return 0;
+    for (int i = 0; i < t->count; i++) {
+        const artel__mesh_activity *a = &t->activity[i];
+        bool works = artel__mesh_is_work((artel__member_phase)atomic_load(&a->phase));
+        int64_t since = atomic_load(&a->since_ns);
+        busy += atomic_load(&a->busy_ns) + (works && now > since ? now - since : 0);
+    }
+    int64_t worked = (busy - mesh->measured_busy_ns) / t->count, share = worked * 1000 / window;
+    bool known = mesh->measured_ns > 0 && worked >= 0;
+    mesh->measured_ns = now;
+    mesh->measured_busy_ns = busy;
+    return known ? 1 + (uint32_t)(share < 1000 ? share : 1000) : 0;
+}
+
+/* What the least advanced replica does, and for whom it waits. */
+static void tell_progress(artel_cluster *mesh, int64_t now)
+{
+    const artel__mesh_table *t = &mesh->now;
+    artel__membership_progress progress = {.step = atomic_load(&mesh->step), .waiting_for = -1};
+    int least = -1;
+    if (mesh->resting || mesh->stop || mesh->busy || !t->activity) return;
+    for (int i = 0; i < t->count; i++) {
+        bool earlier = least < 0 || atomic_load(&t->activity[i].since_ns) < atomic_load(&t->activity[least].since_ns);
+        if (earlier) least = i;
+    }
+    if (least < 0) return;
+    progress.phase = (artel__member_phase)atomic_load(&t->activity[least].phase);
+    progress.busy = measure_busy(mesh, now);
+    if (progress.phase == ARTEL__MEMBER_EXCHANGE && t->endpoint) {
+        int rank = artel__tcp_awaited(t->endpoint[least]);
+        int owner = rank >= 0 ? artel__mesh_owner(mesh, rank) : -1;
+        progress.waiting_for = owner == mesh->self ? -1 : owner;
+    }
+    artel__membership_progressed(mesh->machine, now, &progress);
+}
+
+static void check_requests(artel_cluster *mesh, int64_t now)
+{
+    if (artel__cancelled(mesh->ctx))
+        artel__membership_fail(mesh->machine, now, false, ARTEL_ERROR_CANCELLED, "stopped on request");
+    else if ((artel__preempted(mesh->ctx) || mesh->drain_asked) && !mesh->drained) {
+        mesh->drained = true;
+        artel__membership_drain(mesh->machine, now);
+    }
+}
+
+static void tick(artel_cluster *mesh, int64_t now)
+{
+    if (!mesh->machine || mesh->over) return;
+    check_requests(mesh, now);
+    tell_progress(mesh, now);
+    artel__membership_tick(mesh->machine, now);
+    artel__mesh_check_incident(mesh);
+    dial_all(mesh, now);
+    artel__mesh_move_data(mesh, now);
+    artel__mesh_settle(mesh);
+}
+
+/* -- the loop -- */
+
+static int add(artel_cluster *mesh, int count, int fd, short events)
+{
+    if (count < mesh->poll_room) mesh->poll[count++] = (struct pollfd){.fd = fd, .events = events};
+    return count;
+}
+
+static int collect(artel_cluster *mesh)
+{
+    int count = add(mesh, 0, mesh->wake, POLLIN);
+    count = add(mesh, count, artel__listener_fd(mesh->listener), POLLIN);
+    for (int r = 0; r < mesh->peers; r++) {
+        const artel__connection *c = mesh->peer[r].dialled;
+        if (c) count = add(mesh, count, artel__connection_fd(c), artel__connection_events(c));
+    }
+    for (int i = 0; i < mesh->links; i++) {
+        const artel__connection *c = mesh->link[i].connection;
+        if (c) count = add(mesh, count, artel__connection_fd(c), artel__connection_events(c));
+    }
+    for (int i = 0; i < mesh->data_count; i++) {
+        const artel__mesh_data *d = &mesh->data[i];
+        if (!d->connection || d->done || d->prefaced) continue;
+        bool open = artel__connection_get_state(d->connection) == ARTEL__CONNECTION_OPEN;
+        count = add(mesh, count, artel__connection_fd(d->connection), open ? POLLIN : artel__connection_events(d->connection));
+    }
+    return count;
+}
+
+void *artel__mesh_main(void *user)
+{
+    artel_cluster *mesh = user;
+    pthread_mutex_lock(&mesh->mutex);
+    while (!mesh->quit) {
+        tick(mesh, artel__now_ns());
+        int count = collect(mesh), pause_ms = mesh->start || mesh->copy ? 2 : 20;
+        pthread_mutex_unlock(&mesh->mutex);
+        poll(mesh->poll, (nfds_t)count, pause_ms);
+        uint64_t woken;
+        while (read(mesh->wake, &woken, sizeof woken) < 0 && errno == EINTR) {
+        }
+        pthread_mutex_lock(&mesh->mutex);
+        accept_all(mesh);
+        for (int i = 0; i < mesh->links; i++) move_link(mesh, i);
+        artel__mesh_answer(mesh, artel__now_ns());
+    }
+    pthread_mutex_unlock(&mesh->mutex);
+    return NULL;
+}

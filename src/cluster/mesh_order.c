@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the caller's thread asks of the mesh and answers to it: passes, orders, progress, failures, the end.
+ *
+ * The caller is at rest (it holds a whole state and uses no endpoint), busy with an order, or training. A stop that comes while
+ * it rests is answered here, one that comes while it is busy when it is done, one that comes while it trains by artel__mesh_rest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cluster/mesh_impl.h"
+
+/* With the mutex held: until something changes, or for that long. */
+static void wait_for(artel_cluster *mesh, int64_t ns)
+{
+    int64_t deadline = artel__now_ns() + ns;
+    struct timespec until = {.tv_sec = deadline / ARTEL__MESH_SECOND, .tv_nsec = deadline % ARTEL__MESH_SECOND};
+    pthread_cond_timedwait(&mesh->changed, &mesh->mutex, &until);
+}
+
+/* The cause in the context, instead of what is there. */
+static artel_status record_cause(artel_cluster *mesh)
+{
+    const artel__cause *c = &mesh->cause;
+    bool own = (int)c->task == mesh->self;
+    const char *where = own ? "cluster" : mesh->peer[c->task].title, *text = c->text;
+    size_t title = strlen(mesh->peer[c->task].title);
+    if (strncmp(text, mesh->peer[c->task].title, title) == 0 && strncmp(text + title, ": ", 2) == 0) { /* said once */
+        where = mesh->peer[c->task].title;
+        text += title + 2;
+    }
+    const char *advice = c->status == ARTEL_ERROR_INVALID     ? "run the same command on every host"
+                         : c->status == ARTEL_ERROR_PREEMPTED ? "start the same command again to continue"
+                         : c->status == ARTEL_ERROR_CANCELLED ? "start the same command again"
+                                                              : "see the messages of all tasks; start the job again";
+    artel__operation_begin(mesh->ctx);
+    return artel__fail(mesh->ctx, c->status, where, advice, "%s", text);
+}
+
+/* -- passes -- */
+
+static artel_status create_machine(artel_cluster *mesh, const artel__mesh_request *request)
+{
+    artel__membership_config config = ARTEL__MEMBERSHIP_CONFIG_INIT;
+    const artel_cluster_options *o = &mesh->options;
+    config.tasks = (uint32_t)mesh->peers;
+    config.self = (uint32_t)mesh->self;
+    config.name = mesh->title;
+    config.incarnation = mesh->site.self.incarnation + mesh->pass;
+    config.facts = mesh->facts;
+    config.links = (uint32_t)mesh->links;
+    config.shards = (uint32_t)request->shards;
+    config.replicas = (uint32_t)request->replicas;
+    config.min_members = o->min_workers > 0 ? (uint32_t)o->min_workers : 1;
+    config.start_members = o->min_workers > 0 ? (uint32_t)o->min_workers : (uint32_t)mesh->peers;
+    config.save_on_preempt = o->save_on_preempt;
+    config.hash_every = ARTEL__MESH_HASH_EVERY;
+    config.suspect_after_ns = (int64_t)(o->suspect_after * 1e9);
+    config.wait_for_cluster_ns = (int64_t)(o->wait_for_cluster * 1e9);
+    config.collective_timeout_ns = (int64_t)(o->collective_timeout * 1e9);
+    config.step = request->step;
+    config.hash = request->hash;
+    config.act = artel__mesh_act;
+    config.user = mesh;
+    return artel__membership_create(mesh->ctx, &config, &mesh->machine);
+}
+
+artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *request)
+{
+    if (request->replicas > ARTEL__MESH_MOST_RANKS || request->replicas > request->shards)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--shards", "use fewer replicas or more shards",
+                           "%d replicas of this task cannot share %d virtual shards", request->replicas, (int)request->shards);
+    pthread_mutex_lock(&mesh->mutex);
+    snprintf(mesh->facts, sizeof mesh->facts, "%s", request->facts);
+    mesh->site.self.generation = ++mesh->pass; /* in greetings, but for those of data connections */
+    mesh->replicas = request->replicas;
+    for (int r = 0; r < mesh->peers; r++) mesh->peer[r].replicas = 0;
+    mesh->over = mesh->hopeless = mesh->stop = mesh->start = mesh->save = mesh->copy = mesh->drained = mesh->busy = false;
+    mesh->cause = (artel__cause){.status = ARTEL_OK};
+    mesh->resting = true;
+    mesh->rest_step = request->step;
+    mesh->rest_hash = request->hash;
+    mesh->ever_formed = false;
+    atomic_store(&mesh->stopping, false);
+    atomic_store(&mesh->step, request->step);
+    artel_status status = create_machine(mesh, request);
+    artel__mesh_wake(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+    return status;
+}
+
+/* What the machine has said at its end is given time to leave; and whoever comes to connect in the next moment to a job that
+ * failed before it began hears what happened, so that all end and not only those who were there. */
+static void linger(artel_cluster *mesh)
+{
+    bool failed = mesh->over && mesh->hopeless;
+    int64_t until = artel__now_ns() + (failed ? 3 * ARTEL__MESH_SECOND / 2 : ARTEL__MESH_SECOND / 5);
+    while (artel__now_ns() < until) {
+        bool all = failed, open = false;
+        for (int r = 0; r < mesh->peers; r++) all = all && (r == mesh->self || mesh->peer[r].met);
+        for (int i = 0; i < mesh->links; i++) open = open || mesh->link[i].connection;
+        if (all || (!failed && !open)) break;
+        wait_for(mesh, ARTEL__MESH_SECOND / 50);
+    }
+}
+
+void artel__mesh_end(artel_cluster *mesh)
+{
+    if (artel__mesh_is_single(mesh)) return;
+    pthread_mutex_lock(&mesh->mutex);
+    if (mesh->machine && !mesh->over)
+        artel__membership_fail(mesh->machine, artel__now_ns(), false, ARTEL_ERROR_CANCELLED, "ended without a word");
+    if (mesh->machine) artel__mesh_keep_report(mesh);
+    if (mesh->machine) linger(mesh);
+    artel__membership_destroy(mesh->machine);
+    mesh->machine = NULL;
+    for (int i = 0; i < mesh->links; i++) mesh->link[i].closing = mesh->link[i].connection != NULL;
+    for (int r = 0; r < mesh->peers; r++) mesh->peer[r].wanted = false;
+    artel__mesh_drop_data(mesh, true);
+    artel__mesh_table_fini(mesh, &mesh->now);
+    artel__mesh_table_fini(mesh, &mesh->next);
+    mesh->seats_taken = mesh->seated = false;
+    artel__mesh_wake(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+/* -- orders -- */
+
+static bool give_stream(artel_cluster *mesh, bool accepted, artel__mesh_order *out)
+{
+    int peer;
+    artel__connection *connection = artel__mesh_take_state(mesh, accepted, &peer);
+    void *block;
+    if (!connection) return false;
+    if (artel__calloc(mesh->quiet, 1, sizeof *mesh->stream, "state", &block) < 0) {
+        artel__connection_close(connection);
+        return false;
+    }
+    mesh->stream = block;
+    *mesh->stream = (artel__mesh_stream){.mesh = mesh, .connection = connection, .peer = peer, .serial = atomic_load(&mesh->serial)};
+    *out = (artel__mesh_order){.kind = accepted ? ARTEL__MESH_SERVE : ARTEL__MESH_COPY, .stream = mesh->stream, .step = mesh->copy_step};
+    mesh->busy = true;
+    if (!accepted) mesh->copy = false;
+    return true;
+}
+
+static void give_seat(artel_cluster *mesh, artel__mesh_order *out)
+{
+    artel__mesh_table_fini(mesh, &mesh->now);
+    mesh->now = mesh->next;
+    mesh->next = (artel__mesh_table){.endpoint = NULL};
+    mesh->start = mesh->resting = mesh->seats_taken = mesh->seated = false;
+    atomic_store(&mesh->stopping, false);
+    mesh->measured_ns = 0;
+    *out = (artel__mesh_order){.kind = ARTEL__MESH_START, .step = mesh->start_step, .last = mesh->last};
+    artel__mesh_seat *seat = &out->seat;
+    *seat = mesh->seat;
+    seat->generation = mesh->generation.counter;
+    seat->job = mesh->site.self.job;
+    seat->first = mesh->peer[mesh->self].first;
+    seat->ranks = mesh->ranks;
+    seat->writer = mesh->writes;
+    seat->endpoint = mesh->now.endpoint;
+    seat->activity = mesh->now.activity;
+}
+
+/* Whether there is an order; the mutex is held. */
+static bool next_order(artel_cluster *mesh, artel__mesh_order *out)
+{
+    if (give_stream(mesh, true, out)) return true;
+    if (mesh->copy && give_stream(mesh, false, out)) return true;
+    if (mesh->start && mesh->seated) {
+        give_seat(mesh, out);
+        return true;
+    }
+    if (!mesh->save) return false;
+    *out = (artel__mesh_order){.kind = ARTEL__MESH_SAVE, .writer = mesh->writer, .last = mesh->last};
+    mesh->save = false;
+    mesh->busy = true;
+    return true;
+}
+
+artel_status artel__mesh_await(artel_cluster *mesh, artel__mesh_order *out)
+{
+    artel_status status = ARTEL_OK;
+    pthread_mutex_lock(&mesh->mutex);
+    for (;;) {
+        artel__mesh_settle(mesh);
+        if (mesh->over) {
+            if (mesh->cause.status < 0) status = record_cause(mesh);
+            *out = (artel__mesh_order){.kind = ARTEL__MESH_DONE};
+            break;
+        }
+        if (next_order(mesh, out)) break;
+        wait_for(mesh, ARTEL__MESH_SECOND / 10);
+    }
+    pthread_mutex_unlock(&mesh->mutex);
+    return status;
+}
+
+bool artel__mesh_stopping(const artel_cluster *mesh)
+{
+    return atomic_load_explicit(&mesh->stopping, memory_order_relaxed);
+}
+
+const atomic_bool *artel__mesh_stop_flag(const artel_cluster *mesh)
+{
+    return &mesh->stopping;
+}
+
+/* -- answers -- */
+
+static void complain(artel_cluster *mesh)
+{
+    const artel__mesh_table *t = &mesh->now;
+    for (int i = 0; i < t->count; i++) {
+        for (int r = 0; t->endpoint && r < t->ranks; r++) {
+            int owner = artel__mesh_owner(mesh, r);
+            if (owner < 0 || owner == mesh->self || !artel__tcp_is_lost(t->endpoint[i], r)) continue;
+            artel__membership_lost(mesh->machine, artel__now_ns(), (uint32_t)owner);
+        }
+    }
+}
+
+void artel__mesh_rest(artel_cluster *mesh, uint64_t step, uint64_t hash)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    if (mesh->machine && !mesh->stop && !mesh->over) complain(mesh);
+    mesh->resting = true;
+    mesh->rest_step = step;
+    mesh->rest_hash = hash;
+    atomic_store(&mesh->step, step);
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+static void end_stream(artel_cluster *mesh)
+{
+    artel__connection_close(mesh->stream->connection);
+    artel__free(mesh->quiet, mesh->stream);
+    mesh->stream = NULL;
+    mesh->busy = false;
+}
+
+void artel__mesh_copied(artel_cluster *mesh, bool whole, uint64_t hash)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    int donor = mesh->stream->peer;
+    bool wanted = mesh->stream->serial == atomic_load(&mesh->serial);
+    end_stream(mesh);
+    if (whole) {
+        mesh->rest_step = mesh->copy_step;
+        mesh->rest_hash = hash;
+        atomic_store(&mesh->step, mesh->rest_step);
+    }
+    if (wanted && whole && mesh->machine) artel__membership_copied(mesh->machine, artel__now_ns(), hash);
+    if (wanted && !whole && mesh->machine) artel__membership_lost(mesh->machine, artel__now_ns(), (uint32_t)donor);
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+void artel__mesh_served(artel_cluster *mesh)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    end_stream(mesh);
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+void artel__mesh_finished(artel_cluster *mesh, uint64_t step, uint64_t hash)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    mesh->resting = true;
+    mesh->rest_step = step;
+    mesh->rest_hash = hash;
+    atomic_store(&mesh->step, step);
+    if (mesh->machine) artel__membership_finished(mesh->machine, artel__now_ns(), step, hash);
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+void artel__mesh_saved(artel_cluster *mesh, uint64_t digest)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    mesh->busy = false;
+    if (mesh->machine && !mesh->stop) artel__membership_saved(mesh->machine, artel__now_ns(), digest);
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+bool artel__mesh_hashes(const artel_cluster *mesh, uint64_t step)
+{
+    (void)mesh;
+    return step % ARTEL__MESH_HASH_EVERY == 0;
+}
+
+void artel__mesh_stepped(artel_cluster *mesh, uint64_t step, uint64_t hash)
+{
+    atomic_store_explicit(&mesh->step, step, memory_order_relaxed);
+    if (!hash) return;
+    artel__membership_progress progress = {.step = step, .hash = hash, .phase = ARTEL__MEMBER_COMPUTE, .waiting_for = -1};
+    pthread_mutex_lock(&mesh->mutex);
+    if (mesh->machine && !mesh->resting && !mesh->stop) artel__membership_progressed(mesh->machine, artel__now_ns(), &progress);
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+void artel__mesh_drain(artel_cluster *mesh)
+{
+    if (artel__mesh_is_single(mesh)) return;
+    pthread_mutex_lock(&mesh->mutex);
+    mesh->drained = true;
+    if (mesh->machine) artel__membership_drain(mesh->machine, artel__now_ns());
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+/* -- failures and the end -- */
+
+static void fail_machine(artel_cluster *mesh, bool job, artel_status status)
+{
+    const artel_error *error = artel_context_error(mesh->ctx);
+    char text[ARTEL__TEXT_MAX + 1];
+    snprintf(text, sizeof text, "failed%s: %.80s%s%.120s", mesh->ever_formed ? "" : " before the job began", error->where,
+             error->where[0] ? ": " : "", error->what);
+    artel__membership_fail(mesh->machine, artel__now_ns(), job || !mesh->ever_formed, status, text);
+}
+
+void artel__mesh_fail(artel_cluster *mesh, bool job, artel_status status)
+{
+    if (artel__mesh_is_single(mesh)) return;
+    pthread_mutex_lock(&mesh->mutex);
+    if (mesh->machine && !mesh->over) {
+        fail_machine(mesh, job, status);
+        artel__mesh_wake(mesh);
+        while (!mesh->over) wait_for(mesh, ARTEL__MESH_SECOND / 10); /* a moment, for other causes */
+    }
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+int artel__mesh_culprit(artel_cluster *mesh, const char **host, const char **phase)
+{
+    int rank = -1;
+    *host = *phase = "";
+    if (artel__mesh_is_single(mesh)) return rank;
+    pthread_mutex_lock(&mesh->mutex);
+    if (mesh->over && mesh->cause.status < 0 && (int)mesh->cause.task < mesh->peers) {
+        rank = (int)mesh->cause.task;
+        *host = mesh->peer[rank].address;
+        *phase = artel__member_phase_name(mesh->cause.phase);
+    }
+    pthread_mutex_unlock(&mesh->mutex);
+    return rank;
+}
+
+/* A task that fails before it has begun a pass says so to those who wait for it. */
+artel_status artel_cluster_finish(artel_cluster *mesh, artel_status status)
+{
+    artel__mesh_request nothing = {.facts = "", .replicas = 1, .shards = 1};
+    if (artel__mesh_is_single(mesh) || status >= 0) return status;
+    artel__mesh_write_report(mesh, status);
+    if (mesh->pass > 0) return status;
+    if (artel__mesh_begin(mesh, &nothing) == ARTEL_OK) artel__mesh_fail(mesh, true, status);
+    artel__mesh_end(mesh);
+    return status;
+}
