@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "artel/cluster.h"
 #include "artel/data.h"
 #include "artel/model.h"
 
@@ -30,7 +31,8 @@ typedef enum artel_event_kind {
     ARTEL_EVENT_EVALUATE,   /* an evaluation ended (validation inside fit too) */
     ARTEL_EVENT_CHECKPOINT, /* a checkpoint is whole on disk */
     ARTEL_EVENT_FAULT,      /* text says what was found: where, cause */
-    ARTEL_EVENT_END
+    ARTEL_EVENT_END,
+    ARTEL_EVENT_MEMBERSHIP /* in a cluster: who works together from here on; text says why */
 } artel_event_kind;
 
 typedef struct artel_event {
@@ -51,10 +53,24 @@ typedef struct artel_event {
     double examples_per_second, step_ms, first_step_ms, start_ms; /* END; NaN what no step of this call has given */
     int64_t peak_rss_bytes;                                       /* END */
     const char *digest;                                           /* END */
+    const char *role;                                             /* START: "chief", "worker"; NULL outside a cluster */
+    int task;                                                     /* START: its index */
+    int rank;                                                     /* FAULT: whose */
+    const char *host, *phase;                                     /* FAULT: of that task; NULL: this one */
+    int64_t generation;                                           /* MEMBERSHIP: its number */
+    const char *const *member, *const *joined, *const *left;      /* MEMBERSHIP: names of tasks; compared with the generation before */
+    int members, joiners, leavers;
+    double pause_ms; /* MEMBERSHIP: this task was at rest for so long */
+    bool writes;     /* MEMBERSHIP: this task shows and writes what one task does */
 } artel_event;
 
 typedef void artel_event_fn(void *user, const artel_event *event);
 typedef void artel_plan_fn(void *user, const char *text);
+typedef struct artel_history artel_history;
+
+/* The last step is done and the model holds the result: what it is to be written to. Called before fit returns; among the tasks of a
+ * cluster in one, while all others still hold the result, and in another one if that is lost. A failure fails the run. */
+typedef artel_status artel_result_fn(void *user, artel_model *model, const artel_history *history);
 
 /* A node of the training graph in one step of replica 0, in the order of execution. */
 typedef struct artel_profile_node {
@@ -75,7 +91,7 @@ typedef struct artel_fit_options {
     int64_t shards;                /* 0: a function of the batch size */
     uint64_t seed;                 /* 0 */
     bool shuffle;                  /* true */
-    const char *strategy;          /* "auto", "one-device", "mirrored" */
+    const char *strategy;          /* "auto", "one-device", "mirrored", "multi-worker" */
     int replicas;                  /* 0: the strategy decides */
     int threads;                   /* 0: the cores this process may use */
     artel_data *validation_data;   /* or NULL */
@@ -95,9 +111,12 @@ typedef struct artel_fit_options {
     bool dry_run;                  /* plan, report the plan, end */
     artel_plan_fn *on_plan;        /* receives the graphs, plans and kernel choices as text, or NULL */
     artel_event_fn *on_event;      /* or NULL */
-    void *event_user;              /* of all three functions */
+    void *event_user;              /* of all these functions */
     int batch_norm_groups;         /* 0 or 1: batch statistics of the global batch; G: of each of G groups of shards */
     artel_profile_fn *on_profile;  /* receives the time of each node after each step, or NULL */
+    artel_cluster *cluster;        /* the tasks to train with, which must all call this; NULL: none */
+    artel_result_fn *on_result;    /* writes the results, or NULL */
+    double recompute;              /* 0; P: save memory by computing activations again, for at most about P % more time; same bits */
 } artel_fit_options;
 
 #define ARTEL_FIT_OPTIONS_INIT                                                                                        \
@@ -107,7 +126,6 @@ typedef struct artel_fit_options {
     }
 
 /* What Keras' History holds: for each key one value an epoch. */
-typedef struct artel_history artel_history;
 ARTEL_API int artel_history_keys(const artel_history *history);
 ARTEL_API const char *artel_history_key(const artel_history *history, int index);
 /* The values of a key ("loss", "val_accuracy"), one an epoch; NULL when there is no such key. Borrowed. */
@@ -121,6 +139,18 @@ ARTEL_API void artel_history_destroy(artel_history *history);
  * ARTEL_ERROR_CANCELLED, ARTEL_ERROR_PREEMPTED. */
 ARTEL_API artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out);
 
+typedef struct artel_checkpoint_info {
+    int64_t step, epoch; /* whole steps and epochs that are in it; step -1: there is no checkpoint */
+    bool finished;       /* the run has ended: none will follow, unless it is continued with more epochs */
+} artel_checkpoint_info;
+
+/* Looks for the newest whole checkpoint in the directory of a run (artel_fit_options.checkpoint_dir), which may be going on in
+ * another process, and takes its weights into the model if it is newer than step `newer_than` (-1: any). A directory that is
+ * not there (yet) holds none. Errors: ARTEL_ERROR_CORRUPT (of another model; the weights are then undefined), ARTEL_ERROR_IO,
+ * ARTEL_ERROR_NOT_FOUND (removed meanwhile by the run: look again). */
+ARTEL_API artel_status artel_model_read_checkpoint(artel_model *model, const char *directory, int64_t newer_than,
+                                                   artel_checkpoint_info *out);
+
 typedef struct artel_evaluate_options {
     size_t struct_size;
     int64_t batch_size; /* 32 */
@@ -130,6 +160,7 @@ typedef struct artel_evaluate_options {
     int replicas, threads;
     artel_event_fn *on_event;
     void *event_user;
+    artel_cluster *cluster; /* as in artel_fit_options; the result is the same in all of them */
 } artel_evaluate_options;
 
 #define ARTEL_EVALUATE_OPTIONS_INIT                                                         \

@@ -193,9 +193,10 @@ artel_status artel__events_epoch(artel__events *events, int64_t epoch, artel__lo
     return artel__event_end(events);
 }
 
-artel_status artel__events_evaluate(artel__events *events, artel__logs logs)
+artel_status artel__events_evaluate(artel__events *events, int64_t step, artel__logs logs)
 {
     artel__event_begin(events, "evaluate");
+    if (step >= 0) artel__event_int(events, "step", step);
     artel__event_logs(events, logs);
     artel__event_object_begin(events, "metrics");
     artel__event_logs(events, logs);

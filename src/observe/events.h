@@ -84,7 +84,7 @@ artel_status artel__events_step(artel__events *events, int64_t epoch, int64_t st
 /* `epoch` from 0 as in Keras' callbacks, then the logs by name. */
 artel_status artel__events_epoch(artel__events *events, int64_t epoch, artel__logs logs);
 /* The metrics by name, as Keras' evaluate(return_dict=True), and once more as the object "metrics". */
-artel_status artel__events_evaluate(artel__events *events, artel__logs logs);
+artel_status artel__events_evaluate(artel__events *events, int64_t step, artel__logs logs); /* step -1: not of a run */
 artel_status artel__events_checkpoint(artel__events *events, const char *path, int64_t step);
 artel_status artel__events_membership(artel__events *events, const artel__event_membership *membership);
 artel_status artel__events_fault(artel__events *events, const artel__event_fault *fault);

@@ -20,17 +20,18 @@ enum {
     MIN_COLUMNS = 20,
     DEFAULT_COLUMNS = 80
 };
-static const int64_t REDRAW_NS = 50000000;
+static const int64_t REDRAW_NS = 50000000, ROWS_NS = 500000000;
 static const char BAR_CELL[] = "\xe2\x94\x81"; /* U+2501 */
 
 struct artel__progress {
     artel_context *ctx;
     artel__progress_options options;
     bool terminal;
-    artel__text line;
+    artel__text line, rows;
+    int rows_shown;         /* below the line, where the cursor is not */
     int columns_used;       /* of the line being built */
     int64_t steps, current; /* of the running epoch */
-    int64_t began_at, first_step_at, drawn_at;
+    int64_t began_at, first_step_at, drawn_at, rows_at;
     bool first_step_known, ever_drawn;
     bool line_open; /* a line stands on the terminal without its newline */
 };
@@ -51,6 +52,7 @@ artel_status artel__progress_create(artel_context *ctx, const artel__progress_op
     if (!progress->options.clock) progress->options.clock = system_clock;
     progress->terminal = options->terminal < 0 ? isatty(options->fd) != 0 : options->terminal > 0;
     artel__text_init(&progress->line, ctx);
+    artel__text_init(&progress->rows, ctx);
     *out = progress;
     return ARTEL_OK;
 }
@@ -76,10 +78,11 @@ void artel__progress_destroy(artel__progress *progress)
     if (!progress) return;
     if (progress->line_open) {
         artel__text_clear(&progress->line);
-        artel__text_append(&progress->line, "\n");
+        artel__text_append(&progress->line, progress->rows_shown ? "\n\x1b[J" : "\n");
         send_line(progress);
     }
     artel__text_fini(&progress->line);
+    artel__text_fini(&progress->rows);
     artel__free(progress->ctx, progress);
 }
 
@@ -204,6 +207,26 @@ static void put_logs(artel__progress *progress, artel__logs logs, int columns)
     }
 }
 
+/* The rows under the line, the cursor back in it; `last`: they go. */
+static void put_rows(artel__progress *progress, bool last)
+{
+    int columns = terminal_columns(progress), shown = 0;
+    if (last) {
+        artel__text_append(&progress->line, progress->rows_shown ? "\n\x1b[J" : "\n");
+        progress->rows_shown = 0;
+        return;
+    }
+    for (const char *row = progress->rows.data; *row; shown++) {
+        const char *end = strchr(row, '\n');
+        int length = (int)(end ? end - row : (ptrdiff_t)strlen(row));
+        artel__text_printf(&progress->line, "\n%.*s\x1b[K", length < columns ? length : columns - 1, row);
+        row += length + (end != NULL);
+    }
+    if (progress->rows_shown > shown) artel__text_append(&progress->line, "\n\x1b[J\x1b[A");
+    if (shown) artel__text_printf(&progress->line, "\x1b[%dA\r", shown);
+    progress->rows_shown = shown;
+}
+
 /* The line of verbose 1, in place of the one that is being drawn. */
 static void draw(artel__progress *progress, artel__logs logs, int64_t now, bool last)
 {
@@ -227,8 +250,11 @@ static void draw(artel__progress *progress, artel__logs logs, int64_t now, bool 
     }
     put_step_time(progress, seconds);
     put_logs(progress, logs, last ? 0 : terminal_columns(progress));
-    if (progress->terminal) artel__text_append(&progress->line, "\x1b[K");
-    if (last) artel__text_append(&progress->line, "\n");
+    if (progress->terminal) {
+        artel__text_append(&progress->line, "\x1b[K");
+        put_rows(progress, last);
+    } else if (last)
+        artel__text_append(&progress->line, "\n");
     send_line(progress);
     progress->drawn_at = now;
     progress->ever_drawn = true;
@@ -286,12 +312,27 @@ void artel__progress_end(artel__progress *progress, artel__logs logs)
     }
 }
 
+bool artel__progress_wants_rows(const artel__progress *progress)
+{
+    return progress && progress->options.verbose == 1 && progress->terminal &&
+           progress->options.clock(progress->options.clock_user) - progress->rows_at >= ROWS_NS;
+}
+
+void artel__progress_rows(artel__progress *progress, const char *rows)
+{
+    if (!progress) return;
+    artel__text_clear(&progress->rows);
+    artel__text_append(&progress->rows, rows);
+    progress->rows_at = progress->options.clock(progress->options.clock_user);
+}
+
 void artel__progress_pause(artel__progress *progress)
 {
     if (!progress || !progress->line_open) return;
     artel__text_clear(&progress->line);
-    artel__text_append(&progress->line, "\r\x1b[K");
+    artel__text_append(&progress->line, progress->rows_shown ? "\r\x1b[J" : "\r\x1b[K");
     send_line(progress);
+    progress->rows_shown = 0;
     progress->line_open = false;
     progress->ever_drawn = false;
 }

@@ -8,6 +8,7 @@
  *   verbose 0  nothing
  *
  * The line is redrawn at most every 50 ms and, while it runs, cut to the width of the terminal (Keras' would wrap).
+ * On a terminal rows may stand below it (one for each host of a cluster); they go when the line ends.
  * Failures of writing are ignored: a closed standard error must not end a training. One thread.
  */
 #ifndef ARTEL_OBSERVE_PROGRESS_H
@@ -42,6 +43,11 @@ void artel__progress_update(artel__progress *progress, int64_t current, artel__l
 
 /* The epoch is over, validation included. */
 void artel__progress_end(artel__progress *progress, artel__logs logs);
+
+/* Whether rows would be shown now, and are old enough (half a second) to be given anew. */
+bool artel__progress_wants_rows(const artel__progress *progress);
+/* The rows below the line, each ended by a newline; cut to the width of the terminal. Copied; "" takes them away. */
+void artel__progress_rows(artel__progress *progress, const char *rows);
 
 /* Before something else is written to the same terminal (a note, a warning): clears the line being drawn, which
  * appears again with the next update. */

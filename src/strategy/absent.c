@@ -15,16 +15,10 @@ static artel_status plan_central_storage(artel_context *ctx, const artel__strate
     return lacks(ctx, "central-storage", "use mirrored, which gives the same result");
 }
 
-static artel_status plan_multi_worker(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
-{
-    (void)request, (void)out;
-    return lacks(ctx, "multi-worker", "use mirrored with --replicas on one machine, which gives the same result");
-}
-
 static artel_status plan_parameter_server(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
 {
     (void)request, (void)out;
-    return lacks(ctx, "parameter-server", "use mirrored with --replicas on one machine");
+    return lacks(ctx, "parameter-server", "use multi-worker, or mirrored on one machine");
 }
 
 static artel_status plan_tpu(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
@@ -36,9 +30,6 @@ static artel_status plan_tpu(artel_context *ctx, const artel__strategy_request *
 const artel__strategy_def artel__strategy_central_storage = {.name = "central-storage",
                                                              .doc = "Variables on one device, replicas on the others; not in this version.",
                                                              .plan = plan_central_storage};
-
-const artel__strategy_def artel__strategy_multi_worker = {
-    .name = "multi-worker", .doc = "Mirrored over several machines; not in this version.", .plan = plan_multi_worker};
 
 const artel__strategy_def artel__strategy_parameter_server = {
     .name = "parameter-server", .doc = "Variables on servers, asynchronous workers; not in this version.", .plan = plan_parameter_server};

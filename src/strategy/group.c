@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The replicas of one process as the ranks of a group: exec's collectives carried out by coll over the inproc transport.
+/* The replicas of one process as ranks of a group: exec's collectives carried out by coll, over the inproc transport when
+ * all ranks are here, else over the endpoints of a mesh.
  *
  * What coll cannot know is filled in here: which merge a collective means (sums, maxima, moments), and that the ranks
  * of one step agree on shards and rows. A call that fails cancels the group, and before it returns it has taken back
@@ -13,9 +14,16 @@
 #include "coll/algo/barrier.h"
 #include "coll/select.h"
 #include "kernel/moments.h"
+#include "base/clock.h"
 #include "base/threads.h"
 #include "net/inproc.h"
 #include "strategy/strategy.h"
+
+/* A sum in the background. */
+typedef struct flight {
+    artel__all_reduce all_reduce;
+    artel__coll_buffer segments;
+} flight;
 
 typedef struct member {
     artel__group *group;
@@ -24,15 +32,22 @@ typedef struct member {
     artel__all_reduce all_reduce;
     artel__all_gather all_gather;
     artel__barrier barrier;
-    artel__coll_buffer segments; /* reductions from the front, gathers from the back */
-    uint32_t barriers;           /* passed in this generation */
+    artel__coll_buffer segments;
+    flight **flight; /* kept from step to step; the first `flying` are under way */
+    int flights, flying;
+    artel__coll_task **task;        /* room for those of an exchange and all flights */
+    uint32_t barriers;              /* passed in this generation */
+    artel__mesh_activity *activity; /* what it is doing, for whoever watches; NULL: nobody does */
 } member;
 
 struct artel__group {
     artel_context *ctx;
-    int replicas;
+    int replicas; /* of this process */
+    int first;    /* rank of its first one */
+    int ranks;
     uint32_t generation;
-    artel__fabric *fabric;
+    uint64_t job;
+    artel__fabric *fabric; /* NULL: the endpoints are a mesh's */
     artel__coll_layout layout;
     member *member;
 };
@@ -54,11 +69,11 @@ static artel__coll_merge_fn *merge_of(const artel__comm_segment *segment)
     return moments ? merge_moments : NULL;
 }
 
-static artel_status translate(member *m, const artel__comm_segment *segments, int count)
+/* Reductions from the front, gathers from the back. */
+static artel_status translate(artel_context *ctx, artel__coll_buffer *out, const artel__comm_segment *segments, int count, int *gathered)
 {
-    artel_context *ctx = m->group->ctx;
-    ARTEL_TRY(artel__coll_reserve(ctx, &m->segments, (size_t)count, sizeof(artel__coll_segment)));
-    artel__coll_segment *to = m->segments.data;
+    ARTEL_TRY(artel__coll_reserve(ctx, out, (size_t)count, sizeof(artel__coll_segment)));
+    artel__coll_segment *to = out->data;
     int reductions = 0, gathers = 0;
     for (int i = 0; i < count; i++) {
         const artel__comm_segment *from = &segments[i];
@@ -75,10 +90,7 @@ static artel_status translate(member *m, const artel__comm_segment *segments, in
                                        .in = from->in,
                                        .out = from->out};
     }
-    m->all_reduce.segment = to;
-    m->all_reduce.segments = reductions;
-    m->all_gather.segment = to + reductions;
-    m->all_gather.segments = gathers;
+    *gathered = gathers;
     return ARTEL_OK;
 }
 
@@ -93,78 +105,190 @@ static artel_status check_fold(const member *m, const artel__fold_plan *fold)
                        layout->shards);
 }
 
-static artel_status prepare(member *m, const artel__step *step, const artel__comm_segment *segments, int count)
+static artel__frame frame_of(const member *m, const artel__step *step, int32_t collective)
 {
+    return (artel__frame){
+        .job = m->group->job, .generation = m->group->generation, .step = step->batch, .collective = (uint32_t)collective};
+}
+
+/* -- in the background -- */
+
+/* Ends all of them, done or not. */
+static void land(member *m)
+{
+    for (int i = 0; i < m->flying; i++) m->task[i] = &m->flight[i]->all_reduce.base;
+    artel__coll_finalize(m->task, m->flying);
+    m->flying = 0;
+}
+
+static artel_status fail_flights(member *m, artel_status status)
+{
+    if (status >= 0) return status;
+    artel__net_cancel(m->endpoint); /* before withdrawing: peers must stop waiting for the rest */
+    land(m);
+    return status;
+}
+
+static artel_status add_flight(member *m)
+{
+    artel_context *ctx = m->group->ctx;
+    void *list = m->flight, *tasks = m->task, *block;
+    ARTEL_TRY(artel__realloc(ctx, (size_t)(m->flights + 1) * sizeof *m->flight, "group", &list));
+    m->flight = list;
+    ARTEL_TRY(artel__realloc(ctx, (size_t)(m->flights + 3) * sizeof *m->task, "group", &tasks));
+    m->task = tasks;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(flight), "group", &block));
+    m->flight[m->flights] = block;
+    artel__all_reduce_init(&m->flight[m->flights++]->all_reduce, m->endpoint, &m->group->layout);
+    return ARTEL_OK;
+}
+
+static artel_status take_off(member *m, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
+{
+    int gathers;
     ARTEL_TRY(check_fold(m, step->fold));
-    return translate(m, segments, count);
+    if (m->flying == m->flights) ARTEL_TRY(add_flight(m));
+    flight *f = m->flight[m->flying];
+    ARTEL_TRY(translate(m->group->ctx, &f->segments, segments, count, &gathers));
+    f->all_reduce.segment = f->segments.data;
+    f->all_reduce.segments = count - gathers;
+    f->all_reduce.base.frame = frame_of(m, step, collective);
+    f->all_reduce.algorithm = artel__coll_select(artel__coll_bytes(f->all_reduce.segment, f->all_reduce.segments), m->group->ranks);
+    m->task[0] = &f->all_reduce.base;
+    m->flying++;
+    return artel__coll_post(m->task, 1);
+}
+
+static artel_status group_begin(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
+{
+    member *m = comm;
+    return fail_flights(m, take_off(m, step, collective, segments, count));
+}
+
+static artel_status group_progress(void *comm)
+{
+    member *m = comm;
+    for (int i = 0; i < m->flying; i++) m->task[i] = &m->flight[i]->all_reduce.base;
+    uint32_t fp = artel__fp_enter();
+    artel_status status = artel__coll_poll(m->endpoint, m->task, m->flying, 0);
+    artel__fp_leave(fp);
+    return fail_flights(m, status);
+}
+
+/* -- waited for -- */
+
+/* Waits for the first `needed` of m->task; what flies is moved meanwhile. The only place where a rank waits for others. */
+static artel_status await(member *m, int needed)
+{
+    for (int i = 0; i < m->flying; i++) m->task[needed + i] = &m->flight[i]->all_reduce.base;
+    int phase = m->activity ? atomic_load_explicit(&m->activity->phase, memory_order_relaxed) : 0;
+    if (m->activity) artel__mesh_enter(m->activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
+    uint32_t fp = artel__fp_enter();
+    artel_status status = artel__coll_wait(m->endpoint, m->task, needed + m->flying, needed ? needed : m->flying);
+    artel__fp_leave(fp);
+    if (m->activity) artel__mesh_enter(m->activity, (artel__member_phase)phase, artel__now_ns());
+    return status;
+}
+
+static artel_status group_finish(void *comm)
+{
+    member *m = comm;
+    artel_status status = fail_flights(m, await(m, 0));
+    if (status >= 0) land(m);
+    return status;
+}
+
+static void group_abandon(void *comm)
+{
+    fail_flights(comm, ARTEL_ERROR_CANCELLED);
+}
+
+/* `count` tasks of this exchange, in m->task. */
+static artel_status exchange(member *m, int count)
+{
+    artel__coll_task *own[2] = {m->task[0], m->task[count - 1]};
+    artel_status status = artel__coll_post(own, count);
+    if (status == ARTEL_OK) status = await(m, count);
+    if (status < 0) artel__net_cancel(m->endpoint);
+    artel__coll_finalize(own, count);
+    return fail_flights(m, status);
 }
 
 static artel_status group_all_reduce(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
                                      int count)
 {
     member *m = comm;
-    artel_status status = prepare(m, step, segments, count);
+    int tasks = 0, gathers = 0;
+    artel_status status = check_fold(m, step->fold);
+    if (status == ARTEL_OK) status = translate(m->group->ctx, &m->segments, segments, count, &gathers);
     if (status < 0) {
         artel__group_cancel(m->group);
-        return status;
+        return fail_flights(m, status);
     }
-    artel__frame frame = {.generation = m->group->generation, .step = step->batch, .collective = (uint32_t)collective};
-    artel__coll_task *tasks[2];
-    int count_tasks = 0;
-    if (m->all_reduce.segments) tasks[count_tasks++] = &m->all_reduce.base;
-    if (m->all_gather.segments) tasks[count_tasks++] = &m->all_gather.base;
-    m->all_reduce.base.frame = m->all_gather.base.frame = frame;
-    m->all_reduce.algorithm = artel__coll_select(artel__coll_bytes(m->all_reduce.segment, m->all_reduce.segments), m->group->replicas);
+    m->all_reduce.segment = m->segments.data;
+    m->all_reduce.segments = count - gathers;
+    m->all_gather.segment = m->all_reduce.segment + m->all_reduce.segments;
+    m->all_gather.segments = gathers;
+    if (m->all_reduce.segments) m->task[tasks++] = &m->all_reduce.base;
+    if (m->all_gather.segments) m->task[tasks++] = &m->all_gather.base;
+    m->all_reduce.base.frame = m->all_gather.base.frame = frame_of(m, step, collective);
+    m->all_reduce.algorithm = artel__coll_select(artel__coll_bytes(m->all_reduce.segment, m->all_reduce.segments), m->group->ranks);
     m->all_gather.batch = step->fold->batch;
-    uint32_t fp = artel__fp_enter();
-    status = artel__coll_run(m->endpoint, tasks, count_tasks);
-    artel__fp_leave(fp);
-    return status;
+    return exchange(m, tasks);
 }
 
 /* Who is not well has recorded why, or will; nothing is recorded here. */
 static artel_status group_barrier(void *comm, bool ok)
 {
     member *m = comm;
-    artel__coll_task *task = &m->barrier.base;
-    task->frame = (artel__frame){.generation = m->group->generation, .step = m->barriers++};
+    m->task[0] = &m->barrier.base;
+    m->barrier.base.frame = (artel__frame){.job = m->group->job, .generation = m->group->generation, .step = m->barriers++};
     m->barrier.ok = ok;
-    artel_status status = artel__coll_run(m->endpoint, &task, 1);
+    artel_status status = exchange(m, 1);
     if (status < 0) return status;
     return m->barrier.ok ? ARTEL_OK : ARTEL_ERROR_RUN;
 }
 
-static const artel__comm_ops group_ops = {.all_reduce = group_all_reduce, .barrier = group_barrier};
+static const artel__comm_ops group_ops = {.all_reduce = group_all_reduce,
+                                          .begin = group_begin,
+                                          .progress = group_progress,
+                                          .finish = group_finish,
+                                          .abandon = group_abandon,
+                                          .barrier = group_barrier};
 
 /* -- the group -- */
 
-static artel_status connect_members(artel__group *group, int32_t shards)
+static artel_status connect_members(artel__group *group, int32_t shards, const artel__mesh_seat *seat)
 {
     void *block;
-    ARTEL_TRY(artel__coll_layout_init(group->ctx, shards, group->replicas, &group->layout));
+    ARTEL_TRY(artel__coll_layout_init(group->ctx, shards, group->ranks, &group->layout));
     bool spin = artel__usable_cores() >= group->replicas;
-    ARTEL_TRY(artel__fabric_create(group->ctx, group->replicas, spin, &group->fabric));
+    if (!seat) ARTEL_TRY(artel__fabric_create(group->ctx, group->replicas, spin, &group->fabric));
     ARTEL_TRY(artel__calloc(group->ctx, (size_t)group->replicas, sizeof(member), "group", &block));
     group->member = block;
     for (int r = 0; r < group->replicas; r++) {
         member *m = &group->member[r];
         m->group = group;
-        m->comm = (artel__comm){.ops = &group_ops, .self = m, .rank = r, .size = group->replicas};
-        m->endpoint = artel__fabric_endpoint(group->fabric, r);
+        m->comm = (artel__comm){.ops = &group_ops, .self = m, .rank = group->first + r, .size = group->ranks};
+        if (group->ranks == 1) continue;
+        m->endpoint = seat ? seat->endpoint[r] : artel__fabric_endpoint(group->fabric, r);
+        m->activity = seat ? &seat->activity[r] : NULL;
         artel__all_reduce_init(&m->all_reduce, m->endpoint, &group->layout);
         artel__all_gather_init(&m->all_gather, m->endpoint, &group->layout);
         artel__barrier_init(&m->barrier, m->endpoint);
+        ARTEL_TRY(artel__calloc(group->ctx, 2, sizeof *m->task, "group", &block));
+        m->task = block;
     }
     return ARTEL_OK;
 }
 
-artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shards, artel__group **out)
+static artel_status create(artel_context *ctx, const artel__group *wanted, int32_t shards, const artel__mesh_seat *seat, artel__group **out)
 {
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__group), "group", &block));
     artel__group *group = block;
-    *group = (artel__group){.ctx = ctx, .replicas = replicas};
-    artel_status status = connect_members(group, shards);
+    *group = *wanted;
+    artel_status status = connect_members(group, shards, seat);
     if (status < 0) {
         artel__group_destroy(group);
         return status;
@@ -173,23 +297,45 @@ artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shard
     return ARTEL_OK;
 }
 
+artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shards, artel__group **out)
+{
+    return create(ctx, &(artel__group){.ctx = ctx, .replicas = replicas, .ranks = replicas}, shards, NULL, out);
+}
+
+artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_t shards, const artel__mesh_seat *seat, artel__group **out)
+{
+    artel__group wanted = {
+        .ctx = ctx, .replicas = replicas, .first = seat->first, .ranks = seat->ranks, .generation = seat->generation, .job = seat->job};
+    return create(ctx, &wanted, shards, seat, out);
+}
+
+static void close_member(artel_context *ctx, member *m)
+{
+    for (int i = 0; i < m->flights; i++) {
+        artel__all_reduce_fini(&m->flight[i]->all_reduce);
+        artel__coll_buffer_fini(ctx, &m->flight[i]->segments);
+        artel__free(ctx, m->flight[i]);
+    }
+    artel__free(ctx, m->flight);
+    artel__free(ctx, m->task);
+    artel__all_reduce_fini(&m->all_reduce);
+    artel__all_gather_fini(&m->all_gather);
+    artel__coll_buffer_fini(ctx, &m->segments);
+}
+
 void artel__group_destroy(artel__group *group)
 {
     if (!group) return;
-    for (int r = 0; group->member && r < group->replicas; r++) {
-        artel__all_reduce_fini(&group->member[r].all_reduce);
-        artel__all_gather_fini(&group->member[r].all_gather);
-        artel__coll_buffer_fini(group->ctx, &group->member[r].segments);
-    }
+    for (int r = 0; group->member && r < group->replicas; r++) close_member(group->ctx, &group->member[r]);
     artel__free(group->ctx, group->member);
     artel__fabric_destroy(group->fabric);
     artel__coll_layout_fini(group->ctx, &group->layout);
     artel__free(group->ctx, group);
 }
 
-const artel__comm *artel__group_comm(artel__group *group, int rank)
+const artel__comm *artel__group_comm(artel__group *group, int index)
 {
-    return group->replicas > 1 ? &group->member[rank].comm : NULL;
+    return group->ranks > 1 ? &group->member[index].comm : NULL;
 }
 
 void artel__group_dump(const artel__group *group, artel__text *out)
@@ -199,11 +345,13 @@ void artel__group_dump(const artel__group *group, artel__text *out)
 
 void artel__group_cancel(artel__group *group)
 {
-    artel__net_cancel(group->member[0].endpoint);
+    int endpoints = group->fabric ? 1 : group->replicas; /* a fabric is cancelled as a whole */
+    for (int r = 0; group->ranks > 1 && r < endpoints; r++) artel__net_cancel(group->member[r].endpoint);
 }
 
 void artel__group_reset(artel__group *group)
 {
+    if (!group->fabric) return;
     group->generation++;
     for (int r = 0; r < group->replicas; r++) {
         group->member[r].barriers = 0;

@@ -8,6 +8,7 @@
 #ifndef ARTEL_STRATEGY_STRATEGY_H
 #define ARTEL_STRATEGY_STRATEGY_H
 
+#include "cluster/mesh.h"
 #include "exec/comm.h"
 
 typedef struct artel__strategy_request {
@@ -22,8 +23,9 @@ enum {
 };
 
 typedef struct artel__strategy_plan {
-    const char *name; /* as resolved: "one-device", "mirrored" */
-    int replicas;
+    const char *name;                    /* as resolved: "one-device", "mirrored" */
+    int replicas;                        /* of this process */
+    bool cluster;                        /* trains together with the other tasks of a cluster, where there are any */
     int threads;                         /* in all */
     int threads_of[ARTEL__MAX_REPLICAS]; /* at least 1 each */
     char note[256];                      /* what the user may want to know (idle threads and the option that would use them); "" */
@@ -36,16 +38,22 @@ typedef struct artel__strategy_def {
 
 extern const artel__strategy_def *const artel__strategies[];
 
-/* Resolves a strategy by name. Errors: unknown names (with the nearest), strategies of clusters that this build lacks
+/* Resolves a strategy by name. Errors: unknown names (with the nearest), strategies that this build lacks
  * (ARTEL_ERROR_UNSUPPORTED), more replicas than shards (names --shards). */
 artel_status artel__strategy_make_plan(artel_context *ctx, const char *name, const artel__strategy_request *request,
                                        artel__strategy_plan *out);
 
-/* The replicas of one process, connected. With one replica there is nothing to connect and comm is NULL. */
+/* The replicas of one process among all replicas that train together. With one replica in all there is nothing to connect
+ * and comm is NULL. */
 typedef struct artel__group artel__group;
+/* The replicas of one process are all there are: ranks 0 .. replicas - 1, connected in memory. */
 artel_status artel__group_create(artel_context *ctx, int replicas, int32_t shards, artel__group **out);
+/* They are ranks of a generation that a mesh has formed (cluster/mesh.h); its endpoints are borrowed. Such a group ends with its
+ * first failure: reset does nothing, a new generation gets a new group. */
+artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_t shards, const artel__mesh_seat *seat, artel__group **out);
 void artel__group_destroy(artel__group *group);
-const artel__comm *artel__group_comm(artel__group *group, int rank);
+/* Of the process's replica `index`; its `rank` and `size` are those of the whole group. */
+const artel__comm *artel__group_comm(artel__group *group, int index);
 /* Wakes everybody who waits in a collective of the group with ARTEL_ERROR_CANCELLED, and makes later calls return it too,
  * until artel__group_reset. Any thread. A collective that fails does the same by itself. */
 void artel__group_cancel(artel__group *group);

@@ -136,7 +136,7 @@ static artel_status scheduler_begin(artel__fit *fit, artel__callback *callback)
     if (json_is_array(json) && json_array_size(json))
         status = read_rates(fit, json, own);
     else if (json_is_object(json))
-        status = artel__schedule_read(&fit->arena, json, artel__session_replicas(fit->session), fit->batch_size, &own->schedule);
+        status = artel__schedule_read(&fit->arena, json, artel__session_ranks(fit->session), fit->batch_size, &own->schedule);
     else
         status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler",
                              "give \"schedule\": a list of rates by epoch, or a schedule's record", "there is no schedule");

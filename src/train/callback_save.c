@@ -56,7 +56,7 @@ static artel_status save_begin(artel__fit *fit, artel__callback *callback)
     bool legacy = !c->save_weights_only && c->filepath && artel__ends_with(c->filepath, ".h5");
     if (!c->filepath || (!artel__ends_with(c->filepath, ending) && !legacy))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "as Keras wants it", "filepath must end in %s", ending);
-    if (!fit->options.dry_run) ARTEL_TRY(make_folder(fit, c->filepath));
+    if (!fit->options.dry_run && fit->writes) ARTEL_TRY(make_folder(fit, c->filepath));
     if (strcmp(c->save_freq, "epoch") != 0 && (!artel__parse_int64(c->save_freq, &own->every) || own->every < 1))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches", "save_freq is \"%s\"",
                            c->save_freq);
@@ -109,19 +109,31 @@ static artel_status expand(artel__fit *fit, const char *pattern, artel__text *ou
     return artel__text_status(out);
 }
 
+static artel_status write_owed(artel__fit *fit, artel__callback *callback)
+{
+    const save_config *c = callback->config;
+    ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit)));
+    ARTEL_TRY(make_folder(fit, callback->owed));
+    ARTEL_TRY(artel__keras_save(fit->model, callback->owed));
+    if (c->verbose > 0) artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->epoch + 1, callback->owed);
+    return ARTEL_OK;
+}
+
+/* In a cluster one task writes; the others remember what, until the next unit shows that it has. */
 static artel_status save_now(artel__fit *fit, artel__callback *callback)
 {
     const save_config *c = callback->config;
     artel__text path;
     artel__text_init(&path, fit->ctx);
     artel_status status = expand(fit, c->filepath, &path);
-    if (status == ARTEL_OK) status = artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit));
-    if (status == ARTEL_OK) status = make_folder(fit, path.data);
-    if (status == ARTEL_OK) status = artel__keras_save(fit->model, path.data);
-    if (status == ARTEL_OK && c->verbose > 0)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: saving model to %s", (long long)fit->epoch + 1, path.data);
+    if (status == ARTEL_OK && path.length >= sizeof callback->owed)
+        status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "choose a shorter one", "the file name %.40s... is too long",
+                             path.data);
+    if (status == ARTEL_OK) snprintf(callback->owed, sizeof callback->owed, "%s", path.data);
     artel__text_fini(&path);
-    return status;
+    ARTEL_TRY(status);
+    callback->owed_unit = fit->unit + 1;
+    return fit->writes ? write_owed(fit, callback) : ARTEL_OK;
 }
 
 /* With save_best_only: whether this value is the best so far. */
@@ -164,6 +176,7 @@ static const artel__callback_def model_checkpoint = {
     .begin = save_begin,
     .batch_end = save_batch_end,
     .epoch_end = save_epoch_end,
+    .take_over = write_owed,
 };
 
 extern const artel__callback_def artel__callback_early_stopping, artel__callback_terminate_on_nan, artel__callback_history,

@@ -191,6 +191,16 @@ artel_status artel__callbacks_epoch_end(artel__fit *fit)
     return ARTEL_OK;
 }
 
+artel_status artel__callbacks_take_over(artel__fit *fit)
+{
+    for (int i = 0; i < fit->callback_count && fit->writes; i++) {
+        artel__callback *callback = &fit->callbacks[i];
+        bool owed = callback->owed[0] && callback->owed_unit == fit->unit;
+        if (owed && callback->def->take_over) ARTEL_TRY(callback->def->take_over(fit, callback));
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__callbacks_train_end(artel__fit *fit)
 {
     for (int i = 0; i < fit->callback_count; i++) {
@@ -206,11 +216,11 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 {
     for (int i = 0; i < fit->callback_count; i++) {
         const artel__callback *callback = &fit->callbacks[i];
-        json_t *item =
-            json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "class_name", callback->def->class_name, "best",
-                      artel__hex_real(callback->state.best), "wait", (json_int_t)callback->state.wait, "cooldown",
-                      (json_int_t)callback->state.cooldown, "best_epoch", (json_int_t)callback->state.best_epoch, "stopped_epoch",
-                      (json_int_t)callback->state.stopped_epoch, "up", callback->state.up, "weights", callback->weights != NULL);
+        json_t *item = json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:b, s:b, s:I, s:s}", "class_name", callback->def->class_name, "best",
+                                 artel__hex_real(callback->state.best), "wait", (json_int_t)callback->state.wait, "cooldown",
+                                 (json_int_t)callback->state.cooldown, "best_epoch", (json_int_t)callback->state.best_epoch,
+                                 "stopped_epoch", (json_int_t)callback->state.stopped_epoch, "up", callback->state.up, "weights",
+                                 callback->weights != NULL, "owed_unit", (json_int_t)callback->owed_unit, "owed", callback->owed);
         if (!item || json_array_append_new(out, item) < 0) return artel__fail_memory(fit->ctx, "callbacks", 256);
     }
     return ARTEL_OK;
@@ -235,6 +245,11 @@ artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
         callback->state.best_epoch = json_integer_value(json_object_get(item, "best_epoch"));
         callback->state.stopped_epoch = json_integer_value(json_object_get(item, "stopped_epoch"));
         callback->state.up = json_is_true(json_object_get(item, "up"));
+        const char *owed = json_string_value(json_object_get(item, "owed"));
+        callback->owed_unit = json_integer_value(json_object_get(item, "owed_unit"));
+        snprintf(callback->owed, sizeof callback->owed, "%s", owed ? owed : "");
+        artel__free(fit->ctx, callback->weights);
+        callback->weights = NULL;
         if (json_is_true(json_object_get(item, "weights"))) ARTEL_TRY(artel__callback_keep_weights(fit, callback));
     }
     return ARTEL_OK;

@@ -17,6 +17,7 @@ typedef struct artel__callback_def {
     artel_status (*batch_end)(artel__fit *fit, artel__callback *callback, double loss);
     artel_status (*epoch_end)(artel__fit *fit, artel__callback *callback);
     artel_status (*train_end)(artel__fit *fit, artel__callback *callback);
+    artel_status (*take_over)(artel__fit *fit, artel__callback *callback); /* writes `owed` */
 } artel__callback_def;
 
 /* What a callback remembers; its meaning is the class's affair. */
@@ -30,8 +31,10 @@ struct artel__callback {
     const artel__callback_def *def;
     void *config;
     artel__callback_state state;
-    uint8_t *weights; /* a copy of the model's variables, or NULL */
-    void *own;        /* in the fit's arena */
+    uint8_t *weights;  /* a copy of the model's variables, or NULL */
+    void *own;         /* in the fit's arena */
+    int64_t owed_unit; /* behind this unit of work a file was to be written (by one task, if there are several) */
+    char owed[1024];   /* its name */
 };
 
 extern const artel__callback_def *const artel__callback_defs[];

@@ -33,6 +33,11 @@ struct artel__checkpointer {
     int64_t saved_step;
 };
 
+enum {
+    FORMAT = 2,    /* of the manifest */
+    MOST_LOOKS = 5 /* for a checkpoint that is not removed while it is read */
+};
+
 /* -- options -- */
 
 static artel_status read_interval(artel__fit *fit, artel__checkpointer *c)
@@ -68,19 +73,27 @@ static json_t *history_json(const artel_history *history)
     return object;
 }
 
-static artel_status make_manifest(artel__fit *fit, json_t **out)
+static json_t *tally_json(const artel__tally *tally)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "loss_sum", artel__hex_real(tally->loss), "rows", artel__hex_real(tally->weight),
+                     "batches", artel__hex_real(tally->batches), "output_losses", hex_list(tally->output_loss, tally->outputs),
+                     "metric_sums", hex_list(tally->sums, tally->sum_count));
+}
+
+artel_status artel__fit_position(artel__fit *fit, json_t **out)
 {
     artel__checkpointer *c = fit->checkpointer;
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
-    *out = json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", 1,
-                     "identity", c->identity, "arithmetic", artel__session_arithmetic(fit->session), "step", (json_int_t)fit->step, "epoch",
-                     (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor", (json_int_t)fit->cursor, "pass",
-                     (json_int_t)fit->pass, "iteration", (json_int_t)fit->iteration, "epochs", (json_int_t)fit->options.epochs, "finished",
-                     c->finished, "stopped", fit->stop, "learning_rate", artel__hex_real(fit->learning_rate), "loss_sum",
-                     artel__hex_real(fit->tally.loss), "rows", artel__hex_real(fit->tally.weight), "output_losses",
-                     hex_list(fit->tally.output_loss, fit->tally.outputs), "metric_sums", hex_list(fit->tally.sums, fit->tally.sum_count),
-                     "history", history_json(fit->history), "callbacks", callbacks);
+    *out = json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o}",
+                     "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic", artel__session_arithmetic(fit->session),
+                     "step", (json_int_t)fit->step, "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch,
+                     "cursor", (json_int_t)fit->cursor, "pass", (json_int_t)fit->pass, "iteration", (json_int_t)fit->iteration, "epochs",
+                     (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row,
+                     "replicas", fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended,
+                     "epoch_begun", fit->epoch_begun, "learning_rate", artel__hex_real(fit->learning_rate), "tally",
+                     tally_json(&fit->tally), "validation", tally_json(&fit->validation_tally), "history",
+                     fit->history ? history_json(fit->history) : json_object(), "callbacks", callbacks);
     if (!*out) return artel__fail_memory(fit->ctx, "checkpoint", 4096);
     return status;
 }
@@ -101,6 +114,8 @@ static artel_status join_write(artel__fit *fit)
     if (!c->writing) return ARTEL_OK;
     pthread_join(c->thread, NULL);
     c->writing = false;
+    if (c->written < 0) /* where nothing is recorded any more */
+        artel__fail(fit->ctx, c->written, fit->options.checkpoint_dir, "see whether the disk is full", "a checkpoint could not be written");
     ARTEL_TRY(c->written);
     char path[4096];
     snprintf(path, sizeof path, "%s/ckpt-%lld", fit->options.checkpoint_dir, (long long)c->image.step);
@@ -115,9 +130,10 @@ static artel_status join_write(artel__fit *fit)
 static artel_status start_write(artel__fit *fit)
 {
     artel__checkpointer *c = fit->checkpointer;
+    if (!fit->writes) return ARTEL_OK; /* in a cluster one task does */
     ARTEL_TRY(join_write(fit));
     json_t *manifest = NULL;
-    artel_status status = make_manifest(fit, &manifest);
+    artel_status status = artel__fit_position(fit, &manifest);
     if (status == ARTEL_OK) status = artel__checkpoint_image_take(fit, manifest, &c->image);
     json_decref(manifest);
     ARTEL_TRY(status);
@@ -174,13 +190,22 @@ static int64_t integer(json_t *manifest, const char *key)
     return json_integer_value(json_object_get(manifest, key));
 }
 
-static artel_status read_reals(artel__fit *fit, json_t *list, double *out, int count, const char *what)
+static artel_status read_reals(artel__fit *fit, const char *where, json_t *list, double *out, int count)
 {
     if ((int)json_array_size(list) != count)
-        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, fit->options.checkpoint_dir, "give --fresh to begin anew",
-                           "the checkpoint's %s do not fit the model", what);
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give --fresh to begin anew",
+                           "the checkpoint's losses or metrics do not fit the model");
     for (int i = 0; i < count; i++) out[i] = artel__real_of_hex(json_array_get(list, (size_t)i));
     return ARTEL_OK;
+}
+
+static artel_status read_tally(artel__fit *fit, const char *where, json_t *in, artel__tally *out)
+{
+    out->loss = artel__real_of_hex(json_object_get(in, "loss_sum"));
+    out->weight = artel__real_of_hex(json_object_get(in, "rows"));
+    out->batches = artel__real_of_hex(json_object_get(in, "batches"));
+    ARTEL_TRY(read_reals(fit, where, json_object_get(in, "output_losses"), out->output_loss, out->outputs));
+    return read_reals(fit, where, json_object_get(in, "metric_sums"), out->sums, out->sum_count);
 }
 
 static artel_status restore_history(artel__fit *fit, json_t *object)
@@ -188,25 +213,28 @@ static artel_status restore_history(artel__fit *fit, json_t *object)
     const char *key;
     json_t *list;
     size_t epochs = 0;
+    artel_status status = ARTEL_OK;
+    void *room;
+    artel__history_clear(fit->history);
     json_object_foreach(object, key, list) epochs = json_array_size(list) > epochs ? json_array_size(list) : epochs;
-    for (size_t e = 0; e < epochs; e++) {
-        artel__log_list row = {NULL, 0, 0};
+    ARTEL_TRY(artel__alloc(fit->ctx, (json_object_size(object) + 1) * sizeof(artel_metric_value), "history", &room));
+    for (size_t e = 0; e < epochs && status == ARTEL_OK; e++) {
+        artel__log_list row = {room, 0, (int)json_object_size(object)};
         json_object_foreach(object, key, list)
         {
             double value = artel__real_of_hex(json_array_get(list, e));
-            if (!artel_history_absent(value)) ARTEL_TRY(artel__logs_set(fit, &row, key, value));
+            if (!artel_history_absent(value)) row.item[row.count++] = (artel_metric_value){key, value};
         }
-        ARTEL_TRY(artel__history_append(fit->history, &row));
+        status = artel__history_append(fit->history, &row);
     }
-    return ARTEL_OK;
+    artel__free(fit->ctx, room);
+    return status;
 }
 
-static artel_status restore(artel__fit *fit, const char *folder, json_t *manifest)
+artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t *manifest)
 {
     artel__checkpointer *c = fit->checkpointer;
     ARTEL_TRY(artel__callbacks_restore(fit, json_object_get(manifest, "callbacks")));
-    ARTEL_TRY(artel__checkpoint_read_state(fit, folder));
-    artel__session_broadcast(fit->session);
     fit->step = fit->resumed_from = integer(manifest, "step");
     fit->epoch = integer(manifest, "epoch");
     fit->step_in_epoch = integer(manifest, "step_in_epoch");
@@ -214,25 +242,39 @@ static artel_status restore(artel__fit *fit, const char *folder, json_t *manifes
     fit->pass = integer(manifest, "pass");
     fit->iteration = integer(manifest, "iteration");
     fit->learning_rate = artel__real_of_hex(json_object_get(manifest, "learning_rate"));
-    fit->tally.loss = artel__real_of_hex(json_object_get(manifest, "loss_sum"));
-    fit->tally.weight = artel__real_of_hex(json_object_get(manifest, "rows"));
-    fit->tally.batches = (double)fit->step_in_epoch;
-    ARTEL_TRY(read_reals(fit, json_object_get(manifest, "output_losses"), fit->tally.output_loss, fit->tally.outputs, "losses"));
-    ARTEL_TRY(read_reals(fit, json_object_get(manifest, "metric_sums"), fit->tally.sums, fit->tally.sum_count, "metrics"));
-    ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
-    bool stopped = json_is_true(json_object_get(manifest, "stopped"));
-    c->finished = json_is_true(json_object_get(manifest, "finished")) && (stopped || fit->epoch >= fit->options.epochs);
+    fit->unit = integer(manifest, "unit");
+    fit->validation_row = integer(manifest, "validation_row");
+    fit->schedule_replicas = (int)integer(manifest, "replicas");
+    fit->epoch_begun = json_is_true(json_object_get(manifest, "epoch_begun"));
+    ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "tally"), &fit->tally));
+    ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "validation"), &fit->validation_tally));
+    if (fit->history) ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
+    bool stopped = json_is_true(json_object_get(manifest, "stopped")), done = stopped || fit->epoch >= fit->options.epochs;
+    fit->stop = stopped;
+    fit->ended = json_is_true(json_object_get(manifest, "ended")) && done;
+    if (c) c->finished = json_is_true(json_object_get(manifest, "finished")) && done;
     if (fit->cursor < 0 || fit->cursor > fit->rows || fit->step < 0 || fit->epoch < 0)
-        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew",
-                           "the checkpoint's position is not possible");
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give --fresh to begin anew", "the checkpoint's position is not possible");
+    artel__fit_order_rows(fit);
     return ARTEL_OK;
 }
 
-static artel_status take_up(artel__fit *fit)
+static artel_status restore(artel__fit *fit, const char *folder, json_t *manifest)
+{
+    ARTEL_TRY(artel__fit_take_position(fit, folder, manifest));
+    ARTEL_TRY(artel__checkpoint_read_state(fit, folder));
+    artel__session_broadcast(fit->session);
+    return ARTEL_OK;
+}
+
+/* *gone: the checkpoint was removed meanwhile, by a running job that this task is about to join. */
+static artel_status take_up(artel__fit *fit, bool *gone)
 {
     artel__checkpointer *c = fit->checkpointer;
     char *folder = NULL;
     json_t *manifest = NULL;
+    *gone = false;
+    if (!fit->writes && !artel__is_directory(fit->options.checkpoint_dir)) return ARTEL_OK; /* nobody has made it yet */
     ARTEL_TRY(artel__checkpoint_find(fit->ctx, fit->options.checkpoint_dir, &folder, &manifest));
     if (!manifest) {
         if (fit->options.resume)
@@ -240,7 +282,11 @@ static artel_status take_up(artel__fit *fit)
         return ARTEL_OK;
     }
     artel_status status = ARTEL_OK;
-    if (!json_equal(c->identity, json_object_get(manifest, "identity")))
+    if (integer(manifest, "format") != FORMAT)
+        status =
+            artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, folder, "continue with the artel that wrote it, or give --fresh to begin anew",
+                        "the checkpoint has format %lld (this artel reads %d)", (long long)integer(manifest, "format"), FORMAT);
+    if (status == ARTEL_OK && !json_equal(c->identity, json_object_get(manifest, "identity")))
         status = artel__identity_refuse(fit->ctx, fit->options.checkpoint_dir, c->identity, json_object_get(manifest, "identity"));
     if (status == ARTEL_OK) status = restore(fit, folder, manifest);
     if (status == ARTEL_OK && c->finished)
@@ -249,6 +295,7 @@ static artel_status take_up(artel__fit *fit)
     else if (status == ARTEL_OK)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder, (long long)fit->epoch + 1,
                    (long long)fit->step);
+    *gone = status < 0 && !artel__is_directory(folder);
     json_decref(manifest);
     artel__free(fit->ctx, folder);
     return status;
@@ -260,11 +307,20 @@ artel_status artel__checkpointer_create(artel__fit *fit)
     ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(artel__checkpointer), "checkpoint", &block));
     fit->checkpointer = block;
     ARTEL_TRY(read_interval(fit, fit->checkpointer));
-    ARTEL_TRY(artel__make_directory(fit->ctx, fit->options.checkpoint_dir));
-    ARTEL_TRY(artel__checkpoint_sweep(fit->ctx, fit->options.checkpoint_dir));
+    if (fit->writes) {
+        ARTEL_TRY(artel__make_directory(fit->ctx, fit->options.checkpoint_dir));
+        ARTEL_TRY(artel__checkpoint_sweep(fit->ctx, fit->options.checkpoint_dir));
+    }
     ARTEL_TRY(artel__identity_make(fit, &fit->checkpointer->identity));
-    if (fit->options.fresh) return artel__checkpoint_remove_all(fit->ctx, fit->options.checkpoint_dir);
-    return take_up(fit);
+    if (fit->options.fresh && !fit->writes) return ARTEL_OK;
+    if (fit->options.fresh) return artel__checkpoint_thin(fit->ctx, fit->options.checkpoint_dir, 0);
+    bool gone;
+    artel_status status = take_up(fit, &gone);
+    for (int i = 0; i < MOST_LOOKS && gone; i++) {
+        artel__operation_begin(fit->ctx);
+        status = take_up(fit, &gone);
+    }
+    return status;
 }
 
 void artel__checkpointer_destroy(artel__fit *fit)

@@ -3,16 +3,13 @@
  *
  * state.safetensors: variables of the model under their paths in Keras' weights tree with dots for slashes, slots as
  * optimizer.<number in the file order>, weights kept by callback i as callback.<i>.<path>. Folders are written under
- * "tmp-ckpt-<step>.<pid>" and renamed; a folder without a manifest, or whose hash does not fit, does not count.
+ * another name and renamed (checkpoint_folder.c); a folder without a manifest, or whose hash does not fit, does not count.
  */
 #include "train/checkpoint_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -44,22 +41,27 @@ typedef struct lister {
     artel_status status;
 } lister;
 
+artel_status artel__checkpoint_name(artel_context *ctx, const char *prefix, const char *path, char **out)
+{
+    artel__text text;
+    artel__text_init(&text, ctx);
+    artel__text_printf(&text, "%s%s", prefix, path);
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.data[i] == '/') text.data[i] = '.';
+    }
+    artel_status status = artel__text_status(&text);
+    if (status == ARTEL_OK) status = artel__strdup(ctx, text.data, out);
+    artel__text_fini(&text);
+    return status;
+}
+
 static artel_status add_entry(lister *l, int variable, const char *name)
 {
     void *wider = l->image->entry;
     ARTEL_TRY(artel__realloc(l->ctx, (size_t)(l->image->entries + 1) * sizeof *l->image->entry, "checkpoint", &wider));
     l->image->entry = wider;
-    artel__text text;
-    artel__text_init(&text, l->ctx);
-    artel__text_printf(&text, "%s%s", l->prefix, name);
-    for (size_t i = 0; i < text.length; i++) {
-        if (text.data[i] == '/') text.data[i] = '.';
-    }
     char *copy;
-    artel_status status = artel__text_status(&text);
-    if (status == ARTEL_OK) status = artel__strdup(l->ctx, text.data, &copy);
-    artel__text_fini(&text);
-    ARTEL_TRY(status);
+    ARTEL_TRY(artel__checkpoint_name(l->ctx, l->prefix, name, &copy));
     l->image->entry[l->image->entries++] = (artel__checkpoint_entry){copy, variable, l->offset};
     return ARTEL_OK;
 }
@@ -195,7 +197,7 @@ static artel_status write_state(artel_context *ctx, const char *folder, const ar
     char path[4200];
     artel__text header;
     hashed_output out;
-    snprintf(path, sizeof path, "%s/state.safetensors", folder);
+    snprintf(path, sizeof path, "%.4096s/state.safetensors", folder);
     artel__text_init(&header, ctx);
     header_text(image, &header);
     artel__sha256_init(&out.hash);
@@ -222,7 +224,7 @@ static artel_status write_manifest(artel_context *ctx, const char *folder, const
 {
     char path[4200];
     artel__text text;
-    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    snprintf(path, sizeof path, "%.4096s/manifest.json", folder);
     artel__text_init(&text, ctx);
     artel__text_append_bytes(&text, image->manifest, strlen(image->manifest) - 1); /* without the closing brace */
     artel__text_printf(&text, ", \"files\": {\"state.safetensors\": \"%s\"}}\n", hash);
@@ -232,95 +234,20 @@ static artel_status write_manifest(artel_context *ctx, const char *folder, const
     return status;
 }
 
-/* The number of a folder ckpt-<step>, or -1. */
-static int64_t folder_step(const char *name)
-{
-    int64_t step;
-    return artel__starts_with(name, "ckpt-") && artel__parse_int64(name + 5, &step) && step >= 0 ? step : -1;
-}
-
-/* The newest steps first; *out is the caller's. */
-static artel_status list_steps(artel_context *ctx, const char *directory, int64_t **out, int *count)
-{
-    artel__paths names;
-    void *steps;
-    *count = 0;
-    ARTEL_TRY(artel__list_directory(ctx, directory, &names));
-    artel_status status = artel__calloc(ctx, names.count + 1, sizeof(int64_t), "checkpoint", &steps);
-    for (size_t i = 0; i < names.count && status == ARTEL_OK; i++) {
-        int64_t step = folder_step(names.items[i]);
-        int at = *count;
-        if (step < 0) continue;
-        for (; at > 0 && ((int64_t *)steps)[at - 1] < step; at--) ((int64_t *)steps)[at] = ((int64_t *)steps)[at - 1];
-        ((int64_t *)steps)[at] = step;
-        ++*count;
-    }
-    artel__paths_fini(&names);
-    if (status == ARTEL_OK) *out = steps;
-    return status;
-}
-
-static artel_status remove_from(artel_context *ctx, const char *directory, int keep)
-{
-    int64_t *steps;
-    int count;
-    ARTEL_TRY(list_steps(ctx, directory, &steps, &count));
-    artel_status status = ARTEL_OK;
-    for (int i = keep; i < count && status == ARTEL_OK; i++) {
-        char path[4200];
-        snprintf(path, sizeof path, "%s/ckpt-%lld", directory, (long long)steps[i]);
-        status = artel__remove_tree(ctx, path);
-    }
-    artel__free(ctx, steps);
-    return status;
-}
-
-artel_status artel__checkpoint_sweep(artel_context *ctx, const char *directory)
-{
-    artel__paths names;
-    ARTEL_TRY(artel__list_directory(ctx, directory, &names));
-    artel_status status = ARTEL_OK;
-    for (size_t i = 0; i < names.count && status == ARTEL_OK; i++) {
-        char path[4200];
-        if (!artel__starts_with(names.items[i], "tmp-ckpt-")) continue;
-        snprintf(path, sizeof path, "%s/%s", directory, names.items[i]);
-        status = artel__remove_tree(ctx, path);
-    }
-    artel__paths_fini(&names);
-    return status;
-}
-
-artel_status artel__checkpoint_remove_all(artel_context *ctx, const char *directory)
-{
-    return remove_from(ctx, directory, 0);
-}
-
-static void sync_directory(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
-    fsync(fd);
-    close(fd);
-}
-
 artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, const artel__checkpoint_image *image, int keep)
 {
-    char folder[4100], temporary[4160], hash[65];
-    snprintf(folder, sizeof folder, "%s/ckpt-%lld", directory, (long long)image->step);
-    snprintf(temporary, sizeof temporary, "%s/tmp-ckpt-%lld.%ld", directory, (long long)image->step, (long)getpid());
+    char temporary[ARTEL__CHECKPOINT_PATH], hash[65];
+    artel__checkpoint_temporary(directory, image->step, temporary);
     ARTEL_TRY(artel__remove_tree(ctx, temporary));
     ARTEL_TRY(artel__make_directory(ctx, temporary));
     artel_status status = write_state(ctx, temporary, image, hash);
     if (status == ARTEL_OK) status = write_manifest(ctx, temporary, image, hash);
-    if (status == ARTEL_OK) sync_directory(temporary);
-    if (status == ARTEL_OK) status = artel__remove_tree(ctx, folder);
-    if (status == ARTEL_OK && rename(temporary, folder) != 0) status = artel__fail_errno(ctx, folder, "rename");
+    if (status == ARTEL_OK) status = artel__checkpoint_publish(ctx, directory, temporary, image->step);
     if (status < 0) {
         artel__remove_tree(ctx, temporary);
         return status;
     }
-    sync_directory(directory);
-    return remove_from(ctx, directory, keep > 0 ? keep : 1);
+    return artel__checkpoint_thin(ctx, directory, keep > 0 ? keep : 1);
 }
 
 /* -- finding -- */
@@ -330,7 +257,7 @@ static bool hash_fits(artel_context *ctx, const char *folder, json_t *manifest)
     char path[4300], hex[65];
     const char *expected = json_string_value(json_object_get(json_object_get(manifest, "files"), "state.safetensors"));
     artel__mapping mapping;
-    snprintf(path, sizeof path, "%s/state.safetensors", folder);
+    snprintf(path, sizeof path, "%.4096s/state.safetensors", folder);
     if (!expected || !artel__file_exists(path) || artel__map_file(ctx, path, &mapping) < 0) return false;
     artel__sha256 hash;
     artel__sha256_init(&hash);
@@ -345,14 +272,27 @@ static json_t *whole_manifest(artel_context *ctx, const char *folder)
 {
     char path[4300];
     json_t *manifest = NULL;
-    snprintf(path, sizeof path, "%s/manifest.json", folder);
+    snprintf(path, sizeof path, "%.4096s/manifest.json", folder);
     if (!artel__file_exists(path) || artel__json_load_file(ctx, path, &manifest) < 0 || !hash_fits(ctx, folder, manifest)) {
-        artel__log(ctx, ARTEL_LOG_WARNING, "%s: not a whole checkpoint; an older one is looked for", folder);
+        if (artel__is_directory(folder)) /* still: its writer removes the oldest ones */
+            artel__log(ctx, ARTEL_LOG_WARNING, "%s: not a whole checkpoint; an older one is looked for", folder);
         artel__operation_begin(ctx);
         json_decref(manifest);
         return NULL;
     }
     return manifest;
+}
+
+artel_status artel__checkpoint_newest(artel_context *ctx, const char *directory, int64_t *step)
+{
+    int64_t *steps;
+    int count;
+    *step = -1;
+    if (!artel__is_directory(directory)) return ARTEL_OK;
+    ARTEL_TRY(artel__checkpoint_steps(ctx, directory, &steps, &count));
+    if (count > 0) *step = steps[0];
+    artel__free(ctx, steps);
+    return ARTEL_OK;
 }
 
 artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, char **folder, json_t **manifest)
@@ -361,7 +301,7 @@ artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, c
     int count;
     *manifest = NULL;
     *folder = NULL;
-    ARTEL_TRY(list_steps(ctx, directory, &steps, &count));
+    ARTEL_TRY(artel__checkpoint_steps(ctx, directory, &steps, &count));
     artel_status status = ARTEL_OK;
     for (int i = 0; i < count && !*manifest; i++) {
         char path[4200];
@@ -375,54 +315,74 @@ artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, c
 
 /* -- reading -- */
 
-static artel_status misfit(artel__fit *fit, const char *folder, const char *name)
+static artel_status misfit(artel_context *ctx, const char *folder, const char *name)
 {
-    return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, folder, "give --fresh to begin anew", "the tensor %s is missing or does not fit",
-                       name);
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, folder, "give the model that the run trains, or --fresh to train anew",
+                       "the tensor %s is missing or does not fit", name);
 }
 
-static artel_status read_entries(artel__fit *fit, const char *folder, const artel__mapping *file, json_t *header, size_t data,
-                                 const artel__checkpoint_image *wanted)
+void artel__checkpoint_close(artel__checkpoint_tensors *tensors)
 {
-    size_t weights_end = artel__session_state(fit->session)->variables->bytes;
-    size_t weights = fit->model->nn->variables->bytes;
-    for (int i = 0; i < wanted->entries; i++) {
-        const artel__checkpoint_entry *entry = &wanted->entry[i];
-        json_t *offsets = json_object_get(json_object_get(header, entry->name), "data_offsets");
-        int64_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
-        bool fits = json_array_size(offsets) == 2 && begin >= 0 && end >= begin && (size_t)(end - begin) == entry_bytes(wanted, i) &&
-                    data + (size_t)end <= file->size;
-        if (!fits) return misfit(fit, folder, entry->name);
-        artel__state state = *artel__session_state(fit->session);
-        if (entry->offset >= weights_end) {
-            size_t nth = (entry->offset - weights_end) / (weights ? weights : 1);
-            int callback = 0;
-            for (; callback < fit->callback_count; callback++) {
-                if (fit->callbacks[callback].weights && nth-- == 0) break;
-            }
-            state.block = fit->callbacks[callback].weights;
-        }
-        artel__state_store(&state, entry->variable, file->bytes + data + begin);
-    }
+    json_decref(tensors->header);
+    artel__unmap_file(&tensors->file);
+    tensors->header = NULL;
+}
+
+artel_status artel__checkpoint_open(artel_context *ctx, const char *folder, artel__checkpoint_tensors *out)
+{
+    char path[4300];
+    uint64_t length = 0;
+    *out = (artel__checkpoint_tensors){.ctx = ctx, .folder = folder};
+    snprintf(path, sizeof path, "%s/state.safetensors", folder);
+    ARTEL_TRY(artel__map_file(ctx, path, &out->file));
+    if (out->file.size >= sizeof length) memcpy(&length, out->file.bytes, sizeof length);
+    artel_status status = ARTEL_OK;
+    if (length == 0 || length > out->file.size - sizeof length) status = misfit(ctx, folder, "header");
+    if (status == ARTEL_OK) status = artel__json_load(ctx, path, (const char *)out->file.bytes + sizeof length, length, &out->header);
+    out->data = sizeof length + length;
+    if (status < 0) artel__checkpoint_close(out);
+    return status;
+}
+
+artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, const char *name, size_t bytes, const void **out)
+{
+    json_t *offsets = json_object_get(json_object_get(tensors->header, name), "data_offsets");
+    int64_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+    bool fits = json_array_size(offsets) == 2 && begin >= 0 && end >= begin && (size_t)(end - begin) == bytes &&
+                (size_t)end <= tensors->file.size - tensors->data;
+    if (!fits) return misfit(tensors->ctx, tensors->folder, name);
+    *out = tensors->file.bytes + tensors->data + begin;
     return ARTEL_OK;
+}
+
+/* The weights of a callback, when the entry lies behind the session's own. */
+static void *block_of(const artel__fit *fit, const artel__checkpoint_entry *entry)
+{
+    size_t weights_end = artel__session_state(fit->session)->variables->bytes, weights = fit->model->nn->variables->bytes;
+    if (entry->offset < weights_end) return artel__session_state(fit->session)->block;
+    size_t nth = (entry->offset - weights_end) / (weights ? weights : 1);
+    int callback = 0;
+    for (; callback < fit->callback_count; callback++) {
+        if (fit->callbacks[callback].weights && nth-- == 0) break;
+    }
+    return fit->callbacks[callback].weights;
 }
 
 artel_status artel__checkpoint_read_state(artel__fit *fit, const char *folder)
 {
-    char path[4300];
-    artel__mapping file;
-    json_t *header = NULL;
+    artel__checkpoint_tensors tensors;
     artel__checkpoint_image wanted = {.variables = *artel__session_state(fit->session)->variables};
-    snprintf(path, sizeof path, "%s/state.safetensors", folder);
-    ARTEL_TRY(artel__map_file(fit->ctx, path, &file));
-    uint64_t length = 0;
+    ARTEL_TRY(artel__checkpoint_open(fit->ctx, folder, &tensors));
     artel_status status = list_entries(fit, &wanted);
-    if (status == ARTEL_OK && file.size >= sizeof length) memcpy(&length, file.bytes, sizeof length);
-    if (status == ARTEL_OK && (length == 0 || length > file.size - sizeof length)) status = misfit(fit, folder, "header");
-    if (status == ARTEL_OK) status = artel__json_load(fit->ctx, path, (const char *)file.bytes + sizeof length, length, &header);
-    if (status == ARTEL_OK) status = read_entries(fit, folder, &file, header, sizeof length + length, &wanted);
-    json_decref(header);
+    for (int i = 0; i < wanted.entries && status == ARTEL_OK; i++) {
+        const artel__checkpoint_entry *entry = &wanted.entry[i];
+        artel__state state = *artel__session_state(fit->session);
+        const void *plain;
+        status = artel__checkpoint_tensor(&tensors, entry->name, entry_bytes(&wanted, i), &plain);
+        state.block = block_of(fit, entry);
+        if (status == ARTEL_OK) artel__state_store(&state, entry->variable, plain);
+    }
     artel__checkpoint_image_fini(fit->ctx, &wanted);
-    artel__unmap_file(&file);
+    artel__checkpoint_close(&tensors);
     return status;
 }

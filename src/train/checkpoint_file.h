@@ -3,6 +3,7 @@
 #ifndef ARTEL_TRAIN_CHECKPOINT_FILE_H
 #define ARTEL_TRAIN_CHECKPOINT_FILE_H
 
+#include "base/file.h"
 #include "train/fit_impl.h"
 
 /* One tensor of state.safetensors: bytes of the image, to be brought into plain form. */
@@ -31,11 +32,41 @@ artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, 
 /* The newest folder whose manifest is readable and whose files have the recorded hashes; *manifest NULL when there is none.
  * The caller frees *folder and releases *manifest. */
 artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, char **folder, json_t **manifest);
+/* The step of the newest folder, whole or not; -1: there is none. */
+artel_status artel__checkpoint_newest(artel_context *ctx, const char *directory, int64_t *step);
+
+/* The tensors of a checkpoint, mapped. */
+typedef struct artel__checkpoint_tensors {
+    artel_context *ctx;
+    const char *folder; /* the caller's */
+    artel__mapping file;
+    json_t *header;
+    size_t data; /* offset of the first tensor */
+} artel__checkpoint_tensors;
+artel_status artel__checkpoint_open(artel_context *ctx, const char *folder, artel__checkpoint_tensors *out);
+void artel__checkpoint_close(artel__checkpoint_tensors *tensors);
+/* The plain bytes of a tensor, which must have this length. */
+artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, const char *name, size_t bytes, const void **out);
+/* Its name for a path in Keras' weights tree. The caller frees it. */
+artel_status artel__checkpoint_name(artel_context *ctx, const char *prefix, const char *path, char **out);
+
 /* Reads state.safetensors into replica 0 and the callbacks' weights. */
 artel_status artel__checkpoint_read_state(artel__fit *fit, const char *folder);
-/* Removes what a killed run left half written. */
+
+/* checkpoint_folder.c */
+enum {
+    ARTEL__CHECKPOINT_PATH = 4400
+};
+/* Where this process writes the checkpoint of a step before it is published. */
+void artel__checkpoint_temporary(const char *directory, int64_t step, char out[ARTEL__CHECKPOINT_PATH]);
+/* The temporary folder becomes ckpt-<step>, in place of one that is there. */
+artel_status artel__checkpoint_publish(artel_context *ctx, const char *directory, const char *temporary, int64_t step);
+/* Steps of the folders, the newest first; *out is the caller's. */
+artel_status artel__checkpoint_steps(artel_context *ctx, const char *directory, int64_t **out, int *count);
+/* Removes all but the `keep` newest. */
+artel_status artel__checkpoint_thin(artel_context *ctx, const char *directory, int keep);
+/* Removes what killed processes left half written: those of this host that live no more, of other hosts what is older than an hour. */
 artel_status artel__checkpoint_sweep(artel_context *ctx, const char *directory);
-artel_status artel__checkpoint_remove_all(artel_context *ctx, const char *directory);
 
 /* Doubles that come back exactly, NaN payloads included. */
 json_t *artel__hex_real(double value);

@@ -10,6 +10,8 @@ typedef struct pass {
     artel__feed *feed;
     uint64_t *order;
     int64_t rows, batch_size, steps;
+    artel__mode mode;
+    artel_predictions *predictions; /* PREDICT */
 } pass;
 
 static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const artel_evaluate_options *options)
@@ -26,13 +28,15 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
                                       .replicas = options->replicas,
                                       .threads = options->threads,
                                       .batch_size = options->batch_size,
-                                      .shards = (int32_t)options->shards};
+                                      .shards = (int32_t)options->shards,
+                                      .cluster = options->cluster};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
-    ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));
     p->rows = artel__feed_count(p->feed);
-    p->batch_size = options->batch_size;
+    p->mode = mode;
+    p->batch_size = fit->batch_size = options->batch_size;
     p->steps = (p->rows + p->batch_size - 1) / p->batch_size;
     if (options->steps > 0 && options->steps < p->steps) p->steps = options->steps;
+    ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));
     p->order = artel__arena_alloc(&fit->arena, (size_t)p->rows + 1, sizeof *p->order);
     if (!p->order) return ARTEL_ERROR_NO_MEMORY;
     for (int64_t i = 0; i < p->rows; i++) p->order[i] = (uint64_t)i;
@@ -44,6 +48,7 @@ static void init_pass(pass *p, artel_model *model, const artel_evaluate_options 
     *p = (pass){.fit = {.ctx = model->ctx, .model = model}};
     p->fit.options.on_event = options->on_event;
     p->fit.options.event_user = options->event_user;
+    p->fit.options.cluster = options->cluster;
     p->fit.options.epochs = 1;
     artel__operation_begin(model->ctx);
     artel__arena_init(&p->fit.arena, model->ctx);
@@ -62,23 +67,33 @@ static artel_status take_options(artel_model *model, const artel_evaluate_option
     return ARTEL_OK;
 }
 
-static void close_pass(pass *p)
+static artel_status close_pass(pass *p, artel_status status)
 {
+    status = artel__fit_end(&p->fit, status);
     artel__session_destroy(p->fit.session);
     artel__feed_destroy(p->feed);
     artel__arena_fini(&p->fit.arena);
+    return status;
 }
 
-/* The n-th batch; cancelled runs end here. */
-static artel_status step_pass(pass *p, artel__mode mode, int64_t step, artel__batch *batch)
+/* The next batch; cancelled passes end here. */
+static artel_status step_pass(pass *p, artel__batch *batch)
 {
     artel__fit *fit = &p->fit;
     if (artel__cancelled(fit->ctx) || artel__preempted(fit->ctx))
         return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data", "start the same command again for the whole result",
-                           "stopped on request after %lld of %lld batches", (long long)step, (long long)p->steps);
-    int64_t row = step * p->batch_size;
+                           "stopped on request after %lld of %lld batches", (long long)fit->unit, (long long)p->steps);
+    int64_t row = fit->unit * p->batch_size;
     *batch = (artel__batch){.rows = p->order + row, .count = p->rows - row < p->batch_size ? p->rows - row : p->batch_size};
-    return artel__session_step(fit->session, mode, batch);
+    return artel__session_step(fit->session, p->mode, batch);
+}
+
+/* All batches, alone or with the other tasks. */
+static artel_status run_pass(pass *p, artel__fit_unit_fn *unit)
+{
+    p->fit.ended = p->steps == 0;
+    ARTEL_TRY(artel__pass_join(&p->fit, p->mode, p->feed, p->steps));
+    return artel__fit_run(&p->fit, unit);
 }
 
 static artel_status step_event(pass *p, int64_t step)
@@ -87,26 +102,33 @@ static artel_status step_event(pass *p, int64_t step)
     fit->step = fit->step_in_epoch = step + 1;
     fit->steps_per_epoch = p->steps;
     if (!fit->options.on_event) return ARTEL_OK;
-    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &fit->step_logs));
-    artel_event event = {.kind = ARTEL_EVENT_STEP,
-                         .loss = fit->step_logs.count ? artel__logs_get(&fit->step_logs, "loss") : 0,
-                         .metrics = fit->step_logs.item,
-                         .metric_count = fit->step_logs.count};
+    artel_event event = {.kind = ARTEL_EVENT_STEP};
+    if (p->mode == ARTEL__MODE_EVALUATE) {
+        ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &fit->step_logs));
+        event.loss = fit->step_logs.count ? artel__logs_get(&fit->step_logs, "loss") : 0;
+        event.metrics = fit->step_logs.item;
+        event.metric_count = fit->step_logs.count;
+    }
     artel__fit_event(fit, &event);
     return ARTEL_OK;
+}
+
+static artel_status evaluate_batch(artel__fit *fit)
+{
+    pass *p = (pass *)fit; /* its first member */
+    artel__batch batch;
+    ARTEL_TRY(step_pass(p, &batch));
+    artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_EVALUATE, batch.count);
+    fit->ended = fit->unit + 1 == p->steps;
+    return step_event(p, fit->unit);
 }
 
 static artel_status run_evaluate(pass *p, artel_history **out)
 {
     artel__fit *fit = &p->fit;
     const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_EVALUATE);
-    artel__batch batch;
     ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, objective, &fit->tally));
-    for (int64_t step = 0; step < p->steps; step++) {
-        ARTEL_TRY(step_pass(p, ARTEL__MODE_EVALUATE, step, &batch));
-        artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_EVALUATE, batch.count);
-        ARTEL_TRY(step_event(p, step));
-    }
+    ARTEL_TRY(run_pass(p, evaluate_batch));
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, objective, "", &fit->logs));
     artel_event event = {.kind = ARTEL_EVENT_EVALUATE,
                          .metrics = fit->logs.item,
@@ -133,7 +155,7 @@ artel_status artel_model_evaluate(artel_model *model, artel_data *data, const ar
     artel_history *history = NULL;
     artel_status status = open_pass(&p, data, ARTEL__MODE_EVALUATE, &chosen);
     if (status == ARTEL_OK) status = run_evaluate(&p, &history);
-    close_pass(&p);
+    status = close_pass(&p, status);
     if (status == ARTEL_OK && out)
         *out = history;
     else
@@ -146,22 +168,40 @@ artel_status artel_model_evaluate(artel_model *model, artel_data *data, const ar
 struct artel_predictions {
     artel_context *ctx;
     artel__arena arena;
-    int count;
+    int outputs;
     const char **name;
     artel_shape *shape;
-    float **values;
+    float **values; /* in `block` */
+    float *block;
 };
 
 void artel_predictions_destroy(artel_predictions *predictions)
 {
     if (!predictions) return;
     artel_context *ctx = predictions->ctx;
-    for (int i = 0; i < predictions->count; i++) artel__free(ctx, predictions->values[i]);
+    artel__free(ctx, predictions->block);
     artel__arena_fini(&predictions->arena);
     artel__free(ctx, predictions);
 }
 
-static artel_status make_predictions(const pass *p, int64_t rows, artel_predictions **out)
+/* All outputs lie in one block, so that another task can take over what has been predicted. */
+static artel_status make_values(pass *p, artel_predictions *predictions, int64_t rows)
+{
+    size_t total = 0, at = 0;
+    void *block;
+    for (int i = 0; i < predictions->outputs; i++) total += (size_t)artel_shape_count(&predictions->shape[i]);
+    ARTEL_TRY(artel__calloc(p->fit.ctx, total + 1, sizeof(float), "predictions", &block));
+    predictions->block = block;
+    for (int i = 0; i < predictions->outputs; i++) {
+        predictions->values[i] = predictions->block + at;
+        at += (size_t)artel_shape_count(&predictions->shape[i]);
+    }
+    p->fit.extra = block;
+    p->fit.extra_bytes = rows ? total * sizeof(float) : 0;
+    return ARTEL_OK;
+}
+
+static artel_status make_predictions(pass *p, int64_t rows, artel_predictions **out)
 {
     const artel__fit *fit = &p->fit;
     const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_PREDICT);
@@ -171,6 +211,7 @@ static artel_status make_predictions(const pass *p, int64_t rows, artel_predicti
     artel_predictions *predictions = block;
     *out = predictions;
     predictions->ctx = fit->ctx;
+    predictions->outputs = outputs;
     artel__arena_init(&predictions->arena, fit->ctx);
     predictions->name = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->name);
     predictions->shape = artel__arena_alloc(&predictions->arena, (size_t)outputs, sizeof *predictions->shape);
@@ -185,30 +226,31 @@ static artel_status make_predictions(const pass *p, int64_t rows, artel_predicti
         predictions->shape[i].rank = value->shape.rank + 1;
         predictions->shape[i].dim[0] = rows;
         for (int d = 0; d < value->shape.rank; d++) predictions->shape[i].dim[d + 1] = value->shape.dim[d];
-        ARTEL_TRY(artel__alloc(fit->ctx, (size_t)(rows * value->storage + 1) * sizeof(float), "predictions", &block));
-        predictions->values[i] = block;
-        predictions->count = i + 1;
     }
+    ARTEL_TRY(make_values(p, predictions, rows));
     return artel__arena_status(&predictions->arena);
 }
 
-static artel_status run_predict(pass *p, artel_predictions **out)
+static artel_status predict_batch(artel__fit *fit)
+{
+    pass *p = (pass *)fit; /* its first member */
+    artel_predictions *predictions = p->predictions;
+    artel__batch batch;
+    ARTEL_TRY(step_pass(p, &batch));
+    int64_t rows = predictions->outputs ? predictions->shape[0].dim[0] : 0;
+    for (int i = 0; i < predictions->outputs; i++) {
+        int64_t row = artel_shape_count(&predictions->shape[i]) / (rows ? rows : 1);
+        artel__session_predictions(fit->session, i, predictions->values[i] + fit->unit * p->batch_size * row);
+    }
+    fit->ended = fit->unit + 1 == p->steps;
+    return step_event(p, fit->unit);
+}
+
+static artel_status run_predict(pass *p)
 {
     int64_t rows = p->steps * p->batch_size < p->rows ? p->steps * p->batch_size : p->rows;
-    artel__batch batch;
-    ARTEL_TRY(make_predictions(p, rows, out));
-    for (int64_t step = 0; step < p->steps; step++) {
-        ARTEL_TRY(step_pass(p, ARTEL__MODE_PREDICT, step, &batch));
-        for (int i = 0; i < (*out)->count; i++) {
-            int64_t row = artel_shape_count(&(*out)->shape[i]) / (rows ? rows : 1);
-            artel__session_predictions(p->fit.session, i, (*out)->values[i] + step * p->batch_size * row);
-        }
-        p->fit.step = p->fit.step_in_epoch = step + 1;
-        p->fit.steps_per_epoch = p->steps;
-        artel_event event = {.kind = ARTEL_EVENT_STEP};
-        artel__fit_event(&p->fit, &event);
-    }
-    return ARTEL_OK;
+    ARTEL_TRY(make_predictions(p, rows, &p->predictions));
+    return run_pass(p, predict_batch);
 }
 
 artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_predictions **out)
@@ -217,27 +259,26 @@ artel_status artel_model_predict(artel_model *model, artel_data *data, const art
     pass p;
     ARTEL_TRY(take_options(model, options, &chosen));
     init_pass(&p, model, &chosen);
-    artel_predictions *predictions = NULL;
     p.fit.settings.outputs = 0;
     artel_status status = open_pass(&p, data, ARTEL__MODE_PREDICT, &chosen);
-    if (status == ARTEL_OK) status = run_predict(&p, &predictions);
-    close_pass(&p);
+    if (status == ARTEL_OK) status = run_predict(&p);
+    status = close_pass(&p, status);
     if (status == ARTEL_OK)
-        *out = predictions;
+        *out = p.predictions;
     else
-        artel_predictions_destroy(predictions);
+        artel_predictions_destroy(p.predictions);
     return status;
 }
 
 int artel_predictions_count(const artel_predictions *predictions)
 {
-    return predictions->count;
+    return predictions->outputs;
 }
 
 artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name, artel_shape *shape,
                                    const float **values)
 {
-    if (index < 0 || index >= predictions->count)
+    if (index < 0 || index >= predictions->outputs)
         return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count", "there is no output %d",
                            index);
     if (name) *name = predictions->name[index];

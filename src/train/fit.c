@@ -14,7 +14,8 @@
 #include "train/fit_impl.h"
 
 enum {
-    STEP_ROOM = 65536
+    STEP_ROOM = 65536,
+    MOST_REPLICAS = 256
 };
 
 void artel__fit_event(const artel__fit *fit, artel_event *event)
@@ -34,15 +35,35 @@ double artel__fit_rate(const artel__fit *fit)
     return artel__schedule_rate(&fit->settings.optimizer.schedule, fit->iteration);
 }
 
+void artel__fit_say_start(artel__fit *fit)
+{
+    if (fit->started) return;
+    fit->started = true;
+    artel_event event = {.kind = ARTEL_EVENT_START,
+                         .text = artel__session_strategy(fit->session),
+                         .replicas = artel__session_replicas(fit->session),
+                         .threads = artel__session_threads(fit->session),
+                         .shards = artel__session_shards(fit->session),
+                         .arithmetic = artel__session_arithmetic(fit->session),
+                         .resumed_from = fit->resumed_from};
+    artel_cluster *cluster = artel__session_cluster(fit->session);
+    if (cluster) {
+        event.role = artel_cluster_role(cluster);
+        event.task = artel_cluster_index(cluster);
+    }
+    artel__fit_event(fit, &event);
+}
+
 /* -- order of samples -- */
 
-static void order_rows(const artel__fit *fit, int64_t pass, uint64_t *order)
+void artel__fit_order_rows(artel__fit *fit)
 {
+    if (!fit->order) return; /* a pass of evaluation has its own */
     if (fit->options.shuffle) {
-        artel__rng_permutation(fit->options.seed, ARTEL__STREAM_SHUFFLE, (uint64_t)pass, (uint64_t)fit->rows, order);
+        artel__rng_permutation(fit->options.seed, ARTEL__STREAM_SHUFFLE, (uint64_t)fit->pass, (uint64_t)fit->rows, fit->order);
         return;
     }
-    for (int64_t i = 0; i < fit->rows; i++) order[i] = (uint64_t)i;
+    for (int64_t i = 0; i < fit->rows; i++) fit->order[i] = (uint64_t)i;
 }
 
 /* -- steps -- */
@@ -85,7 +106,7 @@ static artel_status one_step(artel__fit *fit)
     if (fit->cursor >= fit->rows) {
         fit->pass++;
         fit->cursor = 0;
-        order_rows(fit, fit->pass, fit->order);
+        artel__fit_order_rows(fit);
     }
     int64_t count = fit->rows - fit->cursor < fit->batch_size ? fit->rows - fit->cursor : fit->batch_size;
     double rate = artel__fit_rate(fit);
@@ -102,7 +123,7 @@ static artel_status one_step(artel__fit *fit)
     fit->examples += count;
     fit->step++;
     fit->step_in_epoch++;
-    fit->iteration++;
+    if (artel__session_took_step(fit->session)) fit->iteration++;
     artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_TRAIN, count);
     double loss = artel__session_loss(fit->session, ARTEL__MODE_TRAIN, NULL);
     ARTEL_TRY(report_fault(fit));
@@ -113,25 +134,38 @@ static artel_status one_step(artel__fit *fit)
 
 /* -- validation -- */
 
-artel_status artel__fit_validate(artel__fit *fit)
+static int64_t validation_batch_size(const artel__fit *fit)
 {
-    int64_t batch_size = fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
-    int64_t steps = 0, limit = fit->options.validation_steps;
-    artel__tally_clear(&fit->validation_tally);
-    for (int64_t row = 0; row < fit->validation_rows && (limit == 0 || steps < limit); row += batch_size, steps++) {
-        if (artel__cancelled(fit->ctx))
-            return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "validation", "start it again; with checkpoint_dir it would continue",
-                               "the run was cancelled");
-        int64_t count = fit->validation_rows - row < batch_size ? fit->validation_rows - row : batch_size;
-        artel__batch batch = {.rows = fit->validation_order + row, .count = count};
-        ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
-        artel__tally_add(&fit->validation_tally, fit->session, ARTEL__MODE_EVALUATE, count);
-    }
-    artel__log_list logs = {NULL, 0, 0};
-    ARTEL_TRY(artel__tally_logs(fit, &fit->validation_tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &logs));
-    artel_event event = {.kind = ARTEL_EVENT_EVALUATE, .validation = true, .metrics = logs.item, .metric_count = logs.count};
-    artel__fit_event(fit, &event);
+    return fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
+}
+
+/* Whether the validation pass of this epoch has another batch. */
+static bool must_validate(const artel__fit *fit)
+{
+    int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1, limit = fit->options.validation_steps;
+    if (!fit->validation_feed || (fit->epoch + 1) % every) return false;
+    return fit->validation_row < fit->validation_rows && (limit == 0 || fit->validation_row < limit * validation_batch_size(fit));
+}
+
+static artel_status validate_batch(artel__fit *fit)
+{
+    int64_t most = validation_batch_size(fit), rest = fit->validation_rows - fit->validation_row, count = rest < most ? rest : most;
+    artel__batch batch = {.rows = fit->validation_order + fit->validation_row, .count = count};
+    ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
+    artel__tally_add(&fit->validation_tally, fit->session, ARTEL__MODE_EVALUATE, count);
+    fit->validation_row += count;
     return ARTEL_OK;
+}
+
+static artel_status report_validation(artel__fit *fit)
+{
+    artel__log_list *logs = &fit->validation_logs;
+    const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_EVALUATE);
+    logs->count = 0;
+    ARTEL_TRY(artel__tally_logs(fit, &fit->validation_tally, objective, "", logs));
+    artel_event event = {.kind = ARTEL_EVENT_EVALUATE, .validation = true, .metrics = logs->item, .metric_count = logs->count};
+    artel__fit_event(fit, &event);
+    return artel__tally_logs(fit, &fit->validation_tally, objective, "val_", &fit->logs);
 }
 
 /* -- epochs -- */
@@ -141,12 +175,7 @@ static artel_status end_epoch(artel__fit *fit)
     fit->logs.count = 0;
     memcpy(fit->model->weights.block, artel__session_state(fit->session)->block, fit->model->nn->variables->bytes);
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
-    int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1;
-    if (fit->validation_feed && (fit->epoch + 1) % every == 0) {
-        ARTEL_TRY(artel__fit_validate(fit));
-        ARTEL_TRY(artel__tally_logs(fit, &fit->validation_tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "val_",
-                                    &fit->logs));
-    }
+    if (fit->validation_row > 0) ARTEL_TRY(report_validation(fit));
     ARTEL_TRY(artel__callbacks_epoch_end(fit));
     ARTEL_TRY(artel__history_append(fit->history, &fit->logs));
     artel_event event = {.kind = ARTEL_EVENT_EPOCH_END,
@@ -156,10 +185,23 @@ static artel_status end_epoch(artel__fit *fit)
                          .loss = artel__logs_get(&fit->logs, "loss")};
     artel__fit_event(fit, &event);
     fit->epoch++;
-    fit->step_in_epoch = 0;
+    fit->step_in_epoch = fit->validation_row = 0;
+    fit->epoch_begun = false;
     if (fit->options.steps_per_epoch == 0) fit->cursor = fit->rows; /* the next epoch begins a new pass */
     artel__tally_clear(&fit->tally);
+    if (fit->validation_feed) artel__tally_clear(&fit->validation_tally);
     return artel__checkpointer_epoch(fit);
+}
+
+artel_status artel__fit_preempted(artel__fit *fit)
+{
+    bool saved = fit->options.checkpoint_dir != NULL;
+    artel__operation_begin(fit->ctx);
+    return artel__fail(fit->ctx, ARTEL_ERROR_PREEMPTED, "fit",
+                       saved ? "start the same command again to continue" : "give --checkpoint-dir so that a stopped run can be continued",
+                       saved ? "stopped on request at step %lld, after saving"
+                             : "stopped on request at step %lld; this run's progress is lost",
+                       (long long)fit->step);
 }
 
 /* Whether the run has been asked to end here; ARTEL_OK to go on. */
@@ -169,30 +211,45 @@ static artel_status check_requests(artel__fit *fit)
         return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "fit", "start it again; with checkpoint_dir it would continue",
                            "the run was cancelled");
     if (!artel__preempted(fit->ctx)) return ARTEL_OK;
-    bool saved = fit->options.checkpoint_dir != NULL;
-    if (saved) ARTEL_TRY(artel__checkpointer_now(fit));
-    return artel__fail(fit->ctx, ARTEL_ERROR_PREEMPTED, "fit",
-                       saved ? "start the same command again to continue" : "give --checkpoint-dir so that a stopped run can be continued",
-                       saved ? "stopped on request at step %lld, after saving"
-                             : "stopped on request at step %lld; this run's progress is lost",
-                       (long long)fit->step);
+    ARTEL_TRY(artel__checkpointer_now(fit));
+    return artel__fit_preempted(fit);
 }
 
-static artel_status run_epochs(artel__fit *fit)
+static artel_status begin_epoch(artel__fit *fit)
 {
-    while (fit->epoch < fit->options.epochs && !fit->stop) {
-        if (fit->step_in_epoch == 0) {
-            artel_event event = {.kind = ARTEL_EVENT_EPOCH_BEGIN, .learning_rate = artel__fit_rate(fit)};
-            artel__fit_event(fit, &event);
-            ARTEL_TRY(artel__callbacks_epoch_begin(fit));
-        }
-        while (fit->step_in_epoch < fit->steps_per_epoch && !fit->stop) {
-            ARTEL_TRY(check_requests(fit));
-            ARTEL_TRY(one_step(fit));
-        }
-        ARTEL_TRY(end_epoch(fit));
-    }
+    artel_event event = {.kind = ARTEL_EVENT_EPOCH_BEGIN, .learning_rate = artel__fit_rate(fit)};
+    artel__fit_event(fit, &event);
+    ARTEL_TRY(artel__callbacks_epoch_begin(fit));
+    fit->epoch_begun = true;
     return ARTEL_OK;
+}
+
+static artel_status end_training(artel__fit *fit)
+{
+    if (fit->options.epochs > 0) artel__session_finalize(fit->session);
+    ARTEL_TRY(artel__callbacks_train_end(fit));
+    fit->ended = true;
+    return ARTEL_OK;
+}
+
+static artel_status one_unit(artel__fit *fit)
+{
+    artel__fit_say_start(fit);
+    if (!artel__session_cluster(fit->session)) ARTEL_TRY(check_requests(fit));
+    if (!fit->epoch_begun && (fit->epoch >= fit->options.epochs || fit->stop)) return end_training(fit);
+    if (!fit->epoch_begun) ARTEL_TRY(begin_epoch(fit));
+    if (fit->step_in_epoch < fit->steps_per_epoch && !fit->stop) return one_step(fit);
+    return must_validate(fit) ? validate_batch(fit) : end_epoch(fit);
+}
+
+/* All that is left to do has been done, here and everywhere. */
+static artel_status conclude(artel__fit *fit, bool preempted)
+{
+    if (preempted) return artel__checkpointer_now(fit);
+    ARTEL_TRY(artel__session_export(fit->session, fit->model, fit->iteration, artel__fit_rate(fit)));
+    if (!artel__checkpointer_finished(fit)) ARTEL_TRY(artel__checkpointer_finish(fit));
+    if (!fit->writes || !fit->options.on_result) return ARTEL_OK;
+    return fit->options.on_result(fit->options.event_user, fit->model, fit->history);
 }
 
 /* -- setting up -- */
@@ -273,10 +330,29 @@ static artel_status open_session(artel__fit *fit)
                                       .seed = fit->options.seed,
                                       .train = true,
                                       .batch_groups = fit->options.batch_norm_groups,
+                                      .recompute = fit->options.recompute * 0.01,
                                       .stop_on_nan = fit->options.stop_on_nan};
     if (fit->options.class_weight) ARTEL_TRY(read_class_weight(fit, &options.class_weight, &options.classes));
+    if (!fit->options.dry_run) options.cluster = fit->options.cluster;
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
     fit->iteration = artel__session_iteration(fit->session);
+    return ARTEL_OK;
+}
+
+artel_status artel__fit_apply_replicas(artel__fit *fit)
+{
+    artel__settings again;
+    bool applied = fit->schedule_replicas == fit->applied_replicas; /* as in most new seats: the arena does not grow with them */
+    if (!fit->settings.has_optimizer || applied) return ARTEL_OK;
+    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, fit->schedule_replicas, fit->batch_size, &again));
+    fit->settings.optimizer.schedule = again.optimizer.schedule;
+    fit->applied_replicas = fit->schedule_replicas;
+    json_decref(again.optimizer.record);
+    return ARTEL_OK;
+}
+
+static artel_status prepare_modes(artel__fit *fit)
+{
     ARTEL_TRY(
         artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed, artel__batch_room(fit->train_feed, fit->batch_size)));
     ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), &fit->tally));
@@ -323,6 +399,9 @@ static artel_status check_options(artel__fit *fit)
         artel__log(fit->ctx, ARTEL_LOG_NOTE,
                    "--epochs %lld counts from the beginning, and --initial-epoch is %lld: nothing is left to train", (long long)o->epochs,
                    (long long)o->initial_epoch);
+    if (!(o->recompute >= 0 && o->recompute <= 100))
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--recompute", "give the most time that may be added, in percent; 25 is usual",
+                           "the value does not fit (found %g, expected 0 to 100)", o->recompute);
     if (!(o->validation_split >= 0 && o->validation_split < 1))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give the part to validate on, for example 0.1",
                            "the value does not fit (found %g, expected at least 0 and less than 1)", o->validation_split);
@@ -336,19 +415,22 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
 {
     ARTEL_TRY(check_options(fit));
     fit->batch_size = fit->options.batch_size;
-    int replicas = fit->options.replicas > 0 ? fit->options.replicas : 1;
+    fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
+    bool single = fit->options.dry_run || artel__mesh_is_single(fit->options.cluster);
+    int replicas = !single ? MOST_REPLICAS : fit->options.replicas > 0 ? fit->options.replicas : 1; /* of all tasks: not known yet */
     ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, replicas, fit->batch_size, &fit->settings));
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
-    if (fit->options.on_profile) ARTEL_TRY(artel__fit_profile_open(fit));
     ARTEL_TRY(make_orders(fit));
+    ARTEL_TRY(prepare_modes(fit));
+    if (fit->options.on_profile) ARTEL_TRY(artel__fit_profile_open(fit));
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
     ARTEL_TRY(artel__callbacks_create(fit));
     fit->epoch = fit->options.initial_epoch;
     fit->pass = fit->epoch;
     if (fit->options.checkpoint_dir && !fit->options.dry_run) ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
-    order_rows(fit, fit->pass, fit->order);
+    artel__fit_order_rows(fit);
     return ARTEL_OK;
 }
 
@@ -365,19 +447,7 @@ static void close_fit(artel__fit *fit)
     artel__arena_fini(&fit->arena);
 }
 
-/* -- events of beginning and end -- */
-
-static void start_event(const artel__fit *fit)
-{
-    artel_event event = {.kind = ARTEL_EVENT_START,
-                         .text = artel__session_strategy(fit->session),
-                         .replicas = artel__session_replicas(fit->session),
-                         .threads = artel__session_threads(fit->session),
-                         .shards = artel__session_shards(fit->session),
-                         .arithmetic = artel__session_arithmetic(fit->session),
-                         .resumed_from = fit->resumed_from};
-    artel__fit_event(fit, &event);
-}
+/* -- events of the end -- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -430,12 +500,23 @@ static artel_status report_plan(artel__fit *fit)
 
 static artel_status run_fit(artel__fit *fit)
 {
-    start_event(fit);
+    fit->conclude = conclude;
     ARTEL_TRY(artel__callbacks_train_begin(fit));
-    ARTEL_TRY(run_epochs(fit));
-    if (fit->options.epochs > 0) artel__session_finalize(fit->session);
-    ARTEL_TRY(artel__callbacks_train_end(fit));
-    return artel__checkpointer_finish(fit);
+    ARTEL_TRY(artel__fit_join(fit));
+    ARTEL_TRY(artel__fit_run(fit, one_unit));
+    if (artel__session_cluster(fit->session)) return ARTEL_OK;
+    artel__session_release(fit->session);
+    return conclude(fit, false);
+}
+
+/* What the user's events say of the end that another task brought about. */
+static void report_failure(artel__fit *fit, artel_status status)
+{
+    artel_cluster *cluster = fit->options.dry_run ? NULL : fit->options.cluster;
+    if (artel__mesh_is_single(cluster)) return;
+    artel_event event = {.kind = ARTEL_EVENT_FAULT, .text = artel_context_error(fit->ctx)->what};
+    event.rank = artel__mesh_culprit(cluster, &event.host, &event.phase);
+    if (status != ARTEL_ERROR_PREEMPTED && status != ARTEL_ERROR_CANCELLED) artel__fit_event(fit, &event);
 }
 
 static artel_status fit_model(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
@@ -448,10 +529,12 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
     artel__arena_init(&fit.arena, model->ctx);
     artel_status status = open_fit(&fit, data);
     if (status == ARTEL_OK) status = report_plan(&fit);
-    bool idle = fit.options.dry_run || artel__checkpointer_finished(&fit);
-    if (status == ARTEL_OK && !idle) status = run_fit(&fit);
+    fit.ended = artel__checkpointer_finished(&fit);
+    if (status == ARTEL_OK && !fit.options.dry_run) status = run_fit(&fit);
+    status = artel__fit_end(&fit, status);
     if (fit.session && fit.history) status = finish(&fit, status);
     if (status == ARTEL_OK && !fit.options.dry_run) status = end_event(&fit);
+    if (status < 0) report_failure(&fit, status);
     if (status == ARTEL_OK && out) {
         *out = fit.history;
         fit.history = NULL;

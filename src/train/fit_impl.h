@@ -38,7 +38,8 @@ struct artel_history {
     int64_t epochs, capacity;
 };
 
-typedef struct artel__fit {
+typedef struct artel__fit artel__fit;
+struct artel__fit {
     artel_context *ctx;
     artel__arena arena;
     artel_model *model;
@@ -61,12 +62,16 @@ typedef struct artel__fit {
     double learning_rate;      /* set by callbacks or options; the schedule counts when negative */
     bool stop;                 /* a callback asked to end after this epoch */
     artel__log_list logs;      /* of the running epoch's end */
-    artel__log_list step_logs; /* of the last step; its names are made once */
+    artel__log_list step_logs; /* of the last step */
+    artel__log_list validation_logs;
+    const char **log_name; /* every name that has stood in one of these lists, once */
+    int log_names;
     artel_history *history;
     artel__callback *callbacks;
     int callback_count;
     artel__checkpointer *checkpointer;
     int64_t resumed_from;
+    bool writes; /* this task writes checkpoints and what callbacks save */
     int64_t first_step_ns, started_ns, examples;
     double *step_ms; /* of up to step_room steps, for the median */
     int64_t steps_timed, step_room;
@@ -74,7 +79,20 @@ typedef struct artel__fit {
     int32_t *profile_node;       /* their numbers in the graph */
     int64_t *profile_ns;         /* time up to the last step */
     int profile_count;
-} artel__fit;
+    /* Units of work: between two of them the state is whole, and a function of their number. */
+    int64_t unit;
+    bool epoch_begun;       /* the running epoch's begin has been told */
+    int64_t validation_row; /* of the validation pass of this epoch: rows that have been evaluated */
+    bool ended;             /* nothing is left to be done */
+    bool started;           /* the start event has been sent */
+    /* Among other tasks (regroup.c). */
+    bool begun, seated, seated_before, over, save_and_end;
+    int schedule_replicas; /* that a schedule counts: those of the job's first generation; 0: not known yet */
+    int applied_replicas;  /* that the schedule has been told */
+    void *extra;           /* what belongs to the state beside variables: predictions */
+    size_t extra_bytes;
+    artel_status (*conclude)(artel__fit *fit, bool preempted); /* writes results where fit->writes; again in another task if one dies */
+};
 
 /* logs.c */
 void artel__tally_clear(artel__tally *tally);
@@ -87,6 +105,7 @@ artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char 
 /* NAN when absent. */
 double artel__logs_get(const artel__log_list *logs, const char *name);
 artel_status artel__history_create(artel_context *ctx, artel_history **out);
+void artel__history_clear(artel_history *history); /* no epochs; the keys stay */
 artel_status artel__history_append(artel_history *history, const artel__log_list *logs);
 
 /* The learning rate of the next step. */
@@ -101,6 +120,8 @@ artel_status artel__callbacks_epoch_begin(artel__fit *fit);
 artel_status artel__callbacks_batch_end(artel__fit *fit, double loss);
 artel_status artel__callbacks_epoch_end(artel__fit *fit);
 artel_status artel__callbacks_train_end(artel__fit *fit);
+/* This task writes from here on: files that the last one may not have finished are written again. */
+artel_status artel__callbacks_take_over(artel__fit *fit);
 artel_status artel__callbacks_save(const artel__fit *fit, json_t *out);
 artel_status artel__callbacks_restore(artel__fit *fit, json_t *in);
 
@@ -111,6 +132,10 @@ artel_status artel__checkpointer_step(artel__fit *fit); /* after each step: writ
 artel_status artel__checkpointer_epoch(artel__fit *fit);
 artel_status artel__checkpointer_now(artel__fit *fit);    /* on preemption: writes and waits */
 artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
+/* Everything but variables and kept weights that a continuation depends on, as a checkpoint's manifest has it; and back, `where` for
+ * messages. Weights that callbacks keep are allocated, and filled by the caller. */
+artel_status artel__fit_position(artel__fit *fit, json_t **out);
+artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t *manifest);
 bool artel__checkpointer_finished(const artel__fit *fit); /* the run was already complete when it was taken up */
 
 /* The most rows that a batch of the feed can have: memory is taken for these, not for a --batch-size beyond the data. */
@@ -124,8 +149,30 @@ static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_s
 artel_status artel__fit_profile_open(artel__fit *fit);
 void artel__fit_profile_step(artel__fit *fit, int64_t rows);
 
-/* Runs a validation pass and fills fit->validation_tally. */
-artel_status artel__fit_validate(artel__fit *fit);
+/* join.c: makes sure that all tasks of the cluster do the same run, and joins them. Nothing to do outside a cluster. */
+artel_status artel__fit_join(artel__fit *fit);
+/* What must be equal everywhere in a pass of evaluation or prediction. */
+artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__feed *feed, int64_t steps);
+
+/* regroup.c: units one after another until fit->ended, alone or among other tasks: an interrupted one is repeated in the next
+ * generation. Begins with the state of the moment. `facts` as in cluster/mesh.h. */
+typedef artel_status artel__fit_unit_fn(artel__fit *fit);
+artel_status artel__fit_begin(artel__fit *fit, const char *facts);
+artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit);
+/* Follows the mesh's orders until it is seated (fit->seated) or all is over. */
+artel_status artel__fit_follow(artel__fit *fit);
+/* Leaves the other tasks; tells them of a failure. Returns the status. */
+artel_status artel__fit_end(artel__fit *fit, artel_status status);
+
+/* copy_state.c: the state to and from another task's memory. A copy that fails has changed nothing. */
+artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream);
+artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream);
+
+/* fit.c */
+void artel__fit_say_start(artel__fit *fit);              /* the start event, once */
+artel_status artel__fit_preempted(artel__fit *fit);      /* records that the run ends on request, and what became of it */
+artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that counts them */
+void artel__fit_order_rows(artel__fit *fit);             /* of the running pass */
 void artel__fit_event(const artel__fit *fit, artel_event *event);
 
 #endif

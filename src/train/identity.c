@@ -111,6 +111,16 @@ artel_status artel__identity_make(artel__fit *fit, json_t **out)
     return ARTEL_OK;
 }
 
+artel_status artel__identity_model(artel__fit *fit, char out[65])
+{
+    json_t *whole = json_pack("[o, O]", without_names(fit->model->nn, fit->model->nn->record),
+                              fit->model->compile_config ? fit->model->compile_config : json_null());
+    if (!whole) return artel__fail_memory(fit->ctx, "identity", 64);
+    artel_status status = artel__identity_hash(fit->ctx, whole, out);
+    json_decref(whole);
+    return status;
+}
+
 artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_t *ours, json_t *theirs)
 {
     artel__text fields;

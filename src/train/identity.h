@@ -8,6 +8,8 @@
 
 /* An object of fields; *out is the caller's (json_decref). */
 artel_status artel__identity_make(artel__fit *fit, json_t **out);
+/* SHA-256 of the model and its compile settings alone, layers without their names. */
+artel_status artel__identity_model(artel__fit *fit, char out[65]);
 /* SHA-256 of the canonical text of the object, as 64 hex digits and a NUL. */
 artel_status artel__identity_hash(artel_context *ctx, const json_t *identity, char out[65]);
 /* Fails, naming the fields that differ. `where` is the checkpoint directory. */

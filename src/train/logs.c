@@ -48,6 +48,21 @@ void artel__tally_add(artel__tally *tally, const artel__session *session, artel_
     artel__session_add_sums(session, mode, tally->sums);
 }
 
+/* The fit's own copy of a name: one for all epochs and steps. */
+static const char *keep_name(artel__fit *fit, const char *name)
+{
+    for (int i = 0; i < fit->log_names; i++) {
+        if (strcmp(fit->log_name[i], name) == 0) return fit->log_name[i];
+    }
+    const char **wider = artel__arena_alloc(&fit->arena, (size_t)fit->log_names + 1, sizeof *wider);
+    char *copy = artel__arena_strdup(&fit->arena, name);
+    if (!wider || !copy) return NULL;
+    if (fit->log_names) memcpy(wider, fit->log_name, (size_t)fit->log_names * sizeof *wider);
+    wider[fit->log_names++] = copy;
+    fit->log_name = wider;
+    return copy;
+}
+
 artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char *name, double value)
 {
     for (int i = 0; i < logs->count; i++) {
@@ -63,9 +78,9 @@ artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char 
         logs->item = wider;
         logs->capacity = capacity;
     }
-    char *copy = artel__arena_strdup(&fit->arena, name);
-    if (!copy) return ARTEL_ERROR_NO_MEMORY;
-    logs->item[logs->count++] = (artel_metric_value){copy, (double)(float)value};
+    const char *kept = keep_name(fit, name);
+    if (!kept) return ARTEL_ERROR_NO_MEMORY;
+    logs->item[logs->count++] = (artel_metric_value){kept, (double)(float)value};
     return ARTEL_OK;
 }
 
@@ -195,6 +210,14 @@ artel_status artel__history_append(artel_history *history, const artel__log_list
     }
     history->epochs++;
     return ARTEL_OK;
+}
+
+void artel__history_clear(artel_history *history)
+{
+    for (int k = 0; k < history->keys; k++) {
+        for (int64_t i = 0; i < history->capacity; i++) history->values[k][i] = absent();
+    }
+    history->epochs = 0;
 }
 
 int artel_history_keys(const artel_history *history)

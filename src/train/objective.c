@@ -285,14 +285,17 @@ static artel_status add_training(builder *b)
     artel__value_id *seeds = artel__arena_alloc(arena, (size_t)request->nn->outputs, sizeof *seeds);
     updater u = {.b = b, .gradient = gradient, .regularised = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted)};
     ARTEL_TRY(artel__arena_status(arena));
+    artel__value_id scale = artel__optimizer_scale(graph, slots);
+    bool divide = b->penalties > 0 || artel__optimizer_clips(&request->settings->optimizer);
     int count = 0;
     for (int i = 0; i < request->nn->outputs; i++) {
         if (b->seed[i] < 0) continue;
         targets[count] = b->loss[i];
-        seeds[count++] = b->seed[i];
+        seeds[count++] = scale >= 0 ? artel__op_binary(graph, ARTEL__BINARY_MUL, b->seed[i], scale) : b->seed[i];
     }
     for (int i = 0; i < slots->count; i++) wanted[i] = artel__graph_variable(graph, slots->trainable[i]);
     artel__differentiate d = {.add = &artel__op_binary_def,
+                              .narrow = &artel__op_narrow_def,
                               .targets = targets,
                               .seeds = seeds,
                               .target_count = count,
@@ -301,11 +304,17 @@ static artel_status add_training(builder *b)
     ARTEL_TRY(artel__graph_differentiate(graph, &d, gradient));
     graph->phase = ARTEL__PHASE_BACKWARD;
     graph->scope = "optimizer";
+    ARTEL_TRY(artel__optimizer_unscale(graph, slots, gradient, divide));
+    b->objective->gate_kept = artel__graph_keep(graph, graph->gate);
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
-    ARTEL_TRY(artel__optimizer_add(&request->settings->optimizer, graph, slots, u.regularised));
+    ARTEL_TRY(artel__optimizer_add(&request->settings->optimizer, graph, slots, u.regularised, divide));
     u.constraints = true;
     graph->phase = ARTEL__PHASE_APPLY;
-    return artel__model_visit(request->nn, update_variable, &u);
+    graph->gating = graph->gate >= 0;
+    ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
+    graph->gating = false;
+    artel__op_narrow_late(graph);
+    return graph->status;
 }
 
 /* -- the whole -- */
@@ -349,7 +358,7 @@ static artel_status allocate(builder *b)
         b->target[i] = b->loss[i] = b->seed[i] = ARTEL__NO_VALUE;
         o->loss_kept[i] = o->denominator_kept[i] = o->prediction_kept[i] = -1;
     }
-    o->penalty_kept = -1;
+    o->penalty_kept = o->gate_kept = -1;
     b->weight = ARTEL__NO_VALUE;
     return ARTEL_OK;
 }
@@ -377,6 +386,8 @@ static artel_status build(builder *b)
     ARTEL_TRY(artel__model_visit(request->nn, add_penalty, b));
     if (b->penalties) o->penalty_kept = artel__graph_keep(b->graph, artel__op_sum_scalars(b->graph, b->penalty, b->penalties));
     if (request->mode == ARTEL__MODE_TRAIN) ARTEL_TRY(add_training(b));
+    o->recomputes = request->mode == ARTEL__MODE_TRAIN && request->recompute.extra_time > 0;
+    if (o->recomputes) ARTEL_TRY(artel__graph_recompute(b->graph, &request->recompute, &o->recompute));
     return artel__graph_seal(b->graph);
 }
 
@@ -387,6 +398,7 @@ artel_status artel__objective_create(artel_context *ctx, const artel__objective_
     artel__objective *objective = block;
     artel__arena_init(&objective->arena, ctx);
     artel__graph_init(&objective->graph, &objective->arena, request->variables, request->mode == ARTEL__MODE_TRAIN);
+    objective->graph.batch_size = request->batch_size;
     objective->graph.batch_groups = request->batch_groups;
     builder b = {.ctx = ctx, .request = request, .objective = objective, .graph = &objective->graph};
     artel_status status = build(&b);

@@ -2,24 +2,58 @@
 /* The optimizer's state between a model and a session.
  *
  * Keras' files list: iteration, learning rate (unless it is a schedule), then the slots in an order of their own, which
- * artel__optimizer_slots.file_order gives. A list that does not fit the optimizer is dropped with a warning, as Keras does.
+ * artel__optimizer_slots.file_order gives; those of a LossScaleOptimizer stand in front of the optimizer it wraps. A list that does not fit the optimizer is dropped with a warning, as Keras does.
  */
 #include <string.h>
 
 #include "train/session_impl.h"
 
-static int header_count(const artel__session *session)
+static bool scales(const artel__session *session)
+{
+    return session->options.settings->optimizer.scales_loss;
+}
+
+/* Arrays of the optimizer that steps, before its slots. */
+static int inner_header(const artel__session *session)
 {
     return session->options.settings->optimizer.schedule.def ? 1 : 2;
+}
+
+/* A LossScaleOptimizer writes an iteration and a rate of its own (both 0), step_counter and dynamic_scale, then the inner list. */
+enum {
+    OUTER_HEADER = 2,
+    OUTER_COUNT = 4
+};
+
+static int inner_start(const artel__session *session)
+{
+    return scales(session) ? OUTER_COUNT : 0;
+}
+
+/* Place in the file's list of the i-th slot in file order, of which the scale's two come first. */
+static int place(const artel__session *session, int i)
+{
+    if (!scales(session)) return inner_header(session) + i;
+    return i < 2 ? OUTER_HEADER + i : OUTER_COUNT + inner_header(session) + i - 2;
+}
+
+/* Slots in a model's file. Keras does not find Nadam's product, the last, inside a LossScaleOptimizer. */
+static int filed_slots(const artel__session *session)
+{
+    return session->slots.file_count - (scales(session) && session->slots.product >= 0);
+}
+
+static int list_count(const artel__session *session)
+{
+    return (scales(session) ? OUTER_HEADER : 0) + inner_header(session) + filed_slots(session);
 }
 
 static bool fits(const artel__session *session, const artel__saved_optimizer *saved)
 {
     const artel__optimizer_slots *slots = &session->slots;
-    int header = header_count(session);
-    if (saved->count != header + slots->file_count) return false;
-    for (int i = 0; i < slots->file_count; i++) {
-        const artel__saved_array *array = &saved->array[header + i];
+    if (saved->count != list_count(session)) return false;
+    for (int i = 0; i < filed_slots(session); i++) {
+        const artel__saved_array *array = &saved->array[place(session, i)];
         const artel__variable *variable = &session->variables.item[slots->file_order[i]];
         if (array->dtype != variable->dtype || !artel__shape_equal(&array->shape, &variable->shape)) return false;
     }
@@ -49,20 +83,20 @@ artel_status artel__session_take_up(artel__session *session)
     const artel__optimizer_slots *slots = &session->slots;
     for (int i = 0; i < slots->file_count; i++) start_slot(session, slots->file_order[i]);
     if (saved->count == 0) return ARTEL_OK;
-    if (saved->count == header_count(session)) { /* compiled, never stepped: Keras has not made the slots yet */
-        session->iteration = saved_iteration(&saved->array[0]);
+    int unstepped = (scales(session) ? OUTER_HEADER : 0) + inner_header(session);
+    if (saved->count == unstepped) { /* compiled, never stepped: Keras has not made the slots yet */
+        session->iteration = saved_iteration(&saved->array[unstepped - inner_header(session)]);
         return ARTEL_OK;
     }
     if (!fits(session, saved)) {
         artel__log(session->ctx, ARTEL_LOG_WARNING,
                    "the saved optimizer state (%d variables) does not fit the optimizer (%d); it is dropped and training starts without it",
-                   saved->count, header_count(session) + slots->file_count);
+                   saved->count, list_count(session));
         return ARTEL_OK;
     }
-    int header = header_count(session);
-    for (int i = 0; i < slots->file_count; i++)
-        artel__state_store(&session->replica[0].state, slots->file_order[i], saved->array[header + i].data);
-    session->iteration = saved_iteration(&saved->array[0]);
+    for (int i = 0; i < filed_slots(session); i++)
+        artel__state_store(&session->replica[0].state, slots->file_order[i], saved->array[place(session, i)].data);
+    session->iteration = saved_iteration(&saved->array[inner_start(session)]);
     return ARTEL_OK;
 }
 
@@ -88,21 +122,28 @@ static artel_status make_array(artel_context *ctx, artel_dtype dtype, const arte
     return ARTEL_OK;
 }
 
+/* Iteration and rate, unless that is a schedule. */
+static artel_status export_header(artel__session *session, artel__saved_optimizer *out, int64_t iteration, double rate, bool with_rate)
+{
+    artel_shape scalar = {.rank = 0};
+    ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_INT64, &scalar, &out->array[out->count++]));
+    *(int64_t *)out->array[out->count - 1].data = iteration;
+    if (!with_rate) return ARTEL_OK;
+    ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_FLOAT32, &scalar, &out->array[out->count++]));
+    *(float *)out->array[out->count - 1].data = (float)rate;
+    return ARTEL_OK;
+}
+
 static artel_status export_optimizer(artel__session *session, artel__saved_optimizer *out, int64_t iteration, double learning_rate)
 {
     const artel__optimizer_slots *slots = &session->slots;
-    int header = header_count(session);
-    artel_shape scalar = {.rank = 0};
     void *block;
-    ARTEL_TRY(artel__calloc(session->ctx, (size_t)(header + slots->file_count), sizeof *out->array, "optimizer state", &block));
+    ARTEL_TRY(artel__calloc(session->ctx, (size_t)list_count(session), sizeof *out->array, "optimizer state", &block));
     out->array = block;
-    ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_INT64, &scalar, &out->array[out->count++]));
-    *(int64_t *)out->array[0].data = iteration;
-    if (header == 2) {
-        ARTEL_TRY(make_array(session->ctx, ARTEL_DTYPE_FLOAT32, &scalar, &out->array[out->count++]));
-        *(float *)out->array[1].data = (float)learning_rate;
-    }
-    for (int i = 0; i < slots->file_count; i++) {
+    if (scales(session)) ARTEL_TRY(export_header(session, out, 0, 0.0, true));
+    for (int i = 0; i <= filed_slots(session); i++) {
+        if (i == (scales(session) ? 2 : 0)) ARTEL_TRY(export_header(session, out, iteration, learning_rate, inner_header(session) == 2));
+        if (i == filed_slots(session)) break;
         const artel__variable *variable = &session->variables.item[slots->file_order[i]];
         ARTEL_TRY(make_array(session->ctx, variable->dtype, &variable->shape, &out->array[out->count++]));
         artel__state_fetch(&session->replica[0].state, slots->file_order[i], out->array[out->count - 1].data);

@@ -8,41 +8,66 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "train/session_impl.h"
 
-static int32_t first_shard(const artel__session *session, int rank)
+/* Ownership may change between two steps (artel__session_seat), so nobody keeps what this says. */
+static int32_t first_shard(const artel__replica *replica, int after)
 {
-    return artel__replica_first_shard(session->options.shards, session->replicas, rank);
+    const artel__session *session = replica->session;
+    return artel__replica_first_shard(session->options.shards, session->ranks, session->first + replica->index + after);
 }
 
-artel_status artel__replica_open(artel__session *session, int rank)
+artel_status artel__replica_open(artel__session *session, int index)
 {
-    artel__replica *replica = &session->replica[rank];
-    int32_t shards = first_shard(session, rank + 1) - first_shard(session, rank);
+    artel__replica *replica = &session->replica[index];
     replica->session = session;
-    replica->rank = rank;
-    replica->start = artel__arena_alloc(&session->arena, (size_t)shards + 1, sizeof *replica->start);
+    replica->index = index;
+    replica->start = artel__arena_alloc(&session->arena, (size_t)session->options.shards + 1, sizeof *replica->start);
     if (!replica->start) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__state_init(session->ctx, &session->variables, &replica->state));
-    return artel__pool_create(session->ctx, session->strategy.threads_of[rank], &replica->pool);
+    return artel__pool_create(session->ctx, session->strategy.threads_of[index], &replica->pool);
 }
 
-static void close_mode(artel__replica *replica, artel__replica_mode *mode)
+void artel__replica_unprepare(artel__replica *replica, artel__mode m)
 {
     artel_context *ctx = replica->session->ctx;
+    artel__replica_mode *mode = &replica->mode[m];
     artel__run_destroy(mode->run);
     for (int i = 0; i < mode->buffers; i++) {
         if (mode->buffer[i]) artel__free_aligned(ctx, mode->buffer[i], mode->bytes[i]);
     }
+    for (int i = 0; i < mode->gathers; i++) artel__free_aligned(ctx, mode->gathered[i], mode->gathered_bytes[i]);
+    artel__arena_fini(&mode->arena);
     *mode = (artel__replica_mode){.run = NULL};
 }
 
 void artel__replica_close(artel__replica *replica)
 {
     if (!replica->session) return;
-    for (int m = 0; m < ARTEL__MODE_COUNT; m++) close_mode(replica, &replica->mode[m]);
+    for (int m = 0; m < ARTEL__MODE_COUNT; m++) artel__replica_unprepare(replica, (artel__mode)m);
     artel__pool_destroy(replica->pool);
     artel__state_fini(&replica->state);
+}
+
+/* Room for the predictions of all ranks. */
+static artel_status prepare_gathers(artel__replica *replica)
+{
+    artel__session *session = replica->session;
+    artel__replica_mode *mode = &replica->mode[ARTEL__MODE_PREDICT];
+    const artel__session_mode *shared = &session->mode[ARTEL__MODE_PREDICT];
+    const artel__objective *o = shared->objective;
+    int outputs = session->options.model->nn->outputs;
+    mode->gathered = artel__arena_alloc(&mode->arena, (size_t)outputs + 1, sizeof *mode->gathered);
+    mode->gathered_bytes = artel__arena_alloc(&mode->arena, (size_t)outputs + 1, sizeof *mode->gathered_bytes);
+    ARTEL_TRY(artel__arena_status(&mode->arena));
+    for (int i = 0; i < outputs; i++) {
+        const artel__value *value = &o->graph.value[o->graph.kept[o->prediction_kept[i]]];
+        mode->gathered_bytes[i] = (size_t)(value->storage * shared->batch_size) * artel_dtype_size(value->dtype) + 64;
+        ARTEL_TRY(artel__alloc_aligned(session->ctx, mode->gathered_bytes[i], "predictions", &mode->gathered[i]));
+        mode->gathers = i + 1;
+    }
+    return ARTEL_OK;
 }
 
 artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
@@ -51,20 +76,24 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     const artel__session_mode *shared = &session->mode[m];
     const artel__graph *graph = &shared->objective->graph;
     artel__replica_mode *mode = &replica->mode[m];
-    close_mode(replica, mode);
-    int32_t shards = first_shard(session, replica->rank + 1) - first_shard(session, replica->rank);
+    artel__replica_unprepare(replica, m);
+    int32_t shards = first_shard(replica, 1) - first_shard(replica, 0);
     int64_t rows = ((int64_t)shards * shared->batch_size + session->options.shards - 1) / session->options.shards;
-    mode->buffer = artel__arena_alloc(&session->arena, (size_t)graph->inputs + 1, sizeof *mode->buffer);
-    mode->bytes = artel__arena_alloc(&session->arena, (size_t)graph->inputs + 1, sizeof *mode->bytes);
-    ARTEL_TRY(artel__arena_status(&session->arena));
+    artel__arena_init(&mode->arena, session->ctx);
+    mode->buffer = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->buffer);
+    mode->bytes = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->bytes);
+    ARTEL_TRY(artel__arena_status(&mode->arena));
     for (int i = 0; i < graph->inputs; i++) {
         const artel__value *value = &graph->value[graph->input[i]];
         mode->bytes[i] = (size_t)(value->storage * rows) * artel_dtype_size(value->dtype) + 64;
         ARTEL_TRY(artel__alloc_aligned(session->ctx, mode->bytes[i], "batch", &mode->buffer[i]));
         mode->buffers = i + 1;
     }
-    const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->rank) : NULL;
-    return artel__run_create(shared->plan, &replica->state, replica->pool, comm, &mode->run);
+    const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
+    if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(prepare_gathers(replica));
+    ARTEL_TRY(artel__run_create(shared->plan, &replica->state, replica->pool, comm, &mode->run));
+    if (session->cluster) artel__run_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
+    return ARTEL_OK;
 }
 
 /* Sample weights from class weights: the weight of the class that the target names. */
@@ -97,10 +126,57 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
 {
     artel__session *session = replica->session;
     const artel__session_mode *shared = &session->mode[m];
-    int32_t first = first_shard(session, replica->rank), count = first_shard(session, replica->rank + 1) - first;
+    int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
     ARTEL_TRY(artel__feed_fetch(shared->feed, batch->rows + replica->fold.row, replica->fold.rows, replica->mode[m].buffer));
     if (shared->weighted) weigh_classes(replica, m);
+    return ARTEL_OK;
+}
+
+enum {
+    ROW_BITS = 36 /* of a row's number in a float64 beside a node's: 2^53 is exact */
+};
+
+#define NOTHING (-1e300)
+
+/* The largest value at every place, over all ranks. */
+static artel_status take_largest(const artel__replica *replica, const artel__step *step, int32_t collective, double value[2])
+{
+    const artel__session *session = replica->session;
+    const artel__comm *comm = artel__group_comm(session->group, replica->index);
+    double in[ARTEL__MAX_NODES][2];
+    for (int i = 0; i < replica->fold.nodes; i++) memcpy(in[i], value, sizeof in[i]);
+    artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_MAX, .dtype = ARTEL_DTYPE_FLOAT64, .count = 2, .in = in, .out = value};
+    return comm->ops->all_reduce(comm->self, step, collective, &segment, 1);
+}
+
+/* The earliest finding of all ranks: by node, then by row. */
+static artel_status share_nonfinite(artel__replica *replica, artel__mode m, const artel__step *step)
+{
+    const artel__session *session = replica->session;
+    const artel__graph *graph = &session->mode[m].objective->graph;
+    artel__nonfinite *own = &replica->nonfinite;
+    double scale = (double)((int64_t)1 << ROW_BITS);
+    if (session->ranks == 1) return ARTEL_OK;
+    double key = own->node < 0 ? NOTHING : -((double)own->node * scale + (double)(own->first_row + 1));
+    double best[2] = {key, NOTHING}, rest[2] = {NOTHING, NOTHING};
+    ARTEL_TRY(take_largest(replica, step, graph->nodes + 1, best));
+    if (key == best[0] && own->node >= 0) {
+        rest[0] = (double)own->last_row;
+        rest[1] = isnan(own->value) ? 0 : own->value > 0 ? 1 : 2;
+    }
+    ARTEL_TRY(take_largest(replica, step, graph->nodes + 2, rest));
+    if (best[0] == NOTHING) return ARTEL_OK;
+    double node = (double)(int64_t)(-best[0] / scale);
+    const artel__node *found = &graph->node[(int32_t)node];
+    *own = (artel__nonfinite){.node = (int32_t)node,
+                              .name = found->name,
+                              .op = found->op->name,
+                              .first_row = (int64_t)(-best[0] - node * scale) - 1,
+                              .last_row = (int64_t)rest[0],
+                              .value = rest[1] == 0   ? NAN
+                                       : rest[1] == 1 ? INFINITY
+                                                      : -INFINITY};
     return ARTEL_OK;
 }
 
@@ -108,10 +184,36 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
 static artel_status look_for_nonfinite(artel__replica *replica, artel__mode m, const artel__step *step)
 {
     artel__session *session = replica->session;
-    if (isfinite(artel__session_replica_loss(session, m, replica->rank, NULL))) return ARTEL_OK;
+    if (isfinite(artel__session_replica_loss(session, m, replica->index, NULL))) return ARTEL_OK;
     if (session->fault_reported && !session->options.stop_on_nan) return ARTEL_OK;
+    replica->looked = true;
     artel__run_find_nonfinite(replica->mode[m].run, step, (const void *const *)replica->mode[m].buffer, &replica->nonfinite);
+    ARTEL_TRY(share_nonfinite(replica, m, step));
+    replica->failed_here = session->options.stop_on_nan;
     return session->options.stop_on_nan ? ARTEL_ERROR_RUN : ARTEL_OK;
+}
+
+/* In a cluster every task gets the predictions of all. */
+static artel_status gather_predictions(artel__replica *replica, const artel__step *step, const artel__comm *comm)
+{
+    const artel__objective *o = replica->session->mode[ARTEL__MODE_PREDICT].objective;
+    artel__replica_mode *mode = &replica->mode[ARTEL__MODE_PREDICT];
+    for (int i = 0; i < mode->gathers; i++) {
+        const artel__value *value = &o->graph.value[o->graph.kept[o->prediction_kept[i]]];
+        artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_GATHER,
+                                       .dtype = value->dtype,
+                                       .count = value->storage,
+                                       .in = artel__run_kept(mode->run, o->prediction_kept[i]),
+                                       .out = mode->gathered[i]};
+        ARTEL_TRY(comm->ops->all_reduce(comm->self, step, o->graph.nodes + i, &segment, 1));
+    }
+    return ARTEL_OK;
+}
+
+static void enter(const artel__replica *replica, artel__member_phase phase)
+{
+    const artel__session *session = replica->session;
+    if (session->seat.activity) artel__mesh_enter(&session->seat.activity[replica->index], phase, artel__now_ns());
 }
 
 static artel_status compute(artel__replica *replica, artel__mode m, const artel__batch *batch)
@@ -126,23 +228,34 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
                         .training = m == ARTEL__MODE_TRAIN};
     ARTEL_TRY(artel__run_compute(run, &step, (const void *const *)replica->mode[m].buffer));
     replica->faulted = artel__run_fault(run)->node >= 0;
-    const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->rank) : NULL;
+    const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
+    replica->failed_here = replica->faulted;
     artel_status status = replica->faulted ? ARTEL_ERROR_INVALID : ARTEL_OK;
     if (comm) {
         artel_status agreed = comm->ops->barrier(comm->self, status == ARTEL_OK);
         if (status == ARTEL_OK) status = agreed;
     }
     if (status < 0) return status;
+    if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(gather_predictions(replica, &step, comm));
     if (m == ARTEL__MODE_TRAIN) ARTEL_TRY(look_for_nonfinite(replica, m, &step));
+    enter(replica, ARTEL__MEMBER_APPLY);
     artel__run_apply(run, &step);
+    replica->applied = true;
     return ARTEL_OK;
 }
 
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch)
 {
-    replica->faulted = false;
+    replica->faulted = replica->looked = replica->applied = false;
     replica->nonfinite.node = -1;
+    enter(replica, ARTEL__MEMBER_COMPUTE);
     replica->status = fetch(replica, mode, batch);
-    if (replica->status == ARTEL_OK) replica->status = compute(replica, mode, batch);
+    replica->failed_here = replica->status < 0;
+    if (replica->status == ARTEL_OK) {
+        replica->status = compute(replica, mode, batch);
+        bool elsewhere = replica->status == ARTEL_ERROR_CANCELLED || replica->status == ARTEL_ERROR_RUN;
+        if (replica->status < 0 && !elsewhere) replica->failed_here = true;
+    }
     if (replica->status < 0 && replica->session->group) artel__group_cancel(replica->session->group);
+    enter(replica, ARTEL__MEMBER_IDLE);
 }

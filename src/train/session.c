@@ -5,10 +5,12 @@
  * the same plan on their own variables, and the collectives inside keep them bit-equal. The first failure of a step
  * cancels the group, so nobody waits for a replica that will not come; the step is then reported and nothing has changed.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "nn/row_state.h"
 #include "train/session_impl.h"
 
@@ -120,9 +122,17 @@ static artel_status resolve(artel__session *session)
                            "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups, o->shards,
                            (long long)o->batch_size);
     artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size};
-    ARTEL_TRY(artel__strategy_make_plan(session->ctx, o->strategy ? o->strategy : "auto", &request, &session->strategy));
-    if (session->strategy.note[0]) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
-    session->replicas = session->strategy.replicas;
+    bool single = artel__mesh_is_single(o->cluster), any = !o->strategy || strcmp(o->strategy, "auto") == 0;
+    int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
+    if (request.threads == 0 && !single) request.threads = cores > 1 ? cores : 1;
+    const char *strategy = !any ? o->strategy : single ? "auto" : "multi-worker";
+    ARTEL_TRY(artel__strategy_make_plan(session->ctx, strategy, &request, &session->strategy));
+    if (!single && !session->strategy.cluster)
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--strategy", "use multi-worker, or give no cluster",
+                           "%s does not work with the other tasks of a cluster", session->strategy.name);
+    session->cluster = single ? NULL : o->cluster;
+    if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
+    session->replicas = session->ranks = session->strategy.replicas;
     return ARTEL_OK;
 }
 
@@ -131,7 +141,8 @@ static artel_status open_session(artel__session *session)
     ARTEL_TRY(resolve(session));
     ARTEL_TRY(copy_variables(session));
     if (session->options.train) ARTEL_TRY(declare_slots(session));
-    if (session->replicas > 1) ARTEL_TRY(artel__group_create(session->ctx, session->replicas, session->options.shards, &session->group));
+    if (session->replicas > 1 && !session->cluster)
+        ARTEL_TRY(artel__group_create(session->ctx, session->replicas, session->options.shards, &session->group));
     session->replica = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof *session->replica);
     if (!session->replica) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
@@ -182,6 +193,13 @@ void artel__session_destroy(artel__session *session)
     artel__free(ctx, session);
 }
 
+void artel__session_release(artel__session *session)
+{
+    for (int r = 0; r < session->replicas; r++) {
+        for (int m = 0; m < ARTEL__MODE_COUNT; m++) artel__replica_unprepare(&session->replica[r], (artel__mode)m);
+    }
+}
+
 /* Where class weights come from and go to, among the fed inputs. */
 static artel_status find_weights(artel__session *session, artel__session_mode *mode)
 {
@@ -218,13 +236,26 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
                                         .mode = m,
                                         .weighted = mode->weighted,
                                         .slots = &session->slots,
+                                        .recompute = {.rows = batch_size, .extra_time = session->options.recompute},
+                                        .batch_size = batch_size,
                                         .batch_groups = session->options.batch_groups};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
-    artel__plan_options options = {.batch_size = batch_size,
+    bool placed = !session->cluster || session->seat.ranks > 0;
+    return placed ? artel__session_place(session, m) : ARTEL_OK;
+}
+
+artel_status artel__session_place(artel__session *session, artel__mode m)
+{
+    artel__session_mode *mode = &session->mode[m];
+    artel__plan_options options = {.batch_size = mode->batch_size,
                                    .shards = session->options.shards,
-                                   .replicas = session->replicas,
+                                   .replicas = session->ranks,
                                    .isa = artel__context_isa(session->ctx)};
-    ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &mode->plan));
+    artel__plan *plan;
+    ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &plan));
+    for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);
+    artel__plan_destroy(mode->plan);
+    mode->plan = plan;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_prepare(&session->replica[r], m));
     return ARTEL_OK;
 }
@@ -268,10 +299,37 @@ static void describe_nonfinite(artel__session *session, const artel__batch *batc
              (long long)batch->iteration + 1, first->value, first->name, first->op, rows);
 }
 
+/* Who came through the barrier knows that all did, so those of this process who were stopped behind it take the result over. */
+static bool complete_step(artel__session *session, artel__mode m)
+{
+    int from = -1;
+    for (int r = 0; r < session->replicas; r++) {
+        if (session->replica[r].applied) from = r;
+    }
+    if (from < 0 || m != ARTEL__MODE_TRAIN) return from >= 0;
+    for (int r = 0; r < session->replicas; r++) {
+        if (session->replica[r].applied) continue;
+        memcpy(session->replica[r].state.block, session->replica[from].state.block, session->variables.bytes);
+        session->replica[r].status = ARTEL_OK;
+    }
+    return true;
+}
+
+/* In a cluster: whether the step failed for nothing that was found here. */
+static void judge_failure(artel__session *session, bool faulted)
+{
+    bool here = false;
+    for (int r = 0; r < session->replicas; r++) here = here || session->replica[r].failed_here;
+    session->interrupted = session->cluster && !here;
+    session->common_fault = faulted || session->replica[0].looked;
+}
+
 static artel_status join_status(artel__session *session, artel__mode m, const artel__batch *batch)
 {
     artel_status status = ARTEL_OK;
     bool faulted = false;
+    session->interrupted = session->common_fault = false;
+    if (session->cluster && complete_step(session, m)) session->replica[0].failed_here = false;
     for (int r = 0; r < session->replicas; r++) {
         artel_status one = session->replica[r].status;
         faulted = faulted || session->replica[r].faulted;
@@ -279,11 +337,23 @@ static artel_status join_status(artel__session *session, artel__mode m, const ar
     }
     if (status < 0 && session->group) artel__group_reset(session->group);
     describe_nonfinite(session, batch);
-    if (faulted) return report_fault(session, m, batch);
+    if (faulted) status = report_fault(session, m, batch);
+    if (status < 0) judge_failure(session, faulted);
+    if (faulted || session->interrupted) return status;
     if (status == ARTEL_ERROR_RUN && session->fault[0])
         return artel__fail(session->ctx, ARTEL_ERROR_RUN, "--stop-on-nan",
                            "lower the learning rate, clip gradients, or look at these samples", "%s", session->fault);
     return status;
+}
+
+bool artel__session_interrupted(const artel__session *session)
+{
+    return session->interrupted;
+}
+
+bool artel__session_is_common_fault(const artel__session *session)
+{
+    return session->common_fault;
 }
 
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)
@@ -308,22 +378,28 @@ artel_status artel__session_step(artel__session *session, artel__mode mode, cons
 
 /* -- results -- */
 
+bool artel__session_took_step(const artel__session *session)
+{
+    const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;
+    return o->gate_kept < 0 || isfinite(*(const double *)artel__run_kept(session->replica[0].mode[ARTEL__MODE_TRAIN].run, o->gate_kept));
+}
+
 double artel__session_loss(const artel__session *session, artel__mode m, double *by_output)
 {
     return artel__session_replica_loss(session, m, 0, by_output);
 }
 
-double artel__session_replica_loss(const artel__session *session, artel__mode m, int rank, double *by_output)
+double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output)
 {
     const artel__objective *o = session->mode[m].objective;
-    const artel__run *run = session->replica[rank].mode[m].run;
+    const artel__run *run = session->replica[index].mode[m].run;
     const artel__settings *settings = session->options.settings;
     double total = 0;
     for (int i = 0; i < settings->outputs; i++) {
         double loss = 0;
         if (o->loss_kept[i] >= 0) {
             const double *pair = artel__run_kept(run, o->loss_kept[i]);
-            double divisor = o->elements[i] ? (double)session->replica[rank].fold.batch * (double)o->elements[i] : 1.0;
+            double divisor = o->elements[i] ? (double)session->replica[index].fold.batch * (double)o->elements[i] : 1.0;
             if (o->denominator_kept[i] >= 0) divisor = ((const double *)artel__run_kept(run, o->denominator_kept[i]))[1];
             loss = divisor == 0 ? 0 : pair[0] / divisor;
         }
@@ -347,6 +423,12 @@ void artel__session_predictions(const artel__session *session, int output, float
 {
     const artel__objective *o = session->mode[ARTEL__MODE_PREDICT].objective;
     const artel__value *value = &o->graph.value[o->graph.kept[o->prediction_kept[output]]];
+    if (session->seat.ranks > 1) { /* every rank has gathered all rows */
+        const artel__replica *replica = &session->replica[0];
+        artel__convert(value->dtype, replica->mode[ARTEL__MODE_PREDICT].gathered[output], ARTEL_DTYPE_FLOAT32, values,
+                       replica->fold.batch * value->storage);
+        return;
+    }
     for (int r = 0; r < session->replicas; r++) {
         const artel__replica *replica = &session->replica[r];
         const void *rows = artel__run_kept(replica->mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[output]);
@@ -403,6 +485,16 @@ int artel__session_replicas(const artel__session *session)
     return session->replicas;
 }
 
+int artel__session_ranks(const artel__session *session)
+{
+    return session->ranks;
+}
+
+artel_cluster *artel__session_cluster(const artel__session *session)
+{
+    return session->cluster;
+}
+
 int artel__session_threads(const artel__session *session)
 {
     return session->strategy.threads;
@@ -423,8 +515,13 @@ void artel__session_explain(const artel__session *session, artel__text *out)
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
         static const char *const names[] = {"training", "evaluation", "prediction"};
         if (!session->mode[m].plan) continue;
+        const artel__objective *o = session->mode[m].objective;
+        if (o->recomputes) {
+            artel__text_printf(out, "# %s recomputation\n", names[m]);
+            artel__recompute_dump(&o->graph, &o->recompute, out);
+        }
         artel__text_printf(out, "# %s graph\n", names[m]);
-        artel__graph_dump(&session->mode[m].objective->graph, out);
+        artel__graph_dump(&o->graph, out);
         artel__text_printf(out, "# %s plan\n", names[m]);
         artel__plan_dump(session->mode[m].plan, out);
     }

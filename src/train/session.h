@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session: one model being trained, evaluated or used for prediction on the replicas of this process.
+/* A session: one model being trained, evaluated or used for prediction on the replicas of this process, which are all replicas
+ * or, in a cluster, a run of ranks among those of all tasks.
  *
  *   compile settings + model  ->  objective (three graphs: training, evaluation, prediction)
  *   objective + strategy      ->  session: a plan a graph and, for each replica, state, pool, runs and batch buffers
@@ -10,8 +11,10 @@
 #define ARTEL_TRAIN_SESSION_H
 
 #include "artel/fit.h"
+#include "cluster/mesh.h"
 #include "data/data.h"
 #include "exec/plan.h"
+#include "graph/recompute.h"
 #include "keras/model.h"
 #include "nn/loss.h"
 #include "nn/optimizer.h"
@@ -58,12 +61,15 @@ typedef struct artel__objective {
     artel__arena arena;
     artel__graph graph;
     artel__metric_slot *slot;
-    int slots, sums;       /* accumulators of all metrics */
-    int *loss_kept;        /* by output: float64 [2], sum of weighted losses and sum of weights; -1: no loss */
-    int *denominator_kept; /* by output: float64 [2], its second number is the denominator; -1: known, see elements */
-    int64_t *elements;     /* by output: elements of the loss in a row */
-    int penalty_kept;      /* float64 [1]; -1: none */
-    int *prediction_kept;  /* by output, prediction graphs only */
+    int slots, sums;                   /* accumulators of all metrics */
+    int *loss_kept;                    /* by output: float64 [2], sum of weighted losses and sum of weights; -1: no loss */
+    int *denominator_kept;             /* by output: float64 [2], its second number is the denominator; -1: known, see elements */
+    int64_t *elements;                 /* by output: elements of the loss in a row */
+    int penalty_kept;                  /* float64 [1]; -1: none */
+    int gate_kept;                     /* float64 [1], finite when the step is taken; -1: it always is */
+    artel__recompute_report recompute; /* of the training graph, when asked for */
+    bool recomputes;
+    int *prediction_kept; /* by output, prediction graphs only */
 } artel__objective;
 
 /* What the model wants to be fed in a mode, from its inputs and settings. Lives in `arena`. */
@@ -80,7 +86,9 @@ typedef struct artel__objective_request {
     artel__mode mode;
     bool weighted;
     const artel__optimizer_slots *slots;
-    int batch_groups; /* as in artel__session_options */
+    int64_t batch_size;                 /* the most rows of a global batch */
+    int batch_groups;                   /* as in artel__session_options */
+    artel__recompute_options recompute; /* of the training graph; extra_time 0: none */
 } artel__objective_request;
 artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out);
 void artel__objective_destroy(artel__objective *objective);
@@ -100,12 +108,30 @@ typedef struct artel__session_options {
     bool train;                 /* declare optimizer slots and take up saved optimizer state */
     const double *class_weight; /* by class number, or NULL: replaces a sample weight */
     int classes;
-    bool stop_on_nan; /* a loss that is not finite fails the step */
-    int batch_groups; /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
+    bool stop_on_nan;       /* a loss that is not finite fails the step */
+    double recompute;       /* the share of a step's time that may be spent on computing activations again; 0: none */
+    int batch_groups;       /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
+    artel_cluster *cluster; /* NULL, or a cluster of one: none */
 } artel__session_options;
 
 artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out);
 void artel__session_destroy(artel__session *session);
+
+/* In a cluster: gives this process's replicas their ranks in a generation, hence their shards, and connects them to the others.
+ * For each generation, between two steps: plans and runs of prepared modes are made anew, variables stay. Sessions of one
+ * process have their seats from the start. */
+artel_status artel__session_seat(artel__session *session, const artel__mesh_seat *seat);
+/* Gives its seat up: no endpoint is used any more, variables stay. Until it is seated again no step can be made. */
+void artel__session_unseat(artel__session *session);
+/* Whether the last step failed because its generation is over or not all came through it, and not for anything found here. Nothing has
+ * changed; the step can be made again in another seat. */
+bool artel__session_interrupted(const artel__session *session);
+/* Whether the last failure would be the same for whoever computes that step. */
+bool artel__session_is_common_fault(const artel__session *session);
+/* A number for the variables: equal in all tasks after the same steps. */
+uint64_t artel__session_hash(const artel__session *session);
+/* The cluster, or NULL when this process trains alone. */
+artel_cluster *artel__session_cluster(const artel__session *session);
 
 /* Makes graph, plan and runs of a mode for a feed (borrowed). Batches of this mode hold at most `batch_size` rows. */
 artel_status artel__session_prepare(artel__session *session, artel__mode mode, const artel__feed *feed, int64_t batch_size);
@@ -122,6 +148,9 @@ artel_status artel__session_step(artel__session *session, artel__mode mode, cons
 
 /* Optimizer steps that the model had behind it when the session took it up. */
 int64_t artel__session_iteration(const artel__session *session);
+
+/* After a step of training: whether the optimizer took it; not when a LossScaleOptimizer met a gradient that is not finite. */
+bool artel__session_took_step(const artel__session *session);
 
 /* After a step: what was found about the first loss that was not finite (one line; "" when nothing), reported once. */
 const char *artel__session_take_fault(artel__session *session);
@@ -144,9 +173,13 @@ void artel__session_finalize(artel__session *session);
 /* Puts weights and optimizer state back into the model. */
 artel_status artel__session_export(artel__session *session, artel_model *model, int64_t iteration, double learning_rate);
 
+/* Gives back the memory of steps, before results are written: variables remain, and no step may follow before the next seat. */
+void artel__session_release(artel__session *session);
+
 /* Facts for events and dumps. */
 const char *artel__session_strategy(const artel__session *session);
-int artel__session_replicas(const artel__session *session);
+int artel__session_replicas(const artel__session *session); /* of this process */
+int artel__session_ranks(const artel__session *session);    /* of all tasks */
 int artel__session_threads(const artel__session *session);
 int32_t artel__session_shards(const artel__session *session);
 const char *artel__session_arithmetic(const artel__session *session);

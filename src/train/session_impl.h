@@ -9,15 +9,19 @@
 #include "train/session.h"
 
 typedef struct artel__replica_mode {
+    artel__arena arena; /* of the lists below: a seat's */
     artel__run *run;
     void **buffer; /* by fed input */
     size_t *bytes;
     int buffers;
+    void **gathered; /* PREDICT in a cluster, by output: the rows of all ranks */
+    size_t *gathered_bytes;
+    int gathers;
 } artel__replica_mode;
 
 typedef struct artel__replica {
     artel__session *session;
-    int rank;
+    int index; /* among those of this process; its rank is session->first + index */
     artel__state state;
     artel__pool *pool;
     artel__replica_mode mode[ARTEL__MODE_COUNT];
@@ -27,6 +31,9 @@ typedef struct artel__replica {
     bool started;
     artel_status status; /* of the last step */
     bool faulted;
+    bool applied;               /* all ranks came through the last step: its result counts */
+    bool failed_here;           /* not because of another replica */
+    bool looked;                /* for values that are not finite; all replicas do or none */
     artel__nonfinite nonfinite; /* node -1: none found in the last step */
 } artel__replica;
 
@@ -49,8 +56,11 @@ struct artel__session {
     artel__optimizer_slots slots;
     artel__session_mode mode[ARTEL__MODE_COUNT];
     artel__replica *replica;
-    int replicas;
-    int64_t iteration; /* of the optimizer at the start */
+    int replicas;           /* of this process */
+    int first, ranks;       /* rank of its first replica; replicas of all tasks */
+    artel_cluster *cluster; /* NULL: this process trains alone */
+    artel__mesh_seat seat;  /* in a cluster; zero before, and outside of one */
+    int64_t iteration;      /* of the optimizer at the start */
     char arithmetic[128];
     pthread_mutex_t mutex; /* guards what follows; innermost */
     pthread_cond_t work, done;
@@ -61,16 +71,21 @@ struct artel__session {
     const artel__batch *batch;
     char fault[512];
     bool fault_reported;
+    bool interrupted, common_fault; /* of the last step that failed */
 };
 
 /* The loss of the last batch as one replica has it; all have the same bits. */
-double artel__session_replica_loss(const artel__session *session, artel__mode m, int rank, double *by_output);
+double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output);
 
 /* replica.c */
-artel_status artel__replica_open(artel__session *session, int rank);
+artel_status artel__replica_open(artel__session *session, int index);
 void artel__replica_close(artel__replica *replica);
 artel_status artel__replica_prepare(artel__replica *replica, artel__mode mode);
+void artel__replica_unprepare(artel__replica *replica, artel__mode mode);
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch);
+
+/* session.c: plan and runs of a mode whose objective is there, for the ranks of the moment. */
+artel_status artel__session_place(artel__session *session, artel__mode mode);
 
 /* optimizer_state.c */
 artel_status artel__session_take_up(artel__session *session);

@@ -47,7 +47,7 @@ static void writes_the_kinds_of_a_run(void **state)
     assert_int_equal(artel__events_start(k.events, &start), ARTEL_OK);
     assert_int_equal(artel__events_step(k.events, 0, 1, (double)0.1f), ARTEL_OK);
     assert_int_equal(artel__events_epoch(k.events, 0, logs), ARTEL_OK);
-    assert_int_equal(artel__events_evaluate(k.events, metrics), ARTEL_OK);
+    assert_int_equal(artel__events_evaluate(k.events, -1, metrics), ARTEL_OK);
     assert_int_equal(artel__events_checkpoint(k.events, "dir/ckpt-10", 10), ARTEL_OK);
     assert_int_equal(artel__events_end(k.events, &end), ARTEL_OK);
     sink_fini(&k, "{\"event\": \"start\", \"role\": \"worker\", \"task\": null, \"pid\": 7, \"strategy\": \"mirrored\", \"replicas\": 2, "

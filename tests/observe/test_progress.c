@@ -170,6 +170,47 @@ static void a_narrow_terminal_cuts_the_running_line(void **state)
                  " - accuracy: 0.7700 - loss: 6.6000e-04\x1b[K\n");
 }
 
+static void rows_stand_below_on_a_terminal(void **state)
+{
+    (void)state;
+    bar b;
+    bar_init(&b, 1, 1, 40);
+    artel__progress_begin(b.progress, 0, 1, 10);
+    pass(&b, 1);
+    assert_true(artel__progress_wants_rows(b.progress));
+    artel__progress_rows(b.progress, "one\ntwo, which is longer than the terminal is wide\n");
+    assert_false(artel__progress_wants_rows(b.progress));
+    artel__progress_update(b.progress, 5, (artel__logs){0, NULL});
+    pass(&b, 1);
+    artel__progress_rows(b.progress, "one\n");
+    artel__progress_update(b.progress, 10, (artel__logs){0, NULL});
+    artel__progress_pause(b.progress);
+    artel__progress_update(b.progress, 10, (artel__logs){0, NULL});
+    artel__progress_end(b.progress, (artel__logs){0, NULL});
+    bar_fini(&b, "\r\x1b[1m 5/10\x1b[0m \x1b[32m" CELLS10 "\x1b[0m\x1b[37m" CELLS10 "\x1b[0m \x1b[1m1s\x1b[0m 200ms/step\x1b[K"
+                 "\none\x1b[K\ntwo, which is longer than the terminal \x1b[K\x1b[2A\r"
+                 "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m0s\x1b[0m 200ms/step\x1b[K"
+                 "\none\x1b[K\n\x1b[J\x1b[A\x1b[1A\r"
+                 "\r\x1b[J"
+                 "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m0s\x1b[0m 200ms/step\x1b[K"
+                 "\none\x1b[K\x1b[1A\r"
+                 "\r\x1b[1m10/10\x1b[0m \x1b[32m" CELLS20 "\x1b[0m\x1b[37m\x1b[0m \x1b[1m2s\x1b[0m 200ms/step\x1b[K\n\x1b[J");
+}
+
+static void a_pipe_gets_no_rows(void **state)
+{
+    (void)state;
+    bar b;
+    bar_init(&b, 1, 0, 40);
+    artel__progress_begin(b.progress, 0, 1, 10);
+    assert_false(artel__progress_wants_rows(b.progress));
+    artel__progress_rows(b.progress, "one\n");
+    pass(&b, 2);
+    artel__progress_update(b.progress, 10, (artel__logs){0, NULL});
+    artel__progress_end(b.progress, (artel__logs){0, NULL});
+    bar_fini(&b, "10/10 " CELLS20 " 2s 200ms/step\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +221,8 @@ int main(void)
         cmocka_unit_test(unknown_length_is_counted),
         cmocka_unit_test(time_left_above_minutes_and_hours),
         cmocka_unit_test(a_narrow_terminal_cuts_the_running_line),
+        cmocka_unit_test(rows_stand_below_on_a_terminal),
+        cmocka_unit_test(a_pipe_gets_no_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

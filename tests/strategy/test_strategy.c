@@ -120,12 +120,25 @@ static void refusals(void **state)
 
 static void strategies_of_clusters(void **state)
 {
-    static const char *const names[] = {"central-storage", "multi-worker", "parameter-server", "tpu"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const names[] = {"central-storage", "parameter-server", "tpu"};
+    for (size_t i = 0; i < 3; i++) {
         refused(*state, names[i], (artel__strategy_request){0, 0, 8, 32}, ARTEL_ERROR_UNSUPPORTED, "--strategy", "mirrored");
         assert_non_null(strstr(artel_context_error(*state)->what, names[i]));
         assert_non_null(strstr(artel_context_error(*state)->what, "not in this version"));
     }
+}
+
+/* Its own replicas are planned as mirrored's; the others' are learnt when the cluster forms. */
+static void multi_worker_plans_one_process(void **state)
+{
+    artel__strategy_request request = {3, 7, 8, 96};
+    artel__strategy_plan mirrored, multi;
+    assert_int_equal(artel__strategy_make_plan(*state, "mirrored", &request, &mirrored), ARTEL_OK);
+    assert_int_equal(artel__strategy_make_plan(*state, "multi-worker", &request, &multi), ARTEL_OK);
+    assert_string_equal(multi.name, "multi-worker");
+    assert_true(multi.cluster && !mirrored.cluster);
+    assert_int_equal(multi.replicas, mirrored.replicas);
+    assert_memory_equal(multi.threads_of, mirrored.threads_of, sizeof multi.threads_of);
 }
 
 static void the_table_is_whole(void **state)
@@ -192,6 +205,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(notes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(strategies_of_clusters, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(multi_worker_plans_one_process, set_up, tear_down),
         cmocka_unit_test(the_table_is_whole),
         cmocka_unit_test(numa_nodes),
     };

@@ -42,6 +42,7 @@ typedef struct bench {
     int64_t steps, resumed;
     char fault[512];
     bool faulted;
+    bool recomputes;
 } bench;
 
 static void bench_open(bench *b, const char *json, int64_t rows, int64_t width, artel_shape row)
@@ -159,6 +160,36 @@ static void test_cnn_on_replicas(void **state)
     check_replicas(cnn, 11, 25);
 }
 
+/* Activations computed again, the first time or on several replicas: the same bits, and the plan says so. */
+static void on_plan(void *user, const char *text)
+{
+    bench *b = user;
+    b->recomputes = strstr(text, ", again\n") != NULL;
+}
+
+static void test_recompute(void **state)
+{
+    (void)state;
+    static const int replicas[] = {1, 2, 8};
+    char plain[65], other[65];
+    digest_of(cnn, 96, 230, 1, 1, plain);
+    for (size_t r = 0; r < sizeof replicas / sizeof *replicas; r++) {
+        bench b;
+        bench_open(&b, cnn, 230, 72, (artel_shape){.rank = 3, .dim = {6, 6, 2}});
+        artel_fit_options o = options_of(&b, 96, replicas[r], replicas[r]);
+        o.recompute = 100;
+        o.on_plan = on_plan;
+        expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+        assert_true(b.recomputes);
+        assert_int_equal(artel_model_digest(b.model, other), ARTEL_OK);
+        assert_string_equal(plain, other);
+        o.recompute = -1;
+        expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_ERROR_INVALID);
+        assert_string_equal(artel_context_error(b.ctx)->where, "--recompute");
+        bench_close(&b);
+    }
+}
+
 /* -- failures -- */
 
 /* A label out of range on one replica: no weight changes anywhere, and the model can be trained again. */
@@ -260,6 +291,7 @@ static void test_interrupted_at_every_step(void **state)
         expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_ERROR_PREEMPTED);
         renew(&b, &again);
         o = long_run(&again, stop % 3 + 1, directory);
+        o.recompute = stop % 2 ? 100 : 0; /* no part of what a run is known by */
         expect(&again, artel_model_fit(again.model, again.data, &o, &history), ARTEL_OK);
         assert_int_equal(again.resumed, stop);
         assert_int_equal(artel_model_digest(again.model, digest), ARTEL_OK);
@@ -472,17 +504,12 @@ static void test_profile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp_on_replicas),
-        cmocka_unit_test(test_cnn_on_replicas),
-        cmocka_unit_test(test_label_out_of_range),
-        cmocka_unit_test(test_stop_on_nan),
-        cmocka_unit_test(test_interrupted_at_every_step),
-        cmocka_unit_test(test_damaged_and_foreign),
-        cmocka_unit_test(test_class_weights),
-        cmocka_unit_test(test_batch_norm_groups),
-        cmocka_unit_test(test_wrong_groups),
-        cmocka_unit_test(test_struct_size),
-        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_mlp_on_replicas),     cmocka_unit_test(test_cnn_on_replicas),
+        cmocka_unit_test(test_recompute),           cmocka_unit_test(test_label_out_of_range),
+        cmocka_unit_test(test_stop_on_nan),         cmocka_unit_test(test_interrupted_at_every_step),
+        cmocka_unit_test(test_damaged_and_foreign), cmocka_unit_test(test_class_weights),
+        cmocka_unit_test(test_batch_norm_groups),   cmocka_unit_test(test_wrong_groups),
+        cmocka_unit_test(test_struct_size),         cmocka_unit_test(test_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* State from memory to memory: what a task gives to one that is behind.
+ *
+ * The same as a checkpoint holds: the position (a manifest, as text), the variables' block, the weights that callbacks keep,
+ * and what a pass has predicted so far. Lengths that arrive must be those that this task expects for its own model, so a peer
+ * cannot make it take more memory. Whoever receives puts everything beside its own state first, and takes it over when all of
+ * it is there: a copy that breaks off changes nothing.
+ */
+#include <string.h>
+
+#include "base/hash.h"
+#include "train/callbacks.h"
+#include "train/fit_impl.h"
+
+#define MOST_TEXT ((uint64_t)64 << 20)
+
+enum {
+    MOST_KEPT = 64 /* callbacks that keep weights */
+};
+
+/* What goes first, as little-endian numbers; machines of another byte order do not share an arithmetic class. */
+typedef struct head {
+    uint64_t text, variables, extra, hash; /* bytes of the three parts; hash of the variables */
+} head;
+
+typedef struct incoming {
+    head head;
+    char *text;
+    json_t *position;
+    uint8_t *variables, *extra;
+    uint8_t *kept[MOST_KEPT];
+} incoming;
+
+artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream)
+{
+    const artel__state *state = artel__session_state(fit->session);
+    json_t *position = NULL;
+    char *text = NULL;
+    artel_status status = artel__fit_position(fit, &position);
+    if (status == ARTEL_OK) status = artel__json_dump_string(fit->ctx, position, ARTEL__JSON_COMPACT, &text);
+    json_decref(position);
+    head h = {text ? strlen(text) : 0, state->variables->bytes, fit->extra_bytes, artel__session_hash(fit->session)};
+    if (status == ARTEL_OK) status = artel__mesh_send(stream, &h, sizeof h);
+    if (status == ARTEL_OK) status = artel__mesh_send(stream, text, (size_t)h.text);
+    if (status == ARTEL_OK) status = artel__mesh_send(stream, state->block, (size_t)h.variables);
+    if (status == ARTEL_OK && h.extra) status = artel__mesh_send(stream, fit->extra, (size_t)h.extra);
+    for (int i = 0; i < fit->callback_count && status == ARTEL_OK; i++) {
+        if (fit->callbacks[i].weights) status = artel__mesh_send(stream, fit->callbacks[i].weights, fit->model->nn->variables->bytes);
+    }
+    artel__free(fit->ctx, text);
+    return status;
+}
+
+static artel_status take_block(artel__fit *fit, artel__mesh_stream *stream, uint64_t count, void *out)
+{
+    void *block;
+    ARTEL_TRY(artel__alloc(fit->ctx, (size_t)count + 1, "state", &block));
+    memcpy(out, &block, sizeof block);
+    return artel__mesh_receive(stream, block, (size_t)count);
+}
+
+static artel_status misfit(artel__fit *fit)
+{
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "state", "run the same artel everywhere",
+                       "the state of another task does not fit this model");
+}
+
+static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incoming *in)
+{
+    ARTEL_TRY(artel__mesh_receive(stream, &in->head, sizeof in->head));
+    bool fits = in->head.text > 0 && in->head.text <= MOST_TEXT && in->head.extra == fit->extra_bytes &&
+                in->head.variables == artel__session_state(fit->session)->variables->bytes;
+    if (!fits) return misfit(fit);
+    ARTEL_TRY(take_block(fit, stream, in->head.text, &in->text));
+    ARTEL_TRY(artel__json_load(fit->ctx, "state", in->text, (size_t)in->head.text, &in->position));
+    ARTEL_TRY(take_block(fit, stream, in->head.variables, &in->variables));
+    if (in->head.extra) ARTEL_TRY(take_block(fit, stream, in->head.extra, &in->extra));
+    json_t *callbacks = json_object_get(in->position, "callbacks");
+    for (int i = 0; i < fit->callback_count && i < MOST_KEPT; i++) {
+        if (json_is_true(json_object_get(json_array_get(callbacks, (size_t)i), "weights")))
+            ARTEL_TRY(take_block(fit, stream, fit->model->nn->variables->bytes, &in->kept[i]));
+    }
+    return artel__hash64(in->variables, (size_t)in->head.variables) == in->head.hash ? ARTEL_OK : misfit(fit);
+}
+
+/* Everything is here. */
+static artel_status take_over(artel__fit *fit, const incoming *in)
+{
+    ARTEL_TRY(artel__fit_take_position(fit, "state", in->position));
+    memcpy(artel__session_state(fit->session)->block, in->variables, (size_t)in->head.variables);
+    if (in->head.extra) memcpy(fit->extra, in->extra, (size_t)in->head.extra);
+    for (int i = 0; i < fit->callback_count && i < MOST_KEPT; i++) {
+        if (in->kept[i] && fit->callbacks[i].weights) memcpy(fit->callbacks[i].weights, in->kept[i], fit->model->nn->variables->bytes);
+    }
+    artel__session_broadcast(fit->session);
+    return ARTEL_OK;
+}
+
+artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream)
+{
+    incoming in = {.text = NULL};
+    artel_status status = take_all(fit, stream, &in);
+    if (status == ARTEL_OK) status = take_over(fit, &in);
+    json_decref(in.position);
+    artel__free(fit->ctx, in.text);
+    artel__free(fit->ctx, in.variables);
+    artel__free(fit->ctx, in.extra);
+    for (int i = 0; i < MOST_KEPT; i++) artel__free(fit->ctx, in.kept[i]);
+    return status;
+}

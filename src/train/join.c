@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session among the tasks of a cluster: taking seats, and what all must agree about.
+ *
+ * Tasks compare facts when they form: the identity of the run and the options that decide which steps follow one another
+ * (epochs, validation, callbacks). So a difference is named before the first step, and no task waits in a collective that
+ * the others never enter. Ownership of shards follows from the seat alone; a new seat between two steps changes no bit.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "train/identity.h"
+#include "train/session_impl.h"
+
+/* -- sessions -- */
+
+artel_status artel__session_seat(artel__session *session, const artel__mesh_seat *seat)
+{
+    artel__session_unseat(session);
+    ARTEL_TRY(artel__group_create_seated(session->ctx, session->replicas, session->options.shards, seat, &session->group));
+    session->seat = *seat;
+    session->first = seat->first;
+    session->ranks = seat->ranks;
+    for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
+        if (session->mode[m].objective) ARTEL_TRY(artel__session_place(session, (artel__mode)m));
+    }
+    return ARTEL_OK;
+}
+
+void artel__session_unseat(artel__session *session)
+{
+    artel__session_release(session);
+    artel__group_destroy(session->group);
+    session->group = NULL;
+    session->seat = (artel__mesh_seat){.ranks = 0};
+}
+
+uint64_t artel__session_hash(const artel__session *session)
+{
+    return artel__hash64(session->replica[0].state.block, session->variables.bytes);
+}
+
+/* -- facts -- */
+
+typedef struct facts {
+    char text[ARTEL__FACTS_MAX + 1];
+    size_t length;
+} facts;
+
+/* Values are shortened to what tells them apart; what is long is hashed. */
+static artel_status add_fact(artel_context *ctx, facts *f, const char *name, const char *value)
+{
+    char hash[65];
+    if (strlen(value) > 32 && !(strlen(value) == 64 && strspn(value, "0123456789abcdef") == 64)) {
+        artel__sha256 sha;
+        artel__sha256_init(&sha);
+        artel__sha256_update(&sha, value, strlen(value));
+        artel__sha256_hex(&sha, hash);
+        value = hash;
+    }
+    int written = snprintf(f->text + f->length, sizeof f->text - f->length, "%s=%.32s\n", name, value);
+    if (written < 0 || f->length + (size_t)written >= sizeof f->text)
+        return artel__fail(ctx, ARTEL_ERROR_INTERNAL, "cluster", "please report this", "the facts of this run are too long");
+    f->length += (size_t)written;
+    return ARTEL_OK;
+}
+
+static artel_status add_number(artel_context *ctx, facts *f, const char *name, int64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return add_fact(ctx, f, name, text);
+}
+
+static artel_status add_identity(artel_context *ctx, facts *f, const json_t *identity)
+{
+    const char *key;
+    json_t *value;
+    char number[32];
+    json_object_foreach((json_t *)(uintptr_t)identity, key, value)
+    {
+        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        const char *text = json_is_string(value)    ? json_string_value(value)
+                           : json_is_boolean(value) ? (json_is_true(value) ? "yes" : "no")
+                                                    : number;
+        ARTEL_TRY(add_fact(ctx, f, key, text));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status add_version(artel__fit *fit, facts *f)
+{
+    char arithmetic[64];
+    const char *class = artel__session_arithmetic(fit->session);
+    snprintf(arithmetic, sizeof arithmetic, "%.*s", (int)strcspn(class, "("),
+             class); /* without the instruction set, which changes no bit */
+    ARTEL_TRY(add_fact(fit->ctx, f, "version of artel", ARTEL_VERSION));
+    return add_fact(fit->ctx, f, "arithmetic", arithmetic);
+}
+
+/* What decides which steps follow one another, beside the identity. */
+static artel_status add_course(artel__fit *fit, facts *f)
+{
+    const artel_fit_options *o = &fit->options;
+    char recompute[32];
+    snprintf(recompute, sizeof recompute, "%.12g", o->recompute);
+    ARTEL_TRY(add_number(fit->ctx, f, "epochs", o->epochs));
+    ARTEL_TRY(add_number(fit->ctx, f, "validation steps", o->validation_steps));
+    ARTEL_TRY(add_number(fit->ctx, f, "validation batch size", o->validation_batch_size));
+    ARTEL_TRY(add_number(fit->ctx, f, "validation frequency", o->validation_frequency));
+    ARTEL_TRY(add_number(fit->ctx, f, "stop on NaN", o->stop_on_nan));
+    ARTEL_TRY(add_fact(fit->ctx, f, "recompute", recompute)); /* changes no bit, but may change when folds are exchanged */
+    return add_fact(fit->ctx, f, "callbacks", o->callbacks ? o->callbacks : "");
+}
+
+artel_status artel__fit_join(artel__fit *fit)
+{
+    facts f = {.length = 0};
+    json_t *identity;
+    if (!artel__session_cluster(fit->session)) return ARTEL_OK;
+    ARTEL_TRY(artel__identity_make(fit, &identity));
+    artel_status status = add_version(fit, &f);
+    if (status == ARTEL_OK) status = add_identity(fit->ctx, &f, identity);
+    if (status == ARTEL_OK) status = add_course(fit, &f);
+    json_decref(identity);
+    ARTEL_TRY(status);
+    return artel__fit_begin(fit, f.text);
+}
+
+artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__feed *feed, int64_t steps)
+{
+    static const char *const names[] = {"fit", "evaluate", "predict"};
+    facts f = {.length = 0};
+    uint8_t bytes[32];
+    char hex[65] = "";
+    if (!artel__session_cluster(fit->session)) return ARTEL_OK;
+    ARTEL_TRY(artel__feed_fingerprint(feed, bytes));
+    for (int i = 0; i < 32; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+    ARTEL_TRY(add_version(fit, &f));
+    ARTEL_TRY(add_fact(fit->ctx, &f, "command", names[mode]));
+    ARTEL_TRY(add_fact(fit->ctx, &f, "data", hex));
+    ARTEL_TRY(add_number(fit->ctx, &f, "batch size", fit->batch_size));
+    ARTEL_TRY(add_number(fit->ctx, &f, "steps", steps));
+    ARTEL_TRY(add_number(fit->ctx, &f, "shards", artel__session_shards(fit->session)));
+    ARTEL_TRY(artel__identity_model(fit, hex));
+    ARTEL_TRY(add_fact(fit->ctx, &f, "model", hex));
+    return artel__fit_begin(fit, f.text);
+}

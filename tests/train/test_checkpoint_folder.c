@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A checkpoint directory in which several processes are at work: whose half-written folders are swept, and one step published by many
+ * at once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "train/checkpoint_file.h"
+
+static artel_context *ctx;
+static char directory[] = "/tmp/artel-folders-XXXXXX";
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(directory + strlen(directory) - 6, "XXXXXX");
+    return mkdtemp(directory) ? artel_context_create(NULL, &ctx) : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    artel_status status = artel__remove_tree(ctx, directory);
+    artel_context_destroy(ctx);
+    return status;
+}
+
+static void make(const char *name, char path[ARTEL__CHECKPOINT_PATH])
+{
+    char file[ARTEL__CHECKPOINT_PATH + 8];
+    snprintf(path, ARTEL__CHECKPOINT_PATH, "%s/%s", directory, name);
+    assert_int_equal(artel__make_directory(ctx, path), ARTEL_OK);
+    snprintf(file, sizeof file, "%s/state", path);
+    assert_int_equal(artel__write_file(ctx, file, "abc", 3), ARTEL_OK);
+}
+
+static void make_for(const char *host, long pid, char path[ARTEL__CHECKPOINT_PATH])
+{
+    char name[200];
+    snprintf(name, sizeof name, "tmp-ckpt-7.%s.%ld", host, pid);
+    make(name, path);
+}
+
+static void make_old(const char *path)
+{
+    struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void test_only_what_the_dead_left_is_swept(void **state)
+{
+    char host[65] = "", alive[ARTEL__CHECKPOINT_PATH], dead[ARTEL__CHECKPOINT_PATH], own[ARTEL__CHECKPOINT_PATH];
+    char far[ARTEL__CHECKPOINT_PATH], far_old[ARTEL__CHECKPOINT_PATH], odd[ARTEL__CHECKPOINT_PATH], whole[ARTEL__CHECKPOINT_PATH];
+    (void)state;
+    gethostname(host, sizeof host - 1);
+    pid_t gone = fork();
+    if (gone == 0) _exit(0);
+    waitpid(gone, NULL, 0);
+    make_for(host, getppid(), alive);
+    make_old(alive);
+    make_for(host, gone, dead);
+    make_for(host, getpid(), own); /* of an earlier process with this number */
+    make_for("far.example", gone, far);
+    make_for("old.example", getppid(), far_old);
+    make_old(far_old);
+    make("tmp-ckpt-7.old", odd);
+    make("ckpt-7", whole);
+    assert_int_equal(artel__checkpoint_sweep(ctx, directory), ARTEL_OK);
+    assert_true(artel__is_directory(alive) && artel__is_directory(far) && artel__is_directory(odd) && artel__is_directory(whole));
+    assert_false(artel__is_directory(dead) || artel__is_directory(own) || artel__is_directory(far_old));
+}
+
+static void test_the_newest_are_kept(void **state)
+{
+    static const char *const names[] = {"ckpt-5", "ckpt-30", "ckpt-200", "ckpt-9", "ckpt-x", "other"};
+    char path[ARTEL__CHECKPOINT_PATH];
+    int64_t *steps;
+    int count;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) make(names[i], path);
+    assert_int_equal(artel__checkpoint_thin(ctx, directory, 2), ARTEL_OK);
+    assert_int_equal(artel__checkpoint_steps(ctx, directory, &steps, &count), ARTEL_OK);
+    assert_true(count == 2 && steps[0] == 200 && steps[1] == 30);
+    artel__free(ctx, steps);
+    snprintf(path, sizeof path, "%s/other", directory);
+    assert_true(artel__is_directory(path));
+}
+
+/* Each process has a folder of its own, and all publish the same steps. */
+static void publish(int number)
+{
+    artel_status status = ARTEL_OK;
+    for (int step = 0; step < 200 && status == ARTEL_OK; step++) {
+        char name[64], path[ARTEL__CHECKPOINT_PATH];
+        snprintf(name, sizeof name, "tmp-ckpt-%d.h.%d", step, number);
+        make(name, path);
+        status = artel__checkpoint_publish(ctx, directory, path, step / 2);
+        if (status == ARTEL_OK) status = artel__checkpoint_thin(ctx, directory, 3);
+    }
+    if (status < 0) fprintf(stderr, "%s: %s\n", artel_context_error(ctx)->where, artel_context_error(ctx)->what);
+    _exit(status < 0);
+}
+
+static void test_many_publish_the_same_steps(void **state)
+{
+    pid_t all[3];
+    artel__paths left;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        all[i] = fork();
+        assert_true(all[i] >= 0);
+        if (all[i] == 0) publish(i);
+    }
+    for (int i = 0; i < 3; i++) {
+        int ended;
+        assert_int_equal(waitpid(all[i], &ended, 0), all[i]);
+        assert_int_equal(ended, 0);
+    }
+    assert_int_equal(artel__list_directory(ctx, directory, &left), ARTEL_OK);
+    assert_int_equal(left.count, 3); /* and nothing that was put aside */
+    for (size_t i = 0; i < left.count; i++) {
+        char file[ARTEL__CHECKPOINT_PATH];
+        assert_true(strncmp(left.items[i], "ckpt-", 5) == 0);
+        snprintf(file, sizeof file, "%s/%.100s/state", directory, left.items[i]);
+        assert_true(artel__file_exists(file));
+    }
+    artel__paths_fini(&left);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_only_what_the_dead_left_is_swept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_newest_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_many_publish_the_same_steps, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
