@@ -2,7 +2,8 @@
 /* artel check: everything a model needs that is not there, all at once; whether data fits it; who is who in the cluster. */
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/check_network.h"
+#include "cli/cluster.h"
 #include "cluster/cluster.h"
 #include "keras/load.h"
 #include "train/session.h"
@@ -10,7 +11,8 @@
 typedef struct check_options {
     const char *data;
     int64_t batch_size;
-    bool cluster, json;
+    bool cluster, json, network, insecure_network;
+    const char *bind, *cert_dir, *wait;
     const char *resolver, *cluster_file, *task, *rendezvous, *service;
     int64_t workers, port;
 } check_options;
@@ -21,7 +23,16 @@ static const artel__option options[] = {
      "32", 1, 1e9, NULL},
     {"cluster", "print the tasks of the cluster, which of them this is, and who said so (docs/cluster.md)", ARTEL__OPTION_BOOL,
      offsetof(check_options, cluster), "false", 0, 0, NULL},
-    {"json", "print the cluster as one JSON object", ARTEL__OPTION_BOOL, offsetof(check_options, json), "false", 0, 0, NULL},
+    {"network", "measure the network to every other task, all of which must do the same now: half a round trip, bytes a second",
+     ARTEL__OPTION_BOOL, offsetof(check_options, network), "false", 0, 0, NULL},
+    {"json", "print cluster and network as one JSON object each", ARTEL__OPTION_BOOL, offsetof(check_options, json), "false", 0, 0, NULL},
+    {"bind", "--network: address to listen on, as in fit", ARTEL__OPTION_STRING, offsetof(check_options, bind), "null", 0, 0, NULL},
+    {"cert-dir", "--network: folder with this task's certificate, as in fit", ARTEL__OPTION_STRING, offsetof(check_options, cert_dir),
+     "null", 0, 0, NULL},
+    {"insecure-network", "--network: allow plaintext beyond this machine", ARTEL__OPTION_BOOL, offsetof(check_options, insecure_network),
+     "false", 0, 0, NULL},
+    {"wait-for-cluster", "--network: how long to wait for tasks that are not there", ARTEL__OPTION_STRING, offsetof(check_options, wait),
+     "1min", 0, 0, NULL},
     {"resolver", "auto, file, tf-config, kubernetes, torchrun, mpi, slurm, none", ARTEL__OPTION_STRING, offsetof(check_options, resolver),
      "auto", 0, 0, NULL},
     {"cluster-file", "a description of the cluster: JSON, or a line HOST:PORT for each worker", ARTEL__OPTION_STRING,
@@ -127,6 +138,18 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     json_decref(settings.optimizer.record);
 }
 
+static artel_status check_network(artel__invocation *call, const artel__cluster *cluster)
+{
+    const check_options *o = call->options;
+    const artel__measure_options wanted = {
+        .bind = o->bind, .cert_dir = o->cert_dir, .insecure_network = o->insecure_network, .wait = artel__cli_seconds(o->wait)};
+    if (!(wanted.wait > 0))
+        return artel__cli_usage(call, "--wait-for-cluster", "the value is no time (found %.60s, expected for example 30s or 10min)",
+                                o->wait);
+    artel__cli_catch_signals(call->ctx);
+    return artel__cli_check_network(call, cluster, &wanted, o->json);
+}
+
 static artel_status check_cluster(artel__invocation *call)
 {
     const check_options *o = call->options;
@@ -144,12 +167,14 @@ static artel_status check_cluster(artel__invocation *call)
     ARTEL_TRY(artel__cluster_resolve(call->ctx, artel__process_environment, NULL, &wanted, &cluster));
     artel__text_init(&text, call->ctx);
     artel_status status = ARTEL_OK;
-    if (o->json)
+    if (o->cluster && o->json)
         status = artel__cluster_to_json(&cluster, &text);
-    else
+    else if (o->cluster)
         artel__cluster_describe(&cluster, &text);
     if (status == ARTEL_OK) status = artel__text_status(&text);
-    if (status == ARTEL_OK) printf("%s%s", text.data, o->json ? "\n" : "");
+    if (status == ARTEL_OK) printf("%s%s", text.data, o->cluster && o->json ? "\n" : "");
+    fflush(stdout); /* the network takes its time */
+    if (status == ARTEL_OK && o->network) status = check_network(call, &cluster);
     artel__text_fini(&text);
     artel__cluster_fini(&cluster);
     return status;
@@ -158,9 +183,9 @@ static artel_status check_cluster(artel__invocation *call)
 static artel_status run_check(artel__invocation *call)
 {
     const check_options *o = call->options;
-    if (call->arguments == 0 && !o->cluster)
+    if (call->arguments == 0 && !o->cluster && !o->network)
         return artel__cli_usage(call, "check", "an argument is missing; usage: artel check %s", call->command->usage);
-    if (o->cluster) ARTEL_TRY(check_cluster(call));
+    if (o->cluster || o->network) ARTEL_TRY(check_cluster(call));
     if (call->arguments == 0) return ARTEL_OK;
     const char *path = call->argument[0];
     artel_model *model = NULL;
@@ -189,9 +214,10 @@ static artel_status run_check(artel__invocation *call)
 
 const artel__command artel__command_check = {
     .name = "check",
-    .summary = "everything a model needs that is not there, all at once; who is who in the cluster",
-    .usage = "MODEL [--data SPEC] | --cluster [--json]",
-    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n  srun -n 4 artel check --cluster\n",
+    .summary = "everything a model needs that is not there, all at once; who is who in the cluster, how fast its network is",
+    .usage = "MODEL [--data SPEC] | --cluster [--network] [--json]",
+    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n  srun -n 4 artel check --cluster\n"
+                "  artel check --network --cert-dir certs --cluster-file hosts.txt --task worker:0\n",
     .options = options,
     .options_size = sizeof(check_options),
     .min_arguments = 0,

@@ -24,6 +24,8 @@ typedef struct artel__command {
     const artel__option *options;
     size_t options_size;
     int min_arguments, max_arguments;
+    const char *letter; /* one letter and the option it stands for: "n=workers", or NULL */
+    bool passes_on;     /* what follows the first argument is another program's: no option of this command */
     artel_status (*run)(artel__invocation *call);
 } artel__command;
 
@@ -39,9 +41,15 @@ struct artel__invocation {
 };
 
 extern const artel__command *const artel__commands[];
+/* NULL when there is none of that name. */
+const artel__command *artel__cli_find_command(const char *name);
+/* Says so on standard error, with the nearest name; the exit code. */
+int artel__cli_unknown_command(const char *name);
 
 /* Fills call->options, arguments and given. */
 artel_status artel__cli_parse(artel__invocation *call, int count, char **words);
+/* Whether --help or -h is among the options. */
+bool artel__cli_wants_help(const artel__command *command, int count, char **words);
 bool artel__cli_given(const artel__invocation *call, const char *name);
 void artel__cli_help(const artel__command *command, FILE *out);
 void artel__cli_overview(FILE *out);

@@ -7,12 +7,15 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/observers.h"
+#include "cli/cluster.h"
+#include "cli/follow.h"
 
 typedef struct pass_options {
     int format;
-    const char *data, *output, *strategy, *loss, *metrics, *json, *isa;
+    const char *data, *output, *strategy, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir;
+    bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose;
+    artel__cluster_choice cluster;
 } pass_options;
 
 #define AT(field) offsetof(pass_options, field)
@@ -29,7 +32,8 @@ static const char *const json_words[] = {"all", NULL};
      NULL},                                                                                                                                \
         {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                          \
         {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                    \
-        {"strategy", "auto, one-device, mirrored", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},                                \
+        {"strategy", "auto, one-device, mirrored, multi-worker", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},                  \
+        ARTEL__CLUSTER_OPTIONS,                                                                                                            \
         {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},             \
         {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},           \
         {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},       \
@@ -43,6 +47,11 @@ static const artel__option evaluate_options[] = {
     SHARED_OPTIONS,
     {"loss", "loss instead of the model's: NAME[:key=value,...]", ARTEL__OPTION_STRING, AT(loss), "null", 0, 0, NULL},
     {"metrics", "metrics instead of the model's: NAME[:key=value,...],NAME,...", ARTEL__OPTION_STRING, AT(metrics), "null", 0, 0, NULL},
+    {"checkpoint-dir", "the weights of the newest checkpoint of a run of fit, instead of the model's", ARTEL__OPTION_STRING,
+     AT(checkpoint_dir), "null", 0, 0, NULL},
+    {"follow", "evaluate each new checkpoint of --checkpoint-dir until the run has finished", ARTEL__OPTION_BOOL, AT(follow), "false", 0, 0,
+     NULL},
+    {"log-dir", "write TensorBoard logs of these evaluations here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0, NULL},
     {"json", "one `evaluate` event on stdout instead of lines", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
     {.name = NULL},
 };
@@ -68,7 +77,7 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
     return artel_data_open(call->ctx, o->data, data);
 }
 
-static artel_evaluate_options make_options(const pass_options *o, artel__observers *observers)
+static artel_evaluate_options make_options(const pass_options *o, artel__observers *observers, artel_cluster *cluster)
 {
     artel_evaluate_options options = ARTEL_EVALUATE_OPTIONS_INIT;
     options.batch_size = o->batch_size;
@@ -79,6 +88,7 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     options.threads = (int)o->threads;
     options.on_event = artel__observers_event;
     options.event_user = observers;
+    options.cluster = cluster;
     return options;
 }
 
@@ -91,24 +101,27 @@ static void print_values(const artel_history *history)
     }
 }
 
-static artel_status run_evaluate(artel__invocation *call)
+static artel_status evaluate_with(artel__invocation *call, artel_cluster *cluster)
 {
     const pass_options *o = call->options;
+    bool writes = !cluster || artel_cluster_writes(cluster);
     artel_model *model = NULL;
     artel_data *data = NULL;
     artel_history *history = NULL;
     artel__observers observers = {.ctx = call->ctx};
-    artel__observer_options show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose};
+    artel__observer_options show = {
+        .json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .quiet = !writes, .cluster = cluster};
     artel_status status = open_all(call, &model, &data);
     if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
     observers.keras_progress = true;
-    artel_evaluate_options options = make_options(o, &observers);
+    artel_evaluate_options options = make_options(o, &observers, cluster);
     if (status == ARTEL_OK) {
         artel__cli_catch_signals(call->ctx);
         status = artel_model_evaluate(model, data, &options, &history);
     }
     artel_status shown = artel__observers_close(&observers);
-    if (status == ARTEL_OK && !o->json) print_values(history);
+    writes = !cluster || artel_cluster_writes(cluster); /* another one may have, who is gone */
+    if (status == ARTEL_OK && !o->json && writes) print_values(history);
     artel_history_destroy(history);
     artel_data_destroy(data);
     artel_model_destroy(model);
@@ -144,29 +157,29 @@ static artel_status end_event(artel__observers *observers, const pass_options *o
     return artel__events_end(observers->events, &end);
 }
 
-static artel_status run_predict(artel__invocation *call)
+static artel_status predict_with(artel__invocation *call, artel_cluster *cluster)
 {
     const pass_options *o = call->options;
+    bool writes = !cluster || artel_cluster_writes(cluster);
     artel_model *model = NULL;
     artel_data *data = NULL;
     artel_predictions *predictions = NULL;
     artel__observers observers = {.ctx = call->ctx};
-    artel__observer_options show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose};
+    artel__observer_options show = {
+        .json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .quiet = !writes, .cluster = cluster};
     int64_t began = artel__now_ns();
-    if (!o->output || (!artel__ends_with(o->output, ".npy") && !artel__ends_with(o->output, ".npz")))
-        return artel__cli_usage(call, "--output", "give a file that ends in .npy or .npz");
-    ARTEL_TRY(artel__cli_check_target(call, o->output));
     artel_status status = open_all(call, &model, &data);
     if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
     observers.keras_progress = true;
-    artel_evaluate_options options = make_options(o, &observers);
+    artel_evaluate_options options = make_options(o, &observers, cluster);
     if (status == ARTEL_OK) {
         artel__cli_catch_signals(call->ctx);
         status = artel_model_predict(model, data, &options, &predictions);
     }
     double seconds = (double)(artel__now_ns() - began) * 1e-9;
-    if (status == ARTEL_OK) status = write_predictions(call, predictions, o->output);
-    if (status == ARTEL_OK && observers.events) status = end_event(&observers, o, predictions, seconds);
+    writes = !cluster || artel_cluster_writes(cluster); /* another one may have, who is gone */
+    if (status == ARTEL_OK && writes) status = write_predictions(call, predictions, o->output);
+    if (status == ARTEL_OK && observers.events && writes) status = end_event(&observers, o, predictions, seconds);
     artel_status shown = artel__observers_close(&observers);
     artel_predictions_destroy(predictions);
     artel_data_destroy(data);
@@ -174,12 +187,62 @@ static artel_status run_predict(artel__invocation *call)
     return status < 0 ? status : shown;
 }
 
+typedef artel_status pass_fn(artel__invocation *call, artel_cluster *cluster);
+
+static artel_status run_in_cluster(artel__invocation *call, pass_fn *pass)
+{
+    const pass_options *o = call->options;
+    artel_cluster *cluster;
+    ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
+    artel_status status = pass(call, cluster);
+    if (cluster) status = artel_cluster_finish(cluster, status);
+    artel_cluster_close(cluster);
+    return status;
+}
+
+/* With --checkpoint-dir. */
+static artel_status follow(artel__invocation *call, artel_cluster *cluster)
+{
+    const pass_options *o = call->options;
+    artel__follow follow = {.directory = o->checkpoint_dir,
+                            .evaluate = make_options(o, NULL, cluster),
+                            .show = {.json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .log_dir = o->log_dir},
+                            .once = !o->follow};
+    artel_status status = open_all(call, &follow.model, &follow.data);
+    if (status == ARTEL_OK) status = artel__cli_follow(call, &follow);
+    artel_data_destroy(follow.data);
+    artel_model_destroy(follow.model);
+    return status;
+}
+
+static artel_status run_evaluate(artel__invocation *call)
+{
+    const pass_options *o = call->options;
+    if ((o->follow || o->log_dir) && !o->checkpoint_dir)
+        return artel__cli_usage(call, o->follow ? "--follow" : "--log-dir",
+                                "there are no checkpoints to evaluate without --checkpoint-dir DIR");
+    if (o->checkpoint_dir && strcmp(o->strategy, "multi-worker") == 0)
+        return artel__cli_usage(call, "--checkpoint-dir", "checkpoints are evaluated by one process; use another --strategy");
+    if (o->checkpoint_dir) return follow(call, NULL);
+    return run_in_cluster(call, evaluate_with);
+}
+
+static artel_status run_predict(artel__invocation *call)
+{
+    const pass_options *o = call->options;
+    if (!o->output || (!artel__ends_with(o->output, ".npy") && !artel__ends_with(o->output, ".npz")))
+        return artel__cli_usage(call, "--output", "give a file that ends in .npy or .npz");
+    ARTEL_TRY(artel__cli_check_target(call, o->output));
+    return run_in_cluster(call, predict_with);
+}
+
 const artel__command artel__command_evaluate = {
     .name = "evaluate",
     .summary = "loss and metrics of a model over data",
     .usage = "MODEL --data SPEC [options]",
     .examples = "  artel evaluate trained.keras --data npz:mnist.npz#x_test,y_test --batch-size 256\n"
-                "  artel evaluate trained.keras --data 'idx:images.gz,labels.gz#scale=1/255' --json\n",
+                "  artel evaluate trained.keras --data 'idx:images.gz,labels.gz#scale=1/255' --json\n"
+                "  artel evaluate model.keras --data npz:test.npz --checkpoint-dir run1 --follow      beside a fit that saves there\n",
     .options = evaluate_options,
     .options_size = sizeof(pass_options),
     .min_arguments = 1,

@@ -7,21 +7,23 @@
 #include "artel/data.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/observers.h"
+#include "cli/cluster.h"
+#include "cli/follow.h"
 #include "keras/model.h"
 #include "observe/history.h"
 
 typedef struct fit_options {
     const char *data, *validation, *strategy, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log, *history,
-        *callbacks, *output, *json, *class_weight, *isa, *batch_norm, *profile;
+        *callbacks, *output, *json, *class_weight, *isa, *batch_norm, *profile, *recompute;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code;
     bool shuffle, fresh, resume, stop_on_nan, explain, dry_run;
+    artel__cluster_choice cluster;
 } fit_options;
 
 #define AT(field) offsetof(fit_options, field)
-static const char *const json_words[] = {"all", NULL};
+static const char *const json_words[] = {"all", NULL}, *const recompute_words[] = {"25", NULL};
 static const artel__option options[] = {
     {"data", "training data, see docs/data.md: npz:FILE, idx:IMAGES,LABELS, csv:..., images:DIR, synthetic:N", ARTEL__OPTION_STRING,
      AT(data), "null", 0, 0, NULL},
@@ -32,7 +34,8 @@ static const artel__option options[] = {
     {"validation-freq", "validate every N epochs", ARTEL__OPTION_INT, AT(validation_freq), "1", 1, 1e9, NULL},
     {"validation-batch-size", "rows of a validation batch; 0: as --batch-size", ARTEL__OPTION_INT, AT(validation_batch_size), "0", 0, 1e9,
      NULL},
-    {"strategy", "auto, one-device, mirrored", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},
+    {"strategy", "auto, one-device, mirrored; multi-worker: with the other tasks of the cluster (docs/cluster.md)", ARTEL__OPTION_STRING,
+     AT(strategy), "auto", 0, 0, NULL},
     {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},
     {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
     {"shards", "virtual shards of a global batch, a power of two; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0,
@@ -74,12 +77,15 @@ static const artel__option options[] = {
      NULL},
     {"batch-norm", "statistics of batch normalisation: global, or groups:G, of each of G groups of shards (G divides --shards)",
      ARTEL__OPTION_STRING, AT(batch_norm), "global", 0, 0, NULL},
+    {"recompute", "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
+     ARTEL__OPTION_STRING, AT(recompute), "0", 0, 0, recompute_words},
     {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0, NULL},
     {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code), "143", 0, 255, NULL},
     {"isa", "cap of the instruction set: auto, baseline, avx2, avx512; changes no bit", ARTEL__OPTION_STRING, AT(isa), "auto", 0, 0, NULL},
     {"explain", "print graph, plan and kernels, then train", ARTEL__OPTION_BOOL, AT(explain), "false", 0, 0, NULL},
     {"profile", "time of each operation: a timeline for Chrome's viewers here (a file, or trace.json in a directory), a table at the end",
      ARTEL__OPTION_STRING, AT(profile), "null", 0, 0, NULL},
+    ARTEL__CLUSTER_OPTIONS,
     {"dry-run", "load, plan, print the plan, end", ARTEL__OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL},
     {.name = NULL},
 };
@@ -130,6 +136,10 @@ static artel_status check(artel__invocation *call, const fit_options *o)
         return artel__cli_usage(call, "--histogram-freq", "histograms are written into --log-dir DIR, which is missing");
     if (!batch_norm_groups(o->batch_norm))
         return artel__cli_usage(call, "--batch-norm", "the value does not fit (found %.60s, expected global or groups:G)", o->batch_norm);
+    double percent;
+    if (!artel__parse_double(o->recompute, &percent) || !(percent >= 0 && percent <= 100))
+        return artel__cli_usage(call, "--recompute", "the value does not fit (found %.60s, expected a percentage from 0 to 100)",
+                                o->recompute);
     if (o->output) ARTEL_TRY(check_output(call, o->output));
     const char *const files[] = {o->output, o->history, o->csv_log};
     for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
@@ -189,8 +199,23 @@ static artel_status read_callbacks(artel__invocation *call, const char *path, ar
     return status;
 }
 
-static void make_fit_options(const fit_options *o, artel_data *validation, const char *callbacks, artel__observers *observers,
-                             artel_fit_options *fit)
+/* What the functions that fit calls are given. */
+typedef struct run {
+    artel__observers observers; /* first: observers' own functions are given this, too */
+    artel__invocation *call;
+    const fit_options *options;
+} run;
+
+/* What is written when all went well, in this order. */
+static artel_status write_results(void *user, artel_model *model, const artel_history *history)
+{
+    run *r = user;
+    const fit_options *o = r->options;
+    if (o->history) ARTEL_TRY(write_history(r->call, history, o->history));
+    return o->output ? artel_model_save(model, o->output) : ARTEL_OK;
+}
+
+static void make_fit_options(const fit_options *o, artel_data *validation, const char *callbacks, run *r, artel_fit_options *fit)
 {
     *fit = (artel_fit_options)ARTEL_FIT_OPTIONS_INIT;
     fit->epochs = o->epochs;
@@ -220,16 +245,11 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     if (o->explain || o->dry_run) fit->on_plan = print_plan;
     if (o->profile) fit->on_profile = artel__observers_profile;
     fit->on_event = artel__observers_event;
-    fit->event_user = observers;
+    fit->event_user = r;
+    fit->on_result = write_results;
     fit->callbacks = callbacks;
     fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
-}
-
-/* What is written when all went well, in this order. */
-static artel_status write_results(artel__invocation *call, const fit_options *o, artel_model *model, const artel_history *history)
-{
-    if (o->history) ARTEL_TRY(write_history(call, history, o->history));
-    return o->output ? artel_model_save(model, o->output) : ARTEL_OK;
+    artel__parse_double(o->recompute, &fit->recompute);
 }
 
 /* The exit code of a run that was stopped by a signal. */
@@ -239,11 +259,12 @@ static int stop_code(const fit_options *o)
     return o->checkpoint_dir ? (int)o->preempt_exit_code : 143;
 }
 
-static artel_status train(artel__invocation *call, const fit_options *o, artel_model *model)
+static artel_status train(artel__invocation *call, const fit_options *o, artel_model *model, artel_cluster *cluster)
 {
+    bool writes = !cluster || artel_cluster_writes(cluster);
     artel_data *data = NULL, *validation = NULL;
     artel_history *history = NULL;
-    artel__observers observers = {.ctx = call->ctx};
+    run r = {.observers = {.ctx = call->ctx}, .call = call, .options = o};
     artel_fit_options fit;
     const char *callbacks = NULL;
     artel__observer_options show = {.json = o->json,
@@ -251,19 +272,23 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
                                     .log_dir = o->log_dir,
                                     .csv_log = o->csv_log,
                                     .histogram_freq = o->histogram_freq,
-                                    .profile = o->profile};
+                                    .profile = writes ? o->profile : NULL,
+                                    .quiet = !writes,
+                                    .cluster = cluster};
     artel_status status = load_data(call, o, &data, &validation);
     if (status == ARTEL_OK) status = read_callbacks(call, o->callbacks, &show, &callbacks);
     if (status == ARTEL_OK && show.csv_log && show.csv_log != o->csv_log) status = artel__cli_check_target(call, show.csv_log);
     if (o->dry_run) show = (artel__observer_options){.json = o->json, .verbose = 0}; /* nothing is written */
-    if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
+    if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &r.observers);
     if (status == ARTEL_OK) {
-        make_fit_options(o, validation, callbacks, &observers, &fit);
+        make_fit_options(o, validation, callbacks, &r, &fit);
+        fit.cluster = cluster;
+        if (!writes) fit.on_profile = NULL;
+        if (!writes && !o->dry_run) fit.on_plan = NULL;
         artel__cli_catch_signals(call->ctx);
         status = artel_model_fit(model, data, &fit, &history);
     }
-    artel_status shown = artel__observers_close(&observers);
-    if (status == ARTEL_OK && !o->dry_run) status = write_results(call, o, model, history);
+    artel_status shown = artel__observers_close(&r.observers);
     if (status == ARTEL_OK) status = shown;
     if (status == ARTEL_ERROR_PREEMPTED) call->exit_code = stop_code(o);
     artel_history_destroy(history);
@@ -281,20 +306,52 @@ static bool has_optimizer_state(const artel_model *model)
     return steps > 0 || model->optimizer.count > 2;
 }
 
-static artel_status run_fit(artel__invocation *call)
+static artel_status run_with(artel__invocation *call, artel_model *model, artel_cluster *cluster)
 {
     const fit_options *o = call->options;
-    artel_model *model;
-    ARTEL_TRY(check(call, o));
-    ARTEL_TRY(artel__cli_load_model(call, call->argument[0], &model));
     artel_status status = ARTEL_OK;
     bool trained = has_optimizer_state(model);
     if (o->optimizer || o->loss || o->metrics) status = artel_model_compile(model, o->optimizer, o->loss, o->metrics);
     if (status == ARTEL_OK && o->optimizer && trained)
         artel__log(call->ctx, ARTEL_LOG_NOTE, "--optimizer drops the optimizer state saved in %s; --learning-rate alone would keep it",
                    call->argument[0]);
-    if (status == ARTEL_OK) status = train(call, o, model);
+    return status < 0 ? status : train(call, o, model, cluster);
+}
+
+/* The evaluator of a cluster: what the others save is evaluated here, beside them. */
+static artel_status follow(artel__invocation *call, artel_model *model)
+{
+    const fit_options *o = call->options;
+    int64_t batch_size = o->validation_batch_size ? o->validation_batch_size : o->batch_size;
+    artel__follow follow = {.model = model,
+                            .directory = o->checkpoint_dir,
+                            .evaluate = ARTEL_EVALUATE_OPTIONS_INIT,
+                            .show = {.json = o->json, .verbose = o->verbose < 0 ? 0 : o->verbose, .log_dir = o->log_dir}};
+    if (!o->checkpoint_dir || !o->validation)
+        return artel__cli_usage(call, "evaluator", "it needs --checkpoint-dir DIR, where the others save, and --validation SPEC");
+    follow.evaluate.batch_size = batch_size;
+    follow.evaluate.steps = o->validation_steps;
+    follow.evaluate.threads = (int)o->threads;
+    if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(model, NULL, o->loss, o->metrics));
+    ARTEL_TRY(artel_data_open(call->ctx, o->validation, &follow.data));
+    artel_status status = artel__cli_follow(call, &follow);
+    artel_data_destroy(follow.data);
+    return status;
+}
+
+static artel_status run_fit(artel__invocation *call)
+{
+    const fit_options *o = call->options;
+    artel_model *model = NULL;
+    artel_cluster *cluster = NULL;
+    ARTEL_TRY(check(call, o));
+    if (!o->dry_run) ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
+    bool evaluates = cluster && strcmp(artel_cluster_role(cluster), "evaluator") == 0;
+    artel_status status = artel__cli_load_model(call, call->argument[0], &model);
+    if (status == ARTEL_OK) status = evaluates ? follow(call, model) : run_with(call, model, cluster);
     artel_model_destroy(model);
+    if (cluster) status = artel_cluster_finish(cluster, status); /* the results are written: the others may go, too */
+    artel_cluster_close(cluster);
     return status;
 }
 
@@ -302,10 +359,12 @@ const artel__command artel__command_fit = {
     .name = "fit",
     .summary = "train a model",
     .usage = "MODEL --data SPEC [options]",
-    .examples = "  artel fit model.keras --data npz:mnist.npz#x_train,y_train --epochs 5 --batch-size 128 --output trained.keras\n"
-                "  artel fit cnn.json --loss sparse_categorical_crossentropy --optimizer adam:learning_rate=0.001 --metrics accuracy \\\n"
-                "      --data 'idx:train-images.gz,train-labels.gz#scale=1/255' --validation-split 0.1 --strategy mirrored --replicas 2\n"
-                "  artel fit model.keras --data csv:'rows-*.csv#label=price' --checkpoint-dir run1 --save-every 500steps --log-dir logs\n",
+    .examples =
+        "  artel fit model.keras --data npz:mnist.npz#x_train,y_train --epochs 5 --batch-size 128 --output trained.keras\n"
+        "  artel fit cnn.json --loss sparse_categorical_crossentropy --optimizer adam:learning_rate=0.001 --metrics accuracy \\\n"
+        "      --data 'idx:train-images.gz,train-labels.gz#scale=1/255' --validation-split 0.1 --strategy mirrored --replicas 2\n"
+        "  artel fit model.keras --data csv:'rows-*.csv#label=price' --checkpoint-dir run1 --save-every 500steps --log-dir logs\n"
+        "  srun artel fit model.keras --data npz:/shared/train.npz --strategy multi-worker --cert-dir certs --output trained.keras\n",
     .more = "MODEL is what Keras writes: a .keras file, a legacy .h5, or the text of model.to_json() (then weights come from --seed).\n"
             "Compile settings saved in the file are used; options override them. The strategy does not change the result.\n",
     .options = options,

@@ -19,12 +19,14 @@ static const char *value_name(const artel__option *option)
     }
 }
 
-static void print_option(const artel__option *option, FILE *out)
+static void print_option(const artel__command *command, const artel__option *option, FILE *out)
 {
     char left[96];
     bool negatable = option->type == ARTEL__OPTION_BOOL && option->fallback && strcmp(option->fallback, "true") == 0;
     if (option->type == ARTEL__OPTION_STRING && option->choices)
         snprintf(left, sizeof left, "--%s[=WORD]", option->name);
+    else if (command->letter && strcmp(command->letter + 2, option->name) == 0)
+        snprintf(left, sizeof left, "-%c, --%s%s", command->letter[0], option->name, value_name(option));
     else
         snprintf(left, sizeof left, "--%s%s%s", negatable ? "[no-]" : "", option->name, value_name(option));
     fprintf(out, "  %-32s %s", left, option->help);
@@ -40,7 +42,7 @@ void artel__cli_help(const artel__command *command, FILE *out)
             command->summary + 1);
     if (command->more) fprintf(out, "\n%s", command->more);
     fprintf(out, "\noptions:\n");
-    for (const artel__option *o = command->options; o && o->name; o++) print_option(o, out);
+    for (const artel__option *o = command->options; o && o->name; o++) print_option(command, o, out);
     fprintf(out, "  %-32s %s\n", "--help", "this text");
     fprintf(out, "\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n");
     fprintf(out, "\nexamples:\n%s", command->examples);

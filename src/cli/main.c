@@ -20,8 +20,7 @@ const artel__command *const artel__commands[] = {
 };
 
 /* Names of the contract that this version does not have, so that the answer is more than "unknown". */
-static const char *const later_commands[] = {"launch", "status",    "drain", "plan",         "simulate", "bench",
-                                             "top",    "dashboard", "data",  "data-service", NULL};
+static const char *const later_commands[] = {"plan", "simulate", "top", "dashboard", "data", "data-service", NULL};
 
 /* -- signals and notes: state of the program, not of the library -- */
 
@@ -56,12 +55,29 @@ void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user)
     pause_user = user;
 }
 
+/* One write. Messages quote files and what came by network: a terminal must not take a part of them for a command. */
+static void print_line(const char *const *parts, size_t count)
+{
+    char line[4096];
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        for (const char *c = parts[i]; *c && length < sizeof line - 2; c++) {
+            bool control = ((unsigned char)*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f;
+            line[length++] = control ? '?' : *c;
+        }
+    }
+    line[length++] = '\n';
+    line[length] = 0;
+    fputs(line, stderr);
+}
+
 static void print_note(void *user, artel_log_level level, const char *message)
 {
     static const char *const names[] = {"error", "warning", "note", "debug"};
     (void)user;
     if (pause_fn) pause_fn(pause_user);
-    fprintf(stderr, "artel: %s: %s\n", names[level], message);
+    const char *const parts[] = {"artel: ", names[level], ": ", message};
+    print_line(parts, ARTEL__COUNT(parts));
 }
 
 /* -- running -- */
@@ -69,11 +85,12 @@ static void print_note(void *user, artel_log_level level, const char *message)
 static void print_error(const artel_error *error)
 {
     if (pause_fn) pause_fn(pause_user);
-    fprintf(stderr, "artel: %s%s%s%s%s\n", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "",
-            error->advice);
+    const char *const parts[] = {"artel: ",    error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "",
+                                 error->advice};
+    print_line(parts, ARTEL__COUNT(parts));
 }
 
-static const artel__command *find_command(const char *name)
+const artel__command *artel__cli_find_command(const char *name)
 {
     for (const artel__command *const *command = artel__commands; *command; command++) {
         if (strcmp((*command)->name, name) == 0) return *command;
@@ -81,7 +98,7 @@ static const artel__command *find_command(const char *name)
     return NULL;
 }
 
-static int unknown_command(const char *name)
+int artel__cli_unknown_command(const char *name)
 {
     const char *names[64];
     int count = 0;
@@ -101,14 +118,6 @@ static int unknown_command(const char *name)
     return 1;
 }
 
-static bool wants_help(int count, char **words)
-{
-    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
-        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) return true;
-    }
-    return false;
-}
-
 /* --isa is read before the context exists; the environment counts too. */
 static const char *find_isa(int count, char **words)
 {
@@ -126,7 +135,7 @@ static int run_command(const artel__command *command, int count, char **words)
 {
     artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
     options.log = print_note;
-    options.isa = find_isa(count, words);
+    options.isa = find_isa(command->passes_on ? 0 : count, words);
     artel_context *ctx;
     artel_status status = artel_context_create(&options, &ctx);
     if (status < 0) {
@@ -160,17 +169,17 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--version") == 0) name = "version";
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        const artel__command *command = argc > 2 ? find_command(argv[2]) : NULL;
-        if (argc > 2 && !command) return unknown_command(argv[2]);
+        const artel__command *command = argc > 2 ? artel__cli_find_command(argv[2]) : NULL;
+        if (argc > 2 && !command) return artel__cli_unknown_command(argv[2]);
         if (command)
             artel__cli_help(command, stdout);
         else
             artel__cli_overview(argc > 1 ? stdout : stderr);
         return argc > 1 ? 0 : 1;
     }
-    const artel__command *command = find_command(name);
-    if (!command) return unknown_command(name);
-    if (wants_help(argc - 2, argv + 2)) {
+    const artel__command *command = artel__cli_find_command(name);
+    if (!command) return artel__cli_unknown_command(name);
+    if (artel__cli_wants_help(command, argc - 2, argv + 2)) {
         artel__cli_help(command, stdout);
         return 0;
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/health.h"
 #include "keras/model.h"
 
 static void remember(artel__observers *o, artel_status status)
@@ -48,12 +49,36 @@ static artel_status open_board(artel__observers *o, const artel__observer_option
     return status;
 }
 
+/* What one task of a cluster shows and writes: from the beginning, or from the epoch on in which it takes over. */
+static artel_status open_shared(artel__observers *o)
+{
+    const artel__observer_options *options = &o->options;
+    int64_t verbose = options->verbose >= 0 ? options->verbose : options->json ? 0 : isatty(STDERR_FILENO) ? 1 : 2;
+    o->quiet = false;
+    if (verbose > 0) {
+        artel__progress_options progress = {.fd = STDERR_FILENO, .verbose = (int)verbose, .terminal = -1};
+        ARTEL_TRY(artel__progress_create(o->ctx, &progress, &o->progress));
+        artel__cli_before_notes(pause_progress, o->progress);
+    }
+    return options->log_dir ? open_board(o, options) : ARTEL_OK;
+}
+
+static void close_shared(artel__observers *o)
+{
+    artel__cli_before_notes(NULL, NULL);
+    artel__progress_destroy(o->progress);
+    remember(o, artel__tensorboard_destroy(o->board));
+    remember(o, artel__csv_log_destroy(o->csv));
+    o->progress = NULL;
+    o->board = NULL;
+    o->csv = NULL;
+    o->quiet = true;
+}
+
 artel_status artel__observers_open(artel_context *ctx, artel_model *model, const artel__observer_options *options, artel__observers *out)
 {
-    *out = (artel__observers){.ctx = ctx,
-                              .model = model,
-                              .csv_path = options->csv_log,
-                              .csv_options = {.separator = options->csv_separator, .append = options->csv_append, .keep_below = -1}};
+    *out = (artel__observers){.ctx = ctx, .model = model, .options = *options, .quiet = options->quiet};
+    out->csv_options = (artel__csv_log_options){.separator = options->csv_separator, .append = options->csv_append, .keep_below = -1};
     if (options->json) {
         bool epochs = strcmp(options->json, "epochs") == 0;
         if (!epochs && strcmp(options->json, "all") != 0)
@@ -61,37 +86,47 @@ artel_status artel__observers_open(artel_context *ctx, artel_model *model, const
                                options->json);
         ARTEL_TRY(artel__events_create(ctx, STDOUT_FILENO, epochs ? ARTEL__EVENTS_EPOCHS : ARTEL__EVENTS_STEPS, &out->events));
     }
-    int64_t verbose = options->verbose >= 0 ? options->verbose : options->json ? 0 : isatty(STDERR_FILENO) ? 1 : 2;
-    if (verbose > 0) {
-        artel__progress_options progress = {.fd = STDERR_FILENO, .verbose = (int)verbose, .terminal = -1};
-        ARTEL_TRY(artel__progress_create(ctx, &progress, &out->progress));
-        artel__cli_before_notes(pause_progress, out->progress);
+    if (options->cluster && artel_cluster_size(options->cluster) > 1) {
+        void *block;
+        ARTEL_TRY(artel__calloc(ctx, (size_t)artel_cluster_size(options->cluster), sizeof *out->task, "observers", &block));
+        out->task = block;
     }
     if (options->profile) ARTEL_TRY(artel__profiler_create(ctx, options->profile, &out->profiler));
-    return options->log_dir ? open_board(out, options) : ARTEL_OK;
+    return options->quiet ? ARTEL_OK : open_shared(out);
 }
 
 artel_status artel__observers_close(artel__observers *o)
 {
-    artel__cli_before_notes(NULL, NULL);
-    artel__progress_destroy(o->progress);
+    close_shared(o);
     if (o->profiler && o->started) artel__profiler_print(o->profiler, o->events ? stderr : stdout);
     remember(o, artel__events_destroy(o->events));
-    remember(o, artel__tensorboard_destroy(o->board));
-    remember(o, artel__csv_log_destroy(o->csv));
     remember(o, artel__profiler_destroy(o->profiler));
     artel__free(o->ctx, o->values);
+    artel__free(o->ctx, o->task);
     artel_status status = o->status;
     *o = (artel__observers){.ctx = o->ctx};
     return status;
 }
 
+/* `more`: rows of epochs from `epoch` on are written anew, those before stay. */
+static void open_csv(artel__observers *o, bool more, int64_t epoch)
+{
+    artel__csv_log_options options = o->csv_options;
+    if (!o->options.csv_log || o->quiet) return;
+    if (more) {
+        options.append = true;
+        options.keep_below = epoch;
+    }
+    remember(o, artel__csv_log_create(o->ctx, o->options.csv_log, &options, &o->csv));
+}
+
 static void on_start(artel__observers *o, const artel_event *event)
 {
-    char resumed[64];
+    char resumed[64], task[64];
+    snprintf(task, sizeof task, "%s:%d", event->role ? event->role : "", event->task);
     snprintf(resumed, sizeof resumed, "ckpt-%lld", (long long)event->resumed_from);
-    artel__event_start start = {.role = "worker",
-                                .task = NULL,
+    artel__event_start start = {.role = event->role ? event->role : "worker",
+                                .task = event->role ? task : NULL,
                                 .pid = getpid(),
                                 .strategy = event->text,
                                 .replicas = event->replicas,
@@ -102,13 +137,30 @@ static void on_start(artel__observers *o, const artel_event *event)
     o->started = true;
     if (o->profiler) artel__profiler_start(o->profiler, event->replicas, event->threads);
     if (o->events) remember(o, artel__events_start(o->events, &start));
-    if (!o->csv_path) return;
-    artel__csv_log_options options = o->csv_options;
-    if (event->resumed_from > 0) {
-        options.append = true;
-        options.keep_below = event->epoch;
-    }
-    remember(o, artel__csv_log_create(o->ctx, o->csv_path, &options, &o->csv));
+    open_csv(o, event->resumed_from > 0, event->epoch);
+}
+
+/* Another task of the cluster may show the run from here on, or this one. */
+static void on_membership(artel__observers *o, const artel_event *event)
+{
+    if (event->writes && o->quiet) {
+        remember(o, open_shared(o));
+        if (o->started) open_csv(o, true, event->epoch);
+        if (o->progress && event->step_in_epoch > 0)
+            artel__progress_begin(o->progress, event->epoch, event->epochs, event->steps_per_epoch);
+    } else if (!event->writes && !o->quiet)
+        close_shared(o);
+    if (!o->events || o->quiet) return;
+    artel__event_membership membership = {.generation = event->generation,
+                                          .members = event->member,
+                                          .joined = event->joined,
+                                          .left = event->left,
+                                          .member_count = (size_t)event->members,
+                                          .joined_count = (size_t)event->joiners,
+                                          .left_count = (size_t)event->leavers,
+                                          .why = event->text,
+                                          .pause_ms = event->pause_ms};
+    remember(o, artel__events_membership(o->events, &membership));
 }
 
 typedef struct histogram_target {
@@ -153,10 +205,26 @@ static void on_epoch_end(artel__observers *o, const artel_event *event)
     if (o->board) board_epoch(o, event, logs);
 }
 
+/* Below the bar: how the tasks of the cluster are. */
+static void show_tasks(artel__observers *o, const artel_event *event)
+{
+    int64_t now = artel__now_ns(), steps = event->step - o->rows_step;
+    double step_seconds = o->rows_ns && steps > 0 ? (double)(now - o->rows_ns) * 1e-9 / (double)steps : 0;
+    int count = artel_cluster_look(o->options.cluster, o->task, artel_cluster_size(o->options.cluster));
+    artel__text rows;
+    artel__text_init(&rows, o->ctx);
+    artel__health_rows(o->task, count, step_seconds, &rows);
+    artel__progress_rows(o->progress, rows.data);
+    artel__text_fini(&rows);
+    o->rows_ns = now;
+    o->rows_step = event->step;
+}
+
 static void on_step(artel__observers *o, const artel_event *event)
 {
     if (event->step_in_epoch == 1 && o->keras_progress && o->progress) artel__progress_begin(o->progress, 0, 1, event->steps_per_epoch);
     if (o->events && !o->keras_progress) remember(o, artel__events_step(o->events, event->epoch, event->step, event->loss));
+    if (o->task && artel__progress_wants_rows(o->progress)) show_tasks(o, event);
     if (o->progress) artel__progress_update(o->progress, event->step_in_epoch, logs_of(o, event));
     if (o->board && artel__tensorboard_wants_batch(o->board, event->step))
         remember(o, artel__tensorboard_batch_end(o->board, event->step, logs_of(o, event), 0));
@@ -165,7 +233,7 @@ static void on_step(artel__observers *o, const artel_event *event)
 static void on_evaluate(artel__observers *o, const artel_event *event)
 {
     artel__logs logs = logs_of(o, event);
-    if (o->events) remember(o, artel__events_evaluate(o->events, logs));
+    if (o->events) remember(o, artel__events_evaluate(o->events, o->follows ? event->step : -1, logs));
     if (o->board) remember(o, artel__tensorboard_test_end(o->board, event->step, logs));
     if (o->keras_progress && o->progress) artel__progress_end(o->progress, logs);
 }
@@ -187,7 +255,11 @@ static void on_fault(artel__observers *o, const artel_event *event)
 {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    artel__event_fault fault = {.rank = 0, .host = host, .phase = "step", .cause = event->text};
+    bool elsewhere = event->host && event->host[0];
+    artel__event_fault fault = {.rank = event->rank < 0 ? 0 : event->rank,
+                                .host = elsewhere ? event->host : host,
+                                .phase = event->phase && event->phase[0] ? event->phase : "step",
+                                .cause = event->text};
     if (o->events) remember(o, artel__events_fault(o->events, &fault));
 }
 
@@ -200,6 +272,8 @@ void artel__observers_profile(void *user, int64_t step, const artel_profile_node
 void artel__observers_event(void *user, const artel_event *event)
 {
     artel__observers *o = user;
+    bool told = event->kind == ARTEL_EVENT_START || event->kind == ARTEL_EVENT_FAULT || event->kind == ARTEL_EVENT_MEMBERSHIP;
+    if (o->quiet && !told) return;
     switch (event->kind) {
     case ARTEL_EVENT_START: on_start(o, event); break;
     case ARTEL_EVENT_EPOCH_BEGIN:
@@ -215,6 +289,7 @@ void artel__observers_event(void *user, const artel_event *event)
         break;
     case ARTEL_EVENT_FAULT: on_fault(o, event); break;
     case ARTEL_EVENT_END: on_end(o, event); break;
+    case ARTEL_EVENT_MEMBERSHIP: on_membership(o, event); break;
     }
 }
 

@@ -3,30 +3,13 @@
 #ifndef ARTEL_CLI_OBSERVERS_H
 #define ARTEL_CLI_OBSERVERS_H
 
+#include "artel/cluster.h"
 #include "cli/cli.h"
 #include "cli/profile.h"
 #include "observe/csv_log.h"
 #include "observe/events.h"
 #include "observe/progress.h"
 #include "observe/tensorboard.h"
-
-typedef struct artel__observers {
-    artel_context *ctx;
-    artel_model *model;
-    artel__events *events;
-    artel__progress *progress;
-    artel__tensorboard *board;
-    artel__csv_log *csv;
-    artel__profiler *profiler;
-    const char *csv_path;
-    artel__csv_log_options csv_options;
-    bool started;        /* a start event came */
-    bool keras_progress; /* evaluation of its own: no epochs */
-    int64_t epoch_started_ns, epoch_first_step;
-    artel__log_value *values; /* room for converted logs */
-    int capacity;
-    artel_status status; /* of the first failed write */
-} artel__observers;
 
 typedef struct artel__observer_options {
     const char *json; /* NULL: none; "all" or "epochs" */
@@ -35,7 +18,31 @@ typedef struct artel__observer_options {
     int64_t histogram_freq, update_freq;
     char csv_separator; /* 0: ',' */
     bool csv_append;
+    bool quiet;                   /* another task of the cluster shows the run */
+    const artel_cluster *cluster; /* whose tasks stand below the progress bar; NULL: none */
 } artel__observer_options;
+
+typedef struct artel__observers {
+    artel_context *ctx;
+    artel_model *model;
+    artel__observer_options options;
+    artel__events *events;
+    artel__progress *progress;
+    artel__tensorboard *board;
+    artel__csv_log *csv;
+    artel__profiler *profiler;
+    artel__csv_log_options csv_options;
+    bool started;        /* a start event came */
+    bool keras_progress; /* evaluation of its own: no epochs */
+    bool follows;        /* evaluations are of checkpoints of a run, whose step they tell */
+    bool quiet;          /* another task of the cluster shows the run: only start and faults are told here */
+    int64_t epoch_started_ns, epoch_first_step;
+    int64_t rows_ns, rows_step; /* when the rows of the cluster were shown last */
+    artel_cluster_task *task;   /* room for them */
+    artel__log_value *values;   /* room for converted logs */
+    int capacity;
+    artel_status status; /* of the first failed write */
+} artel__observers;
 
 /* Takes CSVLogger and TensorBoard records, which write files, out of a list of callbacks (JSON) and into `options`; the rest is
  * for the library, or NULL when nothing is left. Strings live in the arena. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Words of the command line into options and arguments.
  *
- * Options may stand anywhere: --name value, --name=value, --flag, --no-flag; `--` ends them. ARTEL_<NAME> in the
- * environment gives a default. Of an option given twice the last counts. Unknown ones are errors with the nearest name.
+ * Options may stand anywhere (before the first argument where a command passes the rest on): --name value, --name=value,
+ * --flag, --no-flag; `--` ends them. ARTEL_<NAME> in the environment gives a default. Of an option given twice the last
+ * counts. Unknown ones are errors with the nearest name.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static artel_status read_environment(artel__invocation *call)
             name[n++] = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
         name[n] = 0;
         const char *value = getenv(name);
-        if (value) ARTEL_TRY(set(call, i, name, value));
+        if (value && value[0]) ARTEL_TRY(set(call, i, name, value)); /* empty counts as unset */
     }
     return ARTEL_OK;
 }
@@ -94,6 +95,40 @@ static artel_status take_option(artel__invocation *call, char **words, int count
     return set(call, i, where, words[++*at]);
 }
 
+/* -n 3 or -n3. */
+static artel_status take_letter(artel__invocation *call, char **words, int count, int *at)
+{
+    const char *letter = call->command->letter, *word = words[*at];
+    if (!letter || word[1] != letter[0]) return artel__cli_usage(call, word, "unknown option; options begin with two dashes");
+    int i = option_index(call->command, letter + 2);
+    if (word[2]) return set(call, i, word, word + 2);
+    if (*at + 1 >= count) return artel__cli_usage(call, word, "the value is missing");
+    return set(call, i, word, words[++*at]);
+}
+
+/* Whether the option's value is the next word. */
+static bool takes_next(const artel__command *command, const char *word)
+{
+    if (command->letter && word[0] == '-' && word[1] == command->letter[0] && !word[2]) return true;
+    if (strncmp(word, "--", 2) != 0 || strchr(word, '=')) return false;
+    int i = option_index(command, word + 2);
+    return i >= 0 && command->options[i].type != ARTEL__OPTION_BOOL &&
+           !(command->options[i].type == ARTEL__OPTION_STRING && command->options[i].choices);
+}
+
+bool artel__cli_wants_help(const artel__command *command, int count, char **words)
+{
+    for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) return true;
+        if (!command->passes_on) continue;
+        if (takes_next(command, words[i]))
+            i++;
+        else if (words[i][0] != '-')
+            return false;
+    }
+    return false;
+}
+
 artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
 {
     const artel__command *command = call->command;
@@ -112,9 +147,11 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
         else if (!ended && strncmp(words[i], "--", 2) == 0)
             ARTEL_TRY(take_option(call, words, count, &i));
         else if (!ended && words[i][0] == '-' && words[i][1])
-            return artel__cli_usage(call, words[i], "unknown option; options begin with two dashes");
-        else
+            ARTEL_TRY(take_letter(call, words, count, &i));
+        else {
             call->argument[call->arguments++] = words[i];
+            ended = ended || command->passes_on;
+        }
     }
     if (call->arguments < command->min_arguments)
         return artel__cli_usage(call, command->name, "an argument is missing; usage: artel %s %s", command->name, command->usage);

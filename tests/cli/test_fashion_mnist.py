@@ -2,7 +2,8 @@
 # timeout: 3600
 # labels: long
 # processors: 2
-"""Fashion-MNIST, the CNN of `make train`: mean test accuracy of 3 seeds at least 0.882, and the time beside Keras'."""
+"""Fashion-MNIST, the CNN of `make train`: mean test accuracy of 3 seeds at least 0.882, in either mixed precision too,
+and the time beside Keras'."""
 
 import dataclasses
 import os
@@ -16,21 +17,23 @@ HOME = "/usr/share/datasets/fashion-mnist/"
 TRAIN = "idx:%strain-images-idx3-ubyte.gz,%strain-labels-idx1-ubyte.gz" % (HOME, HOME)
 TEST = "idx:%st10k-images-idx3-ubyte.gz,%st10k-labels-idx1-ubyte.gz" % (HOME, HOME)
 EPOCHS, BATCH, BAR = 5, 128, 0.882
-SEEN = []
+SEEN = {}  # accuracies by policy
 
 
 @dataclasses.dataclass
 class Row:
     name: str
     seed: int = None  # None: Keras
+    policy: str = "float32"
 
 
-ROWS = [Row("artel-seed-%d" % s, s) for s in (1, 2, 3)] + [Row("keras")]
+ROWS = [Row("artel-seed-%d" % s, s) for s in (1, 2, 3)]
+ROWS += [Row("artel-%s-seed-%d" % (p[6:], s), s, p) for p in ("mixed_bfloat16", "mixed_float16") for s in (1, 2, 3)] + [Row("keras")]
 
 
 def cnn():
     m = K.Sequential([K.Input((28, 28, 1)), L.Rescaling(1 / 255), L.Conv2D(32, 3, activation="relu"), L.MaxPooling2D(),
-                      L.Conv2D(64, 3, activation="relu"), L.MaxPooling2D(), L.Flatten(), L.Dropout(0.5), L.Dense(10, activation="softmax")])
+                      L.Conv2D(64, 3, activation="relu"), L.MaxPooling2D(), L.Flatten(), L.Dropout(0.5), L.Dense(10, activation="softmax", dtype="float32")])
     m.compile(O.Adam(), "sparse_categorical_crossentropy", metrics=["accuracy"])
     return m
 
@@ -47,10 +50,12 @@ def by_keras():
     return model.evaluate(*pair("t10k"), batch_size=BATCH, verbose=0)[1], seconds
 
 
-def by_artel(seed, folder):
+def by_artel(seed, policy, folder):
     text, out = os.path.join(folder, "m.json"), os.path.join(folder, "o.keras")
+    keras_module().config.set_dtype_policy(policy)
     with open(text, "w") as f:
         f.write(cnn().to_json())
+    keras_module().config.set_dtype_policy("float32")
     ran = artel("fit", text, "--data", TRAIN, "--epochs", EPOCHS, "--batch-size", BATCH, "--seed", seed, "--output", out, "--verbose", 0,
                 "--optimizer", "adam", "--loss", "sparse_categorical_crossentropy", "--metrics", "accuracy", timeout=1500)
     if ran.rc != 0:
@@ -67,11 +72,12 @@ def run(row, index, folder, keras_only):
     elif keras_only:
         return ["", "", ""]
     else:
-        accuracy, seconds = by_artel(row.seed, folder)
-        SEEN.append(accuracy)
-        if accuracy < BAR - 0.01 or (len(SEEN) == 3 and np.mean(SEEN) < BAR):
-            raise Failure("accuracy %.4f, mean of %d seeds %.4f, the bar is %.3f" % (accuracy, len(SEEN), np.mean(SEEN), BAR))
-    return ["%.4f" % accuracy, "%.4f" % np.mean(SEEN or [accuracy]), "%.0f s" % seconds]
+        accuracy, seconds = by_artel(row.seed, row.policy, folder)
+        seen = SEEN.setdefault(row.policy, [])
+        seen.append(accuracy)
+        if accuracy < BAR - 0.01 or (len(seen) == 3 and np.mean(seen) < BAR):
+            raise Failure("accuracy %.4f, mean of %d seeds %.4f, the bar is %.3f" % (accuracy, len(seen), np.mean(seen), BAR))
+    return ["%.4f" % accuracy, "%.4f" % np.mean(SEEN.get(row.policy, [accuracy]) if row.seed is not None else accuracy), "%.0f s" % seconds]
 
 
 if __name__ == "__main__":

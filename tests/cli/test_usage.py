@@ -110,6 +110,13 @@ def spellings(b):
     equal("stdout", one.out, "")
 
 
+def control_characters(b):
+    """A name with an escape sequence does not reach the terminal as one."""
+    said = artel("fit", "no\x1b[31mmodel.keras", "--data", "npz:d.npz")
+    if said.rc != 1 or "no?[31mmodel.keras" not in said.err or "\x1b" in said.err:
+        raise Failure(repr(said.err))
+
+
 def dashes(b):
     """After -- a name may start with a dash."""
     os.rename(b.model, b("-odd.keras"))
@@ -426,7 +433,7 @@ ROWS += [
     Row("nearest-option", nearest("fit", "m.keras", "--bach-size", "3", words=("--bach-size", "--batch-size"))),
     Row("nearest-option-predict", nearest("predict", "m.keras", "--ouput", "3", words=("--ouput", "--output"))),
     Row("nothing-to-summarise", nearest("summary", words=())),
-    Row("spellings", spellings), Row("dashes", dashes), Row("environment", environment), Row("defaults", defaults),
+    Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("environment", environment), Row("defaults", defaults),
     Row("verbose", verbose), Row("no-compile-settings", no_compile), Row("events", events), Row("events-epochs", json_epochs),
     Row("csv-log", csv_log), Row("initial-epoch", epochs_zero), Row("evaluate", evaluate), Row("predict", predict),
     *[Row("summary-" + n, summary(n)) for n in MODELS],

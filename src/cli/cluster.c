@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From options to a place in a cluster. */
+#include "cli/cluster.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "cluster/cluster.h"
+
+const char *const artel__preempt_words[] = {"leave", "save", NULL};
+
+double artel__cli_seconds(const char *text)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"ms", 1e-3}, {"min", 60}, {"s", 1}, {"h", 3600}, {"", 1}};
+    for (size_t i = 0; i < ARTEL__COUNT(units); i++) {
+        char number[32];
+        double value;
+        size_t length = strlen(text) - strlen(units[i].name) * artel__ends_with(text, units[i].name);
+        if (!artel__ends_with(text, units[i].name) || length == 0 || length >= sizeof number) continue;
+        memcpy(number, text, length);
+        number[length] = 0;
+        if (artel__parse_double(number, &value) && value > 0 && value * units[i].seconds < 1e9) return value * units[i].seconds;
+    }
+    return -1;
+}
+
+static artel_status read_seconds(artel__invocation *call, const char *option, const char *text, double *out)
+{
+    *out = artel__cli_seconds(text);
+    if (*out > 0) return ARTEL_OK;
+    return artel__cli_usage(call, option, "the value is no time (found %.60s, expected for example 30s or 10min)", text);
+}
+
+/* Several tasks that do not know one another write the same files: hardly ever what was meant. Quiet where nothing or nonsense is
+ * described, since nobody asked. */
+static void warn_alone(artel__invocation *call, const artel__cluster_choice *choice)
+{
+    const artel__cluster_options wanted = {
+        .file = choice->file, .task = choice->task, .service = choice->service, .workers = (int)choice->workers};
+    artel_context *quiet;
+    artel__cluster cluster;
+    if (artel_context_create(NULL, &quiet) < 0) return;
+    if (artel__cluster_resolve(quiet, artel__process_environment, NULL, &wanted, &cluster) == ARTEL_OK) {
+        if (!cluster.single && cluster.rank >= 0)
+            artel__log(call->ctx, ARTEL_LOG_WARNING,
+                       "%s %d works alone, and so does each of the %d tasks of %s; to work at one model: --strategy multi-worker",
+                       artel__task_type_name(cluster.self.type), (int)cluster.self.index, cluster.trainers, cluster.where);
+        artel__cluster_fini(&cluster);
+    }
+    artel_context_destroy(quiet);
+}
+
+artel_status artel__cli_open_cluster(artel__invocation *call, const char *strategy, const artel__cluster_choice *choice,
+                                     artel_cluster **out)
+{
+    artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
+    *out = NULL;
+    ARTEL_TRY(read_seconds(call, "--wait-for-cluster", choice->wait, &options.wait_for_cluster));
+    ARTEL_TRY(read_seconds(call, "--collective-timeout", choice->timeout, &options.collective_timeout));
+    ARTEL_TRY(read_seconds(call, "--suspect-after", choice->suspect, &options.suspect_after));
+    if (strcmp(strategy, "multi-worker") != 0) {
+        warn_alone(call, choice);
+        return ARTEL_OK;
+    }
+    options.resolver = artel__cli_given(call, "resolver") ? choice->resolver : NULL;
+    options.file = choice->file;
+    options.task = choice->task;
+    options.rendezvous = choice->rendezvous;
+    options.service = choice->service;
+    options.workers = (int)choice->workers;
+    options.port = (int)choice->port;
+    options.bind = choice->bind;
+    options.cert_dir = choice->cert_dir;
+    options.min_workers = (int)choice->min_workers;
+    options.save_on_preempt = choice->on_preempt == 1;
+    options.insecure_network = choice->insecure_network;
+    options.no_shared_memory = !choice->shared_memory;
+    options.post_mortem = strcmp(choice->post_mortem, "none") != 0 ? choice->post_mortem : NULL;
+    return artel_cluster_open(call->ctx, &options, out);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* artel launch: a cluster of processes on this machine.
+ *
+ * What is started, watched and decided lies in cluster/launch*.h. Here are the options, the command that each task runs,
+ * and the state of this process that a library may not touch: signals, the limit of descriptors, the terminal.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "base/threads.h"
+#include "cli/cli.h"
+#include "cluster/launch.h"
+
+typedef struct launch_options {
+    int64_t workers, ps, restarts, threads;
+    bool chief, evaluator, pin, insecure_network, dry_run;
+    const char *program, *cert_dir, *json;
+} launch_options;
+
+#define AT(field) offsetof(launch_options, field)
+static const char *const json_words[] = {"all", NULL};
+static const artel__option options[] = {
+    {"workers", "how many workers, the chief among them when there is one", ARTEL__OPTION_INT, AT(workers), "null", 1,
+     ARTEL__LAUNCH_MAX_TASKS, NULL},
+    {"chief", "one of the workers is the chief", ARTEL__OPTION_BOOL, AT(chief), "false", 0, 0, NULL},
+    {"ps", "parameter servers beside them", ARTEL__OPTION_INT, AT(ps), "0", 0, ARTEL__LAUNCH_MAX_TASKS, NULL},
+    {"evaluator", "an evaluator beside them", ARTEL__OPTION_BOOL, AT(evaluator), "false", 0, 0, NULL},
+    {"restarts", "how often each task is started again when it died", ARTEL__OPTION_INT, AT(restarts), "0", 0, 1e9, NULL},
+    {"threads", "compute threads of each task; 0: the cores allowed to this process, divided among the tasks", ARTEL__OPTION_INT,
+     AT(threads), "0", 0, 4096, NULL},
+    {"pin", "each task runs on cores of its own, as far as there are enough", ARTEL__OPTION_BOOL, AT(pin), "false", 0, 0, NULL},
+    {"program", "start this program with the arguments instead of artel", ARTEL__OPTION_STRING, AT(program), "null", 0, 0, NULL},
+    {"cert-dir", "the tasks' certificates, as artel cert makes them; else new ones are made for the run", ARTEL__OPTION_STRING,
+     AT(cert_dir), "null", 0, 0, NULL},
+    {"insecure-network", "no certificates: the tasks talk in plaintext", ARTEL__OPTION_BOOL, AT(insecure_network), "false", 0, 0, NULL},
+    {"json", "pass the tasks' JSON events on to stdout, each with its task; what else they print goes to stderr", ARTEL__OPTION_STRING,
+     AT(json), "null", 0, 0, json_words},
+    {"dry-run", "print what would be started, end", ARTEL__OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL},
+    {.name = NULL},
+};
+
+/* -- this process: a pipe that signals are written to, and what children must not inherit -- */
+
+static volatile int signal_pipe = -1;
+
+static void on_signal(int number)
+{
+    int before = errno;
+    unsigned char byte = (unsigned char)number;
+    ssize_t done = write(signal_pipe, &byte, 1);
+    (void)done; /* full: there are signals enough in it */
+    errno = before;
+}
+
+typedef struct process_state {
+    int pipe[2];
+    struct rlimit files;
+} process_state;
+
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+
+/* A child needs four descriptors of ours. */
+static void raise_limit(process_state *state, int tasks)
+{
+    if (getrlimit(RLIMIT_NOFILE, &state->files) != 0) {
+        state->files.rlim_cur = 0;
+        return;
+    }
+    struct rlimit wanted = state->files;
+    rlim_t needed = 100 + 5 * (rlim_t)tasks;
+    if (wanted.rlim_cur >= needed) return;
+    wanted.rlim_cur = needed < wanted.rlim_max ? needed : wanted.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &wanted);
+}
+
+static artel_status enter(artel__invocation *call, int tasks, process_state *state)
+{
+    if (pipe2(state->pipe, O_CLOEXEC | O_NONBLOCK) != 0) return artel__fail_errno(call->ctx, "launch", "make a pipe");
+    struct sigaction action = {.sa_handler = on_signal}; /* without SA_RESTART: a write that waits for its reader is interrupted */
+    signal_pipe = state->pipe[1];
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < ARTEL__COUNT(caught); i++) {
+        struct sigaction before;
+        bool ignored = sigaction(caught[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN;
+        if (ignored && (caught[i] == SIGHUP || caught[i] == SIGTSTP)) continue; /* nohup stays in force */
+        sigaction(caught[i], &action, NULL);
+    }
+    raise_limit(state, tasks);
+    return ARTEL_OK;
+}
+
+static void leave(process_state *state)
+{
+    signal_pipe = -1; /* the handlers stay as long as the process: what comes now is too late to count */
+    close(state->pipe[0]);
+    close(state->pipe[1]);
+}
+
+/* After fork: as if the task had been started from a shell. Handlers end with exec by themselves. */
+static void in_child(void *user)
+{
+    const process_state *state = user;
+    signal(SIGPIPE, SIG_DFL); /* which main() ignores */
+    signal(SIGXFSZ, SIG_DFL);
+    if (state->files.rlim_cur) setrlimit(RLIMIT_NOFILE, &state->files);
+}
+
+/* Returns when the shell lets this process go on. */
+static void stop_here(void *user)
+{
+    (void)user;
+    raise(SIGSTOP);
+}
+
+static bool wants_colour(int fd)
+{
+    const char *terminal = getenv("TERM"), *none = getenv("NO_COLOR");
+    return isatty(fd) && !(none && none[0]) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+/* -- the command of each task -- */
+
+typedef struct program {
+    const char *const *words;
+    bool json;     /* lines that are JSON objects are events */
+    bool verdicts; /* a subcommand whose codes 1 and 2 would be the same another time */
+    bool together; /* and that makes its tasks one job: --strategy multi-worker */
+} program;
+
+static const artel__option *option_of(const artel__command *command, const char *name)
+{
+    return command->options ? artel__options_find(command->options, name) : NULL;
+}
+
+/* Whether the words hold --json of their own. */
+static bool asks_for_json(const artel__invocation *call, int first)
+{
+    for (int i = first; i < call->arguments && strcmp(call->argument[i], "--") != 0; i++)
+        if (strcmp(call->argument[i], "--json") == 0 || artel__starts_with(call->argument[i], "--json=")) return true;
+    return false;
+}
+
+/* Whether the subcommand is to be one job of all tasks: as it will itself find out from these words or the environment. */
+static bool works_together(const artel__invocation *call, int first)
+{
+    const char *strategy = getenv("ARTEL_STRATEGY");
+    for (int i = first; i < call->arguments && strcmp(call->argument[i], "--") != 0; i++) {
+        if (artel__starts_with(call->argument[i], "--strategy=")) strategy = call->argument[i] + strlen("--strategy=");
+        if (strcmp(call->argument[i], "--strategy") == 0 && i + 1 < call->arguments) strategy = call->argument[++i];
+    }
+    return strategy && strcmp(strategy, "multi-worker") == 0;
+}
+
+/* artel's own subcommand: this very program, with --json handed down. `artel` as the first word is understood. */
+static artel_status artel_words(artel__invocation *call, const char **words, program *out)
+{
+    const launch_options *o = call->options;
+    char self[4096];
+    int first = 0, count = 0;
+    const char *slash = strrchr(call->argument[0], '/');
+    bool named = strcmp(slash ? slash + 1 : call->argument[0], "artel") == 0;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) return artel__fail_errno(call->ctx, "/proc/self/exe", "read the name of this program from");
+    self[length] = '\0';
+    words[count++] = slash ? call->argument[0] : artel__arena_strdup(&call->arena, self);
+    if (named) first = 1;
+    if (first >= call->arguments) return artel__cli_usage(call, "launch", "what to start is missing: fit MODEL ...");
+    const artel__command *command = artel__cli_find_command(call->argument[first]);
+    if (!command || (slash && !named))
+        return artel__cli_usage(call, call->argument[first], "no subcommand of artel; other programs are started with --program %s",
+                                call->argument[first]);
+    words[count++] = call->argument[first++];
+    const artel__option *option = option_of(command, "json");
+    out->json = o->json || (option && asks_for_json(call, first));
+    out->verdicts = option_of(command, "strategy") != NULL;
+    out->together = out->verdicts && works_together(call, first);
+    if (o->json && option)
+        words[count++] = option->type == ARTEL__OPTION_STRING ? artel__arena_printf(&call->arena, "--json=%s", o->json) : "--json";
+    for (int i = first; i < call->arguments; i++) words[count++] = call->argument[i];
+    return artel__arena_status(&call->arena);
+}
+
+static artel_status program_words(artel__invocation *call, const char **words, program *out)
+{
+    const launch_options *o = call->options;
+    char *path = artel__arena_alloc(&call->arena, 1, 4096);
+    ARTEL_TRY(artel__arena_status(&call->arena));
+    ARTEL_TRY(artel__process_find(call->ctx, o->program, getenv("PATH"), path, 4096));
+    words[0] = path;
+    for (int i = 0; i < call->arguments; i++) words[i + 1] = call->argument[i];
+    out->json = o->json != NULL;
+    return ARTEL_OK;
+}
+
+static artel_status make_words(artel__invocation *call, program *out)
+{
+    const launch_options *o = call->options;
+    const char **words = artel__arena_alloc(&call->arena, (size_t)call->arguments + 4, sizeof *words);
+    ARTEL_TRY(artel__arena_status(&call->arena));
+    if (!o->program && call->arguments == 0)
+        return artel__cli_usage(call, "launch", "what to start is missing; usage: artel launch %s", call->command->usage);
+    ARTEL_TRY(o->program ? program_words(call, words, out) : artel_words(call, words, out));
+    out->words = words;
+    return ARTEL_OK;
+}
+
+/* -- running -- */
+
+static artel_status print_plan(artel__launch *launch, const char *const *words)
+{
+    artel__text text;
+    ARTEL_TRY(artel__launch_set_program(launch, words));
+    artel__text_init(&text, launch->ctx);
+    artel__launch_describe(launch, &text);
+    artel_status status = artel__text_status(&text);
+    if (status == ARTEL_OK) printf("%s", text.data);
+    artel__text_fini(&text);
+    return status;
+}
+
+/* Without the part that makes certificates the tasks still may talk on this machine. */
+static artel_status prepare(artel__invocation *call, artel__launch *launch)
+{
+    artel_status status = artel__launch_prepare(launch);
+    if (status != ARTEL_ERROR_UNSUPPORTED || launch->wish.cert_dir) return status;
+    artel__log(call->ctx, ARTEL_LOG_NOTE, "no certificates (%s): the tasks talk in plaintext, on this machine only",
+               artel_context_error(call->ctx)->what);
+    artel__operation_begin(call->ctx);
+    launch->wish.certified = false;
+    return artel__launch_prepare(launch);
+}
+
+static artel_status start(artel__invocation *call, artel__launch *launch, const program *what)
+{
+    const launch_options *o = call->options;
+    process_state state;
+    ARTEL_TRY(enter(call, launch->tasks, &state));
+    artel_status status = prepare(call, launch);
+    if (status == ARTEL_OK) status = artel__launch_set_program(launch, what->words);
+    const artel__launch_run_options run = {
+        .restarts = o->restarts > 1000000000 ? 1000000000 : (int)o->restarts,
+        .together = what->together,
+        .verdicts = what->verdicts,
+        .json = what->json,
+        .control = state.pipe[0],
+        .out = STDOUT_FILENO,
+        .err = STDERR_FILENO,
+        .colour = {wants_colour(STDOUT_FILENO), wants_colour(STDERR_FILENO)},
+        .in_child = in_child,
+        .suspend = stop_here,
+        .user = &state,
+    };
+    if (status == ARTEL_OK) status = artel__launch_run(launch, &run, &call->exit_code);
+    leave(&state);
+    return status;
+}
+
+static artel_status run_launch(artel__invocation *call)
+{
+    const launch_options *o = call->options;
+    program what = {0};
+    if (!artel__cli_given(call, "workers")) return artel__cli_usage(call, "-n", "how many workers is missing: -n 3");
+    ARTEL_TRY(make_words(call, &what));
+    const artel__launch_wish wish = {
+        .workers = (int)o->workers,
+        .ps = (int)o->ps,
+        .chief = o->chief,
+        .evaluator = o->evaluator,
+        .cores = artel__usable_cores(),
+        .threads = (int)o->threads,
+        .pin = o->pin,
+        .insecure = o->insecure_network,
+        .certified = o->workers + o->ps + o->evaluator > 1,
+        .cert_dir = o->cert_dir,
+        .environment = (const char *const *)environ,
+    };
+    artel__launch launch;
+    ARTEL_TRY(artel__launch_open(call->ctx, &wish, &launch));
+    artel_status status = o->dry_run ? print_plan(&launch, what.words) : start(call, &launch, &what);
+    artel__launch_close(&launch);
+    return status;
+}
+
+const artel__command artel__command_launch = {
+    .name = "launch",
+    .summary = "start a cluster of processes on this machine",
+    .usage = "-n WORKERS [--chief] [--ps P] [--evaluator] [options] [--] fit ... | --program FILE [--] [ARGUMENT...]",
+    .more =
+        "Starts the tasks, each with TF_CONFIG and a certificate of its own, and marks each line that they print with their name. Options\n"
+        "of launch stand before the subcommand; what follows belongs to it. Ctrl-C and SIGTERM tell all tasks to end, a second one kills\n"
+        "them; none outlives the launcher. The exit code is 0 when the job ended well, although tasks died and were survived; else that "
+        "of\n"
+        "the task that failed first by itself; 130 after Ctrl-C, 143 after SIGTERM. See docs/cluster.md.\n",
+    .examples = "  artel launch -n 3 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
+                "  artel launch -n 4 --chief --restarts 2 --json -- fit model.keras --strategy multi-worker --data npz:train.npz\n"
+                "  artel launch -n 2 check --cluster\n  artel launch -n 2 --ps 1 --program ./train.sh -- --epochs 5\n",
+    .options = options,
+    .options_size = sizeof(launch_options),
+    .min_arguments = 0,
+    .max_arguments = 1000000,
+    .letter = "n=workers",
+    .passes_on = true,
+    .run = run_launch,
+};

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+# processors: 2
+"""One model trained, evaluated and used by several processes: the same bits as one; differences, losses and silence by name."""
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import time
+
+import numpy as np
+from cli import K, L, MODELS, arrays, save, save_arrays
+from cluster import Cluster
+from oracle import BUILD, LONG, Failure, artel, digest, table
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    check: object
+    model: str = "mlp"
+
+
+def expect(condition, what, *more):
+    if not condition:
+        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
+
+
+class Scene:
+    """A model, its data, and what one process makes of them."""
+
+    def __init__(self, row, folder):
+        self.folder = folder
+        self.model = save(MODELS[row.model], self.path("m.keras"))
+        self.data = save_arrays(row.model, self.path("d.npz"), 500)
+        self.row = row
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def fit(self, *more):
+        return ["fit", self.model, "--data", self.data, "--validation-split", 0.2, "--threads", 1, "--verbose", 0, *more]
+
+    def cluster(self, count, *more, each=None, **kinds):
+        args = self.fit("--strategy", "multi-worker", *more)
+        return Cluster(count, lambda r: args + (each(r) if each else []), **kinds)
+
+    def all_end(self, cluster, code, limit, *texts):
+        """Every task ends in time with that code and says all of the texts."""
+        begin = time.monotonic()
+        codes = cluster.finish(limit)
+        said = {r: t.err() for r, t in cluster.tasks.items()}
+        for r, c in codes.items():
+            if c == -signal.SIGKILL:
+                continue
+            expect(c == code, "worker %d: exit code %s after %.1f s, expected %s;" % (r, c, time.monotonic() - begin, code), said[r][-400:])
+            for text in texts:
+                expect(text in said[r], "worker %d does not say %r:" % (r, text), said[r][-400:])
+        return time.monotonic() - begin
+
+
+# ---------------------------------------------------------------- the same bits
+def same_digests(scene):
+    shapes = [(96, [1, 1]), (100, [1, 1, 1]), (100, [1, 3, 2])] + ([(96, [1] * 5)] if LONG or scene.row.model == "mlp" else [])
+    single = {}
+    for batch, replicas in shapes:
+        out, history = scene.path("out.keras"), scene.path("h.json")
+        args = ["--batch-size", batch, "--epochs", 2, "--output", out, "--history", history]
+        if batch not in single:
+            ran = artel(*scene.fit(*args))
+            expect(ran.rc == 0, "one process:", ran.err[-300:])
+            single[batch] = digest(out), open(history).read()
+        os.unlink(out)
+        cluster = scene.cluster(len(replicas), *args, each=lambda r: ["--replicas", replicas[r], "--threads", replicas[r]])
+        scene.all_end(cluster, 0, 60)
+        expect(digest(out) == single[batch][0], "another digest with replicas", replicas, "and batch", batch)
+        expect(open(history).read() == single[batch][1], "another history with replicas", replicas)
+        expect(all(not t.err().strip() for t in cluster.tasks.values()), "a worker says something:", [t.err() for t in cluster.tasks.values()])
+    return same_pass(scene)
+
+
+def same_pass(scene):
+    model, more = scene.path("out.keras"), ["--data", scene.data, "--batch-size", 90, "--threads", 1]
+    one = artel("evaluate", model, *more).out
+    ran = artel("predict", model, *more, "--output", scene.path("p1.npy"))
+    expect(one and ran.rc == 0, "one process:", ran.err[-300:])
+    for replicas in ([1, 2], [2, 1, 1]):
+        each = lambda r: ["--strategy", "multi-worker", "--replicas", replicas[r]]
+        cluster = Cluster(len(replicas), lambda r: ["evaluate", model, *more, *each(r)])
+        scene.all_end(cluster, 0, 30)
+        expect(cluster.tasks[0].out() == one and not cluster.tasks[1].out(), "evaluate says", cluster.tasks[0].out(), "one process", one)
+        cluster = Cluster(len(replicas), lambda r: ["predict", model, *more, *each(r), "--output", scene.path("p%d.npy" % (10 + r))])
+        scene.all_end(cluster, 0, 30)
+        expect(np.array_equal(np.load(scene.path("p1.npy")), np.load(scene.path("p10.npy"))), "other predictions")
+        expect(not os.path.exists(scene.path("p11.npy")), "worker 1 wrote predictions")
+        os.unlink(scene.path("p10.npy"))
+
+
+def events(scene):
+    cluster = scene.cluster(3, "--epochs", 1, "--json", chief=True)
+    scene.all_end(cluster, 0, 60)
+    for r, task in cluster.tasks.items():
+        kinds = [e["event"] for e in task.events()]
+        start = task.events()[0]
+        expect(start["role"] == ("worker" if r else "chief") and start["task"] == ("worker:%d" % (r - 1) if r else "chief:0"), "start:", start)
+        expect(kinds == ["start"] if r else kinds[-1] == "end", "events of %d:" % r, kinds)
+
+
+def torchrun(scene):
+    """Only rank 0's address is known; the others register there."""
+    out = scene.path("out.keras")
+    expect(artel(*scene.fit("--output", out)).rc == 0, "one process")
+    one = digest(out)
+    environment = lambda r, ports: {"RANK": str(r), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[0])}
+    scene.all_end(scene.cluster(3, "--output", out, environment=environment), 0, 60)
+    expect(digest(out) == one, "another digest")
+
+
+def alone(scene):
+    out = scene.path("out.keras")
+    expect(artel(*scene.fit("--output", out)).rc == 0, "one process")
+    one = digest(out)
+    scene.all_end(scene.cluster(1, "--output", out), 0, 60)
+    expect(digest(out) == one, "another digest")
+    ran = artel(*scene.fit("--output", out, "--strategy", "multi-worker"))
+    expect(ran.rc == 0 and digest(out) == one, "without a cluster:", ran.err)
+
+
+# ---------------------------------------------------------------- encryption
+def certificates(scene):
+    certs = scene.path("certs")
+    for args in (["init", certs], ["issue", certs, "worker-[0-2]"], ["init", certs + "2"], ["issue", certs + "2", "worker-[0-2]"]):
+        ran = artel("cert", *args)
+        expect(ran.rc == 0, "artel cert:", ran.err)
+    return certs
+
+
+def encrypted(scene):
+    if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
+        return
+    certs, out = certificates(scene), scene.path("out.keras")
+    expect(artel(*scene.fit("--output", out)).rc == 0, "one process")
+    one = digest(out)
+    scene.all_end(scene.cluster(3, "--output", out, "--cert-dir", certs, each=lambda r: ["--replicas", 1 + r % 2]), 0, 60)
+    expect(digest(out) == one, "another digest")
+    for odd in range(3):
+        scene.all_end(scene.cluster(3, each=lambda r: ["--cert-dir", certs + "2" * (r == odd)]), 1, 5, "certificate")
+    scene.all_end(scene.cluster(3, each=lambda r: ["--cert-dir", certs] if r else []), 1, 5, "certificate")
+
+
+# ---------------------------------------------------------------- what cannot heal
+def compiled(model):
+    model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def refused(field, *different):
+    def check(scene):
+        x, y = arrays(scene.row.model, 500)
+        np.savez(scene.path("other.npz"), x=x + 1 if x.dtype.kind == "f" else x, y=y[::-1])
+        wider = lambda: K.Sequential([K.Input((20,)), L.Dense(9, activation="relu"), L.Dense(10, activation="softmax")])
+        save(lambda: compiled(wider()), scene.path("other.keras"))
+        begin, args = time.monotonic(), scene.fit("--strategy", "multi-worker")
+        odd = ["fit", scene.path("other.keras"), *args[2:]] if "other.keras" in different else list(args)
+        odd += ["npz:" + scene.path(d) if d == "other.npz" else d for d in different if d != "other.keras"]
+        cluster = Cluster(3, lambda r: odd if r == 1 else args)
+        scene.all_end(cluster, 1, 5, field)
+        for r, task in cluster.tasks.items():
+            expect("worker 1 (" in task.err() or "worker-1;" in task.err(), "worker %d does not name worker 1:" % r, task.err())
+        expect(time.monotonic() - begin < 5, "it took long")
+
+    return check
+
+
+def other_weights(scene):
+    other = save(MODELS[scene.row.model], scene.path("other.keras"))
+    expect(artel("fit", scene.model, "--data", scene.data, "--output", other, "--verbose", 0).rc == 0, "one process")
+    cluster = Cluster(2, lambda r: ["evaluate", other if r else scene.model, "--data", scene.data, "--strategy", "multi-worker"])
+    scene.all_end(cluster, 1, 5, "weights")
+
+
+def too_many(scene):
+    scene.all_end(scene.cluster(3, "--replicas", 3), 1, 5, "--shards")
+
+
+def duplicate(scene):
+    """Two processes are worker 1, before the job could begin: all end."""
+    environment = lambda r, ports: {"RANK": "1" if r == 2 else str(r), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[0])}
+    scene.all_end(scene.cluster(3, environment=environment), 1, 5, "two processes have that task index")
+
+
+def missing(scene):
+    cluster = scene.cluster(3, "--wait-for-cluster", "7s", absent=[1])
+    took = scene.all_end(cluster, 2, 15, "waiting for worker 1 (%s)" % cluster.addresses[1], "no generation after 7 s (--wait-for-cluster); missing: worker 1 (%s)" % cluster.addresses[1])
+    expect(took > 6, "it did not wait")
+
+
+def bad_data_here(scene):
+    """A label out of range in one worker's rows: everybody ends and says what it was."""
+    x, y = arrays(scene.row.model, 500)
+    y[333] = 77
+    np.savez(scene.path("d.npz"), x=x, y=y)
+    scene.all_end(scene.cluster(3), 1, 20, "77")
+
+
+def not_finite(scene):
+    """A NaN in one worker's rows: all say where it was seen first, as one process does."""
+    x, y = arrays(scene.row.model, 500)
+    x[333, 4] = np.nan
+    np.savez(scene.path("d.npz"), x=x, y=y)
+    one = artel(*scene.fit("--stop-on-nan"))
+    found = one.err[one.err.index("step "):].split(";")[0].strip()
+    expect(one.rc == 2 and "not finite" in found, "one process:", one.err)
+    scene.all_end(scene.cluster(3, "--stop-on-nan"), 2, 20, found)
+    scene.all_end(scene.cluster(3), 0, 20, found)
+
+
+def options(scene):
+    """What counts replicas or shards counts those of all tasks."""
+    for more in (["--batch-norm", "groups:4"],
+                 ["--optimizer", 'sgd:learning_rate={"class_name": "ByReplicas", "config": {"table": {"1": 0.5, "4": 0.01}}}']):
+        out = scene.path("out.keras")
+        ran = artel(*scene.fit("--strategy", "mirrored", "--replicas", 4, "--output", out, *more))
+        expect(ran.rc == 0, "one process:", ran.err)
+        one = digest(out)
+        scene.all_end(scene.cluster(2, "--output", out, *more, each=lambda r: ["--replicas", 3 - 2 * r]), 0, 30)
+        expect(digest(out) == one, "another digest with", more)
+
+
+def bad_output(scene):
+    """The chief cannot write: the others do not claim success."""
+    folder = scene.path("gone")
+    os.mkdir(folder)
+    cluster = scene.cluster(2, "--epochs", 60, "--json", "--output", os.path.join(folder, "out.keras"))
+    expect(cluster.tasks[0].until_step(3), "no step:", cluster.tasks[0].err())
+    shutil.rmtree(folder)
+    codes = cluster.finish(60)
+    expect(codes[0] not in (0, None) and codes[1] not in (0, None), "exit codes", codes)
+    expect("worker 0" in cluster.tasks[1].err(), "worker 1 does not name worker 0:", cluster.tasks[1].err())
+
+
+# ---------------------------------------------------------------- losses
+EPOCHS = ["--epochs", 40, "--batch-size", 16]
+
+
+def undisturbed(scene, *more):
+    out, history = scene.path("one.keras"), scene.path("one.json")
+    ran = artel(*scene.fit(*EPOCHS, *more, "--output", out, "--history", history))
+    expect(ran.rc == 0, "one process:", ran.err)
+    return digest(out), open(history).read()
+
+
+def started(scene, *more, count=3):
+    """A cluster in the midst of its run."""
+    args = [*EPOCHS, "--output", scene.path("out.keras"), "--history", scene.path("h.json"), "--json", *more]
+    cluster = scene.cluster(count, *args)
+    expect(cluster.tasks[0].until_step(40), "no step:", cluster.tasks[0].err())
+    return cluster
+
+
+def check_result(scene, one):
+    expect(digest(scene.path("out.keras")) == one[0], "another digest")
+    expect(open(scene.path("h.json")).read() == one[1], "another history")
+
+
+def lost(rank, more=()):
+    """kill -9: the others go on, and the result is as if nothing had happened."""
+
+    def check(scene):
+        one, cluster = undisturbed(scene), started(scene, *more)
+        cluster.kill(rank)
+        codes = cluster.finish(60)
+        for r, task in cluster.tasks.items():
+            expect(codes[r] == (-signal.SIGKILL if r == rank else 0), "worker %d: exit code %s;" % (r, codes[r]), task.err())
+            said = "worker %d (%s): " % (rank, cluster.addresses[rank])
+            expect(r == rank or (said in task.err() and "1 left" in task.err()), "worker %d does not name it:" % r, task.err())
+        check_result(scene, one)
+
+    return check
+
+
+def frozen(rank):
+    """SIGSTOP: it is named and left behind; when it wakes it finds the job gone on, and joins again."""
+
+    def check(scene):
+        one, cluster = undisturbed(scene, "--epochs", 400), started(scene, "--epochs", 400)
+        cluster.kill(rank, signal.SIGSTOP)
+        for task in cluster.tasks.values():
+            task.drain()
+        begin, other = time.monotonic(), cluster.tasks[(rank + 1) % 3]
+        expect(other.until_said("nothing heard from it"), "worker %d is not missed:" % rank, other.err())
+        expect(time.monotonic() - begin < 8, "it took long")
+        cluster.kill(rank, signal.SIGCONT)
+        codes = cluster.finish(90)
+        expect(set(codes.values()) == {0}, "exit codes", codes, cluster.tasks[rank].err())
+        expect("worker %d (%s)" % (rank, cluster.addresses[rank]) in other.err(), "it is not named:", other.err())
+        check_result(scene, one)
+
+    return check
+
+
+def left(rank):
+    """SIGTERM to one: it leaves in order, the others go on."""
+
+    def check(scene):
+        one, cluster = undisturbed(scene), started(scene)
+        cluster.kill(rank, signal.SIGTERM)
+        codes = cluster.finish(60)
+        expect(codes == {r: 143 if r == rank else 0 for r in range(3)}, "exit codes", codes, cluster.tasks[rank].err())
+        expect("left the job in order" in cluster.tasks[rank].err(), "it does not say so:", cluster.tasks[rank].err())
+        check_result(scene, one)
+
+    return check
+
+
+def rejoined(scene):
+    """A task that died is started again: it gets the state from the others' memory, and the job ends with all."""
+    one, cluster = undisturbed(scene, "--epochs", 400), started(scene, "--epochs", 400)
+    cluster.kill(1)
+    for task in cluster.tasks.values():
+        task.drain()
+    expect(cluster.tasks[0].until_said("1 left"), "it is not missed:", cluster.tasks[0].err())
+    cluster.restart(1)
+    codes = cluster.finish(90)
+    expect(set(codes.values()) == {0}, "exit codes", codes)
+    expect("with the state of another task" in cluster.tasks[1].err(), "it does not say whence it goes on:", cluster.tasks[1].err())
+    check_result(scene, one)
+
+
+def passes(scene):
+    """evaluate and predict go on without a worker that dies, and take it in again, whenever that is."""
+    rows = save_arrays(scene.row.model, scene.path("many.npz"), 60000)
+    more = ["--data", rows, "--batch-size", 8, "--threads", 1]
+    one = json.loads(artel("evaluate", scene.model, *more, "--json").out.splitlines()[-1])
+    artel("predict", scene.model, *more, "--output", scene.path("one.npy"))
+    for command in ("evaluate", "predict"):
+        output = ["--output", scene.path("p.npy")] if command == "predict" else []
+        cluster = Cluster(3, lambda r: [command, scene.model, *more, *output, "--json", "--strategy", "multi-worker"])
+        cluster.kill(2)
+        cluster.tasks[2].drain()
+        cluster.restart(2)
+        time.sleep(0.7)
+        cluster.kill(2)
+        for r in (0, 1):
+            cluster.tasks[r].drain()
+            code = cluster.tasks[r].finish(60)
+            expect(code == 0, "exit code", code, cluster.tasks[r].err())
+        cluster.finish(10)
+        if command == "evaluate":
+            expect(cluster.tasks[0].events()[-1]["metrics"] == one["metrics"], "other metrics", cluster.tasks[0].events()[-1], one)
+    expect(np.array_equal(np.load(scene.path("p.npy")), np.load(scene.path("one.npy"))), "other predictions")
+
+
+def stopped(rank):
+    """--on-preempt save: all save the same step and end; the same command then goes on to the bits of an undisturbed run."""
+
+    def check(scene):
+        one, more = undisturbed(scene), ["--checkpoint-dir", scene.path("ckpt"), "--on-preempt", "save"]
+        cluster = started(scene, *more)
+        cluster.kill(rank, signal.SIGTERM)
+        scene.all_end(cluster, 143, 20, "stopped on request")
+        expect(not os.path.exists(scene.path("out.keras")), "there is an output already")
+        args = [*EPOCHS, "--output", scene.path("out.keras"), "--history", scene.path("h.json"), *more]
+        scene.all_end(scene.cluster(2, *args), 0, 60, "continuing from")
+        check_result(scene, one)
+
+    return check
+
+
+def own_checkpoints(scene):
+    """Each host has its own --checkpoint-dir: who is behind gets the state from who is ahead."""
+    out, args = scene.path("out.keras"), ["--epochs", 9, "--batch-size", 16]
+    callbacks = [{"class_name": "EarlyStopping", "config": {"monitor": "val_loss", "patience": 3, "restore_best_weights": True}}]
+    with open(scene.path("c.json"), "w") as f:
+        json.dump(callbacks, f)
+    args += ["--callbacks", scene.path("c.json"), "--output", out, "--history", scene.path("h.json")]
+    expect(artel(*scene.fit(*args)).rc == 0, "one process")
+    one, history = digest(out), open(scene.path("h.json")).read()
+    directory = lambda r: ["--checkpoint-dir", scene.path("ckpt%d" % r), "--save-every", "7steps", "--replicas", 1 + r % 2]
+    for rank in (0, 2):  # the chief holds checkpoints, then a worker
+        cluster = scene.cluster(3, *args, "--json", each=directory)
+        expect(cluster.tasks[0].until_step(60), "no step:", cluster.tasks[0].err())
+        for r in range(3):
+            cluster.kill(r)
+        cluster.finish(10)
+        os.rename(scene.path("ckpt0"), scene.path("x"))
+        os.rename(scene.path("x"), scene.path("ckpt%d" % rank))
+        cluster = scene.cluster(3, *args, each=directory)
+        scene.all_end(cluster, 0, 60, "continuing from")
+        expect(digest(out) == one, "another digest")
+        expect(open(scene.path("h.json")).read() == history, "another history")
+        for r in range(3):
+            shutil.rmtree(scene.path("ckpt%d" % r), ignore_errors=True)
+
+
+TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
+    Row("events", events),
+    Row("torchrun", torchrun),
+    Row("alone", alone),
+    Row("encrypted", encrypted),
+    Row("other-model", refused("model", "other.keras")),
+    Row("other-data", refused("data", "--data", "other.npz")),
+    Row("other-seed", refused("seed", "--seed", 5)),
+    Row("other-epochs", refused("epochs", "--epochs", 7)),
+    Row("other-weights", other_weights),
+    Row("too-many", too_many),
+    Row("duplicate", duplicate),
+    Row("missing", missing),
+    Row("bad-data", bad_data_here),
+    Row("bad-output", bad_output),
+    Row("not-finite", not_finite),
+    Row("options", options, "cnn"),
+    Row("killed-2", lost(2)),
+    Row("killed-0", lost(0)),
+    Row("killed-1-replicas", lost(1, ["--replicas", 2, "--threads", 2])),
+    Row("frozen-1", frozen(1)),
+    Row("frozen-0", frozen(0)),
+    Row("left-0", left(0)),
+    Row("left-2", left(2)),
+    Row("rejoined", rejoined),
+    Row("passes", passes),
+    Row("stopped-1", stopped(1)),
+    Row("stopped-0", stopped(0)),
+    Row("own-checkpoints", own_checkpoints),
+]
+
+
+def run(row, index, folder, keras_only):
+    row.check(Scene(row, folder))
+    return []
+
+
+if __name__ == "__main__":
+    table(TABLE, run, [])

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+# processors: 2
+# long form: 900
+"""Hosts with a network between them (namespaces, certificates): the bits of one process, also when cables are pulled.
+
+Skipped where namespaces are not permitted. A run is held back by its reader while something is to happen in its midst.
+"""
+
+import dataclasses
+import os
+import signal
+import sys
+import time
+
+import hosts as network
+import numpy as np
+from cli import MODELS
+from held import Net, Run
+from oracle import BUILD, LONG, artel, digest, table
+from test_multi_worker import expect
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    check: object
+    hosts: int = 3
+    model: str = "mlp"
+    second: int = None  # hosts from this one on are behind the trunk
+
+
+# ---------------------------------------------------------------- the same bits
+def same_digests(scene):
+    out, history, predicted = scene.path("out.keras"), scene.path("h.json"), scene.path("p.npy")
+    fit = scene.fit("--batch-size", 96, "--epochs", 2, "--output", out, "--history", history)
+    ran = artel(*fit)
+    expect(ran.rc == 0, "one process:", ran.err)
+    one = digest(out), open(history).read()
+    os.unlink(out)
+    cluster = scene.workers(lambda r: [*fit, "--replicas", 1 + r % 2])
+    scene.all_end(cluster, 0, 60)
+    expect((digest(out), open(history).read()) == one, "another digest or history")
+    expect(all(not t.err().strip() for t in cluster.tasks.values()), "a worker says something:", [t.err() for t in cluster.tasks.values()])
+    more = ["--data", scene.data, "--batch-size", 90, "--threads", 1]
+    one = artel("evaluate", out, *more).out
+    expect(one, "one process does not evaluate")
+    cluster = scene.workers(["evaluate", out, *more])
+    scene.all_end(cluster, 0, 30)
+    expect(cluster.tasks[0].out() == one and not cluster.tasks[1].out(), "evaluate says", cluster.tasks[0].out(), "one process", one)
+    expect(artel("predict", out, *more, "--output", predicted).rc == 0, "one process does not predict")
+    one = np.load(predicted)
+    os.unlink(predicted)
+    scene.all_end(scene.workers(["predict", out, *more, "--output", predicted]), 0, 30)
+    expect(np.array_equal(np.load(predicted), one), "other predictions")
+
+
+# ---------------------------------------------------------------- trouble in the midst
+def cut(rank):
+    """A cable is pulled: the others go on, and so does who is cut off; the cable is put in again, and they are one."""
+
+    def check(scene):
+        run = Run(scene)
+        others = [r for r in range(scene.row.hosts) if r != rank]
+        scene.hosts.cable(rank, False)
+        run.parted(others, [rank])
+        run.parted([rank], others)
+        scene.hosts.cable(rank, True)
+        run.whole(range(scene.row.hosts))
+        run.ends_well()
+
+    return check
+
+
+def unplugged(scene):
+    """The host knows that its network is gone: its packets are refused at once."""
+    run = Run(scene)
+    network.ip("-n", scene.hosts.space[1], "link", "set", "net0", "down")
+    run.parted([0, 2], [1])
+    network.ip("-n", scene.hosts.space[1], "link", "set", "net0", "up")
+    run.whole([0, 1, 2])
+    run.ends_well()
+
+
+def halves(scene):
+    """Two halves go on, each for itself, and meet again."""
+    run, second = Run(scene), scene.row.second
+    left, right = list(range(second)), list(range(second, scene.row.hosts))
+    scene.hosts.trunk(False)
+    run.parted(left, right)
+    run.parted(right, left)
+    scene.hosts.trunk(True)
+    run.whole(range(scene.row.hosts))
+    run.ends_well()
+
+
+def apart(scene):
+    """Two halves that never meet again both end, with the same bits."""
+    run, second = Run(scene), scene.row.second
+    scene.hosts.trunk(False)
+    run.parted([0], range(second, scene.row.hosts))
+    run.ends_well()
+
+
+def one_way(a, b):
+    """What a sends to b is lost, the other direction works: the two part, nobody hangs, and all meet again."""
+
+    def check(scene):
+        run = Run(scene)
+        scene.hosts.one_way(a, b, False)
+        run.until(lambda: any("1 left (" in t.err() for t in run.tasks.values()), "somebody is left out")
+        lowest = 0 if any(" 1 left" in line for line in run.tasks[0].err().splitlines()) else 1
+        run.goes_on(lowest)
+        scene.hosts.one_way(a, b, True)
+        run.whole(range(scene.row.hosts))
+        run.ends_well()
+
+    return check
+
+
+def frozen(rank):
+    """A process is stopped: it is named within three seconds, left behind, and joins again when it wakes."""
+
+    def check(scene):
+        run = Run(scene)
+        others = [r for r in range(scene.row.hosts) if r != rank]
+        begin = time.monotonic()
+        run.cluster.kill(rank, signal.SIGSTOP)
+        for r in others:
+            run.named_left(r, rank)
+        took = time.monotonic() - begin
+        run.goes_on(min(others))
+        run.cluster.kill(rank, signal.SIGCONT)
+        run.whole(range(scene.row.hosts))
+        run.ends_well()
+        expect(took <= 3, "it took %.1f s" % took)
+
+    return check
+
+
+TABLE = [Row("digests-" + m, same_digests, 2, m) for m in (MODELS if LONG else ["cnn"])] + [
+    Row("digests-three", same_digests, 3, "transformer" if LONG else "mlp"),
+    Row("cut-0", cut(0)),
+    Row("halves", halves, 4, second=2),
+    Row("one-way-0-1", one_way(0, 1)),
+    Row("frozen-1", frozen(1)),
+]
+if LONG:
+    TABLE += [
+        Row("cut-1", cut(1)),
+        Row("cut-2", cut(2)),
+        Row("cut-two", cut(1), 2),
+        Row("unplugged", unplugged),
+        Row("apart", apart, 4, second=2),
+        Row("apart-three", apart, 3, second=2),
+        Row("one-way-1-0", one_way(1, 0)),
+        Row("one-way-1-2", one_way(1, 2)),
+        Row("one-way-2-0", one_way(2, 0)),
+        Row("frozen-0", frozen(0)),
+        Row("frozen-2", frozen(2)),
+    ]
+
+
+def run_row(row, index, folder, keras_only):
+    scene = Net(row, folder)
+    try:
+        row.check(scene)
+    finally:
+        scene.hosts.close()
+    return []
+
+
+if __name__ == "__main__":
+    if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
+        print("skipped: libartel-tls.so is not built")
+        sys.exit(77)
+    reason = network.unavailable()
+    if reason:
+        print("skipped: " + reason)
+        sys.exit(77)
+    table(TABLE, run_row, [])

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+"""Mistakes of whoever starts a cluster, each named within seconds: certificates, environment, strategy, kinds of tasks; and what they can look at before."""
+
+import dataclasses
+import json
+import os
+
+from cli import MODELS, save, save_arrays
+from cluster import free_ports
+from oracle import BUILD, Failure, artel, table
+
+
+def expect(condition, what, *more):
+    if not condition:
+        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
+
+
+class Scene:
+    def __init__(self, folder):
+        self.folder = folder
+        self.model = save(MODELS["mlp"], self.path("m.keras"))
+        self.data = save_arrays("mlp", self.path("d.npz"), 200)
+        self.addresses = ["127.0.0.1:%d" % p for p in free_ports(2)]
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def fit(self, *more, env=None, task=("worker", 0), strategy="multi-worker"):
+        config = json.dumps({"cluster": {"worker": self.addresses}, "task": {"type": task[0], "index": task[1]}})
+        return artel("fit", self.model, "--data", self.data, "--verbose", 0, "--wait-for-cluster", "1s", *(["--strategy", strategy] if strategy else []), *more,
+                     env={"TF_CONFIG": config, **(env or {})})
+
+
+# What a task says that got so far as to wait for the other one.
+WAITS = "missing: worker 1"
+
+
+def certificates(scene):
+    """The folder of another task, of another authority, an empty one, none at all."""
+    if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
+        return
+    certs = scene.path("certs")
+    for args in (["init", certs], ["issue", certs, "worker-[0-1]"], ["init", certs + "2"], ["issue", certs + "2", "worker-0"]):
+        expect(artel("cert", *args).rc == 0, "artel cert")
+    os.mkdir(scene.path("empty"))
+    mixed = scene.path("mixed")
+    os.rename(certs + "2/worker-0", mixed)
+    os.replace(certs + "/ca.crt", mixed + "/ca.crt")
+    for folder, text in ((certs + "/worker-1", "certificate of another task"), (scene.path("empty"), "artel cert issue"), ("/nowhere", "artel cert issue"),
+                         (mixed, "mixed/tls.crt")):
+        for how in ({"env": {"ARTEL_CERT_DIR": folder}}, {}):
+            ran = scene.fit(*([] if how else ["--cert-dir", folder]), **how)
+            expect(ran.rc == 1 and text in ran.err and ran.seconds < 5, folder, ran.rc, ran.err)
+    for env, more in (({"ARTEL_CERT_DIR": certs}, []), ({"ARTEL_CERT_DIR": certs + "/worker-1"}, ["--cert-dir", certs]), ({"ARTEL_CERT_DIR": ""}, [])):
+        ran = scene.fit(*more, env=env)
+        expect(ran.rc == 2 and WAITS in ran.err, env, more, ran.rc, ran.err)
+
+
+def insecure(scene):
+    """An address beyond this machine needs a certificate, or to be told."""
+    for value, code in (("1", 2), ("true", 2), ("", 2), ("0", 2), ("perhaps", 1)):
+        ran = scene.fit(env={"ARTEL_INSECURE_NETWORK": value})
+        expect(ran.rc == code and ((WAITS in ran.err) if code == 2 else ("ARTEL_INSECURE_NETWORK" in ran.err)), value, ran.rc, ran.err)
+
+
+def alone(scene):
+    """A cluster of several tasks, and none of them told to work with the others."""
+    for strategy in (None, "one-device", "mirrored"):
+        ran = scene.fit(strategy=strategy)
+        expect(ran.rc == 0 and "worker 0 works alone" in ran.err and "--strategy multi-worker" in ran.err, strategy, ran.rc, ran.err)
+    for env in ({"TF_CONFIG": ""}, {"TF_CONFIG": "nonsense"}, {"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'}):
+        ran = scene.fit(strategy=None, env=env)
+        expect(ran.rc == 0 and ran.err == "", env, ran.rc, ran.err)
+
+
+def kinds(scene):
+    """Tasks that have no part in synchronous training."""
+    ran = scene.fit(task=("evaluator", 0))
+    expect(ran.rc == 1 and "evaluator" in ran.err, "an evaluator:", ran.rc, ran.err)
+    ran = scene.fit(task=("worker", 2))
+    expect(ran.rc == 1 and "worker" in ran.err and "2" in ran.err, "a worker that is not there:", ran.rc, ran.err)
+
+
+def service_links(scene):
+    """What Kubernetes sets for a Service named artel."""
+    ran = scene.fit(env={"ARTEL_PORT": "tcp://10.0.0.7:80"})
+    expect(ran.rc == 1 and "ARTEL_PORT" in ran.err and "tcp://10.0.0.7:80" in ran.err, "says", ran.err)
+
+
+def network(scene):
+    """Before a run: every pair, over what the run will use."""
+    ran = artel("launch", "-n", 3, "--json", "check", "--network", "--json")
+    found = {e["task"]: e["network"] for e in ran.events()}
+    expect(ran.rc == 0 and set(found) == {"worker:0", "worker:1", "worker:2"}, ran.rc, ran.out, ran.err)
+    for task, others in found.items():
+        expect(task not in [o["task"] for o in others] and len(others) == 2, task, others)
+        for o in others:
+            expect(o["reached"] and o["latency_ms"] > 0 and o["bytes_per_second_there"] > 1e4, task, o)
+            expect(o["encrypted"] == os.path.exists(os.path.join(BUILD, "libartel-tls.so")), task, o)
+            (back,) = [b for b in found[o["task"]] if b["task"] == task]
+            expect(back["bytes_per_second_back"] == o["bytes_per_second_there"], "two ends differ:", o, back)
+    config = json.dumps({"cluster": {"worker": scene.addresses}, "task": {"type": "worker", "index": 1}})
+    ran = artel("check", "--cluster", "--network", "--wait-for-cluster", "1s", env={"TF_CONFIG": config})
+    expect(ran.rc == 2 and "worker:0" in ran.out and "not reached" in ran.out and "refused" in ran.out, ran.rc, ran.out, ran.err)
+    expect("needs none" in artel("check", "--network").err, "one process")
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    check: object
+
+
+TABLE = [Row(check.__name__, check) for check in (certificates, insecure, alone, kinds, service_links, network)]
+
+
+def run(row, index, folder, keras_only):
+    row.check(Scene(folder))
+    return []
+
+
+if __name__ == "__main__":
+    table(TABLE, run, [])
