@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as the environment of a launcher. A line is a letter for the variable and its value. A cluster that
- * is accepted can be shown, and the TF_CONFIG made from it reads back to the same tasks. */
+ * is accepted can be shown, and the TF_CONFIG made from it reads back to the same tasks.
+ * long form: 200
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/help_fuzz.h"
 
 static const char *const names[] = {
     "TF_CONFIG",
@@ -92,4 +93,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     artel_context_destroy(ctx);
     free(copy);
     return 0;
+}
+
+size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
+{
+    static const char *const text[] = {
+        "a{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\", \"[::1]:2\"]}, \"task\": {\"type\": \"worker\", \"index\": \"1\"}}",
+        "a{\"cluster\": {\"worker\": {\"0\": \"a:1\", \"3\": \"b:1\"}}, \"task\": {\"type\": \"worker\", \"index\": 3}}",
+        "b1\nc3\ndn[1-2,7]\ne2,1\nf0\ngblock",
+        "j1\nk2\nl1\nm2\nrhost",
+        "p1\nq4\nrhost\ns29500",
+        "u1\nvjob-1\nwtrain\nx4",
+    };
+    return artel_fuzz_text(text, sizeof text / sizeof *text, number, out, room);
 }

@@ -2,6 +2,7 @@
 /* libFuzzer: any bytes as what a peer sends. The first byte chooses how far the peer gets before it goes wrong: no
  * greeting, a right one and then control messages, or a right one and then frames; and whether the sums of its records are
  * made to fit, so that the fields behind them are reached.
+ * long form: 200
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,7 @@
 
 #include "base/hash.h"
 #include "net/tcp_impl.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/help_fuzz.h"
 
 typedef struct scene {
     artel__site site;
@@ -154,4 +154,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     close(s.peer);
     artel_context_destroy(ctx);
     return 0;
+}
+
+/* For each way of going wrong (the first byte) a few bytes that get far. */
+size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
+{
+    if (number > 7 || room < 512) return 0;
+    const artel__hello hello = {.purpose = ARTEL__NET_CONTROL, .job = 7, .task = "worker-1"};
+    const artel__frame frame = {.kind = ARTEL__FRAME_NODES, .generation = 1, .length = 64};
+    memset(out, 0, 512);
+    out[0] = (uint8_t)number;
+    if ((number & 3) == 0) artel__hello_encode(&hello, out + 1);
+    if ((number & 3) >= 2 && number < 4) artel__frame_encode(&frame, out + 1);
+    for (size_t i = 1; number >= 4 && i + 8 <= 200; i += 8) memcpy(out + i, (uint8_t[]){1, 1, (uint8_t)(i / 8 % 4), 0, 0, 8, 0, 5}, 8);
+    return (number & 3) == 0 ? 1 + ARTEL__HELLO_BYTES : 200;
 }
