@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times the collectives of a group.
  *
- * coll_bench tcp|tls [REPLICAS [CORE...]]: median times of an all-reduce of 4 B, 64 KiB, 4 MiB and 100 MB (float32) between
- * ranks that are connected over loopback by src/net/tcp.h, each a thread, bound to the cores named in turn. The sizes and
+ * coll_bench tcp|tls|shm [REPLICAS [CORE...]]: median times of an all-reduce of 4 B, 64 KiB, 4 MiB and 100 MB (float32) between
+ * ranks that are connected over loopback by src/net/tcp.h (shm: through src/net/shared.h), each a thread, bound to the cores named in turn. The sizes and
  * repetitions are those at which gloo was measured. Links tests/support/ (which makes the connections and certificates).
+ *
+ * coll_bench wire SPACE ADDRESS SPACE ADDRESS: the same over TCP, of 256 KiB, 4 MiB and 32 MiB, between two ranks whose sockets are made in the network
+ * namespaces of these names; their addresses. bench/wire.py makes them.
  *
  * coll_bench [REPLICAS [WORK_US]]: between replicas of one process: for each size of gradients (float32, one segment of 7/8 and seven small ones, as a model has
  * them) the median time of an all-reduce over calls in which every replica first computes for WORK_US microseconds (0 by
  * default), then of a barrier; beside it the time of one replica's own share of memory traffic, measured with memcpy. Numbers on a
  * machine with fewer free cores than replicas measure the scheduler.
+ *
+ * Built by hand, after `make test-quick`: cc -O2 -std=c17 -D_GNU_SOURCE -Isrc -Iinclude -Itests bench/coll_bench.c build/tests/libartel_everything.a
+ * -ljansson -lz -ljpeg -lpng16 -lssl -lcrypto -lhdf5_serial -lcmocka -lm -ldl -lpthread -o build/coll_bench
  */
 #include <pthread.h>
 #include <sched.h>
@@ -219,41 +225,72 @@ static void *reduce(void *user)
     return NULL;
 }
 
+typedef struct load {
+    int64_t bytes;
+    int calls;
+} load;
+
+static int time_load(const support_mesh *mesh, const artel__coll_layout *layout, const load *what, const int *core, const char *way)
+{
+    static rank ranks[SUPPORT_MOST_RANKS];
+    for (int r = 0; r < mesh->ranks; r++) {
+        ranks[r] = (rank){.endpoint = mesh->endpoint[r], .layout = layout, .core = core[r], .bytes = what->bytes, .calls = what->calls};
+        if (pthread_create(&ranks[r].thread, NULL, reduce, &ranks[r]) != 0) return 1;
+    }
+    for (int r = 0; r < mesh->ranks; r++) pthread_join(ranks[r].thread, NULL);
+    if (ranks[0].status < 0) return 1;
+    qsort(ranks[0].us, (size_t)what->calls, sizeof(double), compare);
+    printf("%s, %d ranks, %10lld bytes: all-reduce %9.1f us (fastest %9.1f), processor time of a rank %9.1f us\n", way, mesh->ranks,
+           (long long)what->bytes, ranks[0].us[what->calls / 2], ranks[0].us[0], ranks[0].busy_us / what->calls);
+    return 0;
+}
+
+/* Connects the ranks and times the loads, up to one of no bytes. */
+static int time_loads(support_mesh *mesh, const load *loads, const int *core, const char *way)
+{
+    artel__coll_layout layout = {0};
+    if (artel_context_create(NULL, &mesh->ctx) < 0) return 1;
+    int failed = artel__coll_layout_init(mesh->ctx, SHARDS, mesh->ranks, &layout) < 0 || support_mesh_open(mesh) < 0;
+    for (const load *l = loads; l->bytes && !failed; l++) failed = time_load(mesh, &layout, l, core, way);
+    if (failed) fprintf(stderr, "coll_bench: %s %s\n", artel_context_error(mesh->ctx)->what, mesh->reason);
+    support_mesh_close(mesh);
+    artel__coll_layout_fini(mesh->ctx, &layout);
+    artel_context_destroy(mesh->ctx);
+    return failed;
+}
+
 static int over_network(int argc, char **argv)
 {
-    static const int64_t sizes[] = {4, 65536, 4 << 20, 100000000};
-    static const int calls[] = {400, 400, 60, 8};
+    static const load loads[] = {{4, 400}, {65536, 400}, {4 << 20, 60}, {100000000, 8}, {0, 0}};
     static support_mesh mesh;
-    static rank ranks[SUPPORT_MOST_RANKS];
-    artel__coll_layout layout;
+    int core[SUPPORT_MOST_RANKS];
     mesh.ranks = argc > 2 ? atoi(argv[2]) : 2;
     mesh.secure = strcmp(argv[1], "tls") == 0;
+    mesh.shares = strcmp(argv[1], "shm") == 0;
     mesh.spin_ns = argc > 2 + mesh.ranks ? 50000 : 0;
     if (mesh.ranks < 2 || mesh.ranks > SHARDS) return fprintf(stderr, "coll_bench: 2 to %d replicas\n", SHARDS), 1;
-    if (artel_context_create(NULL, &mesh.ctx) < 0) return 1;
-    if (artel__coll_layout_init(mesh.ctx, SHARDS, mesh.ranks, &layout) < 0 || support_mesh_open(&mesh) < 0)
-        return fprintf(stderr, "coll_bench: %s\n", artel_context_error(mesh.ctx)->what), 1;
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        for (int r = 0; r < mesh.ranks; r++) {
-            ranks[r] = (rank){.endpoint = mesh.endpoint[r], .layout = &layout, .core = -1, .bytes = sizes[s], .calls = calls[s]};
-            if (argc > 3) ranks[r].core = atoi(argv[3 + r % (argc - 3)]);
-            if (pthread_create(&ranks[r].thread, NULL, reduce, &ranks[r]) != 0) return 1;
-        }
-        for (int r = 0; r < mesh.ranks; r++) pthread_join(ranks[r].thread, NULL);
-        if (ranks[0].status < 0) return fprintf(stderr, "coll_bench: %s\n", artel_context_error(mesh.ctx)->what), 1;
-        qsort(ranks[0].us, (size_t)calls[s], sizeof(double), compare);
-        printf("%s, %d ranks, %10lld bytes: all-reduce %9.1f us (fastest %9.1f), processor time of a rank %9.1f us\n", argv[1], mesh.ranks,
-               (long long)sizes[s], ranks[0].us[calls[s] / 2], ranks[0].us[0], ranks[0].busy_us / calls[s]);
+    for (int r = 0; r < mesh.ranks; r++) core[r] = argc > 3 ? atoi(argv[3 + r % (argc - 3)]) : -1;
+    return time_loads(&mesh, loads, core, argv[1]);
+}
+
+static int over_wire(int argc, char **argv)
+{
+    static const load loads[] = {{256 << 10, 200}, {4 << 20, 16}, {32 << 20, 4}, {0, 0}};
+    static const int core[] = {-1, -1};
+    static support_mesh mesh = {.ranks = 2};
+    if (argc != 6) return fprintf(stderr, "usage: coll_bench wire SPACE ADDRESS SPACE ADDRESS\n"), 2;
+    for (int r = 0; r < 2; r++) {
+        mesh.space[r] = argv[2 + 2 * r];
+        mesh.host[r] = argv[3 + 2 * r];
     }
-    support_mesh_close(&mesh);
-    artel__coll_layout_fini(mesh.ctx, &layout);
-    artel_context_destroy(mesh.ctx);
-    return 0;
+    return time_loads(&mesh, loads, core, argv[1]);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && (strcmp(argv[1], "tcp") == 0 || strcmp(argv[1], "tls") == 0)) return over_network(argc, argv);
+    if (argc > 1 && (strcmp(argv[1], "tcp") == 0 || strcmp(argv[1], "tls") == 0 || strcmp(argv[1], "shm") == 0))
+        return over_network(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "wire") == 0) return over_wire(argc, argv);
     static const int64_t sizes[] = {448, 4480, 14336, 17920, 44800, 163520, 1626240, 16262400};
     bench b = {.replicas = argc > 1 ? atoi(argv[1]) : 2, .work_ns = argc > 2 ? atoll(argv[2]) * 1000 : 0};
     if (b.replicas < 2 || b.replicas > SHARDS) return fprintf(stderr, "coll_bench: 2 to %d replicas\n", SHARDS), 1;

@@ -15,7 +15,12 @@ MODELS = {
     "transformer": dict(batch=(16,), mflop=879.0, first=0, steps=6),
     "resnet50": dict(batch=(16,), mflop=7720.0, first=236, steps=3),
     "inception3": dict(batch=(8,), mflop=11430.0, first=38, steps=3),
+    # asked for by name: wide_sgd and wide_adagrad, models of 512 MB
+    "wide_sgd": dict(batch=(1024,), mflop=0.0165, first=0, steps=400),
+    "wide_adagrad": dict(batch=(1024,), mflop=0.0165, first=0, steps=400),
 }
+BY_NAME = ("wide_sgd", "wide_adagrad")
+TABLES, TABLE_ROWS, TABLE_WIDTH = 8, 1000000, 16
 VOCABULARY, LENGTH, WIDTH, BLOCKS, HEADS = 96, 128, 256, 4, 4
 
 
@@ -51,6 +56,11 @@ def keras_model(name):
             x = L.Add()([x, L.Dense(WIDTH)(L.Dense(4 * WIDTH, activation="gelu")(h))])
         model = keras.Model([tokens, places], L.Dense(VOCABULARY)(L.LayerNormalization(epsilon=1e-5)(x)))
         model.compile(keras.optimizers.Adam(1e-3), logits)
+    elif name in BY_NAME:
+        ids = [keras.Input((1,), dtype="int32", name=f"id{i}") for i in range(TABLES)]
+        x = L.Concatenate()([L.Flatten()(L.Embedding(TABLE_ROWS, TABLE_WIDTH, name=f"table{i}")(t)) for i, t in enumerate(ids)])
+        model = keras.Model(ids, L.Dense(1)(L.Dense(64, activation="relu")(x)))
+        model.compile(keras.optimizers.SGD(0.01) if name == "wide_sgd" else keras.optimizers.Adagrad(0.01), keras.losses.BinaryCrossentropy(from_logits=True))
     else:
         make = {"resnet50": keras.applications.ResNet50, "inception3": keras.applications.InceptionV3}[name]
         model = make(weights=None, classes=1000, classifier_activation=None)
@@ -68,6 +78,8 @@ def batch_of(name, size, rng):
         text = rng.integers(0, VOCABULARY, (size, LENGTH + 1)).astype("int32")
         places = np.tile(np.arange(LENGTH, dtype="int32"), (size, 1))
         return [text[:, :-1].copy(), places], text[:, 1:].copy()
+    if name in BY_NAME:
+        return [rng.integers(0, TABLE_ROWS, (size, 1)).astype("int32") for _ in range(TABLES)], rng.integers(0, 2, (size, 1)).astype("float32")
     shape = {"mlp": (784,), "cnn": (28, 28, 1), "convnet": (28, 28, 1), "resnet50": (224, 224, 3), "inception3": (299, 299, 3)}[name]
     classes = 1000 if name in ("resnet50", "inception3") else 10
     return [rng.random((size,) + shape, dtype="float32")], rng.integers(0, classes, (size,)).astype("int32")
@@ -110,6 +122,15 @@ def torch_model(name):
         def forward(self, x, p):
             return self.out(self.norm(self.blocks(self.tokens(x) + self.places(p)))).transpose(1, 2)
 
+    class Wide(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tables = nn.ModuleList([nn.Embedding(TABLE_ROWS, TABLE_WIDTH, sparse=True) for _ in range(TABLES)])
+            self.a, self.b = nn.Linear(TABLES * TABLE_WIDTH, 64), nn.Linear(64, 1)
+
+        def forward(self, *ids):
+            return self.b(F.relu(self.a(torch.cat([t(i).flatten(1) for t, i in zip(self.tables, ids)], 1))))
+
     loss = F.cross_entropy
     sgd = lambda m: torch.optim.SGD(m.parameters(), 0.01, momentum=0.9)
     adam = lambda m: torch.optim.Adam(m.parameters(), 1e-3, fused=True)
@@ -125,6 +146,9 @@ def torch_model(name):
         return Lstm(), F.binary_cross_entropy_with_logits, adam
     if name == "transformer":
         return Transformer(), loss, adam
+    if name in BY_NAME:
+        make = torch.optim.SGD if name == "wide_sgd" else lambda p, rate: torch.optim.Adagrad(p, rate, initial_accumulator_value=0.1, eps=1e-7)
+        return Wide(), F.binary_cross_entropy_with_logits, lambda m: make(m.parameters(), 0.01)
     import torchvision
 
     if name == "resnet50":
@@ -134,5 +158,5 @@ def torch_model(name):
 
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
-    for wanted in sys.argv[2:] or MODELS:
+    for wanted in sys.argv[2:] or (m for m in MODELS if m not in BY_NAME):
         keras_model(wanted).save(os.path.join(sys.argv[1], wanted + ".keras"))

@@ -21,6 +21,7 @@ import models
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = {"tensorflow": ("function", "xla"), "torch": ("eager", "channels_last", "compile")}
+WIDE_PEERS = {"tensorflow": ("function", "xla", "raw"), "torch": ("eager", "compile")}
 NEAR = 0.8  # of the best peer of the first round
 FAR = 0.6   # of the best peer on fewer cores: left out on more
 
@@ -30,7 +31,7 @@ def arguments():
     p.add_argument("--artel", required=True)
     p.add_argument("--threads", default="1,2")
     p.add_argument("--rounds", type=int, default=7)
-    p.add_argument("--models", default=",".join(models.MODELS))
+    p.add_argument("--models", default=",".join(m for m in models.MODELS if m not in models.BY_NAME), help="also: " + ", ".join(models.BY_NAME))
     p.add_argument("--out", default=os.path.join(HERE, "results.md"))
     p.add_argument("--resume", action="store_true", help="keep the rows that an interrupted run left beside --out, in .json")
     p.add_argument("--keras-dir", default="", help="where the .keras files are or will be")
@@ -54,9 +55,9 @@ def find_peers(artel):
     return found
 
 
-def pinned(command, threads):
+def pinned(command, threads, **environment):
     cores = ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:threads])
-    env = dict(os.environ, CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3", OMP_NUM_THREADS=str(threads))
+    env = dict(os.environ, CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3", OMP_NUM_THREADS=str(threads), **environment)
     try:
         done = subprocess.run(["taskset", "-c", cores] + command, env=env, cwd=HERE, capture_output=True, text=True, timeout=900)
     except subprocess.TimeoutExpired:
@@ -73,7 +74,9 @@ def run_artel(a, folder, name, batch, threads):
 
 
 def run_peer(peer, python, name, batch, threads):
-    return pinned([python, os.path.join(HERE, "peer.py"), peer, name, str(batch), str(threads)], threads)
+    # artel asks for huge pages itself, and rows of large tables are found half as fast without them
+    huge = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if name in models.BY_NAME else {}
+    return pinned([python, os.path.join(HERE, "peer.py"), peer, name, str(batch), str(threads)], threads, **huge)
 
 
 def peak(a, threads):
@@ -93,7 +96,7 @@ def hopeless(rows, name, batch, key):
 def measure(a, folder, pythons, rows, name, batch, threads):
     runs = {"artel": lambda: run_artel(a, folder, name, batch, threads)}
     for framework, python in pythons.items():
-        for mode in PEERS[framework]:
+        for mode in (WIDE_PEERS if name in models.BY_NAME else PEERS)[framework]:
             if not hopeless(rows, name, batch, f"{framework}:{mode}"):
                 runs[f"{framework}:{mode}"] = lambda p=f"{framework}:{mode}", python=python: run_peer(p, python, name, batch, threads)
     got, peaks = {k: [] for k in runs}, []
@@ -149,16 +152,22 @@ def write_plot(path, rows):
         out.write(f'<line x1="{190 + scale:.0f}" y1="26" x2="{190 + scale:.0f}" y2="{height - 8}" stroke="#c04040"/>\n</svg>\n')
 
 
+def export(folder, names, pythons):
+    """Writes the .keras files that are not there."""
+    missing = [m for m in names if not os.path.exists(os.path.join(folder, m + ".keras"))]
+    if not missing:
+        return
+    if "tensorflow" not in pythons:
+        sys.exit("the benchmark models are made with Keras; install tensorflow-cpu (make test does) or give --keras-dir")
+    subprocess.run([pythons["tensorflow"], os.path.join(HERE, "models.py"), folder] + missing, check=True, stdout=subprocess.DEVNULL)
+
+
 def main():
     a = arguments()
     pythons = find_peers(a.artel)
     folder = a.keras_dir or tempfile.mkdtemp(prefix="artel-bench-")
     wanted = a.models.split(",")
-    missing = [m for m in wanted if not os.path.exists(os.path.join(folder, m + ".keras"))]
-    if missing:
-        if "tensorflow" not in pythons:
-            sys.exit("the benchmark models are made with Keras; install tensorflow-cpu (make test does) or give --keras-dir")
-        subprocess.run([pythons["tensorflow"], os.path.join(HERE, "models.py"), folder] + missing, check=True, stdout=subprocess.DEVNULL)
+    export(folder, wanted, pythons)
     base = os.path.splitext(a.out)[0]
     rows = json.load(open(base + ".json")) if a.resume and os.path.exists(base + ".json") else []
     known = {(r["model"], r["batch"], r["threads"]) for r in rows}
