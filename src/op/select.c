@@ -125,11 +125,15 @@ static artel_status infer_select(artel__infer *infer)
 {
     const artel__value *condition = infer->in[0];
     if (condition->dtype != ARTEL_DTYPE_BOOL) return artel__op_fail(infer, "the condition is %s", artel_dtype_name(condition->dtype));
-    artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL, .dtype = ARTEL_DTYPE_FLOAT32};
+    const artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL, .dtype = ARTEL_DTYPE_FLOAT32};
     for (int k = 1; k < 3; k++) {
         if (!infer->in[k]) infer->in[k] = &zero;
     }
-    return artel__infer_broadcast(infer, 3, ARTEL_DTYPE_FLOAT32);
+    artel_status status = artel__infer_broadcast(infer, 3, ARTEL_DTYPE_FLOAT32);
+    for (int k = 1; k < 3; k++) {
+        if (infer->in[k] == &zero) infer->in[k] = NULL;
+    }
+    return status;
 }
 
 static void fill_select(const artel__run_args *args, void *params)
