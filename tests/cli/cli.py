@@ -1,13 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command line share: small models, their data, and the oracle's runner and table."""
+"""What the tests of the command line share: small models, their data, rows, and the oracle's runner and table."""
 
+import dataclasses
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle"))
 
 import numpy as np  # noqa: E402
-from oracle import K, L, O, Q, S, keras_module  # noqa: E402
+from oracle import Failure, K, L, O, Q, S, keras_module  # noqa: E402
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    check: object
+    model: str = "mlp"
+
+
+def expect(condition, what, *more):
+    if not condition:
+        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
 
 
 def mlp():

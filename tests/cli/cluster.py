@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that form a cluster on this machine, started and watched by a test."""
+"""Processes that form a cluster on this machine, started and watched by a test; their model, data and certificates."""
 
 import fcntl
 import json
@@ -10,8 +10,8 @@ import subprocess
 import threading
 import time
 
-import cli  # noqa: F401  it tells where the oracle is
-from oracle import ARTEL, clean_environment
+from cli import MODELS, expect, save, save_arrays
+from oracle import ARTEL, artel, clean_environment
 
 PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
 
@@ -118,3 +118,65 @@ class Cluster:
         """The same command again, after the process has ended."""
         self.tasks[rank].process.wait()
         self.begin(rank)
+
+
+class Scene:
+    """A model, its data, and what one process makes of them."""
+
+    def __init__(self, row, folder):
+        self.folder = folder
+        self.model = save(MODELS[row.model], self.path("m.keras"))
+        self.data = save_arrays(row.model, self.path("d.npz"), 500)
+        self.row = row
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def fit(self, *more):
+        return ["fit", self.model, "--data", self.data, "--validation-split", 0.2, "--threads", 1, "--verbose", 0, *more]
+
+    def cluster(self, count, *more, each=None, **kinds):
+        args = self.fit("--strategy", "multi-worker", *more)
+        return Cluster(count, lambda r: args + (each(r) if each else []), **kinds)
+
+    def all_end(self, cluster, code, limit, *texts):
+        """Every task ends in time with that code and says all of the texts."""
+        begin = time.monotonic()
+        codes = cluster.finish(limit)
+        said = {r: t.err() for r, t in cluster.tasks.items()}
+        for r, c in codes.items():
+            if c == -signal.SIGKILL:
+                continue
+            expect(c == code, "worker %d: exit code %s after %.1f s, expected %s;" % (r, c, time.monotonic() - begin, code), said[r][-400:])
+            for text in texts:
+                expect(text in said[r], "worker %d does not say %r:" % (r, text), said[r][-400:])
+        return time.monotonic() - begin
+
+
+def certificates(scene):
+    certs = scene.path("certs")
+    for args in (["init", certs], ["issue", certs, "worker-[0-2]"], ["init", certs + "2"], ["issue", certs + "2", "worker-[0-2]"]):
+        ran = artel("cert", *args)
+        expect(ran.rc == 0, "artel cert:", ran.err)
+    return certs
+
+
+def expired(scene, name):
+    """A certificate of the cluster's authority that was good once, in a folder."""
+    folder = scene.path("expired")
+    os.mkdir(folder)
+    config = "[ca]\ndefault_ca=d\n[d]\ndatabase=%s/db\nserial=%s/serial\nnew_certs_dir=%s\npolicy=p\ndefault_md=sha256\n[p]\n" % (folder, folder, folder)
+    config += "commonName=optional\n[x]\nsubjectAltName=DNS:%s\nextendedKeyUsage=serverAuth,clientAuth\n" % name
+    for file, text in (("db", ""), ("serial", "77\n"), ("cnf", config)):
+        with open(os.path.join(folder, file), "w") as f:
+            f.write(text)
+    path = lambda file: os.path.join(folder, file)
+    for words in (["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path("tls.key"), "-out", path("csr"),
+                   "-subj", "/CN=" + name],
+                  ["ca", "-batch", "-notext", "-config", path("cnf"), "-extensions", "x", "-cert", scene.certs + "/ca.crt", "-keyfile",
+                   scene.certs + "/ca.key", "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-in", path("csr"), "-out", path("tls.crt")]):
+        done = subprocess.run(["openssl", *words], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0, "openssl:", done.stderr)
+    with open(scene.certs + "/ca.crt") as a, open(path("ca.crt"), "w") as b:
+        b.write(a.read())
+    return folder

@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of several workers, held back while something happens to them, and compared with one that nothing happened to."""
 
+import dataclasses
 import json
 import os
 import threading
 import time
 
+from cli import expect
+from cluster import Scene
 from hosts import HostCluster, Hosts
 from oracle import LONG, artel, digest
-from test_multi_worker import Scene, expect
 
 STEPS_A_SECOND = 150  # while something is to happen
 EPOCHS = 60 if LONG else 40
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    check: object
+    hosts: int = 0  # with namespaces
+    model: str = "mlp"
+    second: int = None  # hosts from this one on are behind the trunk
 
 
 class Net(Scene):

@@ -8,7 +8,6 @@ processes that the test itself starts, stops and starts again, so that the clust
 import dataclasses
 import json
 import os
-import random
 import re
 import signal
 import subprocess

@@ -10,7 +10,7 @@ import os
 import time
 
 import numpy as np
-from cli import K, L, O, keras_module, save
+from cli import K, L, O, keras_module
 from oracle import Failure, artel, table
 
 HOME = "/usr/share/datasets/fashion-mnist/"

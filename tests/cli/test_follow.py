@@ -3,7 +3,6 @@
 # processors: 2
 """artel evaluate --checkpoint-dir and the evaluator of a cluster: the values of a run's checkpoints, from beside it."""
 
-import dataclasses
 import json
 import os
 import shutil
@@ -11,19 +10,8 @@ import signal
 import subprocess
 import time
 
-from cli import MODELS, save, save_arrays
-from oracle import ARTEL, Failure, artel, clean_environment, table
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
-
-
-def expect(condition, what, *more):
-    if not condition:
-        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
+from cli import MODELS, Row, expect, save, save_arrays
+from oracle import ARTEL, artel, clean_environment, table
 
 
 class Scene:

@@ -8,26 +8,15 @@ seconds and waited for. And that more tasks do not mean more threads.
 Rows that need hosts of their own (network namespaces, root) are left out, by name, where there can be none.
 """
 
-import dataclasses
 import json
 import os
-import sys
 
 import hosts as network
-from held import Net
+from cli import expect
+from cluster import Scene, expired
+from held import Net, Row
 from hosts import HostCluster
 from oracle import BUILD, artel, digest, table
-from test_hostile import expired
-from test_multi_worker import Scene, expect
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
-    hosts: int = 0  # with namespaces
-    model: str = "mlp"
-    second: int = None
 
 
 SECONDS = 5

@@ -3,7 +3,6 @@
 # processors: 2
 """What a job of several tasks tells of itself: rows below the progress bar on a terminal, a file when it ends badly."""
 
-import dataclasses
 import json
 import os
 import pty
@@ -15,20 +14,9 @@ import time
 
 import numpy as np
 
-from cli import MODELS, arrays, save, save_arrays
+from cli import MODELS, Row, arrays, expect, save, save_arrays
 from cluster import Cluster
-from oracle import ARTEL, Failure, clean_environment, table
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
-
-
-def expect(condition, what, *more):
-    if not condition:
-        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
+from oracle import ARTEL, clean_environment, table
 
 
 class Scene:
@@ -75,7 +63,7 @@ class Terminal:
 
 # ---------------------------------------------------------------- rows
 def rows_on_a_terminal(scene):
-    """A row for each task with its phase and share of work; one that is stopped is said to be silent."""
+    """A row for each task with its phase and share of work."""
     cluster = Cluster(2, lambda r: scene.fit("--epochs", 100000, "--verbose", 0), absent=[0])
     jobs = {"cluster": {"worker": cluster.addresses}, "task": {"type": "worker", "index": 0}}
     shown = Terminal(scene.fit("--epochs", 100000, "--verbose", 1, "--suspect-after", "30s"), {"TF_CONFIG": json.dumps(jobs), "COLUMNS": "120"})

@@ -7,32 +7,21 @@
 Rows that need hosts of their own (network namespaces, root) are left out, by name, where there can be none.
 """
 
-import dataclasses
 import os
 import re
 import resource
 import socket
 import ssl
-import subprocess
 import sys
 import time
 
 import hosts as network
 import wire
-from cluster import Cluster, free_ports
-from held import Net, Run
+from cli import expect
+from cluster import Cluster, Scene, certificates, expired, free_ports
+from held import Net, Row, Run
 from hosts import PORT, HostCluster
 from oracle import BUILD, LONG, artel, table, weights
-from test_multi_worker import Scene, certificates, expect
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
-    hosts: int = 0  # with namespaces
-    model: str = "mlp"
-    second: int = None
 
 
 def refusals(task, fault=""):
@@ -83,27 +72,6 @@ def eavesdropped(scene):
 
 
 # ---------------------------------------------------------------- who knocks
-def expired(scene, name):
-    """A certificate of the cluster's authority that was good once, in a folder."""
-    folder = scene.path("expired")
-    os.mkdir(folder)
-    config = "[ca]\ndefault_ca=d\n[d]\ndatabase=%s/db\nserial=%s/serial\nnew_certs_dir=%s\npolicy=p\ndefault_md=sha256\n[p]\n" % (folder, folder, folder)
-    config += "commonName=optional\n[x]\nsubjectAltName=DNS:%s\nextendedKeyUsage=serverAuth,clientAuth\n" % name
-    for file, text in (("db", ""), ("serial", "77\n"), ("cnf", config)):
-        with open(os.path.join(folder, file), "w") as f:
-            f.write(text)
-    path = lambda file: os.path.join(folder, file)
-    for words in (["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path("tls.key"), "-out", path("csr"),
-                   "-subj", "/CN=" + name],
-                  ["ca", "-batch", "-notext", "-config", path("cnf"), "-extensions", "x", "-cert", scene.certs + "/ca.crt", "-keyfile",
-                   scene.certs + "/ca.key", "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-in", path("csr"), "-out", path("tls.crt")]):
-        done = subprocess.run(["openssl", *words], capture_output=True, text=True, check=False)
-        expect(done.returncode == 0, "openssl:", done.stderr)
-    with open(scene.certs + "/ca.crt") as a, open(path("ca.crt"), "w") as b:
-        b.write(a.read())
-    return folder
-
-
 class Stranger:
     """Knocks at worker 0 from a host that has no task."""
 

@@ -3,7 +3,6 @@
 # processors: 2
 """One model trained, evaluated and used by several processes: the same bits as one; differences, losses and silence by name."""
 
-import dataclasses
 import json
 import os
 import shutil
@@ -11,54 +10,9 @@ import signal
 import time
 
 import numpy as np
-from cli import K, L, MODELS, arrays, save, save_arrays
-from cluster import Cluster
-from oracle import BUILD, LONG, Failure, artel, digest, table
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
-    model: str = "mlp"
-
-
-def expect(condition, what, *more):
-    if not condition:
-        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
-
-
-class Scene:
-    """A model, its data, and what one process makes of them."""
-
-    def __init__(self, row, folder):
-        self.folder = folder
-        self.model = save(MODELS[row.model], self.path("m.keras"))
-        self.data = save_arrays(row.model, self.path("d.npz"), 500)
-        self.row = row
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def fit(self, *more):
-        return ["fit", self.model, "--data", self.data, "--validation-split", 0.2, "--threads", 1, "--verbose", 0, *more]
-
-    def cluster(self, count, *more, each=None, **kinds):
-        args = self.fit("--strategy", "multi-worker", *more)
-        return Cluster(count, lambda r: args + (each(r) if each else []), **kinds)
-
-    def all_end(self, cluster, code, limit, *texts):
-        """Every task ends in time with that code and says all of the texts."""
-        begin = time.monotonic()
-        codes = cluster.finish(limit)
-        said = {r: t.err() for r, t in cluster.tasks.items()}
-        for r, c in codes.items():
-            if c == -signal.SIGKILL:
-                continue
-            expect(c == code, "worker %d: exit code %s after %.1f s, expected %s;" % (r, c, time.monotonic() - begin, code), said[r][-400:])
-            for text in texts:
-                expect(text in said[r], "worker %d does not say %r:" % (r, text), said[r][-400:])
-        return time.monotonic() - begin
+from cli import K, L, MODELS, Row, arrays, expect, save, save_arrays
+from cluster import Cluster, Scene, certificates
+from oracle import BUILD, LONG, artel, digest, table
 
 
 # ---------------------------------------------------------------- the same bits
@@ -129,14 +83,6 @@ def alone(scene):
 
 
 # ---------------------------------------------------------------- encryption
-def certificates(scene):
-    certs = scene.path("certs")
-    for args in (["init", certs], ["issue", certs, "worker-[0-2]"], ["init", certs + "2"], ["issue", certs + "2", "worker-[0-2]"]):
-        ran = artel("cert", *args)
-        expect(ran.rc == 0, "artel cert:", ran.err)
-    return certs
-
-
 def encrypted(scene):
     if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
         return

@@ -7,7 +7,6 @@
 Skipped where namespaces are not permitted. A run is held back by its reader while something is to happen in its midst.
 """
 
-import dataclasses
 import os
 import signal
 import sys
@@ -15,19 +14,9 @@ import time
 
 import hosts as network
 import numpy as np
-from cli import MODELS
-from held import Net, Run
+from cli import MODELS, expect
+from held import Net, Row, Run
 from oracle import BUILD, LONG, artel, digest, table
-from test_multi_worker import expect
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
-    hosts: int = 3
-    model: str = "mlp"
-    second: int = None  # hosts from this one on are behind the trunk
 
 
 # ---------------------------------------------------------------- the same bits
@@ -140,24 +129,24 @@ def frozen(rank):
 
 TABLE = [Row("digests-" + m, same_digests, 2, m) for m in (MODELS if LONG else ["cnn"])] + [
     Row("digests-three", same_digests, 3, "transformer" if LONG else "mlp"),
-    Row("cut-0", cut(0)),
+    Row("cut-0", cut(0), 3),
     Row("halves", halves, 4, second=2),
-    Row("one-way-0-1", one_way(0, 1)),
-    Row("frozen-1", frozen(1)),
+    Row("one-way-0-1", one_way(0, 1), 3),
+    Row("frozen-1", frozen(1), 3),
 ]
 if LONG:
     TABLE += [
-        Row("cut-1", cut(1)),
-        Row("cut-2", cut(2)),
+        Row("cut-1", cut(1), 3),
+        Row("cut-2", cut(2), 3),
         Row("cut-two", cut(1), 2),
-        Row("unplugged", unplugged),
+        Row("unplugged", unplugged, 3),
         Row("apart", apart, 4, second=2),
         Row("apart-three", apart, 3, second=2),
-        Row("one-way-1-0", one_way(1, 0)),
-        Row("one-way-1-2", one_way(1, 2)),
-        Row("one-way-2-0", one_way(2, 0)),
-        Row("frozen-0", frozen(0)),
-        Row("frozen-2", frozen(2)),
+        Row("one-way-1-0", one_way(1, 0), 3),
+        Row("one-way-1-2", one_way(1, 2), 3),
+        Row("one-way-2-0", one_way(2, 0), 3),
+        Row("frozen-0", frozen(0), 3),
+        Row("frozen-2", frozen(2), 3),
     ]
 
 

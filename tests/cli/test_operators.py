@@ -2,18 +2,12 @@
 # timeout: 300
 """Mistakes of whoever starts a cluster, each named within seconds: certificates, environment, strategy, kinds of tasks; and what they can look at before."""
 
-import dataclasses
 import json
 import os
 
-from cli import MODELS, save, save_arrays
+from cli import MODELS, Row, expect, save, save_arrays
 from cluster import free_ports
-from oracle import BUILD, Failure, artel, table
-
-
-def expect(condition, what, *more):
-    if not condition:
-        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
+from oracle import BUILD, artel, table
 
 
 class Scene:
@@ -104,12 +98,6 @@ def network(scene):
     ran = artel("check", "--cluster", "--network", "--wait-for-cluster", "1s", env={"TF_CONFIG": config})
     expect(ran.rc == 2 and "worker:0" in ran.out and "not reached" in ran.out and "refused" in ran.out, ran.rc, ran.out, ran.err)
     expect("needs none" in artel("check", "--network").err, "one process")
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
 
 
 TABLE = [Row(check.__name__, check) for check in (certificates, insecure, alone, kinds, service_links, network)]

@@ -11,7 +11,7 @@ import os
 import re
 
 import numpy as np
-from cli import K, L, O, Q, save
+from cli import K, L, O, save
 from oracle import Failure, artel, digest, table
 
 ROWS_OF_DATA, BATCH = 76, 32  # the last batch is short

@@ -3,26 +3,14 @@
 # processors: 2
 """artel status and artel drain: what they say of a job that waits, trains, lost or stopped somebody; exit codes of probes."""
 
-import dataclasses
 import json
 import os
 import signal
 import time
 
-from cli import MODELS, save, save_arrays
+from cli import MODELS, Row, expect, save, save_arrays
 from cluster import Cluster, free_ports
-from oracle import BUILD, Failure, artel, digest, table
-
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    check: object
-
-
-def expect(condition, what, *more):
-    if not condition:
-        raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
+from oracle import BUILD, artel, digest, table
 
 
 class Scene:
