@@ -42,7 +42,7 @@ artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t by
 void artel__log(artel_context *ctx, artel_log_level level, const char *format, ...) ARTEL__PRINTF(3, 4);
 
 /* From now on the last `lines` lines that are written (above ARTEL_LOG_DEBUG, sink or not) are remembered, the first bytes of each;
- * again: nothing changes. They are told oldest first, with the time since then. */
+ * again: nothing changes. To be called before other threads log. They are told oldest first, with the time since then. */
 artel_status artel__log_keep(artel_context *ctx, int lines);
 typedef void artel__log_line_fn(void *user, artel_log_level level, int64_t age_ns, const char *text);
 void artel__log_kept(artel_context *ctx, artel__log_line_fn *tell, void *user);
