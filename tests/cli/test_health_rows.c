@@ -28,8 +28,10 @@ static void test_states(void **state)
     tasks[4].replicas = 0;
     tasks[5].busy = -1;
     tasks[5].silence = 0.9;
+    artel_context *ctx;
     artel__text text;
-    artel__text_init(&text, NULL);
+    assert_int_equal(ARTEL_OK, artel_context_create(NULL, &ctx));
+    artel__text_init(&text, ctx);
     artel__health_rows(tasks, 6, 0.02, &text);
     assert_string_equal(text.data, "  worker 0 (a:1)   compute  works  25%, 5 ms of a step\n"
                                    "  worker 1 (b:1)   silent for 1.3 s, last in compute\n"
@@ -38,6 +40,7 @@ static void test_states(void **state)
                                    "  worker 4 (e:1)   joins\n"
                                    "  worker 10 (f:1)  compute \n");
     artel__text_fini(&text);
+    artel_context_destroy(ctx);
 }
 
 /* Of ten tasks, eight: the lost, the silent and the joining before those that work, and of these the busiest. */
@@ -54,8 +57,10 @@ static void test_many(void **state)
     tasks[0].connected = false;
     tasks[1].silence = 5;
     tasks[2].replicas = 0;
+    artel_context *ctx;
     artel__text text;
-    artel__text_init(&text, NULL);
+    assert_int_equal(ARTEL_OK, artel_context_create(NULL, &ctx));
+    artel__text_init(&text, ctx);
     artel__health_rows(tasks, 10, 0, &text);
     static const char *const ORDER[] = {"t0", "t1", "t2", "t9", "t8", "t7", "t6", "t5"};
     const char *line = text.data;
@@ -66,6 +71,7 @@ static void test_many(void **state)
     assert_string_equal(line, "  and 2 more\n");
     assert_null(strstr(text.data, "of a step")); /* how long a step takes is not known */
     artel__text_fini(&text);
+    artel_context_destroy(ctx);
 }
 
 int main(void)

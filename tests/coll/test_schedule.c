@@ -34,7 +34,7 @@ typedef struct scene {
 
 static int32_t value_of(int32_t position, int64_t i)
 {
-    return position * 131071 + (int32_t)i * 7 + 1;
+    return (int32_t)((uint32_t)position * 131071 + (uint32_t)i * 7 + 1);
 }
 
 /* -- making -- */
@@ -116,7 +116,8 @@ static void combine(scene *s, member *m, const artel__coll_combine_step *step)
     memcpy(out, m->in + step->first, (size_t)step->count * sizeof(int32_t));
     for (int32_t i = 0; i < s->members - 1; i++) {
         assert_int_equal(m->schedule.receive[step->receive + i].count, step->count);
-        for (int64_t k = 0; k < step->count; k++) out[k] += m->held[step->receive + i][k];
+        for (int64_t k = 0; k < step->count; k++)
+            out[k] = (int32_t)((uint32_t)out[k] + (uint32_t)m->held[step->receive + i][k]); /* modulo 2^32 */
         free(m->held[step->receive + i]);
     }
 }
