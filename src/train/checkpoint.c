@@ -231,9 +231,22 @@ static artel_status restore_history(artel__fit *fit, json_t *object)
     return status;
 }
 
+/* Whether a position that was read lies within the data of this run; rows are found by it without further looks. */
+static bool is_possible(const artel__fit *fit)
+{
+    const int64_t most = INT64_C(1) << 53; /* of anything that is counted: it can be added to */
+    const int64_t counts[] = {fit->step, fit->epoch, fit->step_in_epoch, fit->pass, fit->iteration, fit->unit};
+    for (size_t i = 0; i < ARTEL__COUNT(counts); i++) {
+        if (counts[i] < 0 || counts[i] > most) return false;
+    }
+    return fit->cursor >= 0 && fit->cursor <= fit->rows && fit->validation_row >= 0 && fit->validation_row <= fit->validation_rows &&
+           (!fit->units || fit->unit <= fit->units);
+}
+
 artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t *manifest)
 {
     artel__checkpointer *c = fit->checkpointer;
+    int64_t replicas = integer(manifest, "replicas");
     ARTEL_TRY(artel__callbacks_restore(fit, json_object_get(manifest, "callbacks")));
     fit->step = fit->resumed_from = integer(manifest, "step");
     fit->epoch = integer(manifest, "epoch");
@@ -244,16 +257,17 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     fit->learning_rate = artel__real_of_hex(json_object_get(manifest, "learning_rate"));
     fit->unit = integer(manifest, "unit");
     fit->validation_row = integer(manifest, "validation_row");
-    fit->schedule_replicas = (int)integer(manifest, "replicas");
+    fit->schedule_replicas = (int)replicas;
     fit->epoch_begun = json_is_true(json_object_get(manifest, "epoch_begun"));
     ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "tally"), &fit->tally));
     ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "validation"), &fit->validation_tally));
     if (fit->history) ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
     bool stopped = json_is_true(json_object_get(manifest, "stopped")), done = stopped || fit->epoch >= fit->options.epochs;
+    bool through = fit->units && fit->unit == fit->units; /* a pass */
     fit->stop = stopped;
-    fit->ended = json_is_true(json_object_get(manifest, "ended")) && done;
+    fit->ended = through || (json_is_true(json_object_get(manifest, "ended")) && done);
     if (c) c->finished = json_is_true(json_object_get(manifest, "finished")) && done;
-    if (fit->cursor < 0 || fit->cursor > fit->rows || fit->step < 0 || fit->epoch < 0)
+    if (replicas < 0 || replicas > INT32_MAX || !is_possible(fit))
         return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give --fresh to begin anew", "the checkpoint's position is not possible");
     artel__fit_order_rows(fit);
     return ARTEL_OK;

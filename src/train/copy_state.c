@@ -14,10 +14,6 @@
 
 #define MOST_TEXT ((uint64_t)64 << 20)
 
-enum {
-    MOST_KEPT = 64 /* callbacks that keep weights */
-};
-
 /* What goes first, as little-endian numbers; machines of another byte order do not share an arithmetic class. */
 typedef struct head {
     uint64_t text, variables, extra, hash; /* bytes of the three parts; hash of the variables */
@@ -28,7 +24,7 @@ typedef struct incoming {
     char *text;
     json_t *position;
     uint8_t *variables, *extra;
-    uint8_t *kept[MOST_KEPT];
+    uint8_t **kept; /* by callback; NULL: it keeps none */
 } incoming;
 
 artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream)
@@ -76,7 +72,10 @@ static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incomi
     ARTEL_TRY(take_block(fit, stream, in->head.variables, &in->variables));
     if (in->head.extra) ARTEL_TRY(take_block(fit, stream, in->head.extra, &in->extra));
     json_t *callbacks = json_object_get(in->position, "callbacks");
-    for (int i = 0; i < fit->callback_count && i < MOST_KEPT; i++) {
+    void *kept;
+    ARTEL_TRY(artel__calloc(fit->ctx, (size_t)fit->callback_count + 1, sizeof *in->kept, "state", &kept));
+    in->kept = kept;
+    for (int i = 0; i < fit->callback_count; i++) {
         if (json_is_true(json_object_get(json_array_get(callbacks, (size_t)i), "weights")))
             ARTEL_TRY(take_block(fit, stream, fit->model->nn->variables->bytes, &in->kept[i]));
     }
@@ -89,7 +88,7 @@ static artel_status take_over(artel__fit *fit, const incoming *in)
     ARTEL_TRY(artel__fit_take_position(fit, "state", in->position));
     memcpy(artel__session_state(fit->session)->block, in->variables, (size_t)in->head.variables);
     if (in->head.extra) memcpy(fit->extra, in->extra, (size_t)in->head.extra);
-    for (int i = 0; i < fit->callback_count && i < MOST_KEPT; i++) {
+    for (int i = 0; i < fit->callback_count; i++) {
         if (in->kept[i] && fit->callbacks[i].weights) memcpy(fit->callbacks[i].weights, in->kept[i], fit->model->nn->variables->bytes);
     }
     artel__session_broadcast(fit->session);
@@ -105,6 +104,7 @@ artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream)
     artel__free(fit->ctx, in.text);
     artel__free(fit->ctx, in.variables);
     artel__free(fit->ctx, in.extra);
-    for (int i = 0; i < MOST_KEPT; i++) artel__free(fit->ctx, in.kept[i]);
+    for (int i = 0; in.kept && i < fit->callback_count; i++) artel__free(fit->ctx, in.kept[i]);
+    artel__free(fit->ctx, in.kept);
     return status;
 }

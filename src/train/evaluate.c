@@ -9,7 +9,7 @@ typedef struct pass {
     artel__fit fit; /* only what logs and sessions need is used */
     artel__feed *feed;
     uint64_t *order;
-    int64_t rows, batch_size, steps;
+    int64_t rows, batch_size;
     artel__mode mode;
     artel_predictions *predictions; /* PREDICT */
 } pass;
@@ -34,8 +34,8 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     p->rows = artel__feed_count(p->feed);
     p->mode = mode;
     p->batch_size = fit->batch_size = options->batch_size;
-    p->steps = (p->rows + p->batch_size - 1) / p->batch_size;
-    if (options->steps > 0 && options->steps < p->steps) p->steps = options->steps;
+    fit->units = (p->rows + p->batch_size - 1) / p->batch_size;
+    if (options->steps > 0 && options->steps < fit->units) fit->units = options->steps;
     ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));
     p->order = artel__arena_alloc(&fit->arena, (size_t)p->rows + 1, sizeof *p->order);
     if (!p->order) return ARTEL_ERROR_NO_MEMORY;
@@ -82,7 +82,7 @@ static artel_status step_pass(pass *p, artel__batch *batch)
     artel__fit *fit = &p->fit;
     if (artel__cancelled(fit->ctx) || artel__preempted(fit->ctx))
         return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data", "start the same command again for the whole result",
-                           "stopped on request after %lld of %lld batches", (long long)fit->unit, (long long)p->steps);
+                           "stopped on request after %lld of %lld batches", (long long)fit->unit, (long long)fit->units);
     int64_t row = fit->unit * p->batch_size;
     *batch = (artel__batch){.rows = p->order + row, .count = p->rows - row < p->batch_size ? p->rows - row : p->batch_size};
     return artel__session_step(fit->session, p->mode, batch);
@@ -91,8 +91,8 @@ static artel_status step_pass(pass *p, artel__batch *batch)
 /* All batches, alone or with the other tasks. */
 static artel_status run_pass(pass *p, artel__fit_unit_fn *unit)
 {
-    p->fit.ended = p->steps == 0;
-    ARTEL_TRY(artel__pass_join(&p->fit, p->mode, p->feed, p->steps));
+    p->fit.ended = p->fit.units == 0;
+    ARTEL_TRY(artel__pass_join(&p->fit, p->mode, p->feed, p->fit.units));
     return artel__fit_run(&p->fit, unit);
 }
 
@@ -100,7 +100,7 @@ static artel_status step_event(pass *p, int64_t step)
 {
     artel__fit *fit = &p->fit;
     fit->step = fit->step_in_epoch = step + 1;
-    fit->steps_per_epoch = p->steps;
+    fit->steps_per_epoch = fit->units;
     if (!fit->options.on_event) return ARTEL_OK;
     artel_event event = {.kind = ARTEL_EVENT_STEP};
     if (p->mode == ARTEL__MODE_EVALUATE) {
@@ -119,7 +119,7 @@ static artel_status evaluate_batch(artel__fit *fit)
     artel__batch batch;
     ARTEL_TRY(step_pass(p, &batch));
     artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_EVALUATE, batch.count);
-    fit->ended = fit->unit + 1 == p->steps;
+    fit->ended = fit->unit + 1 == fit->units;
     return step_event(p, fit->unit);
 }
 
@@ -242,13 +242,13 @@ static artel_status predict_batch(artel__fit *fit)
         int64_t row = artel_shape_count(&predictions->shape[i]) / (rows ? rows : 1);
         artel__session_predictions(fit->session, i, predictions->values[i] + fit->unit * p->batch_size * row);
     }
-    fit->ended = fit->unit + 1 == p->steps;
+    fit->ended = fit->unit + 1 == fit->units;
     return step_event(p, fit->unit);
 }
 
 static artel_status run_predict(pass *p)
 {
-    int64_t rows = p->steps * p->batch_size < p->rows ? p->steps * p->batch_size : p->rows;
+    int64_t rows = p->fit.units * p->batch_size < p->rows ? p->fit.units * p->batch_size : p->rows;
     ARTEL_TRY(make_predictions(p, rows, &p->predictions));
     return run_pass(p, predict_batch);
 }

@@ -81,6 +81,7 @@ struct artel__fit {
     int profile_count;
     /* Units of work: between two of them the state is whole, and a function of their number. */
     int64_t unit;
+    int64_t units;          /* of a pass of evaluation, which ends with the last; 0: of a training */
     bool epoch_begun;       /* the running epoch's begin has been told */
     int64_t validation_row; /* of the validation pass of this epoch: rows that have been evaluated */
     bool ended;             /* nothing is left to be done */
