@@ -125,7 +125,10 @@ static artel_status ask(artel__invocation *call, const char *question, json_t **
         status = artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, request.address, "use the artel that runs there", "%.200s",
                              error ? error : "an answer that this version does not understand");
     }
-    if (status == ARTEL_OK && o->json) printf("%s\n", answer.data);
+    char *line = NULL; /* written anew: one line, whatever the answer is made of */
+    if (status == ARTEL_OK && o->json) status = artel__json_dump_string(call->ctx, *out, ARTEL__JSON_COMPACT, &line);
+    if (line) printf("%s\n", line);
+    artel__free(call->ctx, line);
     artel__text_fini(&answer);
     if (status < 0) {
         json_decref(*out);

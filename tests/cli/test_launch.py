@@ -262,10 +262,13 @@ import json, os, socket, sys, time
 config = json.loads(os.environ["TF_CONFIG"])
 addresses = [(h, int(p)) for h, p in (a.split(":") for a in config["cluster"]["worker"])]
 me = config["task"]["index"]
-server = socket.create_server(addresses[me], backlog=64)
+server = socket.socket()
+server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+server.bind(addresses[me])
 if len(sys.argv) > 1 and not os.path.exists(sys.argv[1] + str(me)):
     open(sys.argv[1] + str(me), "w").close()
-    if me == 1: os.kill(os.getpid(), 9)
+    if me == 1: os.kill(os.getpid(), 9)  # it does not listen yet: nobody believes to have met it
+server.listen(64)
 heard = 0
 for peer in addresses:
     while True:
