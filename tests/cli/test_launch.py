@@ -229,7 +229,7 @@ def usage(folder):
 
 
 def masks(text):
-    return [int(re.search(name + r":(\w+)", text)[1], 16) for name in ("SigBlk", "SigIgn")]
+    return [int(re.search(name + ":([0-9a-f]{16})", text)[1], 16) for name in ("SigBlk", "SigIgn")]
 
 
 def environment(folder):
