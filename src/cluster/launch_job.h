@@ -17,10 +17,11 @@
  *
  * Restarts: a task that died or failed is started again while it has restarts left, at once if it lived for a second,
  * else after 0.1 s, doubled each time, up to 5 s. Codes 1 and 2 of artel itself are final, for the same command would fail
- * again. In a job together nobody is started again but an evaluator once a chief or worker has ended well: it is done. Parameter servers are told to end
- * when nobody trains any more, an evaluator then too, unless training ended well: it has the last checkpoint to evaluate.
- * In a job together who still trains 5 s after the last good end is told to end, too: it came (again) when the others had
- * finished, or is stopped, and would wait for them. It is not killed, for it may be writing the results.
+ * again. In a job together nobody but an evaluator is started again once a chief or worker has ended well: it is done.
+ * Parameter servers are told to end when nobody trains any more, an evaluator then too, unless training ended well: it has
+ * the last checkpoint to evaluate. In a job together who still trains 5 s after the last good end is told to end, too: it
+ * came (again) when the others had finished, or is stopped, and would wait for them. It is not killed, for it may be
+ * writing the results.
  *
  * Times are nanoseconds of any clock that only grows. Belongs to one thread.
  */
