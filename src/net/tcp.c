@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The TCP driver's interface, waiting, cancelling, and the making of endpoints.
- *
- * Sockets are watched edge-triggered, so that watching costs no system call after the first: a peer is readable or
- * writable from an event on until a read or write says otherwise. A wait first moves what can be moved; it sleeps only
- * when nothing has changed since the last progress and nothing can be moved.
- */
+/* The TCP driver's interface, cancelling, and the making of endpoints. */
 #include "net/tcp_impl.h"
 
 #include <errno.h>
@@ -20,12 +15,8 @@
 #define SETTLE_NS INT64_C(200000000)
 
 enum {
-    EVENTS = 64,
     LOCAL_BUFFER = 208 << 10,
-    WINDOW = 1 << 20,
-    WAKE = -1,   /* in place of a rank */
-    ROUSED = -2, /* the same: a peer that shares memory has moved something */
-    LOOKS = 32   /* at shared memory, for each at the sockets */
+    WINDOW = 1 << 20
 };
 
 static artel__tcp *tcp_of(artel__endpoint *endpoint)
@@ -100,7 +91,7 @@ static artel_status say_lost(artel__tcp *tcp, int rank)
 
 /* -- cancelling -- */
 
-static bool is_cancelled(const artel__tcp *tcp)
+bool artel__tcp_is_cancelled(const artel__tcp *tcp)
 {
     return tcp->cancelled_here || tcp->cancelled > tcp->own;
 }
@@ -217,77 +208,6 @@ static artel_status tcp_receive(artel__endpoint *endpoint, artel__net_request *r
     return status;
 }
 
-/* -- events -- */
-
-static void drain_wake(artel__tcp *tcp)
-{
-    uint64_t count;
-    while (read(tcp->wake, &count, sizeof count) < 0 && errno == EINTR) {
-    }
-}
-
-static void note_event(artel__tcp *tcp, const struct epoll_event *event)
-{
-    int rank = (int)event->data.fd;
-    if (rank == WAKE) {
-        drain_wake(tcp);
-        tcp->changes++;
-        return;
-    }
-    if (rank == ROUSED) return; /* look_at_memory sees what it was */
-    artel__tcp_peer *p = &tcp->peer[rank];
-    if (event->events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) p->ending = true;
-    if (p->stream->shared) { /* the socket only tells that it ends; what is in the memory comes before that */
-        p->readable = p->readable || p->ending;
-        return;
-    }
-    if (event->events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) p->readable = true;
-    if (event->events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) p->writable = true;
-    /* A reset is final; what waits in the socket is gone. */
-    if ((event->events & EPOLLERR) && p->reading == ARTEL__TCP_WAITING) artel__tcp_fail_peer(tcp, p, "the connection was reset");
-}
-
-/* Whether there is something to be moved through shared memory. */
-static bool look_at_memory(artel__tcp *tcp)
-{
-    bool some = false;
-    for (int r = 0; r < tcp->base.ranks; r++) {
-        artel__tcp_peer *p = &tcp->peer[r];
-        if (p->lost || !p->stream->shared) continue;
-        p->readable = p->readable || artel__shared_has_bytes(p->stream->shared);
-        p->writable = p->writable || artel__shared_has_room(p->stream->shared);
-        some = some || artel__tcp_has_input(p) || (p->writable && artel__tcp_has_output(p));
-    }
-    return some;
-}
-
-static void say_asleep(artel__tcp *tcp, bool asleep)
-{
-    for (int r = 0; r < tcp->base.ranks; r++) {
-        artel__tcp_peer *p = &tcp->peer[r];
-        if (!p->connection || !p->stream->shared) continue;
-        if (asleep)
-            artel__shared_sleep(p->stream->shared, artel__tcp_has_output(p));
-        else
-            artel__shared_wake(p->stream->shared);
-    }
-}
-
-/* Until something happens, or for so many milliseconds. The mutex is held, but for the sleep itself. */
-static int sleep_for_events(artel__tcp *tcp, int milliseconds)
-{
-    struct epoll_event events[EVENTS];
-    say_asleep(tcp, true);
-    bool some = look_at_memory(tcp);
-    pthread_mutex_unlock(&tcp->mutex);
-    int n = epoll_wait(tcp->epoll, events, EVENTS, some ? 0 : milliseconds);
-    pthread_mutex_lock(&tcp->mutex);
-    say_asleep(tcp, false);
-    for (int i = 0; i < n; i++) note_event(tcp, &events[i]);
-    look_at_memory(tcp);
-    return n;
-}
-
 /* -- leaving in order -- */
 
 static bool has_requests(const artel__tcp *tcp)
@@ -321,7 +241,7 @@ static void move_all(artel__tcp *tcp)
 static void settle(artel__tcp *tcp)
 {
     while (has_output(tcp) && artel__now_ns() < tcp->settle_until) {
-        sleep_for_events(tcp, 5);
+        artel__tcp_sleep(tcp, 5);
         move_all(tcp);
     }
     tcp->settle_until = 0;
@@ -350,15 +270,6 @@ static void tcp_release(artel__endpoint *endpoint, artel__net_request *request)
 
 /* -- progress -- */
 
-static int poll_events(artel__tcp *tcp)
-{
-    struct epoll_event events[EVENTS];
-    int n = epoll_wait(tcp->epoll, events, EVENTS, 0);
-    for (int i = 0; i < n; i++) note_event(tcp, &events[i]);
-    tcp->skipped = 0;
-    return n;
-}
-
 /* A peer that is lost matters when something is still expected of it. */
 static artel_status check_peers(artel__tcp *tcp)
 {
@@ -376,72 +287,19 @@ static artel_status tcp_progress(artel__endpoint *endpoint)
     for (int r = 0; r < endpoint->ranks; r++) {
         if (artel__tcp_has_output(&tcp->peer[r])) artel__tcp_pump_out(tcp, &tcp->peer[r]);
     }
-    bool ask = tcp->sockets > 0 || ++tcp->skipped >= LOOKS; /* otherwise sockets only say who is gone: waits hear that as well */
-    if (!tcp->polled && ask) poll_events(tcp);
+    bool ask = tcp->sockets > 0 || ++tcp->skipped >= ARTEL__TCP_LOOKS; /* otherwise sockets only say who is gone: waits hear that as well */
+    if (!tcp->polled && ask) artel__tcp_poll(tcp);
     tcp->polled = false;
-    look_at_memory(tcp);
+    artel__tcp_look(tcp);
     for (int r = 0; r < endpoint->ranks; r++) {
         artel__tcp_peer *p = &tcp->peer[r];
         if (artel__tcp_has_input(p)) artel__tcp_pump_in(tcp, p);
         if (p->writable && artel__tcp_has_output(p)) artel__tcp_pump_out(tcp, p);
     }
-    artel_status status = is_cancelled(tcp) ? ARTEL_ERROR_CANCELLED : check_peers(tcp);
+    artel_status status = artel__tcp_is_cancelled(tcp) ? ARTEL_ERROR_CANCELLED : check_peers(tcp);
     tcp->looked = tcp->changes; /* the caller sees what is done when it returns */
     pthread_mutex_unlock(&tcp->mutex);
     return status;
-}
-
-/* Moves what is to leave; true when there is something to look at, or to move on with. */
-static bool has_work(artel__tcp *tcp)
-{
-    bool work = false;
-    for (int r = 0; r < tcp->base.ranks; r++) {
-        artel__tcp_peer *p = &tcp->peer[r];
-        if (p->writable && artel__tcp_has_output(p)) artel__tcp_pump_out(tcp, p);
-        work = work || artel__tcp_has_input(p);
-    }
-    return work || tcp->changes != tcp->looked || is_cancelled(tcp);
-}
-
-static void relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
-static bool poll_once(artel__tcp *tcp, bool sockets)
-{
-    pthread_mutex_lock(&tcp->mutex);
-    bool events = sockets && poll_events(tcp) > 0;
-    tcp->polled = tcp->polled || events;
-    bool some = look_at_memory(tcp) || events;
-    pthread_mutex_unlock(&tcp->mutex);
-    return some;
-}
-
-static bool spin(artel__tcp *tcp)
-{
-    int64_t until = artel__now_ns() + tcp->spin_ns;
-    for (int i = 0;; i++) {
-        bool sockets = tcp->sockets > 0 || i % LOOKS == LOOKS - 1;
-        if (poll_once(tcp, sockets)) return true;
-        if (sockets && artel__now_ns() >= until) return false;
-        if (!sockets) relax();
-    }
-}
-
-static void tcp_wait(artel__endpoint *endpoint)
-{
-    artel__tcp *tcp = tcp_of(endpoint);
-    pthread_mutex_lock(&tcp->mutex);
-    bool work = has_work(tcp);
-    pthread_mutex_unlock(&tcp->mutex);
-    if (work) return;
-    if (tcp->spin_ns > 0 && spin(tcp)) return;
-    pthread_mutex_lock(&tcp->mutex);
-    tcp->polled = sleep_for_events(tcp, -1) > 0;
-    pthread_mutex_unlock(&tcp->mutex);
 }
 
 /* -- making and ending -- */
@@ -482,7 +340,7 @@ static const artel__transport_ops tcp_ops = {
     .post_send = tcp_send,
     .post_receive = tcp_receive,
     .progress = tcp_progress,
-    .wait = tcp_wait,
+    .wait = artel__tcp_wait,
     .release = tcp_release,
     .withdraw = tcp_withdraw,
     .cancel = tcp_cancel,
@@ -497,7 +355,7 @@ static artel_status begin(artel__tcp *tcp)
     tcp->epoll = epoll_create1(EPOLL_CLOEXEC);
     tcp->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (tcp->epoll < 0 || tcp->wake < 0) return artel__fail_errno(ctx, "tcp", "open");
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = WAKE};
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = ARTEL__TCP_WAKE};
     if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, tcp->wake, &event) < 0) return artel__fail_errno(ctx, "tcp", "open");
     if (pthread_mutex_init(&tcp->mutex, NULL) != 0) return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, "tcp", "", "no mutex");
     tcp->has_mutex = true;
@@ -559,7 +417,7 @@ static artel_status watch(artel__tcp *tcp, const artel__net_stream *stream, int 
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = rank};
     if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, stream->socket, &event) < 0) return artel__fail_errno(tcp->base.ctx, "tcp", "watch");
     if (!stream->shared) return ARTEL_OK;
-    event = (struct epoll_event){.events = EPOLLIN | EPOLLET, .data.fd = ROUSED};
+    event = (struct epoll_event){.events = EPOLLIN | EPOLLET, .data.fd = ARTEL__TCP_ROUSED};
     if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, artel__shared_fd(stream->shared), &event) == 0) return ARTEL_OK;
     epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, stream->socket, NULL);
     return artel__fail_errno(tcp->base.ctx, "tcp", "watch");

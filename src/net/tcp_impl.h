@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the TCP driver: an endpoint, its peers, and message buffers.
  *
- * tcp.c has the interface and the waiting, tcp_send.c and tcp_receive.c one direction each, tcp_pool.c the buffers.
+ * tcp.c has the interface, tcp_wait.c events and waiting, tcp_send.c and tcp_receive.c one direction each, tcp_pool.c the buffers.
  * Everything is guarded by the endpoint's mutex, which is never held while waiting; it is contended only by cancel and
  * lose from other threads.
  */
@@ -15,12 +15,15 @@
 enum {
     ARTEL__TCP_CHUNK = 256 << 10,
     ARTEL__TCP_PREFIX = 8,
-    ARTEL__TCP_STAGE = 64 << 10,  /* headers and small messages on their way out */
-    ARTEL__TCP_INBOX = 64 << 10,  /* bytes that have arrived and are not sorted yet */
-    ARTEL__TCP_COPIED = 8 << 10,  /* messages up to here are copied into the stage */
-    ARTEL__TCP_CLASSES = 33,      /* buffers of 2^k bytes */
-    ARTEL__TCP_SMALLEST = 12,     /* k of the smallest */
-    ARTEL__TCP_MESSAGE_COST = 256 /* counted for each held message beside its payload */
+    ARTEL__TCP_STAGE = 64 << 10,   /* headers and small messages on their way out */
+    ARTEL__TCP_INBOX = 64 << 10,   /* bytes that have arrived and are not sorted yet */
+    ARTEL__TCP_COPIED = 8 << 10,   /* messages up to here are copied into the stage */
+    ARTEL__TCP_CLASSES = 33,       /* buffers of 2^k bytes */
+    ARTEL__TCP_SMALLEST = 12,      /* k of the smallest */
+    ARTEL__TCP_MESSAGE_COST = 256, /* counted for each held message beside its payload */
+    ARTEL__TCP_LOOKS = 32,         /* at shared memory, for each at the sockets */
+    ARTEL__TCP_WAKE = -1,          /* of an event, in place of a rank: the endpoint's own */
+    ARTEL__TCP_ROUSED = -2         /* the same: a peer that shares memory has moved something */
 };
 
 /* A message that arrives or has arrived. */
@@ -138,6 +141,16 @@ void artel__tcp_fail_peer(artel__tcp *tcp, artel__tcp_peer *peer, const char *re
 void artel__tcp_finish(artel__tcp *tcp, artel__net_request *request, artel__net_state state);
 uint32_t artel__tcp_seal(uint32_t crc, uint32_t mask, uint32_t number);
 void artel__tcp_be_cancelled(artel__tcp *tcp, const artel__frame *frame);
+
+bool artel__tcp_is_cancelled(const artel__tcp *tcp);
+
+/* Events and waiting: the mutex is held. How many events there were; to sleep is until something happens, or for so many
+ * milliseconds, and without the mutex. */
+int artel__tcp_poll(artel__tcp *tcp);
+int artel__tcp_sleep(artel__tcp *tcp, int milliseconds);
+bool artel__tcp_look(artel__tcp *tcp); /* whether there is something to be moved through shared memory */
+/* The driver's wait: takes the mutex. */
+void artel__tcp_wait(artel__endpoint *endpoint);
 
 /* Out. */
 void artel__tcp_queue_send(artel__tcp_peer *peer, artel__net_request *send);
