@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "net/shared_copy.h"
 #include "net/shared_impl.h"
 
 enum {
@@ -60,8 +61,8 @@ static void put(uint8_t *ring, uint64_t at, const uint8_t *from, size_t bytes)
 {
     size_t offset = at % ARTEL__SHARED_RING, first = ARTEL__SHARED_RING - offset;
     if (first > bytes) first = bytes;
-    memcpy(ring + offset, from, first);
-    if (bytes > first) memcpy(ring, from + first, bytes - first);
+    artel__shared_copy(ring + offset, from, first);
+    if (bytes > first) artel__shared_copy(ring, from + first, bytes - first);
 }
 
 static void get(const uint8_t *ring, uint64_t at, uint8_t *to, size_t bytes)

@@ -87,6 +87,35 @@ static void bytes_arrive(void **state)
     part(&p);
 }
 
+/* The same with runs long enough for stores past the caches, which begin and end anywhere. */
+static void long_runs_arrive(void **state)
+{
+    (void)state;
+    enum {
+        MOST = 40000,
+        PERIOD = 251,
+        PAST = 64
+    };
+    static uint8_t from[MOST + PERIOD], to[MOST + PAST];
+    artel__net_why why = {""};
+    uint32_t seed = 3;
+    int64_t at = 0;
+    pair p;
+    meet(&p);
+    for (size_t k = 0; k < sizeof from; k++) from[k] = (uint8_t)(k % PERIOD);
+    for (int i = 0; i < 2000; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        size_t bytes = 3000 + (seed >> 8) % (MOST - 3000);
+        memset(to, 0xff, sizeof to);
+        assert_int_equal(artel__shared_write(p.near, &(struct iovec){from + at % PERIOD, bytes}, 1, &why), (int64_t)bytes);
+        assert_int_equal(artel__shared_read(p.far, &(struct iovec){to, sizeof to}, 1, &why), (int64_t)bytes);
+        assert_memory_equal(to, from + at % PERIOD, bytes);
+        for (size_t k = bytes; k < sizeof to; k++) assert_int_equal(to[k], 0xff);
+        at += (int64_t)bytes;
+    }
+    part(&p);
+}
+
 static bool is_roused(artel__shared *s)
 {
     uint64_t count;
@@ -331,9 +360,9 @@ static void a_killed_peer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_arrive),     cmocka_unit_test(waking),        cmocka_unit_test(damaged_positions),
-        cmocka_unit_test(refused_meetings), cmocka_unit_test(agreeing),      cmocka_unit_test(last_words),
-        cmocka_unit_test(garbage),          cmocka_unit_test(a_killed_peer),
+        cmocka_unit_test(bytes_arrive),      cmocka_unit_test(long_runs_arrive), cmocka_unit_test(waking),
+        cmocka_unit_test(damaged_positions), cmocka_unit_test(refused_meetings), cmocka_unit_test(agreeing),
+        cmocka_unit_test(last_words),        cmocka_unit_test(garbage),          cmocka_unit_test(a_killed_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
