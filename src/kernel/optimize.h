@@ -73,12 +73,14 @@ float artel__nadam_product(float u_product, double beta_1, int64_t iteration);
 
 extern const artel__kernel *const artel__apply_kernels[];
 
-/* The same on some rows of a table: row k of `gradient` (and `squares`) belongs to row token[k] of variable and slots, k < *count,
- * every row once. Tasks: runs of k below `most`. */
+/* The same on a table: row k of `gradient` (and `squares`) belongs to row token[k] of variable and slots, k < *count, tokens ascending.
+ * With `others` all other rows take their step too, their gradient and squares being +0.0f; without, they stay as they are.
+ * Tasks: runs of k below `most`; with `others` runs of rows of the table. */
 typedef struct artel__apply_rows {
-    artel__apply apply; /* its count is not used */
+    artel__apply apply; /* its count is that of the table's elements */
     int64_t width, most;
     const int32_t *token, *count;
+    bool others;
 } artel__apply_rows;
 
 extern const artel__kernel *const artel__apply_rows_kernels[];

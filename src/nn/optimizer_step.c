@@ -196,16 +196,18 @@ static bool squares_gradient(artel__rule rule)
     return rule != ARTEL__RULE_SGD && rule != ARTEL__RULE_LION && rule != ARTEL__RULE_ADAMAX;
 }
 
-/* Why a table's gradient is wanted in full: a row whose gradient is 0 would change too, or all of it is read. NULL: rows will do. */
+/* Whether a row of a table changes although its gradient is 0. */
+static bool changes_other_rows(const artel__apply_options *o)
+{
+    if (o->weight_decay > 0) return true;
+    if (o->rule == ARTEL__RULE_SGD) return o->momentum != 0;
+    return o->rule != ARTEL__RULE_ADAGRAD || !((float)o->epsilon > 0.0f); /* without epsilon such a row may become NaN */
+}
+
+/* Why a table's gradient is wanted in full: all of it is read. NULL: rows will do. */
 static const char *needs_whole_table(const artel__optimizer *optimizer)
 {
-    const artel__apply_options *o = &optimizer->options;
     if (optimizer->scales_loss) return "the loss scale is for whole gradients";
-    bool sgd = o->rule == ARTEL__RULE_SGD, adagrad = o->rule == ARTEL__RULE_ADAGRAD;
-    if (!sgd && !adagrad) return "this optimizer changes rows without a gradient";
-    if (sgd && o->momentum != 0) return "momentum changes rows without a gradient";
-    if (adagrad && !((float)o->epsilon > 0.0f)) return "without epsilon, rows without a gradient may become NaN";
-    if (o->weight_decay > 0) return "weight decay changes rows without a gradient";
     return optimizer->clipnorm > 0 || optimizer->global_clipnorm > 0 ? "clipping by norm adds up the whole gradient" : NULL;
 }
 
@@ -222,6 +224,7 @@ static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph,
         o->rows = true;
         o->token = rows.token;
         o->count = rows.count;
+        o->others = changes_other_rows(&optimizer->options);
         return;
     }
     artel__op_embedding_explain(graph, gradient, why);

@@ -2,7 +2,7 @@
 /* Optimizer steps: one APPLY node a variable.
  *
  *   optimize       variable and slots by the rule of kernel/optimize.h; clipping happens in the same pass
- *   optimize_rows  the same on the rows of a table that have a gradient (op/embed.h)
+ *   optimize_rows  the same on the rows of a table that have a gradient (op/embed.h); or on all, the gradient of the others being 0
  *   nadam_product  u = u * beta_1 (1 - 0.5 * 0.96^t), the scalar that Nadam's steps share
  *   lamb_step      variable -= ratio * rate * direction
  * The learning rate and the iteration come from the step, so that a schedule costs no node.
@@ -17,6 +17,7 @@ typedef struct optimize_attributes {
     artel__apply_options options;
     artel__clip clip;
     double limit;
+    bool others; /* of optimize_rows */
 } optimize_attributes;
 
 /* Inputs: variable, slots, (to here written) gradient, squared norm, u_product, squares, loss scale. */
@@ -97,22 +98,31 @@ static artel_status infer_optimize_rows(artel__infer *infer)
 
 static void fill_optimize_rows(const artel__run_args *args, void *params)
 {
+    const optimize_attributes *a = args->attributes;
     artel__apply_rows *p = params;
     fill_apply(args, &p->apply);
+    p->others = a->others;
     p->width = artel__args_in(args, IN_VARIABLE)->shape.dim[1];
     p->most = args->step->fold->batch * artel__args_in(args, IN_TOKEN)->storage;
     p->token = args->in[IN_TOKEN];
     p->count = args->in[IN_TOKENS];
 }
 
+static void describe_optimize_rows(const artel__node *node, artel__text *out)
+{
+    bool others = ((const optimize_attributes *)node->attributes)->others;
+    artel__text_append(out, others ? "the others without a gradient" : "the others stay");
+}
+
 const artel__op_def artel__op_optimize_rows_def = {
     .name = "optimize_rows",
-    .doc = "One optimizer step on some rows of a table.",
+    .doc = "One optimizer step on a table whose gradient consists of rows.",
     .attribute_size = sizeof(optimize_attributes),
     .infer = infer_optimize_rows,
     .kernels = artel__apply_rows_kernels,
     .params_size = sizeof(artel__apply_rows),
     .fill = fill_optimize_rows,
+    .describe = describe_optimize_rows,
     .writes = true,
     .written = IN_GRADIENT,
 };
@@ -126,7 +136,7 @@ static artel__phase enter_apply(artel__graph *graph)
 
 void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize)
 {
-    optimize_attributes attributes = {optimize->options, optimize->clip, optimize->limit};
+    optimize_attributes attributes = {optimize->options, optimize->clip, optimize->limit, optimize->others};
     artel__value_id inputs[IN_COUNT_ROWS];
     inputs[IN_VARIABLE] = optimize->variable;
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) inputs[IN_SLOT + i] = i < optimize->slots ? optimize->slot[i] : ARTEL__NO_VALUE;

@@ -20,6 +20,7 @@ typedef struct artel__optimize {
     int slots;
     bool rows;                    /* gradient and squares are those of artel__op_embedding_rows */
     artel__value_id token, count; /* likewise */
+    bool others;                  /* with rows: all other rows of the table take a step with the gradient 0 */
 } artel__optimize;
 void artel__op_optimize(artel__graph *graph, const artel__optimize *optimize);
 extern const artel__op_def artel__op_optimize_def;

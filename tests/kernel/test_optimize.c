@@ -126,8 +126,8 @@ static void test_same_bits(void **state)
             for (int clip = 0; clip <= ARTEL__CLIP_NARROW; clip++) same_bits(&table[k].options, (artel__clip)clip, counts[i], &random);
 }
 
-/* Rows of a table: the bits of the whole table's step there, and nothing anywhere else. */
-static void same_rows(const artel__apply_options *options, artel__clip clip, int64_t width, check_random *random)
+/* Rows of a table: the bits of the whole table's step there, and nothing anywhere else, unless the others take a step too. */
+static void same_rows(const artel__apply_options *options, artel__clip clip, int64_t width, bool others, check_random *random)
 {
     enum {
         TABLE = 150,
@@ -150,12 +150,12 @@ static void same_rows(const artel__apply_options *options, artel__clip clip, int
     artel__apply_prepare(&p, options, 0.01f, 41, 0.3f);
     check_run_reference(artel__apply_kernels, &p);
     for (int64_t row = 0, k = 0; row < TABLE; row++) { /* rows without a gradient stay as they are */
-        if (k < COUNT && token[k] == row)
+        if (others || (k < COUNT && token[k] == row))
             k++;
         else
             for (int i = 0; i < 4; i++) memcpy(want[i] + row * width, (i ? slot[i - 1] : w) + row * width, (size_t)width * 4);
     }
-    artel__apply_rows r = {.apply = p, .width = width, .most = MOST, .token = token, .count = &count};
+    artel__apply_rows r = {.apply = p, .width = width, .most = MOST, .token = token, .count = &count, .others = others};
     r.apply.variable = w, r.apply.gradient = g;
     for (int k = 0; k < 3; k++) r.apply.slot[k] = slot[k];
     check_buffer buffers[] = {{w, bytes}, {slot[0], bytes}, {slot[1], bytes}, {slot[2], bytes}};
@@ -175,7 +175,8 @@ static void test_rows(void **state)
     check_random random = {4};
     (void)state;
     for (size_t k = 0; k < ARTEL__COUNT(table); k++)
-        for (size_t i = 0; i < ARTEL__COUNT(widths); i++) same_rows(&table[k].options, (artel__clip)(k % 4), widths[i], &random);
+        for (size_t i = 0; i < ARTEL__COUNT(widths); i++)
+            for (int others = 0; others < 2; others++) same_rows(&table[k].options, (artel__clip)(k % 4), widths[i], others, &random);
 }
 
 /* Zeros in variable, gradient and moments stay zeros: the padding of panels. */

@@ -324,6 +324,7 @@ static artel__value_id embedding_rows(op_graph *g)
     o.slot[0] = op_weight(g, OP_POSITIVE, 0, SHAPE(1100, 4));
     o.slots = 1;
     o.gradient = rows.rows, o.squares = rows.squares, o.token = rows.token, o.count = rows.count;
+    o.others = g->parameter == 1;
     artel__op_optimize(graph, &o);
     graph->batch_size = 200; /* 1200 indices */
     assert_non_null(artel__op_embedding_rows(graph, gradient, true, &rows));
@@ -509,7 +510,7 @@ static const family families[] = {
     {{.name = "layer norm", .build = layer_norm, .tolerance = 5e-3}, 4},
     {{.name = "pool", .build = pool}, 4},
     {{.name = "embedding", .build = embedding}, 2},
-    {{.name = "embedding rows", .build = embedding_rows, .bits_only = true}, 1},
+    {{.name = "embedding rows", .build = embedding_rows, .bits_only = true}, 2},
     {{.name = "recurrent", .build = recurrent}, 24},
     {{.name = "attention", .build = attention, .training = true}, 8},
     {{.name = "loss", .build = loss, .tolerance = 0.01}, ARTEL__LOSS_COUNT},

@@ -164,20 +164,34 @@ static void apply_run(const void *params, int64_t begin, int64_t end, void *scra
 
 static int64_t apply_rows_tasks(const void *params)
 {
-    return ((const artel__apply_rows *)params)->most;
+    const artel__apply_rows *p = params;
+    return !p->others ? p->most : p->width > 0 ? p->apply.count / p->width : 0;
+}
+
+/* Row `row` of the table; k < 0: without a gradient. */
+static void apply_row(const artel__apply_rows *p, int64_t row, int64_t k)
+{
+    const float zero = 0.0f;
+    for (int64_t c = 0; c < p->width; c++) {
+        int64_t from = k * p->width + c;
+        const float *squares = !p->apply.squares ? NULL : k < 0 ? &zero : p->apply.squares + from;
+        apply_element(&p->apply, row * p->width + c, k < 0 ? zero : p->apply.gradient[from], squares);
+    }
+}
+
+static int64_t find_token(const artel__apply_rows *p, int64_t row)
+{
+    for (int64_t k = 0; k < *p->count; k++)
+        if (p->token[k] == row) return k;
+    return -1;
 }
 
 static void apply_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__apply_rows *p = params;
     (void)scratch;
-    for (int64_t k = begin; k < end && k < *p->count; k++) {
-        for (int64_t c = 0; c < p->width; c++) {
-            int64_t from = k * p->width + c;
-            apply_element(&p->apply, p->token[k] * p->width + c, p->apply.gradient[from],
-                          p->apply.squares ? p->apply.squares + from : NULL);
-        }
-    }
+    for (int64_t row = begin; p->others && row < end; row++) apply_row(p, row, find_token(p, row));
+    for (int64_t k = begin; !p->others && k < end && k < *p->count; k++) apply_row(p, p->token[k], k);
 }
 
 static int64_t lamb_step_tasks(const void *params)

@@ -11,7 +11,8 @@ enum {
     TILE = 128,
     FLOAT_TASK = 4096,
     TOKENS = 64,
-    AHEAD = 16 /* positions whose rows are asked for before they are copied */
+    AHEAD = 16, /* positions whose rows are asked for before they are copied or added */
+    ASKED = 128 /* elements of a row that are asked for; what follows is fetched as a stream */
 };
 
 static int64_t positions_per_task(int64_t width)
@@ -25,13 +26,16 @@ static int64_t embed_forward_tasks(const void *params)
     return artel__pieces(p->positions, positions_per_task(p->width));
 }
 
+static void ask_for_row(const float *row, int64_t width)
+{
+    for (int64_t i = 0; i < width && i < ASKED; i += 16) __builtin_prefetch(row + i);
+}
+
 static void ask_for(const artel__embed_forward *p, int64_t position)
 {
     if (position >= p->positions) return;
     int64_t token = p->index[position];
-    const char *row = (const char *)(p->table + token * p->width);
-    if (token < 0 || token >= p->vocabulary) return;
-    for (int64_t at = 0; at < p->width * 4 && at < 256; at += 64) __builtin_prefetch(row + at);
+    if (token >= 0 && token < p->vocabulary) ask_for_row(p->table + token * p->width, p->width);
 }
 
 static void embed_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -162,7 +166,11 @@ static void embed_rows_run(const void *params, int64_t begin, int64_t end, void 
     artel__embed_source source = artel__embed_source_of_rows(p);
     int64_t stop = artel__piece_end(*p->count, TOKENS, end);
     (void)scratch;
-    for (int64_t k = begin * TOKENS; k < stop; k++) token_sum(&source, artel__embed_list_at(p, k), p->rows + k * p->width);
+    for (int64_t k = begin * TOKENS; k < stop; k++) {
+        int64_t ahead = k + AHEAD < *p->count ? k + AHEAD : *p->count - 1;
+        ask_for_row(source.dy + (int64_t)p->sorted[p->end[ahead] - 1] * p->width, p->width);
+        token_sum(&source, artel__embed_list_at(p, k), p->rows + k * p->width);
+    }
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__EMBED_KERNELS] = {

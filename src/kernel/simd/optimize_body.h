@@ -130,7 +130,9 @@ static void apply_run(const void *params, int64_t begin, int64_t end, void *scra
 
 static int64_t apply_rows_tasks(const void *params)
 {
-    return artel__pieces(((const artel__apply_rows *)params)->most, ROWS);
+    const artel__apply_rows *p = params;
+    if (!p->others) return artel__pieces(p->most, ROWS);
+    return p->width > 0 ? artel__pieces(p->apply.count / p->width, ROWS) : 0;
 }
 
 /* Rows lie anywhere in tables that fit no cache: they are asked for before their turn. */
@@ -151,11 +153,42 @@ static void apply_row(const artel__apply_rows *p, int64_t k)
         apply_piece(&p->apply, at + i, g + i, q ? q + i : NULL, p->width - i < RUN ? p->width - i : RUN);
 }
 
+/* The first k whose token is not below `row`. */
+static int64_t find_token(const artel__apply_rows *p, int64_t row)
+{
+    int64_t low = 0, high = *p->count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (p->token[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Rows [row, end) of the table, those between the tokens as runs without a gradient. */
+static void apply_table(const artel__apply_rows *p, int64_t row, int64_t end)
+{
+    static const float zeros[RUN] = {0};
+    for (int64_t k = find_token(p, row); row < end; k++) {
+        int64_t next = k < *p->count && p->token[k] < end ? p->token[k] : end, to = next * p->width;
+        for (int64_t at = row * p->width; at < to; at += RUN)
+            apply_piece(&p->apply, at, zeros, p->apply.squares ? zeros : NULL, to - at < RUN ? to - at : RUN);
+        if (next < end) apply_row(p, k);
+        row = next + 1;
+    }
+}
+
 static void apply_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__apply_rows *p = params;
     int64_t to = artel__piece_end(*p->count, ROWS, end);
     (void)scratch;
+    if (p->others) {
+        apply_table(p, begin * ROWS, artel__piece_end(p->apply.count / p->width, ROWS, end));
+        return;
+    }
     for (int64_t k = begin * ROWS; k < to; k++) {
         if (k + AHEAD < *p->count) ask_for_row(p, p->token[k + AHEAD] * p->width);
         apply_row(p, k);
