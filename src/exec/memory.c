@@ -3,7 +3,7 @@
  *
  * Every value that is computed lives from the action that makes it to the last one that reads it (kept values to the end); an
  * operand of which only the shape matters need not live for that. Views share their input's buffer; operations that allow it
- * overwrite their first input when it dies there. Buffers are then placed one after another at the lowest offset where nothing
+ * overwrite an input when it dies there. Buffers are then placed one after another at the lowest offset where nothing
  * alive at the same time lies, largest first: mostly that needs hardly more than the most bytes alive at once. Where it does,
  * they are placed longest life first, then again and again with the one that ended highest in front, and the best is taken.
  */
@@ -64,7 +64,7 @@ static void measure(const artel__plan *plan, lifetime *life)
     for (int i = 0; i < graph->kept_count; i++) extend(&life[plan->root[graph->kept[i]]], plan->actions);
 }
 
-/* Lets nodes write over their first input where it dies. `life` describes the buffers before sharing. */
+/* Lets nodes write over an input where it dies. `life` describes the buffers before sharing. */
 static void share_in_place(artel__plan *plan, lifetime *life)
 {
     const artel__graph *graph = plan->graph;
@@ -72,10 +72,11 @@ static void share_in_place(artel__plan *plan, lifetime *life)
         int32_t index = plan->action[a].node;
         if (index < 0) continue;
         const artel__node *node = &graph->node[index];
-        if (node->op->placement != ARTEL__PLACE_INPLACE || node->input[0] < 0) continue;
-        int32_t from = plan->root[node->input[0]], to = node->output[0];
+        artel__in_place over = artel__node_in_place(node);
+        if (node->op->placement != ARTEL__PLACE_INPLACE || node->input[over.input] < 0) continue;
+        int32_t from = plan->root[node->input[over.input]], to = node->output[over.output];
         bool dies = !external(graph, from) && life[from].to == a && plan->root[to] == to;
-        for (int k = 1; k < node->inputs; k++) dies = dies && (node->input[k] < 0 || plan->root[node->input[k]] != from);
+        for (int k = 0; k < node->inputs; k++) dies = dies && (k == over.input || node->input[k] < 0 || plan->root[node->input[k]] != from);
         if (!dies || artel__plan_value_bytes(plan, from) != artel__plan_value_bytes(plan, to)) continue;
         for (int i = 0; i < graph->values; i++) {
             if (plan->root[i] == to) plan->root[i] = from;

@@ -71,10 +71,15 @@ typedef struct artel__gradient {
 /* How an output's bytes relate to input 0. */
 typedef enum artel__placement {
     ARTEL__PLACE_OWN,         /* a buffer of its own */
-    ARTEL__PLACE_INPLACE,     /* may overwrite input 0 when nobody needs that afterwards (same size) */
+    ARTEL__PLACE_INPLACE,     /* may overwrite input 0 (see `in_place`) when nobody needs that afterwards (same size) */
     ARTEL__PLACE_VIEW,        /* is input 0 under another shape; nothing runs */
     ARTEL__PLACE_VIEW_WRITTEN /* is input 0, of which a part is written; nobody else may use input 0 */
 } artel__placement;
+
+/* The input that a node may overwrite, and the output that does. */
+typedef struct artel__in_place {
+    int input, output;
+} artel__in_place;
 
 typedef enum artel__collective {
     ARTEL__COLLECTIVE_NONE,
@@ -100,12 +105,18 @@ typedef struct artel__op_def {
                     const artel__node *node);                    /* floating-point operations a row (ROW) or in all; NULL: elements */
     void (*describe)(const artel__node *node, artel__text *out); /* attributes for the dump; optional */
     /* Operands of which only shape and type matter: bit k for input k. Their memory may be used for something else by then. */
-    uint32_t (*unread)(const artel__node *node); /* optional: all are read */
+    uint32_t (*unread)(const artel__node *node);         /* optional: all are read */
+    artel__in_place (*in_place)(const void *attributes); /* of ARTEL__PLACE_INPLACE; optional: input 0 by output 0 */
     /* Whether every element of the results is an element of an input, or 0 or 1: 16-bit inputs need no rounding. Optional: it is not. */
     bool (*moves)(const void *attributes);
     bool writes; /* input 0 (and inputs 1 .. `written` - 1) are variables written in place: APPLY only, never removed */
     int written;
 } artel__op_def;
+
+static inline artel__in_place artel__node_in_place(const artel__node *node)
+{
+    return node->op->in_place ? node->op->in_place(node->attributes) : (artel__in_place){0, 0};
+}
 
 /* Whether the k-th operand of a node must still be in memory when it runs. */
 static inline bool artel__node_reads(const artel__node *node, int k)

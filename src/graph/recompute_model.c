@@ -332,10 +332,11 @@ static int32_t overwritten(const artel__step_model *model, const bool *drop, int
     bool again = trial->log[position] < 0;
     int32_t event = again ? ~trial->log[position] : trial->log[position];
     const artel__node *node = &model->graph->node[model->node[event]];
-    if (node->op->placement != ARTEL__PLACE_INPLACE || node->input[0] < 0 || model->buffer[node->input[0]] < 0) return -1;
-    int32_t from = model->buffer[node->input[0]], to = model->buffer[node->output[0]];
-    for (int k = 1; k < node->inputs; k++) {
-        if (node->input[k] >= 0 && model->buffer[node->input[k]] == from) return -1;
+    artel__in_place over = artel__node_in_place(node);
+    if (node->op->placement != ARTEL__PLACE_INPLACE || node->input[over.input] < 0 || model->buffer[node->input[over.input]] < 0) return -1;
+    int32_t from = model->buffer[node->input[over.input]], to = model->buffer[node->output[over.output]];
+    for (int k = 0; k < node->inputs; k++) {
+        if (k != over.input && node->input[k] >= 0 && model->buffer[node->input[k]] == from) return -1;
     }
     int32_t found = place_of(model, drop, again || event >= model->turn, from), made = again ? model->buffers + to : to;
     bool dies = trial->last[found] == position && trial->first[made] == position && model->bytes[from] == model->bytes[to];

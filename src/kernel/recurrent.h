@@ -60,12 +60,13 @@ typedef struct artel__recurrent_forward {
     const float *h0, *c0;          /* [rows][u], or NULL: zeros */
     float *out;                    /* [rows][steps][u], or [rows][u] */
     float *h, *c;                  /* [rows][u]: the last states; c of LSTM only */
-    float *before, *gates, *extra; /* [rows][steps][u], [rows][steps][g*u], [rows][steps][u] (none for Simple) */
+    float *before, *gates, *extra; /* [rows][steps][u], [rows][steps][g*u] (may be projected), [rows][steps][u] (none for Simple) */
 } artel__recurrent_forward;
 
 /* Gradients of out, h and c are NULL where there are none. Writes dprojected [rows][steps][g*u], dh0 and dc0 [rows][u] and, for GRU,
  * the gradient of q in drecurrent [rows][steps][3u]; without reset_after that has zeros for n, and drecurrent_n [rows][steps][3u], zero
- * but for n, goes with r keep_n h in place of h. For the other gates the product is with keep h. Tasks: blocks of rows. */
+ * but for n, goes with r keep_n h in place of h. For the other gates the product is with keep h. dprojected may be gates. Tasks: blocks
+ * of rows. */
 typedef struct artel__recurrent_gradient {
     artel__recurrent_settings settings;
     int64_t rows, steps;

@@ -72,6 +72,12 @@ static artel_status infer_recurrent(artel__infer *infer)
     return ARTEL_OK;
 }
 
+/* The gates take the place of the projected input. */
+static artel__in_place place_gates(const void *attributes)
+{
+    return (artel__in_place){IN_PROJECTED, first_kept(attributes) + 1};
+}
+
 static void fill_recurrent(const artel__run_args *args, void *params)
 {
     const settings *s = args->attributes;
@@ -149,6 +155,13 @@ static void fill_recurrent_gradient(const artel__run_args *args, void *params)
                                                                        .drecurrent_n = gru && !s->reset_after ? args->out[3] : NULL};
 }
 
+/* The gradients of the gates' arguments take the place of the gates. */
+static artel__in_place place_gradient(const void *attributes)
+{
+    (void)attributes;
+    return (artel__in_place){BACK_GATES, 0};
+}
+
 static int64_t cost_recurrent_gradient(const artel__graph *graph, const artel__node *node)
 {
     const settings *s = node->attributes;
@@ -159,6 +172,8 @@ const artel__op_def artel__op_recurrent_gradient_def = {
     .name = "recurrent_gradient",
     .doc = "Gradient of a recurrent cell through time.",
     .attribute_size = sizeof(settings),
+    .placement = ARTEL__PLACE_INPLACE,
+    .in_place = place_gradient,
     .infer = infer_recurrent_gradient,
     .kernels = artel__recurrent_gradient_kernels,
     .params_size = sizeof(artel__recurrent_gradient),
@@ -229,6 +244,8 @@ const artel__op_def artel__op_recurrent_def = {
     .name = "recurrent",
     .doc = "A recurrent cell over a sequence.",
     .attribute_size = sizeof(settings),
+    .placement = ARTEL__PLACE_INPLACE,
+    .in_place = place_gates,
     .infer = infer_recurrent,
     .grad = grad_recurrent,
     .kernels = artel__recurrent_forward_kernels,

@@ -9,7 +9,7 @@
 #include "kernel/recurrent.h"
 
 enum {
-    ROWS = 19,
+    ROWS = 35, /* tasks of 16: two that are done together, and one */
     STEPS = 5,
     UNITS = 19,
     MOST = ROWS * STEPS * UNITS * 4
@@ -127,6 +127,23 @@ static void check_slopes(check_random *random, arrays *a, const artel__recurrent
     }
 }
 
+/* The gates over the projected input, and their gradient over the gates: the bits of the same in buffers of their own. */
+static void same_in_place(arrays *a, artel__recurrent_forward f, artel__recurrent_gradient b, size_t wide)
+{
+    size_t state = ROWS * UNITS * sizeof(float);
+    float *gates = memcpy(check_alloc(wide), a->gates, wide), *dprojected = memcpy(check_alloc(wide), a->dprojected, wide);
+    memcpy(a->gates, a->projected, wide);
+    f.projected = a->gates;
+    check_buffer forward[] = {{a->gates, wide}, {a->extra, state * STEPS}, {a->h, state}};
+    check_kernels(artel__recurrent_forward_kernels, &f, forward, 3);
+    assert_memory_equal(a->gates, gates, wide);
+    b.dprojected = a->gates;
+    check_buffer back[] = {{a->gates, wide}, {a->dh0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}};
+    check_kernels(artel__recurrent_gradient_kernels, &b, back, 4);
+    assert_memory_equal(a->gates, dprojected, wide);
+    test_free(gates), test_free(dprojected);
+}
+
 static void one_case(check_random *random, arrays *a, const artel__recurrent_settings *s, bool masked)
 {
     int64_t u = UNITS, gates = artel__cell_gates(s->cell), g = gates * u;
@@ -185,6 +202,7 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
     check_kernels(artel__recurrent_gradient_kernels, &b,
                   (check_buffer[]){{a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}},
                   5);
+    same_in_place(a, f, b, wide);
     check_slopes(random, a, s, masked, a->projected, a->dprojected, ROWS * STEPS * g);
     check_slopes(random, a, s, masked, a->h0, a->dh0, ROWS * u);
     if (s->cell == ARTEL__CELL_LSTM) check_slopes(random, a, s, masked, a->c0, a->dc0, ROWS * u);

@@ -1,132 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recurrent cells; see simd.h for how this file is compiled, kernel/recurrent.h for the formulas.
  *
- * A task takes up to BLOCK rows through all steps. At each step one small product makes the recurrent part of all gates of the
- * block, in place, behind the projected input; then the gates are made row by row, in loops over the units. The reference is this
+ * A task takes up to BLOCK rows through all steps, two tasks of one run together. At each step one small product makes the recurrent
+ * part of all gates of the block, behind the projected input; then the gates are made row by row, in loops over the units. What a step
+ * works on lies side by side in scratch: rows of one time are far apart in memory, and fall into few sets of the first-level cache.
+ * For the same reason what the next step reads is asked for, row by row, while this one is made. The reference is this
  * body over the plain products: what could differ between instruction sets are only loops without order, and the products.
  */
 #include "kernel/simd/simd.h"
 
-#include "kernel/math.h"
-#include "kernel/micro.h"
-#include "kernel/recurrent.h"
+#include "kernel/simd/recurrent_gates.h"
 #include "kernel/simd/recurrent_tables.h"
 
 enum {
-    BLOCK = 16
+    BLOCK = 16,
+    MOST = 2 * BLOCK /* rows of neighbouring tasks that are done as one */
 };
-
-typedef artel__cell_activation activation;
-
-/* -- activations over arrays -- */
-
-static void activate(const activation *a, int64_t n, const float *x, float *y)
-{
-    if (a->function == ARTEL__UNARY_TANH) {
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < n; i++) y[i] = artel__tanhf(x[i]);
-    } else if (a->function == ARTEL__UNARY_SIGMOID) {
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < n; i++) y[i] = artel__sigmoidf(x[i]);
-    } else {
-        artel__unary_forward p = {a->function, n, x, y, a->parameter[0], a->parameter[1], a->parameter[2]};
-        const artel__kernel *kernel = artel__kernel_choose(artel__unary_forward_kernels, ARTEL__SIMD_ISA, &p);
-        kernel->run(&p, 0, kernel->tasks(&p), NULL);
-    }
-}
-
-/* dx = dy f', from y, or from x where the gradient reads that; dx may be dy. */
-static void slope(const activation *a, int64_t n, const float *kept, const float *dy, float *dx)
-{
-    if (a->function == ARTEL__UNARY_TANH) {
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * (1.0f - kept[i] * kept[i]);
-    } else if (a->function == ARTEL__UNARY_SIGMOID) {
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * (kept[i] * (1.0f - kept[i]));
-    } else {
-        artel__unary_gradient p = {a->function, n, kept, kept, dy, dx, a->parameter[0], a->parameter[1], a->parameter[2]};
-        const artel__kernel *kernel = artel__kernel_choose(artel__unary_gradient_kernels, ARTEL__SIMD_ISA, &p);
-        kernel->run(&p, 0, kernel->tasks(&p), NULL);
-    }
-}
-
-static bool keeps_argument(const activation *a)
-{
-    return artel__unary_table[a->function].reads == ARTEL__READS_X;
-}
-
-/* The values of a gate whose arguments are in z: in z itself, or in `room` where the arguments are what is kept. */
-static const float *gate(const activation *a, int64_t n, float *z, float *room)
-{
-    float *to = keeps_argument(a) ? room : z;
-    activate(a, n, z, to);
-    return to;
-}
-
-/* The same from what was kept. */
-static const float *gate_again(const activation *a, int64_t n, const float *kept, float *room)
-{
-    if (!keeps_argument(a)) return kept;
-    activate(a, n, kept, room);
-    return room;
-}
-
-/* -- products with a range of the rows or columns of panels(K, N) -- */
-
-/* C (+)= A W[from .. from + k), all columns. */
-static void times_rows(const artel__micro *micro, const artel__gemm *whole, int64_t from, int64_t rows)
-{
-    for (int64_t p = 0; p < artel__panel_count(whole->n); p++) {
-        artel__gemm g = *whole;
-        g.n = artel__panel_width(whole->n, p);
-        g.b = whole->b + p * ARTEL__PANEL * rows + from * g.n;
-        if (g.n > whole->n - p * ARTEL__PANEL) g.n = whole->n - p * ARTEL__PANEL;
-        g.c = whole->c + p * ARTEL__PANEL;
-        micro->panels(&g);
-    }
-}
-
-/* C (+)= A W in columns [from .. from + columns) alone; `room` holds m panels' rows. */
-static void times_columns(const artel__micro *micro, const artel__gemm *whole, int64_t from, int64_t columns, float *room)
-{
-    for (int64_t p = from / ARTEL__PANEL; p * ARTEL__PANEL < from + columns; p++) {
-        int64_t start = p * ARTEL__PANEL, width = artel__panel_width(whole->n, p), real = whole->n - start;
-        int64_t first = from > start ? from - start : 0, end = from + columns - start;
-        artel__gemm g = *whole;
-        if (real > width) real = width;
-        if (end > real) end = real;
-        g.n = real;
-        g.b = whole->b + start * whole->k;
-        g.c = room;
-        g.ldc = ARTEL__PANEL;
-        for (int64_t r = 0; r < g.m; r++) {
-            const float *c = whole->c + r * whole->ldc + start;
-            memset(room + r * ARTEL__PANEL, 0, ARTEL__PANEL * sizeof *room);
-            if (g.accumulate) memcpy(room + r * ARTEL__PANEL + first, c + first, (size_t)(end - first) * sizeof *room);
-        }
-        micro->panels(&g);
-        for (int64_t r = 0; r < g.m; r++)
-            memcpy(whole->c + r * whole->ldc + start + first, room + r * ARTEL__PANEL + first, (size_t)(end - first) * sizeof *room);
-    }
-}
-
-/* The factors of some rows: m rows of [gates][u]. */
-typedef struct keep_block {
-    const float *keep;
-    int64_t m, gates, u;
-} keep_block;
-
-/* to = from, m rows of u, times the factors of one gate; `to` may be `from`. */
-static void keep_rows(const keep_block *block, int64_t gate, const float *from, int64_t lda, float *to)
-{
-    for (int64_t r = 0; r < block->m; r++) {
-        const float *k = block->keep + (r * block->gates + gate) * block->u, *x = from + r * lda;
-        float *y = to + r * block->u;
-        ARTEL__INDEPENDENT
-        for (int64_t i = 0; i < block->u; i++) y[i] = x[i] * k[i];
-    }
-}
 
 /* -- forward -- */
 
@@ -136,10 +25,10 @@ typedef struct walk {
     const artel__micro *micro;
     int64_t u, g, first, m; /* units, gate columns, rows of the block */
     float *room;            /* g floats for gates, u for another array */
-    float *product;         /* BLOCK rows of g */
-    float *state;           /* BLOCK rows of u: c of LSTM */
-    float *h;               /* BLOCK rows of u */
-    float *kept;            /* with keep: BLOCK rows of u, and of a panel */
+    float *product;         /* MOST rows of g */
+    float *state;           /* MOST rows of u: c of LSTM */
+    float *h;               /* MOST rows of u */
+    float *kept;            /* with keep: MOST rows of u, and of a panel */
 } walk;
 
 static int64_t time_of(const artel__recurrent_settings *s, int64_t steps, int64_t step)
@@ -155,12 +44,18 @@ static void copy(float *to, const float *from, int64_t n)
         memset(to, 0, (size_t)n * sizeof *to);
 }
 
+/* Asks for floats that the next step will read, and mostly write. */
+static void ask_for(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i += ARTEL__LANES) __builtin_prefetch(x + i, 1);
+}
+
 static size_t forward_scratch(const void *params)
 {
     const artel__recurrent_forward *p = params;
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
-    int64_t kept = p->settings.keeps ? BLOCK * (u + ARTEL__PANEL) : 0;
-    return (size_t)(g + u + BLOCK * g + 2 * BLOCK * u + kept + 64) * sizeof(float);
+    int64_t kept = p->settings.keeps ? MOST * (u + ARTEL__PANEL) : 0;
+    return (size_t)(g + u + MOST * g + 2 * MOST * u + kept + 64) * sizeof(float);
 }
 
 /* The recurrent part of all gates; with keep, each from an h of its own. */
@@ -176,11 +71,34 @@ static void recurrent_product(const walk *w, const artel__gemm *whole)
         keep_rows(&block, k, whole->a, whole->lda, w->kept);
         g.a = w->kept;
         g.lda = w->u;
-        times_columns(w->micro, &g, k * w->u, w->u, w->kept + BLOCK * w->u);
+        times_columns(w->micro, &g, k * w->u, w->u, w->kept + MOST * w->u);
     }
 }
 
-static void lstm_row(const walk *w, float *z, float *c, float *extra, float *h)
+/* Keras' own activations, in one loop. */
+static bool is_usual(const artel__recurrent_settings *s)
+{
+    return s->recurrent.function == ARTEL__UNARY_SIGMOID && s->activation.function == ARTEL__UNARY_TANH;
+}
+
+/* The gates from their arguments z; new c and h. */
+static void lstm_row_usual(int64_t u, const float *z, float *gates, float *c, float *extra, float *h)
+{
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) {
+        float input = artel__sigmoidf(z[i]), forget = artel__sigmoidf(z[u + i]), output = artel__sigmoidf(z[3 * u + i]);
+        float candidate = artel__tanhf(z[2 * u + i]), state = forget * c[i] + input * candidate;
+        gates[i] = input;
+        gates[u + i] = forget;
+        gates[2 * u + i] = candidate;
+        gates[3 * u + i] = output;
+        c[i] = state;
+        extra[i] = state;
+        h[i] = output * artel__tanhf(state);
+    }
+}
+
+static void lstm_row(const walk *w, float *z, float *gates, float *c, float *extra, float *h)
 {
     int64_t u = w->u;
     const float *input = gate(&w->s->recurrent, 2 * u, z, w->room), *forget = input + u;
@@ -188,6 +106,7 @@ static void lstm_row(const walk *w, float *z, float *c, float *extra, float *h)
     const float *output = gate(&w->s->recurrent, u, z + 3 * u, w->room + 3 * u);
     ARTEL__INDEPENDENT
     for (int64_t i = 0; i < u; i++) c[i] = forget[i] * c[i] + input[i] * candidate[i];
+    memcpy(gates, z, (size_t)(4 * u) * sizeof *z);
     memcpy(extra, c, (size_t)u * sizeof *c);
     activate(&w->s->activation, u, c, h);
     ARTEL__INDEPENDENT
@@ -215,15 +134,23 @@ static bool valid(const uint8_t *mask, int64_t steps, int64_t row, int64_t time)
     return !mask || mask[row * steps + time];
 }
 
-/* Starts the gates at the projected input, and keeps the state each row begins with. */
+/* Starts the gates at the projected input, LSTM's in scratch, and keeps the state each row begins with. */
 static void begin_step(const walk *w, int64_t time)
 {
     const artel__recurrent_forward *p = w->p;
+    bool lstm = w->s->cell == ARTEL__CELL_LSTM;
     for (int64_t r = 0; r < w->m; r++) {
         int64_t at = (w->first + r) * p->steps + time;
-        memcpy(p->gates + at * w->g, p->projected + at * w->g, (size_t)w->g * sizeof(float));
+        float *gates = lstm ? w->product + r * w->g : p->gates + at * w->g;
+        if (gates != p->projected + at * w->g) memcpy(gates, p->projected + at * w->g, (size_t)w->g * sizeof(float));
         memcpy(p->before + at * w->u, w->h + r * w->u, (size_t)w->u * sizeof(float));
     }
+}
+
+/* The place of `step` among the times, or that of the last step again behind the end. */
+static int64_t time_after(const artel__recurrent_settings *s, int64_t steps, int64_t step)
+{
+    return time_of(s, steps, step + 1 < steps ? step + 1 : step);
 }
 
 static void finish_row(const walk *w, int64_t r, int64_t step, bool on, const float *h)
@@ -243,17 +170,28 @@ static void finish_row(const walk *w, int64_t r, int64_t step, bool on, const fl
 static void step_lstm(const walk *w, int64_t step, int64_t time)
 {
     const artel__recurrent_forward *p = w->p;
-    int64_t at = w->first * p->steps + time;
-    artel__gemm g = {w->m, w->g, w->u, p->before + at * w->u, p->steps * w->u, p->weights, 0, p->gates + at * w->g, p->steps * w->g, true};
+    int64_t next = time_after(w->s, p->steps, step);
+    artel__gemm g = {w->m, w->g, w->u, w->h, w->u, p->weights, 0, w->product, w->g, true};
+    bool usual = is_usual(w->s);
     recurrent_product(w, &g);
     for (int64_t r = 0; r < w->m; r++) {
-        int64_t here = (w->first + r) * p->steps + time;
+        int64_t at = (w->first + r) * p->steps, here = at + time;
+        float *z = w->product + r * w->g, *c = w->state + r * w->u, *h = w->h + r * w->u;
         bool on = valid(p->mask, p->steps, w->first + r, time);
-        if (on)
-            lstm_row(w, p->gates + here * w->g, w->state + r * w->u, p->extra + here * w->u, w->h + r * w->u);
-        else
-            memcpy(p->extra + here * w->u, w->state + r * w->u, (size_t)w->u * sizeof(float));
-        finish_row(w, r, step, on, w->h + r * w->u);
+        ask_for(p->projected + (at + next) * w->g, w->g);
+        if (p->gates != p->projected) ask_for(p->gates + (at + next) * w->g, w->g);
+        ask_for(p->before + (at + next) * w->u, w->u);
+        ask_for(p->extra + (at + next) * w->u, w->u);
+        float *gates = p->gates + here * w->g, *extra = p->extra + here * w->u;
+        if (!on) {
+            memcpy(gates, z, (size_t)w->g * sizeof *z);
+            memcpy(extra, c, (size_t)w->u * sizeof *c);
+        } else if (usual) {
+            lstm_row_usual(w->u, z, gates, c, extra, h);
+        } else {
+            lstm_row(w, z, gates, c, extra, h);
+        }
+        finish_row(w, r, step, on, h);
     }
 }
 
@@ -327,15 +265,22 @@ static int64_t forward_tasks(const void *params)
     return artel__pieces(((const artel__recurrent_forward *)params)->rows, BLOCK);
 }
 
-static void forward_block(const artel__recurrent_forward *p, int64_t first, float *scratch)
+/* The first row behind the tasks that are done together with `task`, of those before `end`. */
+static int64_t block_end(int64_t rows, int64_t task, int64_t end)
 {
-    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u, m = p->rows - first < BLOCK ? p->rows - first : BLOCK;
+    int64_t last = (task + MOST / BLOCK < end ? task + MOST / BLOCK : end) * BLOCK;
+    return last < rows ? last : rows;
+}
+
+static void forward_block(const artel__recurrent_forward *p, int64_t first, int64_t m, float *scratch)
+{
+    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
     walk w = {
         .p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .product = scratch};
-    w.state = w.product + BLOCK * g;
-    w.h = w.state + BLOCK * u;
-    w.kept = w.h + BLOCK * u;
-    w.room = w.kept + (p->settings.keeps ? BLOCK * (u + ARTEL__PANEL) : 0);
+    w.state = w.product + MOST * g;
+    w.h = w.state + MOST * u;
+    w.kept = w.h + MOST * u;
+    w.room = w.kept + (p->settings.keeps ? MOST * (u + ARTEL__PANEL) : 0);
     copy(w.h, p->h0 ? p->h0 + first * u : NULL, m * u);
     copy(w.state, p->c0 ? p->c0 + first * u : NULL, m * u);
     if (p->steps == 0) copy(p->out + (p->settings.sequences ? 0 : first * u), NULL, p->settings.sequences ? 0 : m * u);
@@ -357,7 +302,9 @@ static void forward_block(const artel__recurrent_forward *p, int64_t first, floa
 
 static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
-    for (int64_t task = begin; task < end; task++) forward_block(params, task * BLOCK, scratch);
+    const artel__recurrent_forward *p = params;
+    for (int64_t task = begin; task < end; task += MOST / BLOCK)
+        forward_block(p, task * BLOCK, block_end(p->rows, task, end) - task * BLOCK, scratch);
 }
 
 /* -- gradient -- */
@@ -368,17 +315,25 @@ typedef struct walk_back {
     const artel__micro *micro;
     int64_t u, g, first, m;
     float *room;    /* g floats for gates, 3 u for other arrays */
-    float *dh, *dc; /* BLOCK rows of u: gradients of the states behind this step */
-    float *dlate;   /* BLOCK rows of u: of the output that masked steps repeat */
-    float *product; /* BLOCK rows of u */
-    float *kept;    /* with keep: BLOCK rows of u */
+    float *dz;      /* MOST rows of g, `pitch` apart: gradients of the arguments of the gates */
+    float *dh, *dc; /* MOST rows of u: gradients of the states behind this step */
+    float *dlate;   /* MOST rows of u: of the output that masked steps repeat */
+    float *product; /* MOST rows of u */
+    float *kept;    /* with keep: MOST rows of u */
+    int64_t pitch;
 } walk_back;
+
+/* Rows of dz do not fall into one set of the first-level cache. */
+static int64_t pitch_of(int64_t g)
+{
+    return g + ARTEL__LANES;
+}
 
 static size_t gradient_scratch(const void *params)
 {
     const artel__recurrent_gradient *p = params;
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
-    return (size_t)(g + 4 * u + (p->settings.keeps ? 5 : 4) * BLOCK * u + 64) * sizeof(float);
+    return (size_t)(g + 4 * u + MOST * pitch_of(g) + (p->settings.keeps ? 5 : 4) * MOST * u + 64) * sizeof(float);
 }
 
 /* The product of `gates` gates from the first on, whose gradients are in g->a, with their rows of R^T; with keep, each times its own. */
@@ -441,12 +396,36 @@ static const float *c_before(const walk_back *w, int64_t row, int64_t step, floa
     return zeros;
 }
 
+typedef struct lstm_kept {
+    const float *gates, *c, *old; /* of one row and step: the gates, c after it and before */
+} lstm_kept;
+
+static void lstm_row_back_usual(int64_t u, const lstm_kept *k, const float *dh, float *dc, float *dz)
+{
+    const float *gates = k->gates, *c = k->c, *old = k->old;
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < u; i++) {
+        float input = gates[i], forget = gates[u + i], candidate = gates[2 * u + i], output = gates[3 * u + i];
+        float top = artel__tanhf(c[i]), du = dh[i] * output;
+        float d = dc[i] + du * (1.0f - top * top);
+        dz[i] = (d * candidate) * (input * (1.0f - input));
+        dz[u + i] = (d * old[i]) * (forget * (1.0f - forget));
+        dz[2 * u + i] = (d * input) * (1.0f - candidate * candidate);
+        dz[3 * u + i] = (dh[i] * top) * (output * (1.0f - output));
+        dc[i] = d * forget;
+    }
+}
+
 static void lstm_row_back(const walk_back *w, int64_t r, int64_t step, const float *kept, const float *c, float *dz)
 {
     int64_t u = w->u;
     const artel__recurrent_settings *s = w->s;
     float *top = w->room + 4 * u, *du = top + u, *dh = w->dh + r * u, *dc = w->dc + r * u;
     const float *old = c_before(w, w->first + r, step, w->room + 6 * u);
+    if (is_usual(s)) {
+        lstm_row_back_usual(u, &(lstm_kept){kept, c, old}, dh, dc, dz);
+        return;
+    }
     const float *input = gate_again(&s->recurrent, 2 * u, kept, w->room), *forget = input + u;
     const float *candidate = gate_again(&s->activation, u, kept + 2 * u, w->room + 2 * u);
     const float *output = gate_again(&s->recurrent, u, kept + 3 * u, w->room + 3 * u);
@@ -522,31 +501,43 @@ static void add_product(const walk_back *w, int64_t time, bool replace)
     }
 }
 
+/* What the step before this one in time's order, the next to be made, reads of a row. */
+static void ask_for_row_back(const walk_back *w, int64_t row, int64_t step)
+{
+    const artel__recurrent_gradient *p = w->p;
+    if (step == 0) return;
+    int64_t at = row * p->steps + time_of(w->s, p->steps, step - 1);
+    ask_for(p->gates + at * w->g, w->g);
+    if (p->dprojected != p->gates) ask_for(p->dprojected + at * w->g, w->g);
+    if (w->s->cell == ARTEL__CELL_LSTM && step > 1) ask_for(p->extra + (row * p->steps + time_of(w->s, p->steps, step - 2)) * w->u, w->u);
+}
+
 static void step_back(const walk_back *w, int64_t step, int64_t time)
 {
     const artel__recurrent_gradient *p = w->p;
     int64_t u = w->u, at = w->first * p->steps + time;
-    bool gru = w->s->cell == ARTEL__CELL_GRU, lstm = w->s->cell == ARTEL__CELL_LSTM;
+    size_t bytes = (size_t)w->g * sizeof(float);
+    bool gru = w->s->cell == ARTEL__CELL_GRU;
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
         const float *kept = p->gates + here * w->g;
-        float *dz = p->dprojected + here * w->g;
+        float *dz = w->dz + r * w->pitch, *dq = gru ? p->drecurrent + here * w->g : NULL;
+        ask_for_row_back(w, w->first + r, step);
         if (!begin_row_back(w, r, step, time)) {
             clear(dz, w->g);
-            if (gru) clear(p->drecurrent + here * w->g, w->g);
-            continue;
-        }
-        if (lstm) {
+            if (gru) clear(dq, w->g);
+        } else if (w->s->cell == ARTEL__CELL_LSTM) {
             lstm_row_back(w, r, step, kept, p->extra + here * u, dz);
         } else if (gru) {
             gru_row_back(w, r, kept, p->before + here * u, dz);
-            gru_reset_back(w, kept, p->extra + here * u, dz, p->drecurrent + here * w->g);
+            gru_reset_back(w, kept, p->extra + here * u, dz, dq);
         } else {
             slope(&w->s->activation, u, kept, w->dh + r * u, dz);
         }
+        memcpy(p->dprojected + here * w->g, dz, bytes);
+        if (gru) memcpy(dz, dq, bytes);
     }
-    const float *d = gru ? p->drecurrent : p->dprojected;
-    artel__gemm g = {w->m, u, w->g, d + at * w->g, p->steps * w->g, p->transposed, 0, w->product, u, false};
+    artel__gemm g = {w->m, u, w->g, w->dz, w->pitch, p->transposed, 0, w->product, u, false};
     if (w->s->keeps)
         product_back(w, &g, w->g / u);
     else
@@ -561,7 +552,7 @@ static void step_back_before(const walk_back *w, int64_t step, int64_t time)
     int64_t u = w->u, at = w->first * p->steps + time;
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
-        float *dz = p->dprojected + here * w->g, *dn = p->drecurrent_n + here * w->g;
+        float *dz = w->dz + r * w->pitch, *dn = p->drecurrent_n + here * w->g;
         if (begin_row_back(w, r, step, time))
             gru_row_back(w, r, p->gates + here * w->g, p->before + here * u, dz);
         else
@@ -569,13 +560,13 @@ static void step_back_before(const walk_back *w, int64_t step, int64_t time)
         clear(dn, 2 * u);
         memcpy(dn + 2 * u, dz + 2 * u, (size_t)u * sizeof *dn);
     }
-    artel__gemm g = {w->m, u, u, p->dprojected + at * w->g + 2 * u, p->steps * w->g, p->transposed, 0, w->product, u, false};
+    artel__gemm g = {w->m, u, u, w->dz + 2 * u, w->pitch, p->transposed, 0, w->product, u, false};
     times_rows(w->micro, &g, 2 * u, w->g);
     if (w->s->keeps) keep_rows(&(keep_block){p->keep + w->first * w->g, w->m, 3, u}, 2, w->product, u, w->product);
     for (int64_t r = 0; r < w->m; r++) {
         int64_t here = at + r * p->steps;
         const float *kept = p->gates + here * w->g, *h = p->before + here * u;
-        float *dz = p->dprojected + here * w->g, *dq = p->drecurrent + here * w->g, *dh = w->dh + r * u, *d = w->product + r * u;
+        float *dz = w->dz + r * w->pitch, *dq = p->drecurrent + here * w->g, *dh = w->dh + r * u, *d = w->product + r * u;
         if (valid(p->mask, p->steps, w->first + r, time)) {
             const float *reset = gate_again(&w->s->recurrent, u, kept + u, w->room);
             ARTEL__INDEPENDENT
@@ -587,8 +578,9 @@ static void step_back_before(const walk_back *w, int64_t step, int64_t time)
         }
         memcpy(dq, dz, (size_t)(2 * u) * sizeof *dq);
         clear(dq + 2 * u, u);
+        memcpy(p->dprojected + here * w->g, dz, (size_t)w->g * sizeof *dz);
     }
-    g.a = p->dprojected + at * w->g;
+    g.a = w->dz;
     product_back(w, &g, 2);
     add_product(w, time, false);
 }
@@ -598,16 +590,18 @@ static int64_t gradient_tasks(const void *params)
     return artel__pieces(((const artel__recurrent_gradient *)params)->rows, BLOCK);
 }
 
-static void gradient_block(const artel__recurrent_gradient *p, int64_t first, float *scratch)
+static void gradient_block(const artel__recurrent_gradient *p, int64_t first, int64_t m, float *scratch)
 {
-    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u, m = p->rows - first < BLOCK ? p->rows - first : BLOCK;
+    int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
     walk_back w = {
         .p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .dh = scratch};
-    w.dc = w.dh + BLOCK * u;
-    w.dlate = w.dc + BLOCK * u;
-    w.product = w.dlate + BLOCK * u;
-    w.kept = w.product + BLOCK * u;
-    w.room = w.kept + (p->settings.keeps ? BLOCK * u : 0);
+    w.pitch = pitch_of(g);
+    w.dc = w.dh + MOST * u;
+    w.dlate = w.dc + MOST * u;
+    w.product = w.dlate + MOST * u;
+    w.dz = w.product + MOST * u;
+    w.kept = w.dz + MOST * w.pitch;
+    w.room = w.kept + (p->settings.keeps ? MOST * u : 0);
     copy(w.dh, p->dh ? p->dh + first * u : NULL, m * u);
     copy(w.dc, p->dc ? p->dc + first * u : NULL, m * u);
     clear(w.dlate, m * u);
@@ -625,7 +619,9 @@ static void gradient_block(const artel__recurrent_gradient *p, int64_t first, fl
 
 static void gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
-    for (int64_t task = begin; task < end; task++) gradient_block(params, task * BLOCK, scratch);
+    const artel__recurrent_gradient *p = params;
+    for (int64_t task = begin; task < end; task += MOST / BLOCK)
+        gradient_block(p, task * BLOCK, block_end(p->rows, task, end) - task * BLOCK, scratch);
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__RECURRENT_KERNELS] = {
