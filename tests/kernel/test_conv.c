@@ -10,6 +10,7 @@
 
 typedef artel__conv2d_shape shape;
 
+/* The last three: pointwise with strides, deep, with pixels that collide in the cache, both. */
 static const shape cases[] = {
     /* images ih iw ic oh ow oc kh kw sh sw dh dw top left groups */
     {2, 28, 28, 1, 26, 26, 32, 3, 3, 1, 1, 1, 1, 0, 0, 1},  {3, 14, 14, 32, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1},
@@ -23,6 +24,8 @@ static const shape cases[] = {
     {0, 5, 5, 2, 3, 3, 4, 3, 3, 1, 1, 1, 1, 0, 0, 1},       {2, 2, 2, 3, 0, 0, 4, 3, 3, 1, 1, 1, 1, 0, 0, 1},
     {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 1},       {2, 4, 4, 0, 4, 4, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1},
     {3, 5, 3, 7, 5, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1},       {1, 1, 40, 600, 1, 40, 20, 1, 3, 1, 1, 1, 1, 0, 1, 1},
+    {2, 5, 9, 1030, 3, 5, 20, 1, 1, 2, 2, 1, 1, 0, 0, 1},   {1, 3, 5, 512, 2, 3, 1024, 1, 1, 2, 2, 1, 1, 0, 0, 1},
+    {1, 1, 37, 8, 1, 19, 2048, 1, 1, 2, 2, 1, 1, 0, 0, 1},
 };
 
 static int64_t depth_of(const shape *s)

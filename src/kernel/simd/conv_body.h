@@ -3,7 +3,8 @@
  *
  * Both are the same sweep over a conv_walk. A tile is up to TILE_ROWS pixels of one line, or two short lines; the
  * reduction is a list of segments, one a tap row where the taps are neighbours in memory, else one a tap. Pointwise
- * convolutions without stride go to the product.
+ * convolutions without stride go to the product; those with stride walk, and as in the product their depth is cut and pixels that
+ * lie badly are copied side by side.
  */
 #ifndef ARTEL_KERNEL_SIMD_CONV_BODY_H
 #define ARTEL_KERNEL_SIMD_CONV_BODY_H
@@ -41,11 +42,35 @@ static size_t conv_round(int64_t bytes)
     return ((size_t)bytes + 63) & ~(size_t)63;
 }
 
-static size_t conv_walk_scratch(const conv_walk *w)
+/* Whether the reduction is one stretch for each pixel, so that it may be cut and its pixels be moved. */
+static bool conv_single(const conv_walk *w)
+{
+    return w->ny == 1 && w->nx == 1 && w->direct && w->depth == w->c;
+}
+
+static bool conv_collides(const conv_walk *w)
+{
+    return conv_single(w) && w->depth > 0 && w->sx * w->c % PRODUCT_COLLIDES == 0;
+}
+
+/* Where things lie in a thread's scratch. */
+typedef struct conv_room {
+    segment *segments;
+    conv_line *line;
+    float *strip;
+    float *rows; /* the pixels of a tile side by side; NULL: they are read where they lie */
+    size_t bytes;
+} conv_room;
+
+static conv_room conv_lay(const conv_walk *w, char *base)
 {
     int64_t lines = conv_band_lines(w);
-    return conv_round(w->ny * w->nx * (int64_t)sizeof(segment)) + conv_round(lines * (int64_t)sizeof(conv_line)) +
-           conv_round(conv_strip_floats(w, lines) * 4);
+    size_t line = conv_round(w->ny * w->nx * (int64_t)sizeof(segment)), strip = line + conv_round(lines * (int64_t)sizeof(conv_line));
+    size_t rows = strip + conv_round(conv_strip_floats(w, lines) * 4), end = rows;
+    if (conv_collides(w)) end += TILE_ROWS * PRODUCT_PITCH * sizeof(float);
+    if (!base) return (conv_room){.bytes = end};
+    return (conv_room){(segment *)base, (conv_line *)(base + line), (float *)(base + strip), end > rows ? (float *)(base + rows) : NULL,
+                       end};
 }
 
 static int64_t conv_segments(const conv_walk *w, segment *out)
@@ -89,25 +114,45 @@ static float *conv_out(const conv_sweep *c, const conv_line *line, int64_t pixel
     return c->out + line->image * c->out_image + line->y * c->out_line + pixel * c->out_pixel;
 }
 
-static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_line *line, int64_t lines, tile *t, int64_t p0, int64_t p1)
+/* Copies the tile's pixels side by side where they lie badly. */
+static tile conv_gather(const tile *from, int mr, float *rows)
 {
+    int half = (mr + 1) / 2;
+    tile t = *from;
+    if (!rows) return t;
+    product_gather(t.a0 + t.segments->a, t.sa, half, t.segments->count, rows);
+    product_gather(t.a1 + t.segments->a, t.sa, mr - half, t.segments->count, rows + half * PRODUCT_PITCH);
+    t.a0 = rows - t.segments->a;
+    t.a1 = t.a0 + half * PRODUCT_PITCH;
+    t.sa = PRODUCT_PITCH;
+    return t;
+}
+
+/* `lines` lines of the room against panels [p0, p1). */
+static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room *room, int64_t lines, const tile *from, int64_t p0,
+                       int64_t p1)
+{
+    const conv_line *line = room->line;
     int64_t step = w->sx * w->c, tiles = tile_count(w->pixels);
-    t->sa = step;
-    t->sc = c->out_pixel;
+    tile t = *from, moved;
+    t.sa = step;
+    t.sc = c->out_pixel;
     for (int64_t i = 0; i < lines; i++) {
         if (w->pixels <= TILE_PAIR && i + 1 < lines) {
-            t->a0 = line[i].in;
-            t->a1 = line[i + 1].in;
-            conv_tile(c, w, t, conv_out(c, &line[i], 0), conv_out(c, &line[i + 1], 0), (int)(2 * w->pixels), p0, p1);
+            t.a0 = line[i].in;
+            t.a1 = line[i + 1].in;
+            moved = conv_gather(&t, (int)(2 * w->pixels), room->rows);
+            conv_tile(c, w, &moved, conv_out(c, &line[i], 0), conv_out(c, &line[i + 1], 0), (int)(2 * w->pixels), p0, p1);
             i++;
             continue;
         }
         for (int64_t j = 0; j < tiles; j++) {
             int64_t x = tile_cut(w->pixels, tiles, j);
             int mr = (int)(tile_cut(w->pixels, tiles, j + 1) - x);
-            t->a0 = line[i].in + x * step;
-            t->a1 = t->a0 + (mr + 1) / 2 * step;
-            conv_tile(c, w, t, conv_out(c, &line[i], x), conv_out(c, &line[i], x + (mr + 1) / 2), mr, p0, p1);
+            t.a0 = line[i].in + x * step;
+            t.a1 = t.a0 + (mr + 1) / 2 * step;
+            moved = conv_gather(&t, mr, room->rows);
+            conv_tile(c, w, &moved, conv_out(c, &line[i], x), conv_out(c, &line[i], x + (mr + 1) / 2), mr, p0, p1);
         }
     }
 }
@@ -115,22 +160,31 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_line 
 /* Lines [q0, q1) against panels [p0, p1). */
 static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, int64_t q1, int64_t p0, int64_t p1, char *scratch)
 {
-    int64_t band = conv_band_lines(w);
-    segment *segments = (segment *)scratch;
-    conv_line *line = (conv_line *)(scratch + conv_round(w->ny * w->nx * (int64_t)sizeof(segment)));
-    float *strip = (float *)((char *)line + conv_round(band * (int64_t)sizeof(conv_line)));
-    tile t = {.segments = segments, .count = conv_segments(w, segments), .relu = c->relu, .claim = true};
+    conv_room room = conv_lay(w, scratch);
+    int64_t band = conv_band_lines(w), count = conv_segments(w, room.segments);
+    int64_t cuts = conv_single(w) && w->depth > PRODUCT_DEPTH ? (w->depth + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH : 1;
     if (w->pixels == 0) return;
-    for (int64_t q = q0; q < q1; q += band) {
-        int64_t lines = conv_band(w, q, q + band < q1 ? q + band : q1, strip, line);
-        conv_lines(c, w, line, lines, &t, p0, p1);
+    for (int64_t cut = 0; cut < cuts; cut++) {
+        bool last = cut + 1 == cuts;
+        conv_sweep part = *c;
+        tile t = {.segments = room.segments, .count = count, .load = cut > 0, .relu = last && c->relu, .claim = true};
+        if (!last) part.bias = NULL;
+        if (cuts > 1) {
+            int64_t k0 = tile_cut(w->depth, cuts, cut), k1 = tile_cut(w->depth, cuts, cut + 1);
+            room.segments[0] = (segment){k0, w->first * w->depth + k0, k1 - k0};
+        }
+        for (int64_t q = q0; q < q1; q += band) {
+            int64_t lines = conv_band(w, q, q + band < q1 ? q + band : q1, room.strip, room.line);
+            conv_lines(&part, w, &room, lines, &t, p0, p1);
+        }
     }
     vec_leave();
 }
 
-/* A task has about CONV_PIXELS / 2 pixels, and may shrink to a line or two. */
-static product_grid conv_grid(int64_t lines, int64_t pixels, int64_t k, int64_t n)
+/* A task has about CONV_PIXELS / 2 pixels, and may shrink to a line or two. One tap's depth may be cut. */
+static product_grid conv_grid(int64_t lines, int64_t pixels, int64_t taps, int64_t depth, int64_t n)
 {
+    int64_t k = taps == 1 && depth > PRODUCT_DEPTH ? PRODUCT_DEPTH : taps * depth;
     int64_t coarse = pixels > 0 ? (CONV_PIXELS / 2 + pixels - 1) / pixels : 1, fine = pixels <= TILE_PAIR ? 2 : 1;
     return product_grid_make(lines, k, n, coarse > fine ? coarse : fine, fine);
 }
@@ -149,7 +203,7 @@ static artel__product_forward conv_forward_product(const artel__conv2d_forward *
 
 static product_grid conv_forward_grid(const artel__conv2d_shape *s)
 {
-    return conv_grid(s->images * s->oh, s->ow, s->kh * s->kw * (s->ic / s->groups), s->oc);
+    return conv_grid(s->images * s->oh, s->ow, s->kh * s->kw, s->ic / s->groups, s->oc);
 }
 
 static int64_t conv_forward_tasks(const void *params)
@@ -171,7 +225,7 @@ static size_t conv_forward_scratch(const void *params)
         return product_forward_scratch(&product);
     }
     conv_walk w = conv_walk_forward(&p->shape, p->x);
-    return conv_walk_scratch(&w);
+    return conv_lay(&w, NULL).bytes;
 }
 
 static void conv_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -203,7 +257,7 @@ static artel__product_forward conv_data_product(const artel__conv2d_data_gradien
 static product_grid conv_data_grid(const artel__conv2d_shape *s)
 {
     int64_t lines = s->images * ((s->ih + s->sh - 1) / s->sh);
-    return conv_grid(lines, (s->iw + s->sw - 1) / s->sw, s->kh * s->kw * (s->oc / s->groups), s->ic);
+    return conv_grid(lines, (s->iw + s->sw - 1) / s->sw, s->kh * s->kw, s->oc / s->groups, s->ic);
 }
 
 static int64_t conv_data_tasks(const void *params)
@@ -228,7 +282,7 @@ static size_t conv_data_scratch(const void *params)
     for (int64_t y = 0; y < p->shape.sh; y++) {
         for (int64_t x = 0; x < p->shape.sw; x++) {
             conv_walk w = conv_walk_data(&p->shape, p->dy, y, x);
-            size_t bytes = conv_walk_scratch(&w);
+            size_t bytes = conv_lay(&w, NULL).bytes;
             if (bytes > most) most = bytes;
         }
     }

@@ -95,23 +95,31 @@ static tile_ahead gradient_stretches(const float *from, int64_t floats, int64_t 
     return (tile_ahead){(const char *)from, lines, lines, step * 4 - lines * 64, rows};
 }
 
+/* What of x the `rows` rows from `begin` on need: a product's columns; of a lone tap's pixels theirs, with the lines that the stride
+ * leaves out; else the lines below those of the chunk before. */
+static tile_ahead gradient_ahead_x(const gradient *g, int64_t begin, int64_t rows, int64_t t0, int64_t t1)
+{
+    const conv_walk *w = &g->walk;
+    int64_t k0 = tile_cut(g->columns, g->tiles, t0), k1 = tile_cut(g->columns, g->tiles, t1), columns = (k1 < g->k ? k1 : g->k) - k0;
+    if (w->ny == 0) return gradient_stretches(g->x + begin * g->ldx + k0, columns, g->ldx, rows);
+    if (w->pixels <= 0) return (tile_ahead){0};
+    int64_t q = begin / w->pixels, y = q % w->lines * w->sy + w->y0 + (w->ny - 1) * w->dy, row = w->w * w->c;
+    if (y < 0) y = 0;
+    if (y >= w->h) return (tile_ahead){0};
+    const float *line = w->in + (q / w->lines * w->h + y) * row;
+    if (w->ny * w->nx == 1 && w->sx > 1 && g->groups == 1) return gradient_stretches(line + k0, columns, w->sx * w->c, rows * w->sy);
+    return gradient_stretches(line, row, row, rows / w->pixels * w->sy);
+}
+
 /* Tells what the chunk after `c` will read, and how many lines are to be fetched before every FOLD_BURST rows. */
 static void gradient_look_ahead(const gradient *g, gradient_chunk *c, int64_t t0, int64_t t1, int64_t p0, int64_t p1)
 {
-    const conv_walk *w = &g->walk;
     int64_t rows = g->rows - c->end < g->chunk ? g->rows - c->end : g->chunk, column = p0 * ARTEL__PANEL;
     int64_t bursts = (t1 - t0) * (p1 - p0) * GRADIENT_STRIPS * ((c->end - c->begin + FOLD_BURST - 1) / FOLD_BURST);
     int64_t floats = p1 * ARTEL__PANEL < g->n ? (p1 - p0) * ARTEL__PANEL : g->n - column;
     if (rows <= 0 || bursts <= 0) return;
     c->dy = gradient_stretches(g->dy + c->end * g->ldy + column, floats, g->ldy, rows);
-    if (w->ny == 0) {
-        int64_t k0 = tile_cut(g->columns, g->tiles, t0), k1 = tile_cut(g->columns, g->tiles, t1);
-        c->x = gradient_stretches(g->x + c->end * g->ldx + k0, (k1 < g->k ? k1 : g->k) - k0, g->ldx, rows);
-    } else if (w->pixels > 0) {
-        int64_t q = c->end / w->pixels, y = q % w->lines * w->sy + w->y0 + (w->ny - 1) * w->dy, row = w->w * w->c;
-        if (y < 0) y = 0;
-        if (y < w->h) c->x = gradient_stretches(w->in + (q / w->lines * w->h + y) * row, row, row, rows / w->pixels * w->sy);
-    }
+    c->x = gradient_ahead_x(g, c->end, rows, t0, t1);
     c->burst = (c->x.lines * c->x.rows + c->dy.lines * c->dy.rows + bursts - 1) / bursts;
 }
 
