@@ -2,8 +2,8 @@
 /* Sums of batch normalisation for each channel, in registers; included by norm_body.h.
  *
  * Every channel has one chain of float64 additions over the positions. A few vectors of channels at a time keep theirs in registers
- * over a chunk of positions that stays in the first-level cache, so that memory is read once and in order; between chunks the chains
- * wait in sum and product. Vectors are those of the compiler, as wide as the instruction set has them.
+ * over a chunk of positions that stays in the first-level cache, so that memory is read once; between chunks the chains wait in sum and
+ * product. With more channels than that a chunk is no stream that a processor foresees, and the next one is fetched meanwhile. Vectors are those of the compiler, as wide as the instruction set has them.
  */
 #ifndef ARTEL_KERNEL_SIMD_NORM_SUMS_H
 #define ARTEL_KERNEL_SIMD_NORM_SUMS_H
@@ -25,6 +25,7 @@
 
 enum {
     SUMS_POSITIONS = 8,
+    SUMS_LINE = 16,  /* floats */
     SUMS_TILE = 1024 /* channels side by side: reading some of a position's at a time made memory several times slower */
 };
 
@@ -83,9 +84,17 @@ ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation
     *product = *product + wide * __builtin_convertvector(factor, sums_double);
 }
 
+/* Asks for the line that holds element `at`, into the second-level cache: of many channels a chunk is as large as the first. */
+ARTEL__INLINE void sums_fetch(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t at)
+{
+    __builtin_prefetch(in->x + at, 0, 2);
+    if (kind == SUMS_GRADIENT) __builtin_prefetch(in->dy + at, 0, 2);
+    if (kind == SUMS_GRADIENT && activation != ARTEL__NORM_LINEAR) __builtin_prefetch(in->y + at, 0, 2);
+}
+
 /* Channels c .. c + vectors * SUMS_LANES - 1 over `count` positions from element `at` on. */
-ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activation, int vectors, const sums_input *in, int64_t at, int64_t c,
-                                int64_t count, double *sum, double *product)
+ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activation, bool fetch, int vectors, const sums_input *in,
+                                int64_t at, int64_t c, int64_t count, double *sum, double *product)
 {
     sums_double s[SUMS_VECTORS], q[SUMS_VECTORS];
     SUMS_UNROLL
@@ -97,6 +106,9 @@ ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activatio
         SUMS_UNROLL
         for (int v = 0; v < vectors; v++) {
             int64_t channel = c + v * SUMS_LANES;
+            if (fetch && v * SUMS_LANES % SUMS_LINE == 0) {
+                sums_fetch(kind, activation, in, at + (i + SUMS_POSITIONS) * in->stride + channel);
+            }
             sums_vector(kind, activation, in, at + i * in->stride + channel, channel, &s[v], &q[v]);
         }
     }
@@ -107,23 +119,32 @@ ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activatio
     }
 }
 
-/* sum and product [width]: over `positions` positions. */
-ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t positions, int64_t width,
-                            double *sum, double *product)
+ARTEL__INLINE void sums_chunks(sums_kind kind, artel__norm_activation activation, bool fetch, const sums_input *in, int64_t positions,
+                               int64_t width, double *sum, double *product)
 {
-    for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
     for (int64_t i = 0; i < positions; i += SUMS_POSITIONS) {
         int64_t count = positions - i < SUMS_POSITIONS ? positions - i : SUMS_POSITIONS, at = i * in->stride, c = 0;
         for (; c + SUMS_VECTORS * SUMS_LANES <= width; c += SUMS_VECTORS * SUMS_LANES) {
-            sums_columns(kind, activation, SUMS_VECTORS, in, at, c, count, sum, product);
+            sums_columns(kind, activation, fetch, SUMS_VECTORS, in, at, c, count, sum, product);
         }
-        for (; c + SUMS_LANES <= width; c += SUMS_LANES) sums_columns(kind, activation, 1, in, at, c, count, sum, product);
+        for (; c + SUMS_LANES <= width; c += SUMS_LANES) sums_columns(kind, activation, false, 1, in, at, c, count, sum, product);
         for (; c < width; c++) {
             for (int64_t k = 0; k < count; k++) {
                 sums_element(kind, activation, in, at + k * in->stride + c, c, &sum[c], &product[c]);
             }
         }
     }
+}
+
+/* sum and product [width]: over `positions` positions. */
+ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t positions, int64_t width,
+                            double *sum, double *product)
+{
+    for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
+    if (in->stride > SUMS_VECTORS * SUMS_LANES)
+        sums_chunks(kind, activation, true, in, positions, width, sum, product);
+    else
+        sums_chunks(kind, activation, false, in, positions, width, sum, product);
 }
 
 #endif
