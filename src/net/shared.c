@@ -158,6 +158,19 @@ void artel__shared_wake(artel__shared *s)
     atomic_store_explicit(&s->segment->side[s->side].asleep, 0, memory_order_relaxed);
 }
 
+void artel__shared_say_core(artel__shared *s, int core)
+{
+    _Atomic uint32_t *said = &s->segment->side[s->side].core;
+    if (atomic_load_explicit(said, memory_order_relaxed) != (uint32_t)core + 1)
+        atomic_store_explicit(said, (uint32_t)core + 1, memory_order_relaxed);
+}
+
+bool artel__shared_is_apart(const artel__shared *s, int core)
+{
+    uint32_t said = atomic_load_explicit(&s->segment->side[1 - s->side].core, memory_order_relaxed);
+    return said && said != (uint32_t)core + 1;
+}
+
 int artel__shared_fd(const artel__shared *s)
 {
     return s->wake;

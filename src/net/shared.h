@@ -67,6 +67,11 @@ bool artel__shared_has_room(const artel__shared *shared);
 void artel__shared_sleep(artel__shared *shared, bool for_room);
 void artel__shared_wake(artel__shared *shared);
 
+/* Says on which core this end waits; whether the other end was on another one when it last said so. Who waits for somebody on a
+ * core of his own may poll, who may be in his way should sleep. A hint: nothing depends on its being right. */
+void artel__shared_say_core(artel__shared *shared, int core);
+bool artel__shared_is_apart(const artel__shared *shared, int core);
+
 /* Becomes readable when the other end wakes this one; watched edge-triggered, it need not be read. */
 int artel__shared_fd(const artel__shared *shared);
 

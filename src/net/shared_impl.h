@@ -13,9 +13,10 @@ typedef struct artel__shared_ring {
     _Alignas(128) _Atomic uint64_t tail; /* taken out */
 } artel__shared_ring;
 
-/* Written by the end that sleeps and taken back by whoever wakes it. */
+/* What an end tells the other about itself. */
 typedef struct artel__shared_side {
-    _Alignas(128) _Atomic uint32_t asleep; /* 0, or 1 for bytes | 2 for room */
+    _Alignas(128) _Atomic uint32_t asleep; /* 0, or 1 for bytes | 2 for room; taken back by whoever wakes it */
+    _Atomic uint32_t core;                 /* where it was when it last waited, and 1 more; 0: it has not */
 } artel__shared_side;
 
 typedef struct artel__shared_segment {

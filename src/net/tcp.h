@@ -34,7 +34,8 @@
 typedef struct artel__tcp_options {
     int rank, ranks;
     size_t window;   /* 0: 1 MiB */
-    int64_t spin_ns; /* a wait polls for this long before it sleeps; sensible when every rank has a core for itself */
+    int64_t spin_ns; /* a wait polls for this long before it sleeps; sensible when every rank has a core for itself. Where all peers
+                        share memory with this one, the driver finds out itself whether they run on other cores */
 } artel__tcp_options;
 
 /* An endpoint without connections; artel__net_close frees it. */

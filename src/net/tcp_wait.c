@@ -8,6 +8,7 @@
 #include "net/tcp_impl.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -16,6 +17,10 @@
 enum {
     EVENTS = 64
 };
+
+/* How long a wait polls for peers of this host that run on other cores: about what two workers of equal load are apart in a step.
+ * A core that has gone to sleep wakes up late and with cold caches. */
+#define SPIN_APART_NS INT64_C(200000)
 
 /* -- events -- */
 
@@ -124,9 +129,31 @@ static bool poll_once(artel__tcp *tcp, bool sockets)
     return some;
 }
 
-static bool spin(artel__tcp *tcp)
+/* Whether every other rank is of this host and on another core than this thread. A rank that shares this core, because there are
+ * more ranks than cores or the system has it so, would have to wait for the one that polls for it. */
+static bool all_apart(artel__tcp *tcp)
 {
-    int64_t until = artel__now_ns() + tcp->spin_ns;
+    int core = sched_getcpu();
+    bool apart = core >= 0;
+    for (int r = 0; r < tcp->base.ranks && core >= 0; r++) {
+        const artel__tcp_peer *p = &tcp->peer[r];
+        if (r == tcp->base.rank) continue;
+        bool shares = p->connection && p->stream->shared;
+        if (shares) artel__shared_say_core(p->stream->shared, core);
+        apart = apart && shares && artel__shared_is_apart(p->stream->shared, core);
+    }
+    return apart;
+}
+
+static int64_t spin_time(artel__tcp *tcp)
+{
+    bool apart = all_apart(tcp);
+    return apart && tcp->spin_ns < SPIN_APART_NS ? SPIN_APART_NS : tcp->spin_ns;
+}
+
+static bool spin(artel__tcp *tcp, int64_t time)
+{
+    int64_t until = artel__now_ns() + time;
     for (int i = 0;; i++) {
         bool sockets = tcp->sockets > 0 || i % ARTEL__TCP_LOOKS == ARTEL__TCP_LOOKS - 1;
         if (poll_once(tcp, sockets)) return true;
@@ -140,9 +167,9 @@ void artel__tcp_wait(artel__endpoint *endpoint)
     artel__tcp *tcp = (artel__tcp *)endpoint;
     pthread_mutex_lock(&tcp->mutex);
     bool work = has_work(tcp);
+    int64_t polls = work ? 0 : spin_time(tcp);
     pthread_mutex_unlock(&tcp->mutex);
-    if (work) return;
-    if (tcp->spin_ns > 0 && spin(tcp)) return;
+    if (work || (polls > 0 && spin(tcp, polls))) return;
     pthread_mutex_lock(&tcp->mutex);
     tcp->polled = artel__tcp_sleep(tcp, -1) > 0;
     pthread_mutex_unlock(&tcp->mutex);

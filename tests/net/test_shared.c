@@ -150,6 +150,23 @@ static void waking(void **state)
     part(&p);
 }
 
+/* Each end knows whether the other waits on a core of its own, once it has said so. */
+static void cores(void **state)
+{
+    (void)state;
+    pair p;
+    meet(&p);
+    assert_false(artel__shared_is_apart(p.near, 0));
+    artel__shared_say_core(p.far, 0);
+    assert_false(artel__shared_is_apart(p.near, 0));
+    assert_true(artel__shared_is_apart(p.near, 1));
+    assert_false(artel__shared_is_apart(p.far, 1));
+    artel__shared_say_core(p.far, 1);
+    assert_true(artel__shared_is_apart(p.near, 0));
+    assert_false(artel__shared_is_apart(p.near, 1));
+    part(&p);
+}
+
 /* Positions that cannot be end the stream; they never lead out of the segment. */
 static void damaged_positions(void **state)
 {
@@ -360,9 +377,9 @@ static void a_killed_peer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_arrive),      cmocka_unit_test(long_runs_arrive), cmocka_unit_test(waking),
-        cmocka_unit_test(damaged_positions), cmocka_unit_test(refused_meetings), cmocka_unit_test(agreeing),
-        cmocka_unit_test(last_words),        cmocka_unit_test(garbage),          cmocka_unit_test(a_killed_peer),
+        cmocka_unit_test(bytes_arrive),      cmocka_unit_test(long_runs_arrive), cmocka_unit_test(waking),   cmocka_unit_test(cores),
+        cmocka_unit_test(damaged_positions), cmocka_unit_test(refused_meetings), cmocka_unit_test(agreeing), cmocka_unit_test(last_words),
+        cmocka_unit_test(garbage),           cmocka_unit_test(a_killed_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
