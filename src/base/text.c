@@ -74,6 +74,23 @@ void artel__text_vprintf(artel__text *text, const char *format, va_list args)
     va_end(again);
 }
 
+void artel__text_append_quoted(artel__text *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@%=-";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        artel__text_append(text, word);
+        return;
+    }
+    artel__text_append(text, "'");
+    for (const char *c = word; *c; c++) {
+        if (*c == '\'')
+            artel__text_append(text, "'\\''");
+        else
+            artel__text_append_bytes(text, c, 1);
+    }
+    artel__text_append(text, "'");
+}
+
 void artel__text_printf(artel__text *text, const char *format, ...)
 {
     va_list args;

@@ -17,6 +17,8 @@ void artel__text_init(artel__text *text, artel_context *ctx);
 void artel__text_fini(artel__text *text);
 void artel__text_clear(artel__text *text);
 void artel__text_append(artel__text *text, const char *string);
+/* A word as a POSIX shell reads it back. */
+void artel__text_append_quoted(artel__text *text, const char *word);
 void artel__text_append_bytes(artel__text *text, const void *bytes, size_t count);
 void artel__text_printf(artel__text *text, const char *format, ...) ARTEL__PRINTF(2, 3);
 void artel__text_vprintf(artel__text *text, const char *format, va_list args);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* artel launch: a cluster of processes on this machine.
+/* artel launch: a cluster of processes on this machine, or on several.
  *
  * What is started, watched and decided lies in cluster/launch*.h. Here are the options, the command that each task runs,
  * and the state of this process that a library may not touch: signals, the limit of descriptors, the terminal.
@@ -18,9 +18,9 @@
 #include "cluster/launch.h"
 
 typedef struct launch_options {
-    int64_t workers, ps, restarts, threads;
+    int64_t workers, ps, restarts, threads, port;
     bool chief, evaluator, pin, insecure_network, dry_run;
-    const char *program, *cert_dir, *json;
+    const char *program, *cert_dir, *json, *hosts, *shell, *remote_artel;
 } launch_options;
 
 #define AT(field) offsetof(launch_options, field)
@@ -34,6 +34,13 @@ static const artel__option options[] = {
     {"restarts", "how often each task is started again when it died", ARTEL__OPTION_INT, AT(restarts), "0", 0, 1e9, NULL},
     {"threads", "compute threads of each task; 0: the cores allowed to this process, divided among the tasks", ARTEL__OPTION_INT,
      AT(threads), "0", 0, 4096, NULL},
+    {"hosts", "run the tasks on these machines, in turn: node1,node2; default: on this one", ARTEL__OPTION_STRING, AT(hosts), "null", 0, 0,
+     NULL},
+    {"port", "with --hosts: the port of each machine's first task; the next task has the next", ARTEL__OPTION_INT, AT(port), "2222", 1,
+     65535, NULL},
+    {"shell", "with --hosts: how to run a command there", ARTEL__OPTION_STRING, AT(shell), "\"ssh -o BatchMode=yes\"", 0, 0, NULL},
+    {"remote-artel", "with --hosts: this program, there; default: the same path as here", ARTEL__OPTION_STRING, AT(remote_artel), "null", 0,
+     0, NULL},
     {"pin", "each task runs on cores of its own, as far as there are enough", ARTEL__OPTION_BOOL, AT(pin), "false", 0, 0, NULL},
     {"program", "start this program with the arguments instead of artel", ARTEL__OPTION_STRING, AT(program), "null", 0, 0, NULL},
     {"cert-dir", "the tasks' certificates, as artel cert makes them; else new ones are made for the run", ARTEL__OPTION_STRING,
@@ -157,18 +164,27 @@ static bool works_together(const artel__invocation *call, int first)
     return strategy && strcmp(strategy, "multi-worker") == 0;
 }
 
+/* This program's path, in the arena. */
+static artel_status find_self(artel__invocation *call, const char **out)
+{
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) return artel__fail_errno(call->ctx, "/proc/self/exe", "read the name of this program from");
+    self[length] = '\0';
+    *out = artel__arena_strdup(&call->arena, self);
+    return artel__arena_status(&call->arena);
+}
+
 /* artel's own subcommand: this very program, with --json handed down. `artel` as the first word is understood. */
 static artel_status artel_words(artel__invocation *call, const char **words, program *out)
 {
     const launch_options *o = call->options;
-    char self[4096];
+    const char *self;
     int first = 0, count = 0;
     const char *slash = strrchr(call->argument[0], '/');
     bool named = strcmp(slash ? slash + 1 : call->argument[0], "artel") == 0;
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0) return artel__fail_errno(call->ctx, "/proc/self/exe", "read the name of this program from");
-    self[length] = '\0';
-    words[count++] = slash ? call->argument[0] : artel__arena_strdup(&call->arena, self);
+    ARTEL_TRY(find_self(call, &self));
+    words[count++] = slash ? call->argument[0] : o->hosts && o->remote_artel ? o->remote_artel : self;
     if (named) first = 1;
     if (first >= call->arguments) return artel__cli_usage(call, "launch", "what to start is missing: fit MODEL ...");
     const artel__command *command = artel__cli_find_command(call->argument[first]);
@@ -191,8 +207,8 @@ static artel_status program_words(artel__invocation *call, const char **words, p
     const launch_options *o = call->options;
     char *path = artel__arena_alloc(&call->arena, 1, 4096);
     ARTEL_TRY(artel__arena_status(&call->arena));
-    ARTEL_TRY(artel__process_find(call->ctx, o->program, getenv("PATH"), path, 4096));
-    words[0] = path;
+    if (!o->hosts) ARTEL_TRY(artel__process_find(call->ctx, o->program, getenv("PATH"), path, 4096));
+    words[0] = o->hosts ? o->program : path;
     for (int i = 0; i < call->arguments; i++) words[i + 1] = call->argument[i];
     out->json = o->json != NULL;
     return ARTEL_OK;
@@ -261,13 +277,35 @@ static artel_status start(artel__invocation *call, artel__launch *launch, const 
     return status;
 }
 
+/* The words between commas of --hosts, in the arena. */
+static artel_status list_hosts(artel__invocation *call, artel__launch_wish *wish)
+{
+    const launch_options *o = call->options;
+    char *all = artel__arena_strdup(&call->arena, o->hosts), *rest = NULL;
+    const char **list = artel__arena_alloc(&call->arena, strlen(o->hosts) / 2 + 1, sizeof *list);
+    ARTEL_TRY(artel__arena_status(&call->arena));
+    for (char *word = strtok_r(all, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
+        if (word[0] == '-') return artel__cli_usage(call, "--hosts", "'%.60s' is no name of a host", word);
+        list[wish->hosts++] = word;
+    }
+    if (wish->hosts == 0) return artel__cli_usage(call, "--hosts", "no host is named (expected for example node1,node2)");
+    if (o->pin) return artel__cli_usage(call, "--pin", "the cores of other machines are not given out from here; leave out --pin");
+    wish->host = list;
+    wish->port = (int)o->port;
+    wish->shell = o->shell;
+    ARTEL_TRY(find_self(call, &wish->self));
+    wish->artel = o->remote_artel ? o->remote_artel : wish->self;
+    if (!artel__cli_given(call, "workers")) wish->workers = wish->hosts;
+    return ARTEL_OK;
+}
+
 static artel_status run_launch(artel__invocation *call)
 {
     const launch_options *o = call->options;
     program what = {0};
-    if (!artel__cli_given(call, "workers")) return artel__cli_usage(call, "-n", "how many workers is missing: -n 3");
+    if (!artel__cli_given(call, "workers") && !o->hosts) return artel__cli_usage(call, "-n", "how many workers is missing: -n 3");
     ARTEL_TRY(make_words(call, &what));
-    const artel__launch_wish wish = {
+    artel__launch_wish wish = {
         .workers = (int)o->workers,
         .ps = (int)o->ps,
         .chief = o->chief,
@@ -276,10 +314,11 @@ static artel_status run_launch(artel__invocation *call)
         .threads = (int)o->threads,
         .pin = o->pin,
         .insecure = o->insecure_network,
-        .certified = o->workers + o->ps + o->evaluator > 1,
         .cert_dir = o->cert_dir,
         .environment = (const char *const *)environ,
     };
+    if (o->hosts) ARTEL_TRY(list_hosts(call, &wish));
+    wish.certified = wish.workers + wish.ps + wish.evaluator > 1;
     artel__launch launch;
     ARTEL_TRY(artel__launch_open(call->ctx, &wish, &launch));
     artel_status status = o->dry_run ? print_plan(&launch, what.words) : start(call, &launch, &what);
@@ -289,16 +328,19 @@ static artel_status run_launch(artel__invocation *call)
 
 const artel__command artel__command_launch = {
     .name = "launch",
-    .summary = "start a cluster of processes on this machine",
-    .usage = "-n WORKERS [--chief] [--ps P] [--evaluator] [options] [--] fit ... | --program FILE [--] [ARGUMENT...]",
+    .summary = "start a cluster of processes on this machine, or on several",
+    .usage = "-n WORKERS [--hosts A,B] [--chief] [--ps P] [--evaluator] [options] [--] fit ... | --program FILE [--] [ARGUMENT...]",
     .more =
         "Starts the tasks, each with TF_CONFIG and a certificate of its own, and marks each line that they print with their name. Options\n"
         "of launch stand before the subcommand; what follows belongs to it. Ctrl-C and SIGTERM tell all tasks to end, a second one kills\n"
         "them; none outlives the launcher. The exit code is 0 when the job ended well, although tasks died and were survived; else that "
         "of\n"
-        "the task that failed first by itself; 130 after Ctrl-C, 143 after SIGTERM. See docs/cluster.md.\n",
+        "the task that failed first by itself; 130 after Ctrl-C, 143 after SIGTERM. With --hosts the tasks run on other machines, through "
+        "a\n"
+        "remote shell, in the directory of this name there. See docs/cluster.md.\n",
     .examples = "  artel launch -n 3 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
                 "  artel launch -n 4 --chief --restarts 2 --json -- fit model.keras --strategy multi-worker --data npz:train.npz\n"
+                "  artel launch --hosts node1,node2 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
                 "  artel launch -n 2 check --cluster\n  artel launch -n 2 --ps 1 --program ./train.sh -- --epochs 5\n",
     .options = options,
     .options_size = sizeof(launch_options),

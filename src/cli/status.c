@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/cluster.h"
 #include "cluster/cluster.h"
+#include "cluster/listen.h"
 #include "cluster/status.h"
 
 typedef struct status_options {
@@ -86,11 +87,12 @@ static artel_status find_self(artel__invocation *call, const char **out)
     else if (!address || artel__host_port_parse(address, &parts))
         status = artel__cli_usage(call, call->command->name, "%s does not say where this task listens; give its HOST:PORT", cluster.where);
     else {
-        const char *host = o->bind && strcmp(o->bind, "0.0.0.0") != 0 && strcmp(o->bind, "::") != 0 ? o->bind
-                           : parts.v6                                                               ? "::1"
-                                                                                                    : "127.0.0.1";
-        *out = artel__host_port_format(&call->arena, host, parts.port);
-        status = artel__arena_status(&call->arena);
+        artel__net_address listening, reach;
+        char text[ARTEL__NET_ADDRESS_TEXT];
+        status = artel__listen_address(call->ctx, &parts, o->bind, parts.port, &listening);
+        if (status == ARTEL_OK) artel__listen_reach(&listening, parts.port, &reach);
+        if (status == ARTEL_OK) *out = artel__arena_strdup(&call->arena, artel__net_address_text(&reach, text));
+        if (status == ARTEL_OK) status = artel__arena_status(&call->arena);
     }
     artel__cluster_fini(&cluster);
     return status;

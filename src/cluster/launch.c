@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a launched cluster: tasks, ports, certificates, environments.
  *
- * All addresses are on 127.0.0.1. All ports are bound before any is used, so no two are the same. Certificates lie in a
+ * On this machine all addresses are on 127.0.0.1, and all ports are bound before any is used, so no two are the same; on others
+ * they are counted from one on. A task of another machine is a process here, too: the near end of attend.h. Certificates lie in a
  * folder that only this user can enter, in memory where the system offers that; the authority's key is deleted as soon
  * as all are issued, so nobody can be admitted later.
  */
@@ -41,16 +42,39 @@ static artel_status reserve_port(artel__launch *launch, artel__launch_task *task
     return artel__arena_status(&launch->arena);
 }
 
+/* How many of the tasks so far are on a machine. */
+static int count_tasks(const artel__launch *launch, int host)
+{
+    int count = 0;
+    for (int i = 0; i < launch->tasks; i++) count += launch->task[i].host == host;
+    return count;
+}
+
+/* Machines take turns; "user@" is the shell's alone. */
+static artel_status take_host(artel__launch *launch, artel__launch_task *task)
+{
+    const artel__launch_wish *wish = &launch->wish;
+    int host = (int)(task - launch->task) % wish->hosts, before = count_tasks(launch, host);
+    const char *name = wish->host[host], *at = strrchr(name, '@');
+    if (wish->port + before > 65535)
+        return artel__fail(launch->ctx, ARTEL_ERROR_INVALID, "--port", "give a lower one", "%s has no port %d", name, wish->port + before);
+    task->host = host;
+    task->task.address = artel__host_port_format(&launch->arena, at ? at + 1 : name, wish->port + before);
+    return artel__arena_status(&launch->arena);
+}
+
 static artel_status add_task(artel__launch *launch, artel__task_type type, int index)
 {
-    artel__launch_task *task = &launch->task[launch->tasks++];
+    artel__launch_task *task = &launch->task[launch->tasks];
     const char *name = artel__task_type_name(type);
-    *task = (artel__launch_task){.task = {.type = type, .index = index}, .port = -1};
+    *task = (artel__launch_task){.task = {.type = type, .index = index}, .port = -1, .host = -1};
     task->label = artel__arena_printf(&launch->arena, "%s %d", name, index);
     task->name = artel__arena_printf(&launch->arena, "%s:%d", name, index);
     ARTEL_TRY(artel__arena_status(&launch->arena));
+    if (launch->wish.hosts) ARTEL_TRY(take_host(launch, task));
+    launch->tasks++;
     if (type == ARTEL__TASK_EVALUATOR) return ARTEL_OK;
-    ARTEL_TRY(reserve_port(launch, task));
+    if (!launch->wish.hosts) ARTEL_TRY(reserve_port(launch, task));
     return artel__cluster_add(&launch->cluster, type, index, task->task.address);
 }
 
@@ -245,7 +269,7 @@ static int add_variables(artel__launch *launch, artel__launch_task *task, const 
     to[count++] = artel__arena_printf(arena, "ARTEL_TASK=%s", task->name);
     if (threads && wish->threads <= 0)
         to[count++] = artel__arena_printf(arena, "ARTEL_THREADS=%s", threads);
-    else
+    else if (!wish->hosts || wish->threads > 0)
         to[count++] = artel__arena_printf(arena, "ARTEL_THREADS=%d", launch->threads);
     if (wish->insecure)
         to[count++] = artel__arena_strdup(arena, "ARTEL_INSECURE_NETWORK=true");
@@ -276,30 +300,35 @@ static artel_status set_environment(artel__launch *launch, artel__launch_task *t
     return status;
 }
 
+/* The near end of a task on another machine. */
+static artel_status attend_words(artel__launch *launch, artel__launch_task *task, const char *const *words)
+{
+    const artel__launch_wish *wish = &launch->wish;
+    artel__arena *arena = &launch->arena;
+    size_t count = 0, given = 0;
+    while (words[given]) given++;
+    const char **list = artel__arena_alloc(arena, given + 8, sizeof *list);
+    ARTEL_TRY(artel__arena_status(arena));
+    list[count++] = wish->self;
+    list[count++] = "attend";
+    list[count++] = artel__arena_printf(arena, "--host=%s", wish->host[task->host]);
+    list[count++] = artel__arena_printf(arena, "--shell=%s", wish->shell);
+    list[count++] = artel__arena_printf(arena, "--artel=%s", wish->artel);
+    list[count++] = artel__arena_printf(arena, "--share=%d", count_tasks(launch, task->host));
+    list[count++] = "--";
+    for (size_t i = 0; i < given; i++) list[count++] = words[i];
+    task->words = list;
+    return artel__arena_status(arena);
+}
+
 artel_status artel__launch_set_program(artel__launch *launch, const char *const *words)
 {
     for (int i = 0; i < launch->tasks; i++) {
         launch->task[i].words = words;
+        if (launch->wish.hosts) ARTEL_TRY(attend_words(launch, &launch->task[i], words));
         ARTEL_TRY(set_environment(launch, &launch->task[i]));
     }
     return ARTEL_OK;
-}
-
-/* A word as a shell reads it back. */
-static void quote(const char *word, artel__text *out)
-{
-    if (*word && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@%=-") == strlen(word)) {
-        artel__text_append(out, word);
-        return;
-    }
-    artel__text_append(out, "'");
-    for (const char *c = word; *c; c++) {
-        if (*c == '\'')
-            artel__text_append(out, "'\\''");
-        else
-            artel__text_append_bytes(out, c, 1);
-    }
-    artel__text_append(out, "'");
 }
 
 void artel__launch_describe(const artel__launch *launch, artel__text *out)
@@ -312,11 +341,11 @@ void artel__launch_describe(const artel__launch *launch, artel__text *out)
         for (const char *const *entry = task->environment; *entry && is_taken_away(*entry); entry++) {
             const char *value = strchr(*entry, '=') + 1;
             artel__text_printf(out, "%.*s", (int)(value - *entry), *entry);
-            quote(value, out);
+            artel__text_append_quoted(out, value);
             artel__text_append(out, " ");
         }
         for (const char *const *word = task->words; *word; word++) {
-            quote(*word, out);
+            artel__text_append_quoted(out, *word);
             artel__text_append(out, word[1] ? " " : "\n");
         }
     }

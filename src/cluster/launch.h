@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cluster of processes on this machine: planned, described, run to its end.
+/* A cluster of processes on this machine, or begun from it on others: planned, described, run to its end.
  *
  * Life: open (tasks and their ports), set_program (what each runs), then describe, or prepare and run; close.
  * A port is reserved for the whole run, restarts included: the launcher keeps a socket bound to it that does not listen.
@@ -18,11 +18,17 @@ typedef struct artel__launch_wish {
     int workers; /* the chief among them */
     int ps;
     bool chief, evaluator;
-    int cores;      /* of this machine, for all tasks together */
-    int threads;    /* of each task; 0: cores / tasks, at least 1 */
-    bool pin;       /* each task to cores of its own, as far as there are enough */
-    bool insecure;  /* no certificates */
-    bool certified; /* make certificates for the run; else `cert_dir`, or none */
+    int cores;               /* of this machine, for all tasks together */
+    int threads;             /* of each task; 0: cores / tasks, at least 1 */
+    bool pin;                /* each task to cores of its own, as far as there are enough */
+    const char *const *host; /* machines, as a remote shell takes them, in turn for the tasks; hosts 0: this one */
+    int hosts;
+    int port;          /* of the first task of each machine; the next one has the next */
+    const char *shell; /* "ssh -o BatchMode=yes" */
+    const char *artel; /* this program, there */
+    const char *self;  /* and here */
+    bool insecure;     /* no certificates */
+    bool certified;    /* make certificates for the run; else `cert_dir`, or none */
     const char *cert_dir;
     const char *const *environment; /* NAME=value, NULL-terminated; kept */
 } artel__launch_wish;
@@ -35,6 +41,7 @@ typedef struct artel__launch_task {
     const int *core; /* pinned to; cores 0: any */
     int cores;
     int port; /* the socket that reserves it, or -1 */
+    int host; /* of the wish; -1: this machine */
 } artel__launch_task;
 
 typedef struct artel__launch {

@@ -201,9 +201,10 @@ static void become(const artel__process_request *request, const pipes *p, pid_t 
     write_record(request->guard ? request->guard->fd : -1, getpid());
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) _exit(127);
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) goto failed;
-    if (null == 0) fcntl(0, F_SETFD, 0);
+    int input = request->input > 0 ? request->input : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (input < 0 || dup2(input, 0) < 0) goto failed;
+    if (!request->same_output && (dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0)) goto failed;
+    if (input == 0) fcntl(0, F_SETFD, 0);
     if (request->cores > 0) pin(request);
     if (request->in_child) request->in_child(request->user);
     sigemptyset(&none);
@@ -231,7 +232,7 @@ artel_status artel__process_start(artel_context *ctx, const artel__process_reque
     pipes p = {{-1, -1}, {-1, -1}, {-1, -1}};
     artel_status status;
     pid_t launcher = getpid();
-    if (!make_pipe(p.out) || !make_pipe(p.err) || !make_pipe(p.problem)) {
+    if ((!request->same_output && (!make_pipe(p.out) || !make_pipe(p.err))) || !make_pipe(p.problem)) {
         status = artel__fail_errno(ctx, request->where, "make a pipe");
         goto undo_pipes;
     }
@@ -250,8 +251,7 @@ artel_status artel__process_start(artel_context *ctx, const artel__process_reque
         status = artel__fail_errno(ctx, request->words[0], "start");
         goto undo_pipes;
     }
-    fcntl(p.out[0], F_SETFL, O_NONBLOCK);
-    fcntl(p.err[0], F_SETFL, O_NONBLOCK);
+    for (int i = 0; i < 2 && !request->same_output; i++) fcntl(i ? p.err[0] : p.out[0], F_SETFL, O_NONBLOCK);
     *out = (artel__process){
         .pid = pid, .watch = (int)syscall(SYS_pidfd_open, pid, 0u), /* close-on-exec by itself */ .out = p.out[0], .err = p.err[0]};
     p.out[0] = p.err[0] = -1;
@@ -277,6 +277,11 @@ bool artel__process_ended(artel__process *process)
     process->ended = true;
     process->status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status & 0x7f;
     return true;
+}
+
+int artel__process_code(const artel__process *process)
+{
+    return WIFSIGNALED(process->status) ? 128 + WTERMSIG(process->status) : WEXITSTATUS(process->status);
 }
 
 void artel__process_signal(const artel__process *process, int number)

@@ -33,8 +33,10 @@ typedef struct artel__process_request {
     const char *where;        /* for messages: "worker 1" */
     const char *const *words; /* NULL-terminated; the first is a path */
     const char *const *environment;
-    const int *core; /* the child may run on these only */
-    int cores;       /* 0: any */
+    const int *core;  /* the child may run on these only */
+    int cores;        /* 0: any */
+    int input;        /* becomes its standard input; 0: an empty one */
+    bool same_output; /* it writes where this process does; else into pipes */
     const artel__guard *guard;
     void (*in_child)(void *user); /* before the program starts; calls nothing but async-signal-safe functions. Or NULL */
     void *user;
@@ -48,10 +50,12 @@ typedef struct artel__process {
     int status; /* as of wait(2), once ended */
 } artel__process;
 
-/* Starts a program with empty standard input and waits until it runs. Errors: NOT_FOUND, IO (the record says why). */
+/* Starts a program and waits until it runs. Errors: NOT_FOUND, IO (the record says why). */
 artel_status artel__process_start(artel_context *ctx, const artel__process_request *request, artel__process *out);
 /* Whether it has ended; never waits. */
 bool artel__process_ended(artel__process *process);
+/* Of one that has ended: its exit code, 128 + signal for one that a signal has ended. */
+int artel__process_code(const artel__process *process);
 /* To the whole group, as far as there is one. */
 void artel__process_signal(const artel__process *process, int number);
 /* Kills what is left of the group, forgets the process, closes everything. A running one is killed, too. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "cluster/listen.h"
 #include "net/cert.h"
 #include "net/listener.h"
 
@@ -107,18 +108,9 @@ static artel_status open_certificate(measuring *m)
 static artel_status listen_here(measuring *m)
 {
     artel__listener_options options = {.most_per_host = 256, .most_pending = 1024};
-    artel__host_port parts = {.host = ""};
-    artel__net_address own;
-    char text[ARTEL__HOST_MAX + 16];
-    const char *address = m->cluster->task[m->self].address, *host = m->options->bind;
-    artel__host_port_parse(address, &parts);
-    bool loopback =
-        strcmp(parts.host, "localhost") == 0 || (artel__net_address_parse(address, &own) && artel__net_address_is_loopback(&own));
-    if (!host) host = loopback ? (parts.v6 ? "::1" : "127.0.0.1") : parts.v6 ? "::" : "0.0.0.0";
-    bool v6 = strchr(host, ':') != NULL;
-    snprintf(text, sizeof text, "%s%.200s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "", parts.port);
-    if (!artel__net_address_parse(text, &options.address))
-        return artel__fail(m->ctx, ARTEL_ERROR_INVALID, "--bind", "give an address of this machine", "\"%.100s\" is not an address", host);
+    artel__host_port known = {.host = ""};
+    artel__host_port_parse(m->cluster->task[m->self].address, &known);
+    ARTEL_TRY(artel__listen_address(m->ctx, &known, m->options->bind, known.port, &options.address));
     return artel__listener_create(&m->site, &options, &m->listener);
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/threads.h"
+#include "cluster/listen.h"
 #include "cluster/mesh_impl.h"
 #include "net/cert.h"
 #include "net/farewell.h"
@@ -156,35 +157,16 @@ static artel_status open_certificate(artel_cluster *mesh)
     return ARTEL_OK;
 }
 
-/* Where to listen: --bind, else loopback when this task's address is, else everywhere. */
-static artel_status choose_address(artel_cluster *mesh, artel__net_address *out)
-{
-    const artel__mesh_peer *self = &mesh->peer[mesh->self];
-    const char *known = self->address[0] ? self->address : mesh->peer[0].address;
-    artel__net_address parsed;
-    artel__host_port parts = {.host = ""};
-    char text[ARTEL__HOST_MAX + 16];
-    artel__host_port_parse(known, &parts);
-    int port = self->address[0] ? parts.port : mesh->options.port;
-    bool loopback =
-        strcmp(parts.host, "localhost") == 0 || (artel__net_address_parse(known, &parsed) && artel__net_address_is_loopback(&parsed));
-    const char *host = mesh->options.bind ? mesh->options.bind : loopback ? (parts.v6 ? "::1" : "127.0.0.1") : parts.v6 ? "::" : "0.0.0.0";
-    bool v6 = strchr(host, ':') != NULL && host[0] != '[';
-    snprintf(text, sizeof text, "%s%.200s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "", port);
-    if (artel__net_address_parse(text, out)) return ARTEL_OK;
-    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--bind",
-                       "give an address of this machine: 10.0.0.5, ::", "\"%.100s\" is not an address", host);
-}
-
 static artel_status listen_here(artel_cluster *mesh)
 {
+    const artel__mesh_peer *self = &mesh->peer[mesh->self];
     artel__listener_options options = {.most_per_host = 256, .most_pending = 1024};
-    ARTEL_TRY(choose_address(mesh, &options.address));
+    artel__host_port known = {.host = ""};
+    artel__host_port_parse(self->address[0] ? self->address : mesh->peer[0].address, &known);
+    int port = self->address[0] ? known.port : mesh->options.port;
+    ARTEL_TRY(artel__listen_address(mesh->ctx, &known, mesh->options.bind, port, &options.address));
     ARTEL_TRY(artel__listener_create(&mesh->site, &options, &mesh->listener));
-    char text[ARTEL__NET_ADDRESS_TEXT];
-    int port = artel__listener_port(mesh->listener);
-    snprintf(text, sizeof text, options.address.socket.ss_family == AF_INET6 ? "[::1]:%d" : "127.0.0.1:%d", port);
-    if (!mesh->options.bind || !artel__net_address_parse(mesh->options.bind, &mesh->own)) artel__net_address_parse(text, &mesh->own);
+    artel__listen_reach(&options.address, artel__listener_port(mesh->listener), &mesh->own);
     return ARTEL_OK;
 }
 

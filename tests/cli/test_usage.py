@@ -12,7 +12,7 @@ import numpy as np
 from cli import K, L, MODELS, O, arrays, save, save_arrays
 from oracle import Failure, artel, digest, keras_module, table
 
-SUBCOMMANDS = "fit evaluate predict summary inspect convert check cert version".split()
+SUBCOMMANDS = "fit evaluate predict summary inspect convert check launch attend cert status drain bench version".split()
 
 
 @dataclasses.dataclass
