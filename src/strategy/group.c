@@ -3,7 +3,8 @@
  * all ranks are here, else over the endpoints of a mesh.
  *
  * What coll cannot know is filled in here: which merge a collective means (sums, maxima, moments), and that the ranks
- * of one step agree on shards and rows. A call that fails cancels the group, and before it returns it has taken back
+ * of one step agree on shards and rows. A long sum that is waited for goes in parts, each a task of its own: what has arrived of one
+ * is merged while the cache has it, and its result leaves while the next part arrives. A call that fails cancels the group, and before it returns it has taken back
  * everything it lent or borrowed; so once all ranks have returned, the fabric is empty and reset has only to end the
  * cancellation. Messages carry the generation, which reset advances.
  */
@@ -19,7 +20,14 @@
 #include "net/inproc.h"
 #include "strategy/strategy.h"
 
-/* A sum in the background. */
+enum {
+    PART_BYTES = 256 << 10, /* of a part, for each rank */
+    MOST_PARTS = 16,
+    PART_SHIFT = 24, /* of a part's number in a frame's collective */
+    OWN_TASKS = MOST_PARTS + 1
+};
+
+/* A sum in the background, or a part of one that is waited for. */
 typedef struct flight {
     artel__all_reduce all_reduce;
     artel__coll_buffer segments;
@@ -32,9 +40,10 @@ typedef struct member {
     artel__all_reduce all_reduce;
     artel__all_gather all_gather;
     artel__barrier barrier;
-    artel__coll_buffer segments;
+    artel__coll_buffer segments, spans;
     flight **flight; /* kept from step to step; the first `flying` are under way */
     int flights, flying;
+    flight *part[MOST_PARTS];       /* kept, too */
     artel__coll_task **task;        /* room for those of an exchange and all flights */
     uint32_t barriers;              /* passed in this generation */
     artel__mesh_activity *activity; /* what it is doing, for whoever watches; NULL: nobody does */
@@ -105,10 +114,9 @@ static artel_status check_fold(const member *m, const artel__fold_plan *fold)
                        layout->shards);
 }
 
-static artel__frame frame_of(const member *m, const artel__step *step, int32_t collective)
+static artel__frame frame_of(const member *m, const artel__step *step, uint32_t collective)
 {
-    return (artel__frame){
-        .job = m->group->job, .generation = m->group->generation, .step = step->batch, .collective = (uint32_t)collective};
+    return (artel__frame){.job = m->group->job, .generation = m->group->generation, .step = step->batch, .collective = collective};
 }
 
 /* -- in the background -- */
@@ -129,18 +137,35 @@ static artel_status fail_flights(member *m, artel_status status)
     return status;
 }
 
+static artel_status make_flight(const member *m, flight **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(m->group->ctx, 1, sizeof(flight), "group", &block));
+    *out = block;
+    artel__all_reduce_init(&(*out)->all_reduce, m->endpoint, &m->group->layout);
+    return ARTEL_OK;
+}
+
 static artel_status add_flight(member *m)
 {
     artel_context *ctx = m->group->ctx;
-    void *list = m->flight, *tasks = m->task, *block;
+    void *list = m->flight, *tasks = m->task;
     ARTEL_TRY(artel__realloc(ctx, (size_t)(m->flights + 1) * sizeof *m->flight, "group", &list));
     m->flight = list;
-    ARTEL_TRY(artel__realloc(ctx, (size_t)(m->flights + 3) * sizeof *m->task, "group", &tasks));
+    ARTEL_TRY(artel__realloc(ctx, (size_t)(m->flights + 1 + OWN_TASKS) * sizeof *m->task, "group", &tasks));
     m->task = tasks;
-    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(flight), "group", &block));
-    m->flight[m->flights] = block;
-    artel__all_reduce_init(&m->flight[m->flights++]->all_reduce, m->endpoint, &m->group->layout);
+    ARTEL_TRY(make_flight(m, &m->flight[m->flights]));
+    m->flights++;
     return ARTEL_OK;
+}
+
+static void prepare(member *m, artel__all_reduce *task, const artel__step *step, uint32_t collective, const artel__coll_segment *segment,
+                    int segments)
+{
+    task->segment = segment;
+    task->segments = segments;
+    task->base.frame = frame_of(m, step, collective);
+    task->algorithm = artel__coll_select(artel__coll_bytes(segment, segments), m->group->ranks);
 }
 
 static artel_status take_off(member *m, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
@@ -150,10 +175,7 @@ static artel_status take_off(member *m, const artel__step *step, int32_t collect
     if (m->flying == m->flights) ARTEL_TRY(add_flight(m));
     flight *f = m->flight[m->flying];
     ARTEL_TRY(translate(m->group->ctx, &f->segments, segments, count, &gathers));
-    f->all_reduce.segment = f->segments.data;
-    f->all_reduce.segments = count - gathers;
-    f->all_reduce.base.frame = frame_of(m, step, collective);
-    f->all_reduce.algorithm = artel__coll_select(artel__coll_bytes(f->all_reduce.segment, f->all_reduce.segments), m->group->ranks);
+    prepare(m, &f->all_reduce, step, (uint32_t)collective, f->segments.data, count - gathers);
     m->task[0] = &f->all_reduce.base;
     m->flying++;
     return artel__coll_post(m->task, 1);
@@ -206,12 +228,62 @@ static void group_abandon(void *comm)
 /* `count` tasks of this exchange, in m->task. */
 static artel_status exchange(member *m, int count)
 {
-    artel__coll_task *own[2] = {m->task[0], m->task[count - 1]};
+    artel__coll_task *own[OWN_TASKS];
+    memcpy(own, m->task, (size_t)count * sizeof *own);
     artel_status status = artel__coll_post(own, count);
     if (status == ARTEL_OK) status = await(m, count);
     if (status < 0) artel__net_cancel(m->endpoint);
     artel__coll_finalize(own, count);
     return fail_flights(m, status);
+}
+
+/* Memory that is lent is neither copied nor waited for. */
+static int count_parts(const member *m, int64_t bytes)
+{
+    int64_t parts = m->endpoint->ops->caps & ARTEL__NET_LENDS ? 1 : bytes / PART_BYTES / m->group->ranks;
+    return parts < 1 ? 1 : parts < MOST_PARTS ? (int)parts : MOST_PARTS;
+}
+
+/* The segments of one part: each lies within one of the whole. */
+static artel_status list_part(const member *m, flight *f, const artel__coll_span *span, int32_t spans)
+{
+    const artel__coll_segment *whole = m->segments.data;
+    ARTEL_TRY(artel__coll_reserve(m->group->ctx, &f->segments, (size_t)spans, sizeof(artel__coll_segment)));
+    artel__coll_segment *to = f->segments.data;
+    for (int32_t i = 0; i < spans; i++) {
+        const artel__coll_segment *from = &whole[span[i].segment];
+        to[i] = *from;
+        to[i].count = span[i].count;
+        to[i].stride = from->count;
+        to[i].in = (const char *)from->in + span[i].first * from->element;
+        to[i].out = (char *)from->out + span[i].first * from->element;
+    }
+    return ARTEL_OK;
+}
+
+/* Lists the tasks of a sum from m->task[0] on. */
+static artel_status list_parts(member *m, const artel__step *step, int32_t collective, int32_t segments, int *tasks)
+{
+    const artel__coll_segment *whole = m->segments.data;
+    int parts = count_parts(m, artel__coll_bytes(whole, segments));
+    int32_t begin[MOST_PARTS + 1];
+    if (parts == 1) {
+        prepare(m, &m->all_reduce, step, (uint32_t)collective, whole, segments);
+        if (segments) m->task[(*tasks)++] = &m->all_reduce.base;
+        return ARTEL_OK;
+    }
+    ARTEL_TRY(artel__coll_reserve(m->group->ctx, &m->spans, (size_t)(segments + parts), sizeof(artel__coll_span)));
+    artel__coll_cut(whole, segments, parts, m->spans.data, begin);
+    for (int i = 0; i < parts; i++) {
+        int32_t spans = begin[i + 1] - begin[i];
+        if (spans == 0) continue;
+        if (!m->part[i]) ARTEL_TRY(make_flight(m, &m->part[i]));
+        flight *f = m->part[i];
+        ARTEL_TRY(list_part(m, f, (const artel__coll_span *)m->spans.data + begin[i], spans));
+        prepare(m, &f->all_reduce, step, (uint32_t)collective | (uint32_t)i << PART_SHIFT, f->segments.data, spans);
+        m->task[(*tasks)++] = &f->all_reduce.base;
+    }
+    return ARTEL_OK;
 }
 
 static artel_status group_all_reduce(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
@@ -221,19 +293,16 @@ static artel_status group_all_reduce(void *comm, const artel__step *step, int32_
     int tasks = 0, gathers = 0;
     artel_status status = check_fold(m, step->fold);
     if (status == ARTEL_OK) status = translate(m->group->ctx, &m->segments, segments, count, &gathers);
+    if (status == ARTEL_OK) status = list_parts(m, step, collective, count - gathers, &tasks);
     if (status < 0) {
         artel__group_cancel(m->group);
         return fail_flights(m, status);
     }
-    m->all_reduce.segment = m->segments.data;
-    m->all_reduce.segments = count - gathers;
-    m->all_gather.segment = m->all_reduce.segment + m->all_reduce.segments;
+    m->all_gather.segment = (const artel__coll_segment *)m->segments.data + (count - gathers);
     m->all_gather.segments = gathers;
-    if (m->all_reduce.segments) m->task[tasks++] = &m->all_reduce.base;
-    if (m->all_gather.segments) m->task[tasks++] = &m->all_gather.base;
-    m->all_reduce.base.frame = m->all_gather.base.frame = frame_of(m, step, collective);
-    m->all_reduce.algorithm = artel__coll_select(artel__coll_bytes(m->all_reduce.segment, m->all_reduce.segments), m->group->ranks);
+    m->all_gather.base.frame = frame_of(m, step, (uint32_t)collective);
     m->all_gather.batch = step->fold->batch;
+    if (gathers) m->task[tasks++] = &m->all_gather.base;
     return exchange(m, tasks);
 }
 
@@ -276,7 +345,7 @@ static artel_status connect_members(artel__group *group, int32_t shards, const a
         artel__all_reduce_init(&m->all_reduce, m->endpoint, &group->layout);
         artel__all_gather_init(&m->all_gather, m->endpoint, &group->layout);
         artel__barrier_init(&m->barrier, m->endpoint);
-        ARTEL_TRY(artel__calloc(group->ctx, 2, sizeof *m->task, "group", &block));
+        ARTEL_TRY(artel__calloc(group->ctx, OWN_TASKS, sizeof *m->task, "group", &block));
         m->task = block;
     }
     return ARTEL_OK;
@@ -309,18 +378,24 @@ artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_
     return create(ctx, &wanted, shards, seat, out);
 }
 
+static void destroy_flight(artel_context *ctx, flight *f)
+{
+    if (!f) return;
+    artel__all_reduce_fini(&f->all_reduce);
+    artel__coll_buffer_fini(ctx, &f->segments);
+    artel__free(ctx, f);
+}
+
 static void close_member(artel_context *ctx, member *m)
 {
-    for (int i = 0; i < m->flights; i++) {
-        artel__all_reduce_fini(&m->flight[i]->all_reduce);
-        artel__coll_buffer_fini(ctx, &m->flight[i]->segments);
-        artel__free(ctx, m->flight[i]);
-    }
+    for (int i = 0; i < m->flights; i++) destroy_flight(ctx, m->flight[i]);
+    for (int i = 0; i < MOST_PARTS; i++) destroy_flight(ctx, m->part[i]);
     artel__free(ctx, m->flight);
     artel__free(ctx, m->task);
     artel__all_reduce_fini(&m->all_reduce);
     artel__all_gather_fini(&m->all_gather);
     artel__coll_buffer_fini(ctx, &m->segments);
+    artel__coll_buffer_fini(ctx, &m->spans);
 }
 
 void artel__group_destroy(artel__group *group)

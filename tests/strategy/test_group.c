@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "kernel/moments.h"
 #include "strategy/strategy.h"
+#include "support/net_mesh.h"
 
 enum {
     MOST_RANKS = 16,
@@ -24,7 +25,8 @@ enum {
     COLUMNS = 5,
     GATHERED = 3
 };
-#define MOST_GRADIENT 70001 /* float32: above the latency path */
+#define MOST_GRADIENT 70001  /* float32: above the latency path */
+#define LONG_GRADIENT 500001 /* in several parts where messages are copied, at up to three ranks */
 
 typedef struct scene scene;
 
@@ -45,6 +47,7 @@ typedef struct rank {
 struct scene {
     artel_context *ctx;
     artel__group *group;
+    support_mesh mesh; /* of a group whose messages are copied */
     int ranks;
     int64_t gradient;
     int steps;
@@ -54,6 +57,7 @@ struct scene {
     double moments_truth[3 * COLUMNS];
     int64_t most_truth;
     float rows_truth[BATCH * GATHERED];
+    artel__mesh_activity activity[MOST_RANKS];
     rank rank[MOST_RANKS];
 };
 
@@ -117,7 +121,32 @@ static void make_rank(scene *s, int r)
     memcpy(k->rows_in, s->rows_truth + k->fold.row * GATHERED, (size_t)k->fold.rows * GATHERED * sizeof(float));
 }
 
-static scene *make_scene(int ranks, int64_t gradient)
+typedef enum carrier {
+    LENDING,
+    SOCKETS,
+    SHARED_MEMORY
+} carrier;
+
+/* A generation on the connections there are. */
+static void seat_group(scene *s, uint32_t generation)
+{
+    artel__mesh_seat seat = {.generation = generation, .job = 7, .ranks = s->ranks, .endpoint = s->mesh.endpoint, .activity = s->activity};
+    for (int r = 0; r < s->ranks; r++) artel__tcp_set_generation(s->mesh.endpoint[r], generation);
+    assert_int_equal(artel__group_create_seated(s->ctx, s->ranks, SHARDS, &seat, &s->group), ARTEL_OK);
+}
+
+static void open_group(scene *s, carrier over)
+{
+    if (over == LENDING) {
+        assert_int_equal(artel__group_create(s->ctx, s->ranks, SHARDS, &s->group), ARTEL_OK);
+        return;
+    }
+    s->mesh = (support_mesh){.ctx = s->ctx, .ranks = s->ranks, .shares = over == SHARED_MEMORY};
+    assert_int_equal(support_mesh_open(&s->mesh), ARTEL_OK);
+    seat_group(s, 1);
+}
+
+static scene *make_scene_over(carrier over, int ranks, int64_t gradient)
 {
     scene *s = calloc(1, sizeof *s);
     s->ranks = ranks;
@@ -125,7 +154,7 @@ static scene *make_scene(int ranks, int64_t gradient)
     s->failing_rank = -1;
     s->steps = 2;
     assert_int_equal(artel_context_create(NULL, &s->ctx), ARTEL_OK);
-    assert_int_equal(artel__group_create(s->ctx, ranks, SHARDS, &s->group), ARTEL_OK);
+    open_group(s, over);
     uint32_t fp = artel__fp_enter();
     s->truth = malloc((size_t)(gradient + 1) * sizeof *s->truth);
     for (int64_t i = 0; i < gradient; i++) s->truth[i] = tree(0, SHARDS, i);
@@ -137,6 +166,11 @@ static scene *make_scene(int ranks, int64_t gradient)
     return s;
 }
 
+static scene *make_scene(int ranks, int64_t gradient)
+{
+    return make_scene_over(LENDING, ranks, gradient);
+}
+
 static void free_scene(scene *s)
 {
     for (int r = 0; r < s->ranks; r++) {
@@ -146,6 +180,7 @@ static void free_scene(scene *s)
     }
     free(s->truth);
     artel__group_destroy(s->group);
+    support_mesh_close(&s->mesh);
     artel_context_destroy(s->ctx);
     free(s);
 }
@@ -270,6 +305,41 @@ static void equal_to_the_tree(void **state)
     }
 }
 
+/* Where messages are copied a long sum goes in parts: several at two and three ranks, one at five; nodes lie apart at three. */
+static void equal_in_parts(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 5; ranks += ranks == 3 ? 2 : 1) {
+        for (int over = SOCKETS; over <= SHARED_MEMORY; over++) {
+            scene *s = make_scene_over((carrier)over, ranks, LONG_GRADIENT);
+            check_all(s, ARTEL_OK);
+            check_all(s, ARTEL_OK);
+            free_scene(s);
+        }
+    }
+}
+
+/* A rank fails while the others are in the middle of the parts; they end, and the next generation is right. */
+static void failing_in_parts(void **state)
+{
+    (void)state;
+    for (int over = SOCKETS; over <= SHARED_MEMORY; over++) {
+        scene *s = make_scene_over((carrier)over, 3, LONG_GRADIENT);
+        s->failing_rank = 1;
+        s->failing_place = 1;
+        for (s->failing_step = 0; s->failing_step < 2; s->failing_step++) {
+            start(s);
+            join(s);
+            for (int r = 0; r < s->ranks; r++) assert_int_equal(s->rank[r].status, r == 1 ? ARTEL_ERROR_IO : ARTEL_ERROR_CANCELLED);
+            artel__group_destroy(s->group);
+            seat_group(s, (uint32_t)s->failing_step + 2);
+        }
+        s->failing_rank = -1;
+        check_all(s, ARTEL_OK);
+        free_scene(s);
+    }
+}
+
 /* A rank fails before, between or behind collectives, or in the barrier: everybody ends, and the next run is right. */
 static void failing_ranks(void **state)
 {
@@ -388,8 +458,9 @@ static void wrong_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_to_the_tree),   cmocka_unit_test(failing_ranks), cmocka_unit_test(cancelled_at_random),
-        cmocka_unit_test(failing_allocations), cmocka_unit_test(wrong_calls),
+        cmocka_unit_test(equal_to_the_tree), cmocka_unit_test(equal_in_parts),      cmocka_unit_test(failing_in_parts),
+        cmocka_unit_test(failing_ranks),     cmocka_unit_test(cancelled_at_random), cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(wrong_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static artel_status list(artel__all_reduce *t)
 /* The place of `span` in node block `block` of memory that holds one block behind the other. */
 static const char *place(const artel__coll_segment *s, const void *memory, int32_t block, int64_t first)
 {
-    return (const char *)memory + (block * s->count + first) * s->element;
+    return (const char *)memory + (block * (s->stride ? s->stride : s->count) + first) * s->element;
 }
 
 /* Pieces of all spans: a row for each own node, one more for the result. */

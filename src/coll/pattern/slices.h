@@ -24,6 +24,7 @@ enum {
 typedef struct artel__coll_segment {
     artel__coll_merge_fn *merge;
     int64_t count;   /* elements of one block */
+    int64_t stride;  /* from one block of `in` to the next; 0: count */
     int32_t element; /* bytes of one */
     bool whole;      /* may not be cut */
     const void *in;
