@@ -3,8 +3,8 @@
  *
  * x lies in scratch as [tile][row][VEC_LANES], the columns of a tile side by side whatever taps they come from, with a column
  * of ones behind the last one for the bias; dy as [panel][row][width]. Pixels whose taps all lie inside the image are copied in
- * the longest stretches there are, those near the border tap by tap with zeros for what is outside. Rows are the outer loop,
- * so that memory is read in order. Included behind a micro_vec_*.h.
+ * the longest stretches there are, those near the border tap by tap with zeros for what is outside. Of a line each stretch is copied as
+ * a whole: what is read has been fetched, what is written waits for its lines. Included behind a micro_vec_*.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_TAKE_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_TAKE_H
@@ -149,11 +149,13 @@ VEC_INLINE void gradient_put(const gradient_take *take, float *to, vec x)
         vec_store_part(to + take->to, take->lanes, x);
 }
 
-/* Rows of pixels, `step` floats apart, into their tiles. */
+/* Rows of pixels, `step` floats apart, into their tiles: one tile after the other, so that each is written in order. */
 static void gradient_copy(const gradient_take *begin, const gradient_take *end, const float *from, int64_t step, int64_t rows, float *to)
 {
-    for (int64_t r = 0; r < rows; r++, from += step, to += VEC_LANES) {
-        for (const gradient_take *take = begin; take < end; take++) gradient_put(take, to, vec_load_part(from + take->from, take->lanes));
+    for (const gradient_take *take = begin; take < end; take++) {
+        for (int64_t r = 0; r < rows; r++) {
+            gradient_put(take, to + r * VEC_LANES, vec_load_part(from + take->from + r * step, take->lanes));
+        }
     }
 }
 
