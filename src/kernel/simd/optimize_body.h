@@ -92,12 +92,31 @@ static void rule_run_squares(const artel__apply *p, int64_t at, const float *g, 
     rule_run(p, at, g, q, n);
 }
 
+/* `clip` as a constant, so that the loop vectorises. */
+ARTEL__INLINE void clip_loop(artel__clip clip, bool square, const artel__apply *p, const float *from, float *to, int64_t n)
+{
+    artel__apply constant = {.clip = clip, .clip_a = p->clip_a, .clip_b = p->clip_b};
+    ARTEL__INDEPENDENT
+    for (int64_t i = 0; i < n; i++) to[i] = square ? apply_clip_square(&constant, from[i]) : apply_clip(&constant, from[i]);
+}
+
+ARTEL__INLINE void clip_run(bool square, const artel__apply *p, const float *from, float *to, int64_t n)
+{
+    switch (p->clip) {
+    case ARTEL__CLIP_NONE: break;
+    case ARTEL__CLIP_VALUE: clip_loop(ARTEL__CLIP_VALUE, square, p, from, to, n); break;
+    case ARTEL__CLIP_NORM: clip_loop(ARTEL__CLIP_NORM, square, p, from, to, n); break;
+    case ARTEL__CLIP_SCALE: clip_loop(ARTEL__CLIP_SCALE, square, p, from, to, n); break;
+    case ARTEL__CLIP_NARROW: clip_loop(ARTEL__CLIP_NARROW, square, p, from, to, n); break;
+    }
+}
+
 /* Elements at .. at + n - 1 of the variable; their gradient and squares (or NULL). */
 static void apply_piece(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
     float clipped[RUN], squared[RUN], *w = p->variable + at, decay = p->decay, rate = p->rate;
     if (p->clip) {
-        for (int64_t i = 0; i < n; i++) clipped[i] = apply_clip(p, g[i]);
+        clip_run(false, p, g, clipped, n);
         g = clipped;
     }
     for (int64_t i = 0; decay != 0.0f && i < n; i++) w[i] = w[i] - w[i] * decay * rate;
@@ -106,7 +125,7 @@ static void apply_piece(const artel__apply *p, int64_t at, const float *g, const
         return;
     }
     if (p->clip) {
-        for (int64_t i = 0; i < n; i++) squared[i] = apply_clip_square(p, q[i]);
+        clip_run(true, p, q, squared, n);
         q = squared;
     }
     rule_run_squares(p, at, g, q, n);
