@@ -78,6 +78,10 @@ typedef struct kernel_call {
     const void *params;
     uint8_t *scratch;
     size_t scratch_bytes;
+    /* Of run_rounded_tasks: what is done to the first result, by which kernel, and how many elements of it a task writes. */
+    artel__narrow round;
+    const artel__kernel *narrow;
+    int64_t elements;
 } kernel_call;
 
 static void run_tasks(void *user, int64_t begin, int64_t end, int thread)
@@ -86,14 +90,40 @@ static void run_tasks(void *user, int64_t begin, int64_t end, int thread)
     call->kernel->run(call->params, begin, end, call->scratch + (size_t)thread * call->scratch_bytes);
 }
 
-/* Rounds what a node has computed to the 16-bit type of its value. */
-static void round_value(artel__run *run, artel__value_id id, const artel__step *step)
+/* The same, and rounds what each task has written while it is near. */
+static void run_rounded_tasks(void *user, int64_t begin, int64_t end, int thread)
+{
+    const kernel_call *call = user;
+    for (int64_t task = begin; task < end; task++) {
+        run_tasks(user, task, task + 1, thread);
+        artel__narrow part = call->round;
+        int64_t from = task * call->elements;
+        if (part.count > from + call->elements) part.count = from + call->elements;
+        part.count -= from;
+        part.x += from;
+        part.y += from;
+        call->narrow->run(&part, 0, call->narrow->tasks(&part), NULL);
+    }
+}
+
+/* The rounding of what a node has computed to the 16-bit type of its value. */
+static artel__narrow rounding(const artel__run *run, artel__value_id id, const artel__step *step)
 {
     const artel__value *value = &run->plan->graph->value[id];
     int64_t rows = value->domain == ARTEL__DOMAIN_ROW ? step->fold->rows : 1;
-    artel__narrow params = {.to = value->precision, .count = rows * value->storage, .x = run->pointer[id], .y = run->pointer[id]};
-    kernel_call call = {run->plan->narrow, &params, run->scratch, run->scratch_bytes};
+    return (artel__narrow){.to = value->precision, .count = rows * value->storage, .x = run->pointer[id], .y = run->pointer[id]};
+}
+
+static void round_value(artel__run *run, artel__value_id id, const artel__step *step)
+{
+    artel__narrow params = rounding(run, id, step);
+    kernel_call call = {.kernel = run->plan->narrow, .params = &params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
     artel__pool_run(run->pool, run->plan->narrow->tasks(&params), params.count < HEAVY_COST ? 0 : 1, run_tasks, &call);
+}
+
+static bool rounds(const artel__run *run, const artel__node *node, int output)
+{
+    return run->plan->graph->value[node->output[output]].rounds;
 }
 
 /* A step that is not to be taken leaves everything as it is. */
@@ -115,12 +145,19 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     const artel__op_def *op = args.node->op;
     memset(params, 0, op->params_size);
     op->fill(&args, params);
-    kernel_call call = {chosen->kernel, params, run->scratch, run->scratch_bytes};
-    int64_t grain = chosen->cost < HEAVY_COST ? 0 : chosen->kernel->grain ? chosen->kernel->grain(params) : 1;
-    artel__pool_run(run->pool, chosen->kernel->tasks(params), grain, run_tasks, &call);
+    const artel__kernel *kernel = chosen->kernel;
+    kernel_call call = {.kernel = kernel, .params = params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
+    int64_t grain = chosen->cost < HEAVY_COST ? 0 : kernel->grain ? kernel->grain(params) : 1;
+    bool at_once = kernel->elements && args.node->outputs > 0 && rounds(run, args.node, 0);
+    if (at_once) {
+        call.round = rounding(run, args.node->output[0], step);
+        call.narrow = run->plan->narrow;
+        call.elements = kernel->elements(params);
+    }
+    artel__pool_run(run->pool, kernel->tasks(params), grain, at_once ? run_rounded_tasks : run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
-    for (int k = 0; k < args.node->outputs; k++) {
-        if (run->plan->graph->value[args.node->output[k]].rounds) round_value(run, args.node->output[k], step);
+    for (int k = at_once; k < args.node->outputs; k++) {
+        if (rounds(run, args.node, k)) round_value(run, args.node->output[k], step);
     }
 }
 

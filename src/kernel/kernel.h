@@ -17,11 +17,14 @@
 #include "tensor/shape.h"
 
 typedef struct artel__kernel {
-    const char *name;                            /* "avx512 conv2d_forward" */
-    artel__isa isa;                              /* the least instruction set it needs */
-    const char *(*refuses)(const void *params);  /* optional: a constant reason, or NULL when it can run */
-    int64_t (*tasks)(const void *params);        /* how many tasks there are; 0 is legal */
-    int64_t (*grain)(const void *params);        /* optional (1): tasks that are best run together, in multiples */
+    const char *name;                           /* "avx512 conv2d_forward" */
+    artel__isa isa;                             /* the least instruction set it needs */
+    const char *(*refuses)(const void *params); /* optional: a constant reason, or NULL when it can run */
+    int64_t (*tasks)(const void *params);       /* how many tasks there are; 0 is legal */
+    int64_t (*grain)(const void *params);       /* optional (1): tasks that are best run together, in multiples */
+    /* Optional: task i writes elements [i e, (i + 1) e) of its first result and no others; what to do with them next may be done while
+     * they are near. */
+    int64_t (*elements)(const void *params);
     size_t (*scratch_bytes)(const void *params); /* optional (0): 64-byte aligned scratch for each thread */
     void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);
 } artel__kernel;

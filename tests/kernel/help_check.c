@@ -65,6 +65,26 @@ static void compare(const artel__kernel *kernel, int cut, const check_buffer *bu
     fail_msg("%s, cut %d: the last bytes differ", kernel->name, cut);
 }
 
+/* The first buffer is the first result: the last task leaves everything of it in front of its elements alone, the first one what is
+ * behind. */
+static void check_elements(const artel__kernel *kernel, const void *params, const check_buffer *first, const void *before)
+{
+    int64_t tasks = kernel->tasks(params);
+    size_t bytes = kernel->elements && tasks > 0 ? (size_t)kernel->elements(params) * sizeof(float) : 0,
+           front = (size_t)(tasks - 1) * bytes;
+    void *block, *scratch = scratch_for(kernel, params, &block);
+    if (tasks > 1 && bytes > 0) {
+        assert_true(front < first->bytes && first->bytes <= front + bytes);
+        memcpy(first->data, before, first->bytes);
+        kernel->run(params, tasks - 1, tasks, scratch);
+        assert_memory_equal(first->data, before, front);
+        memcpy(first->data, before, first->bytes);
+        kernel->run(params, 0, 1, scratch);
+        assert_memory_equal((char *)first->data + bytes, (const char *)before + bytes, first->bytes - bytes);
+    }
+    test_free(block);
+}
+
 void check_kernels(const artel__kernel *const *list, const void *params, const check_buffer *buffers, int count)
 {
     void *before[8], *expected[8];
@@ -78,6 +98,7 @@ void check_kernels(const artel__kernel *const *list, const void *params, const c
     for (int i = 0; i < count; i++) memcpy(expected[i], buffers[i].data, buffers[i].bytes);
     for (; *list; list++) {
         if (!machine_runs((*list)->isa) || ((*list)->refuses && (*list)->refuses(params))) continue;
+        if (count > 0) check_elements(*list, params, &buffers[0], before[0]);
         for (int cut = 0; cut < 3; cut++) {
             for (int i = 0; i < count; i++) memcpy(buffers[i].data, before[i], buffers[i].bytes);
             run_cut(*list, params, cut);

@@ -32,6 +32,14 @@ ARTEL__INLINE void unary_gradient_loop(unary_gradient_fn *f, const artel__unary_
     for (int64_t i = begin; i < end; i++) dx[i] = f(v[i], dy[i], a, b, c);
 }
 
+/* Of functions, which take longer than memory does: rounding the elements of one task after the other gains nothing where sums of
+ * arrays pass through. */
+static int64_t element_task(const void *params)
+{
+    (void)params;
+    return ARTEL__ELEMENT_TASK;
+}
+
 static int64_t unary_forward_tasks(const void *params)
 {
     return artel__pieces(((const artel__unary_forward *)params)->count, ARTEL__ELEMENT_TASK);
@@ -305,10 +313,12 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ELEMENTWISE_KERNELS] = {
     [ARTEL__ELEMENTWISE_UNARY_FORWARD] = {.name = ARTEL__SIMD_NAME " unary_forward",
                                           .isa = ARTEL__SIMD_ISA,
                                           .tasks = unary_forward_tasks,
+                                          .elements = element_task,
                                           .run = unary_forward_run},
     [ARTEL__ELEMENTWISE_UNARY_GRADIENT] = {.name = ARTEL__SIMD_NAME " unary_gradient",
                                            .isa = ARTEL__SIMD_ISA,
                                            .tasks = unary_gradient_tasks,
+                                           .elements = element_task,
                                            .run = unary_gradient_run},
     [ARTEL__ELEMENTWISE_BINARY_FORWARD] = {.name = ARTEL__SIMD_NAME " binary_forward",
                                            .isa = ARTEL__SIMD_ISA,
