@@ -147,7 +147,7 @@ static artel_status run_task(artel__arena *arena, const json_t *order, const art
     const json_t *certificate = json_object_get(order, "certificate");
     artel__process_request request = {.where = "attend", .guard = guard, .same_output = true};
     artel__process task;
-    if (chdir(directory) != 0) return artel__fail_errno(ctx, directory, "enter, on this host,");
+    if (chdir(directory) != 0) return artel__fail_errno(ctx, directory, "enter on this host");
     if (certificate) ARTEL_TRY(write_certificate(ctx, certificate, guard->folder));
     ARTEL_TRY(make_environment(arena, order, own, certificate ? guard->folder : NULL, &request.environment));
     ARTEL_TRY(list_words(arena, order, &request.words));
