@@ -10,13 +10,14 @@ Rows that need hosts of their own (network namespaces, root) are left out, by na
 
 import json
 import os
+import re
 
 import hosts as network
 from cli import expect
-from cluster import Scene, expired
-from held import Net, Row
+from cluster import expired
+from held import Row, run_rows
 from hosts import HostCluster
-from oracle import BUILD, artel, digest, table
+from oracle import BUILD, artel, digest
 
 
 SECONDS = 5
@@ -53,7 +54,10 @@ def two_chiefs(scene):
     """Two hosts believe to be the chief."""
     expect(artel("cert", "issue", scene.certs, "chief-0").rc == 0, "artel cert issue")
     at = ["%s:%d" % (scene.hosts.address(i), network.PORT) for i in range(3)]
-    all_refuse(scene, on_hosts(scene, [("chief", 0), ("worker", 0), ("chief", 0)], {"chief": at[:1], "worker": at[1:]}), "chief-0")
+    made = on_hosts(scene, [("chief", 0), ("worker", 0), ("chief", 0)], {"chief": at[:1], "worker": at[1:]})
+    all_refuse(scene, made, "chief")
+    for r, task in made.tasks.items():  # who hears of it first is told by name, the others by certificate
+        expect(re.search("chief[- ]0", task.err()), "worker %d does not name the chief:" % r, task.err())
 
 
 def listed_chiefs(scene):
@@ -155,20 +159,5 @@ TABLE = [
 ]
 
 
-def run_row(row, index, folder, keras_only):
-    scene = (Net if row.hosts else Scene)(row, folder)
-    try:
-        row.check(scene)
-    finally:
-        if row.hosts:
-            scene.hosts.close()
-    return []
-
-
 if __name__ == "__main__":
-    reason = network.unavailable()
-    if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
-        reason = "libartel-tls.so is not built"
-    if reason:
-        print("left out: %s (%s)" % (", ".join(r.name for r in TABLE if r.hosts), reason))
-    table([r for r in TABLE if not (r.hosts and reason)], run_row, [])
+    run_rows(TABLE)

@@ -15,13 +15,12 @@ import ssl
 import sys
 import time
 
-import hosts as network
 import wire
 from cli import expect
-from cluster import Cluster, Scene, certificates, expired, free_ports
-from held import Net, Row, Run
+from cluster import Cluster, certificates, expired, free_ports
+from held import Row, Run, run_rows
 from hosts import PORT, HostCluster
-from oracle import BUILD, LONG, artel, table, weights
+from oracle import BUILD, LONG, artel, weights
 
 
 def refusals(task, fault=""):
@@ -227,21 +226,8 @@ for kind_, toward_, secure_ in [(k, t, s) for k in KINDS for t in ("server", "cl
     TABLE.append(Row("%s-to-%s-%s" % (kind_, toward_, "tls" if secure_ else "plain"), spoiled(kind_, toward_, secure_)))
 
 
-def run_row(row, index, folder, keras_only):
-    scene = (Net if row.hosts else Scene)(row, folder)
-    try:
-        row.check(scene)
-    finally:
-        if row.hosts:
-            scene.hosts.close()
-    return []
-
-
 if __name__ == "__main__":
     if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
         print("skipped: libartel-tls.so is not built")
         sys.exit(77)
-    reason = network.unavailable()
-    if reason:
-        print("left out: %s (%s)" % (", ".join(r.name for r in TABLE if r.hosts), reason))
-    table([r for r in TABLE if not (r.hosts and reason)], run_row, [])
+    run_rows(TABLE)

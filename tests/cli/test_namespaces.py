@@ -9,14 +9,13 @@ Skipped where namespaces are not permitted. A run is held back by its reader whi
 
 import os
 import signal
-import sys
 import time
 
 import hosts as network
 import numpy as np
 from cli import MODELS, expect
-from held import Net, Row, Run
-from oracle import BUILD, LONG, artel, digest, table
+from held import Row, Run, run_rows
+from oracle import LONG, artel, digest
 
 
 # ---------------------------------------------------------------- the same bits
@@ -150,21 +149,5 @@ if LONG:
     ]
 
 
-def run_row(row, index, folder, keras_only):
-    scene = Net(row, folder)
-    try:
-        row.check(scene)
-    finally:
-        scene.hosts.close()
-    return []
-
-
 if __name__ == "__main__":
-    if not os.path.exists(os.path.join(BUILD, "libartel-tls.so")):
-        print("skipped: libartel-tls.so is not built")
-        sys.exit(77)
-    reason = network.unavailable()
-    if reason:
-        print("skipped: " + reason)
-        sys.exit(77)
-    table(TABLE, run_row, [])
+    run_rows(TABLE)
