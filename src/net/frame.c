@@ -8,21 +8,8 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
-
-static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
-    return at + bytes;
-}
-
-static uint64_t take(const uint8_t **at, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)(*at)[i] << (8 * i);
-    *at += bytes;
-    return value;
-}
 
 bool artel__frame_match(const artel__frame *a, const artel__frame *b)
 {
@@ -32,17 +19,17 @@ bool artel__frame_match(const artel__frame *a, const artel__frame *b)
 
 void artel__frame_encode(const artel__frame *frame, uint8_t out[ARTEL__FRAME_BYTES])
 {
-    uint8_t *at = put(out, ARTEL__FRAME_MAGIC, 4);
-    at = put(at, ARTEL__FRAME_VERSION, 2);
-    at = put(at, frame->kind, 2);
-    at = put(at, frame->job, 8);
-    at = put(at, frame->generation, 4);
-    at = put(at, frame->step, 8);
-    at = put(at, frame->collective, 4);
-    at = put(at, frame->node, 4);
-    at = put(at, frame->slice, 4);
-    at = put(at, frame->length, 4);
-    put(at, frame->crc32c, 4);
+    uint8_t *at = artel__bytes_put(out, ARTEL__FRAME_MAGIC, 4);
+    at = artel__bytes_put(at, ARTEL__FRAME_VERSION, 2);
+    at = artel__bytes_put(at, frame->kind, 2);
+    at = artel__bytes_put(at, frame->job, 8);
+    at = artel__bytes_put(at, frame->generation, 4);
+    at = artel__bytes_put(at, frame->step, 8);
+    at = artel__bytes_put(at, frame->collective, 4);
+    at = artel__bytes_put(at, frame->node, 4);
+    at = artel__bytes_put(at, frame->slice, 4);
+    at = artel__bytes_put(at, frame->length, 4);
+    artel__bytes_put(at, frame->crc32c, 4);
 }
 
 uint32_t artel__frame_crc(const artel__frame *frame, const void *payload, size_t bytes)
@@ -56,18 +43,18 @@ uint32_t artel__frame_crc(const artel__frame *frame, const void *payload, size_t
 const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out)
 {
     const uint8_t *at = in;
-    if (take(&at, 4) != ARTEL__FRAME_MAGIC) return "a message does not begin as messages do";
-    if (take(&at, 2) != ARTEL__FRAME_VERSION) return "a message of another version of the protocol";
-    artel__frame frame = {.kind = (uint16_t)take(&at, 2)};
+    if (artel__bytes_take(&at, 4) != ARTEL__FRAME_MAGIC) return "a message does not begin as messages do";
+    if (artel__bytes_take(&at, 2) != ARTEL__FRAME_VERSION) return "a message of another version of the protocol";
+    artel__frame frame = {.kind = (uint16_t)artel__bytes_take(&at, 2)};
     if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_CANCEL) return "a message of unknown kind";
-    frame.job = take(&at, 8);
-    frame.generation = (uint32_t)take(&at, 4);
-    frame.step = take(&at, 8);
-    frame.collective = (uint32_t)take(&at, 4);
-    frame.node = (uint32_t)take(&at, 4);
-    frame.slice = (uint32_t)take(&at, 4);
-    frame.length = (uint32_t)take(&at, 4);
-    frame.crc32c = (uint32_t)take(&at, 4);
+    frame.job = artel__bytes_take(&at, 8);
+    frame.generation = (uint32_t)artel__bytes_take(&at, 4);
+    frame.step = artel__bytes_take(&at, 8);
+    frame.collective = (uint32_t)artel__bytes_take(&at, 4);
+    frame.node = (uint32_t)artel__bytes_take(&at, 4);
+    frame.slice = (uint32_t)artel__bytes_take(&at, 4);
+    frame.length = (uint32_t)artel__bytes_take(&at, 4);
+    frame.crc32c = (uint32_t)artel__bytes_take(&at, 4);
     *out = frame;
     return NULL;
 }
@@ -75,7 +62,8 @@ const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame
 artel_status artel__frame_decode(artel_context *ctx, const char *where, const uint8_t in[ARTEL__FRAME_BYTES], artel__frame *out)
 {
     const uint8_t *at = in;
-    uint32_t magic = (uint32_t)take(&at, 4), version = (uint32_t)take(&at, 2), kind = (uint32_t)take(&at, 2);
+    uint32_t magic = (uint32_t)artel__bytes_take(&at, 4), version = (uint32_t)artel__bytes_take(&at, 2),
+             kind = (uint32_t)artel__bytes_take(&at, 2);
     if (!artel__frame_read(in, out)) return ARTEL_OK;
     if (magic != ARTEL__FRAME_MAGIC)
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "check that the peer is an artel task",

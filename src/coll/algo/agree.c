@@ -7,46 +7,34 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* -- messages -- */
-
-static uint8_t *put(uint8_t *at, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
-    return at + bytes;
-}
-
-static uint64_t take(const uint8_t **at, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)(*at)[i] << (8 * i);
-    *at += bytes;
-    return value;
-}
 
 static uint8_t *put_seen(uint8_t *at, const artel__call_seen *seen)
 {
-    at = put(at, (uint32_t)seen->position, 4);
-    at = put(at, seen->call.kind, 1);
-    at = put(at, seen->call.reduction, 1);
-    at = put(at, seen->call.dtype, 1);
-    at = put(at, seen->call.refused, 1);
-    at = put(at, (uint32_t)seen->call.root, 4);
-    at = put(at, 0, 4);
-    at = put(at, (uint64_t)seen->call.count, 8);
-    return put(at, seen->call.detail, 8);
+    at = artel__bytes_put(at, (uint32_t)seen->position, 4);
+    at = artel__bytes_put(at, seen->call.kind, 1);
+    at = artel__bytes_put(at, seen->call.reduction, 1);
+    at = artel__bytes_put(at, seen->call.dtype, 1);
+    at = artel__bytes_put(at, seen->call.refused, 1);
+    at = artel__bytes_put(at, (uint32_t)seen->call.root, 4);
+    at = artel__bytes_put(at, 0, 4);
+    at = artel__bytes_put(at, (uint64_t)seen->call.count, 8);
+    return artel__bytes_put(at, seen->call.detail, 8);
 }
 
 static artel__call_seen take_seen(const uint8_t **at)
 {
-    artel__call_seen seen = {.position = (int32_t)take(at, 4)};
-    seen.call.kind = (uint8_t)take(at, 1);
-    seen.call.reduction = (uint8_t)take(at, 1);
-    seen.call.dtype = (uint8_t)take(at, 1);
-    seen.call.refused = (uint8_t)take(at, 1);
-    seen.call.root = (int32_t)take(at, 4);
-    take(at, 4);
-    seen.call.count = (int64_t)take(at, 8);
-    seen.call.detail = take(at, 8);
+    artel__call_seen seen = {.position = (int32_t)artel__bytes_take(at, 4)};
+    seen.call.kind = (uint8_t)artel__bytes_take(at, 1);
+    seen.call.reduction = (uint8_t)artel__bytes_take(at, 1);
+    seen.call.dtype = (uint8_t)artel__bytes_take(at, 1);
+    seen.call.refused = (uint8_t)artel__bytes_take(at, 1);
+    seen.call.root = (int32_t)artel__bytes_take(at, 4);
+    artel__bytes_take(at, 4);
+    seen.call.count = (int64_t)artel__bytes_take(at, 8);
+    seen.call.detail = artel__bytes_take(at, 8);
     return seen;
 }
 
