@@ -264,7 +264,9 @@ static void test_gradient(void **state)
                                           {20, 40, 70, 48, 8, true},
                                           {20, 40, 300, 64, 8, true},
                                           {16, 40, 40, 330, 8, true},
-                                          {16, 40, 270, 330, 8, true}};
+                                          {16, 40, 270, 330, 8, true},
+                                          /* rows of x a page apart */
+                                          {9, 41, 1100, 20, 8, true}};
     check_random random = {4};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(cases); i++) gradient_all(&random, &cases[i], cases[i].shards < 3 ? 1 : 3);

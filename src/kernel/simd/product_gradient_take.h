@@ -20,6 +20,8 @@ enum {
     GRADIENT_STRIPS = ARTEL__PANEL / TILE_COLUMNS,
     GRADIENT_DIRECT = 64, /* columns of dy up to which it is read in place */
     GRADIENT_NEAR = 256,  /* floats between rows of plain x up to which it is read in place */
+    GRADIENT_FAR = 1024,  /* floats between rows from which on they are copied in groups */
+    GRADIENT_GROUP = 16,
     GRADIENT_TASKS = 64
 };
 
@@ -149,12 +151,17 @@ VEC_INLINE void gradient_put(const gradient_take *take, float *to, vec x)
         vec_store_part(to + take->to, take->lanes, x);
 }
 
-/* Rows of pixels, `step` floats apart, into their tiles: one tile after the other, so that each is written in order. */
+/* Rows of pixels, `step` floats apart, into their tiles: one tile after the other, so that each is written in order. Rows that lie a
+ * page or more apart take turns in small groups, whose lines stay in the first-level cache meanwhile. */
 static void gradient_copy(const gradient_take *begin, const gradient_take *end, const float *from, int64_t step, int64_t rows, float *to)
 {
-    for (const gradient_take *take = begin; take < end; take++) {
-        for (int64_t r = 0; r < rows; r++) {
-            gradient_put(take, to + r * VEC_LANES, vec_load_part(from + take->from + r * step, take->lanes));
+    int64_t group = step >= GRADIENT_FAR ? GRADIENT_GROUP : rows;
+    for (int64_t first = 0; first < rows; first += group) {
+        int64_t last = first + group < rows ? first + group : rows;
+        for (const gradient_take *take = begin; take < end; take++) {
+            for (int64_t r = first; r < last; r++) {
+                gradient_put(take, to + r * VEC_LANES, vec_load_part(from + take->from + r * step, take->lanes));
+            }
         }
     }
 }
