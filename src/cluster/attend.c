@@ -20,14 +20,6 @@
 #include "cluster/launch_process.h"
 #include "net/cert.h"
 
-static const char *find_variable(const artel__attend_order *order, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *const *entry = order->environment; *entry; entry++)
-        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
-    return NULL;
-}
-
 /* -- the order -- */
 
 static artel_status add_file(artel_context *ctx, json_t *object, const char *name, const char *path)
@@ -40,13 +32,14 @@ static artel_status add_file(artel_context *ctx, json_t *object, const char *nam
     return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name a certificate in PEM form", "the file is no text");
 }
 
-/* The certificate of the task "worker:1", which the launcher has made or was given. */
-static artel_status add_certificate(artel__arena *arena, const artel__attend_order *order, const char *task, json_t *object)
+/* The certificate of this task ("worker:1"), which the launcher has made or was given. */
+static artel_status add_certificate(artel__arena *arena, const artel__attend_order *order, json_t *object)
 {
-    const char *folder = find_variable(order, "ARTEL_CERT_DIR");
+    const char *task = artel__environment_find(order->environment, "ARTEL_TASK");
+    const char *folder = artel__environment_find(order->environment, "ARTEL_CERT_DIR");
     artel__tls_files files;
     if (!folder || !folder[0]) return ARTEL_OK;
-    char *name = artel__arena_strdup(arena, task);
+    char *name = artel__arena_strdup(arena, task ? task : "");
     ARTEL_TRY(artel__arena_status(arena));
     for (char *c = name; *c; c++)
         if (*c == ':') *c = '-';
@@ -66,17 +59,16 @@ static bool is_handed_on(const char *entry)
 static artel_status write_order(artel__arena *arena, const artel__attend_order *order, json_t **out)
 {
     char *directory = getcwd(NULL, 0);
-    const char *task = find_variable(order, "ARTEL_TASK");
     json_t *words = json_array(), *variables = json_array();
     if (!directory) return artel__fail_errno(arena->ctx, "launch", "find the working directory of");
     for (const char *const *word = order->words; *word; word++) json_array_append_new(words, json_string(*word));
     for (const char *const *entry = order->environment; *entry; entry++)
         if (is_handed_on(*entry)) json_array_append_new(variables, json_string(*entry));
-    *out = json_pack("{s:s, s:s, s:o, s:s, s:o, s:i}", "artel", ARTEL_VERSION, "task", task ? task : "", "words", words, "directory",
-                     directory, "variables", variables, "share", order->share);
+    *out = json_pack("{s:s, s:o, s:s, s:o, s:i}", "artel", ARTEL_VERSION, "words", words, "directory", directory, "variables", variables,
+                     "share", order->share);
     free(directory);
     if (!*out) return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "launch", "use names in UTF-8", "the command cannot be handed on");
-    return add_certificate(arena, order, task ? task : "", *out);
+    return add_certificate(arena, order, *out);
 }
 
 /* -- the shell -- */

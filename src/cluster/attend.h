@@ -7,7 +7,7 @@
  * passes signals on. When its input ends, for the launcher, the near end or the connection is gone, it kills the task:
  * none outlives its launcher. The exit code comes back through the shell; 128 + signal for one that died by a signal.
  *
- * The order: {"artel": version, "task": "worker:1", "words": [program, argument, ...], "directory": path, "variables":
+ * The order: {"artel": version, "words": [program, argument, ...], "directory": path, "variables":
  * ["NAME=value", ...], "share": tasks on that machine, "certificate": {"tls.crt": text, "tls.key": text, "ca.crt": text} or null}.
  */
 #ifndef ARTEL_CLUSTER_ATTEND_H

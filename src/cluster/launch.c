@@ -166,14 +166,6 @@ void artel__launch_close(artel__launch *launch)
 
 /* -- certificates -- */
 
-static const char *find_variable(const artel__launch *launch, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *const *entry = launch->wish.environment; entry && *entry; entry++)
-        if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
-    return NULL;
-}
-
 static const char *cert_name(artel__launch *launch, const artel__launch_task *task)
 {
     return artel__arena_printf(&launch->arena, "%s-%d", artel__task_type_name(task->task.type), (int)task->task.index);
@@ -182,7 +174,8 @@ static const char *cert_name(artel__launch *launch, const artel__launch_task *ta
 /* Guard and folder, in memory where the system offers that. */
 static artel_status make_folder(artel__launch *launch)
 {
-    const char *wanted[] = {find_variable(launch, "XDG_RUNTIME_DIR"), "/dev/shm", find_variable(launch, "TMPDIR"), "/tmp"};
+    const char *wanted[] = {artel__environment_find(launch->wish.environment, "XDG_RUNTIME_DIR"), "/dev/shm",
+                            artel__environment_find(launch->wish.environment, "TMPDIR"), "/tmp"};
     const char *places[ARTEL__COUNT(wanted) + 1];
     int count = 0;
     for (size_t i = 0; i < ARTEL__COUNT(wanted); i++)
@@ -263,7 +256,7 @@ static int add_variables(artel__launch *launch, artel__launch_task *task, const 
 {
     artel__arena *arena = &launch->arena;
     const artel__launch_wish *wish = &launch->wish;
-    const char *threads = find_variable(launch, "ARTEL_THREADS");
+    const char *threads = artel__environment_find(launch->wish.environment, "ARTEL_THREADS");
     int count = 0;
     to[count++] = artel__arena_printf(arena, "TF_CONFIG=%s", tf_config);
     to[count++] = artel__arena_printf(arena, "ARTEL_TASK=%s", task->name);

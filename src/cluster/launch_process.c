@@ -310,6 +310,14 @@ void artel__process_reap(artel__process *process, const artel__guard *guard)
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
+const char *artel__environment_find(const char *const *environment, const char *name)
+{
+    size_t length = strlen(name);
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') return *environment + length + 1;
+    return NULL;
+}
+
 artel_status artel__process_find(artel_context *ctx, const char *name, const char *search, char *out, size_t size)
 {
     struct stat info;

@@ -63,6 +63,9 @@ void artel__process_reap(artel__process *process, const artel__guard *guard);
 /* The same without waiting: for one that does not end even so. */
 void artel__process_leave(artel__process *process);
 
+/* The value of a variable in a list of NAME=value, NULL-terminated; NULL: it is not there. */
+const char *artel__environment_find(const char *const *environment, const char *name);
+
 /* The file that would run: `name` itself when it has a slash, else the first of PATH. Errors: NOT_FOUND; INVALID (is not
  * executable). At most `size` bytes with the NUL. */
 artel_status artel__process_find(artel_context *ctx, const char *name, const char *search, char *out, size_t size);

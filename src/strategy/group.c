@@ -3,10 +3,11 @@
  * all ranks are here, else over the endpoints of a mesh.
  *
  * What coll cannot know is filled in here: which merge a collective means (sums, maxima, moments), and that the ranks
- * of one step agree on shards and rows. A long sum that is waited for goes in parts, each a task of its own: what has arrived of one
- * is merged while the cache has it, and its result leaves while the next part arrives. A call that fails cancels the group, and before it returns it has taken back
- * everything it lent or borrowed; so once all ranks have returned, the fabric is empty and reset has only to end the
- * cancellation. Messages carry the generation, which reset advances.
+ * of one step agree on shards and rows. A long sum that is waited for goes in parts, each a task of its own: what has
+ * arrived of one is merged while the cache has it, and its result leaves while the next part arrives. A call that fails
+ * cancels the group, and before it returns it has taken back everything it lent or borrowed; so once all ranks have
+ * returned, the fabric is empty and reset has only to end the cancellation. Messages carry the generation, which reset
+ * advances.
  */
 #include <string.h>
 
