@@ -12,45 +12,18 @@
 
 #include "exec/plan_impl.h"
 #include "op/elementwise.h"
-#include "support/random_graph.h"
+#include "support/graph_bench.h"
 
 enum {
     WIDTH = RANDOM_GRAPH_WIDTH,
     ROWS = 5
 };
 
-typedef struct bench {
-    artel_context *ctx;
-    artel__arena arena;
-    artel__variables variables;
-    artel__graph graph;
-    artel__plan *plan;
-    artel__state state;
-    artel__pool *pool;
-    artel__run *run;
-    artel__fold_plan fold;
-    int64_t start[9];
-    artel__step step;
-    float x[ROWS * WIDTH];
-    const void *inputs[1];
-} bench;
-
 /* A graph of random operations with its gradients, some values kept, and a step of gradient descent. */
-static void build(bench *b, uint32_t seed)
+static void build(graph_bench *b, uint32_t seed)
 {
     random_graph_build(&b->graph, &b->variables, seed);
     assert_int_equal(artel__graph_seal(&b->graph), ARTEL_OK);
-}
-
-static void bench_begin(bench *b)
-{
-    memset(b, 0, sizeof *b);
-    assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
-    artel__arena_init(&b->arena, b->ctx);
-    artel__variables_init(&b->variables, &b->arena);
-    artel__graph_init(&b->graph, &b->arena, &b->variables, true);
-    for (int i = 0; i < ROWS * WIDTH; i++) b->x[i] = (float)((i * 37) % 19 - 9) / 10;
-    b->inputs[0] = b->x;
 }
 
 /* Every computed value at a place of its own; views stay where what they show is. */
@@ -71,42 +44,22 @@ static void unshare(artel__plan *plan)
     plan->block_bytes = end;
 }
 
-static void bench_finish(bench *b, bool shared, int threads)
+static void bench_finish(graph_bench *b, bool shared, int threads)
 {
-    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 1, .isa = artel__context_isa(b->ctx)};
-    assert_int_equal(artel__plan_create(b->ctx, &b->graph, &options, &b->plan), ARTEL_OK);
+    graph_bench_plan(b);
     if (!shared) unshare(b->plan);
-    assert_int_equal(artel__state_init(b->ctx, &b->variables, &b->state), ARTEL_OK);
-    for (int i = 0; i < b->variables.count; i++) {
-        float plain[WIDTH * WIDTH];
-        for (int k = 0; k < WIDTH * WIDTH; k++) plain[k] = (float)((k * 7 + i) % 11 - 5) / 8;
-        artel__state_store(&b->state, i, plain);
-    }
-    assert_int_equal(artel__pool_create(b->ctx, threads, &b->pool), ARTEL_OK);
-    assert_int_equal(artel__run_create(b->plan, &b->state, b->pool, NULL, &b->run), ARTEL_OK);
-    artel__fold_plan_make(&b->fold, 8, 0, 8, ROWS, b->start);
-    b->step = (artel__step){.fold = &b->fold, .seed = 5, .learning_rate = 0.01, .training = true};
+    graph_bench_finish(b, threads);
 }
 
-static void bench_close(bench *b)
+static void random_bench(graph_bench *b, uint32_t seed, bool shared)
 {
-    artel__run_destroy(b->run);
-    artel__pool_destroy(b->pool);
-    artel__state_fini(&b->state);
-    artel__plan_destroy(b->plan);
-    artel__arena_fini(&b->arena);
-    artel_context_destroy(b->ctx);
-}
-
-static void random_bench(bench *b, uint32_t seed, bool shared)
-{
-    bench_begin(b);
+    graph_bench_begin(b, ROWS);
     build(b, seed);
     bench_finish(b, shared, 1);
 }
 
 /* One step with all of the run's memory full of NaN before it. */
-static void poisoned_step(bench *b)
+static void poisoned_step(graph_bench *b)
 {
     float held[ROWS * WIDTH];
     uint8_t before[4096];
@@ -119,7 +72,7 @@ static void poisoned_step(bench *b)
     assert_memory_equal(held, b->x, sizeof held);                    /* nothing writes what was fed */
 }
 
-static void assert_same(const bench *a, const bench *b)
+static void assert_same(const graph_bench *a, const graph_bench *b)
 {
     for (int i = 0; i < a->graph.kept_count; i++) {
         const artel__value *value = &a->graph.value[a->graph.kept[i]];
@@ -133,7 +86,7 @@ static void test_sharing_changes_nothing(void **state)
     (void)state;
     size_t with = 0, without = 0;
     for (uint32_t seed = 1; seed <= 60; seed++) {
-        bench a, b;
+        graph_bench a, b;
         random_bench(&a, seed, true);
         random_bench(&b, seed, false);
         for (int step = 0; step < 2; step++) {
@@ -146,8 +99,8 @@ static void test_sharing_changes_nothing(void **state)
         }
         with += a.plan->block_bytes;
         without += b.plan->block_bytes;
-        bench_close(&a);
-        bench_close(&b);
+        graph_bench_close(&a);
+        graph_bench_close(&b);
     }
     assert_true(with * 2 < without);
 }
@@ -157,7 +110,7 @@ static void test_live_buffers_lie_apart(void **state)
 {
     (void)state;
     for (uint32_t seed = 100; seed < 120; seed++) {
-        bench b;
+        graph_bench b;
         random_bench(&b, seed, true);
         const artel__graph *g = &b.graph;
         for (int i = 0; i < g->nodes; i++) {
@@ -175,20 +128,20 @@ static void test_live_buffers_lie_apart(void **state)
                 }
             }
         }
-        bench_close(&b);
+        graph_bench_close(&b);
     }
 }
 
 static void test_abandoned_anywhere(void **state)
 {
     (void)state;
-    bench whole;
+    graph_bench whole;
     random_bench(&whole, 7, true);
     poisoned_step(&whole);
     artel__run_apply(whole.run, &whole.step);
     int abandoned = 0;
     for (int n = 0; n < whole.graph.nodes; n++) {
-        bench b;
+        graph_bench b;
         random_bench(&b, 7, true);
         artel__run_abandon_at(b.run, n);
         artel_status status = artel__run_compute(b.run, &b.step, b.inputs);
@@ -198,17 +151,17 @@ static void test_abandoned_anywhere(void **state)
         poisoned_step(&b);
         artel__run_apply(b.run, &b.step);
         assert_same(&whole, &b);
-        bench_close(&b);
+        graph_bench_close(&b);
     }
     assert_true(abandoned > 30);
-    bench_close(&whole);
+    graph_bench_close(&whole);
 }
 
 static void test_steady_steps_take_no_memory(void **state)
 {
     (void)state;
-    bench b;
-    bench_begin(&b);
+    graph_bench b;
+    graph_bench_begin(&b, ROWS);
     build(&b, 3);
     bench_finish(&b, true, 2);
     uint64_t before = artel__heap_calls(b.ctx);
@@ -219,14 +172,14 @@ static void test_steady_steps_take_no_memory(void **state)
         b.step.batch++;
     }
     assert_int_equal(artel__heap_calls(b.ctx), before);
-    bench_close(&b);
+    graph_bench_close(&b);
 }
 
 static void test_nonfinite(void **state)
 {
     (void)state;
-    bench b;
-    bench_begin(&b);
+    graph_bench b;
+    graph_bench_begin(&b, ROWS);
     artel__graph *g = &b.graph;
     artel_shape shape = {.rank = 1, .dim = {WIDTH}};
     artel__value_id x = artel__graph_input(g, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
@@ -249,14 +202,14 @@ static void test_nonfinite(void **state)
     assert_int_equal(found.first_row, 1);
     assert_int_equal(found.last_row, 3);
     assert_true(isnan(found.value));
-    bench_close(&b);
+    graph_bench_close(&b);
 }
 
 static void test_memory_failures(void **state)
 {
     (void)state;
-    bench b;
-    bench_begin(&b);
+    graph_bench b;
+    graph_bench_begin(&b, ROWS);
     build(&b, 9);
     artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 1, .isa = artel__context_isa(b.ctx)};
     artel_status status = ARTEL_ERROR_NO_MEMORY;
@@ -275,7 +228,7 @@ static void test_memory_failures(void **state)
     }
     artel__fail_allocation_after(b.ctx, 0);
     assert_int_equal(status, ARTEL_OK);
-    bench_close(&b);
+    graph_bench_close(&b);
 }
 
 int main(void)

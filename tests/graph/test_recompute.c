@@ -12,77 +12,30 @@
 #include "graph/recompute_impl.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"
-#include "support/random_graph.h"
+#include "support/graph_bench.h"
 
 enum {
     WIDTH = RANDOM_GRAPH_WIDTH,
-    ROWS = 60
+    ROWS = GRAPH_BENCH_ROWS
 };
-
-typedef struct bench {
-    artel_context *ctx;
-    artel__arena arena;
-    artel__variables variables;
-    artel__graph graph;
-    artel__plan *plan;
-    artel__state state;
-    artel__pool *pool;
-    artel__run *run;
-    artel__fold_plan fold;
-    int64_t start[9];
-    artel__step step;
-    float x[ROWS * WIDTH];
-    const void *inputs[1];
-} bench;
 
 static const artel__recompute_options plenty = {.rows = ROWS, .extra_time = 1};
 
-static void bench_begin(bench *b)
+static void bench_finish(graph_bench *b)
 {
-    memset(b, 0, sizeof *b);
-    assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
-    artel__arena_init(&b->arena, b->ctx);
-    artel__variables_init(&b->variables, &b->arena);
-    artel__graph_init(&b->graph, &b->arena, &b->variables, true);
-    for (int i = 0; i < ROWS * WIDTH; i++) b->x[i] = (float)((i * 37) % 19 - 9) / 10;
-    b->inputs[0] = b->x;
-}
-
-static void bench_finish(bench *b)
-{
-    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 1, .isa = artel__context_isa(b->ctx)};
     assert_int_equal(artel__graph_seal(&b->graph), ARTEL_OK);
-    assert_int_equal(artel__plan_create(b->ctx, &b->graph, &options, &b->plan), ARTEL_OK);
-    assert_int_equal(artel__state_init(b->ctx, &b->variables, &b->state), ARTEL_OK);
-    for (int i = 0; i < b->variables.count; i++) {
-        float plain[WIDTH * WIDTH];
-        for (int k = 0; k < WIDTH * WIDTH; k++) plain[k] = (float)((k * 7 + i) % 11 - 5) / 8;
-        artel__state_store(&b->state, i, plain);
-    }
-    assert_int_equal(artel__pool_create(b->ctx, 1, &b->pool), ARTEL_OK);
-    assert_int_equal(artel__run_create(b->plan, &b->state, b->pool, NULL, &b->run), ARTEL_OK);
-    artel__fold_plan_make(&b->fold, 8, 0, 8, ROWS, b->start);
-    b->step = (artel__step){.fold = &b->fold, .seed = 5, .learning_rate = 0.01, .training = true};
-}
-
-static void bench_close(bench *b)
-{
-    artel__run_destroy(b->run);
-    artel__pool_destroy(b->pool);
-    artel__state_fini(&b->state);
-    artel__plan_destroy(b->plan);
-    artel__arena_fini(&b->arena);
-    artel_context_destroy(b->ctx);
+    graph_bench_plan(b);
+    graph_bench_finish(b, 1);
 }
 
 /* With all of the run's memory full of NaN before it. */
-static void poisoned_step(bench *b)
+static void poisoned_step(graph_bench *b)
 {
     memset(b->run->block, 0xff, b->plan->block_bytes);
     assert_int_equal(artel__run_compute(b->run, &b->step, b->inputs), ARTEL_OK);
 }
 
-static void assert_same(const bench *a, const bench *b)
+static void assert_same(const graph_bench *a, const graph_bench *b)
 {
     assert_int_equal(a->graph.kept_count, b->graph.kept_count);
     for (int i = 0; i < a->graph.kept_count; i++) {
@@ -94,7 +47,7 @@ static void assert_same(const bench *a, const bench *b)
     assert_memory_equal(a->state.block, b->state.block, a->variables.bytes);
 }
 
-static void assert_same_steps(bench *a, bench *b)
+static void assert_same_steps(graph_bench *a, graph_bench *b)
 {
     for (int step = 0; step < 2; step++) {
         a->step.batch = b->step.batch = (uint64_t)step;
@@ -135,7 +88,7 @@ static uint32_t draw(uint32_t *state, uint32_t below)
 }
 
 /* Drops about one in `sparsity` of the buffers that may be dropped; returns what the model said of the peak. */
-static int64_t drop_at_random(bench *b, uint32_t seed, uint32_t sparsity)
+static int64_t drop_at_random(graph_bench *b, uint32_t seed, uint32_t sparsity)
 {
     artel__step_model model;
     assert_int_equal(artel__graph_prune(&b->graph), ARTEL_OK);
@@ -155,9 +108,9 @@ static void test_random_drops_change_no_bit(void **state)
     (void)state;
     int repeated = 0;
     for (uint32_t seed = 1; seed <= 80; seed++) {
-        bench a, b;
-        bench_begin(&a);
-        bench_begin(&b);
+        graph_bench a, b;
+        graph_bench_begin(&a, ROWS);
+        graph_bench_begin(&b, ROWS);
         random_graph_build(&a.graph, &a.variables, seed);
         random_graph_build(&b.graph, &b.variables, seed);
         int64_t peak = drop_at_random(&b, seed * 77, 1 + seed % 4);
@@ -167,8 +120,8 @@ static void test_random_drops_change_no_bit(void **state)
         bench_finish(&b);
         if (count_again(&b.graph) == 0) assert_true((int64_t)b.plan->block_bytes >= peak); /* nothing was left out */
         assert_same_steps(&a, &b);
-        bench_close(&a);
-        bench_close(&b);
+        graph_bench_close(&a);
+        graph_bench_close(&b);
     }
     assert_true(repeated > 500);
 }
@@ -178,9 +131,9 @@ static void test_model_agrees_with_plan(void **state)
 {
     (void)state;
     for (uint32_t seed = 200; seed < 240; seed++) {
-        bench b;
+        graph_bench b;
         artel__step_model model;
-        bench_begin(&b);
+        graph_bench_begin(&b, ROWS);
         random_graph_build(&b.graph, &b.variables, seed);
         assert_int_equal(artel__graph_prune(&b.graph), ARTEL_OK);
         assert_int_equal(artel__step_model_init(&model, &b.graph, &plenty), ARTEL_OK);
@@ -189,7 +142,7 @@ static void test_model_agrees_with_plan(void **state)
         if (placed < peak || placed > peak + peak / 3)
             fail_msg("seed %u: alive %lld, placed %lld", seed, (long long)peak, (long long)placed);
         artel__step_model_fini(&model);
-        bench_close(&b);
+        graph_bench_close(&b);
     }
 }
 
@@ -198,10 +151,10 @@ static void test_chosen_drops_change_no_bit(void **state)
     (void)state;
     double before = 0, after = 0;
     for (uint32_t seed = 1; seed <= 40; seed++) {
-        bench a, b;
+        graph_bench a, b;
         artel__recompute_report report = {.nodes = 0};
-        bench_begin(&a);
-        bench_begin(&b);
+        graph_bench_begin(&a, ROWS);
+        graph_bench_begin(&b, ROWS);
         random_graph_build(&a.graph, &a.variables, seed);
         random_graph_build(&b.graph, &b.variables, seed);
         assert_int_equal(artel__graph_recompute(&b.graph, &plenty, &report), ARTEL_OK);
@@ -212,8 +165,8 @@ static void test_chosen_drops_change_no_bit(void **state)
         bench_finish(&a);
         bench_finish(&b);
         assert_same_steps(&a, &b);
-        bench_close(&a);
-        bench_close(&b);
+        graph_bench_close(&a);
+        graph_bench_close(&b);
     }
     assert_true(after < before * 0.9);
 }
@@ -231,7 +184,7 @@ static void update(artel__graph *graph, artel__value_id variable, artel__value_i
 }
 
 /* x -> `layers` times tanh(x w) -> gradients -> a step. */
-static void build_chain(bench *b, int layers)
+static void build_chain(graph_bench *b, int layers)
 {
     enum {
         MOST = 100
@@ -262,10 +215,10 @@ static void build_chain(bench *b, int layers)
 static void test_chain_needs_the_root(void **state)
 {
     (void)state;
-    bench a, b;
+    graph_bench a, b;
     artel__recompute_report report;
-    bench_begin(&a);
-    bench_begin(&b);
+    graph_bench_begin(&a, ROWS);
+    graph_bench_begin(&b, ROWS);
     build_chain(&a, 100);
     build_chain(&b, 100);
     assert_int_equal(artel__graph_recompute(&b.graph, &plenty, &report), ARTEL_OK);
@@ -276,11 +229,11 @@ static void test_chain_needs_the_root(void **state)
     bench_finish(&b);
     assert_true(b.plan->block_bytes * 3 < a.plan->block_bytes);
     assert_same_steps(&a, &b);
-    bench_close(&a);
-    bench_close(&b);
+    graph_bench_close(&a);
+    graph_bench_close(&b);
 }
 
-static char *dump_of(bench *b, artel__text *text)
+static char *dump_of(graph_bench *b, artel__text *text)
 {
     artel__text_init(text, b->ctx);
     artel__graph_dump(&b->graph, text);
@@ -294,11 +247,11 @@ static void test_budget(void **state)
     double peak = 0;
     static const double share[] = {0.0001, 0.05, 0.1, 0.2, 0.4};
     for (size_t i = 0; i < sizeof share / sizeof *share; i++) {
-        bench a, b;
+        graph_bench a, b;
         artel__text before, after;
         artel__recompute_report report;
-        bench_begin(&a);
-        bench_begin(&b);
+        graph_bench_begin(&a, ROWS);
+        graph_bench_begin(&b, ROWS);
         build_chain(&a, 60);
         build_chain(&b, 60);
         artel__recompute_options options = {.rows = ROWS, .extra_time = share[i]};
@@ -310,18 +263,18 @@ static void test_budget(void **state)
         if (i == 0) artel__text_fini(&before);
         if (i == 0) artel__text_fini(&after);
         if (i > 0) assert_true(report.nodes > 0);
-        bench_close(&a);
-        bench_close(&b);
+        graph_bench_close(&a);
+        graph_bench_close(&b);
     }
 }
 
 static void test_explanation(void **state)
 {
     (void)state;
-    bench b;
+    graph_bench b;
     artel__text text;
     artel__recompute_report report;
-    bench_begin(&b);
+    graph_bench_begin(&b, ROWS);
     build_chain(&b, 4);
     assert_int_equal(artel__graph_recompute(&b.graph, &plenty, &report), ARTEL_OK);
     artel__text_init(&text, b.ctx);
@@ -332,7 +285,7 @@ static void test_explanation(void **state)
     assert_non_null(strstr(text.data, "unary, 1472 bytes, kept: a result of the step  ; chain\n"));
     assert_non_null(strstr(text.data, "  ; chain, again\n"));
     artel__text_fini(&text);
-    bench_close(&b);
+    graph_bench_close(&b);
 }
 
 static void test_memory_failures(void **state)
@@ -341,16 +294,16 @@ static void test_memory_failures(void **state)
     artel_status status = ARTEL_ERROR_NO_MEMORY;
     int failures = 0;
     for (uint64_t n = 1; n < 200 && status == ARTEL_ERROR_NO_MEMORY; n++) {
-        bench b;
+        graph_bench b;
         artel__recompute_report report;
-        bench_begin(&b);
+        graph_bench_begin(&b, ROWS);
         random_graph_build(&b.graph, &b.variables, 4);
         artel__fail_allocation_after(b.ctx, n);
         status = artel__graph_recompute(&b.graph, &plenty, &report);
         artel__fail_allocation_after(b.ctx, 0);
         assert_int_equal(b.graph.status, status);
         failures += status == ARTEL_ERROR_NO_MEMORY;
-        bench_close(&b);
+        graph_bench_close(&b);
     }
     assert_int_equal(status, ARTEL_OK);
     assert_true(failures > 0);
