@@ -12,11 +12,17 @@ static inline uint8_t *artel__bytes_put(uint8_t *at, uint64_t value, int bytes)
     return at + bytes;
 }
 
-/* Moves *at behind it. */
-static inline uint64_t artel__bytes_take(const uint8_t **at, int bytes)
+static inline uint64_t artel__bytes_get(const uint8_t *at, int bytes)
 {
     uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)(*at)[i] << (8 * i);
+    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+/* The same, and moves *at behind it. */
+static inline uint64_t artel__bytes_take(const uint8_t **at, int bytes)
+{
+    uint64_t value = artel__bytes_get(*at, bytes);
     *at += bytes;
     return value;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/threads.h"
@@ -181,27 +182,15 @@ static void attach(artel_cluster *mesh, artel__mesh_data *d)
     mesh->attached += right;
 }
 
-static uint64_t get(const uint8_t *at, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
-static void put(uint8_t *at, int bytes, uint64_t value)
-{
-    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
-
 /* Moves the first 16 bytes; true when they are through. False with *lost set when they never will be. */
 static bool move_preface(artel__mesh_data *d, bool *lost)
 {
     artel__net_stream *stream = artel__connection_stream(d->connection);
     artel__net_why why = {""};
     if (!d->accepted) {
-        put(d->preface, 4, d->from);
-        put(d->preface + 4, 4, d->to);
-        put(d->preface + 8, 8, d->generation.incarnation);
+        artel__bytes_put(d->preface, d->from, 4);
+        artel__bytes_put(d->preface + 4, d->to, 4);
+        artel__bytes_put(d->preface + 8, d->generation.incarnation, 8);
     }
     while (d->moved < sizeof d->preface) {
         struct iovec piece = {d->preface + d->moved, sizeof d->preface - d->moved};
@@ -217,9 +206,9 @@ static bool move_preface(artel__mesh_data *d, bool *lost)
         *lost = left < 0 && left != ARTEL__NET_STREAM_AGAIN;
         return left == 0;
     }
-    d->from = (uint32_t)get(d->preface, 4);
-    d->to = (uint32_t)get(d->preface + 4, 4);
-    d->generation.incarnation = get(d->preface + 8, 8);
+    d->from = (uint32_t)artel__bytes_get(d->preface, 4);
+    d->to = (uint32_t)artel__bytes_get(d->preface + 4, 4);
+    d->generation.incarnation = artel__bytes_get(d->preface + 8, 8);
     return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 
 enum {
@@ -22,16 +23,6 @@ struct artel__control {
     uint32_t said_count, heard_count;
     uint8_t out[OUT_BYTES], in[IN_BYTES];
 };
-
-static void put(uint8_t *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint32_t take(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
 
 static uint32_t sum(const uint8_t *message, size_t count, uint32_t mask, uint32_t number)
 {
@@ -52,7 +43,7 @@ static artel_status reserve(artel__connection *c)
 
 bool artel__control_decode(const uint8_t in[8], artel__control_header *out)
 {
-    *out = (artel__control_header){take(in), take(in + 4)};
+    *out = (artel__control_header){(uint32_t)artel__bytes_get(in, 4), (uint32_t)artel__bytes_get(in + 4, 4)};
     return out->length >= 1 && out->length <= ARTEL__CONTROL_MOST;
 }
 
@@ -135,9 +126,9 @@ artel_status artel__connection_say(artel__connection *c, const void *bytes, size
     }
     if (q->out_end + HEAD + count > OUT_BYTES) return ARTEL_AGAIN;
     uint8_t *at = q->out + q->out_end;
-    put(at, (uint32_t)count);
+    artel__bytes_put(at, (uint64_t)count, 4);
     memcpy(at + HEAD, bytes, count);
-    put(at + 4, sum(at, count, artel__connection_mask(c, true), q->said_count++));
+    artel__bytes_put(at + 4, sum(at, count, artel__connection_mask(c, true), q->said_count++), 4);
     q->out_end += HEAD + count;
     send_some(c);
     return c->state == ARTEL__CONNECTION_OPEN ? ARTEL_OK : ARTEL_ERROR_RUN;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 
 enum {
@@ -12,18 +13,6 @@ enum {
     KIND_REFUSAL = 2,
     CRC_AT = 220
 };
-
-static void put(uint8_t *at, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t take(const uint8_t *at, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
 
 static void put_text(uint8_t *at, const char *text, size_t room)
 {
@@ -48,24 +37,24 @@ static bool take_text(const uint8_t *at, char *out, size_t room)
 
 static void seal(uint8_t out[ARTEL__HELLO_BYTES], int kind, int detail)
 {
-    put(out, ARTEL__HELLO_MAGIC, 4);
-    put(out + 4, ARTEL__HELLO_VERSION, 2);
+    artel__bytes_put(out, ARTEL__HELLO_MAGIC, 4);
+    artel__bytes_put(out + 4, ARTEL__HELLO_VERSION, 2);
     out[6] = (uint8_t)kind;
     out[7] = (uint8_t)detail;
-    put(out + CRC_AT, artel__crc32c(0, out, CRC_AT), 4);
+    artel__bytes_put(out + CRC_AT, artel__crc32c(0, out, CRC_AT), 4);
 }
 
 void artel__hello_encode(const artel__hello *hello, uint8_t out[ARTEL__HELLO_BYTES])
 {
     memset(out, 0, ARTEL__HELLO_BYTES);
-    put(out + 8, hello->job, 8);
-    put(out + 16, hello->incarnation, 8);
-    put(out + 24, hello->generation, 4);
+    artel__bytes_put(out + 8, hello->job, 8);
+    artel__bytes_put(out + 16, hello->incarnation, 8);
+    artel__bytes_put(out + 24, hello->generation, 4);
     memcpy(out + 32, hello->identity, 32);
     memcpy(out + 64, hello->nonce, 16);
     put_text(out + 80, hello->task, ARTEL__HELLO_NAME);
     put_text(out + 144, hello->to, ARTEL__HELLO_NAME);
-    put(out + 208, hello->host, 8);
+    artel__bytes_put(out + 208, hello->host, 8);
     seal(out, KIND_HELLO, hello->purpose);
 }
 
@@ -96,20 +85,21 @@ artel__net_fault artel__hello_decode(const uint8_t in[ARTEL__HELLO_BYTES], artel
 {
     *refused = false;
     refusal->reason[0] = '\0';
-    if (take(in, 4) != ARTEL__HELLO_MAGIC) return garbage(refusal, "the connection does not begin as artel's do");
-    unsigned version = (unsigned)take(in + 4, 2);
+    if (artel__bytes_get(in, 4) != ARTEL__HELLO_MAGIC) return garbage(refusal, "the connection does not begin as artel's do");
+    unsigned version = (unsigned)artel__bytes_get(in + 4, 2);
     if (version != ARTEL__HELLO_VERSION) {
         snprintf(refusal->reason, sizeof refusal->reason, "version %u of the protocol, expected %d; run the same artel everywhere", version,
                  ARTEL__HELLO_VERSION);
         return refusal->fault = ARTEL__FAULT_VERSION;
     }
-    if (take(in + CRC_AT, 4) != artel__crc32c(0, in, CRC_AT)) return garbage(refusal, "a damaged greeting");
+    if (artel__bytes_get(in + CRC_AT, 4) != artel__crc32c(0, in, CRC_AT)) return garbage(refusal, "a damaged greeting");
     if (in[6] == KIND_REFUSAL) return decode_refusal(in, refusal, refused);
-    artel__hello h = {.purpose = (artel__net_purpose)in[7], .job = take(in + 8, 8), .incarnation = take(in + 16, 8)};
-    h.generation = (uint32_t)take(in + 24, 4);
-    h.host = take(in + 208, 8);
-    bool good =
-        in[6] == KIND_HELLO && (in[7] == ARTEL__NET_DATA || in[7] == ARTEL__NET_CONTROL) && take(in + 28, 4) == 0 && take(in + 216, 4) == 0;
+    artel__hello h = {
+        .purpose = (artel__net_purpose)in[7], .job = artel__bytes_get(in + 8, 8), .incarnation = artel__bytes_get(in + 16, 8)};
+    h.generation = (uint32_t)artel__bytes_get(in + 24, 4);
+    h.host = artel__bytes_get(in + 208, 8);
+    bool good = in[6] == KIND_HELLO && (in[7] == ARTEL__NET_DATA || in[7] == ARTEL__NET_CONTROL) && artel__bytes_get(in + 28, 4) == 0 &&
+                artel__bytes_get(in + 216, 4) == 0;
     memcpy(h.identity, in + 32, sizeof h.identity);
     memcpy(h.nonce, in + 64, sizeof h.nonce);
     good = good && take_text(in + 80, h.task, sizeof h.task) && h.task[0] && take_text(in + 144, h.to, sizeof h.to);

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 
 enum {
@@ -18,11 +19,6 @@ enum {
 };
 
 static const uint8_t zeros[8];
-
-static void put(uint8_t *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
 
 static size_t least(size_t a, size_t b)
 {
@@ -93,7 +89,8 @@ static void stage_header(artel__tcp_peer *p, artel__frame frame)
 {
     uint8_t *at = p->stage + p->stage_end;
     artel__frame_encode(&frame, at);
-    put(at + ARTEL__FRAME_BYTES - 4, artel__tcp_seal(artel__crc32c(0, at, ARTEL__FRAME_BYTES - 4), p->out_mask, p->out_count++));
+    artel__bytes_put(at + ARTEL__FRAME_BYTES - 4,
+                     artel__tcp_seal(artel__crc32c(0, at, ARTEL__FRAME_BYTES - 4), p->out_mask, p->out_count++), 4);
     p->stage_end += ARTEL__FRAME_BYTES;
 }
 
@@ -101,10 +98,10 @@ static void stage_header(artel__tcp_peer *p, artel__frame frame)
 static void stage_prefix(artel__tcp_peer *p, size_t bytes)
 {
     uint8_t *at = p->stage + p->stage_end;
-    put(at + 4, bytes ? 0 : 1);
+    artel__bytes_put(at + 4, bytes ? 0 : 1, 4);
     uint32_t crc = artel__crc32c(0, at + 4, 4);
     if (bytes && p->sums) crc = sum_chunk(crc, p->cursor, bytes);
-    put(at, artel__tcp_seal(crc, p->out_mask, p->out_count++));
+    artel__bytes_put(at, artel__tcp_seal(crc, p->out_mask, p->out_count++), 4);
     p->stage_end += ARTEL__TCP_PREFIX;
 }
 
