@@ -56,19 +56,27 @@ static bool is_handed_on(const char *entry)
     return strncmp(entry, "TF_CONFIG=", 10) == 0 || (strncmp(entry, "ARTEL_", 6) == 0 && strncmp(entry, "ARTEL_CERT_DIR=", 15) != 0);
 }
 
+/* False when it is no UTF-8, which JSON cannot hold. */
+static bool append(json_t *list, const char *text)
+{
+    return json_array_append_new(list, json_string(text)) == 0;
+}
+
 static artel_status write_order(artel__arena *arena, const artel__attend_order *order, json_t **out)
 {
     char *directory = getcwd(NULL, 0);
-    json_t *words = json_array(), *variables = json_array();
     if (!directory) return artel__fail_errno(arena->ctx, "launch", "find the working directory of");
-    for (const char *const *word = order->words; *word; word++) json_array_append_new(words, json_string(*word));
+    json_t *words = json_array(), *variables = json_array();
+    bool whole = true;
+    for (const char *const *word = order->words; *word; word++) whole = append(words, *word) && whole;
     for (const char *const *entry = order->environment; *entry; entry++)
-        if (is_handed_on(*entry)) json_array_append_new(variables, json_string(*entry));
+        whole = (!is_handed_on(*entry) || append(variables, *entry)) && whole;
     *out = json_pack("{s:s, s:o, s:s, s:o, s:i}", "artel", ARTEL_VERSION, "words", words, "directory", directory, "variables", variables,
                      "share", order->share);
     free(directory);
-    if (!*out) return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "launch", "use names in UTF-8", "the command cannot be handed on");
-    return add_certificate(arena, order, *out);
+    if (whole && *out) return add_certificate(arena, order, *out);
+    return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, order->host, "use names in UTF-8",
+                       "the command, the directory or a variable ARTEL_ cannot be handed on");
 }
 
 /* -- the shell -- */

@@ -153,6 +153,8 @@ def attended(scene):
 
 
 def usage(scene):
+    ran = artel(*scene.script("exit 0 # \udcff"))  # a byte that is no UTF-8
+    expect(ran.rc == 1 and "UTF-8" in ran.err, "what cannot be handed on", ran.rc, ran.err)
     for args, text in ((["--hosts", "", "check"], "--hosts"), (["--hosts", ",", "check"], "no host"), (["--hosts", "-oX=1", "check"], "-oX=1"),
                        (["--hosts", "a", "--pin", "check"], "--pin"), (["--hosts", "a", "--port", 65535, "-n", 2, "check"], "--port")):
         ran = artel("launch", *args)
