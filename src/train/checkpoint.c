@@ -147,21 +147,21 @@ static artel_status start_write(artel__fit *fit)
     return ARTEL_OK;
 }
 
-artel_status artel__checkpointer_step(artel__fit *fit)
+/* Whether the interval ends with the unit that was just done. One of steps that falls on an epoch's end waits for that. */
+static bool is_due(const artel__fit *fit, const artel__checkpointer *c)
 {
-    artel__checkpointer *c = fit->checkpointer;
-    if (c && c->writing && atomic_load(&c->done)) ARTEL_TRY(join_write(fit));
-    if (!c || !c->every_steps || fit->step % c->every_steps || fit->step_in_epoch >= fit->steps_per_epoch) return ARTEL_OK;
-    return start_write(fit);
+    bool epoch_ended = !fit->epoch_begun && !fit->ended;
+    bool step_done = fit->epoch_begun && fit->validation_row == 0 && fit->step_in_epoch < fit->steps_per_epoch;
+    if (c->every_epochs) return epoch_ended && fit->epoch % c->every_epochs == 0;
+    return (epoch_ended || step_done) && fit->step % c->every_steps == 0;
 }
 
-/* At an epoch's end, after it has been counted. A step interval that falls on it is served here. */
-artel_status artel__checkpointer_epoch(artel__fit *fit)
+artel_status artel__checkpointer_unit(artel__fit *fit)
 {
     artel__checkpointer *c = fit->checkpointer;
     if (!c) return ARTEL_OK;
-    bool due = c->every_epochs ? fit->epoch % c->every_epochs == 0 : fit->step % c->every_steps == 0;
-    return due ? start_write(fit) : ARTEL_OK;
+    if (c->writing && atomic_load(&c->done)) ARTEL_TRY(join_write(fit));
+    return is_due(fit, c) ? start_write(fit) : ARTEL_OK;
 }
 
 artel_status artel__checkpointer_now(artel__fit *fit)

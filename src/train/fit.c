@@ -128,8 +128,7 @@ static artel_status one_step(artel__fit *fit)
     double loss = artel__session_loss(fit->session, ARTEL__MODE_TRAIN, NULL);
     ARTEL_TRY(report_fault(fit));
     ARTEL_TRY(step_event(fit, loss, rate));
-    ARTEL_TRY(artel__callbacks_batch_end(fit, loss));
-    return artel__checkpointer_step(fit);
+    return artel__callbacks_batch_end(fit, loss);
 }
 
 /* -- validation -- */
@@ -190,7 +189,7 @@ static artel_status end_epoch(artel__fit *fit)
     if (fit->options.steps_per_epoch == 0) fit->cursor = fit->rows; /* the next epoch begins a new pass */
     artel__tally_clear(&fit->tally);
     if (fit->validation_feed) artel__tally_clear(&fit->validation_tally);
-    return artel__checkpointer_epoch(fit);
+    return ARTEL_OK;
 }
 
 artel_status artel__fit_preempted(artel__fit *fit)

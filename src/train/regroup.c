@@ -137,11 +137,18 @@ static void rest(artel__fit *fit)
     artel__mesh_rest(cluster_of(fit), (uint64_t)fit->unit, artel__session_hash(fit->session));
 }
 
-/* One unit, told to the others. */
-static artel_status work(artel__fit *fit, artel__fit_unit_fn *unit)
+/* Checkpoints are taken of units that have been counted: a position with another one's state would be a lie to all others. */
+static artel_status work_alone(artel__fit *fit, artel__fit_unit_fn *unit)
 {
     ARTEL_TRY(unit(fit));
     fit->unit++;
+    return artel__checkpointer_unit(fit);
+}
+
+/* One unit, told to the others. */
+static artel_status work(artel__fit *fit, artel__fit_unit_fn *unit)
+{
+    ARTEL_TRY(work_alone(fit, unit));
     bool hashed = artel__mesh_hashes(cluster_of(fit), (uint64_t)fit->unit);
     artel__mesh_stepped(cluster_of(fit), (uint64_t)fit->unit, hashed ? artel__session_hash(fit->session) : 0);
     return ARTEL_OK;
@@ -150,10 +157,7 @@ static artel_status work(artel__fit *fit, artel__fit_unit_fn *unit)
 artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit)
 {
     artel_cluster *cluster = cluster_of(fit);
-    while (!cluster && !fit->ended) {
-        ARTEL_TRY(unit(fit));
-        fit->unit++;
-    }
+    while (!cluster && !fit->ended) ARTEL_TRY(work_alone(fit, unit));
     while (cluster && !fit->over) {
         if (!fit->seated) ARTEL_TRY(artel__fit_follow(fit));
         if (fit->over) break;

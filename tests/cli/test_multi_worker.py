@@ -341,6 +341,28 @@ def own_checkpoints(scene):
             shutil.rmtree(scene.path("ckpt%d" % r), ignore_errors=True)
 
 
+def checkpoint_of_each_kind(scene):
+    """One task has a checkpoint that was written on the way, the other one that was saved on request, a step before or the same."""
+    out, args = scene.path("out.keras"), ["--epochs", 4, "--batch-size", 16, "--output", scene.path("out.keras")]
+    expect(artel(*scene.fit(*args)).rc == 0, "one process")
+    one = digest(out)
+    directory = lambda name: ["--checkpoint-dir", scene.path(name), "--save-every", "1steps", "--keep", 200]
+    expect(artel(*scene.fit(*args, *directory("on-the-way"))).rc == 0, "one process with checkpoints")
+    stopped = scene.cluster(1, *args, "--json", *directory("requested"))
+    expect(stopped.tasks[0].until_step(30), "no step 30:", stopped.tasks[0].err())
+    stopped.kill(0, signal.SIGTERM)
+    scene.all_end(stopped, 143, 20, "stopped on request")
+    step = max(int(n.rsplit("-", 1)[1]) for n in os.listdir(scene.path("requested")))
+    for ahead in (0, 1):
+        for name in ("ck0", "ck1"):
+            shutil.rmtree(scene.path(name), ignore_errors=True)
+        for kind, name, s in (("requested", "ck0", step), ("on-the-way", "ck1", step + ahead)):
+            shutil.copytree(os.path.join(scene.path(kind), "ckpt-%d" % s), os.path.join(scene.path(name), "ckpt-%d" % s))
+        cluster = scene.cluster(2, *args, each=lambda r: directory("ck%d" % r))
+        scene.all_end(cluster, 0, 60, "continuing from")
+        expect(digest(out) == one, "another digest, step %d and %d" % (step, step + ahead))
+
+
 TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("events", events),
     Row("torchrun", torchrun),
@@ -370,6 +392,7 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("stopped-1", stopped(1)),
     Row("stopped-0", stopped(0)),
     Row("own-checkpoints", own_checkpoints),
+    Row("checkpoint-of-each-kind", checkpoint_of_each_kind),
 ]
 
 

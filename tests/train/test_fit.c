@@ -13,6 +13,7 @@
 
 #include "artel/fit.h"
 #include "base/file.h"
+#include "base/json.h"
 
 #define DENSE(name, units, activation) \
     "{\"class_name\": \"Dense\", \"config\": {\"name\": \"" name "\", \"units\": " units ", \"activation\": \"" activation "\"}}"
@@ -306,6 +307,54 @@ static void test_interrupted_at_every_step(void **state)
     }
 }
 
+static int64_t number_in(json_t *manifest, const char *key)
+{
+    return json_integer_value(json_object_get(manifest, key));
+}
+
+/* A position counts the units that are in the state beside it: those of steps, batches of validation, ends of epochs. Tasks that
+ * begin with checkpoints of other moments compare states by it. */
+static void check_position(bench *b, const char *directory, int64_t step)
+{
+    char path[256];
+    json_t *manifest;
+    snprintf(path, sizeof path, "%s/ckpt-%d/manifest.json", directory, (int)step);
+    expect(b, artel__json_load_file(b->ctx, path, &manifest), ARTEL_OK);
+    int64_t rows = number_in(manifest, "validation_row"), ended = number_in(manifest, "epoch");
+    assert_int_equal(number_in(manifest, "step"), step);
+    assert_int_equal(number_in(manifest, "unit"), step + (rows + 15) / 16 + 2 * ended); /* an epoch: one batch of validation, its end */
+    json_decref(manifest);
+}
+
+static void test_positions(void **state)
+{
+    (void)state;
+    bench b;
+    char directory[128];
+    open_mlp(&b, 40);
+    artel_fit_options o = long_run(&b, 1, directory);
+    o.validation_split = 0.2; /* 32 rows in 2 steps, 8 in one batch */
+    o.save_every = "1step";
+    o.keep = 100;
+    expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+    for (int64_t step = 1; step < 8; step++) check_position(&b, directory, step);
+    for (int64_t step = 1; step < 8; step++) {
+        bench stopped;
+        renew(&b, &stopped);
+        char other[160];
+        snprintf(other, sizeof other, "%s/stopped-%d", b.folder, (int)step);
+        o = long_run(&stopped, 1, directory);
+        o.validation_split = 0.2;
+        o.checkpoint_dir = other;
+        stopped.stop_at = step;
+        expect(&stopped, artel_model_fit(stopped.model, stopped.data, &o, NULL), ARTEL_ERROR_PREEMPTED);
+        check_position(&stopped, other, step);
+        stopped.folder[0] = 0; /* the other's */
+        bench_close(&stopped);
+    }
+    bench_close(&b);
+}
+
 /* Cancelled, the newest checkpoint damaged: the older one counts. Only `keep` stay. Another seed is refused by name. */
 static void test_damaged_and_foreign(void **state)
 {
@@ -504,12 +553,13 @@ static void test_profile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp_on_replicas),     cmocka_unit_test(test_cnn_on_replicas),
-        cmocka_unit_test(test_recompute),           cmocka_unit_test(test_label_out_of_range),
-        cmocka_unit_test(test_stop_on_nan),         cmocka_unit_test(test_interrupted_at_every_step),
-        cmocka_unit_test(test_damaged_and_foreign), cmocka_unit_test(test_class_weights),
-        cmocka_unit_test(test_batch_norm_groups),   cmocka_unit_test(test_wrong_groups),
-        cmocka_unit_test(test_struct_size),         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_mlp_on_replicas), cmocka_unit_test(test_cnn_on_replicas),
+        cmocka_unit_test(test_recompute),       cmocka_unit_test(test_label_out_of_range),
+        cmocka_unit_test(test_stop_on_nan),     cmocka_unit_test(test_interrupted_at_every_step),
+        cmocka_unit_test(test_positions),       cmocka_unit_test(test_damaged_and_foreign),
+        cmocka_unit_test(test_class_weights),   cmocka_unit_test(test_batch_norm_groups),
+        cmocka_unit_test(test_wrong_groups),    cmocka_unit_test(test_struct_size),
+        cmocka_unit_test(test_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
