@@ -5,7 +5,7 @@
  * started for each file, with limits on time, memory and system calls, gets the bytes in a memory file and answers with
  * a flat description that is checked as if it came from an enemy. Whatever happens to the helper, the caller gets a tree or
  * ARTEL_ERROR_CORRUPT. The helper is looked for at $ARTEL_HDF5_HELPER, then beside the library or program, then in
- * ../libexec/artel. One file costs about 2 ms; data are not copied on reading except where they are compressed or unaligned.
+ * ../libexec/artel. One file costs about 2 ms; data are not copied on reading except where they are compressed.
  *
  * Nodes, names and attributes live in the arena given. A tree belongs to one thread at a time.
  */
@@ -47,7 +47,7 @@ typedef struct artel__h5_node {
     bool readable;     /* false: a dataset of a type that has no artel_dtype; data is NULL */
     artel_dtype dtype; /* BFLOAT16 for 2-byte data as Keras marks it */
     artel_shape shape;
-    const void *data; /* row-major, little-endian, aligned for its type; for STRING an array of const char * */
+    const void *data; /* row-major, little-endian, read from files not aligned for its type; for STRING an array of const char * */
     size_t bytes;     /* of data; for STRING count * sizeof(const char *) */
 } artel__h5_node;
 
@@ -56,8 +56,6 @@ typedef struct artel__h5_file {
     artel_context *ctx;
     artel__h5_node *root;
     artel__mapping image, reply; /* memory files */
-    void *aligned;               /* copies of data that lie unaligned in the image */
-    size_t aligned_bytes;
 } artel__h5_file;
 
 /* True when the bytes begin like an HDF5 file (a user block in front is allowed). */

@@ -58,7 +58,7 @@ static artel_status away_from_standard(artel_context *ctx, const char *where, in
 
 artel_status artel__memory_file(artel_context *ctx, const char *where, int *out)
 {
-    int fd = memfd_create("artel-hdf5", MFD_CLOEXEC);
+    int fd = memfd_create("artel-hdf5", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return artel__fail_errno(ctx, where, "make a copy in memory");
     artel_status status = away_from_standard(ctx, where, &fd);
     if (status < 0)

@@ -3,7 +3,7 @@
  *
  * The answer is looked at only after the helper is dead, so it cannot change under our eyes, and every count and offset in it
  * is held against the bytes that are there before anything is allocated. Data that lie in the image are pointed to, in our
- * own sealed mapping of it; only those at an address unfit for their type are copied, all into one block.
+ * own sealed mapping of it, at whatever address the file gave them.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -183,45 +183,6 @@ static void take_children(answer *a, artel__h5_node *group)
     a->depth--;
 }
 
-/* The bytes that numbers at unfit addresses take when they are copied, each padded to 8. */
-static size_t unaligned_bytes(const artel__h5_node *node)
-{
-    size_t total = 0;
-    for (const artel__h5_node *child = node->first; child; child = child->next) {
-        size_t each = child->is_dataset ? artel_dtype_size(child->dtype) : 0;
-        if (child->data && each > 1 && (uintptr_t)child->data % each != 0) total += (child->bytes + 7) & ~(size_t)7;
-        total += unaligned_bytes(child);
-    }
-    return total;
-}
-
-static void align_data(artel__h5_node *node, uint8_t **free_space)
-{
-    for (artel__h5_node *child = node->first; child; child = child->next) {
-        size_t each = child->is_dataset ? artel_dtype_size(child->dtype) : 0;
-        if (child->data && each > 1 && (uintptr_t)child->data % each != 0) {
-            memcpy(*free_space, child->data, child->bytes);
-            child->data = *free_space;
-            *free_space += (child->bytes + 7) & ~(size_t)7;
-        }
-        align_data(child, free_space);
-    }
-}
-
-/* Hard links may show the same bytes many times over, so the copies are limited. */
-static artel_status align_file(const char *where, artel__h5_file *file)
-{
-    size_t needed = unaligned_bytes(file->root);
-    if (needed == 0) return ARTEL_OK;
-    if (needed > 4 * file->image.size + 4096)
-        return artel__fail(file->ctx, ARTEL_ERROR_CORRUPT, where, "save it again", "the same data are linked to many times");
-    ARTEL_TRY(artel__alloc_aligned(file->ctx, needed, where, &file->aligned));
-    file->aligned_bytes = needed;
-    uint8_t *space = file->aligned;
-    align_data(file->root, &space);
-    return ARTEL_OK;
-}
-
 artel_status artel__h5_parse(artel__arena *arena, const char *where, artel__h5_file *file)
 {
     artel__wire_header header = {0};
@@ -235,14 +196,15 @@ artel_status artel__h5_parse(artel__arena *arena, const char *where, artel__h5_f
     if (a.bad || !file->root)
         return artel__fail(file->ctx, ARTEL_ERROR_CORRUPT, where, "copy or download the file again, or save it again",
                            "the HDF5 helper did not give a complete answer");
-    return align_file(where, file);
+    return ARTEL_OK;
 }
 
-/* The image must not change any more: data are pointed to. */
+/* The image must not change any more, nor shrink under our mapping: data are pointed to. */
 static artel_status make_image(artel_context *ctx, const char *where, const void *bytes, size_t size, int fd, artel__mapping *out)
 {
     ARTEL_TRY(artel__memory_write(ctx, where, fd, bytes, size));
-    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        return artel__fail_errno(ctx, where, "make a copy in memory");
     return artel__memory_map(ctx, where, fd, out);
 }
 
@@ -282,7 +244,6 @@ void artel__h5_close(artel__h5_file *file)
 {
     artel__h5_release(&file->image);
     artel__h5_release(&file->reply);
-    if (file->aligned) artel__free_aligned(file->ctx, file->aligned, file->aligned_bytes);
     *file = (artel__h5_file){0};
 }
 

@@ -104,8 +104,7 @@ artel_status artel__keras_put(artel_model *model, artel__state *state, const cha
                            artel__shape_text(&target->shape, false, expected, sizeof expected));
     int64_t count = artel_shape_count(&target->shape);
     size_t from = artel_dtype_size(array->dtype), to = artel_dtype_size(target->dtype);
-    bool aligned = (uintptr_t)array->data % (from ? from : 1) == 0;
-    if (array->dtype == target->dtype && aligned) {
+    if (array->dtype == target->dtype) {
         artel__state_store(state, variable->index, array->data);
         return ARTEL_OK;
     }

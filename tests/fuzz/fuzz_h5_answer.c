@@ -22,7 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     artel__arena_init(&arena, ctx);
     artel__h5_file file = {.ctx = ctx, .image = {image, sizeof image}, .reply = {answer, sizeof header + size}};
     artel__h5_parse(&arena, "fuzz", &file);
-    if (file.aligned) artel__free_aligned(ctx, file.aligned, file.aligned_bytes);
     artel__arena_fini(&arena);
     artel_context_destroy(ctx);
     free(answer);

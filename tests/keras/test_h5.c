@@ -108,7 +108,6 @@ static void assert_same(const artel__h5_node *a, const artel__h5_node *b)
         assert_true(artel__shape_equal(&a->shape, &b->shape));
         assert_int_equal(a->bytes, b->bytes);
         if (a->bytes > 0) assert_memory_equal(a->data, b->data, a->bytes);
-        if (a->bytes > 0) assert_int_equal((uintptr_t)b->data % artel_dtype_size(b->dtype), 0);
     }
     for (const artel__h5_node *child = a->first; child; child = child->next) assert_same(child, artel__h5_child(b, child->name));
 }
@@ -145,7 +144,20 @@ static void test_lookup(void **state)
     assert_ptr_equal(artel__h5_groups(&f->arena, root, "layers/dense"), artel__h5_find(root, "layers/dense"));
 }
 
-/* Float64 after a one-byte array lies at an odd address in the file; the reader copies it. */
+/* A helper that was taken over could otherwise cut off what the program has mapped. */
+static void test_memory_file_can_be_sealed(void **state)
+{
+    fixture *f = *state;
+    int fd = -1;
+    assert_int_equal(artel__memory_file(f->ctx, "x.h5", &fd), ARTEL_OK);
+    assert_int_equal(artel__memory_write(f->ctx, "x.h5", fd, "1234", 4), ARTEL_OK);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+    assert_int_equal(ftruncate(fd, 1), -1);
+    assert_int_equal(write(fd, "5", 1), -1);
+    close(fd);
+}
+
+/* Float64 after a one-byte array lies at an odd address in the file, and is pointed to there. */
 static void test_unaligned(void **state)
 {
     fixture *f = *state;
@@ -157,7 +169,9 @@ static void test_unaligned(void **state)
     artel__mapping bytes = write_tree(f, root);
     artel__h5_file file;
     assert_int_equal(artel__h5_read(&f->arena, "in.h5", bytes.bytes, bytes.size, &file), ARTEL_OK);
-    assert_true(file.aligned_bytes > 0);
+    const uint8_t *data = artel__h5_child(file.root, "b")->data;
+    assert_true(data >= file.image.bytes && data < file.image.bytes + file.image.size);
+    assert_int_not_equal((uintptr_t)data % sizeof(double), 0);
     assert_same(root, file.root);
     artel__h5_close(&file);
     artel__h5_release(&bytes);
@@ -326,7 +340,6 @@ static void test_lying_answers(void **state)
             memcpy(copy + at, &values[k], 8);
             artel__h5_file file = {.ctx = f->ctx, .image = bytes, .reply = {.bytes = copy, .size = answer.size}};
             if (artel__h5_parse(&arena, "x.h5", &file) >= 0) good++;
-            if (file.aligned) artel__free_aligned(f->ctx, file.aligned, file.aligned_bytes);
             artel_context_clear(f->ctx);
             artel__arena_fini(&arena);
             free(copy);
@@ -379,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, start, stop),
         cmocka_unit_test_setup_teardown(test_lookup, start, stop),
+        cmocka_unit_test_setup_teardown(test_memory_file_can_be_sealed, start, stop),
         cmocka_unit_test_setup_teardown(test_unaligned, start, stop),
         cmocka_unit_test_setup_teardown(test_refused_trees, start, stop),
         cmocka_unit_test_setup_teardown(test_not_hdf5, start, stop),
