@@ -76,7 +76,7 @@ artel_status artel__calloc(artel_context *ctx, size_t count, size_t size, const 
 artel_status artel__realloc(artel_context *ctx, size_t bytes, const char *where, void **block);
 void artel__free(artel_context *ctx, void *block);
 
-/* Large buffers, 64-byte aligned (2 MiB aligned and advised as huge pages from 2 MiB on), cleared.
+/* Large buffers, 64-byte aligned (above 1 MiB: 2 MiB aligned, advised as huge pages and not touched), cleared.
  * Free with artel__free_aligned, with the same size. */
 artel_status artel__alloc_aligned(artel_context *ctx, size_t bytes, const char *where, void **out);
 void artel__free_aligned(artel_context *ctx, void *block, size_t bytes);
