@@ -64,6 +64,7 @@ static int smallest_quota(const char *base, const char *group, bool unified)
     char directory[4096];
     int least = 0;
     size_t root = strlen(base);
+    if (strcmp(group, "/") == 0) group = ""; /* the root itself, not to be asked twice */
     if (snprintf(directory, sizeof(directory), "%s%s", base, group) >= (int)sizeof(directory)) return 0;
     for (;;) {
         int cores = directory_cores(directory, unified);
@@ -98,7 +99,7 @@ static int line_cores(char *line, const char *mount)
     if (*controllers == '\0') return smallest_quota(mount, group, true);
     snprintf(base, sizeof(base), "%s/%s", mount, controllers);
     int cores = smallest_quota(base, group, false);
-    if (cores) return cores;
+    if (cores || strcmp(controllers, "cpu") == 0) return cores;
     snprintf(base, sizeof(base), "%s/cpu", mount);
     return smallest_quota(base, group, false);
 }
