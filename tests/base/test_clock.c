@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -24,6 +26,24 @@ static void test_time_goes_on(void **state)
     }
     assert_true(artel__process_age() > age);
     assert_true(artel__wall_seconds() > 1.7e9);
+}
+
+/* Never more than half a tick of 10 ms above the truth, wherever in the tick a process began. */
+static void test_age_of_a_new_process(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 24; i++) {
+        int64_t start = artel__now_ns();
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            double age = artel__process_age();
+            _exit(age <= (double)(artel__now_ns() - start) * 1e-9 + 0.0051 ? 0 : 1);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
 }
 
 static void test_peak_memory(void **state)
@@ -45,6 +65,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_time_goes_on),
+        cmocka_unit_test(test_age_of_a_new_process),
         cmocka_unit_test(test_peak_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
