@@ -129,7 +129,7 @@ artel_status artel__callbacks_restore(artel__fit *fit, json_t *in);
 /* checkpoint.c: folders ckpt-<step> in options.checkpoint_dir. */
 artel_status artel__checkpointer_create(artel__fit *fit); /* finds and restores the newest whole checkpoint; checks identity */
 void artel__checkpointer_destroy(artel__fit *fit);
-artel_status artel__checkpointer_unit(artel__fit *fit); /* after a unit has been counted: writes when one is due, in the background */
+artel_status artel__checkpointer_unit(artel__fit *fit);   /* after a unit has been counted: writes when one is due, in the background */
 artel_status artel__checkpointer_now(artel__fit *fit);    /* on preemption: writes and waits */
 artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the run: waits, marks it finished */
 /* Everything but variables and kept weights that a continuation depends on, as a checkpoint's manifest has it; and back, `where` for
