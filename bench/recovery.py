@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a loss and a join cost a job of three workers on this machine.
+"""What a loss, a join and a crowd of strangers cost a job of three workers on this machine.
 
-usage: recovery.py --artel PROGRAM [--rounds 20] [--minutes 3] [--parts kill,stop,storm] [--found FILE] [--out bench/recovery.md]
+usage: recovery.py --artel PROGRAM [--rounds 20] [--minutes 3] [--parts kill,stop,storm,crowd] [--found FILE] [--out bench/recovery.md]
 
 kill   kill -9 to one worker, in turn each, so also the coordinator and writer: until the first step that the survivors finish in
        their new generation; then it is started again: from the last step before it is a member to the first one after
 stop   SIGSTOP: until a survivor names the worker, and until the survivors have finished a step without it; SIGCONT: it joins again
 storm  under `artel launch --restarts`, a kill every 15 s: the sum of all these times over the time of the run
+crowd  encrypted; in turn ten quiet seconds and ten in which 10,000 connections are opened to the coordinator, half of which begin a
+       handshake and none of which ends it: steps a second with them over those without
 
 Times are taken when the line of JSON of a step has been read here. A line that tells of a new generation stands between
 the steps of two generations, so no step that was finished before a kill counts as recovery.
@@ -15,11 +17,13 @@ import argparse
 import json
 import os
 import re
+import resource
 import selectors
 import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -27,6 +31,7 @@ from run import HERE, machine
 
 WORKERS = 3
 EVERY = 15.0  # seconds between kills of the storm
+CROWD, WINDOW = 10000, 10.0  # connections, in so many seconds
 
 
 def arguments():
@@ -34,7 +39,8 @@ def arguments():
     p.add_argument("--artel", required=True)
     p.add_argument("--rounds", type=int, default=20)
     p.add_argument("--minutes", type=float, default=3)
-    p.add_argument("--parts", default="kill,stop,storm")
+    p.add_argument("--parts", default="kill,stop,storm,crowd")
+    p.add_argument("--knock", type=int, help=argparse.SUPPRESS)  # the port at which this process is the crowd
     p.add_argument("--found", help="a file with what other calls have found, for parts that are measured one by one; added to")
     p.add_argument("--out", default=os.path.join(HERE, "recovery.md"))
     return p.parse_args()
@@ -133,8 +139,8 @@ class Steps:
 
 
 class ByHand:
-    def __init__(self, artel, folder):
-        self.artel, self.model = os.path.abspath(artel), os.path.join(folder, "m.json")
+    def __init__(self, artel, folder, more=()):
+        self.artel, self.model, self.more = os.path.abspath(artel), os.path.join(folder, "m.json"), more
         self.addresses = ["127.0.0.1:%d" % p for p in ports(WORKERS)]
         self.watch = Watch()
         self.steps = Steps(self.watch)
@@ -144,7 +150,7 @@ class ByHand:
 
     def start(self, i):
         config = {"cluster": {"worker": self.addresses}, "task": {"type": "worker", "index": i}}
-        self.tasks[i] = subprocess.Popen([self.artel, *fit(self.model)], env=dict(os.environ, TF_CONFIG=json.dumps(config)), stdin=subprocess.DEVNULL,
+        self.tasks[i] = subprocess.Popen([self.artel, *fit(self.model), *self.more], env=dict(os.environ, TF_CONFIG=json.dumps(config)), stdin=subprocess.DEVNULL,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.watch.add(self.tasks[i].stdout)
         self.watch.add(self.tasks[i].stderr)
@@ -229,6 +235,54 @@ def measure_storm(a, folder):
     return {"lost": lost, "took": took, "kills": kills, "joins": joins}
 
 
+def knock(port):
+    """Opens the connections evenly, says half a word on every other one, prints the seconds of CPU that it took, and waits."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD + 100, max(CROWD + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    begin, made = time.monotonic(), []
+    for i in range(CROWD):
+        s = socket.socket()
+        s.setblocking(False)
+        s.connect_ex(("127.0.0.1", port))
+        made.append(s)
+        if i % 20 == 19:
+            for known in made[-40:-20:2]:
+                try:
+                    known.send(b"\x16\x03\x01")
+                except OSError:
+                    pass  # closed already
+            time.sleep(max(0, begin + WINDOW * 0.97 * i / CROWD - time.monotonic()))
+    print(time.process_time(), flush=True)
+    sys.stdin.read()
+
+
+def measure_crowd(a, folder):
+    certs = os.path.join(folder, "certs")
+    for words in (["init", certs], ["issue", certs, "worker-[0-%d]" % (WORKERS - 1)]):
+        subprocess.run([os.path.abspath(a.artel), "cert", *words], check=True, capture_output=True)
+    job, found = ByHand(a.artel, folder, ["--cert-dir", certs]), {"ratio": [], "cpu": []}
+    steps, port = job.steps, job.addresses[0].rsplit(":", 1)[1]
+    steps.until(lambda: len(steps.times) > 50, 30, "the first steps")
+
+    formed = len(steps.changes)
+
+    def window():
+        before = len(steps.times)
+        steps.rest(WINDOW)
+        return len(steps.times) - before
+
+    for _ in range(max(3, a.rounds // 3)):
+        quiet = window()
+        crowd = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--artel", a.artel, "--knock", port], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        found["ratio"].append(window() / quiet)
+        found["cpu"].append(float(crowd.stdout.readline()) / WINDOW)
+        crowd.stdin.close()
+        crowd.wait()
+        steps.rest(3)
+    found["generations"] = len(steps.changes) - formed
+    job.close()
+    return found
+
+
 def ms(values):
     return "%.0f (%.0f to %.0f)" % (1e3 * statistics.median(values), 1e3 * min(values), 1e3 * max(values))
 
@@ -249,15 +303,22 @@ def write(path, found):
             s = found["storm"]
             out.write(f"\n`artel launch -n {WORKERS} --restarts`, encrypted, a kill every {EVERY:.0f} s for {s['took']:.0f} s: {s['kills']} kills and {s['joins']} joins cost {s['lost']:.2f} s, "
                       f"{100 * s['lost'] / s['took']:.2f} % (bar: 5 %).\n")
+        if "crowd" in found:
+            c = found["crowd"]
+            out.write(f"\n{CROWD:,} half-open connections to the coordinator in {WINDOW:.0f} s, encrypted, {len(c['ratio'])} times: {100 * (1 - statistics.median(c['ratio'])):.1f} % slower "
+                      f"(most {100 * (1 - min(c['ratio'])):.1f} %; bar: 5 %), {c['generations']} changes of members; whoever knocks takes {100 * statistics.median(c['cpu']):.0f} % of a core of the same two.\n")
 
 
 def main():
     a, found = arguments(), {}
+    if a.knock:
+        knock(a.knock)
+        return
     if a.found and os.path.exists(a.found):
         found = json.load(open(a.found))
     with tempfile.TemporaryDirectory() as folder:
         write_model(os.path.join(folder, "m.json"))
-        for part, measure in (("kill", measure_kills), ("stop", measure_stops), ("storm", measure_storm)):
+        for part, measure in (("kill", measure_kills), ("stop", measure_stops), ("storm", measure_storm), ("crowd", measure_crowd)):
             if part in a.parts.split(","):
                 found[part] = measure(a, folder)
                 print(part, json.dumps({k: v if not isinstance(v, list) else [len(v), statistics.median(v), max(v)] for k, v in found[part].items()}), flush=True)
