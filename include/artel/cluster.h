@@ -75,6 +75,27 @@ typedef struct artel_cluster_task {
  * between passes. Any thread; cheap enough to be called several times a second. */
 ARTEL_API int artel_cluster_look(const artel_cluster *cluster, artel_cluster_task *tasks, int most);
 
+/* -- words among tasks --
+ *
+ * While a job runs, that is in the events of a fit, an evaluation or a prediction, and while a communicator of the cluster is open, its
+ * tasks can tell one another short things by key, and wait for one another by name. Keys and barriers are held by every member, in
+ * one order for all, so they outlive any of them; they end with the fit, evaluation, prediction or communicator. Called by the thread
+ * of the cluster's context. A task that is alone has its own keys, and passes every barrier. */
+
+/* Sets a key (1 to 255 bytes of text) to a value (up to 1000 bytes; 0 bytes delete it) for all tasks. At most 64 keys. Does not wait
+ * for the others. `overwrite` false: a value that is there stays, so of several tasks that put the same key one wins, and all get
+ * that. Errors: ARTEL_ERROR_INVALID (no job runs, too long, too many). */
+ARTEL_API artel_status artel_cluster_put(artel_cluster *cluster, const char *key, const void *value, size_t bytes, bool overwrite);
+/* Copies the first `room` bytes of a key's value; *out_bytes is its whole length. If there is none, waits for it, for `seconds` at the
+ * most. Errors: ARTEL_ERROR_NOT_FOUND (no value came), ARTEL_ERROR_RUN (the members change while it waits; call it again in a later
+ * event, or after artel_communicator_renew()), ARTEL_ERROR_INVALID. */
+ARTEL_API artel_status artel_cluster_get(artel_cluster *cluster, const char *key, double seconds, void *value, size_t room,
+                                         size_t *out_bytes);
+/* Waits until all members have come to the barrier of that name as often as this task has, for `seconds` at the most. At most 16 names.
+ * Who joins the job later counts as having passed what the others have passed. Errors: ARTEL_ERROR_RUN (the time is over: the missing
+ * are named; or the members change while it waits): the next call of that name goes on waiting for the same; ARTEL_ERROR_INVALID. */
+ARTEL_API artel_status artel_cluster_barrier(artel_cluster *cluster, const char *name, double seconds);
+
 /* "chief", "worker", "evaluator", and the index within this type. */
 ARTEL_API const char *artel_cluster_role(const artel_cluster *cluster);
 ARTEL_API int artel_cluster_index(const artel_cluster *cluster);

@@ -264,6 +264,10 @@ void artel__membership_fail(artel__membership *m, int64_t now, bool job, artel_s
 /* A named barrier of all members. False when there are ARTEL__MAX_BARRIERS names already. Who joins the job later
  * counts as having passed what the others have passed. */
 bool artel__membership_enter(artel__membership *m, int64_t now, const char *name);
+/* Whether this task has entered it and not all others have. */
+bool artel__membership_waits(const artel__membership *m, const char *name);
+/* Names of the members that have not entered it as often as this task, as far as it has heard; "": none. */
+void artel__membership_missing(artel__membership *m, const char *name, char *out, size_t size);
 /* The key-value store, a copy at every member: an entry survives while one member does. `overwrite` false: an entry that
  * is there stays. The write is done when ACTION_KEY says so; around a change of coordinator it may be done twice. False when
  * key or value is too long or the store is full. */

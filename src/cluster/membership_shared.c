@@ -6,7 +6,7 @@
  * coordinator. What a member still waits for it asks again of the new one. Numbers only grow, so a second copy of a message
  * changes nothing.
  *
- * Barrier: a task's n-th entry is (name, n); the coordinator releases the lowest number that all members have entered. Key:
+ * Barrier: a task's n-th entry is (name, n), told to all; the coordinator releases the lowest number that all members have entered. Key:
  * the coordinator gives each write the next version of its entry.
  */
 #include "cluster/membership_impl.h"
@@ -71,15 +71,13 @@ static void settle(artel__membership *m, artel__ms_barrier *b)
     released(m, b, all);
 }
 
+/* All hear of it: so each of them can name who is missing. */
 static void ask_barrier(artel__membership *m, artel__ms_barrier *b)
 {
     if (!artel__ms_running(m)) return;
-    uint32_t lowest = artel__ms_lowest(m);
     b->asked_at = m->now;
-    if (lowest == m->config.self)
-        settle(m, b);
-    else
-        say_barrier(m, b, lowest, ARTEL__MESSAGE_ENTER, b->entered);
+    for (uint32_t i = 0; i < m->group.members; i++) say_barrier(m, b, m->group.member[i].task, ARTEL__MESSAGE_ENTER, b->entered);
+    if (artel__ms_lowest(m) == m->config.self) settle(m, b);
 }
 
 bool artel__membership_enter(artel__membership *m, int64_t now, const char *name)
@@ -252,16 +250,37 @@ void artel__ms_share_forget(artel__membership *m, uint32_t task)
 }
 
 /* The coordinator names those who keep a barrier waiting. */
-static void say_waiting(artel__membership *m, const artel__ms_barrier *b)
+static void list_missing(artel__membership *m, const artel__ms_barrier *b, char *out, size_t size)
 {
-    char names[ARTEL__MS_LINE / 2];
     uint64_t *missing = m->choice.set;
     memset(missing, 0, m->words * sizeof *missing);
     for (uint32_t t = 0; t < m->config.tasks; t++)
         if (artel__ms_in_group(m, t) && t != m->config.self && b->seen[t] < b->entered) artel__bit_set(missing, t);
-    artel__ms_list(m, missing, names, sizeof names);
+    artel__ms_list(m, missing, out, size);
+}
+
+static void say_waiting(artel__membership *m, const artel__ms_barrier *b)
+{
+    char names[ARTEL__MS_LINE / 2];
+    list_missing(m, b, names, sizeof names);
     artel__ms_say(m, m->config.self, ARTEL__REASON_NONE, "barrier %.64s: waiting for %s, %lld s", b->name, names,
                   (long long)((m->now - b->since) / ARTEL__MS_SECOND));
+}
+
+bool artel__membership_waits(const artel__membership *m, const char *name)
+{
+    for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) {
+        const artel__ms_barrier *b = &m->barrier[i];
+        if (b->used && strcmp(b->name, name) == 0) return b->waiting;
+    }
+    return false;
+}
+
+void artel__membership_missing(artel__membership *m, const char *name, char *out, size_t size)
+{
+    const artel__ms_barrier *b = find_barrier(m, name, false);
+    out[0] = '\0';
+    if (b && b->waiting) list_missing(m, b, out, size);
 }
 
 /* A question may have come to the new coordinator before START did: it is asked again. */

@@ -275,6 +275,7 @@ void artel_cluster_close(artel_cluster *mesh)
     }
     void *const block[] = {mesh->data, mesh->link, mesh->poll, mesh->peer, mesh->title, mesh->named, mesh->view, mesh->serve};
     for (size_t i = 0; i < ARTEL__COUNT(block); i++) artel__free(mesh->ctx, block[i]);
+    artel__mesh_forget_notes(mesh);
     artel__text_fini(&mesh->report);
     artel_context_destroy(mesh->quiet);
     artel__cluster_fini(&mesh->cluster);

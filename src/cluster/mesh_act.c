@@ -161,7 +161,7 @@ void artel__mesh_act(void *user, const artel__action *action)
     case ARTEL__ACTION_SAVE: save_results(mesh, action); break;
     case ARTEL__ACTION_REPORT: report(mesh, action); break;
     case ARTEL__ACTION_END: end_pass(mesh, action); break;
-    case ARTEL__ACTION_RELEASED:
+    case ARTEL__ACTION_RELEASED: /* whoever waits looks (mesh_shared.c) */
     case ARTEL__ACTION_KEY:
     case ARTEL__ACTIONS: break;
     }

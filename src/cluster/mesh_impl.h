@@ -4,6 +4,7 @@
  *   mesh.c         opening and closing; who is who
  *   mesh_order.c   what the caller's thread asks and answers
  *   mesh_act.c     the machine's actions
+ *   mesh_shared.c  keys and named barriers for programs
  *   mesh_io.c      the thread: listener, links, the clock
  *   mesh_name.c    looking up names of hosts, in a thread of its own
  *   mesh_data.c    a generation's endpoints and their connections; streams of state
@@ -98,11 +99,14 @@ struct artel__mesh_stream {
     uint32_t crc;
 };
 
+typedef struct artel__mesh_note artel__mesh_note;
+
 struct artel_cluster {
     artel_context *ctx, *quiet; /* quiet: for failures that are ordinary here and nobody's record */
     artel_cluster_options options;
     artel__cluster cluster;
     bool single;
+    artel__mesh_note *notes; /* keys of a task that is alone */
     /* Everything below is for clusters of several tasks. */
     artel__site site;
     artel__tls tls;
@@ -141,6 +145,7 @@ struct artel_cluster {
     atomic_bool stopping;
     bool drained, drain_asked; /* the machine knows; somebody from outside wants it */
     int64_t said_why_ns;
+    char owed[ARTEL__MAX_BARRIERS][ARTEL__TEXT_MAX + 1]; /* barriers that were entered and not waited for to the end; "" free */
     /* Orders that have not been handed out, and what the caller is about. */
     _Atomic uint64_t serial;       /* of orders */
     bool resting;                  /* the caller is at rest with rest_step, rest_hash */
@@ -195,6 +200,12 @@ int artel__mesh_find(const artel_cluster *mesh, const char *name);
 /* Ends the job over something that cannot heal, while it has not begun. */
 void artel__mesh_refuse(artel_cluster *mesh, const char *text);
 void artel__mesh_check_incident(artel_cluster *mesh);
+
+/* mesh_order.c: with the mutex held, until something changes, or for that long */
+void artel__mesh_wait(artel_cluster *mesh, int64_t ns);
+
+/* mesh_shared.c */
+void artel__mesh_forget_notes(artel_cluster *mesh);
 
 /* mesh_status.c */
 void artel__mesh_answer(artel_cluster *mesh, int64_t now);

@@ -12,8 +12,7 @@
 #include "base/clock.h"
 #include "cluster/mesh_impl.h"
 
-/* With the mutex held: until something changes, or for that long. */
-static void wait_for(artel_cluster *mesh, int64_t ns)
+void artel__mesh_wait(artel_cluster *mesh, int64_t ns)
 {
     int64_t deadline = artel__now_ns() + ns;
     struct timespec until = {.tv_sec = deadline / ARTEL__MESH_SECOND, .tv_nsec = deadline % ARTEL__MESH_SECOND};
@@ -83,6 +82,7 @@ artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *r
     mesh->rest_step = request->step;
     mesh->rest_hash = request->hash;
     mesh->ever_formed = false;
+    memset(mesh->owed, 0, sizeof mesh->owed);
     atomic_store(&mesh->stopping, false);
     atomic_store(&mesh->step, request->step);
     artel_status status = create_machine(mesh, request);
@@ -102,7 +102,7 @@ static void linger(artel_cluster *mesh)
         for (int r = 0; r < mesh->peers; r++) all = all && (r == mesh->self || mesh->peer[r].met);
         for (int i = 0; i < mesh->links; i++) open = open || mesh->link[i].connection;
         if (all || (!failed && !open)) break;
-        wait_for(mesh, ARTEL__MESH_SECOND / 50);
+        artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 50);
     }
 }
 
@@ -194,7 +194,7 @@ artel_status artel__mesh_await(artel_cluster *mesh, artel__mesh_order *out)
             break;
         }
         if (next_order(mesh, out)) break;
-        wait_for(mesh, ARTEL__MESH_SECOND / 10);
+        artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 10);
     }
     pthread_mutex_unlock(&mesh->mutex);
     return status;
@@ -335,7 +335,7 @@ void artel__mesh_fail(artel_cluster *mesh, bool job, artel_status status)
     if (mesh->machine && !mesh->over) {
         fail_machine(mesh, job, status);
         artel__mesh_wake(mesh);
-        while (!mesh->over) wait_for(mesh, ARTEL__MESH_SECOND / 10); /* a moment, for other causes */
+        while (!mesh->over) artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 10); /* a moment, for other causes */
     }
     pthread_mutex_unlock(&mesh->mutex);
 }

@@ -300,6 +300,10 @@ artel_status artel_communicator_renew(artel_communicator *c)
                            c->subset ? "a subset is not renewed" : "%d subsets are left", home->users - 1);
     if (home->finished) return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "", "it is finished");
     if (home->threads) ARTEL_TRY(renew_threads(home));
+    if (home->cluster && home->broken == ARTEL_OK) {
+        if (!artel__mesh_stopping(home->cluster)) return ARTEL_OK; /* nothing has failed */
+        artel__coll_home_rest(home);                               /* no call of this member has noticed yet that another one is lost */
+    }
     if (home->cluster) ARTEL_TRY(artel__coll_home_await(home, &first, &ranks));
     home->broken = ARTEL_OK;
     home->made = 0;

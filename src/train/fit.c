@@ -26,7 +26,9 @@ void artel__fit_event(const artel__fit *fit, artel_event *event)
     event->step = fit->step;
     event->steps_per_epoch = fit->steps_per_epoch;
     event->step_in_epoch = fit->step_in_epoch;
+    bool well = artel_context_error(fit->ctx)->status == ARTEL_OK;
     fit->options.on_event(fit->options.event_user, event);
+    if (well) artel__operation_begin(fit->ctx); /* what failed in the caller's function is no failure of this run */
 }
 
 double artel__fit_rate(const artel__fit *fit)

@@ -58,6 +58,12 @@ static void who_is_missing_is_named(void **state)
     enter(s, 2);
     run_for(s, 6 * SIM_SECOND);
     assert_true(sim_said(s, "barrier files: waiting for worker 1, 5 s"));
+    for (uint32_t t = 0; t < 3; t++) { /* who waits can name the missing, whether it coordinates or not */
+        char names[64];
+        artel__membership_missing(sim_membership(s, t), "files", names, sizeof names);
+        assert_string_equal(names, t == 1 ? "" : "worker 1");
+        assert_int_equal(artel__membership_waits(sim_membership(s, t), "files"), t != 1);
+    }
     assert_int_equal(sim_released(s, 0), 0);
     enter(s, 1);
     run_for(s, 10 * SIM_MS);

@@ -176,11 +176,162 @@ static void a_lost_task(void **state)
     }
 }
 
+/* -- keys and named barriers of the cluster -- */
+
+/* A key that one of three puts reaches all; of several that want the same one wins; a deleted one is gone. */
+static void share_keys(scene *s, artel_context *ctx, artel_cluster *cluster, artel_communicator *c)
+{
+    int position = artel_communicator_position(c);
+    char value[16], first[TASKS] = {0};
+    size_t bytes = 0;
+    if (position == 1) EXPECT(artel_cluster_put(cluster, "where", "here", 4, true) == ARTEL_OK);
+    EXPECT(artel_cluster_get(cluster, "where", 60, value, sizeof value, &bytes) == ARTEL_OK && bytes == 4 && memcmp(value, "here", 4) == 0);
+    EXPECT(artel_cluster_get(cluster, "where", 0, value, 2, &bytes) == ARTEL_OK && bytes == 4);
+    char own = (char)('a' + position);
+    EXPECT(artel_cluster_put(cluster, "winner", &own, 1, false) == ARTEL_OK);
+    EXPECT(artel_cluster_get(cluster, "winner", 60, value, sizeof value, &bytes) == ARTEL_OK && bytes == 1);
+    EXPECT(artel_cluster_barrier(cluster, "all have put", 60) == ARTEL_OK); /* orders are told in their order */
+    EXPECT(artel_cluster_get(cluster, "winner", 0, value, sizeof value, &bytes) == ARTEL_OK);
+    int64_t letter = value[0], all[TASKS];
+    EXPECT(artel_communicator_all_gather(c, &(artel_collective){.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = &letter, .out = all}) ==
+           ARTEL_OK);
+    for (int i = 0; i < TASKS; i++) first[i] = (char)all[i];
+    for (int i = 0; i < TASKS; i++) EXPECT(first[i] == first[0]);
+    EXPECT(artel_cluster_get(cluster, "nobody", 0.05, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
+    EXPECT(artel_cluster_put(cluster, "", "x", 1, true) == ARTEL_ERROR_INVALID);
+    char large[1001] = {0};
+    EXPECT(artel_cluster_put(cluster, "large", large, sizeof large, true) == ARTEL_ERROR_INVALID);
+    if (position == 0) EXPECT(artel_cluster_put(cluster, "where", NULL, 0, true) == ARTEL_OK);
+    if (position == 0) EXPECT(artel_cluster_put(cluster, "where is gone", "x", 1, true) == ARTEL_OK);
+    EXPECT(artel_cluster_get(cluster, "where is gone", 60, NULL, 0, &bytes) == ARTEL_OK);
+    EXPECT(artel_cluster_get(cluster, "where", 0, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
+}
+
+/* Task 2 comes late: the others name it, call again, and pass with it; so again, though one of them has given up in between. */
+static void wait_by_name(scene *s, artel_context *ctx, artel_cluster *cluster, artel_communicator *c)
+{
+    bool late = artel_communicator_position(c) == 2;
+    for (int round = 0; round < 2; round++) {
+        if (!late) {
+            EXPECT(artel_cluster_barrier(cluster, "late", 0.3) == ARTEL_ERROR_RUN);
+            EXPECT(strstr(artel_context_error(ctx)->what, "worker 2 (") && !strstr(artel_context_error(ctx)->what, "worker 0"));
+        }
+        EXPECT(artel_communicator_barrier(c) == ARTEL_OK); /* both have given up */
+        if (late) EXPECT(artel_cluster_barrier(cluster, "late", 60) == ARTEL_OK);
+        EXPECT(artel_communicator_barrier(c) == ARTEL_OK); /* passed, before the others ask again */
+        if (!late) EXPECT(artel_cluster_barrier(cluster, "late", 60) == ARTEL_OK);
+    }
+}
+
+static void run_with_words(void *user, int r)
+{
+    scene *s = user;
+    artel_context *ctx = NULL;
+    artel_communicator *c = NULL;
+    size_t bytes;
+    if (artel_context_create(NULL, &ctx) < 0) return;
+    artel_cluster *cluster = join(s, ctx, r);
+    EXPECT(artel_cluster_put(cluster, "early", "x", 1, true) == ARTEL_ERROR_INVALID); /* no job runs */
+    EXPECT(artel_cluster_get(cluster, "early", 60, NULL, 0, &bytes) == ARTEL_ERROR_INVALID);
+    EXPECT(artel_cluster_barrier(cluster, "early", 60) == ARTEL_ERROR_INVALID);
+    EXPECT(artel_communicator_open(ctx, cluster, &c) == ARTEL_OK);
+    share_keys(s, ctx, cluster, c);
+    wait_by_name(s, ctx, cluster, c);
+    EXPECT(artel_communicator_finish(c) == ARTEL_OK);
+    artel_communicator_destroy(c);
+    artel_cluster_close(cluster);
+    artel_context_destroy(ctx);
+}
+
+static void words_among_tasks(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    help_run_ranks(TASKS, run_with_words, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    unlink(s.file);
+}
+
+/* One leaves while the others wait for it at a barrier: they learn it there, renew, and pass without it; keys stay. */
+static void run_words_beside_a_loss(void *user, int r)
+{
+    scene *s = user;
+    artel_context *ctx = NULL;
+    artel_communicator *c = NULL;
+    char value[8];
+    size_t bytes;
+    if (artel_context_create(NULL, &ctx) < 0) return;
+    artel_cluster *cluster = join(s, ctx, r);
+    EXPECT(artel_communicator_open(ctx, cluster, &c) == ARTEL_OK);
+    EXPECT(artel_communicator_renew(c) == ARTEL_OK && artel_communicator_members(c) == TASKS); /* nothing has failed */
+    if (r == s->leaver) {
+        EXPECT(artel_cluster_put(cluster, "will", "all", 3, true) == ARTEL_OK);
+        EXPECT(artel_cluster_barrier(cluster, "put", 60) == ARTEL_OK);
+        for (int i = 0; i < TASKS; i++) { /* all have heard that they passed */
+            char passed[2] = {(char)('0' + i), 0};
+            if (i != r) EXPECT(artel_cluster_get(cluster, passed, 60, NULL, 0, &bytes) == ARTEL_OK);
+        }
+    } else {
+        char passed[2] = {(char)('0' + r), 0};
+        EXPECT(artel_cluster_barrier(cluster, "put", 60) == ARTEL_OK);
+        EXPECT(artel_cluster_put(cluster, passed, "x", 1, true) == ARTEL_OK);
+        EXPECT(artel_cluster_barrier(cluster, "left", 60) == ARTEL_ERROR_RUN);
+        EXPECT(artel_communicator_renew(c) == ARTEL_OK && artel_communicator_members(c) == TASKS - 1);
+        EXPECT(artel_cluster_barrier(cluster, "left", 60) == ARTEL_OK);
+        EXPECT(artel_cluster_get(cluster, "will", 0, value, sizeof value, &bytes) == ARTEL_OK && bytes == 3);
+        EXPECT(artel_communicator_finish(c) == ARTEL_OK);
+    }
+    artel_communicator_destroy(c);
+    artel_cluster_close(cluster);
+    artel_context_destroy(ctx);
+}
+
+static void words_outlive_a_task(void **state)
+{
+    (void)state;
+    for (int leaver = 0; leaver < TASKS; leaver++) {
+        scene s;
+        make_scene(&s);
+        s.leaver = leaver;
+        help_run_ranks(TASKS, run_words_beside_a_loss, &s);
+        assert_int_equal(atomic_load(&s.wrong), 0);
+        unlink(s.file);
+    }
+}
+
+static void words_to_oneself(void **state)
+{
+    (void)state;
+    artel_context *ctx;
+    artel_cluster *alone;
+    char value[8];
+    size_t bytes;
+    artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
+    options.resolver = "none";
+    assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
+    assert_int_equal(artel_cluster_open(ctx, &options, &alone), ARTEL_OK);
+    assert_int_equal(artel_cluster_barrier(alone, "b", 0), ARTEL_OK);
+    assert_int_equal(artel_cluster_get(alone, "k", 60, value, sizeof value, &bytes), ARTEL_ERROR_NOT_FOUND); /* nobody else could put it */
+    assert_int_equal(artel_cluster_put(alone, "k", "one", 3, false), ARTEL_OK);
+    assert_int_equal(artel_cluster_put(alone, "k", "two", 3, false), ARTEL_OK);
+    assert_int_equal(artel_cluster_put(alone, "l", "x", 1, false), ARTEL_OK);
+    assert_int_equal(artel_cluster_get(alone, "k", 0, value, sizeof value, &bytes), ARTEL_OK);
+    assert_memory_equal(value, "one", 3);
+    assert_int_equal(artel_cluster_put(alone, "k", "three", 5, true), ARTEL_OK);
+    assert_int_equal(artel_cluster_get(alone, "k", 0, value, sizeof value, &bytes), ARTEL_OK);
+    assert_int_equal(bytes, 5);
+    assert_int_equal(artel_cluster_put(alone, "k", NULL, 0, true), ARTEL_OK);
+    assert_int_equal(artel_cluster_get(alone, "k", 0, value, sizeof value, &bytes), ARTEL_ERROR_NOT_FOUND);
+    artel_cluster_close(alone);
+    artel_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_find_one_another),
-        cmocka_unit_test(a_lost_task),
+        cmocka_unit_test(tasks_find_one_another), cmocka_unit_test(a_lost_task),      cmocka_unit_test(words_among_tasks),
+        cmocka_unit_test(words_outlive_a_task),   cmocka_unit_test(words_to_oneself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
