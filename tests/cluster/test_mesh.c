@@ -189,9 +189,12 @@ static void drain(int who)
 {
     int first = who == 0;
     players_open(&scene, 3, STEPS);
-    raise_hold(FREE);
+    raise_hold(150); /* nobody is through before it has left */
     for (int i = 0; i < 3; i++) players_start(&scene, i, i == who ? PLAYER_DRAINS : PLAYER_ENDS, 70);
-    for (int i = 0; i < 3; i++) players_join(&scene, i);
+    players_join(&scene, who);
+    raise_hold(FREE);
+    for (int i = 0; i < 3; i++)
+        if (i != who) players_join(&scene, i);
     assert_int_equal(scene.player[who].status, ARTEL_ERROR_PREEMPTED);
     for (int i = 0; i < 3; i++) {
         if (i == who) continue;
@@ -216,7 +219,7 @@ static void test_all_save_and_end(void **state)
     (void)state;
     players_open(&scene, 3, STEPS);
     scene.options.save_on_preempt = true;
-    raise_hold(FREE);
+    raise_hold(150); /* nobody is through before all have heard of it */
     for (int i = 0; i < 3; i++) players_start(&scene, i, i == 1 ? PLAYER_DRAINS : PLAYER_ENDS, 70);
     for (int i = 0; i < 3; i++) players_join(&scene, i);
     int wrote = 0;
