@@ -3,7 +3,9 @@
  *
  * Every channel has one chain of float64 additions over the positions. A few vectors of channels at a time keep theirs in registers
  * over a chunk of positions that stays in the first-level cache, so that memory is read once; between chunks the chains wait in sum and
- * product. With more channels than that a chunk is no stream that a processor foresees, and the next one is fetched meanwhile. Vectors are those of the compiler, as wide as the instruction set has them.
+ * product. With more channels than that a chunk is no stream that a processor foresees: the next one is fetched meanwhile. Of three
+ * arrays such fetches use half of what memory gives, so while the chains fit the first-level cache chunks are of one position, and memory
+ * is read in order. Vectors are those of the compiler, as wide as the instruction set has them.
  */
 #ifndef ARTEL_KERNEL_SIMD_NORM_SUMS_H
 #define ARTEL_KERNEL_SIMD_NORM_SUMS_H
@@ -25,8 +27,9 @@
 
 enum {
     SUMS_POSITIONS = 8,
-    SUMS_LINE = 16,  /* floats */
-    SUMS_TILE = 1024 /* channels side by side: reading some of a position's at a time made memory several times slower */
+    SUMS_ORDERED = 512, /* channels up to which sums of the gradient read memory in order */
+    SUMS_LINE = 16,     /* floats */
+    SUMS_TILE = 1024    /* channels side by side: reading some of a position's at a time made memory several times slower */
 };
 
 #ifdef __clang__
@@ -119,11 +122,11 @@ ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activatio
     }
 }
 
-ARTEL__INLINE void sums_chunks(sums_kind kind, artel__norm_activation activation, bool fetch, const sums_input *in, int64_t positions,
-                               int64_t width, double *sum, double *product)
+ARTEL__INLINE void sums_chunks(sums_kind kind, artel__norm_activation activation, bool fetch, int64_t chunk, const sums_input *in,
+                               int64_t positions, int64_t width, double *sum, double *product)
 {
-    for (int64_t i = 0; i < positions; i += SUMS_POSITIONS) {
-        int64_t count = positions - i < SUMS_POSITIONS ? positions - i : SUMS_POSITIONS, at = i * in->stride, c = 0;
+    for (int64_t i = 0; i < positions; i += chunk) {
+        int64_t count = positions - i < chunk ? positions - i : chunk, at = i * in->stride, c = 0;
         for (; c + SUMS_VECTORS * SUMS_LANES <= width; c += SUMS_VECTORS * SUMS_LANES) {
             sums_columns(kind, activation, fetch, SUMS_VECTORS, in, at, c, count, sum, product);
         }
@@ -141,10 +144,12 @@ ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, c
                             double *sum, double *product)
 {
     for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
-    if (in->stride > SUMS_VECTORS * SUMS_LANES)
-        sums_chunks(kind, activation, true, in, positions, width, sum, product);
+    if (in->stride <= SUMS_VECTORS * SUMS_LANES)
+        sums_chunks(kind, activation, false, SUMS_POSITIONS, in, positions, width, sum, product);
+    else if (kind == SUMS_GRADIENT && in->stride <= SUMS_ORDERED)
+        sums_chunks(kind, activation, false, 1, in, positions, width, sum, product);
     else
-        sums_chunks(kind, activation, false, in, positions, width, sum, product);
+        sums_chunks(kind, activation, true, SUMS_POSITIONS, in, positions, width, sum, product);
 }
 
 #endif
