@@ -24,7 +24,8 @@ typedef struct fold_piece {
 enum {
     FOLD_ROW = 2 * VEC_LANES,
     FOLD_TILE = TILE_ROWS * FOLD_ROW,
-    FOLD_BURST = 32
+    FOLD_BURST = 32,
+    FOLD_SOON = 10 /* lines fetched a burst, of a tile's FOLD_TILE floats */
 };
 
 typedef struct fold_tile {
@@ -37,6 +38,7 @@ typedef struct fold_tile {
     bool resume;    /* the first piece continues the chain in `partial` */
     float *partial; /* one tile */
     float *stack;   /* a tile for each subtree that waits */
+    float *next;    /* the place of the next tile's unfinished chain, to be fetched; or NULL */
     float *out;     /* row 0 of the tile in node 0's block */
     int64_t so, node_stride;
     float *bias; /* where the last row of the tile goes instead: node 0's bias gradient; or NULL */
@@ -102,6 +104,24 @@ VEC_INLINE void fold_store(int mr, int nv, const tile_acc *acc, const fold_tile 
     }
 }
 
+/* Lines to be fetched into the first-level cache. */
+typedef struct fold_soon {
+    const float *at, *end;
+} fold_soon;
+
+/* What will be read when the piece is finished: the subtrees that it is added to; behind the last piece the next tile's chain. */
+VEC_INLINE fold_soon fold_after(const fold_tile *t, const fold_piece *piece, bool last)
+{
+    if (piece->merges > 0) return (fold_soon){t->stack + (piece->depth - piece->merges) * FOLD_TILE, t->stack + piece->depth * FOLD_TILE};
+    if (last && t->next) return (fold_soon){t->next, t->next + FOLD_TILE};
+    return (fold_soon){NULL, NULL};
+}
+
+VEC_INLINE void fold_fetch(fold_soon *soon)
+{
+    for (int i = 0; i < FOLD_SOON && soon->at < soon->end; i++, soon->at += 16) __builtin_prefetch(soon->at, 0, 3);
+}
+
 VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
 {
     tile_acc acc;
@@ -112,9 +132,11 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
         tile_clear(mr, nv, &acc);
     for (const fold_piece *piece = t->pieces, *end = piece + t->count; piece < end; piece++) {
         vec_mask all = vec_range(0, VEC_LANES);
+        fold_soon soon = fold_after(t, piece, piece + 1 == end);
         for (int64_t left = piece->rows; left > 0; left -= FOLD_BURST) {
             int64_t rows = left < FOLD_BURST ? left : FOLD_BURST;
             tile_fetch(t->ahead, t->burst);
+            fold_fetch(&soon);
             tile_outer(mr, nv, false, &acc, a, t->sa, b, t->sb, rows, all, all);
             a += rows * t->sa;
             b += rows * t->sb;

@@ -155,6 +155,7 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
             t.sa = in_place ? g->ldx : VEC_LANES;
             t.partial = room->partial + place * FOLD_TILE;
             t.stack = room->stack + place * g->levels * FOLD_TILE;
+            t.next = c->resume && i + 1 < t1 ? t.partial + GRADIENT_STRIPS * FOLD_TILE : NULL;
             t.out = g->dw + base * g->k + k0 * width + strip;
             t.bias = k1 > g->k ? g->dbias + base + strip : NULL;
             t.ahead = c->dy.rows > 0 ? &c->dy : &c->x;

@@ -72,15 +72,21 @@ typedef struct gradient_room {
     size_t bytes;
 } gradient_room;
 
+/* Whole lines of an image. Where a shard has about as many rows as a chunk they are the same, so that chains end with their chunk. */
+static int64_t gradient_chunk_rows(const gradient *g)
+{
+    int64_t pixels = g->walk.ny > 0 && g->walk.pixels > 0 ? g->walk.pixels : 1;
+    int64_t shard = g->fold->count > 0 ? g->rows / g->fold->count : 0;
+    if (g->rows <= GRADIENT_ALL) return g->rows > 0 ? g->rows : GRADIENT_ROWS;
+    if (shard > GRADIENT_ROWS / 2 && shard <= GRADIENT_ROWS && shard % pixels == 0) return shard;
+    return (pixels < GRADIENT_ROWS ? GRADIENT_ROWS / pixels : 1) * pixels;
+}
+
 static void gradient_finish(gradient *g)
 {
     int32_t most = 1;
     g->rows = g->fold->rows * g->inner;
-    g->chunk = g->rows <= GRADIENT_ALL && g->rows > 0 ? g->rows : GRADIENT_ROWS;
-    if (g->walk.ny > 0 && g->rows > GRADIENT_ALL) {
-        int64_t pixels = g->walk.pixels > 0 ? g->walk.pixels : 1;
-        g->chunk = (pixels < GRADIENT_ROWS ? GRADIENT_ROWS / pixels : 1) * pixels;
-    }
+    g->chunk = gradient_chunk_rows(g);
     g->pitch = (g->chunk | 1) * VEC_LANES;
     g->most = GRADIENT_DEEP * GRADIENT_ROWS / (g->chunk > GRADIENT_ROWS ? g->chunk : GRADIENT_ROWS);
     if (g->most < 4) g->most = 4;
