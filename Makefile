@@ -42,7 +42,8 @@ test-long: build
 	@scripts/run-tests $(BUILD) long
 
 bench: build
-	@if [ -x scripts/bench-all ]; then scripts/bench-all $(BUILD); else python3 bench/run.py --artel $(BUILD)/artel; fi
+	@python3 bench/run.py --artel $(BUILD)/artel
+	@python3 bench/start.py --artel $(BUILD)/artel
 
 format:
 	@scripts/format
