@@ -253,6 +253,7 @@ static void test_gradient(void **state)
                                           {64, 1, 784, 10, 8, true},
                                           {100, 1, 30, 70, 8, false},
                                           {16, 50, 14, 16, 8, true},
+                                          {16, 50, 9, 32, 8, true}, /* a lone tile, cut in two */
                                           {9, 100, 27, 40, 16, true},
                                           {33, 7, 0, 20, 8, true},
                                           {40, 11, 57, 17, 1, true},

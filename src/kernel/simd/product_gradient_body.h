@@ -198,23 +198,20 @@ static void gradient_rectangle(const gradient *g, gradient_room *room, int64_t t
 
 static int64_t gradient_tasks(const gradient *g)
 {
-    return g->groups_deep * g->panels;
+    return g->tiles * g->panels;
 }
 
-/* Groups of tiles [g0, g1) by panels [p0, p1). */
-static void gradient_block(const gradient *g, gradient_room *room, int64_t g0, int64_t g1, int64_t p0, int64_t p1)
+/* Tiles [t0, t1) by panels [p0, p1). */
+static void gradient_block(const gradient *g, gradient_room *room, int64_t t0, int64_t t1, int64_t p0, int64_t p1)
 {
-    int64_t last = g1 * g->deep < g->tiles ? g1 * g->deep : g->tiles, step = g->most / g->deep * g->deep;
-    for (int64_t t0 = g0 * g->deep; t0 < last; t0 += step) {
-        gradient_rectangle(g, room, t0, t0 + step < last ? t0 + step : last, p0, p1);
-    }
+    for (; t0 < t1; t0 += g->most) gradient_rectangle(g, room, t0, t0 + g->most < t1 ? t0 + g->most : t1, p0, p1);
 }
 
 /* Tasks of a line: what is numbered first. The lines cut the longer side, so that few of them make a block in which x and
  * dy are copied for much work. */
 static int64_t gradient_line_tasks(const gradient *g)
 {
-    return g->by_panels ? g->groups_deep : g->panels;
+    return g->by_panels ? g->tiles : g->panels;
 }
 
 /* Whole lines are taken together. */

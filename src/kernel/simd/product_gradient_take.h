@@ -22,7 +22,7 @@ enum {
     GRADIENT_NEAR = 256,  /* floats between rows of plain x up to which it is read in place */
     GRADIENT_FAR = 1024,  /* floats between rows from which on they are copied in groups */
     GRADIENT_GROUP = 16,
-    GRADIENT_TASKS = 64
+    GRADIENT_HALF = 8 /* columns of x from which on a lone tile is cut in two, for a second thread */
 };
 
 typedef struct gradient {
@@ -41,11 +41,11 @@ typedef struct gradient {
     int64_t rows, chunk; /* all rows; rows of a chunk */
     int64_t pitch;       /* floats between two tiles of x: an odd number of rows, so that tiles spread over the cache's sets */
     int64_t columns;     /* k, and one for the bias */
-    int64_t tiles, deep; /* tiles of k; tiles of a task */
+    int64_t tiles;       /* tiles of k; a task is a tile by a panel */
     int64_t most;        /* tiles of x that are held at once, at most GRADIENT_DEEP, at least 4 */
-    int64_t panels, groups_deep;
+    int64_t panels;
     bool direct;    /* dy is not copied */
-    bool by_panels; /* tasks are numbered panel by panel, not group by group of tiles */
+    bool by_panels; /* tasks are numbered panel by panel, not tile by tile */
     int levels;
 } gradient;
 
@@ -93,9 +93,7 @@ static void gradient_finish(gradient *g)
     g->columns = g->k + (g->dbias ? 1 : 0);
     g->tiles = tile_count(g->columns);
     g->panels = artel__panel_count(g->n);
-    g->deep = 4;
-    while (g->deep > 1 && (g->tiles + g->deep - 1) / g->deep * g->panels < GRADIENT_TASKS) g->deep /= 2;
-    g->groups_deep = (g->tiles + g->deep - 1) / g->deep;
+    if (g->tiles == 1 && g->panels == 1 && g->columns >= GRADIENT_HALF) g->tiles = 2;
     g->direct = g->n <= GRADIENT_DIRECT && g->n % 16 == 0;
     g->by_panels = g->k < g->n;
     for (int32_t i = 0; i < g->fold->nodes; i++) most = g->fold->node[i].count > most ? g->fold->node[i].count : most;
