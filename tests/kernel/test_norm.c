@@ -13,7 +13,7 @@ typedef struct batch {
     int64_t rows, inner, channels;
 } batch;
 
-static const batch batches[] = {{5, 1, 3}, {20, 9, 16}, {64, 4, 33}, {3, 50, 200}, {4, 11, 600}, {33, 2, 130}, {0, 3, 4}};
+static const batch batches[] = {{5, 1, 3}, {20, 9, 16}, {64, 4, 33}, {3, 50, 200}, {4, 11, 600}, {33, 2, 130}, {16, 3, 1100}, {0, 3, 4}};
 
 static void merge_moments(void *left, const void *right, int64_t columns)
 {

@@ -17,6 +17,7 @@
 enum {
     TILE = 128,
     COLUMNS = 16,
+    ROW_TASKS = 16,
     PERIOD = 512,
     POSITION_TASK = 4096
 };
@@ -28,27 +29,37 @@ typedef struct tiles {
     int64_t outer, column, width, count;
 } tiles;
 
-static tiles tiles_at(int64_t channels, int64_t task, int64_t end, int64_t most)
+static tiles tiles_at(int64_t channels, int64_t size, int64_t task, int64_t end, int64_t most)
 {
-    int64_t each = artel__pieces(channels, COLUMNS), tile = task % each;
+    int64_t each = artel__pieces(channels, size), tile = task % each;
     int64_t more = each - tile < end - task ? each - tile : end - task;
-    if (more > most / COLUMNS) more = most / COLUMNS;
-    int64_t column = tile * COLUMNS;
-    return (tiles){task / each, column, artel__piece_end(channels, COLUMNS, tile + more) - column, more};
+    if (more > most / size) more = most / size;
+    int64_t column = tile * size;
+    return (tiles){task / each, column, artel__piece_end(channels, size, tile + more) - column, more};
+}
+
+/* Columns of a task of sums: whole positions when there are rows enough to share out. Threads that each read parts of the same
+ * positions were no faster than one thread. */
+static int64_t sums_size(int64_t rows, int64_t channels)
+{
+    int64_t size = SUMS_TILE;
+    while (size > COLUMNS && (size >= 2 * channels || rows * artel__pieces(channels, size) < ROW_TASKS)) size /= 2;
+    return size;
 }
 
 static int64_t batch_moments_rows_tasks(const void *params)
 {
     const artel__batch_moments_rows *p = params;
-    return p->rows * artel__pieces(p->channels, COLUMNS);
+    return p->rows * artel__pieces(p->channels, sums_size(p->rows, p->channels));
 }
 
 static void batch_moments_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__batch_moments_rows *p = params;
+    int64_t size = sums_size(p->rows, p->channels);
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->channels, task, end, SUMS_TILE);
+        tiles t = tiles_at(p->channels, size, task, end, SUMS_TILE);
         const float *x = p->x + t.outer * p->inner * p->channels + t.column;
         double sum[SUMS_TILE], square[SUMS_TILE];
         sums_input in = {.x = x, .stride = p->channels};
@@ -63,7 +74,7 @@ static void batch_moments_rows_run(const void *params, int64_t begin, int64_t en
 static int64_t batch_norm_gradient_rows_tasks(const void *params)
 {
     const artel__batch_norm_gradient_rows *p = params;
-    return p->rows * artel__pieces(p->channels, COLUMNS);
+    return p->rows * artel__pieces(p->channels, sums_size(p->rows, p->channels));
 }
 
 ARTEL__INLINE void gradient_sums(artel__norm_activation activation, const artel__batch_norm_gradient_rows *p, const tiles *t)
@@ -82,9 +93,10 @@ ARTEL__INLINE void gradient_sums(artel__norm_activation activation, const artel_
 static void batch_norm_gradient_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__batch_norm_gradient_rows *p = params;
+    int64_t size = sums_size(p->rows, p->channels);
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->channels, task, end, SUMS_TILE);
+        tiles t = tiles_at(p->channels, size, task, end, SUMS_TILE);
         switch (p->activation) {
         case ARTEL__NORM_LINEAR: gradient_sums(ARTEL__NORM_LINEAR, p, &t); break;
         case ARTEL__NORM_RELU: gradient_sums(ARTEL__NORM_RELU, p, &t); break;
@@ -128,7 +140,7 @@ static void batch_moments_fold_run(const void *params, int64_t begin, int64_t en
     const artel__batch_moments_fold *p = params;
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->channels, task, end, TILE);
+        tiles t = tiles_at(p->channels, COLUMNS, task, end, TILE);
         double block[3 * TILE], *to = p->nodes + t.outer * 3 * p->channels + t.column;
         moments_tree(p, p->fold->node[t.outer], t.column, t.width, block);
         for (int k = 0; k < 3; k++) memcpy(to + k * p->channels, block + k * t.width, (size_t)t.width * sizeof *block);
@@ -423,7 +435,7 @@ static void layer_norm_parameters_run(const void *params, int64_t begin, int64_t
     const artel__layer_norm_parameters *p = params;
     (void)scratch;
     for (int64_t task = begin; task < end;) {
-        tiles t = tiles_at(p->length, task, end, TILE);
+        tiles t = tiles_at(p->length, COLUMNS, task, end, TILE);
         float block[2 * TILE];
         parameters_tree(p, p->fold->node[t.outer], t.column, t.width, block);
         int64_t at = t.outer * p->stride + t.column;
