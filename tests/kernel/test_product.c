@@ -84,6 +84,8 @@ static void test_forward(void **state)
                                         {2000, 20, 400},
                                         {12400, 70, 65},
                                         {800, 17, 1030},
+                                        /* tasks numbered by rows, more panels than the cache holds together */
+                                        {301, 200, 1030},
                                         /* rows of A that collide in the cache */
                                         {33, 70, 1024},
                                         {20, 100, 3072}};

@@ -241,8 +241,9 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
     product_grid g = conv_forward_grid(s);
     conv_sweep c = {p->w,   s->kh * s->kw * w.depth, s->oc,         s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
                     p->out, s->oh * s->ow * s->oc,   s->ow * s->oc, s->oc};
-    while (begin < end) {
-        product_rect r = product_grid_next(&g, &begin, end);
+    product_range range = {.begin = begin, .end = end};
+    product_rect r;
+    while (product_grid_next(&g, &range, &r)) {
         conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
     }
 }
@@ -299,8 +300,9 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
         return;
     }
     product_grid g = conv_data_grid(s);
-    while (begin < end) {
-        product_rect r = product_grid_next(&g, &begin, end);
+    product_range range = {.begin = begin, .end = end};
+    product_rect r;
+    while (product_grid_next(&g, &range, &r)) {
         for (int64_t phase = 0; phase < s->sh * s->sw; phase++) {
             int64_t y = phase / s->sw, x = phase % s->sw;
             conv_walk w = conv_walk_data(s, p->dy, y, x);

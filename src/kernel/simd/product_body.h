@@ -106,7 +106,9 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
 
 static product_grid product_forward_grid(const artel__product_forward *p)
 {
-    return product_grid_make(p->m, p->k < PRODUCT_DEPTH ? p->k : PRODUCT_DEPTH, p->n, 56, 14);
+    product_grid g = product_grid_make(p->m, p->k < PRODUCT_DEPTH ? p->k : PRODUCT_DEPTH, p->n, 56, 14);
+    g.by_rows = p->m > p->n; /* every thread reads all of the smaller operand */
+    return g;
 }
 
 static int64_t product_forward_tasks(const void *params)
@@ -124,7 +126,9 @@ static void product_forward_run(const void *params, int64_t begin, int64_t end, 
 {
     const artel__product_forward *p = params;
     product_grid g = product_forward_grid(p);
-    while (begin < end) product_rectangle(p, product_grid_next(&g, &begin, end), scratch);
+    product_range range = {.begin = begin, .end = end};
+    product_rect r;
+    while (product_grid_next(&g, &range, &r)) product_rectangle(p, r, scratch);
     vec_leave();
 }
 

@@ -20,6 +20,7 @@ typedef struct product_grid {
     int64_t block, group; /* rows and panels of a task */
     int64_t blocks, groups;
     int64_t wide; /* panels that fit the cache together, a multiple of group */
+    bool by_rows; /* tasks are numbered block by block, not group by group */
 } product_grid;
 
 typedef struct product_rect {
@@ -44,22 +45,40 @@ static inline product_grid product_grid_make(int64_t rows, int64_t depth, int64_
     return g;
 }
 
-/* Cuts the next rectangle off the front of tasks [*begin, end). */
-static inline product_rect product_grid_next(const product_grid *g, int64_t *begin, int64_t end)
+/* Tasks [begin, end) that are still to be done, and what is left of the rectangle that was cut off them last. */
+typedef struct product_range {
+    int64_t begin, end;
+    product_rect left;
+} product_range;
+
+/* Cuts the next whole lines of the grid, or a part of one, off the front. */
+static inline product_rect product_grid_cut(const product_grid *g, int64_t *begin, int64_t end)
 {
-    int64_t group = *begin / g->blocks, block = *begin % g->blocks, taken, groups = 1;
-    if (block == 0 && end - *begin >= g->blocks) {
-        groups = (end - *begin) / g->blocks;
-        if (groups > g->wide / g->group) groups = g->wide / g->group;
-        taken = groups * g->blocks;
-    } else {
-        taken = g->blocks - block < end - *begin ? g->blocks - block : end - *begin;
-    }
-    *begin += taken;
-    product_rect r = {block * g->block, (groups > 1 ? g->blocks : block + taken) * g->block, group * g->group, (group + groups) * g->group};
+    int64_t across = g->by_rows ? g->groups : g->blocks, line = *begin / across, from = *begin % across, lines = 1, to = across;
+    if (from == 0 && end - *begin >= across)
+        lines = (end - *begin) / across;
+    else if (end - *begin < across - from)
+        to = from + end - *begin;
+    *begin += (to - from) * lines;
+    int64_t block = g->by_rows ? line : from, group = g->by_rows ? from : line;
+    int64_t last_block = g->by_rows ? line + lines : to, last_group = g->by_rows ? to : line + lines;
+    product_rect r = {block * g->block, last_block * g->block, group * g->group, last_group * g->group};
     if (r.row1 > g->rows) r.row1 = g->rows;
     if (r.panel1 > g->panels) r.panel1 = g->panels;
     return r;
+}
+
+/* The next rectangle whose weights fit the cache; false when nothing is left. */
+static inline bool product_grid_next(const product_grid *g, product_range *range, product_rect *out)
+{
+    if (range->left.panel0 >= range->left.panel1) {
+        if (range->begin >= range->end) return false;
+        range->left = product_grid_cut(g, &range->begin, range->end);
+    }
+    *out = range->left;
+    if (out->panel1 > out->panel0 + g->wide) out->panel1 = out->panel0 + g->wide;
+    range->left.panel0 = out->panel1;
+    return true;
 }
 
 #endif
