@@ -183,7 +183,7 @@ static artel_status refuse_task(const artel__resolver_input *in, const artel__re
 {
     if (!in->options.task || resolver == &artel__resolver_file || resolver == &artel__resolver_tf_config) return ARTEL_OK;
     return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "--task", "leave it out, or name the cluster in TF_CONFIG or with --cluster-file",
-                       "the task is already known from %s", resolver ? resolver->name : "nothing else: there is no cluster it could be in");
+                       resolver ? "the task is already known from %s" : "no cluster is described%s", resolver ? resolver->name : "");
 }
 
 artel_status artel__cluster_resolve(artel_context *ctx, artel__environment_fn *environment, void *user,

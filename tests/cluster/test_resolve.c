@@ -338,7 +338,7 @@ static const environment_case order[] = {
     {{"TF_CONFIG={" TWO "," TASK("worker", "1") "}", TORCH("0", "2"), OMPI("0", "1")}, "none 0/1 -", {.resolver = "none"}},
     {{TORCH("0", "2"), OMPI("0", "1")}, "torchrun 0/2 - m:29400", {0}},
     {{NULL}, "! --resolver: there is no resolver slrum", {.resolver = "slrum"}},
-    {{NULL}, "! --task: already known from nothing else", {.task = "worker:0"}},
+    {{NULL}, "! --task: no cluster is described", {.task = "worker:0"}},
     {{OMPI("0", "1")}, "! --task: already known from mpi", {.task = "worker:0"}},
     {{NULL}, "! SLURM_STEP_NODELIST: not set", {.resolver = "slurm"}},
     {{NULL}, "! WORLD_SIZE: not set", {.resolver = "torchrun"}},
