@@ -5,7 +5,7 @@ usage: run.py --artel PROGRAM [--threads 1,2] [--rounds 7] [--models mlp,convnet
 
 The first round runs every mode of every peer once; the later ones artel and the modes within 20 % of the best, in turn, pinned
 with taskset; modes far behind on one core are not tried on two. Figures are medians over the rounds and the ratio is to the better peer. Peers are looked for under TF_PYTHON and TORCH_PYTHON (else build/venv and python3); those that cannot be imported are left
-out and named. Results go to a table in Markdown and a plot in SVG beside it.
+out and named; PyTorch's ResNet-50 and Inception come from torchvision. Results go to a table in Markdown and a plot in SVG beside it.
 """
 import argparse
 import json
@@ -63,7 +63,10 @@ def pinned(command, threads, **environment):
     except subprocess.TimeoutExpired:
         return None
     lines = [json.loads(l) for l in done.stdout.splitlines() if l.startswith("{")]
-    return lines[-1] if lines and done.returncode == 0 else None
+    if lines and done.returncode == 0:
+        return lines[-1]
+    print(" ".join(command[1:5]) + ": " + (done.stderr.strip().splitlines() or ["no result"])[-1], file=sys.stderr)
+    return None
 
 
 def run_artel(a, folder, name, batch, threads):
