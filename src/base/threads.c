@@ -24,9 +24,9 @@
 #include "base/clock.h"
 #include "base/context_impl.h"
 
-#define POLL_NS 40000
-#define SHARE 2   /* a piece is 1 / (SHARE threads) of what is left */
-#define BALANCE 8 /* a thread may have 1 / BALANCE more to do than another, if that keeps neighbours together */
+#define POLL_NS 200000 /* waits for the rest of a job are often longer than the 50 us that a sleeper starts late */
+#define SHARE 2        /* a piece is 1 / (SHARE threads) of what is left */
+#define BALANCE 8      /* a thread may have 1 / BALANCE more to do than another, if that keeps neighbours together */
 
 typedef struct worker {
     artel__pool *pool;
