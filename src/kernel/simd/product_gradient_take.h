@@ -13,7 +13,8 @@
 #include "kernel/simd/micro_fold.h"
 
 enum {
-    GRADIENT_ROWS = 128,             /* rows of a chunk, more when a line of an image is longer */
+    GRADIENT_ROWS = 128,             /* rows of a chunk of plain x */
+    GRADIENT_LINES = 144,            /* rows of a chunk of whole lines, at most; a lone line may be longer */
     GRADIENT_ALL = 512,              /* so many rows at most are taken as one chunk, with fewer tiles */
     GRADIENT_DEEP = 448 / TILE_ROWS, /* tiles of x that are held at once */
     GRADIENT_WIDE = 8,               /* panels of dy while chains are unfinished */
@@ -79,7 +80,8 @@ static int64_t gradient_chunk_rows(const gradient *g)
     int64_t shard = g->fold->count > 0 ? g->rows / g->fold->count : 0;
     if (g->rows <= GRADIENT_ALL) return g->rows > 0 ? g->rows : GRADIENT_ROWS;
     if (shard > GRADIENT_ROWS / 2 && shard <= GRADIENT_ROWS && shard % pixels == 0) return shard;
-    return (pixels < GRADIENT_ROWS ? GRADIENT_ROWS / pixels : 1) * pixels;
+    if (pixels == 1) return GRADIENT_ROWS;
+    return (pixels < GRADIENT_LINES ? GRADIENT_LINES / pixels : 1) * pixels;
 }
 
 static void gradient_finish(gradient *g)
