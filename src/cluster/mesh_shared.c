@@ -144,7 +144,7 @@ artel_status artel_cluster_get(artel_cluster *mesh, const char *key, double seco
     artel_status status = await_key(mesh, key, seconds, &found, &bytes);
     if (status == ARTEL_OK && room) memcpy(value, found, bytes < room ? bytes : room);
     if (!mesh->single) pthread_mutex_unlock(&mesh->mutex);
-    *out_bytes = bytes;
+    if (status == ARTEL_OK) *out_bytes = bytes;
     return status;
 }
 

@@ -35,6 +35,27 @@ OUTSIDE = [("digest", "equal bits: replicas, threads, builds, instruction sets (
            ("data", "npz, npy, idx, csv, cifar10, images: values and targets, JPEG to TensorFlow's bit"), ("tensorboard", "TensorBoard's own reader (KE12)"),
            ("fashion_mnist", "accuracy (long)")]
 
+# several tasks: of these files one may be C, whose cases are not counted
+CLUSTER = [
+    ("cluster/test_resolve.c", "TF_CONFIG, Slurm, MPI, torchrun, Kubernetes, files; with test_spec.c and test_hostlist.c (CL1 to CL7, CL10)"),
+    ("cluster/test_membership_faults.c", "the protocol in a simulated network: faults, kills, partitions, zombies; with its test_membership_*.c (FT1 to FT3, FT6, FT11 to FT13, CO10, CO11)"),
+    ("cluster/test_membership_shared.c", "named barriers with the list of the missing, the key-value store, and who leads is lost (FT4, FT5)"),
+    ("coll/test_call.c", "every collective, type, reduction, subset, size; with test_communicator*.c over threads and tasks (CO1 to CO8, CD1, CD4, CD10, CD14)"),
+    ("coll/test_schedule.c", "messages, bytes and connections of 64, 100 and 512 ranks by their formulas (CO2, CO3, CO5)"),
+    ("coll/test_over_tcp.c", "a lost, late, wrong peer ends a collective by name (CO12, CO14, CL16)"),
+    ("cli/test_multi_worker.py", "equal bits; other model, data, seed, epochs; kills, stops, leaving, joining, saving on request (CD4, CO13, FT7, FT8, FT11 to FT13, CK5, KE11)"),
+    ("cli/test_gather.py", "who is not up, not named, named twice, of another cluster (CL3, CL4, FT3)"),
+    ("cli/test_namespaces.py", "hosts of their own: cables cut, one way too, partitions, other speeds (FT1, FT2, FT12)"),
+    ("cli/test_hostile.py", "captures, strangers, wrong certificates, replays, damage, half-open connections (CL13)"),
+    ("cli/test_storm.py", "kills, stops and leaving at moments of a seed, under a launcher and by hand (FT12, FT13)"),
+    ("cli/test_embedding.py", "sparse gradients, alone and among tasks (CD8, CD9)"),
+    ("cli/test_launch.py", "output, ends, restarts, certificates, signals of `artel launch`; test_launch_hosts.py: over ssh (CL12)"),
+    ("cli/test_status.py", "`artel status` and `artel drain` (FT6, FT7)"),
+    ("cli/test_flat_memory.py", "memory and descriptors over steps and joins"),
+    ("deploy/test_slurm.py", "sbatch on a Slurm of one node: requeue, signals (CL10, FT7)"),
+    ("deploy/test_kubernetes.py", "TFJob and Job manifests (CL5, CL8)"),
+]
+
 # measured with Keras 3.15 on TensorFlow 2.21
 QUIRKS = [
     "- With several outputs and a short last batch, the losses of single outputs (`val_a_loss`) are means over batches, not over rows. artel weighs rows.",
@@ -67,6 +88,12 @@ def main():
               "name, before anything is written. The program from the outside:", "", "| test | what | cases |", "|---|---|---|"]
     for name, what in OUTSIDE:
         lines.append("| `tests/cli/test_%s.py` | %s | %d |" % (name, what, count(os.path.join(ROOT, "tests", "cli", "test_%s.py" % name))))
+    lines += ["", "Several tasks:", "", "| test | what | cases |", "|---|---|---|"]
+    for name, what in CLUSTER:
+        path = os.path.join(ROOT, "tests", name)
+        if not os.path.exists(path):
+            raise SystemExit("coverage: there is no " + path)
+        lines.append("| `tests/%s` | %s | %s |" % (name, what, count(path) if name.endswith(".py") else ""))
     lines += ["", "## Where Keras on TensorFlow is not followed", "", *QUIRKS]
     with open(os.path.join(ROOT, "docs", "coverage.md"), "w") as f:
         f.write("\n".join(lines) + "\n")
