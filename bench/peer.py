@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One peer, one model, one process: prints {"rate": examples a second (median of windows), "rss": MB} as JSON.
+"""One peer, one model, one process: for each line of its input it trains for about a second and prints
+{"rate": examples a second, "rss": MB at the peak} as JSON.
 
 usage: peer.py tensorflow:function|tensorflow:xla|tensorflow:raw|torch:eager|torch:channels_last|torch:compile MODEL BATCH THREADS
 
@@ -10,7 +11,6 @@ import itertools
 import json
 import os
 import resource
-import statistics
 import sys
 import time
 
@@ -20,20 +20,20 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 peer, name, batch, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 
 
-def timed(step):
-    """Median rate of three windows of about a second each, after a warm-up."""
+def serve(step):
+    """Answers every line of the input with the rate of a window of about a second, after steps that warm up."""
     for _ in range(3):
         step()
     start = time.perf_counter()
     step()
     count = max(1, int(1.0 / max(time.perf_counter() - start, 1e-6)))
-    rates = []
-    for _ in range(3):
+    for _ in sys.stdin:
+        step()  # the caches are another program's
         start = time.perf_counter()
         for _ in range(count):
             step()
-        rates.append(count * batch / (time.perf_counter() - start))
-    return statistics.median(rates)
+        rate = count * batch / (time.perf_counter() - start)
+        print(json.dumps({"rate": rate, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}), flush=True)
 
 
 def batches(convert):
@@ -131,5 +131,4 @@ def torch_step(mode):
 
 
 framework, mode = peer.split(":")
-rate = timed(raw_step() if mode == "raw" else tensorflow_step(mode == "xla") if framework == "tensorflow" else torch_step(mode))
-print(json.dumps({"rate": rate, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+serve(raw_step() if mode == "raw" else tensorflow_step(mode == "xla") if framework == "tensorflow" else torch_step(mode))

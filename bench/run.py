@@ -4,7 +4,8 @@
 usage: run.py --artel PROGRAM [--threads 1,2] [--rounds 7] [--models mlp,convnet] [--out bench/results.md]
 
 The first round runs every mode of every peer once; the later ones artel and the modes within 20 % of the best, in turn, pinned
-with taskset; modes far behind on one core are not tried on two. Figures are medians over the rounds and the ratio is to the better peer. Peers are looked for under TF_PYTHON and TORCH_PYTHON (else build/venv and python3); those that cannot be imported are left
+with taskset; modes far behind on one core are not tried on two. A peer's process lives as long as the rounds, so that what it loads
+and compiles is paid once, and is stopped while others run. Figures are medians over the rounds and the ratio is to the better peer. Peers are looked for under TF_PYTHON and TORCH_PYTHON (else build/venv and python3); those that cannot be imported are left
 out and named; PyTorch's ResNet-50 and Inception come from torchvision. Results go to a table in Markdown and a plot in SVG beside it.
 """
 import argparse
@@ -12,10 +13,12 @@ import json
 import math
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 
 import models
 
@@ -24,6 +27,7 @@ PEERS = {"tensorflow": ("function", "xla"), "torch": ("eager", "channels_last", 
 WIDE_PEERS = {"tensorflow": ("function", "xla", "raw"), "torch": ("eager", "compile")}
 NEAR = 0.8  # of the best peer of the first round
 FAR = 0.6   # of the best peer on fewer cores: left out on more
+LIMIT = 900  # seconds that a run may take, and a peer for one answer
 
 
 def arguments():
@@ -55,18 +59,69 @@ def find_peers(artel):
     return found
 
 
-def pinned(command, threads, **environment):
+def pin(command, threads, **environment):
+    """The command on the first cores that this process may use, and its environment."""
     cores = ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:threads])
     env = dict(os.environ, CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3", OMP_NUM_THREADS=str(threads), **environment)
+    return dict(args=["taskset", "-c", cores] + command, env=env, cwd=HERE, text=True)
+
+
+def no_result(command, errors):
+    print(" ".join(command[1:5]) + ": " + (errors.strip().splitlines() or ["no result"])[-1], file=sys.stderr)
+
+
+def pinned(command, threads):
+    """The last line of JSON that the command prints; None when it fails."""
     try:
-        done = subprocess.run(["taskset", "-c", cores] + command, env=env, cwd=HERE, capture_output=True, text=True, timeout=900)
+        done = subprocess.run(**pin(command, threads), capture_output=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return None
     lines = [json.loads(l) for l in done.stdout.splitlines() if l.startswith("{")]
     if lines and done.returncode == 0:
         return lines[-1]
-    print(" ".join(command[1:5]) + ": " + (done.stderr.strip().splitlines() or ["no result"])[-1], file=sys.stderr)
+    no_result(command, done.stderr)
     return None
+
+
+class Peer:
+    """A peer that trains one model: started at its first turn, stopped between turns."""
+
+    def __init__(self, key, python, name, batch, threads):
+        # artel asks for huge pages itself, and rows of large tables are found half as fast without them
+        huge = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if name in models.BY_NAME else {}
+        self.command = [python, os.path.join(HERE, "peer.py"), key, name, str(batch), str(threads)]
+        self.how, self.process, self.errors = pin(self.command, threads, **huge), None, tempfile.TemporaryFile("w+")
+
+    def turn(self):
+        """What it measures in a window of about a second; None when it failed, now or before."""
+        if not self.process:
+            self.process = subprocess.Popen(**self.how, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+        elif self.process.poll() is not None:
+            return None
+        self.process.send_signal(signal.SIGCONT)
+        limit = threading.Timer(LIMIT, self.process.kill)
+        limit.start()
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+            line = next((l for l in self.process.stdout if l.startswith("{")), None)
+        except BrokenPipeError:
+            line = None
+        limit.cancel()
+        if line:
+            self.process.send_signal(signal.SIGSTOP)
+            return json.loads(line)
+        self.process.wait()
+        self.errors.seek(0)
+        no_result(self.command, self.errors.read())
+        return None
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.communicate()
+        self.errors.close()
 
 
 def run_artel(a, folder, name, batch, threads):
@@ -74,12 +129,6 @@ def run_artel(a, folder, name, batch, threads):
     end = pinned([os.path.abspath(a.artel), "fit", os.path.join(folder, name + ".keras"), "--data", f"synthetic:{rows}", "--batch-size", str(batch),
                   "--threads", str(threads), "--strategy", "one-device", "--json=epochs", "--verbose", "0"], threads)
     return end and {"rate": batch / (end["step_ms"] * 1e-3), "rss": end["peak_rss_bytes"] / 2**20}
-
-
-def run_peer(peer, python, name, batch, threads):
-    # artel asks for huge pages itself, and rows of large tables are found half as fast without them
-    huge = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"} if name in models.BY_NAME else {}
-    return pinned([python, os.path.join(HERE, "peer.py"), peer, name, str(batch), str(threads)], threads, **huge)
 
 
 def peak(a, threads):
@@ -97,20 +146,20 @@ def hopeless(rows, name, batch, key):
 
 
 def measure(a, folder, pythons, rows, name, batch, threads):
-    runs = {"artel": lambda: run_artel(a, folder, name, batch, threads)}
-    for framework, python in pythons.items():
-        for mode in (WIDE_PEERS if name in models.BY_NAME else PEERS)[framework]:
-            if not hopeless(rows, name, batch, f"{framework}:{mode}"):
-                runs[f"{framework}:{mode}"] = lambda p=f"{framework}:{mode}", python=python: run_peer(p, python, name, batch, threads)
-    got, peaks = {k: [] for k in runs}, []
+    keys = [(f"{f}:{mode}", python) for f, python in pythons.items() for mode in (WIDE_PEERS if name in models.BY_NAME else PEERS)[f]]
+    peers = {k: Peer(k, python, name, batch, threads) for k, python in keys if not hopeless(rows, name, batch, k)}
+    got, peaks = {k: [] for k in ("artel", *peers)}, []
     for _ in range(a.rounds):
         peaks.append(peak(a, threads))
-        for key, run in runs.items():
-            result = run()
+        for key in ("artel", *peers):
+            result = peers[key].turn() if key in peers else run_artel(a, folder, name, batch, threads)
             if result:
                 got[key].append(result)
         best = max((v[0]["rate"] for k, v in got.items() if v and k != "artel"), default=0)
-        runs = {k: r for k, r in runs.items() if k == "artel" or (got[k] and got[k][0]["rate"] >= NEAR * best)}
+        for key in [k for k in peers if not got[k] or got[k][0]["rate"] < NEAR * best]:
+            peers.pop(key).close()
+    for peer in peers.values():
+        peer.close()
     rates = {k: statistics.median(r["rate"] for r in v) for k, v in got.items() if v}
     best = max(((v, k) for k, v in rates.items() if k != "artel"), default=(0, "none"))
     gflops = rates.get("artel", 0) * (3 * models.MODELS[name]["mflop"] - models.MODELS[name]["first"]) * 1e-3
