@@ -54,7 +54,7 @@ static void pool_case(artel__pool_op op, int64_t rows, artel__pool_shape s, chec
 
 static void test_pool(void **state)
 {
-    static const int64_t ins[][3] = {{1, 7, 9}, {1, 1, 20}, {3, 5, 6}, {1, 8, 8}};
+    static const int64_t ins[][3] = {{1, 7, 9}, {1, 1, 20}, {3, 5, 6}, {1, 8, 8}, {1, 2, 2}};
     static const int64_t channels[] = {1, 5, 64, 130, 530};
     check_random random = {1};
     (void)state;

@@ -143,17 +143,97 @@ static void row_gradient(const artel__pool_gradient *p, int64_t row, int64_t cha
     clear_lines(s, cleared, s->in[0] * s->in[1], n, dx);
 }
 
+/* Whether the gradient is gathered: averages, one apart, of planes or lines. Each element of dx is then written once, where adding window
+ * by window reads and writes it for every window over it; the order of its sum is the same. */
+static bool gathers(const artel__pool_gradient *p)
+{
+    const artel__pool_shape *s = &p->shape;
+    return p->op == ARTEL__POOL_AVERAGE && s->in[0] == 1 && s->window[0] == 1 && s->stride[1] == 1 && s->stride[2] == 1;
+}
+
+/* Line `line` of dy over its windows' counts, n channels. */
+static void share_line(const artel__pool_shape *s, int64_t line, int64_t n, const float *dy, float *restrict share)
+{
+    for (int64_t o = 0; o < s->out[2]; o++, dy += s->channels, share += n) {
+        artel__window w = artel__window_at(s, 0, line, o);
+        float count = (float)artel__window_count(&w);
+        for (int64_t c = 0; c < n; c++) share[c] = dy[c] / count;
+    }
+}
+
+/* `wide` blocks of channels of one position: the sum over windows [first[0], last[0]) by [first[1], last[1]). Lines lie in a ring. */
+ARTEL__INLINE void gather_blocks(const artel__pool_shape *s, const int64_t *first, const int64_t *last, int64_t n, const float *shares,
+                                 float *dx, int wide)
+{
+    block_floats sum[4] = {{0}}, value;
+    for (int64_t o = first[0]; o < last[0]; o++) {
+        const float *from = shares + (o % s->window[1] * s->out[2] + first[1]) * n;
+        for (int64_t k = first[1]; k < last[1]; k++, from += n)
+            for (int b = 0; b < wide; b++) {
+                memcpy(&value, from + b * BLOCK, sizeof value);
+                sum[b] = sum[b] + value;
+            }
+    }
+    for (int b = 0; b < wide; b++) memcpy(dx + b * BLOCK, &sum[b], sizeof value);
+}
+
+static void gather_position(const artel__pool_shape *s, const int64_t *first, const int64_t *last, int64_t n, const float *shares,
+                            float *restrict dx)
+{
+    int64_t c = 0;
+    for (; c + 4 * BLOCK <= n; c += 4 * BLOCK) gather_blocks(s, first, last, n, shares + c, dx + c, 4);
+    for (; c + BLOCK <= n; c += BLOCK) gather_blocks(s, first, last, n, shares + c, dx + c, 1);
+    for (; c < n; c++) {
+        dx[c] = 0.0f;
+        for (int64_t o = first[0]; o < last[0]; o++)
+            for (int64_t k = first[1]; k < last[1]; k++) dx[c] = dx[c] + shares[(o % s->window[1] * s->out[2] + k) * n + c];
+    }
+}
+
+/* The windows over position i along an axis. */
+static void windows_over(const artel__pool_shape *s, int axis, int64_t i, int64_t *first, int64_t *last)
+{
+    int64_t begin = i + s->pad[axis] - s->window[axis] + 1, end = i + s->pad[axis] + 1;
+    *first = begin < 0 ? 0 : begin;
+    *last = end > s->out[axis] ? s->out[axis] : end;
+}
+
+static void row_gather(const artel__pool_gradient *p, int64_t row, int64_t channel, int64_t n, float *shares)
+{
+    const artel__pool_shape *s = &p->shape;
+    const float *dy = p->dy + row * artel__pool_out(s) * s->channels + channel;
+    float *dx = p->dx + row * artel__pool_in(s) * s->channels + channel;
+    int64_t first[2], last[2], line = 0, across = s->out[2] * s->channels;
+    for (int64_t i = 0; i < s->in[1]; i++) {
+        windows_over(s, 1, i, &first[0], &last[0]);
+        for (; line < last[0]; line++) share_line(s, line, n, dy + line * across, shares + line % s->window[1] * s->out[2] * n);
+        for (int64_t k = 0; k < s->in[2]; k++, dx += s->channels) {
+            windows_over(s, 2, k, &first[1], &last[1]);
+            gather_position(s, first, last, n, shares, dx);
+        }
+    }
+}
+
+static size_t pool_gradient_scratch(const void *params)
+{
+    const artel__pool_gradient *p = params;
+    int64_t n = p->shape.channels < TOGETHER ? p->shape.channels : TOGETHER;
+    return gathers(p) ? (size_t)(p->shape.window[1] * p->shape.out[2] * n) * sizeof(float) : 0;
+}
+
 /* Neighbouring tiles of a row are done together, so that memory is read in order. */
 static void pool_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__pool_gradient *p = params;
     int64_t channels = p->shape.channels, tiles = artel__pieces(channels, CHANNELS);
-    (void)scratch;
     while (begin < end) {
         int64_t tile = begin % tiles, count = tiles - tile < end - begin ? tiles - tile : end - begin;
         if (count > TOGETHER / CHANNELS) count = TOGETHER / CHANNELS;
         int64_t channel = tile * CHANNELS, last = channel + count * CHANNELS < channels ? channel + count * CHANNELS : channels;
-        row_gradient(p, begin / tiles, channel, last - channel);
+        if (gathers(p))
+            row_gather(p, begin / tiles, channel, last - channel, scratch);
+        else
+            row_gradient(p, begin / tiles, channel, last - channel);
         begin += count;
     }
 }
@@ -166,5 +246,6 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__POOL_KERNELS] = {
     [ARTEL__POOL_GRADIENT] = {.name = ARTEL__SIMD_NAME " pool_gradient",
                               .isa = ARTEL__SIMD_ISA,
                               .tasks = pool_gradient_tasks,
+                              .scratch_bytes = pool_gradient_scratch,
                               .run = pool_gradient_run},
 };
