@@ -122,10 +122,24 @@ VEC_INLINE void fold_fetch(fold_soon *soon)
     for (int i = 0; i < FOLD_SOON && soon->at < soon->end; i++, soon->at += 16) __builtin_prefetch(soon->at, 0, 3);
 }
 
+/* Asks for the lines that the last piece writes, so that they come from memory while the tile is computed. */
+VEC_INLINE void fold_claim(int mr, int nv, const fold_tile *t)
+{
+    const fold_piece *last = t->pieces + t->count - 1;
+    if (t->count == 0 || last->merges < 0 || last->node < 0) return;
+    const float *out = t->out + last->node * t->node_stride;
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        tile_claim(out + i * t->so);
+        if (nv == 2) tile_claim(out + i * t->so + VEC_LANES);
+    }
+}
+
 VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
 {
     tile_acc acc;
     const float *a = t->a, *b = t->b;
+    fold_claim(mr, nv, t);
     if (t->resume)
         fold_read(mr, nv, false, &acc, t->partial);
     else
