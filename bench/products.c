@@ -96,7 +96,7 @@ static void multiply(const side *s, shape p)
     } else if (s->cblas) {
         s->cblas(ROW_MAJOR, PLAIN, PLAIN, p.m, p.n, p.k, 1, s->a, p.k, s->b, p.n, 0, s->c, p.n);
     } else {
-        artel__product_forward f = {p.m, p.n, p.k, s->a, p.k, s->b, NULL, ARTEL__FUSED_NONE, s->c, p.n};
+        artel__product_forward f = {p.m, p.n, p.k, s->a, p.k, s->b, NULL, ARTEL__FUSED_NONE, s->c, p.n, false};
         const artel__kernel *kernel = artel__kernel_choose(artel__product_forward_kernels, isa(), &f);
         static _Alignas(64) char scratch[1 << 20];
         if (kernel->scratch_bytes && kernel->scratch_bytes(&f) > sizeof scratch) exit(1);

@@ -52,17 +52,26 @@ typedef enum artel__fused {
 } artel__fused;
 
 /* product_forward: out[m][n] = activation(chain over k of a[m][k] * w[k][n] + bias[n]).
- * Zero extents are legal; with k = 0 the chain is +0.0f. Tasks: output tiles. */
+ * Zero extents are legal; with k = 0 the chain is +0.0f. Tasks: output tiles.
+ * With `turned` the weights are given as their transpose and turned on the way: for data gradients of few rows, where a pass that
+ * writes the transposed weights to memory would cost as much as the product. */
 typedef struct artel__product_forward {
     int64_t m, n, k;
     const float *a; /* m rows */
     int64_t lda;
-    const float *w;    /* panels(k, n) */
+    const float *w;    /* panels(k, n); turned: panels(n, k) */
     const float *bias; /* n values, or NULL */
     artel__fused activation;
     float *out; /* m rows of n */
     int64_t ldo;
+    bool turned;
 } artel__product_forward;
+
+/* Where element (row, column) of the weights lies, both counted untransposed. */
+static inline int64_t artel__product_weight(const artel__product_forward *p, int64_t row, int64_t column)
+{
+    return p->turned ? artel__panels_offset(p->n, p->k, column, row) : artel__panels_offset(p->k, p->n, row, column);
+}
 
 /* product_pack: moves weights between layouts; plain copies, every padding column written as +0.0f.
  * The matrix is seen as [taps][rows][columns], K = taps * rows, N = columns: a dense kernel has one tap, a convolution

@@ -9,11 +9,14 @@
 #include "op/elementwise.h"
 #include "op/op.h"
 
+extern const artel__op_def artel__op_product_def;
+
 typedef struct product_attributes {
     int contracted;
     artel_shape columns;
     artel__fused activation;
     int64_t k, n;
+    bool turned; /* the weights are given as their transpose */
 } product_attributes;
 
 static artel_status infer_product(artel__infer *infer)
@@ -22,7 +25,8 @@ static artel_status infer_product(artel__infer *infer)
     const artel__value *x = infer->in[0], *w = infer->in[1];
     if (x->dtype != ARTEL_DTYPE_FLOAT32) return artel__op_fail(infer, "inputs are %s, expected float32", artel_dtype_name(x->dtype));
     int kept = x->shape.rank - a->contracted;
-    if (kept < 0 || artel__shape_product(&x->shape, kept, x->shape.rank) != a->k || w->storage != artel__panels_floats(a->k, a->n)) {
+    if (kept < 0 || artel__shape_product(&x->shape, kept, x->shape.rank) != a->k ||
+        w->storage != (a->turned ? artel__panels_floats(a->n, a->k) : artel__panels_floats(a->k, a->n))) {
         char shape[128];
         return artel__op_fail(infer, "the input %s does not fit weights of %lld rows",
                               artel__shape_text(&x->shape, true, shape, sizeof shape), (long long)a->k);
@@ -49,6 +53,7 @@ static void fill_product(const artel__run_args *args, void *params)
     p->activation = a->activation;
     p->out = args->out[0];
     p->ldo = a->n;
+    p->turned = a->turned;
 }
 
 static int64_t cost_product(const artel__graph *graph, const artel__node *node)
@@ -60,7 +65,8 @@ static int64_t cost_product(const artel__graph *graph, const artel__node *node)
 static void describe_product(const artel__node *node, artel__text *out)
 {
     const product_attributes *a = node->attributes;
-    artel__text_printf(out, "k=%lld n=%lld%s", (long long)a->k, (long long)a->n, a->activation ? " relu" : "");
+    artel__text_printf(out, "k=%lld n=%lld%s%s", (long long)a->k, (long long)a->n, a->activation ? " relu" : "",
+                       a->turned ? " turned" : "");
 }
 
 /* -- transposed weights -- */
@@ -168,19 +174,27 @@ artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x
     return artel__graph_add(graph, &artel__op_product_weight_gradient_def, &attributes, (artel__value_id[]){x, dy}, 2);
 }
 
+/* From so many weights on they are turned inside the product when that has one row for each row of the batch. */
+#define TURNED_WEIGHTS ((int64_t)1 << 18)
+
+static artel__value_id data_gradient(artel__gradient *g, artel__value_id dy)
+{
+    const product_attributes *a = g->attributes;
+    const artel_shape *x = &g->graph->value[g->in[0]].shape;
+    product_attributes back = {.contracted = a->columns.rank, .columns = {.rank = a->contracted}, .k = a->n, .n = a->k};
+    for (int i = 0; i < a->contracted; i++) back.columns.dim[i] = x->dim[x->rank - a->contracted + i];
+    back.turned = x->rank == a->contracted && a->k * a->n >= TURNED_WEIGHTS;
+    artel__value_id w = back.turned ? g->in[1] : artel__op_transpose_weights(g->graph, g->in[1], 1, a->k, a->n, 1);
+    return artel__graph_add(g->graph, &artel__op_product_def, &back, (artel__value_id[]){dy, w}, 2);
+}
+
 static artel_status grad_product(artel__gradient *g)
 {
     const product_attributes *a = g->attributes;
     artel__graph *graph = g->graph;
     artel__value_id dy = g->out_gradient[0];
     if (a->activation == ARTEL__FUSED_RELU) dy = artel__op_relu_mask(graph, dy, g->out[0]);
-    if (g->needed[0]) {
-        artel__value_id wt = artel__op_transpose_weights(graph, g->in[1], 1, a->k, a->n, 1);
-        const artel_shape *x = &graph->value[g->in[0]].shape;
-        artel_shape columns = {.rank = a->contracted};
-        for (int i = 0; i < a->contracted; i++) columns.dim[i] = x->dim[x->rank - a->contracted + i];
-        g->in_gradient[0] = artel__op_product(graph, dy, wt, ARTEL__NO_VALUE, a->columns.rank, &columns, ARTEL__FUSED_NONE);
-    }
+    if (g->needed[0]) g->in_gradient[0] = data_gradient(g, dy);
     if (g->needed[1] || g->needed[2]) {
         artel__value_id nodes = artel__op_weight_gradient(graph, g->in[0], dy, a->k, a->n, g->needed[2]);
         if (g->needed[1]) g->in_gradient[1] = artel__op_all_reduce(graph, nodes);

@@ -38,7 +38,7 @@ static void check_truth(const artel__product_forward *p)
         for (int64_t j = 0; j < p->n; j++) {
             double sum = p->bias ? (double)p->bias[j] : 0, size = 1;
             for (int64_t k = 0; k < p->k; k++) {
-                double term = (double)p->a[i * p->lda + k] * (double)p->w[artel__panels_offset(p->k, p->n, k, j)];
+                double term = (double)p->a[i * p->lda + k] * (double)p->w[artel__product_weight(p, k, j)];
                 sum += term;
                 size += fabs(term);
             }
@@ -51,10 +51,12 @@ static void check_truth(const artel__product_forward *p)
 static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
 {
     int64_t lda = k + (options & 1 ? 3 : 0), ldo = n + (options & 2 ? 5 : 0);
-    float *a = check_floats(random, m * lda, -1, 1), *w = panels(random, k, n), *bias = check_floats(random, n, -1, 1);
+    bool turned = options & 16;
+    float *a = check_floats(random, m * lda, -1, 1), *w = turned ? panels(random, n, k) : panels(random, k, n);
+    float *bias = check_floats(random, n, -1, 1);
     float *out = filled(m * ldo, 7.0f);
-    artel__product_forward p = {m,   n,  k, a, lda, w, options & 4 ? bias : NULL, options & 8 ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE,
-                                out, ldo};
+    artel__product_forward p = {m,   n,   k,     a, lda, w, options & 4 ? bias : NULL, options & 8 ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE,
+                                out, ldo, turned};
     check_buffer buffer = {out, (size_t)(m * ldo) * sizeof(float)};
     check_kernels(artel__product_forward_kernels, &p, &buffer, 1);
     check_truth(&p);
@@ -91,14 +93,20 @@ static void test_forward(void **state)
                                         {20, 100, 3072}};
     check_random random = {1};
     (void)state;
-    for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) forward_case(&random, shapes[i][0], shapes[i][1], shapes[i][2], (int)i);
-    for (int64_t n = 1; n <= 70; n++) forward_case(&random, 1 + check_below(&random, 40), n, check_below(&random, 50), (int)n);
+    for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) {
+        forward_case(&random, shapes[i][0], shapes[i][1], shapes[i][2], (int)i % 16);
+        if (shapes[i][0] < 300) forward_case(&random, shapes[i][0], shapes[i][1], shapes[i][2], (int)i % 16 + 16);
+    }
+    for (int64_t n = 1; n <= 70; n++) {
+        forward_case(&random, 1 + check_below(&random, 40), n, check_below(&random, 50), (int)n % 16);
+        forward_case(&random, 1 + check_below(&random, 40), n, check_below(&random, 90), (int)n % 16 + 16);
+    }
 }
 
 static void test_forward_keeps_nan(void **state)
 {
     float a[2] = {NAN, -1.0f}, w[16] = {1.0f}, out[2];
-    artel__product_forward p = {2, 1, 1, a, 1, w, NULL, ARTEL__FUSED_RELU, out, 1};
+    artel__product_forward p = {2, 1, 1, a, 1, w, NULL, ARTEL__FUSED_RELU, out, 1, false};
     (void)state;
     for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
         if (!isa_runs((*kernel)->isa)) continue;

@@ -142,6 +142,15 @@ static artel__value_id product_of_two_axes(op_graph *g)
     return artel__op_product(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(2, 3)), 2, &columns, ARTEL__FUSED_NONE);
 }
 
+/* So many that the data gradient turns them itself. */
+static artel__value_id product_of_many_weights(op_graph *g)
+{
+    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(600)), w = op_weight(g, OP_SIGNED, 600, SHAPE(600, 440));
+    artel_shape columns = SHAPE(440);
+    artel__value_id y = artel__op_unary(&g->graph, ARTEL__UNARY_LINEAR, NULL, x);
+    return artel__op_product(&g->graph, y, w, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+}
+
 static artel__value_id conv(op_graph *g)
 {
     static const artel__conv2d_shape shapes[] = {
@@ -495,6 +504,7 @@ static const family families[] = {
     {{.name = "several uses", .build = several_uses}, 1},
     {{.name = "product", .build = product, .tolerance = 0.02}, 8},
     {{.name = "product of two axes", .build = product_of_two_axes}, 1},
+    {{.name = "product of many weights", .build = product_of_many_weights, .tolerance = 0.02}, 1},
     {{.name = "conv2d", .build = conv}, 4},
     {{.name = "depthwise", .build = depthwise, .parameter = 1}, 2},
     {{.name = "movement", .build = movement}, 10},

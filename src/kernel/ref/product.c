@@ -27,7 +27,7 @@ static void forward_run(const void *params, int64_t begin, int64_t end, void *sc
         for (int64_t j = 0; j < p->n; j++) {
             float acc = 0.0f;
             for (int64_t r = 0; r < p->k; r++) {
-                acc = __builtin_fmaf(p->a[i * p->lda + r], p->w[artel__panels_offset(p->k, p->n, r, j)], acc);
+                acc = __builtin_fmaf(p->a[i * p->lda + r], p->w[artel__product_weight(p, r, j)], acc);
             }
             if (p->bias) acc += p->bias[j];
             p->out[i * p->ldo + j] = activate(p->activation, acc);

@@ -198,7 +198,8 @@ static bool conv_pointwise(const artel__conv2d_shape *s)
 static artel__product_forward conv_forward_product(const artel__conv2d_forward *p)
 {
     const artel__conv2d_shape *s = &p->shape;
-    return (artel__product_forward){s->images * s->oh * s->ow, s->oc, s->ic, p->x, s->ic, p->w, p->bias, p->activation, p->out, s->oc};
+    return (artel__product_forward){
+        s->images * s->oh * s->ow, s->oc, s->ic, p->x, s->ic, p->w, p->bias, p->activation, p->out, s->oc, false};
 }
 
 static product_grid conv_forward_grid(const artel__conv2d_shape *s)
@@ -251,7 +252,8 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
 static artel__product_forward conv_data_product(const artel__conv2d_data_gradient *p)
 {
     const artel__conv2d_shape *s = &p->shape;
-    return (artel__product_forward){s->images * s->ih * s->iw, s->ic, s->oc, p->dy, s->oc, p->wt, p->bias, p->activation, p->dx, s->ic};
+    return (artel__product_forward){
+        s->images * s->ih * s->iw, s->ic, s->oc, p->dy, s->oc, p->wt, p->bias, p->activation, p->dx, s->ic, false};
 }
 
 /* Rows of the grid are lines of every phase at once. */

@@ -2,7 +2,8 @@
 /* product_forward for one instruction set; included behind a micro_vec_*.h.
  *
  * A block of panels stays in the second-level cache while the rows pass over it; a tile of rows stays in the first-level
- * cache while it meets the panels. Depths beyond PRODUCT_DEPTH are cut; the partial chains wait in the output,
+ * cache while it meets the panels. Turned weights are transposed, some panels at a time, just before the rows pass over them, and the
+ * next ones fetched meanwhile. Depths beyond PRODUCT_DEPTH are cut; the partial chains wait in the output,
  * which changes no bit. A is read in place, except where its rows would push one another out of the first-level cache: then each
  * tile's rows are copied side by side first. What the next tile reads is fetched meanwhile, and what a tile writes is asked for at its
  * beginning: memory works while the registers do.
@@ -10,7 +11,10 @@
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 
+#include <string.h>
+
 #include "kernel/simd/micro_tile.h"
+#include "kernel/simd/micro_transpose.h"
 #include "kernel/simd/product_grid.h"
 
 enum {
@@ -60,6 +64,14 @@ static tile_ahead product_ahead(const artel__product_forward *p, tile *t, int64_
     return (tile_ahead){(const char *)(p->a + row * p->lda + t->segments->a), lines, lines, p->lda * 4 - lines * 64, rows};
 }
 
+/* Lines of turned weights to be fetched with each burst of a rectangle of so many tiles. */
+static int64_t product_turned_burst(const artel__product_forward *p, const product_rect *r, int64_t tiles)
+{
+    int64_t bursts = (p->k + TILE_BURST - 1) / TILE_BURST * (r->panel1 - r->panel0) * tiles;
+    int64_t lines = (r->panel1 - r->panel0) * ARTEL__PANEL * p->k / 16;
+    return bursts > 0 ? (lines + bursts - 1) / bursts : 0;
+}
+
 /* Rows of A, `depth` floats each, side by side and spread over the cache's sets. */
 static void product_gather(const float *from, int64_t lda, int rows, int64_t depth, float *to)
 {
@@ -75,7 +87,8 @@ static bool product_collides(const artel__product_forward *p)
     return p->lda % PRODUCT_COLLIDES == 0;
 }
 
-static void product_rectangle(const artel__product_forward *p, product_rect r, float *rows)
+/* `next`: what is fetched instead of A; NULL: A. */
+static void product_rectangle(const artel__product_forward *p, product_rect r, float *rows, tile_ahead *next)
 {
     int64_t tiles = tile_count(r.row1 - r.row0), cuts = (p->k + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH;
     bool collides = product_collides(p);
@@ -98,16 +111,45 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
             t.a1 = t.a0 + (mr + 1) / 2 * t.sa;
             tile_ahead ahead =
                 product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, k1 - k0, r.panel1 - r.panel0);
-            t.ahead = &ahead;
+            t.ahead = next ? next : &ahead;
+            if (next) t.burst = product_turned_burst(p, &r, tiles);
             product_sweep(p, &t, mr, row, r.panel0, r.panel1, k1);
         }
     }
 }
 
+/* Panels [p0, p1) of turned weights, one behind the other. */
+static void product_turn(const artel__product_forward *p, int64_t p0, int64_t p1, float *to)
+{
+    for (int64_t panel = p0; panel < p1; panel++, to += ARTEL__PANEL * p->k) {
+        int64_t width = artel__panel_width(p->n, panel), row = panel * ARTEL__PANEL, rows = p->n - row < width ? p->n - row : width;
+        for (int64_t k = 0; k < p->k; k += ARTEL__PANEL) {
+            int64_t columns = p->k - k < ARTEL__PANEL ? p->k - k : ARTEL__PANEL;
+            const float *from = p->w + artel__panels_offset(p->n, p->k, row, k);
+            transpose_block(from, artel__panel_width(p->k, k / ARTEL__PANEL), to + k * width, width, rows, columns);
+        }
+        for (int64_t k = 0; k < p->k && rows < width; k++) memset(to + k * width + rows, 0, (size_t)(width - rows) * sizeof(float));
+    }
+}
+
+/* A rectangle of turned weights, behind which as many as `follow` panels will be needed: a stretch of each panel of the source. */
+static void product_rectangle_turned(const artel__product_forward *p, product_rect r, int64_t follow, float *rows, float *turned)
+{
+    artel__product_forward straight = *p;
+    int64_t lines = follow * ARTEL__PANEL * ARTEL__PANEL / 16;
+    const float *from = p->w + r.panel1 * ARTEL__PANEL * ARTEL__PANEL;
+    tile_ahead next = {(const char *)from, lines, lines, p->n * ARTEL__PANEL * 4 - lines * 64, follow > 0 ? artel__panel_count(p->k) : 0};
+    product_turn(p, r.panel0, r.panel1, turned);
+    straight.w = turned - r.panel0 * ARTEL__PANEL * p->k;
+    product_rectangle(&straight, r, rows, &next);
+}
+
+/* Few panels of turned weights are held at once: they come from memory, and go no further than the second-level cache. */
 static product_grid product_forward_grid(const artel__product_forward *p)
 {
-    product_grid g = product_grid_make(p->m, p->k < PRODUCT_DEPTH ? p->k : PRODUCT_DEPTH, p->n, 56, 14);
-    g.by_rows = p->m > p->n; /* every thread reads all of the smaller operand */
+    bool shallow = p->k < PRODUCT_DEPTH;
+    product_grid g = product_grid_make(p->m, shallow != p->turned ? p->k : PRODUCT_DEPTH, p->n, 56, 14);
+    g.by_rows = p->m > p->n && !p->turned; /* every thread reads all of the smaller operand */
     return g;
 }
 
@@ -117,9 +159,17 @@ static int64_t product_forward_tasks(const void *params)
     return g.blocks * g.groups;
 }
 
+/* The gathered rows; behind them the turned panels. */
+static size_t product_forward_rows(const artel__product_forward *p)
+{
+    return product_collides(p) ? TILE_ROWS * PRODUCT_PITCH : 0;
+}
+
 static size_t product_forward_scratch(const void *params)
 {
-    return product_collides(params) ? TILE_ROWS * PRODUCT_PITCH * sizeof(float) : 0;
+    const artel__product_forward *p = params;
+    size_t turned = p->turned ? (size_t)(product_forward_grid(p).wide * ARTEL__PANEL * p->k) : 0;
+    return (product_forward_rows(p) + turned) * sizeof(float);
 }
 
 static void product_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -128,7 +178,13 @@ static void product_forward_run(const void *params, int64_t begin, int64_t end, 
     product_grid g = product_forward_grid(p);
     product_range range = {.begin = begin, .end = end};
     product_rect r;
-    while (product_grid_next(&g, &range, &r)) product_rectangle(p, r, scratch);
+    while (product_grid_next(&g, &range, &r)) {
+        int64_t follow = range.left.panel1 - range.left.panel0;
+        if (p->turned)
+            product_rectangle_turned(p, r, follow < g.wide ? follow : g.wide, scratch, (float *)scratch + product_forward_rows(p));
+        else
+            product_rectangle(p, r, scratch, NULL);
+    }
     vec_leave();
 }
 
