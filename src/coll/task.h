@@ -30,6 +30,7 @@ typedef struct artel__coll_task {
     artel__endpoint *endpoint;
     const artel__coll_layout *layout;
     artel__frame frame; /* job, generation, step, collective of the call */
+    bool overtakes;     /* this rank waits for it while others go on: its messages need not queue behind theirs */
 } artel__coll_task;
 
 /* Posts the tasks, which must all belong to one endpoint, and blocks until all are done or one fails; all are finalized

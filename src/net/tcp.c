@@ -403,13 +403,15 @@ static artel_status prepare(artel__tcp *tcp, artel__tcp_peer *p)
 }
 
 /* Between processes of one machine a long socket buffer only costs cache: what fits in it is written to memory and read
- * back. Measured with bench/coll_bench.c at 100 MB: a tenth less processor time than with the system's choice. */
-static void fit_to_machine(int socket)
+ * back. Measured with bench/coll_bench.c at 100 MB: a tenth less processor time than with the system's choice. Whether they are. */
+static bool fit_to_machine(int socket)
 {
     artel__net_address here = {.bytes = sizeof here.socket}, there = {.bytes = sizeof there.socket};
-    if (getsockname(socket, (struct sockaddr *)&here.socket, &here.bytes) < 0) return;
-    if (getpeername(socket, (struct sockaddr *)&there.socket, &there.bytes) < 0) return;
-    if (artel__net_address_same_host(&here, &there)) setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &(int){LOCAL_BUFFER}, sizeof(int));
+    if (getsockname(socket, (struct sockaddr *)&here.socket, &here.bytes) < 0) return false;
+    if (getpeername(socket, (struct sockaddr *)&there.socket, &there.bytes) < 0) return false;
+    bool near = artel__net_address_same_host(&here, &there);
+    if (near) setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &(int){LOCAL_BUFFER}, sizeof(int));
+    return near;
 }
 
 static artel_status watch(artel__tcp *tcp, const artel__net_stream *stream, int rank)
@@ -436,7 +438,7 @@ static artel_status adopt(artel__tcp *tcp, int rank, artel__connection *connecti
     close_peer(tcp, p);
     ARTEL_TRY(prepare(tcp, p));
     p->stream = artel__connection_carrier(connection);
-    if (!p->stream->shared) fit_to_machine(p->stream->socket);
+    p->deep = !p->stream->shared && !fit_to_machine(p->stream->socket);
     ARTEL_TRY(watch(tcp, p->stream, rank));
     tcp->sockets += !p->stream->shared;
     p->connection = connection;

@@ -11,7 +11,8 @@
  *
  * Memory: a message is taken in when a receive was posted for it; of messages nobody asked for yet, at most `window`
  * bytes a peer are kept, then that peer's connection is not read until they are asked for. Peers must therefore ask for
- * one another's messages in the order of sending, but for the window; collectives do. Steady traffic makes no heap calls.
+ * one another's messages in the order of sending, but for the window; collectives do. Where some overtake others, nobody may
+ * wait for those before it has asked for these. Steady traffic makes no heap calls.
  *
  * Generations: messages of an older generation than the newest that was posted (or set) are dropped. A cancellation
  * reaches the peers as a message and holds for (generation, number of resumes in it) and everything before, so one that

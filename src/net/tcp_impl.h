@@ -95,6 +95,7 @@ typedef struct artel__tcp_peer {
     uint8_t *stage;
     size_t stage_begin, stage_end, stage_bytes;
     uint64_t taken; /* bytes that the stream has taken */
+    bool deep;      /* a socket to another host, which keeps as much unsent as the system likes */
     /* In. */
     artel__tcp_reading reading;
     uint8_t *inbox;

@@ -5,16 +5,23 @@
  * messages go from the lender's memory. The stage holds what precedes the chunk under the cursor, and is filled only when
  * there is no such chunk: the order of the bytes is that order. A send is done when its bytes have left this process, so
  * nobody has to progress for it any more. A chunk is summed just before it is sent, while the cache keeps it.
+ *
+ * Nothing overtakes what a socket holds. Once something that overtakes is sent to another host, the socket is told to keep no
+ * more than BACKLOG unsent: enough for a wire of 1 Gbit/s while this rank computes a node and does not look.
  */
 #include "net/tcp_impl.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
 
 enum {
     PIECES = 60,
+    BACKLOG = 512 << 10,
     RECORD_MOST = ARTEL__FRAME_BYTES + ARTEL__TCP_PREFIX + ARTEL__TCP_COPIED
 };
 
@@ -57,10 +64,37 @@ static uint32_t sum_chunk(uint32_t crc, artel__tcp_cursor c, size_t bytes)
 
 /* -- the queues -- */
 
+/* Nothing overtakes what the socket holds. Where the system refuses, all is as if it had not been asked. */
+static void limit_backlog(artel__tcp_peer *p)
+{
+    if (p->deep && !p->lost) setsockopt(p->stream->socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){BACKLOG}, sizeof(int));
+    p->deep = false;
+}
+
+/* Behind those that overtake already. */
+static void insert_overtaking(artel__tcp_queue *q, artel__net_request *send)
+{
+    artel__net_request *before = NULL;
+    for (artel__net_request *at = q->head; at && at->overtakes; at = at->next) before = at;
+    if (!before) {
+        artel__tcp_prepend(q, send);
+        return;
+    }
+    send->next = before->next;
+    before->next = send;
+    if (q->tail == before) q->tail = send;
+}
+
 /* Results and barriers overtake the nodes of later collectives: their receives were posted with those of the nodes that
- * led to them, so they never wait at the other end. */
+ * led to them, so they never wait at the other end. What overtakes may wait there, until the peer gets to where this rank
+ * is; what it has overtaken nobody needs before that. */
 void artel__tcp_queue_send(artel__tcp_peer *p, artel__net_request *send)
 {
+    if (send->overtakes) {
+        limit_backlog(p);
+        insert_overtaking(&p->urgent, send);
+        return;
+    }
     bool urgent = send->frame.kind == ARTEL__FRAME_RESULT || send->frame.kind == ARTEL__FRAME_BARRIER;
     artel__tcp_append(urgent ? &p->urgent : &p->sends, send);
 }

@@ -46,7 +46,9 @@ typedef struct artel__net_request {
                                      (the data is written to); NULL: anywhere. A driver may put it there, and `piece` is
                                      `into` then */
     int intos;
-    uint32_t most; /* of a receive: bytes that the message may have at the most, 0: any. A longer one is done with its
+    bool overtakes; /* of a send: somebody waits for it now. A driver may send it before others to the same peer that are not on
+                       their way yet and do not overtake */
+    uint32_t most;  /* of a receive: bytes that the message may have at the most, 0: any. A longer one is done with its
                       length and without pieces; so a peer cannot make a rank take more memory than it expects to need */
     /* The driver's. */
     _Atomic int state;

@@ -4,7 +4,8 @@
  *
  * What coll cannot know is filled in here: which merge a collective means (sums, maxima, moments), and that the ranks
  * of one step agree on shards and rows. A long sum that is waited for goes in parts, each a task of its own: what has
- * arrived of one is merged while the cache has it, and its result leaves while the next part arrives. A call that fails
+ * arrived of one is merged while the cache has it, and its result leaves while the next part arrives. So do sums in the
+ * background, and what is waited for meanwhile overtakes them between two parts. A call that fails
  * cancels the group, and before it returns it has taken back everything it lent or borrowed; so once all ranks have
  * returned, the fabric is empty and reset has only to end the cancellation. Messages carry the generation, which reset
  * advances.
@@ -24,7 +25,8 @@
 enum {
     PART_BYTES = 256 << 10, /* of a part, for each rank */
     MOST_PARTS = 16,
-    PART_SHIFT = 24, /* of a part's number in a frame's collective */
+    MOST_BEGUN = 128, /* parts of a sum in the background */
+    PART_SHIFT = 24,  /* of a part's number in a frame's collective */
     OWN_TASKS = MOST_PARTS + 1
 };
 
@@ -42,8 +44,8 @@ typedef struct member {
     artel__all_gather all_gather;
     artel__barrier barrier;
     artel__coll_buffer segments, spans;
-    flight **flight; /* kept from step to step; the first `flying` are under way */
-    int flights, flying;
+    flight **flight;                /* kept from step to step; the first `flying` are under way */
+    int flights, flying, landed;    /* the first `landed` of those under way are done */
     flight *part[MOST_PARTS];       /* kept, too */
     artel__coll_task **task;        /* room for those of an exchange and all flights */
     uint32_t barriers;              /* passed in this generation */
@@ -120,13 +122,74 @@ static artel__frame frame_of(const member *m, const artel__step *step, uint32_t 
     return (artel__frame){.job = m->group->job, .generation = m->group->generation, .step = step->batch, .collective = collective};
 }
 
+/* -- parts -- */
+
+/* Memory that is lent is neither copied nor waited for. */
+static int count_parts(const member *m, int64_t bytes, int most)
+{
+    int64_t parts = m->endpoint->ops->caps & ARTEL__NET_LENDS ? 1 : bytes / PART_BYTES / m->group->ranks;
+    return parts < 1 ? 1 : parts < most ? (int)parts : most;
+}
+
+/* Cuts the first `segments` of m->segments: part i has the spans from begin[i] to begin[i + 1]. */
+static artel_status cut_parts(member *m, int32_t segments, int parts, int32_t *begin)
+{
+    ARTEL_TRY(artel__coll_reserve(m->group->ctx, &m->spans, (size_t)(segments + parts), sizeof(artel__coll_span)));
+    artel__coll_cut(m->segments.data, segments, parts, m->spans.data, begin);
+    return ARTEL_OK;
+}
+
+/* The segments of one part: each lies within one of the whole. */
+static artel_status list_part(const member *m, flight *f, int32_t first, int32_t spans)
+{
+    const artel__coll_segment *whole = m->segments.data;
+    const artel__coll_span *span = (const artel__coll_span *)m->spans.data + first;
+    ARTEL_TRY(artel__coll_reserve(m->group->ctx, &f->segments, (size_t)spans, sizeof(artel__coll_segment)));
+    artel__coll_segment *to = f->segments.data;
+    for (int32_t i = 0; i < spans; i++) {
+        const artel__coll_segment *from = &whole[span[i].segment];
+        to[i] = *from;
+        to[i].count = span[i].count;
+        to[i].stride = from->count;
+        to[i].in = (const char *)from->in + span[i].first * from->element;
+        to[i].out = (char *)from->out + span[i].first * from->element;
+    }
+    return ARTEL_OK;
+}
+
+static void prepare(member *m, artel__all_reduce *task, const artel__step *step, uint32_t collective, const artel__coll_segment *segment,
+                    int segments)
+{
+    task->segment = segment;
+    task->segments = segments;
+    task->base.frame = frame_of(m, step, collective);
+    task->algorithm = artel__coll_select(artel__coll_bytes(segment, segments), m->group->ranks);
+}
+
+/* A part of a sum, which has spans. */
+static artel_status prepare_part(member *m, flight *f, const artel__step *step, int32_t collective, int part, const int32_t *begin)
+{
+    int32_t spans = begin[part + 1] - begin[part];
+    ARTEL_TRY(list_part(m, f, begin[part], spans));
+    prepare(m, &f->all_reduce, step, (uint32_t)collective | (uint32_t)part << PART_SHIFT, f->segments.data, spans);
+    return ARTEL_OK;
+}
+
 /* -- in the background -- */
+
+/* Those that are not done, from m->task[at] on; how many. */
+static int list_flying(member *m, int at)
+{
+    int count = m->flying - m->landed;
+    for (int i = 0; i < count; i++) m->task[at + i] = &m->flight[m->landed + i]->all_reduce.base;
+    return count;
+}
 
 /* Ends all of them, done or not. */
 static void land(member *m)
 {
-    for (int i = 0; i < m->flying; i++) m->task[i] = &m->flight[i]->all_reduce.base;
-    artel__coll_finalize(m->task, m->flying);
+    m->landed = 0;
+    artel__coll_finalize(m->task, list_flying(m, 0));
     m->flying = 0;
 }
 
@@ -160,26 +223,27 @@ static artel_status add_flight(member *m)
     return ARTEL_OK;
 }
 
-static void prepare(member *m, artel__all_reduce *task, const artel__step *step, uint32_t collective, const artel__coll_segment *segment,
-                    int segments)
+static artel_status take_off_part(member *m, const artel__step *step, int32_t collective, int part, const int32_t *begin)
 {
-    task->segment = segment;
-    task->segments = segments;
-    task->base.frame = frame_of(m, step, collective);
-    task->algorithm = artel__coll_select(artel__coll_bytes(segment, segments), m->group->ranks);
+    if (begin[part] == begin[part + 1]) return ARTEL_OK;
+    if (m->flying == m->flights) ARTEL_TRY(add_flight(m));
+    flight *f = m->flight[m->flying];
+    ARTEL_TRY(prepare_part(m, f, step, collective, part, begin));
+    artel__coll_task *task = &f->all_reduce.base;
+    m->flying++;
+    return artel__coll_post(&task, 1);
 }
 
 static artel_status take_off(member *m, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
 {
     int gathers;
+    int32_t begin[MOST_BEGUN + 1];
     ARTEL_TRY(check_fold(m, step->fold));
-    if (m->flying == m->flights) ARTEL_TRY(add_flight(m));
-    flight *f = m->flight[m->flying];
-    ARTEL_TRY(translate(m->group->ctx, &f->segments, segments, count, &gathers));
-    prepare(m, &f->all_reduce, step, (uint32_t)collective, f->segments.data, count - gathers);
-    m->task[0] = &f->all_reduce.base;
-    m->flying++;
-    return artel__coll_post(m->task, 1);
+    ARTEL_TRY(translate(m->group->ctx, &m->segments, segments, count, &gathers));
+    int parts = count_parts(m, artel__coll_bytes(m->segments.data, count - gathers), MOST_BEGUN);
+    ARTEL_TRY(cut_parts(m, count - gathers, parts, begin));
+    for (int i = 0; i < parts; i++) ARTEL_TRY(take_off_part(m, step, collective, i, begin));
+    return ARTEL_OK;
 }
 
 static artel_status group_begin(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
@@ -188,12 +252,22 @@ static artel_status group_begin(void *comm, const artel__step *step, int32_t col
     return fail_flights(m, take_off(m, step, collective, segments, count));
 }
 
+/* Many parts may be under way: those that are done are not looked at again. */
+static void pass_landed(member *m)
+{
+    while (m->landed < m->flying) {
+        artel__coll_task *task = &m->flight[m->landed]->all_reduce.base;
+        if (task->ops->progress(task) != ARTEL_OK) return;
+        m->landed++;
+    }
+}
+
 static artel_status group_progress(void *comm)
 {
     member *m = comm;
-    for (int i = 0; i < m->flying; i++) m->task[i] = &m->flight[i]->all_reduce.base;
     uint32_t fp = artel__fp_enter();
-    artel_status status = artel__coll_poll(m->endpoint, m->task, m->flying, 0);
+    artel_status status = artel__coll_poll(m->endpoint, m->task, list_flying(m, 0), 0);
+    if (status >= 0) pass_landed(m);
     artel__fp_leave(fp);
     return fail_flights(m, status);
 }
@@ -203,11 +277,11 @@ static artel_status group_progress(void *comm)
 /* Waits for the first `needed` of m->task; what flies is moved meanwhile. The only place where a rank waits for others. */
 static artel_status await(member *m, int needed)
 {
-    for (int i = 0; i < m->flying; i++) m->task[needed + i] = &m->flight[i]->all_reduce.base;
+    int flying = list_flying(m, needed);
     int phase = m->activity ? atomic_load_explicit(&m->activity->phase, memory_order_relaxed) : 0;
     if (m->activity) artel__mesh_enter(m->activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
     uint32_t fp = artel__fp_enter();
-    artel_status status = artel__coll_wait(m->endpoint, m->task, needed + m->flying, needed ? needed : m->flying);
+    artel_status status = artel__coll_wait(m->endpoint, m->task, needed + flying, needed ? needed : flying);
     artel__fp_leave(fp);
     if (m->activity) artel__mesh_enter(m->activity, (artel__member_phase)phase, artel__now_ns());
     return status;
@@ -231,6 +305,7 @@ static artel_status exchange(member *m, int count)
 {
     artel__coll_task *own[OWN_TASKS];
     memcpy(own, m->task, (size_t)count * sizeof *own);
+    for (int i = 0; i < count; i++) own[i]->overtakes = m->flying > 0;
     artel_status status = artel__coll_post(own, count);
     if (status == ARTEL_OK) status = await(m, count);
     if (status < 0) artel__net_cancel(m->endpoint);
@@ -238,51 +313,23 @@ static artel_status exchange(member *m, int count)
     return fail_flights(m, status);
 }
 
-/* Memory that is lent is neither copied nor waited for. */
-static int count_parts(const member *m, int64_t bytes)
-{
-    int64_t parts = m->endpoint->ops->caps & ARTEL__NET_LENDS ? 1 : bytes / PART_BYTES / m->group->ranks;
-    return parts < 1 ? 1 : parts < MOST_PARTS ? (int)parts : MOST_PARTS;
-}
-
-/* The segments of one part: each lies within one of the whole. */
-static artel_status list_part(const member *m, flight *f, const artel__coll_span *span, int32_t spans)
-{
-    const artel__coll_segment *whole = m->segments.data;
-    ARTEL_TRY(artel__coll_reserve(m->group->ctx, &f->segments, (size_t)spans, sizeof(artel__coll_segment)));
-    artel__coll_segment *to = f->segments.data;
-    for (int32_t i = 0; i < spans; i++) {
-        const artel__coll_segment *from = &whole[span[i].segment];
-        to[i] = *from;
-        to[i].count = span[i].count;
-        to[i].stride = from->count;
-        to[i].in = (const char *)from->in + span[i].first * from->element;
-        to[i].out = (char *)from->out + span[i].first * from->element;
-    }
-    return ARTEL_OK;
-}
-
 /* Lists the tasks of a sum from m->task[0] on. */
 static artel_status list_parts(member *m, const artel__step *step, int32_t collective, int32_t segments, int *tasks)
 {
     const artel__coll_segment *whole = m->segments.data;
-    int parts = count_parts(m, artel__coll_bytes(whole, segments));
+    int parts = count_parts(m, artel__coll_bytes(whole, segments), MOST_PARTS);
     int32_t begin[MOST_PARTS + 1];
     if (parts == 1) {
         prepare(m, &m->all_reduce, step, (uint32_t)collective, whole, segments);
         if (segments) m->task[(*tasks)++] = &m->all_reduce.base;
         return ARTEL_OK;
     }
-    ARTEL_TRY(artel__coll_reserve(m->group->ctx, &m->spans, (size_t)(segments + parts), sizeof(artel__coll_span)));
-    artel__coll_cut(whole, segments, parts, m->spans.data, begin);
+    ARTEL_TRY(cut_parts(m, segments, parts, begin));
     for (int i = 0; i < parts; i++) {
-        int32_t spans = begin[i + 1] - begin[i];
-        if (spans == 0) continue;
+        if (begin[i] == begin[i + 1]) continue;
         if (!m->part[i]) ARTEL_TRY(make_flight(m, &m->part[i]));
-        flight *f = m->part[i];
-        ARTEL_TRY(list_part(m, f, (const artel__coll_span *)m->spans.data + begin[i], spans));
-        prepare(m, &f->all_reduce, step, (uint32_t)collective | (uint32_t)i << PART_SHIFT, f->segments.data, spans);
-        m->task[(*tasks)++] = &f->all_reduce.base;
+        ARTEL_TRY(prepare_part(m, m->part[i], step, collective, i, begin));
+        m->task[(*tasks)++] = &m->part[i]->all_reduce.base;
     }
     return ARTEL_OK;
 }

@@ -190,6 +190,41 @@ static void the_window_bounds_what_nobody_asked_for(void **state)
     tcp_close(&mesh);
 }
 
+/* Also those of a peer that has asked for nothing yet. */
+static void what_overtakes_arrives_first(void **state)
+{
+    (void)state;
+    enum {
+        LONG = 3,
+        ALL = 5
+    };
+    static uint8_t bytes[512 << 10];
+    for (int late = 0; late < 2; late++) {
+        support_mesh mesh;
+        tcp_open(&mesh, 2, false);
+        artel__net_piece big = {bytes, sizeof bytes}, small[ALL - LONG] = {{"one", 3}, {"two", 3}};
+        artel__net_request send[ALL], receive[ALL];
+        for (uint32_t i = 0; i < ALL; i++) {
+            receive[i] = tcp_request(1, i, NULL);
+            if (!late) assert_int_equal(artel__net_receive(mesh.endpoint[0], &receive[i]), ARTEL_OK);
+            send[i] = tcp_request(0, i, i < LONG ? &big : &small[i - LONG]);
+            send[i].overtakes = i >= LONG;
+            assert_int_equal(artel__net_send(mesh.endpoint[1], &send[i]), ARTEL_OK);
+        }
+        if (late) run_a_little(&mesh);
+        for (int i = ALL - 1; late && i >= 0; i--) assert_int_equal(artel__net_receive(mesh.endpoint[0], &receive[i]), ARTEL_OK);
+        assert_int_equal(tcp_run(&mesh, 0, &receive[LONG]), ARTEL_OK);
+        assert_true(artel__net_done(&receive[LONG + 1]) && !artel__net_done(&receive[LONG - 1]));
+        for (int i = 0; i < ALL; i++) {
+            assert_int_equal(tcp_run(&mesh, 0, &receive[i]), ARTEL_OK);
+            assert_memory_equal(artel__net_part(&receive[i], 0, 0), send[i].piece->data, send[i].piece->bytes);
+            artel__net_release(mesh.endpoint[0], &receive[i]);
+            assert_int_equal(tcp_run(&mesh, 1, &send[i]), ARTEL_OK);
+        }
+        tcp_close(&mesh);
+    }
+}
+
 static void longer_than_expected(void **state)
 {
     (void)state;
@@ -470,6 +505,7 @@ int main(void)
         cmocka_unit_test(others_wake_a_sleeper),
         cmocka_unit_test(connections_outlive_a_membership),
         cmocka_unit_test(the_window_bounds_what_nobody_asked_for),
+        cmocka_unit_test(what_overtakes_arrives_first),
         cmocka_unit_test(longer_than_expected),
         cmocka_unit_test(old_generations_are_dropped),
         cmocka_unit_test(late_cancellations_harm_nobody),

@@ -38,7 +38,8 @@ static void copy_own(artel__all_gather *t)
 static void fill(const artel__all_gather *t, int32_t step, int32_t node, artel__net_request *request)
 {
     int32_t ranks = t->base.endpoint->ranks;
-    *request = (artel__net_request){.peer = (t->base.endpoint->rank + step) % ranks, .frame = t->base.frame};
+    *request =
+        (artel__net_request){.peer = (t->base.endpoint->rank + step) % ranks, .frame = t->base.frame, .overtakes = t->base.overtakes};
     request->frame.kind = ARTEL__FRAME_ROWS;
     request->frame.slice = (uint32_t)(node < 0 ? request->peer : node);
 }

@@ -70,7 +70,7 @@ static artel_status list_pieces(artel__all_reduce *t)
 
 static void fill(const artel__all_reduce *t, const artel__coll_message *message, artel__net_request *request)
 {
-    *request = (artel__net_request){.peer = message->peer, .frame = t->base.frame};
+    *request = (artel__net_request){.peer = message->peer, .frame = t->base.frame, .overtakes = t->base.overtakes};
     request->frame.kind = message->node < 0 ? ARTEL__FRAME_RESULT : ARTEL__FRAME_NODES;
     request->frame.node = message->node < 0 ? 1 : artel__coll_node_number(t->base.layout, message->node);
     request->frame.slice = (uint32_t)message->slice;
