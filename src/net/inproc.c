@@ -17,9 +17,10 @@
 #include "net/inproc.h"
 
 /* A wait that may poll does so for this long before it sleeps: replicas of equal work arrive within this time of one
- * another, and sleeping and waking costs 5 to 50 us. After the first looks it yields between looks, because the
- * scheduler may have put both ranks on one core, where polling keeps away the one that is waited for. */
-#define SPIN_NS 50000
+ * another, and sleeping and waking costs 5 to 50 us, just when the others are late already. After the first looks it
+ * yields between looks, because the scheduler may have put both ranks on one core, where polling keeps away the one that
+ * is waited for. */
+#define SPIN_NS 300000
 #define LOOKS_BEFORE_YIELD 100
 
 typedef struct queue {
