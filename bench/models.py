@@ -20,6 +20,7 @@ MODELS = {
     "wide_adagrad": dict(batch=(1024,), mflop=0.0165, first=0, steps=400),
 }
 BY_NAME = ("wide_sgd", "wide_adagrad")
+IMAGES = ("cnn", "convnet", "resnet50", "inception3")
 TABLES, TABLE_ROWS, TABLE_WIDTH = 8, 1000000, 16
 VOCABULARY, LENGTH, WIDTH, BLOCKS, HEADS = 96, 128, 256, 4, 4
 

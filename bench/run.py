@@ -128,7 +128,9 @@ def run_artel(a, folder, name, batch, threads):
     rows = models.MODELS[name]["steps"] * batch
     end = pinned([os.path.abspath(a.artel), "fit", os.path.join(folder, name + ".keras"), "--data", f"synthetic:{rows}", "--batch-size", str(batch),
                   "--threads", str(threads), "--strategy", "one-device", "--json=epochs", "--verbose", "0"], threads)
-    return end and {"rate": batch / (end["step_ms"] * 1e-3), "rss": end["peak_rss_bytes"] / 2**20}
+    if not end:
+        raise SystemExit(f"run: artel fit of {name} failed")
+    return {"rate": batch / (end["step_ms"] * 1e-3), "rss": end["peak_rss_bytes"] / 2**20}
 
 
 def peak(a, threads):
@@ -146,7 +148,8 @@ def hopeless(rows, name, batch, key):
 
 
 def measure(a, folder, pythons, rows, name, batch, threads):
-    keys = [(f"{f}:{mode}", python) for f, python in pythons.items() for mode in (WIDE_PEERS if name in models.BY_NAME else PEERS)[f]]
+    keys = [(f"{f}:{mode}", python) for f, python in pythons.items() for mode in (WIDE_PEERS if name in models.BY_NAME else PEERS)[f]
+            if mode != "channels_last" or name in models.IMAGES]
     peers = {k: Peer(k, python, name, batch, threads) for k, python in keys if not hopeless(rows, name, batch, k)}
     got, peaks = {k: [] for k in ("artel", *peers)}, []
     for _ in range(a.rounds):
