@@ -69,7 +69,7 @@ artel_status artel__coll_check(const artel__coll_task *task, const artel__net_re
 {
     if (request->frame.length == length && (request->pieces == parts || request->pieces == 1)) return ARTEL_OK;
     return artel__fail(task->endpoint->ctx, ARTEL_ERROR_RUN, task->ops->name, "run the same model and options on every replica",
-                       "rank %d sent %u bytes to rank %d in collective %u of step %llu, %zu in %d parts were expected", request->peer,
-                       (unsigned)request->frame.length, task->endpoint->rank, (unsigned)request->frame.collective,
+                       "rank %d sent %llu bytes to rank %d in collective %u of step %llu, %zu in %d parts were expected", request->peer,
+                       (unsigned long long)request->frame.length, task->endpoint->rank, (unsigned)request->frame.collective,
                        (unsigned long long)request->frame.step, length, parts);
 }

@@ -52,6 +52,12 @@ typedef struct artel__coll_buffer {
 artel_status artel__coll_reserve(artel_context *ctx, artel__coll_buffer *buffer, size_t count, size_t size);
 void artel__coll_buffer_fini(artel_context *ctx, artel__coll_buffer *buffer);
 
+/* `most` of a receive for a message of this length: 0 would be any, and lengths are multiples of 8. */
+static inline uint64_t artel__coll_most(uint64_t length)
+{
+    return length ? length : 1;
+}
+
 /* A message that has arrived must have the parts and the length that this rank expects, or the ranks are not in the same
  * collective. */
 artel_status artel__coll_check(const artel__coll_task *task, const artel__net_request *request, int parts, size_t length);

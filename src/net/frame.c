@@ -28,7 +28,8 @@ void artel__frame_encode(const artel__frame *frame, uint8_t out[ARTEL__FRAME_BYT
     at = artel__bytes_put(at, frame->collective, 4);
     at = artel__bytes_put(at, frame->node, 4);
     at = artel__bytes_put(at, frame->slice, 4);
-    at = artel__bytes_put(at, frame->length, 4);
+    at = artel__bytes_put(at, frame->length, 8);
+    at = artel__bytes_put(at, 0, 4);
     artel__bytes_put(at, frame->crc32c, 4);
 }
 
@@ -53,7 +54,8 @@ const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame
     frame.collective = (uint32_t)artel__bytes_take(&at, 4);
     frame.node = (uint32_t)artel__bytes_take(&at, 4);
     frame.slice = (uint32_t)artel__bytes_take(&at, 4);
-    frame.length = (uint32_t)artel__bytes_take(&at, 4);
+    frame.length = artel__bytes_take(&at, 8);
+    if (frame.length > ARTEL__FRAME_LONGEST || artel__bytes_take(&at, 4)) return "a message of a length that cannot be";
     frame.crc32c = (uint32_t)artel__bytes_take(&at, 4);
     *out = frame;
     return NULL;
@@ -71,6 +73,6 @@ artel_status artel__frame_decode(artel_context *ctx, const char *where, const ui
     if (version != ARTEL__FRAME_VERSION)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "run the same version of artel everywhere",
                            "the peer speaks version %u of the protocol, this build version %d", (unsigned)version, ARTEL__FRAME_VERSION);
-    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "run the same version of artel everywhere", "a message of unknown kind %u",
-                       (unsigned)kind);
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "run the same version of artel everywhere", "%s (kind %u)",
+                       artel__frame_read(in, out), (unsigned)kind);
 }

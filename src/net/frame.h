@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header of a message: fixed, little-endian, 48 bytes, the same on every transport.
+/* The header of a message: fixed, little-endian, 56 bytes, the same on every transport.
  *
  *   offset  0 magic u32      4 version u16    6 kind u16      8 job u64      16 generation u32   20 step u64
- *          28 collective u32 32 node u32     36 slice u32    40 length u32   44 crc32c u32
+ *          28 collective u32 32 node u32     36 slice u32    40 length u64   48 zero u32         52 crc32c u32
  *
- * The crc (Castagnoli, RFC 3720) covers the first 44 bytes and then the payload. Drivers that stay inside a process
- * carry the decoded form and neither encode nor sum; a wire carries the 48 bytes and the payload behind them. Messages
+ * The crc (Castagnoli, RFC 3720) covers the first 52 bytes and then the payload. Drivers that stay inside a process
+ * carry the decoded form and neither encode nor sum; a wire carries the 56 bytes and the payload behind them. Messages
  * are matched by (source, kind, job, generation, step, collective, node, slice), in the order of sending where these
  * are equal; length and crc are checked, not matched. Golden bytes are in tests/net/test_frame.c. A driver that sends
  * large payloads in chunks sums the header alone, so that its length can be trusted before the payload comes, and each
@@ -21,10 +21,13 @@
 #include "base/context.h"
 
 enum {
-    ARTEL__FRAME_BYTES = 48,
+    ARTEL__FRAME_BYTES = 56,
     ARTEL__FRAME_MAGIC = 0x6c747261, /* "artl" */
-    ARTEL__FRAME_VERSION = 1         /* another version is refused */
+    ARTEL__FRAME_VERSION = 2         /* another version is refused; 2: lengths of 64 bits */
 };
+
+/* Bytes of a payload at the most, half of what a process can map: sums of a few lengths do not overflow. */
+#define ARTEL__FRAME_LONGEST ((uint64_t)1 << 46)
 
 /* What a message carries. Values are part of the wire format. */
 typedef enum artel__frame_kind {
@@ -43,7 +46,7 @@ typedef struct artel__frame {
     uint32_t collective; /* the call within the step */
     uint32_t node;       /* heap number of the fold node: (V + first) / count, so 1 is the root */
     uint32_t slice;
-    uint32_t length; /* payload bytes */
+    uint64_t length; /* payload bytes */
     uint32_t crc32c;
 } artel__frame;
 

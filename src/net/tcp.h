@@ -2,7 +2,7 @@
 /* The transport between processes: messages over TCP connections, plain or encrypted, one to each peer; to a peer on this host
  * through memory shared with it (net/shared.h), where both ends want that (artel__site.shares).
  *
- * On the wire a message is the 48-byte header (its crc field sums the 44 bytes before it) and its payload, every piece
+ * On the wire a message is the 56-byte header (its crc field sums the 52 bytes before it) and its payload, every piece
  * padded to 8 bytes, in chunks of 256 KiB; each chunk has 8 bytes before it: {u32 crc, u32 word}, word 0, or 1: the
  * message is withdrawn here. Chunk sums cover the word and, on plain connections, the bytes (encrypted ones are
  * authenticated already, and those in memory have met no wire). All sums are masked with the connection's mask and the

@@ -18,7 +18,7 @@ enum {
     ARTEL__TCP_STAGE = 64 << 10,   /* headers and small messages on their way out */
     ARTEL__TCP_INBOX = 64 << 10,   /* bytes that have arrived and are not sorted yet */
     ARTEL__TCP_COPIED = 8 << 10,   /* messages up to here are copied into the stage */
-    ARTEL__TCP_CLASSES = 33,       /* buffers of 2^k bytes */
+    ARTEL__TCP_CLASSES = 47,       /* buffers of 2^k bytes, to ARTEL__FRAME_LONGEST */
     ARTEL__TCP_SMALLEST = 12,      /* k of the smallest */
     ARTEL__TCP_MESSAGE_COST = 256, /* counted for each held message beside its payload */
     ARTEL__TCP_LOOKS = 32,         /* at shared memory, for each at the sockets */

@@ -16,10 +16,9 @@ artel_status artel__net_send(artel__endpoint *endpoint, artel__net_request *requ
 {
     ARTEL_TRY(check(endpoint, request));
     size_t length = artel__net_length(request->piece, request->pieces);
-    if (length > UINT32_MAX)
-        return artel__fail(endpoint->ctx, ARTEL_ERROR_UNSUPPORTED, endpoint->ops->name, "use more replicas, so that slices are smaller",
-                           "a message of %zu bytes; 4 GiB at the most", length);
-    request->frame.length = (uint32_t)length;
+    if (length > ARTEL__FRAME_LONGEST)
+        return artel__fail(endpoint->ctx, ARTEL_ERROR_INTERNAL, endpoint->ops->name, "", "a message of %zu bytes", length);
+    request->frame.length = length;
     return endpoint->ops->post_send(endpoint, request);
 }
 

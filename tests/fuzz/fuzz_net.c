@@ -80,15 +80,15 @@ static void sealed_frames(scene *s, artel__endpoint *endpoint)
     uint32_t mask = artel__connection_mask(s->connection, false), number = 0;
     for (; s->size >= 8; s->data += 8, s->size -= 8) {
         const uint8_t *d = s->data;
-        uint8_t bytes[ARTEL__FRAME_BYTES + 8 + 2048] = {0};
+        uint8_t bytes[ARTEL__FRAME_BYTES + 8 + 2048] = {0}, *after = bytes + ARTEL__FRAME_BYTES;
         artel__frame frame = {.kind = d[0] % 8, .generation = d[1] & 3, .slice = d[2] & 3, .step = d[3] & 1, .node = d[4] & 1};
-        frame.length = d[5] * 8u + (d[6] & 1) * 0x7fff0001u;
+        frame.length = d[5] * 8u + (d[6] & 1) * 0x7fff0001u + ((uint64_t)(d[6] >> 4) << (d[7] & 63));
         artel__frame_encode(&frame, bytes);
-        put(bytes + 44, artel__tcp_seal(artel__crc32c(0, bytes, 44), mask, number++));
+        put(after - 4, artel__tcp_seal(artel__crc32c(0, bytes, ARTEL__FRAME_BYTES - 4), mask, number++));
         size_t payload = d[5] * 8u;
-        put(bytes + 52, d[6] >> 1 & 1);
-        memset(bytes + 56, d[7], payload);
-        put(bytes + 48, artel__tcp_seal(artel__crc32c(0, bytes + 52, (d[6] >> 1 & 1) ? 4 : 4 + payload), mask, number));
+        put(after + 4, d[6] >> 1 & 1);
+        memset(after + 8, d[7], payload);
+        put(after, artel__tcp_seal(artel__crc32c(0, after + 4, (d[6] >> 1 & 1) ? 4 : 4 + payload), mask, number));
         bool chunk = frame.length > 0 && !(d[6] & 4);
         number += chunk;
         deliver(s, bytes, ARTEL__FRAME_BYTES + (chunk ? 8 + ((d[6] & 2) ? 0 : payload) : 0));

@@ -17,13 +17,13 @@ static const artel__frame example = {.kind = ARTEL__FRAME_RESULT,
                                      .collective = 0x31323334,
                                      .node = 0x41424344,
                                      .slice = 0x51525354,
-                                     .length = 0x61626364,
+                                     .length = 0x212263646566,
                                      .crc32c = 0x71727374};
 
-static const uint8_t golden[ARTEL__FRAME_BYTES] = {'a',  'r',  't',  'l',  1,    0,    2,    0,    0x08, 0x07, 0x06, 0x05,
-                                                   0x04, 0x03, 0x02, 0x01, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25,
-                                                   0x24, 0x23, 0x22, 0x21, 0x34, 0x33, 0x32, 0x31, 0x44, 0x43, 0x42, 0x41,
-                                                   0x54, 0x53, 0x52, 0x51, 0x64, 0x63, 0x62, 0x61, 0x74, 0x73, 0x72, 0x71};
+static const uint8_t golden[ARTEL__FRAME_BYTES] = {'a',  'r',  't',  'l',  2,    0,    2,    0,    0x08, 0x07, 0x06, 0x05, 0x04, 0x03,
+                                                   0x02, 0x01, 0x14, 0x13, 0x12, 0x11, 0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21,
+                                                   0x34, 0x33, 0x32, 0x31, 0x44, 0x43, 0x42, 0x41, 0x54, 0x53, 0x52, 0x51, 0x66, 0x65,
+                                                   0x64, 0x63, 0x22, 0x21, 0,    0,    0,    0,    0,    0,    0x74, 0x73, 0x72, 0x71};
 
 static int set_up(void **state)
 {
@@ -44,7 +44,7 @@ static void golden_bytes(void **state)
     artel__frame back;
     assert_int_equal(artel__frame_decode(*state, "peer", golden, &back), ARTEL_OK);
     assert_true(artel__frame_match(&back, &example));
-    assert_int_equal(back.length, example.length);
+    assert_true(back.length == example.length);
     assert_int_equal(back.crc32c, example.crc32c);
 }
 
@@ -89,7 +89,7 @@ static void refusals(void **state)
     assert_string_equal(artel_context_error(*state)->where, "peer");
     artel__operation_begin(*state);
     memcpy(bytes, golden, sizeof bytes);
-    bytes[4] = 2;
+    bytes[4] = 1;
     assert_int_equal(artel__frame_decode(*state, "peer", bytes, &out), ARTEL_ERROR_UNSUPPORTED);
     artel__operation_begin(*state);
     for (int kind = 0; kind <= 6; kind += 6) {
@@ -100,6 +100,32 @@ static void refusals(void **state)
     assert_int_equal(out.kind, 99);
 }
 
+/* No length may be so large that sums of lengths overflow. */
+static void lengths(void **state)
+{
+    static const uint64_t good[] = {0, 8, UINT32_MAX - 7u, (uint64_t)UINT32_MAX + 1, ARTEL__FRAME_LONGEST};
+    static const uint64_t bad[] = {ARTEL__FRAME_LONGEST + 1, (uint64_t)1 << 63, UINT64_MAX - 7, UINT64_MAX};
+    uint8_t bytes[ARTEL__FRAME_BYTES];
+    artel__frame frame = example, out = {.kind = 99};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        frame.length = good[i];
+        artel__frame_encode(&frame, bytes);
+        assert_int_equal(artel__frame_decode(*state, "peer", bytes, &out), ARTEL_OK);
+        assert_true(out.length == good[i]);
+    }
+    out.kind = 99;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        frame.length = bad[i];
+        artel__frame_encode(&frame, bytes);
+        assert_int_equal(artel__frame_decode(*state, "peer", bytes, &out), ARTEL_ERROR_CORRUPT);
+        artel__operation_begin(*state);
+    }
+    memcpy(bytes, golden, sizeof bytes);
+    bytes[48] = 1; /* what must be zero */
+    assert_int_equal(artel__frame_decode(*state, "peer", bytes, &out), ARTEL_ERROR_CORRUPT);
+    assert_int_equal(out.kind, 99);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +133,7 @@ int main(void)
         cmocka_unit_test(matching_looks_at_every_field),
         cmocka_unit_test(crc_covers_header_and_payload),
         cmocka_unit_test_setup_teardown(refusals, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lengths, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

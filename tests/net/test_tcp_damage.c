@@ -13,6 +13,11 @@
 #include "net/help_tcp.h"
 #include "net/tcp_impl.h"
 
+enum {
+    SUM_AT = ARTEL__FRAME_BYTES - 4,
+    WHOLE = ARTEL__FRAME_BYTES + 8 + 16 /* a right message of 16 bytes */
+};
+
 /* Rank 1 is the test itself: it writes the bytes of the protocol into a connection that is open. */
 typedef struct forger {
     support_mesh mesh;
@@ -54,11 +59,12 @@ static void forge(forger *f, uint32_t slice)
     artel__frame frame = {.kind = ARTEL__FRAME_NODES, .generation = 5, .slice = slice, .length = 16};
     uint8_t *at = f->bytes + f->count;
     artel__frame_encode(&frame, at);
-    put(at + 44, artel__tcp_seal(artel__crc32c(0, at, 44), mask, f->number++));
-    memset(at + 48, 0, 8);
-    memcpy(at + 56, "0123456789abcdef", 16);
-    put(at + 48, artel__tcp_seal(artel__crc32c(0, at + 52, 20), mask, f->number++));
-    f->count += 72;
+    put(at + SUM_AT, artel__tcp_seal(artel__crc32c(0, at, SUM_AT), mask, f->number++));
+    at += ARTEL__FRAME_BYTES;
+    memset(at, 0, 8);
+    memcpy(at + 8, "0123456789abcdef", 16);
+    put(at, artel__tcp_seal(artel__crc32c(0, at + 4, 20), mask, f->number++));
+    f->count += WHOLE;
 }
 
 static void deliver(forger *f)
@@ -100,7 +106,7 @@ static void expect_condemned(forger *f)
 static void every_flipped_bit(void **state)
 {
     (void)state;
-    for (int bit = 0; bit < 72 * 8; bit += 5) {
+    for (int bit = 0; bit < WHOLE * 8; bit += 5) {
         forger f;
         open_forger(&f);
         forge(&f, 0);
@@ -116,8 +122,8 @@ static void repeated_and_left_out(void **state)
     forger f;
     open_forger(&f); /* repeated */
     forge(&f, 7);
-    memcpy(f.bytes + 72, f.bytes, 72);
-    f.count = 144;
+    memcpy(f.bytes + WHOLE, f.bytes, WHOLE);
+    f.count = 2 * WHOLE;
     expect_condemned(&f);
     close_forger(&f);
     open_forger(&f); /* left out */
@@ -128,22 +134,84 @@ static void repeated_and_left_out(void **state)
     close_forger(&f);
     open_forger(&f); /* recorded on another connection */
     forge(&f, 0);
-    uint8_t old[72];
-    memcpy(old, f.bytes, 72);
+    uint8_t old[WHOLE];
+    memcpy(old, f.bytes, WHOLE);
     close_forger(&f);
     open_forger(&f);
-    memcpy(f.bytes, old, 72);
-    f.count = 72;
+    memcpy(f.bytes, old, WHOLE);
+    f.count = WHOLE;
     expect_condemned(&f);
     close_forger(&f);
+}
+
+/* A message of which only the header is there, and that it is withdrawn. */
+static void forge_length(forger *f, uint32_t slice, uint64_t length)
+{
+    uint32_t mask = artel__connection_mask(f->connection, true);
+    artel__frame frame = {.kind = ARTEL__FRAME_NODES, .generation = 5, .slice = slice, .length = length};
+    uint8_t *at = f->bytes + f->count;
+    artel__frame_encode(&frame, at);
+    put(at + SUM_AT, artel__tcp_seal(artel__crc32c(0, at, SUM_AT), mask, f->number++));
+    at += ARTEL__FRAME_BYTES;
+    put(at + 4, 1);
+    put(at, artel__tcp_seal(artel__crc32c(0, at + 4, 4), mask, f->number++));
+    f->count += ARTEL__FRAME_BYTES + 8;
+}
+
+/* 4 GiB and 16 bytes are not 16 bytes; nothing is taken in for what is longer than was asked for. */
+static void lengths_beyond_32_bits(void **state)
+{
+    (void)state;
+    forger f;
+    open_forger(&f);
+    artel__net_request receive = tcp_request(1, 0, NULL);
+    receive.most = 16;
+    assert_int_equal(artel__net_receive(f.mesh.endpoint[0], &receive), ARTEL_OK);
+    forge_length(&f, 0, (UINT64_C(1) << 32) + 16);
+    forge_length(&f, 0, ARTEL__FRAME_LONGEST);
+    forge(&f, 0);
+    deliver(&f);
+    assert_int_equal(tcp_run(&f.mesh, 0, &receive), ARTEL_OK);
+    assert_int_equal(receive.frame.length, 16);
+    assert_memory_equal(artel__net_part(&receive, 0, 0), "0123456789abcdef", 16);
+    artel__net_release(f.mesh.endpoint[0], &receive);
+    close_forger(&f);
+}
+
+/* What nobody asked for is left in the socket, however long it is said to be. */
+static void unasked_lengths(void **state)
+{
+    (void)state;
+    static const uint64_t length[] = {4096, UINT64_C(1) << 32, ARTEL__FRAME_LONGEST};
+    for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
+        forger f;
+        open_forger(&f);
+        forge_length(&f, 0, length[i]);
+        deliver(&f);
+        for (int k = 0; k < 100; k++) assert_int_equal(artel__net_progress(f.mesh.endpoint[0]), ARTEL_OK);
+        assert_int_equal(artel__tcp_held_bytes(f.mesh.endpoint[0]), 0);
+        close_forger(&f);
+    }
+}
+
+static void lengths_that_cannot_be(void **state)
+{
+    (void)state;
+    static const uint64_t length[] = {12, ARTEL__FRAME_LONGEST + 8, UINT64_C(1) << 63, UINT64_MAX - 7};
+    for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
+        forger f;
+        open_forger(&f);
+        forge_length(&f, 0, length[i]);
+        expect_condemned(&f);
+        close_forger(&f);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forged_right),
-        cmocka_unit_test(every_flipped_bit),
-        cmocka_unit_test(repeated_and_left_out),
+        cmocka_unit_test(forged_right),           cmocka_unit_test(every_flipped_bit), cmocka_unit_test(repeated_and_left_out),
+        cmocka_unit_test(lengths_beyond_32_bits), cmocka_unit_test(unasked_lengths),   cmocka_unit_test(lengths_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

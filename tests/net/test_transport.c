@@ -265,10 +265,28 @@ static void check_refusals(group *g)
     assert_int_equal(artel__net_send(g->endpoint[1], &request), ARTEL_ERROR_INTERNAL);
     request.peer = RANKS;
     assert_int_equal(artel__net_receive(g->endpoint[1], &request), ARTEL_ERROR_INTERNAL);
-    artel__net_piece huge = {"", (size_t)UINT32_MAX + 1};
+    artel__net_piece huge = {"", ARTEL__FRAME_LONGEST + 1};
     request = request_of(2, 0, &huge, 1);
     artel__operation_begin(g->ctx);
-    assert_int_equal(artel__net_send(g->endpoint[1], &request), ARTEL_ERROR_UNSUPPORTED);
+    assert_int_equal(artel__net_send(g->endpoint[1], &request), ARTEL_ERROR_INTERNAL);
+}
+
+/* Where memory is lent, a length costs nothing: around 4 GiB none becomes another. */
+static void check_lengths(group *g)
+{
+    const uint64_t around = (uint64_t)UINT32_MAX + 1;
+    const uint64_t length[] = {around - 8, around, around + 8, ARTEL__FRAME_LONGEST};
+    for (size_t i = 0; i < sizeof length / sizeof *length && g->endpoint[1]->ops->caps & ARTEL__NET_LENDS; i++) {
+        artel__net_piece piece[2] = {{"", 8}, {"", length[i] - 8}};
+        artel__net_request send = request_of(2, 0, piece, 2), receive = request_of(1, 0, NULL, 0);
+        assert_int_equal(artel__net_receive(g->endpoint[2], &receive), ARTEL_OK);
+        assert_int_equal(artel__net_send(g->endpoint[1], &send), ARTEL_OK);
+        progress_until_done(g, &receive);
+        assert_true(receive.frame.length == length[i]);
+        assert_true(artel__net_length(receive.piece, receive.pieces) == length[i]);
+        artel__net_release(g->endpoint[2], &receive);
+        progress_until_done(g, &send);
+    }
 }
 
 typedef struct waiter {
@@ -380,6 +398,12 @@ static void refusals(void **state)
     over_drivers(check_refusals);
 }
 
+static void lengths(void **state)
+{
+    (void)state;
+    over_drivers(check_lengths);
+}
+
 static void cancelling(void **state)
 {
     (void)state;
@@ -415,8 +439,9 @@ static void failing_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delivery), cmocka_unit_test(large),      cmocka_unit_test(matching),  cmocka_unit_test(withdrawal),
-        cmocka_unit_test(refusals), cmocka_unit_test(cancelling), cmocka_unit_test(ping_pong), cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(delivery),   cmocka_unit_test(large),     cmocka_unit_test(matching),
+        cmocka_unit_test(withdrawal), cmocka_unit_test(refusals),  cmocka_unit_test(cancelling),
+        cmocka_unit_test(lengths),    cmocka_unit_test(ping_pong), cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,8 +101,8 @@ static artel_status hear(artel__agreement *a)
     artel__net_request *heard = &a->receive[a->round];
     if (heard->frame.length != ARTEL__AGREEMENT_BYTES)
         return artel__fail(a->team->ctx, ARTEL_ERROR_RUN, "collective", "run the same version of artel everywhere",
-                           "rank %d sent %u bytes to agree on a call, %d were expected", heard->peer, (unsigned)heard->frame.length,
-                           ARTEL__AGREEMENT_BYTES);
+                           "rank %d sent %llu bytes to agree on a call, %d were expected", heard->peer,
+                           (unsigned long long)heard->frame.length, ARTEL__AGREEMENT_BYTES);
     const uint8_t *at = artel__net_part(heard, 0, 0);
     artel__call_seen first = take_seen(&at), other = take_seen(&at);
     artel__net_release(a->team->endpoint, heard);

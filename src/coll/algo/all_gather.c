@@ -44,12 +44,21 @@ static void fill(const artel__all_gather *t, int32_t step, int32_t node, artel__
     request->frame.slice = (uint32_t)(node < 0 ? request->peer : node);
 }
 
+/* Of the message with the rows of a rank. */
+static size_t length_from(const artel__all_gather *t, int32_t rank)
+{
+    size_t length = 0, rows = rows_of(t, rank);
+    for (int32_t i = 0; i < t->segments; i++) length += artel__net_padded(rows * row_bytes(&t->segment[i]));
+    return length;
+}
+
 static artel_status post_messages(artel__all_gather *t)
 {
     int32_t ranks = t->base.endpoint->ranks, rank = t->base.endpoint->rank;
     for (int32_t step = 1; step < ranks; step++) {
         artel__net_request *request = &t->request[t->posted++];
         fill(t, step, -1, request);
+        request->most = artel__coll_most(length_from(t, request->peer));
         ARTEL_TRY(artel__net_receive(t->base.endpoint, request));
     }
     for (int32_t step = 1; step < ranks; step++) {
@@ -85,9 +94,7 @@ static artel_status post(artel__coll_task *task)
 static artel_status take_rows(artel__all_gather *t, artel__net_request *request)
 {
     size_t offset = 0, rows = rows_of(t, request->peer);
-    for (int32_t i = 0; i < t->segments; i++) offset += artel__net_padded(rows * row_bytes(&t->segment[i]));
-    ARTEL_TRY(artel__coll_check(&t->base, request, t->segments, offset));
-    offset = 0;
+    ARTEL_TRY(artel__coll_check(&t->base, request, t->segments, length_from(t, request->peer)));
     for (int32_t i = 0; i < t->segments; i++) {
         size_t bytes = rows * row_bytes(&t->segment[i]);
         if (bytes) memcpy(target(t, &t->segment[i], request->peer), artel__net_part(request, i, offset), bytes);

@@ -114,18 +114,12 @@ static const artel__net_piece *result_pieces(const artel__all_reduce *t, int32_t
     return (const artel__net_piece *)t->pieces.data + (int64_t)nodes * begin[slices(t)] + begin[slice];
 }
 
-/* 0 would be any length; a message is a multiple of 8 bytes. */
-static uint32_t most_bytes(size_t length)
-{
-    return length == 0 || length > UINT32_MAX ? 1 : (uint32_t)length;
-}
-
 static artel_status receive_all(artel__all_reduce *t)
 {
     for (int32_t i = 0; i < t->lists.node_receives + t->lists.result_receives; i++) {
         fill(t, &t->lists.receive[i], &t->request[i]);
         int32_t slice = t->lists.receive[i].slice;
-        t->request[i].most = most_bytes(slice_length(t, slice));
+        t->request[i].most = artel__coll_most(slice_length(t, slice));
         if (t->lists.receive[i].node < 0) {
             t->request[i].into = result_pieces(t, slice);
             t->request[i].intos = slice_parts(t, slice);

@@ -39,7 +39,7 @@ static artel_status post(artel__coll_task *task)
         int32_t k = t->rounds++;
         t->send[k] = (artel__net_request){.peer = 0};
         fill(t, k, (task->endpoint->rank + ranks - (1 << k)) % ranks, &t->receive[k]);
-        t->receive[k].most = (uint32_t)artel__net_padded(1);
+        t->receive[k].most = artel__net_padded(1);
         ARTEL_TRY(artel__net_receive(task->endpoint, &t->receive[k]));
     }
     return t->rounds ? say(t) : ARTEL_OK;

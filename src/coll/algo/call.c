@@ -99,8 +99,7 @@ static artel_status receive_all(artel__call *t)
         const artel__coll_transfer *transfer = &t->schedule.receive[i];
         artel__net_request *request = fill(t, i, transfer);
         artel__net_piece *piece = piece_of(t, i, transfer);
-        size_t length = artel__net_padded(piece->bytes);
-        request->most = length == 0 || length > UINT32_MAX ? 1 : (uint32_t)length; /* 0 would be any length */
+        request->most = artel__coll_most(artel__net_padded(piece->bytes));
         if (piece->data) {
             request->into = piece;
             request->intos = 1;
@@ -250,8 +249,8 @@ static artel_status explain_length(const artel__call *t)
     const artel__coll_transfer *transfer = &t->schedule.receive[t->wrong];
     return artel__fail(t->team->ctx, ARTEL_ERROR_RUN, artel__coll_kind_name(t->kind),
                        "give each pair of members the same count at both ends",
-                       "member %d sent %u bytes to member %d in call %llu, %zu were expected (padded to 8)", transfer->peer,
-                       (unsigned)request->frame.length, t->team->position, (unsigned long long)t->base.frame.step,
+                       "member %d sent %llu bytes to member %d in call %llu, %zu were expected (padded to 8)", transfer->peer,
+                       (unsigned long long)request->frame.length, t->team->position, (unsigned long long)t->base.frame.step,
                        artel__net_padded((size_t)transfer->count * artel__call_element(t)));
 }
 

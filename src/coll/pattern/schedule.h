@@ -5,7 +5,7 @@
  * Members have positions 0 .. n-1. A rank's part is a list of receives, one of sends, one of combinations. They are done
  * in this order: receives are taken in the order of the list, and a send or a combination begins when as many of them as it needs
  * are there. Ranges longer than `chunk` elements travel in several messages, so that the next step begins with the first of
- * them, and a message stays below 4 GiB.
+ * them.
  *
  * What a rank sends, per element byte, with t elements in all of `out` (all-reduce, reduce, broadcast) or in all blocks,
  * s in the own slice or block; messages for ranges of one chunk; connections used in either direction:
