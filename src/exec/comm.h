@@ -19,6 +19,13 @@ typedef struct artel__comm_segment {
     void *out;
 } artel__comm_segment;
 
+/* Elements [first, first + count) of a sum over all ranks, for whoever can read their memory. */
+typedef struct artel__comm_sum {
+    const void *const *in; /* by rank: its node blocks, of `stride` float32 each; only read */
+    int64_t stride, first, count;
+    float *out; /* where element 0 would lie */
+} artel__comm_sum;
+
 typedef struct artel__comm_ops {
     /* Finishes several folds at once; `collective` numbers the call within the step. */
     artel_status (*all_reduce)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
@@ -30,6 +37,9 @@ typedef struct artel__comm_ops {
     void (*abandon)(void *comm);
     /* Waits until every replica has come here; `ok` false spreads a local failure. Returns a failure if any failed. */
     artel_status (*barrier)(void *comm, bool ok);
+    /* Adds up what all ranks have left in memory before a barrier. Any thread; neither waits nor fails. Only called where all ranks belong
+     * to this process (artel__run_join). */
+    void (*sum)(void *comm, const artel__comm_sum *sum);
 } artel__comm_ops;
 
 typedef struct artel__comm {

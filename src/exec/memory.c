@@ -62,6 +62,9 @@ static void measure(const artel__plan *plan, lifetime *life)
         for (int c = 0; c < action->count; c++) touch_node(plan, life, plan->collective[action->first + c], a);
     }
     for (int i = 0; i < graph->kept_count; i++) extend(&life[plan->root[graph->kept[i]]], plan->actions);
+    for (int i = 0; i < graph->nodes; i++) { /* others may read it as long as they apply */
+        if (plan->node[i].lazy) extend(&life[plan->root[graph->node[i].input[0]]], plan->actions);
+    }
 }
 
 /* Lets nodes write over an input where it dies. `life` describes the buffers before sharing. */

@@ -185,6 +185,9 @@ static void schedule_node(scheduler *s, int32_t index)
     for (int k = 0; k < node->inputs; k++) {
         if (node->input[k] >= 0 && s->pending[node->input[k]] && s->needed[node->input[k]]) flush(s);
     }
+    if (plan->node[index].lazy) return;
+    const artel__node *lazy = artel__plan_lazy_input(plan, index);
+    if (lazy) plan->action[plan->actions++] = (artel__action){.node = (int32_t)(lazy - plan->graph->node)};
     if (!node->op->collective || plan->node[index].view) {
         plan->action[plan->actions++] = (artel__action){.node = index};
         return;
@@ -234,6 +237,7 @@ static artel_status make_plan(artel__plan *plan)
     plan->narrow = artel__kernel_choose(artel__narrow_kernels, plan->options.isa, NULL);
     for (int i = 0; i < graph->nodes; i++) ARTEL_TRY(choose_kernel(plan, i));
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
+    if (plan->options.common && plan->options.replicas > 1) ARTEL_TRY(artel__plan_divide(plan));
     ARTEL_TRY(make_schedule(plan));
     return artel__plan_memory(plan);
 }
@@ -274,7 +278,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     const artel__node_plan *chosen = &plan->node[index];
     artel__text_printf(out, "%4d %-28s", index, node->op->name);
     if (!chosen->kernel) {
-        artel__text_printf(out, " %s", chosen->view ? "view" : "collective");
+        artel__text_printf(out, " %s", chosen->view ? "view" : chosen->lazy ? "collective, added up by its reader" : "collective");
     } else {
         _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
         full_params(plan, index, 0, params);
@@ -295,7 +299,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         const artel__value *value = &plan->graph->value[node->output[k]];
         if (value->rounds) artel__text_printf(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
     }
-    artel__text_printf(out, "  ; %s\n", node->name);
+    artel__text_printf(out, "%s  ; %s\n", chosen->divided ? " shared out" : "", node->name);
 }
 
 void artel__plan_dump(const artel__plan *plan, artel__text *out)

@@ -22,6 +22,7 @@ typedef struct artel__plan_options {
     int32_t shards;     /* V */
     int32_t replicas;   /* 1: collectives are views and cost nothing */
     artel__isa isa;
+    bool common; /* all replicas belong to this process, have one state and are joined (artel__run_join) */
 } artel__plan_options;
 
 artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out);
@@ -33,7 +34,7 @@ const char *artel__plan_kernel(const artel__plan *plan, int32_t node, double *op
 /* Stable text: node, kernel, refused kernels with reasons, tasks at full batch, buffer offsets. */
 void artel__plan_dump(const artel__plan *plan, artel__text *out);
 
-/* A replica's variables. The block is variables->bytes long, zero at first. */
+/* The variables of a replica, or of several. The block is variables->bytes long, zero at first. */
 typedef struct artel__state {
     artel_context *ctx;
     const artel__variables *variables;
@@ -53,11 +54,15 @@ void artel__state_fetch(const artel__state *state, int variable, void *plain);
 /* `comm` NULL: one replica. All arguments are borrowed. */
 artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out);
 void artel__run_destroy(artel__run *run);
+/* Of a plan with common variables: `runs` are those of all replicas by rank, this one among them, and are borrowed. They share the
+ * APPLY phase out and read one another's gradients in it; so all must have computed before one applies, and none computes
+ * again before all have applied. */
+artel_status artel__run_join(artel__run *run, artel__run *const *runs, int count);
 
 /* Executes forward and backward nodes up to the last collective; no variable changes. `inputs` are the fed values in
  * the graph's order. May be repeated or abandoned. */
 artel_status artel__run_compute(artel__run *run, const artel__step *step, const void *const *inputs);
-/* Executes the APPLY nodes of the step just computed: local, no I/O, cannot fail. */
+/* Executes the APPLY nodes of the step just computed, or this replica's share of them: no I/O, cannot fail. */
 void artel__run_apply(artel__run *run, const artel__step *step);
 /* The n-th kept value of the last step. */
 const void *artel__run_kept(const artel__run *run, int n);

@@ -24,6 +24,8 @@ typedef struct artel__action {
 typedef struct artel__node_plan {
     const artel__kernel *kernel; /* NULL: view or collective */
     bool view;
+    bool divided; /* its tasks are shared out among replicas with common variables */
+    bool lazy;    /* a collective whose only reader adds up, piece by piece, what it needs */
     int64_t cost; /* operations of a full batch: decides whether other threads are woken */
 } artel__node_plan;
 
@@ -64,9 +66,18 @@ struct artel__run {
     bool in_flight;          /* collectives have been begun and not waited for */
     const atomic_bool *stop; /* NULL, or set by whoever wants the step to be abandoned */
     artel__nonfinite *scan;  /* set: look at every output */
+    artel__run *const *peer; /* with common variables: the runs of all replicas by rank; NULL otherwise */
+    int peers;
+    const void **blocks; /* by rank: what is being added up */
     artel__node_time *time;
 };
 
+/* Who does what in the APPLY phase of replicas with common variables; exec/common.c. */
+artel_status artel__plan_divide(artel__plan *plan);
+/* Whether the run takes part in an APPLY node, and in which of its tasks. */
+bool artel__run_takes_part(const artel__run *run, int32_t node, int64_t tasks, int64_t *first, int64_t *count);
+/* The collective that the node is to carry out itself; NULL: none. */
+const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node);
 /* Gives every value its place; exec/memory.c. */
 artel_status artel__plan_memory(artel__plan *plan);
 size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id);

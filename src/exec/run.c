@@ -65,6 +65,7 @@ artel_status artel__run_create(const artel__plan *plan, artel__state *state, art
 void artel__run_destroy(artel__run *run)
 {
     if (!run) return;
+    artel__free(run->ctx, run->blocks);
     artel__free(run->ctx, run->time);
     artel__free(run->ctx, run->segment);
     artel__free(run->ctx, run->pointer);
@@ -78,6 +79,10 @@ typedef struct kernel_call {
     const void *params;
     uint8_t *scratch;
     size_t scratch_bytes;
+    int64_t first; /* task of this replica */
+    /* Of run_summed_tasks: what is added up, and how many elements of it a task reads. */
+    const artel__comm *comm;
+    artel__comm_sum sum;
     /* Of run_rounded_tasks: what is done to the first result, by which kernel, and how many elements of it a task writes. */
     artel__narrow round;
     const artel__kernel *narrow;
@@ -87,7 +92,20 @@ typedef struct kernel_call {
 static void run_tasks(void *user, int64_t begin, int64_t end, int thread)
 {
     const kernel_call *call = user;
-    call->kernel->run(call->params, begin, end, call->scratch + (size_t)thread * call->scratch_bytes);
+    call->kernel->run(call->params, begin + call->first, end + call->first, call->scratch + (size_t)thread * call->scratch_bytes);
+}
+
+/* The same, and adds up what each task reads just before it. */
+static void run_summed_tasks(void *user, int64_t begin, int64_t end, int thread)
+{
+    const kernel_call *call = user;
+    for (int64_t task = begin; task < end; task++) {
+        artel__comm_sum part = call->sum;
+        part.first = (task + call->first) * part.count;
+        if (part.first + part.count > part.stride) part.count = part.stride - part.first;
+        call->comm->ops->sum(call->comm->self, &part);
+        run_tasks(user, task, task + 1, thread);
+    }
 }
 
 /* The same, and rounds what each task has written while it is near. */
@@ -133,6 +151,20 @@ static bool shut(const artel__run *run, int32_t index)
     return graph->node[index].gated && graph->gate >= 0 && !isfinite(*(const double *)run->pointer[graph->gate]);
 }
 
+/* Where the replicas have the blocks that the node adds up itself. */
+static bool list_summed(artel__run *run, int32_t index, kernel_call *call)
+{
+    const artel__node *sum = artel__plan_lazy_input(run->plan, index);
+    if (!sum) return false;
+    for (int r = 0; r < run->peers; r++) run->blocks[r] = run->peer[r]->pointer[sum->input[0]];
+    call->comm = run->comm;
+    call->sum = (artel__comm_sum){.in = run->blocks,
+                                  .stride = run->plan->graph->value[sum->input[0]].storage,
+                                  .count = run->plan->graph->node[index].op->piece,
+                                  .out = run->pointer[sum->output[0]]};
+    return true;
+}
+
 static void run_node(artel__run *run, int32_t index, const artel__step *step)
 {
     const artel__node_plan *chosen = &run->plan->node[index];
@@ -154,7 +186,10 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
         call.narrow = run->plan->narrow;
         call.elements = kernel->elements(params);
     }
-    artel__pool_run(run->pool, kernel->tasks(params), grain, at_once ? run_rounded_tasks : run_tasks, &call);
+    int64_t tasks = kernel->tasks(params);
+    if (!artel__run_takes_part(run, index, tasks, &call.first, &tasks)) return;
+    bool summed = list_summed(run, index, &call);
+    artel__pool_run(run->pool, tasks, grain, summed ? run_summed_tasks : at_once ? run_rounded_tasks : run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
     for (int k = at_once; k < args.node->outputs; k++) {
         if (rounds(run, args.node, k)) round_value(run, args.node->output[k], step);

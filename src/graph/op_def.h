@@ -111,6 +111,11 @@ typedef struct artel__op_def {
     bool (*moves)(const void *attributes);
     bool writes; /* input 0 (and inputs 1 .. `written` - 1) are variables written in place: APPLY only, never removed */
     int written;
+    /* Of one that writes: tasks touch elements of the variables that no other task touches, so replicas with common variables share them
+     * out. With `piece`, task i reads elements [i piece, (i + 1) piece) of input `summed` and no others. */
+    bool divides;
+    int summed;
+    int64_t piece;
 } artel__op_def;
 
 static inline artel__in_place artel__node_in_place(const artel__node *node)

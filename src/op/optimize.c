@@ -81,6 +81,9 @@ const artel__op_def artel__op_optimize_def = {
     .fill = fill_optimize,
     .writes = true,
     .written = IN_GRADIENT,
+    .divides = true,
+    .summed = IN_GRADIENT,
+    .piece = ARTEL__NORM_BLOCK,
 };
 
 /* -- on rows -- */
@@ -125,6 +128,7 @@ const artel__op_def artel__op_optimize_rows_def = {
     .describe = describe_optimize_rows,
     .writes = true,
     .written = IN_GRADIENT,
+    .divides = true,
 };
 
 static artel__phase enter_apply(artel__graph *graph)

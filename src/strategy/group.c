@@ -15,6 +15,7 @@
 #include "coll/algo/all_gather.h"
 #include "coll/algo/all_reduce.h"
 #include "coll/algo/barrier.h"
+#include "coll/local.h"
 #include "coll/select.h"
 #include "kernel/moments.h"
 #include "base/clock.h"
@@ -366,12 +367,20 @@ static artel_status group_barrier(void *comm, bool ok)
     return m->barrier.ok ? ARTEL_OK : ARTEL_ERROR_RUN;
 }
 
+static void group_sum(void *comm, const artel__comm_sum *sum)
+{
+    const member *m = comm;
+    artel__coll_local_sum local = {.in = sum->in, .stride = sum->stride, .first = sum->first, .count = sum->count, .out = sum->out};
+    artel__coll_sum_local(&m->group->layout, &local);
+}
+
 static const artel__comm_ops group_ops = {.all_reduce = group_all_reduce,
                                           .begin = group_begin,
                                           .progress = group_progress,
                                           .finish = group_finish,
                                           .abandon = group_abandon,
-                                          .barrier = group_barrier};
+                                          .barrier = group_barrier,
+                                          .sum = group_sum};
 
 /* -- the group -- */
 

@@ -25,6 +25,7 @@ enum {
 typedef struct artel__strategy_plan {
     const char *name;                    /* as resolved: "one-device", "mirrored" */
     int replicas;                        /* of this process */
+    bool common;                         /* its replicas have one set of variables; not in a cluster, where they must not */
     bool cluster;                        /* trains together with the other tasks of a cluster, where there are any */
     int threads;                         /* in all */
     int threads_of[ARTEL__MAX_REPLICAS]; /* at least 1 each */

@@ -106,7 +106,7 @@ void artel__session_finalize(artel__session *session)
     if (!slots->average) return;
     for (int i = 0; i < slots->count; i++) {
         const artel__variable *variable = &session->variables.item[slots->trainable[i]];
-        for (int r = 0; r < session->replicas; r++) {
+        for (int r = 0; r < (session->common ? 1 : session->replicas); r++) {
             artel__state *state = &session->replica[r].state;
             memcpy(artel__state_data(state, slots->trainable[i]), artel__state_data(state, slots->average[i]),
                    (size_t)variable->count * artel_dtype_size(variable->dtype));

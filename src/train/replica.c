@@ -25,7 +25,10 @@ artel_status artel__replica_open(artel__session *session, int index)
     replica->index = index;
     replica->start = artel__arena_alloc(&session->arena, (size_t)session->options.shards + 1, sizeof *replica->start);
     if (!replica->start) return ARTEL_ERROR_NO_MEMORY;
-    ARTEL_TRY(artel__state_init(session->ctx, &session->variables, &replica->state));
+    if (session->common && index > 0)
+        replica->state = session->replica[0].state;
+    else
+        ARTEL_TRY(artel__state_init(session->ctx, &session->variables, &replica->state));
     return artel__pool_create(session->ctx, session->strategy.threads_of[index], &replica->pool);
 }
 
@@ -47,7 +50,7 @@ void artel__replica_close(artel__replica *replica)
     if (!replica->session) return;
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) artel__replica_unprepare(replica, (artel__mode)m);
     artel__pool_destroy(replica->pool);
-    artel__state_fini(&replica->state);
+    if (!replica->session->common || replica->index == 0) artel__state_fini(&replica->state);
 }
 
 /* Room for the predictions of all ranks. */

@@ -2,7 +2,7 @@
 /* Sessions: replicas that step together.
  *
  * The caller's thread is replica 0; each further replica has a thread that waits for the next step. All of them execute
- * the same plan on their own variables, and the collectives inside keep them bit-equal. The first failure of a step
+ * the same plan on their own variables, which the collectives inside keep bit-equal, or on common ones. The first failure of a step
  * cancels the group, so nobody waits for a replica that will not come; the step is then reported and nothing has changed.
  */
 #include <math.h>
@@ -133,6 +133,7 @@ static artel_status resolve(artel__session *session)
     session->cluster = single ? NULL : o->cluster;
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
+    session->common = session->strategy.common && single && session->replicas > 1;
     return ARTEL_OK;
 }
 
@@ -244,20 +245,31 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
     return placed ? artel__session_place(session, m) : ARTEL_OK;
 }
 
+static artel_status join_runs(artel__session *session, artel__mode m)
+{
+    artel__session_mode *mode = &session->mode[m];
+    if (!mode->joined) mode->joined = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof(artel__run *));
+    if (!mode->joined) return ARTEL_ERROR_NO_MEMORY;
+    for (int r = 0; r < session->replicas; r++) mode->joined[r] = session->replica[r].mode[m].run;
+    for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__run_join(mode->joined[r], mode->joined, session->replicas));
+    return ARTEL_OK;
+}
+
 artel_status artel__session_place(artel__session *session, artel__mode m)
 {
     artel__session_mode *mode = &session->mode[m];
     artel__plan_options options = {.batch_size = mode->batch_size,
                                    .shards = session->options.shards,
                                    .replicas = session->ranks,
-                                   .isa = artel__context_isa(session->ctx)};
+                                   .isa = artel__context_isa(session->ctx),
+                                   .common = session->common};
     artel__plan *plan;
     ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &plan));
     for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);
     artel__plan_destroy(mode->plan);
     mode->plan = plan;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_prepare(&session->replica[r], m));
-    return ARTEL_OK;
+    return session->common ? join_runs(session, m) : ARTEL_OK;
 }
 
 /* -- stepping -- */
@@ -446,7 +458,7 @@ const char *artel__session_take_fault(artel__session *session)
 
 void artel__session_broadcast(artel__session *session)
 {
-    for (int r = 1; r < session->replicas; r++)
+    for (int r = 1; r < session->replicas && !session->common; r++)
         memcpy(session->replica[r].state.block, session->replica[0].state.block, session->variables.bytes);
 }
 

@@ -38,6 +38,7 @@ typedef struct artel__replica {
 } artel__replica;
 
 typedef struct artel__session_mode {
+    artel__run **joined; /* with common variables: the runs of all replicas */
     artel__objective *objective;
     artel__plan *plan;
     const artel__feed *feed;
@@ -56,6 +57,7 @@ struct artel__session {
     artel__optimizer_slots slots;
     artel__session_mode mode[ARTEL__MODE_COUNT];
     artel__replica *replica;
+    bool common;            /* all replicas have the state of the first */
     int replicas;           /* of this process */
     int first, ranks;       /* rank of its first replica; replicas of all tasks */
     artel_cluster *cluster; /* NULL: this process trains alone */

@@ -124,12 +124,15 @@ static void expect(bench *b, artel_status status, artel_status wanted)
 
 /* -- replicas and threads -- */
 
+static const char *optimizer = "adam";
+
 static void digest_of(const char *json, int64_t batch, int64_t rows, int replicas, int threads, char out[65])
 {
     bench b;
     bool image = json == cnn;
     bench_open(&b, json, rows, image ? 72 : 9, image ? (artel_shape){.rank = 3, .dim = {6, 6, 2}} : (artel_shape){.rank = 1, .dim = {9}});
     artel_fit_options o = options_of(&b, batch, replicas, threads);
+    expect(&b, artel_model_compile(b.model, optimizer, "sparse_categorical_crossentropy", "[\"accuracy\"]"), ARTEL_OK);
     expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
     assert_int_equal(artel_model_digest(b.model, out), ARTEL_OK);
     bench_close(&b);
@@ -162,6 +165,28 @@ static void test_cnn_on_replicas(void **state)
     (void)state;
     check_replicas(cnn, 96, 230);
     check_replicas(cnn, 11, 25);
+}
+
+/* Some leave steps that replicas share out, some need all of a variable or what another node of the phase writes. */
+static void test_optimizers_on_replicas(void **state)
+{
+    static const char *const names[] = {"sgd:momentum=0.9,nesterov=true,weight_decay=0.01",
+                                        "adam:clipnorm=0.1",
+                                        "adam:global_clipnorm=0.1",
+                                        "rmsprop:use_ema=true,ema_momentum=0.5",
+                                        "nadam",
+                                        "lamb"};
+    char first[65], other[65];
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        optimizer = names[i];
+        digest_of(cnn, 24, 60, 1, 1, first);
+        for (int replicas = 2; replicas <= 3; replicas++) {
+            digest_of(cnn, 24, 60, replicas, replicas, other);
+            if (strcmp(first, other) != 0) fail_msg("%s, %d replicas: another digest", optimizer, replicas);
+        }
+    }
+    optimizer = "adam";
 }
 
 /* Activations computed again, the first time or on several replicas: the same bits, and the plan says so. */
@@ -559,12 +584,19 @@ static void test_profile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp_on_replicas), cmocka_unit_test(test_cnn_on_replicas),
-        cmocka_unit_test(test_recompute),       cmocka_unit_test(test_label_out_of_range),
-        cmocka_unit_test(test_stop_on_nan),     cmocka_unit_test(test_interrupted_at_every_step),
-        cmocka_unit_test(test_positions),       cmocka_unit_test(test_damaged_and_foreign),
-        cmocka_unit_test(test_class_weights),   cmocka_unit_test(test_batch_norm_groups),
-        cmocka_unit_test(test_wrong_groups),    cmocka_unit_test(test_struct_size),
+        cmocka_unit_test(test_mlp_on_replicas),
+        cmocka_unit_test(test_cnn_on_replicas),
+        cmocka_unit_test(test_optimizers_on_replicas),
+        cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_label_out_of_range),
+        cmocka_unit_test(test_stop_on_nan),
+        cmocka_unit_test(test_interrupted_at_every_step),
+        cmocka_unit_test(test_positions),
+        cmocka_unit_test(test_damaged_and_foreign),
+        cmocka_unit_test(test_class_weights),
+        cmocka_unit_test(test_batch_norm_groups),
+        cmocka_unit_test(test_wrong_groups),
+        cmocka_unit_test(test_struct_size),
         cmocka_unit_test(test_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
