@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -150,6 +151,11 @@ static bool read_in(artel__connection *c)
     return true;
 }
 
+static bool make_nonce(artel__connection *c)
+{
+    return getrandom(c->nonce, sizeof c->nonce, GRND_NONBLOCK) == (ssize_t)sizeof c->nonce;
+}
+
 static void make_hello(artel__connection *c, artel__net_purpose purpose, const char *to, uint64_t host)
 {
     artel__hello hello = c->site->self;
@@ -258,7 +264,8 @@ static void tell_refusal(artel__connection *c)
 
 enum {
     NOTHING_YET = -1,
-    NOTHING_EVER = -2
+    NOTHING_EVER = -2,
+    RECORD_MOST = ARTEL__CONNECTION_FIRST + 16384 + 256
 };
 
 /* The first byte from the peer. */
@@ -278,6 +285,33 @@ static bool is_farewell(const artel__connection *c, artel__refusal *told)
     if (!c->server || recv(c->stream.socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)sizeof bytes) return false;
     artel__hello_decode(bytes, &hello, told, &refused);
     return refused;
+}
+
+/* Whether the first record of TLS is here, or what is no such record and no less than its head. Until then the socket is asked to wake
+ * nobody. A peer that has ended sends no more: whoever reads will notice. */
+static bool is_first_here(const artel__connection *c)
+{
+    uint8_t head[ARTEL__CONNECTION_FIRST];
+    int fd = c->stream.socket, here = 0, wanted = ARTEL__CONNECTION_FIRST;
+    ssize_t n = recv(fd, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    if (n <= 0) return n == 0 || errno != EAGAIN;
+    bool record = n == sizeof head && head[0] >= 20 && head[0] <= 23;
+    if (record) wanted += head[3] << 8 | head[4];
+    if (wanted > RECORD_MOST || ioctl(fd, FIONREAD, &here) < 0 || here >= wanted) return true;
+    if (record) setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof wanted);
+    struct pollfd ended = {.fd = fd, .events = POLLRDHUP};
+    return poll(&ended, 1, 0) > 0;
+}
+
+/* What a stranger that says nothing, or half a word, need not cost. */
+static bool begin_serving(artel__connection *c)
+{
+    if (!is_first_here(c)) return false;
+    setsockopt(c->stream.socket, SOL_SOCKET, SO_RCVLOWAT, &(int){1}, sizeof(int));
+    setsockopt(c->stream.socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    c->begun = make_nonce(c);
+    if (!c->begun) artel__connection_lose(c, ARTEL__FAULT_LOST, "the system has no random numbers yet");
+    return c->begun;
 }
 
 /* False when the two ends do not agree about encryption. */
@@ -304,14 +338,13 @@ static bool check_first_byte(artel__connection *c)
     return false;
 }
 
-/* Who accepts takes memory and keys for encryption only when the first byte is here: strangers that say nothing cost a
+/* Who accepts takes memory and keys for encryption only when the first record is here: strangers that say less cost a
  * socket and a small block. False when there is nothing to go on with. */
 static bool begin_encryption(artel__connection *c)
 {
     artel__net_why why = {""};
     artel__tls *tls = c->site->tls;
     if (c->stream.secure) return true;
-    if (c->server && !c->looked) return false;
     c->stream.part = tls->part;
     if (tls->part->create(tls->identity, c->stream.socket, c->server, &c->stream.secure, &why) >= 0) return true;
     artel__connection_lose(c, ARTEL__FAULT_LOST, why.text);
@@ -321,6 +354,7 @@ static bool begin_encryption(artel__connection *c)
 static void secure(artel__connection *c)
 {
     artel__net_why why = {""};
+    if (c->server && !c->begun && !begin_serving(c)) return;
     if (!check_first_byte(c)) return;
     if (!c->site->tls) {
         c->state = ARTEL__CONNECTION_GREETING;
@@ -352,12 +386,13 @@ static bool plaintext_allowed(const artel__connection *c, const artel__net_addre
 
 static void begin_stream(artel__connection *c, const artel__net_address *peer)
 {
-    setsockopt(c->stream.socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     c->state = ARTEL__CONNECTION_SECURING;
     if (!plaintext_allowed(c, peer)) {
         refuse(c, ARTEL__FAULT_PLAINTEXT, "beyond this machine a certificate is needed (--cert-dir), or --insecure-network on both sides");
         return;
     }
+    if (c->server) return;
+    setsockopt(c->stream.socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     secure(c);
 }
 
@@ -412,10 +447,6 @@ static artel_status create(artel__site *site, int socket, const artel__net_addre
     c->meeting = -1;
     c->deadline = artel__now_ns() + (site->handshake_ns ? site->handshake_ns : HANDSHAKE_NS);
     artel__net_address_text(peer, c->address);
-    if (getrandom(c->nonce, sizeof c->nonce, GRND_NONBLOCK) != (ssize_t)sizeof c->nonce) {
-        artel__free(site->ctx, c);
-        return artel__fail(site->ctx, ARTEL_ERROR_IO, "connection", "", "the system has no random numbers yet");
-    }
     *out = c;
     return ARTEL_OK;
 }
@@ -429,6 +460,10 @@ artel_status artel__connection_open(artel__site *site, const artel__connection_r
     if (status < 0) {
         close(fd);
         return status;
+    }
+    if (!make_nonce(c)) {
+        artel__connection_close(c);
+        return artel__fail(site->ctx, ARTEL_ERROR_IO, "connection", "", "the system has no random numbers yet");
     }
     c->purpose = request->purpose;
     snprintf(c->task, sizeof c->task, "%s", request->task);
@@ -465,10 +500,13 @@ void artel__connection_close(artel__connection *c)
     if (c->stream.secure) c->stream.part->destroy(c->stream.secure);
     if (c->meeting >= 0) close(c->meeting);
     artel__connection_forget_shared(c);
+    /* Nothing was said that a reset could destroy. */
+    bool unheard = c->server && !c->begun && c->state == ARTEL__CONNECTION_SECURING;
+    if (unheard) setsockopt(c->stream.socket, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1}, sizeof(struct linger));
     /* Bytes that arrived and are not read would turn the end into a reset, which destroys what the peer has not read. */
     uint8_t away[4096];
-    shutdown(c->stream.socket, SHUT_WR);
-    for (int i = 0; i < 256 && recv(c->stream.socket, away, sizeof away, MSG_DONTWAIT) > 0;) i++;
+    if (!unheard) shutdown(c->stream.socket, SHUT_WR);
+    for (int i = 0; !unheard && i < 256 && recv(c->stream.socket, away, sizeof away, MSG_DONTWAIT) > 0;) i++;
     close(c->stream.socket);
     artel__free(c->site->ctx, c->control);
     artel__free(c->site->ctx, c);

@@ -43,7 +43,12 @@ typedef struct artel__connection_request {
 } artel__connection_request;
 artel_status artel__connection_open(artel__site *site, const artel__connection_request *request, artel__connection **out);
 
-/* Takes an accepted socket, also when it fails; for listeners. */
+/* What a listener asks of its sockets as SO_RCVLOWAT: the head of a TLS record, or more than the first word of a greeting. */
+enum {
+    ARTEL__CONNECTION_FIRST = 5
+};
+
+/* Takes an accepted socket, also when it fails; for listeners. Nothing is looked at before the first progress. */
 artel_status artel__connection_accept(artel__site *site, int socket, const artel__net_address *from, artel__connection **out);
 
 /* NULL accepted. What was said and can leave at once does leave. */

@@ -16,7 +16,7 @@ struct artel__connection {
     artel__connection_state state;
     artel__net_purpose purpose;
     artel__net_fault fault;
-    bool server, looked, greeted, refused_there;
+    bool server, begun, looked, greeted, refused_there; /* begun: who accepts has the first record of the peer */
     int64_t deadline;
     uint8_t nonce[16];
     artel__hello peer;

@@ -121,7 +121,8 @@ static bool accept_one(artel__listener *l)
         artel__connection_close(s->connection);
         return true;
     }
-    move(l, l->count++);
+    l->count++;
+    if (artel__connection_get_state(s->connection) != ARTEL__CONNECTION_SECURING) move(l, l->count - 1);
     return true;
 }
 
@@ -199,6 +200,7 @@ static artel_status begin(artel__listener *l, const artel__net_address *address)
     l->socket = socket(address->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (l->epoll < 0 || l->socket < 0) return artel__fail_errno(ctx, text, "listen");
     setsockopt(l->socket, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+    setsockopt(l->socket, SOL_SOCKET, SO_RCVLOWAT, &(int){ARTEL__CONNECTION_FIRST}, sizeof(int)); /* for those it accepts */
     if (bind(l->socket, (const struct sockaddr *)&address->socket, address->bytes) < 0) return artel__fail_errno(ctx, text, "bind");
     if (listen(l->socket, 1024) < 0) return artel__fail_errno(ctx, text, "listen");
     artel__net_address own = {.bytes = sizeof own.socket};

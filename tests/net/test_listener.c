@@ -117,6 +117,38 @@ static void silence(void **state)
     }
 }
 
+/* Who has said half a word, or less than the first record that it announced, wakes nobody; not when it goes on, and is gone once it ends. */
+static void half_a_word(void **state)
+{
+    (void)state;
+    static const uint8_t record[] = {0x16, 3, 1, 0, 64, 1, 0, 0, 60};
+    for (int secure = 0; secure < 2; secure++) {
+        support_mesh mesh;
+        open_site(&mesh, secure);
+        int fd = dial(&mesh);
+        struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
+        assert_int_equal(send(fd, record, 3, MSG_NOSIGNAL), 3);
+        assert_int_equal(poll(&ready, 1, 5000), 1); /* the port */
+        artel__listener_progress(mesh.listener[1]);
+        assert_int_equal(artel__listener_pending(mesh.listener[1]), 1);
+        assert_int_equal(poll(&ready, 1, 10), 0);
+        if (secure) {
+            assert_int_equal(send(fd, record + 3, 2, MSG_NOSIGNAL), 2);
+            assert_int_equal(poll(&ready, 1, 5000), 1); /* the head of a record */
+            artel__listener_progress(mesh.listener[1]);
+            assert_int_equal(send(fd, record + 5, sizeof record - 5, MSG_NOSIGNAL), sizeof record - 5);
+            assert_int_equal(poll(&ready, 1, 10), 0);
+        }
+        assert_int_equal(artel__listener_pending(mesh.listener[1]), 1);
+        int64_t start = artel__now_ns();
+        shutdown(fd, SHUT_WR);
+        settle(&mesh, fd);
+        assert_true(artel__now_ns() - start < INT64_C(1500000000)); /* its time would be 2 s */
+        close(fd);
+        close_site(&mesh);
+    }
+}
+
 /* Many half-open connections from one host: few are kept, and an honest peer of the same host gets in between them. */
 static void half_open(void **state)
 {
@@ -227,7 +259,7 @@ static void addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise),    cmocka_unit_test(silence),           cmocka_unit_test(half_open),
+        cmocka_unit_test(noise),    cmocka_unit_test(silence),           cmocka_unit_test(half_a_word), cmocka_unit_test(half_open),
         cmocka_unit_test(farewell), cmocka_unit_test(the_port_is_taken), cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
