@@ -144,11 +144,13 @@ static bool rounds(const artel__run *run, const artel__node *node, int output)
     return run->plan->graph->value[node->output[output]].rounds;
 }
 
-/* A step that is not to be taken leaves everything as it is. */
-static bool shut(const artel__run *run, int32_t index)
+/* A step that is not to be taken leaves everything as it is; what follows a period waits for its last step. */
+static bool shut(const artel__run *run, int32_t index, const artel__step *step)
 {
     const artel__graph *graph = run->plan->graph;
-    return graph->node[index].gated && graph->gate >= 0 && !isfinite(*(const double *)run->pointer[graph->gate]);
+    const artel__node *node = &graph->node[index];
+    if (node->gated && graph->gate >= 0 && !isfinite(*(const double *)run->pointer[graph->gate])) return true;
+    return node->period > 1 && (step->iteration + 1) % node->period != 0;
 }
 
 /* Where the replicas have the blocks that the node adds up itself. */
@@ -168,7 +170,7 @@ static bool list_summed(artel__run *run, int32_t index, kernel_call *call)
 static void run_node(artel__run *run, int32_t index, const artel__step *step)
 {
     const artel__node_plan *chosen = &run->plan->node[index];
-    if (!chosen->kernel || shut(run, index)) return;
+    if (!chosen->kernel || shut(run, index, step)) return;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
     artel__run_args args;

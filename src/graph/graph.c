@@ -12,7 +12,8 @@
 
 void artel__graph_init(artel__graph *graph, artel__arena *arena, const artel__variables *variables, bool training)
 {
-    *graph = (artel__graph){.arena = arena, .variables = variables, .training = training, .scope = "", .gate = ARTEL__NO_VALUE};
+    *graph =
+        (artel__graph){.arena = arena, .variables = variables, .training = training, .scope = "", .gate = ARTEL__NO_VALUE, .period = 1};
 }
 
 static artel_status remember(artel__graph *graph, artel_status status)
@@ -169,6 +170,7 @@ artel__value_id artel__graph_add(artel__graph *graph, const artel__op_def *op, c
                           .name = graph->scope,
                           .phase = graph->phase,
                           .gated = graph->gating && graph->phase == ARTEL__PHASE_APPLY,
+                          .period = graph->phase == ARTEL__PHASE_APPLY ? graph->period : 1,
                           .precision = graph->precision,
                           .inputs = count,
                           .outputs = infer.outputs,

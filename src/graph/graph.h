@@ -66,6 +66,7 @@ typedef struct artel__node {
     const char *name;       /* path of the layer that asked for it, for messages, profiles and dumps */
     artel__phase phase;
     bool gated;            /* APPLY: passed over when the graph's gate is not finite */
+    int64_t period;        /* APPLY: run only in the last of so many steps; 1: in each */
     artel_dtype precision; /* graph->precision when it was added; its gradient is computed in the same */
     bool again;            /* repeats a forward node whose result was dropped (recompute.h) */
     int inputs, outputs;
@@ -120,6 +121,7 @@ typedef struct artel__graph {
     const char *scope;     /* name given to the nodes being added */
     artel_dtype precision; /* FLOAT16, BFLOAT16: what ROW results of the nodes being added are rounded to; FLOAT32: not at all */
     bool gating;           /* APPLY nodes being added are gated */
+    int64_t period;        /* of the APPLY nodes being added */
     artel__value_id gate;  /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */
     bool training;         /* layers that differ between training and inference ask this */
     int64_t batch_size;    /* the most rows of a global batch; 0: not known */

@@ -43,7 +43,7 @@ typedef enum artel__clip {
     ARTEL__CLIP_NONE,
     ARTEL__CLIP_VALUE, /* min(max(g, -clip_a), clip_a) */
     ARTEL__CLIP_NORM,  /* g * clip_a / clip_b; clip_a = clipnorm, clip_b = max(norm, clipnorm): see artel__clip_by_norm */
-    ARTEL__CLIP_SCALE, /* g * clip_a: global_clipnorm (artel__clip_by_global_norm), gradient accumulation, loss scale */
+    ARTEL__CLIP_SCALE, /* g * clip_a: global_clipnorm (artel__clip_by_global_norm) */
     ARTEL__CLIP_NARROW /* g rounded to bfloat16: the gradient of weights that a layer reads in that type (kernel/narrow.h) */
 } artel__clip;
 

@@ -53,6 +53,12 @@ artel_status artel__loss_scale_read(artel__arena *arena, json_t *given, int repl
     if (artel__optimizer_inner(inner))
         return artel__fail(ctx, ARTEL_ERROR_INVALID, ARTEL__LOSS_SCALE_CLASS, "keep one of them", "it wraps another LossScaleOptimizer");
     ARTEL_TRY(artel__optimizer_read(arena, inner, replicas, batch_size, out));
+    if (out->loss_scale_factor != 1) {
+        json_decref(out->record);
+        out->record = NULL;
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, ARTEL__LOSS_SCALE_CLASS, "leave one of them away",
+                           "the optimizer that it wraps has a loss_scale_factor of its own");
+    }
     out->scales_loss = true;
     out->initial_scale = s.initial_scale;
     out->growth_steps = s.dynamic_growth_steps;

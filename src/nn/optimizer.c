@@ -182,12 +182,8 @@ static artel_status check(artel_context *ctx, const char *where, json_t *given, 
     if (is_set(given, "clipnorm") + is_set(given, "clipvalue") + is_set(given, "global_clipnorm") > 1)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "keep one of them",
                            "more than one of clipnorm, clipvalue and global_clipnorm is set");
-    if (s->gradient_accumulation_steps > 1)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use a larger batch; artel adds up its shards anyway",
-                           "gradient_accumulation_steps is not supported");
-    if (is_set(given, "loss_scale_factor"))
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "leave it away, or wrap the optimizer in a LossScaleOptimizer",
-                           "loss_scale_factor is not supported");
+    if (is_set(given, "loss_scale_factor") && !((float)s->loss_scale_factor > 0))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "give a number above 0, or leave it away", "the loss cannot be scaled by 0");
     return ARTEL_OK;
 }
 
@@ -200,7 +196,8 @@ static void take_settings(const settings *s, artel__optimizer *out)
     out->use_ema = s->use_ema;
     out->ema_momentum = s->ema_momentum;
     out->ema_overwrite_frequency = s->ema_overwrite_frequency;
-    out->accumulation_steps = 1;
+    out->accumulation_steps = s->gradient_accumulation_steps > 1 ? s->gradient_accumulation_steps : 1;
+    out->loss_scale_factor = s->loss_scale_factor > 0 ? s->loss_scale_factor : 1;
     out->initial_accumulator = s->initial_accumulator_value;
     out->options = (artel__apply_options){.rule = out->def->rule,
                                           .momentum = s->momentum,

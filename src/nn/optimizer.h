@@ -42,6 +42,7 @@ typedef struct artel__optimizer {
     int64_t ema_overwrite_frequency; /* 0: never */
     double initial_accumulator;      /* of Adagrad and Ftrl */
     int64_t accumulation_steps;      /* gradient_accumulation_steps; 1: off */
+    double loss_scale_factor;        /* 1: off */
     bool scales_loss;                /* read from a LossScaleOptimizer; all else here is the inner optimizer's but for the record */
     double initial_scale;
     int64_t growth_steps; /* steps with finite gradients after which the scale doubles */
@@ -62,6 +63,7 @@ typedef struct artel__optimizer_slots {
     int per_variable; /* ARTEL__APPLY_SLOTS */
     int *slot;        /* [count][per_variable], in the order of kernel/optimize.h; -1: the rule has no such slot */
     int *average;     /* [count]: use_ema's averages, which Keras writes over the variables when fit ends; NULL: none */
+    int *sum;         /* [count]: gradients of the steps since the last update; NULL: none */
     int scale, steps; /* of a LossScaleOptimizer: dynamic_scale, and step_counter (int64); -1: none. First in file_order: steps, scale */
     int product;      /* Nadam's u_product, a scalar; -1: none */
     int *file_order;  /* all slots in the order of Keras' files */
@@ -75,15 +77,17 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
 /* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and Ftrl, 1 for
  * Nadam's product. */
 float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
-/* The GLOBAL float32 scalar that a LossScaleOptimizer multiplies the loss with; ARTEL__NO_VALUE for other optimizers. */
-artel__value_id artel__optimizer_scale(artel__graph *graph, const artel__optimizer_slots *slots);
-/* For a LossScaleOptimizer, with the gradients of the scaled loss: makes their squared norm the graph's gate, and with `divide` divides
- * them by the scale, because clipping or regularisers follow; else the step itself does. Others: nothing. */
-artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id *gradient, bool divide);
-bool artel__optimizer_clips(const artel__optimizer *optimizer);
-/* Adds clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left alone. `divided`: what
- * artel__optimizer_unscale was told. */
+/* The GLOBAL float32 scalar that the loss is multiplied with, of a LossScaleOptimizer or loss_scale_factor; ARTEL__NO_VALUE: by nothing. */
+artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots);
+/* With the gradients of the loss multiplied with `scale`: divides them by it if `divide` is set; else the step itself does. For a
+ * LossScaleOptimizer their squared norm, before, becomes the graph's gate. Nothing without a scale. */
+artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id scale,
+                                      artel__value_id *gradient, bool divide);
+/* Whether anything is done with the gradients that wants them as they are, and not those of the scaled loss: clipping, accumulation. */
+bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer);
+/* Adds accumulation, clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left alone. `scale`:
+ * what the gradients are still to be divided by, or none. */
 artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                  const artel__value_id *gradient, bool divided);
+                                  const artel__value_id *gradient, artel__value_id scale);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The optimizer in a model: its slots among the variables, its nodes in the graph of a step.
  *
- * Slots are declared in the order of Keras' files: averages first, then the groups of the rule's slots, then Nadam's
- * product. The nodes follow BaseOptimizer.apply: clip, decay, update (one node a variable does all three), averages.
- * Norms that clipping needs are made before any variable changes.
+ * Slots are declared in the order of Keras' files: averages first, then sums of gradients, then the groups of the rule's slots, then
+ * Nadam's product. The nodes follow BaseOptimizer.apply: clip, decay, update (one node a variable does all three), averages.
+ * Norms that clipping needs are made before any variable changes. Where gradients are accumulated, all but the averages waits for the
+ * last step of a period and reads the sums.
  */
 #include <string.h>
 
@@ -79,11 +80,12 @@ static artel_status declare_group(declaring *d, int group)
 static artel_status allocate(const artel__optimizer *optimizer, artel__optimizer_slots *slots)
 {
     artel__arena *arena = optimizer->arena;
-    size_t count = (size_t)slots->count, most = count * ((size_t)slots->per_variable + 1) + 3;
+    size_t count = (size_t)slots->count, most = count * ((size_t)slots->per_variable + 2) + 3;
     slots->slot = artel__arena_alloc(arena, most, sizeof *slots->slot);
     slots->file_order = artel__arena_alloc(arena, most, sizeof *slots->file_order);
     slots->initial = artel__arena_alloc(arena, most, sizeof *slots->initial);
     if (optimizer->use_ema) slots->average = artel__arena_alloc(arena, count + 1, sizeof *slots->average);
+    if (optimizer->accumulation_steps > 1) slots->sum = artel__arena_alloc(arena, count + 1, sizeof *slots->sum);
     ARTEL_TRY(artel__arena_status(arena));
     for (size_t i = 0; i < count * (size_t)slots->per_variable; i++) slots->slot[i] = -1;
     return ARTEL_OK;
@@ -128,6 +130,7 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
     ARTEL_TRY(allocate(optimizer, out));
     if (optimizer->scales_loss) ARTEL_TRY(declare_scale(&d));
     for (int i = 0; i < count && out->average; i++) ARTEL_TRY(declare(&d, trainable[i], "average", 0.0f, true, &out->average[i]));
+    for (int i = 0; i < count && out->sum; i++) ARTEL_TRY(declare(&d, trainable[i], "gradient_accumulator", 0.0f, true, &out->sum[i]));
     for (int group = 0; group < ARTEL__APPLY_SLOTS; group++) ARTEL_TRY(declare_group(&d, group));
     return optimizer->def->product ? declare_product(&d) : ARTEL_OK;
 }
@@ -232,28 +235,37 @@ static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph,
     o->squares = squares ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
 }
 
-artel__value_id artel__optimizer_scale(artel__graph *graph, const artel__optimizer_slots *slots)
+artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots)
 {
-    return slots->scale >= 0 ? artel__graph_variable(graph, slots->scale) : ARTEL__NO_VALUE;
+    if (slots->scale >= 0) return artel__graph_variable(graph, slots->scale);
+    if (optimizer->loss_scale_factor == 1) return ARTEL__NO_VALUE;
+    artel_shape scalar = {.rank = 0};
+    float factor = (float)optimizer->loss_scale_factor;
+    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &scalar, &factor);
 }
 
-bool artel__optimizer_clips(const artel__optimizer *optimizer)
+bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer)
 {
-    return optimizer->clipnorm > 0 || optimizer->clipvalue > 0 || optimizer->global_clipnorm > 0;
+    return optimizer->clipnorm > 0 || optimizer->clipvalue > 0 || optimizer->global_clipnorm > 0 || optimizer->accumulation_steps > 1;
 }
 
-artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id *gradient, bool divide)
+static artel_status add_gate(artel__graph *graph, const artel__optimizer_slots *slots, const artel__value_id *gradient)
 {
-    if (slots->scale < 0) return ARTEL_OK;
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *part);
-    artel__value_id scale = artel__optimizer_scale(graph, slots);
     int parts = 0;
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < slots->count; i++) {
         if (gradient[i] >= 0) part[parts++] = squared_norm(graph, gradient[i]);
     }
     if (parts) graph->gate = artel__op_sum_scalars(graph, part, parts);
-    for (int i = 0; i < slots->count && divide; i++) {
+    return graph->status;
+}
+
+artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimizer_slots *slots, artel__value_id scale,
+                                      artel__value_id *gradient, bool divide)
+{
+    if (slots->scale >= 0) ARTEL_TRY(add_gate(graph, slots, gradient));
+    for (int i = 0; i < slots->count && scale >= 0 && divide; i++) {
         if (gradient[i] >= 0) gradient[i] = artel__op_unscale(graph, gradient[i], scale);
     }
     return graph->status;
@@ -279,33 +291,54 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
     if (optimizer->options.rule == ARTEL__RULE_LAMB) add_lamb(graph, o.variable, o.slot[2]);
 }
 
+/* The gradients of a period in its last step: the sums that they were added to. */
+static artel_status accumulate(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                               const artel__value_id **gradient)
+{
+    artel__value_id *sum = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *sum);
+    if (!sum) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < slots->count; i++) {
+        artel__value_id added = (*gradient)[i];
+        sum[i] = ARTEL__NO_VALUE;
+        if (added < 0) continue;
+        sum[i] = artel__graph_variable(graph, slots->sum[i]);
+        artel__op_embedding_explain(graph, added, "gradients of several steps are added up");
+        artel__op_accumulate(graph, sum[i], added, optimizer->accumulation_steps);
+    }
+    *gradient = sum;
+    return graph->status;
+}
+
 static void add_averages(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots)
 {
     for (int i = 0; i < slots->count && slots->average; i++) {
         artel__op_ema(graph, artel__graph_variable(graph, slots->average[i]), artel__graph_variable(graph, slots->trainable[i]),
-                      optimizer->ema_momentum, optimizer->ema_overwrite_frequency);
+                      optimizer->ema_momentum, optimizer->ema_overwrite_frequency, optimizer->accumulation_steps);
     }
 }
 
 artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                                  const artel__value_id *gradient, bool divided)
+                                  const artel__value_id *gradient, artel__value_id scale)
 {
     artel__phase phase = graph->phase;
-    artel__value_id scale = divided ? ARTEL__NO_VALUE : artel__optimizer_scale(graph, slots);
     artel__value_id *norm = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *norm);
     if (!norm) return ARTEL_ERROR_NO_MEMORY;
-    graph->phase = ARTEL__PHASE_BACKWARD;
-    ARTEL_TRY(add_norms(optimizer, graph, slots, gradient, norm));
     graph->gating = graph->gate >= 0;
+    if (slots->sum) ARTEL_TRY(accumulate(optimizer, graph, slots, &gradient));
+    graph->period = optimizer->accumulation_steps;
+    graph->phase = slots->sum ? ARTEL__PHASE_APPLY : ARTEL__PHASE_BACKWARD;
+    ARTEL_TRY(add_norms(optimizer, graph, slots, gradient, norm));
     if (slots->product >= 0) artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
     for (int i = 0; i < slots->count; i++) {
         if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, gradient[i], norm[i], scale);
         graph->phase = ARTEL__PHASE_BACKWARD;
     }
+    for (int i = 0; i < slots->count && slots->sum; i++) artel__op_clear(graph, gradient[i]);
+    graph->period = 1;
     add_averages(optimizer, graph, slots);
     graph->gating = false;
     if (graph->gate >= 0)
-        artel__op_loss_scale(graph, artel__optimizer_scale(graph, slots), artel__graph_variable(graph, slots->steps), graph->gate,
+        artel__op_loss_scale(graph, artel__graph_variable(graph, slots->scale), artel__graph_variable(graph, slots->steps), graph->gate,
                              optimizer->growth_steps);
     graph->phase = phase;
     return graph->status;

@@ -5,7 +5,8 @@
  *   optimize_rows  the same on the rows of a table that have a gradient (op/embed.h); or on all, the gradient of the others being 0
  *   nadam_product  u = u * beta_1 (1 - 0.5 * 0.96^t), the scalar that Nadam's steps share
  *   lamb_step      variable -= ratio * rate * direction
- * The learning rate and the iteration come from the step, so that a schedule costs no node.
+ * The learning rate and the iteration come from the step, so that a schedule costs no node. An iteration is as many steps as the
+ * node's period: where gradients are accumulated, formulas count the steps that were taken.
  */
 #include "op/optimize.h"
 
@@ -44,6 +45,11 @@ static artel_status infer_optimize(artel__infer *infer)
     return ARTEL_OK;
 }
 
+static int64_t iteration(const artel__run_args *args)
+{
+    return args->step->iteration / args->node->period;
+}
+
 static void fill_apply(const artel__run_args *args, artel__apply *p)
 {
     const optimize_attributes *a = args->attributes;
@@ -54,7 +60,7 @@ static void fill_apply(const artel__run_args *args, artel__apply *p)
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) p->slot[i] = args->in[IN_SLOT + i];
     const float *product = args->in[IN_PRODUCT], *scale = args->in[IN_SCALE];
     const double *norm = args->in[IN_NORM];
-    artel__apply_prepare(p, &a->options, (float)args->step->learning_rate, args->step->iteration, product ? *product : 1.0f);
+    artel__apply_prepare(p, &a->options, (float)args->step->learning_rate, iteration(args), product ? *product : 1.0f);
     p->clip = a->clip;
     if (a->clip == ARTEL__CLIP_VALUE) p->clip_a = (float)a->limit;
     if (a->clip == ARTEL__CLIP_NORM && norm) artel__clip_by_norm(p, *norm, (float)a->limit);
@@ -186,7 +192,7 @@ static void fill_nadam_product(const artel__run_args *args, void *params)
 {
     const product_attributes *a = args->attributes;
     float *product = args->in[0];
-    float next = product ? artel__nadam_product(*product, a->beta_1, args->step->iteration) : 1.0f;
+    float next = product ? artel__nadam_product(*product, a->beta_1, iteration(args)) : 1.0f;
     uint32_t bits;
     memcpy(&bits, &next, sizeof bits);
     *(artel__fill *)params = (artel__fill){.count = 1, .item = 4, .bits = bits, .y = product};

@@ -61,7 +61,11 @@ typedef struct artel__constrain_config {
 } artel__constrain_config;
 void artel__op_constrain(artel__graph *graph, const artel__constrain_config *config, artel__value_id variable);
 /* variable = momentum * variable + (1 - momentum) * value, momentum 0 at iteration 0: Keras' use_ema. `every` > 0 also writes the
- * average into `value` (a variable) each so many iterations. */
-void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every);
+ * average into `value` (a variable) each so many iterations. An iteration is `period` steps. */
+void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every, int64_t period);
+/* Gradient accumulation: sum += gradient; in the last of `period` steps sum = (gradient + sum) / period. */
+void artel__op_accumulate(artel__graph *graph, artel__value_id sum, artel__value_id gradient, int64_t period);
+/* variable = 0. */
+void artel__op_clear(artel__graph *graph, artel__value_id variable);
 
 #endif

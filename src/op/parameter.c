@@ -5,9 +5,11 @@
  *   norm_total   the blocks added pairwise, times a factor: sum of squares or of absolute values -> float64 [1]
  *   sum_scalars  float64 scalars added in order
  *   flat         y = f(x, y) element by element (kernel/optimize.h)
+ *   clear        y = 0
  *   constrain    projection of a variable after its step
  * The tree over blocks and the order of variables are fixed, so a norm has the same bits however the work is divided.
  */
+#include "kernel/shape_ops.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"
 
@@ -165,6 +167,7 @@ typedef struct flat_attributes {
     float a, b;
     double momentum; /* of an average: 0 at iteration 0 */
     int64_t every;   /* of the write-back */
+    int64_t period;  /* steps of an iteration */
     bool average, write_back;
 } flat_attributes;
 
@@ -189,11 +192,12 @@ static void fill_flat(const artel__run_args *args, void *params)
     p->a = a->a;
     p->b = a->b;
     if (a->average) {
-        double momentum = args->step->iteration == 0 ? 0.0 : a->momentum;
+        double momentum = args->step->iteration < a->period ? 0.0 : a->momentum;
         p->a = (float)momentum;
         p->b = (float)(1.0 - momentum);
     }
-    if (a->write_back && (args->step->iteration + 1) % a->every != 0) p->count = 0;
+    if (a->write_back && (args->step->iteration / a->period + 1) % a->every != 0) p->count = 0;
+    if (a->function == ARTEL__FLAT_AVERAGE && (args->step->iteration + 1) % a->period != 0) p->op = ARTEL__FLAT_ACCUMULATE;
 }
 
 const artel__op_def artel__op_flat_def = {
@@ -253,13 +257,44 @@ void artel__op_assign(artel__graph *graph, artel__value_id variable, artel__valu
     update(graph, &attributes, variable, value);
 }
 
-void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every)
+void artel__op_ema(artel__graph *graph, artel__value_id average, artel__value_id value, double momentum, int64_t every, int64_t period)
 {
-    flat_attributes attributes = {.function = ARTEL__FLAT_EMA, .momentum = momentum, .average = true};
+    flat_attributes attributes = {.function = ARTEL__FLAT_EMA, .momentum = momentum, .period = period, .average = true};
     update(graph, &attributes, average, value);
     if (every <= 0) return;
-    flat_attributes back = {.function = ARTEL__FLAT_SCALE, .a = 1.0f, .write_back = true, .every = every};
+    flat_attributes back = {.function = ARTEL__FLAT_SCALE, .a = 1.0f, .write_back = true, .every = every, .period = period};
     update(graph, &back, value, average);
+}
+
+void artel__op_accumulate(artel__graph *graph, artel__value_id sum, artel__value_id gradient, int64_t period)
+{
+    flat_attributes attributes = {.function = ARTEL__FLAT_AVERAGE, .a = (float)period, .period = period};
+    update(graph, &attributes, sum, gradient);
+}
+
+static void fill_clear(const artel__run_args *args, void *params)
+{
+    *(artel__fill *)params = (artel__fill){.count = artel__args_in(args, 0)->storage, .item = sizeof(float), .y = args->in[0]};
+}
+
+const artel__op_def artel__op_clear_def = {
+    .name = "clear",
+    .doc = "A variable set to 0.",
+    .infer = infer_nothing,
+    .kernels = artel__fill_kernels,
+    .params_size = sizeof(artel__fill),
+    .fill = fill_clear,
+    .writes = true,
+    .written = 1,
+};
+
+void artel__op_clear(artel__graph *graph, artel__value_id variable)
+{
+    artel__phase phase = graph->phase;
+    if (variable < 0) return;
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__graph_add(graph, &artel__op_clear_def, NULL, &variable, 1);
+    graph->phase = phase;
 }
 
 /* -- constraints; input: the variable -- */

@@ -285,8 +285,9 @@ static artel_status add_training(builder *b)
     artel__value_id *seeds = artel__arena_alloc(arena, (size_t)request->nn->outputs, sizeof *seeds);
     updater u = {.b = b, .gradient = gradient, .regularised = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted)};
     ARTEL_TRY(artel__arena_status(arena));
-    artel__value_id scale = artel__optimizer_scale(graph, slots);
-    bool divide = b->penalties > 0 || artel__optimizer_clips(&request->settings->optimizer);
+    const artel__optimizer *optimizer = &request->settings->optimizer;
+    artel__value_id scale = artel__optimizer_scale(optimizer, graph, slots);
+    bool divide = b->penalties > 0 || artel__optimizer_wants_unscaled(optimizer);
     int count = 0;
     for (int i = 0; i < request->nn->outputs; i++) {
         if (b->seed[i] < 0) continue;
@@ -304,10 +305,10 @@ static artel_status add_training(builder *b)
     ARTEL_TRY(artel__graph_differentiate(graph, &d, gradient));
     graph->phase = ARTEL__PHASE_BACKWARD;
     graph->scope = "optimizer";
-    ARTEL_TRY(artel__optimizer_unscale(graph, slots, gradient, divide));
+    ARTEL_TRY(artel__optimizer_unscale(graph, slots, scale, gradient, divide));
     b->objective->gate_kept = artel__graph_keep(graph, graph->gate);
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
-    ARTEL_TRY(artel__optimizer_add(&request->settings->optimizer, graph, slots, u.regularised, divide));
+    ARTEL_TRY(artel__optimizer_add(optimizer, graph, slots, u.regularised, divide ? ARTEL__NO_VALUE : scale));
     u.constraints = true;
     graph->phase = ARTEL__PHASE_APPLY;
     graph->gating = graph->gate >= 0;

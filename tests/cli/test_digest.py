@@ -17,7 +17,7 @@ import os
 import shutil
 import subprocess
 
-from cli import K, L, MODELS, save, save_arrays
+from cli import K, L, O, MODELS, save, save_arrays
 from oracle import BUILD, LONG, Failure, artel, digest, table
 
 GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 16)))
@@ -43,6 +43,17 @@ def stateful():
                       L.GRU(8, stateful=True, recurrent_dropout=0.1), L.Dense(1, activation="sigmoid")])
     m.compile("adam", "binary_crossentropy")
     return m
+
+
+def accumulating():
+    """Updates every third step, of 11 an epoch, from gradients clipped together."""
+    m = MODELS["cnn"]()
+    m.compile(O.Adam(0.01, gradient_accumulation_steps=3, global_clipnorm=0.5, use_ema=True, ema_overwrite_frequency=2, loss_scale_factor=3.0),
+              "sparse_categorical_crossentropy")
+    return m
+
+
+OWN = {"stateful": stateful, "accumulating": accumulating}
 
 
 def mirrored(n, t):
@@ -75,6 +86,7 @@ ROWS = [Row("%s-%d" % (m, b), m, b, [mirrored(*p) for p in PAIRS]) for m in MODE
 ROWS += [Row("%s-odd-ways" % m, m, 100, odd_ways) for m in MODELS]
 ROWS += [Row("%s-synthetic" % m, m, 96, [mirrored(3, 2), mirrored(8, 1)], True) for m in MODELS]
 ROWS += [Row("stateful", "lstm", 96, [mirrored(*p) for p in PAIRS], samples=960)]
+ROWS += [Row("accumulating", "cnn", 100, [mirrored(*p) for p in PAIRS])]
 
 
 def in_cpu(isa):
@@ -98,7 +110,7 @@ def train(row, folder, model, data, way):
 
 
 def run(row, index, folder, keras_only):
-    model = save(stateful if row.name == "stateful" else MODELS[row.model], os.path.join(folder, "m.keras"))
+    model = save(OWN.get(row.name, MODELS[row.model]), os.path.join(folder, "m.keras"))
     data = "synthetic:1000" if row.synthetic else save_arrays(row.model, os.path.join(folder, "d.npz"), row.samples)
     if keras_only:
         return ["", ""]

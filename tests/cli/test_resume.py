@@ -318,6 +318,7 @@ ROWS = [
     Row("sigterm-schedule", sigterm(2), "schedule"),
     Row("sigterm-other-replicas", sigterm(3, each=MOVES)),
     Row("sigterm-other-replicas-cnn", sigterm(3, each=MOVES), "cnn"),
+    Row("sigterm-accumulation", sigterm(3, "--optimizer", "adam:gradient_accumulation_steps=7,use_ema=true", each=MOVES)),
     Row("sigterm-callbacks", sigterm(3, *VALIDATED, epochs=12)),
     Row("sigterm-callbacks-replicas", sigterm(4, *VALIDATED, epochs=12, each=MOVES)),
     Row("sigterm-short-last-batch", sigterm(2, batch=23)),

@@ -100,6 +100,8 @@ if what=="optimizer":
        "adam",c("Adam",learning_rate=0.01,amsgrad=True,beta_1=0.8,epsilon=1e-4),"AdamW",c("AdamW",weight_decay=0.1,global_clipnorm=0.5),c("Adagrad",learning_rate=0.05,initial_accumulator_value=0.01),
        c("Adadelta",learning_rate=0.5),c("Adamax",learning_rate=0.01),c("Nadam",learning_rate=0.01),c("Ftrl",learning_rate=0.05,l1_regularization_strength=0.01,l2_regularization_strength=0.02,beta=0.1,l2_shrinkage_regularization_strength=0.03),c("Lion",learning_rate=0.003),c("Lamb",learning_rate=0.01,weight_decay=0.05),
        c("SGD",learning_rate=0.05,use_ema=True,ema_momentum=0.9),c("Adam",learning_rate=0.01,use_ema=True,ema_momentum=0.8,ema_overwrite_frequency=2),
+       c("SGD",learning_rate=0.05,momentum=0.9,gradient_accumulation_steps=2),c("Nadam",learning_rate=0.01,gradient_accumulation_steps=2,global_clipnorm=0.7),c("Adam",learning_rate=0.01,gradient_accumulation_steps=3,use_ema=True,ema_momentum=0.8,ema_overwrite_frequency=2,clipnorm=0.4,weight_decay=0.1),
+       c("Lamb",learning_rate=0.01,gradient_accumulation_steps=2),c("SGD",learning_rate=0.05,loss_scale_factor=4.0),
        c("SGD",learning_rate=dict(class_name="ExponentialDecay",config=dict(initial_learning_rate=0.1,decay_steps=2,decay_rate=0.5)))]
     names=[]
     for r in C:

@@ -47,7 +47,8 @@ static void build(model *m, const char *text, bool second)
     artel__value_id gradient[2] = {artel__graph_input(graph, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &a),
                                    artel__graph_input(graph, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &b)};
     if (!second) gradient[1] = ARTEL__NO_VALUE;
-    assert_int_equal(artel__optimizer_add(&m->optimizer, graph, &m->slots, gradient, false), ARTEL_OK);
+    artel__value_id scale = artel__optimizer_scale(&m->optimizer, graph, &m->slots);
+    assert_int_equal(artel__optimizer_add(&m->optimizer, graph, &m->slots, gradient, scale), ARTEL_OK);
     nn_seal(&m->bench);
     artel__state *state = &m->bench.state;
     for (int i = 0; i < m->slots.file_count; i++) {
@@ -203,9 +204,12 @@ static void test_refused(void **state)
     refuse(&bench, "{'class_name': 'Adam', 'config': {'learning_rate': -1}}", ARTEL_ERROR_INVALID, "rate");
     refuse(&bench, "{'class_name': 'Adam', 'config': {'learning_rate': 1e39}}", ARTEL_ERROR_INVALID, "rate");
     refuse(&bench, "{'class_name': 'SGD', 'config': {'clipnorm': 1.0, 'clipvalue': 1.0}}", ARTEL_ERROR_INVALID, "more than one");
-    refuse(&bench, "{'class_name': 'SGD', 'config': {'gradient_accumulation_steps': 4}}", ARTEL_ERROR_UNSUPPORTED,
+    refuse(&bench, "{'class_name': 'SGD', 'config': {'gradient_accumulation_steps': 0}}", ARTEL_ERROR_INVALID,
            "gradient_accumulation_steps");
-    refuse(&bench, "{'class_name': 'SGD', 'config': {'loss_scale_factor': 2.0}}", ARTEL_ERROR_UNSUPPORTED, "loss_scale_factor");
+    refuse(&bench, "{'class_name': 'SGD', 'config': {'loss_scale_factor': 0.0}}", ARTEL_ERROR_INVALID, "scaled by 0");
+    refuse(&bench,
+           "{'class_name': 'LossScaleOptimizer', 'config': {'inner_optimizer': {'class_name': 'SGD', 'config': {'loss_scale_factor': 2}}}}",
+           ARTEL_ERROR_UNSUPPORTED, "loss_scale_factor");
     refuse(&bench, "{'class_name': 'Mine', 'registered_name': 'p>Mine', 'config': {}}", ARTEL_ERROR_UNSUPPORTED, "Mine");
     nn_fini(&bench);
 }

@@ -451,8 +451,10 @@ static artel__value_id optimize(op_graph *g)
         artel__op_lamb_step(graph, o.variable, o.slot[2], artel__op_squared_norm(graph, o.variable),
                             artel__op_squared_norm(graph, o.slot[2]));
     artel__op_moving_average(graph, op_weight(g, OP_SIGNED, 7, shape), o.variable, 0.9f);
-    artel__op_ema(graph, op_weight(g, OP_SIGNED, 7, shape), o.variable, 0.99, 2);
+    artel__op_ema(graph, op_weight(g, OP_SIGNED, 7, shape), o.variable, 0.99, 2, 1 + rule % 2);
     artel__op_assign(graph, op_weight(g, OP_SIGNED, 7, shape), o.variable);
+    artel__op_accumulate(graph, op_weight(g, OP_SIGNED, 7, shape), o.gradient, 1 + rule % 2);
+    artel__op_clear(graph, op_weight(g, OP_SIGNED, 7, shape));
     artel__constrain_config config = {.op = (artel__constraint)(rule % 4), .a = 0.5f, .b = 1.0f, .c = 0.5f, .from = 0, .to = 1};
     artel__op_constrain(graph, &config, o.variable);
     return result;

@@ -38,6 +38,19 @@ OPTIMIZERS = {
     "adamw": lambda: O.AdamW(),
     "adamw-options": lambda: O.AdamW(0.01, weight_decay=0.1, amsgrad=True, clipnorm=0.5),
     "adagrad": lambda: O.Adagrad(0.05),
+    "sgd-accumulation": lambda: O.SGD(0.05, gradient_accumulation_steps=2),
+    "adam-accumulation-3": lambda: O.Adam(0.01, gradient_accumulation_steps=3),
+    "adam-accumulation-7": lambda: O.Adam(0.01, gradient_accumulation_steps=7),
+    "adamw-accumulation-ema": lambda: O.AdamW(0.01, gradient_accumulation_steps=3, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=2,
+                                              clipnorm=0.5),
+    "rmsprop-accumulation-global-clipnorm": lambda: O.RMSprop(0.003, momentum=0.5, gradient_accumulation_steps=4, global_clipnorm=0.1),
+    "nadam-accumulation": lambda: O.Nadam(0.01, gradient_accumulation_steps=2),
+    "lamb-accumulation": lambda: O.Lamb(0.01, gradient_accumulation_steps=2),
+    "schedule-accumulation": lambda: O.SGD(S.ExponentialDecay(0.1, 7, 0.5), momentum=0.9, gradient_accumulation_steps=3),
+    "sgd-loss-scale": lambda: O.SGD(0.05, loss_scale_factor=8.0),
+    "adam-loss-scale-clipped": lambda: O.Adam(0.01, loss_scale_factor=0.3, clipnorm=0.01),
+    "adam-loss-scale-accumulation": lambda: O.Adam(0.01, loss_scale_factor=100.0, gradient_accumulation_steps=2),
+    "dynamic-scale-accumulation": lambda: O.LossScaleOptimizer(O.Adam(0.01, gradient_accumulation_steps=3)),
     "adagrad-options": lambda: O.Adagrad(0.05, initial_accumulator_value=0.01, epsilon=1e-3, weight_decay=0.01),
 }
 
@@ -45,9 +58,6 @@ OPTIMIZERS = {
 MORE = {
     "sgd-ema": (lambda: O.SGD(0.05, use_ema=True, ema_momentum=0.9), "ema"),
     "adam-ema-overwrite": (lambda: O.Adam(0.01, use_ema=True, ema_momentum=0.9, ema_overwrite_frequency=5), "ema"),
-    "sgd-accumulation": (lambda: O.SGD(0.05, gradient_accumulation_steps=2), "gradient_accumulation"),
-    "adam-accumulation-3": (lambda: O.Adam(0.01, gradient_accumulation_steps=3), "gradient_accumulation"),
-    "sgd-loss-scale": (lambda: O.SGD(0.05, loss_scale_factor=8.0), "loss_scale"),
     "adadelta": (lambda: O.Adadelta(0.5), "adadelta"),
     "adamax": (lambda: O.Adamax(0.01), "adamax"),
     "nadam": (lambda: O.Nadam(0.01), "nadam"),
@@ -87,7 +97,7 @@ OPTIONS = {
 def rows():
     for name, f in OPTIMIZERS.items():
         yield Case(name, mlp, opt=f, check_slots=True)
-    for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm"):
+    for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm", "sgd-accumulation", "adam-accumulation-3"):
         yield Case(name + "-embedding", embedder, opt=OPTIMIZERS[name], vocab=40, check_slots=True)
     for name, (f, word) in MORE.items():
         yield Case("more-" + name, mlp, opt=f, may_refuse=word, check_slots=True)
