@@ -276,6 +276,11 @@ static void test_gradient(void **state)
                                           {20, 40, 300, 64, 8, true},
                                           {16, 40, 40, 330, 8, true},
                                           {16, 40, 270, 330, 8, true},
+                                          /* a node of 8, of 4 short leaves; the last tile with and without the bias, of 14 and 13 */
+                                          {64, 1, 55, 70, 8, true},
+                                          {121, 1, 111, 64, 8, true},
+                                          {61, 1, 117, 96, 4, false},
+                                          {16, 1, 38, 32, 4, true},
                                           /* rows of x a page apart */
                                           {9, 41, 1100, 20, 8, true}};
     check_random random = {4};

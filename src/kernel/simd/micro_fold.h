@@ -5,7 +5,8 @@
  * subtrees to its left that are complete before the next leaf comes, the newest first; the result waits on a stack or, when
  * the node is complete, is stored. Shards without rows are left out: their leaves are + 0.0f, and adding that changes no bit. A
  * leaf with a left sibling is not normalised on its own: it is added to one that was, and x + (-0.0f) == x + 0.0f for every x
- * but -0.0f.
+ * but -0.0f. With 32 registers, tiles of few short leaves are computed a few rows at a time, so that nothing but the first of two
+ * halves leaves the registers: with 8 rows a leaf, stores and loads of what waits took a quarter of the time.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_FOLD_H
 #define ARTEL_KERNEL_SIMD_MICRO_FOLD_H
@@ -25,7 +26,8 @@ enum {
     FOLD_ROW = 2 * VEC_LANES,
     FOLD_TILE = TILE_ROWS * FOLD_ROW,
     FOLD_BURST = 32,
-    FOLD_SOON = 10 /* lines fetched a burst, of a tile's FOLD_TILE floats */
+    FOLD_SHORT = 16, /* rows of a leaf up to which a tile is cut to keep what waits in registers */
+    FOLD_SOON = 10   /* lines fetched a burst, of a tile's FOLD_TILE floats */
 };
 
 typedef struct fold_tile {
@@ -122,12 +124,12 @@ VEC_INLINE void fold_fetch(fold_soon *soon)
     for (int i = 0; i < FOLD_SOON && soon->at < soon->end; i++, soon->at += 16) __builtin_prefetch(soon->at, 0, 3);
 }
 
-/* Asks for the lines that the last piece writes, so that they come from memory while the tile is computed. */
+/* Asks for the lines that the next tile of the panel is going to write, so that they come from memory while this one is computed. */
 VEC_INLINE void fold_claim(int mr, int nv, const fold_tile *t)
 {
     const fold_piece *last = t->pieces + t->count - 1;
     if (t->count == 0 || last->merges < 0 || last->node < 0) return;
-    const float *out = t->out + last->node * t->node_stride;
+    const float *out = t->out + last->node * t->node_stride + mr * t->so;
     VEC_UNROLL
     for (int i = 0; i < mr; i++) {
         tile_claim(out + i * t->so);
@@ -169,8 +171,103 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
     }
 }
 
+#if TILE_ROWS_ABOVE_6
+/* -- nodes of 4 or 8 short leaves -- */
+
+/* Where its next leaf is. */
+typedef struct fold_walk {
+    const fold_piece *piece;
+    const float *a, *b;
+    int64_t sa, sb;
+} fold_walk;
+
+VEC_INLINE void fold_leaf(int mr, fold_walk *w, tile_acc *acc)
+{
+    vec_mask all = vec_range(0, VEC_LANES);
+    int64_t rows = w->piece++->rows;
+    tile_clear(mr, 2, acc);
+    tile_outer(mr, 2, false, acc, w->a, w->sa, w->b, w->sb, rows, all, all);
+    w->a += rows * w->sa;
+    w->b += rows * w->sb;
+}
+
+VEC_INLINE void fold_add(int mr, tile_acc *left, const tile_acc *right)
+{
+    VEC_UNROLL
+    for (int i = 0; i < mr; i++) {
+        left->p[i] = vec_add(left->p[i], right->p[i]);
+        left->q[i] = vec_add(left->q[i], right->q[i]);
+    }
+}
+
+VEC_INLINE void fold_two(int mr, fold_walk *w, tile_acc *acc)
+{
+    tile_acc right;
+    fold_leaf(mr, w, acc);
+    fold_normalise(mr, 2, acc);
+    fold_leaf(mr, w, &right);
+    fold_add(mr, acc, &right);
+}
+
+VEC_INLINE void fold_four(int mr, fold_walk *w, tile_acc *acc)
+{
+    tile_acc right;
+    fold_two(mr, w, acc);
+    fold_two(mr, w, &right);
+    fold_add(mr, acc, &right);
+}
+
+/* Rows [row, row + mr) of a tile. What waits stays in registers, but for the first half of eight leaves. */
+VEC_INLINE void fold_rows(int mr, bool eight, const fold_tile *whole, int row, bool bias)
+{
+    fold_tile t = *whole;
+    tile_acc acc;
+    fold_walk w = {t.pieces, t.a + row, t.b, t.sa, t.sb};
+    t.out += row * t.so;
+    if (!bias) t.bias = NULL;
+    fold_four(mr, &w, &acc);
+    if (eight) {
+        fold_write(mr, 2, &acc, t.stack);
+        fold_four(mr, &w, &acc);
+        fold_read(mr, 2, true, &acc, t.stack);
+    }
+    fold_store(mr, 2, &acc, &t, t.pieces[eight ? 7 : 3].node);
+}
+
+VEC_INLINE void fold_short(int mr, bool eight, const fold_tile *t)
+{
+    fold_claim(mr, 2, t);
+    fold_rows(4, eight, t, 0, false);
+    fold_rows(4, eight, t, 4, false);
+    fold_rows(3, eight, t, 8, false);
+    fold_rows(mr - 11, eight, t, 11, true);
+}
+
+/* Whether the tile is whole and so are its pieces: one node of 4 or 8 leaves. */
+VEC_INLINE bool fold_is_short(const fold_tile *t)
+{
+    int64_t count = t->count;
+    if (t->resume || (count != 4 && count != 8) || t->first > 0 || t->last < 2 * VEC_LANES) return false;
+    if (t->bias && (t->bias_first > 0 || t->bias_last < 2 * VEC_LANES)) return false;
+    for (int64_t i = 0; i < count; i++) {
+        if (t->pieces[i].rows > FOLD_SHORT || t->pieces[i].merges != __builtin_ctz((unsigned)i + 1)) return false;
+    }
+    return t->pieces[count - 1].node >= 0;
+}
+#endif
+
 VEC_INLINE void fold_dispatch(int mr, int nv, const fold_tile *t)
 {
+#if TILE_ROWS_ABOVE_6
+    if (nv == 2 && mr > 12 && fold_is_short(t)) {
+        tile_fetch(t->ahead, t->burst);
+        if (mr == 13)
+            fold_short(13, t->count == 8, t);
+        else
+            fold_short(14, t->count == 8, t);
+        return;
+    }
+#endif
     switch (mr) {
     case 1: fold_compute(1, nv, t); break;
     case 2: fold_compute(2, nv, t); break;
