@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions in one and two dimensions: plain, depthwise, separable.
+/* Convolutions in one and two dimensions: plain, transposed, depthwise, separable.
  *
  * One dimension is an image of height 1. Kernels of plain convolutions are panels [kh*kw*ic/groups][filters]; depthwise
  * kernels are plain [kh][kw][c][multiplier]. Padding "same" puts the smaller half in front, "causal" all of it, as
@@ -19,7 +19,7 @@ enum {
 
 typedef struct conv_config {
     int64_t filters, groups, multiplier;
-    artel__ints kernel_size, strides, dilation_rate;
+    artel__ints kernel_size, strides, dilation_rate, output_padding;
     int padding, data_format;
     bool use_bias;
 } conv_config;
@@ -53,6 +53,15 @@ static const artel__option conv_options[] = {
     FILTERS_OPTION,
     WINDOW_OPTIONS,
     {"groups", "groups of channels", ARTEL__OPTION_INT, offsetof(conv_config, groups), "1", 1, INT32_MAX, NULL},
+    ARTEL__WEIGHT_PARTS("kernel"),
+    ARTEL__OPTIONS_END,
+};
+
+static const artel__option transpose_options[] = {
+    FILTERS_OPTION,
+    WINDOW_OPTIONS,
+    {"output_padding", "what is added to the output at its end", ARTEL__OPTION_INTS, offsetof(conv_config, output_padding), "null", 0,
+     INT32_MAX, NULL},
     ARTEL__WEIGHT_PARTS("kernel"),
     ARTEL__OPTIONS_END,
 };
@@ -92,6 +101,17 @@ static artel_status configure_conv(artel__layer *layer)
     if (c->filters % c->groups == 0) return ARTEL_OK;
     return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "choose a multiple", "%lld filters do not divide into %lld groups",
                              (long long)c->filters, (long long)c->groups);
+}
+
+static artel_status configure_transpose(artel__layer *layer)
+{
+    ARTEL_TRY(configure_window(layer, "kernel"));
+    conv_config *c = layer->config;
+    const conv_parts *parts = layer->own;
+    if (c->padding == CAUSAL)
+        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use valid or same", "the padding causal belongs to Conv1D");
+    c->groups = 1;
+    return c->output_padding.count ? artel__layer_spread(layer, "output_padding", &c->output_padding, parts->rank, 0) : ARTEL_OK;
 }
 
 static artel_status configure_depthwise(artel__layer *layer)
@@ -140,6 +160,47 @@ static artel_status shape_window(const artel__layer *layer, const artel_shape *i
     s->sh = c->strides.item[0];
     s->dh = c->dilation_rate.item[0];
     return shape_axis(layer, 0, s->ih, &s->oh, &s->top);
+}
+
+/* One axis of a transposed convolution: the extent of its output, that is the convolution's input, and the padding in front of it. */
+static artel_status transpose_axis(const artel__layer *layer, int axis, int64_t in, int64_t *out, int64_t *before)
+{
+    const conv_config *c = layer->config;
+    int64_t stride = c->strides.item[axis], dilation = c->dilation_rate.item[axis], back;
+    int64_t window = (c->kernel_size.item[axis] - 1) * dilation + 1, added = c->output_padding.count ? c->output_padding.item[axis] : -1;
+    *before = 0;
+    if (c->padding == SAME) {
+        *out = added < 0 ? in * stride : (in - 1) * stride + window % 2 + added;
+        back = artel__conv_extent_same(*out, c->kernel_size.item[axis], stride, dilation, before);
+    } else {
+        *out = (in - 1) * stride + window + (added >= 0 ? added : window < stride ? stride - window : 0);
+        back = artel__conv_extent(*out, c->kernel_size.item[axis], stride, dilation, 0, 0);
+    }
+    if (*out > 0 && back == in) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "leave output_padding away, or choose one below the stride",
+                             "an output of %lld does not belong to an input of %lld", (long long)*out, (long long)in);
+}
+
+/* The shape of the convolution that it is the data gradient of. */
+static artel_status shape_transpose(const artel__layer *layer, const artel_shape *in, artel__conv2d_shape *s)
+{
+    const conv_config *c = layer->config;
+    const conv_parts *parts = layer->own;
+    int w = parts->rank - 1;
+    *s = (artel__conv2d_shape){.ih = 1, .oh = 1, .kh = 1, .sh = 1, .dh = 1, .groups = 1};
+    s->ic = c->filters;
+    s->oc = in->dim[in->rank - 1];
+    s->ow = in->dim[w];
+    s->kw = c->kernel_size.item[w];
+    s->sw = c->strides.item[w];
+    s->dw = c->dilation_rate.item[w];
+    ARTEL_TRY(transpose_axis(layer, w, s->ow, &s->iw, &s->left));
+    if (parts->rank == 1) return ARTEL_OK;
+    s->oh = in->dim[0];
+    s->kh = c->kernel_size.item[0];
+    s->sh = c->strides.item[0];
+    s->dh = c->dilation_rate.item[0];
+    return transpose_axis(layer, 0, s->oh, &s->ih, &s->top);
 }
 
 static int64_t channels_of(const artel__layer *layer, const artel__call *call)
@@ -191,6 +252,16 @@ static artel_status build_conv(artel__layer *layer, const artel__call *call)
     const conv_parts *parts = layer->own;
     ARTEL_TRY(check_channels(layer, call));
     artel_shape kernel = kernel_shape(c, parts, channels_of(layer, call) / c->groups, c->filters);
+    ARTEL_TRY(declare_panels(layer, "kernel", &kernel, &parts->kernel));
+    return declare_bias(layer, c->filters);
+}
+
+static artel_status build_transpose(artel__layer *layer, const artel__call *call)
+{
+    const conv_config *c = layer->config;
+    const conv_parts *parts = layer->own;
+    ARTEL_TRY(check_channels(layer, call));
+    artel_shape kernel = kernel_shape(c, parts, c->filters, channels_of(layer, call));
     ARTEL_TRY(declare_panels(layer, "kernel", &kernel, &parts->kernel));
     return declare_bias(layer, c->filters);
 }
@@ -248,15 +319,17 @@ typedef struct conv_call {
     bool relu;
 } conv_call;
 
-/* What the three kinds of call begin with. */
-static artel_status begin(artel__layer *layer, artel__call *call, int bias, conv_call *out)
+typedef artel_status shape_fn(const artel__layer *layer, const artel_shape *in, artel__conv2d_shape *s);
+
+/* What all kinds of call begin with. */
+static artel_status begin(artel__layer *layer, artel__call *call, int bias, shape_fn *shape, conv_call *out)
 {
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     ARTEL_TRY(check_channels(layer, call));
     out->x = artel__channels_last(call->graph, artel__as_float(call->graph, call->in[0].value), c->data_format);
     ARTEL_TRY(call->graph->status);
-    ARTEL_TRY(shape_window(layer, &call->graph->value[out->x].shape, &out->shape));
+    ARTEL_TRY(shape(layer, &call->graph->value[out->x].shape, &out->shape));
     out->x = as_image(call->graph, out->x, parts->rank);
     out->bias = c->use_bias ? artel__layer_weight(layer, call->graph, bias) : ARTEL__NO_VALUE;
     out->relu = artel__activation_is_relu(&parts->activation);
@@ -267,7 +340,7 @@ static artel_status call_conv(artel__layer *layer, artel__call *call)
 {
     const conv_config *c = layer->config;
     conv_call k;
-    ARTEL_TRY(begin(layer, call, 1, &k));
+    ARTEL_TRY(begin(layer, call, 1, shape_window, &k));
     k.shape.oc = c->filters;
     k.shape.groups = c->groups;
     artel__value_id y = artel__op_conv2d(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias, &k.shape,
@@ -276,11 +349,21 @@ static artel_status call_conv(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
+static artel_status call_transpose(artel__layer *layer, artel__call *call)
+{
+    conv_call k;
+    ARTEL_TRY(begin(layer, call, 1, shape_transpose, &k));
+    artel__value_id y = artel__op_conv2d_transpose(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias, &k.shape,
+                                                   k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    finish(layer, call, y, k.relu);
+    return ARTEL_OK;
+}
+
 static artel_status call_depthwise(artel__layer *layer, artel__call *call)
 {
     const conv_config *c = layer->config;
     conv_call k;
-    ARTEL_TRY(begin(layer, call, 1, &k));
+    ARTEL_TRY(begin(layer, call, 1, shape_window, &k));
     k.shape.groups = k.shape.ic;
     k.shape.oc = k.shape.ic * c->multiplier;
     artel__value_id y = artel__op_depthwise(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias, &k.shape,
@@ -293,7 +376,7 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
 {
     const conv_config *c = layer->config;
     conv_call k;
-    ARTEL_TRY(begin(layer, call, 2, &k));
+    ARTEL_TRY(begin(layer, call, 2, shape_window, &k));
     k.shape.groups = k.shape.ic;
     k.shape.oc = k.shape.ic * c->multiplier;
     artel__value_id middle =
@@ -331,6 +414,8 @@ static artel_status call_separable(artel__layer *layer, artel__call *call)
 
 CONV(conv1d, "Conv1D", conv, "Convolution of sequences.");
 CONV(conv2d, "Conv2D", conv, "Convolution of images.");
+CONV(conv1d_transpose, "Conv1DTranspose", transpose, "Transposed convolution of sequences.");
+CONV(conv2d_transpose, "Conv2DTranspose", transpose, "Transposed convolution of images.");
 CONV(depthwise_conv1d, "DepthwiseConv1D", depthwise, "Convolution of sequences, channel by channel.");
 CONV(depthwise_conv2d, "DepthwiseConv2D", depthwise, "Convolution of images, channel by channel.");
 CONV(separable_conv1d, "SeparableConv1D", separable, "Depthwise, then pointwise convolution of sequences.");

@@ -3,7 +3,8 @@
  *
  *   out[n][oh][ow][oc] = activation(sum_{kh,kw,ic} x[n][oh*sh - top + kh*dh][...][ic] w[kh][kw][ic][oc] + b[oc])
  * The data gradient is a convolution with the transposed weights, the weight gradient a product over all output pixels
- * of a shard, folded over shards inside the kernel. Order of operations: kernel/conv.h and kernel/depthwise.h. One
+ * of a shard, folded over shards inside the kernel. A transposed convolution is the data gradient as a forward pass; its own data
+ * gradient is then the convolution, its weight gradient that of the convolution with data and gradient exchanged. Order of operations: kernel/conv.h and kernel/depthwise.h. One
  * dimension is an image of height 1. With a fused ReLU, dy is masked by out > 0 first.
  */
 #include "op/elementwise.h"
@@ -223,6 +224,65 @@ static artel_status grad_depthwise(artel__gradient *g)
             artel__graph_add(g->graph, &artel__op_depthwise_data_gradient_def, g->attributes, (artel__value_id[]){dy, g->in[1]}, 2);
     grad_weights(g, &artel__op_depthwise_weight_gradient_def, *(const conv_attributes *)g->attributes, dy);
     return ARTEL_OK;
+}
+
+/* -- transposed; inputs: x, the weights transposed, the weights (of which only gradients know), bias -- */
+
+static artel_status infer_transpose(artel__infer *infer)
+{
+    const conv_attributes *a = infer->attributes;
+    const artel__value *x = infer->in[0];
+    artel_shape expected = image_shape(a->shape.oh, a->shape.ow, a->shape.oc);
+    if (x->dtype != ARTEL_DTYPE_FLOAT32 || !artel__shape_equal(&x->shape, &expected))
+        return artel__op_fail(infer, "the input does not have the form of what a convolution gives");
+    return infer_data_gradient(infer);
+}
+
+static void fill_transpose(const artel__run_args *args, void *params)
+{
+    const conv_attributes *a = args->attributes;
+    *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){.shape = shape_now(args),
+                                                                           .dy = args->in[0],
+                                                                           .wt = args->in[1],
+                                                                           .bias = a->bias ? args->in[3] : NULL,
+                                                                           .activation = a->activation,
+                                                                           .dx = args->out[0]};
+}
+
+static artel_status grad_transpose(artel__gradient *g)
+{
+    conv_attributes a = *(const conv_attributes *)g->attributes;
+    artel__graph *graph = g->graph;
+    artel__value_id dy = masked(g), like = g->in[3];
+    a.bias = false;
+    a.activation = ARTEL__FUSED_NONE;
+    if (g->needed[0]) g->in_gradient[0] = artel__op_conv2d(graph, dy, g->in[2], ARTEL__NO_VALUE, &a.shape, ARTEL__FUSED_NONE);
+    if (g->needed[2])
+        g->in_gradient[2] = artel__op_all_reduce(
+            graph, artel__graph_add(graph, &artel__op_conv2d_weight_gradient_def, &a, (artel__value_id[]){dy, g->in[0]}, 2));
+    if (g->needed[3]) g->in_gradient[3] = artel__op_sum_to(graph, dy, like);
+    return graph->status;
+}
+
+const artel__op_def artel__op_conv2d_transpose_def = {
+    .name = "conv2d_transpose",
+    .doc = "Transposed convolution of NHWC images with bias and ReLU fused.",
+    .attribute_size = sizeof(conv_attributes),
+    .infer = infer_transpose,
+    .grad = grad_transpose,
+    .kernels = artel__conv2d_data_gradient_kernels,
+    .params_size = sizeof(artel__conv2d_data_gradient),
+    .fill = fill_transpose,
+    .cost = cost_conv,
+    .describe = describe_conv,
+};
+
+artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                           const artel__conv2d_shape *shape, artel__fused activation)
+{
+    conv_attributes attributes = {*shape, activation, bias >= 0};
+    artel__value_id wt = artel__op_transpose_weights(graph, w, shape->kh * shape->kw, shape->ic, shape->oc, 1);
+    return artel__graph_add(graph, &artel__op_conv2d_transpose_def, &attributes, (artel__value_id[]){x, wt, w, bias}, bias >= 0 ? 4 : 3);
 }
 
 const artel__op_def artel__op_conv2d_def = {

@@ -56,6 +56,10 @@ artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x
 /* `shape.images` is ignored. w: panels(kh*kw*ic/groups, oc). */
 artel__value_id artel__op_conv2d(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                  const artel__conv2d_shape *shape, artel__fused activation);
+/* The gradient of a convolution's data as a forward pass: `shape` is that of the convolution whose output is x [oh][ow][oc] and whose
+ * input is the result [ih][iw][ic]; w: panels(kh*kw*ic, oc), groups 1; bias of ic channels. */
+artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
+                                           const artel__conv2d_shape *shape, artel__fused activation);
 /* w plain [kh][kw][c][multiplier]. */
 artel__value_id artel__op_depthwise(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                     const artel__conv2d_shape *shape, artel__fused activation);

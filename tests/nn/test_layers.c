@@ -37,6 +37,13 @@ static const layer_row rows[] = {
     {"DepthwiseConv2D", "\"kernel_size\": 2, \"depth_multiplier\": 2, \"data_format\": \"channels_first\"", "[null, 2, 3, 4]",
      "(None, 4, 2, 3)"},
     {"SeparableConv2D", "\"filters\": 3, \"kernel_size\": 2, \"data_format\": \"channels_first\"", "[null, 2, 3, 4]", "(None, 3, 2, 3)"},
+    {"Conv1DTranspose", "\"filters\": 3, \"kernel_size\": 2, \"strides\": 3", "[null, 4, 2]", "(None, 12, 3)"},
+    {"Conv2DTranspose", "\"filters\": 3, \"kernel_size\": [3, 2], \"padding\": \"same\", \"strides\": [2, 1], \"activation\": \"elu\"",
+     "[null, 3, 4, 2]", "(None, 6, 4, 3)"},
+    {"Conv2DTranspose", "\"filters\": 2, \"kernel_size\": 3, \"strides\": 2, \"output_padding\": 1, \"data_format\": \"channels_first\"",
+     "[null, 5, 3, 2]", "(None, 2, 8, 6)"},
+    {"Conv2DTranspose", "\"filters\": 2, \"kernel_size\": 2, \"dilation_rate\": 2, \"padding\": \"same\", \"use_bias\": false",
+     "[null, 3, 3, 2]", "(None, 3, 3, 2)"},
     {"DepthwiseConv1D", "\"kernel_size\": 3, \"depth_multiplier\": 2", "[null, 6, 2]", "(None, 4, 4)"},
     {"DepthwiseConv2D", "\"kernel_size\": 2, \"padding\": \"same\", \"depth_multiplier\": 2", "[null, 3, 3, 2]", "(None, 3, 3, 4)"},
     {"SeparableConv1D", "\"filters\": 3, \"kernel_size\": 2", "[null, 5, 2]", "(None, 4, 3)"},
@@ -236,7 +243,12 @@ static void settings_that_are_wrong_are_named(void **state)
         {"{\"class_name\": \"Lambda\", \"config\": {\"name\": \"l\"}}", "[null, 4]", "Lambda", ARTEL_ERROR_UNSUPPORTED},
         {"{\"class_name\": \"Dense\", \"module\": \"mine\", \"registered_name\": \"mine>Dense\", \"config\": {\"units\": 2}}", "[null, 4]",
          "mine.Dense", ARTEL_ERROR_UNSUPPORTED},
-        {"{\"class_name\": \"Conv2DTranspose\", \"config\": {\"name\": \"l\"}}", "[null, 4]", "Conv2DTranspose", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Conv3DTranspose\", \"config\": {\"name\": \"l\"}}", "[null, 4]", "Conv3DTranspose", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Conv1DTranspose\", \"config\": {\"name\": \"c\", \"filters\": 3, \"kernel_size\": 2, \"padding\": "
+         "\"causal\"}}",
+         "[null, 4, 2]", "causal", ARTEL_ERROR_INVALID},
+        {"{\"class_name\": \"Conv2DTranspose\", \"config\": {\"name\": \"c\", \"filters\": 3, \"kernel_size\": 2, \"output_padding\": 1}}",
+         "[null, 4, 4, 2]", "does not belong to an input of 4", ARTEL_ERROR_INVALID},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2147483647}}, {\"class_name\": \"Dense\", \"config\": "
          "{\"name\": "
          "\"e\", \"units\": 2147483647}}, {\"class_name\": \"Flatten\", \"config\": {}}",

@@ -151,32 +151,56 @@ static artel__value_id product_of_many_weights(op_graph *g)
     return artel__op_product(&g->graph, y, w, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
 }
 
+static const artel__conv2d_shape conv_shapes[] = {
+    {.ih = 5,
+     .iw = 6,
+     .ic = 3,
+     .oh = 5,
+     .ow = 6,
+     .oc = 5,
+     .kh = 3,
+     .kw = 3,
+     .sh = 1,
+     .sw = 1,
+     .dh = 1,
+     .dw = 1,
+     .top = 1,
+     .left = 1,
+     .groups = 1},
+    {.ih = 6, .iw = 5, .ic = 2, .oh = 3, .ow = 2, .oc = 4, .kh = 2, .kw = 3, .sh = 2, .sw = 2, .dh = 1, .dw = 1, .groups = 1},
+    {.ih = 6, .iw = 6, .ic = 4, .oh = 4, .ow = 4, .oc = 6, .kh = 2, .kw = 2, .sh = 1, .sw = 1, .dh = 2, .dw = 2, .groups = 2},
+    {.ih = 3, .iw = 3, .ic = 8, .oh = 3, .ow = 3, .oc = 4, .kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .groups = 1},
+    {.ih = 7,
+     .iw = 6,
+     .ic = 3,
+     .oh = 4,
+     .ow = 3,
+     .oc = 4,
+     .kh = 3,
+     .kw = 2,
+     .sh = 2,
+     .sw = 2,
+     .dh = 2,
+     .dw = 2,
+     .top = 2,
+     .left = 0,
+     .groups = 1}};
+
 static artel__value_id conv(op_graph *g)
 {
-    static const artel__conv2d_shape shapes[] = {
-        {.ih = 5,
-         .iw = 6,
-         .ic = 3,
-         .oh = 5,
-         .ow = 6,
-         .oc = 5,
-         .kh = 3,
-         .kw = 3,
-         .sh = 1,
-         .sw = 1,
-         .dh = 1,
-         .dw = 1,
-         .top = 1,
-         .left = 1,
-         .groups = 1},
-        {.ih = 6, .iw = 5, .ic = 2, .oh = 3, .ow = 2, .oc = 4, .kh = 2, .kw = 3, .sh = 2, .sw = 2, .dh = 1, .dw = 1, .groups = 1},
-        {.ih = 6, .iw = 6, .ic = 4, .oh = 4, .ow = 4, .oc = 6, .kh = 2, .kw = 2, .sh = 1, .sw = 1, .dh = 2, .dw = 2, .groups = 2},
-        {.ih = 3, .iw = 3, .ic = 8, .oh = 3, .ow = 3, .oc = 4, .kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .groups = 1}};
-    const artel__conv2d_shape *s = &shapes[g->parameter];
+    const artel__conv2d_shape *s = &conv_shapes[g->parameter];
     int64_t k = s->ic / s->groups;
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(s->ih, s->iw, s->ic)),
                     w = op_weight(g, OP_SIGNED, s->kh * s->kw * k, SHAPE(s->kh, s->kw, k, s->oc));
     return artel__op_conv2d(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->oc)), s, ARTEL__FUSED_NONE);
+}
+
+static artel__value_id conv_transpose(op_graph *g)
+{
+    const artel__conv2d_shape *s = &conv_shapes[g->parameter < 2 ? g->parameter : g->parameter + 1]; /* those without groups */
+    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(s->oh, s->ow, s->oc)),
+                    w = op_weight(g, OP_SIGNED, s->kh * s->kw * s->ic, SHAPE(s->kh, s->kw, s->ic, s->oc));
+    return artel__op_conv2d_transpose(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->ic)), s, ARTEL__FUSED_NONE);
 }
 
 static artel__value_id depthwise(op_graph *g)
@@ -507,7 +531,8 @@ static const family families[] = {
     {{.name = "product", .build = product, .tolerance = 0.02}, 8},
     {{.name = "product of two axes", .build = product_of_two_axes}, 1},
     {{.name = "product of many weights", .build = product_of_many_weights, .tolerance = 0.02}, 1},
-    {{.name = "conv2d", .build = conv}, 4},
+    {{.name = "conv2d", .build = conv}, 5},
+    {{.name = "conv2d transposed", .build = conv_transpose}, 4},
     {{.name = "depthwise", .build = depthwise, .parameter = 1}, 2},
     {{.name = "movement", .build = movement}, 10},
     {{.name = "many parts", .build = many_parts}, 1},
