@@ -14,8 +14,10 @@ static void print_lines(const artel__cluster *cluster, const artel__measured *fo
         snprintf(name, sizeof name, "%s:%d", artel__task_type_name(task->type), (int)task->index);
         printf("  %-14s %-22s ", name, task->address);
         if (f->reached)
-            printf("%.3f ms, %.0f MB/s there, %.0f MB/s back, %s\n", f->latency * 1e3, f->out * 1e-6, f->in * 1e-6,
-                   f->secure ? "encrypted" : "plaintext");
+            printf("%.3g ms, %.0f MB/s there, %.0f MB/s back, %s\n", f->latency * 1e3, f->out * 1e-6, f->in * 1e-6,
+                   f->shared   ? "memory"
+                   : f->secure ? "sockets, encrypted"
+                               : "sockets, plaintext");
         else
             printf("not reached: %s\n", f->why);
     }
@@ -26,8 +28,9 @@ static json_t *task_json(const artel__task *task, const artel__measured *f)
     char name[32];
     snprintf(name, sizeof name, "%s:%d", artel__task_type_name(task->type), (int)task->index);
     if (!f->reached) return json_pack("{s:s, s:s, s:b, s:s}", "task", name, "address", task->address, "reached", 0, "why", f->why);
-    return json_pack("{s:s, s:s, s:b, s:b, s:f, s:f, s:f}", "task", name, "address", task->address, "reached", 1, "encrypted", f->secure,
-                     "latency_ms", f->latency * 1e3, "bytes_per_second_there", f->out, "bytes_per_second_back", f->in);
+    return json_pack("{s:s, s:s, s:b, s:s, s:b, s:f, s:f, s:f}", "task", name, "address", task->address, "reached", 1, "path",
+                     f->shared ? "memory" : "sockets", "encrypted", f->secure, "latency_ms", f->latency * 1e3, "bytes_per_second_there",
+                     f->out, "bytes_per_second_back", f->in);
 }
 
 static artel_status print_json(artel__invocation *call, const artel__cluster *cluster, const artel__measured *found)

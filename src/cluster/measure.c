@@ -209,7 +209,7 @@ artel_status artel__measure(artel_context *ctx, const artel__cluster *cluster, c
     int64_t now = artel__now_ns();
     m.until = now + (int64_t)(options->wait * 1e9);
     m.noted = now + SECOND;
-    m.site = (artel__site){.ctx = ctx, .insecure_network = options->insecure_network, .admit = admit, .user = &m};
+    m.site = (artel__site){.ctx = ctx, .insecure_network = options->insecure_network, .shares = true, .admit = admit, .user = &m};
     memset(out, 0, (size_t)cluster->trainers * sizeof *out);
     artel__arena_init(&m.arena, ctx);
     artel_status status = artel_context_create(NULL, &m.quiet);

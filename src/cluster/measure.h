@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast the network between the tasks of a cluster is: every pair, before a run, over the ports, certificates and streams that the
- * run will use. All tasks measure at the same time; each talks with one other at a time, in the rounds of a tournament, so that
+/* How fast the network between the tasks of a cluster is: every pair, before a run, over the ports, certificates and paths (sockets, or
+ * memory that two tasks of a host share) that the run will use. All tasks measure at the same time; each talks with one other at a time, in the rounds of a tournament, so that
  * pairs do not disturb one another on a host.
  *
  * Of a pair the lower rank leads: round trips of 8 bytes, then as much as goes through in half a second (64 MB at the most), there and
@@ -22,6 +22,7 @@ typedef struct artel__measure_options {
 /* With one other task, as seen from here. */
 typedef struct artel__measured {
     bool reached, secure;
+    bool shared;    /* through memory; else through sockets */
     char why[256];  /* it was not reached, or was lost */
     double latency; /* seconds one way: half the median round trip */
     double out, in; /* bytes a second from here to there, from there to here */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two tasks over one stream. The leader decides how long things take, by the first byte of what it sends: 1, more will come; 0, the
- * last. The sender of bulk counts time until the receiver has said that it has all. */
+ * last. The sender of bulk counts time until the receiver has said that it has all. Who waits for shared memory looks, and sleeps for
+ * a moment between only when nothing has come for a while. */
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,8 @@ enum {
     PINGS = 200,
     WARM = 20,
     CHUNK = 256 << 10,
-    CHUNKS = 256 /* 64 MB */
+    CHUNKS = 256, /* 64 MB */
+    LOOKS = 20000 /* at shared memory */
 };
 
 #define PATIENCE_NS INT64_C(30000000000)
@@ -24,6 +27,8 @@ enum {
 typedef struct talk {
     artel__connection *connection;
     int64_t until;
+    int looks;
+    bool ended; /* the peer has; what it wrote into shared memory before may still be there */
     uint8_t *chunk;
     char *why;
 } talk;
@@ -37,21 +42,29 @@ static bool fail(talk *t, const char *reason)
 static bool wait_for(talk *t, short events)
 {
     struct pollfd ready = {.fd = artel__connection_fd(t->connection), .events = events};
+    bool shared = artel__connection_carrier(t->connection)->shared;
+    if (t->ended) return fail(t, "it ended the connection");
     if (artel__now_ns() >= t->until) return fail(t, "it does not answer in time");
-    poll(&ready, 1, 100);
+    if (shared && t->looks++ < LOOKS) {
+        sched_yield();
+        return true;
+    }
+    if (shared) ready.events = POLLRDHUP;
+    t->ended = poll(&ready, 1, shared ? 1 : 100) > 0 && shared;
     return true;
 }
 
 static bool send_all(talk *t, const void *bytes, size_t count)
 {
-    artel__net_stream *stream = artel__connection_stream(t->connection);
+    artel__net_stream *stream = artel__connection_carrier(t->connection);
     artel__net_why why = {""};
     for (size_t done = 0; done < count;) {
         struct iovec piece = {(uint8_t *)(uintptr_t)bytes + done, count - done};
         int64_t n = artel__net_stream_write(stream, &piece, 1, &why);
-        if (n >= 0)
+        if (n >= 0) {
             done += (size_t)n;
-        else if (n != ARTEL__NET_STREAM_AGAIN)
+            t->looks = 0;
+        } else if (n != ARTEL__NET_STREAM_AGAIN)
             return fail(t, n == ARTEL__NET_STREAM_END ? "it ended the connection" : why.text);
         else if (!wait_for(t, POLLOUT))
             return false;
@@ -66,14 +79,15 @@ static bool send_all(talk *t, const void *bytes, size_t count)
 
 static bool receive_all(talk *t, void *bytes, size_t count)
 {
-    artel__net_stream *stream = artel__connection_stream(t->connection);
+    artel__net_stream *stream = artel__connection_carrier(t->connection);
     artel__net_why why = {""};
     for (size_t done = 0; done < count;) {
         struct iovec piece = {(uint8_t *)bytes + done, count - done};
         int64_t n = artel__net_stream_read(stream, &piece, 1, &why);
-        if (n >= 0)
+        if (n >= 0) {
             done += (size_t)n;
-        else if (n != ARTEL__NET_STREAM_AGAIN)
+            t->looks = 0;
+        } else if (n != ARTEL__NET_STREAM_AGAIN)
             return fail(t, n == ARTEL__NET_STREAM_END ? "it ended the connection" : why.text);
         else if (!wait_for(t, POLLIN))
             return false;
@@ -166,6 +180,7 @@ bool artel__measure_pair(artel__connection *connection, bool leads, int64_t unti
     uint8_t ready = 1;
     out->reached = false;
     out->secure = artel__connection_is_secure(connection);
+    out->shared = artel__connection_carrier(connection)->shared != NULL;
     artel_context *ctx = artel__connection_site(connection)->ctx;
     if (artel__alloc(ctx, CHUNK, "measurement", &block) < 0) return fail(&t, "no memory");
     t.chunk = block;

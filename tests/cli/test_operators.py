@@ -91,6 +91,7 @@ def network(scene):
         expect(task not in [o["task"] for o in others] and len(others) == 2, task, others)
         for o in others:
             expect(o["reached"] and o["latency_ms"] > 0 and o["bytes_per_second_there"] > 1e4, task, o)
+            expect(o["path"] == "memory", "one host:", o)
             expect(o["encrypted"] == os.path.exists(os.path.join(BUILD, "libartel-tls.so")), task, o)
             (back,) = [b for b in found[o["task"]] if b["task"] == task]
             expect(back["bytes_per_second_back"] == o["bytes_per_second_there"], "two ends differ:", o, back)

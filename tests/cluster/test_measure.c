@@ -101,6 +101,7 @@ static void every_pair_is_measured(void **state)
                 const artel__measured *a = &tasks[r].found[s], *b = &tasks[s].found[r];
                 if (s == r) continue;
                 if (!a->reached) fail_msg("%d of %d does not reach %d: %s", r, count, s, a->why);
+                assert_true(a->shared && b->shared); /* one host */
                 assert_true(a->latency > 0 && a->latency < 1 && a->out > 1e4 && a->in > 1e4);
                 assert_memory_equal(&a->latency, &b->latency, sizeof a->latency); /* both ends say the same */
                 assert_memory_equal(&a->out, &b->in, sizeof a->out);
