@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -233,7 +234,9 @@ def check(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    place = os.path.join(os.environ.get("ARTEL_SCRATCH") or os.getcwd(), "slurm")
+    if "--list" in sys.argv:
+        table(TABLE, check, [])  # ends here, without Slurm
+    place = os.path.join(os.environ.get("ARTEL_SCRATCH") or tempfile.mkdtemp(prefix="artel-test-"), "slurm")
     shutil.rmtree(place, ignore_errors=True)
     os.mkdir(place)
     slurm = Slurm(place)

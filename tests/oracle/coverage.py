@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 COVERED = [
     ("Files", ".keras, .weights.h5, legacy .h5 (Keras 3 and 2), to_json() text, safetensors; odd but legal forms of each", "roundtrip"),
     ("Models", "Sequential, Functional, nested, shared layers, several inputs and outputs, dict inputs, masks", "layers"),
-    ("Dense, convolution", "Dense, Conv2D, DepthwiseConv2D, SeparableConv2D: padding, strides, dilation, groups, multipliers", "layers"),
+    ("Dense, convolution", "Dense, Conv2D, Conv2DTranspose, DepthwiseConv2D, SeparableConv2D: padding, strides, dilation, groups, multipliers", "layers"),
     ("Pooling, shape", "Max/AveragePooling2D, GlobalAverage/MaxPooling2D, Flatten, Reshape, Permute, ZeroPadding2D, Cropping2D, UpSampling2D", "layers"),
     ("Normalisation", "BatchNormalization, LayerNormalization, Normalization, Rescaling, Softmax", "layers"),
     ("Merging", "Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate, with broadcasting", "layers"),
@@ -23,7 +23,7 @@ COVERED = [
     ("Regularisers", "L1, L2, L1L2 everywhere a layer takes them; constraints are refused by name or right", "regularizers_constraints"),
     ("Losses", "mean squared and absolute error, Huber, binary, categorical, sparse cross-entropy; weights of samples, classes, outputs", "losses"),
     ("Metrics", "accuracies, AUC, precision, recall, top-k, losses as metrics; names and order of History", "metrics"),
-    ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad with decay and clipping; their state in the file; every schedule", "optimizers"),
+    ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad with decay, clipping, averages, accumulation and loss scales; their state in the file; every schedule", "optimizers"),
     ("Precision", "mixed_bfloat16 and mixed_float16, overrides by layer, LossScaleOptimizer: steps left out, growth, its state", "precision"),
     ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN", "callbacks"),
     ("Applications", "ResNet50, InceptionV3, MobileNetV2, EfficientNetB0: predict, two steps", "applications"),
