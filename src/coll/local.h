@@ -8,7 +8,7 @@
 typedef struct artel__coll_local_sum {
     const void *const *in; /* by rank: its node blocks, of `stride` float32 each; only read */
     int64_t stride, first, count;
-    float *out; /* where element 0 would lie; nobody's `in` */
+    float *out; /* where element 0 would lie; may be a rank's first node block, if nobody else reads these elements */
 } artel__coll_local_sum;
 
 /* Elements [first, first + count) of the root. Any thread; no memory is taken. */

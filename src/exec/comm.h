@@ -23,7 +23,7 @@ typedef struct artel__comm_segment {
 typedef struct artel__comm_sum {
     const void *const *in; /* by rank: its node blocks, of `stride` float32 each; only read */
     int64_t stride, first, count;
-    float *out; /* where element 0 would lie */
+    float *out; /* where element 0 would lie; may be the rank's own `in`, if no other rank asks for these elements */
 } artel__comm_sum;
 
 typedef struct artel__comm_ops {

@@ -194,7 +194,7 @@ static void make_roots(artel__plan *plan)
     for (int i = 0; i < graph->values; i++) plan->root[i] = i;
     for (int i = 0; i < graph->nodes; i++) {
         bool written = graph->node[i].op->placement == ARTEL__PLACE_VIEW_WRITTEN;
-        if (plan->node[i].view || written) plan->root[graph->node[i].output[0]] = plan->root[graph->node[i].input[0]];
+        if (plan->node[i].view || plan->node[i].lazy || written) plan->root[graph->node[i].output[0]] = plan->root[graph->node[i].input[0]];
     }
 }
 

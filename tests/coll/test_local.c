@@ -45,6 +45,18 @@ static void check_range(const artel__coll_layout *layout, const void *const *in,
     for (int64_t i = 0; i < ELEMENTS; i++) assert_true((i >= first && i < first + count) || out[i] == 99);
 }
 
+/* Into a rank's own first block, as replicas do that share a sum out. */
+static void check_in_place(const artel__coll_layout *layout, float *nodes, const void *const *in, const float *root)
+{
+    for (int32_t r = 0; r < layout->ranks; r++) {
+        int64_t first = (int64_t)ELEMENTS * r / layout->ranks, end = (int64_t)ELEMENTS * (r + 1) / layout->ranks;
+        float *out = nodes + (int64_t)layout->first[r] * ELEMENTS;
+        artel__coll_local_sum sum = {.in = in, .stride = ELEMENTS, .first = first, .count = end - first, .out = out};
+        artel__coll_sum_local(layout, &sum);
+        assert_memory_equal(out + first, root + first, (size_t)(end - first) * sizeof(float));
+    }
+}
+
 static void check(artel_context *ctx, int32_t shards, int32_t ranks)
 {
     static float leaf[MOST_SHARDS * ELEMENTS], nodes[MOST_SHARDS * ELEMENTS], root[ELEMENTS];
@@ -62,6 +74,7 @@ static void check(artel_context *ctx, int32_t shards, int32_t ranks)
     check_range(&layout, in, root, 3, 0);
     check_range(&layout, in, root, 511, 2);
     check_range(&layout, in, root, 37, 1025);
+    check_in_place(&layout, nodes, in, root);
     artel__coll_layout_fini(ctx, &layout);
 }
 
