@@ -10,7 +10,8 @@
 
 typedef artel__conv2d_shape shape;
 
-/* The last three: pointwise with strides, deep, with pixels that collide in the cache, both. */
+/* Three before the last five: pointwise with strides, deep, with pixels that collide in the cache, both. The last five have lines so long
+ * that weight gradients read them in place: padded, strided, with taps apart, without padding, beyond the image. */
 static const shape cases[] = {
     /* images ih iw ic oh ow oc kh kw sh sw dh dw top left groups */
     {2, 28, 28, 1, 26, 26, 32, 3, 3, 1, 1, 1, 1, 0, 0, 1},  {3, 14, 14, 32, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1},
@@ -26,6 +27,9 @@ static const shape cases[] = {
     {3, 5, 3, 7, 5, 3, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1},       {16, 7, 7, 12, 7, 7, 33, 3, 3, 1, 1, 1, 1, 1, 1, 1},
     {1, 1, 40, 600, 1, 40, 20, 1, 3, 1, 1, 1, 1, 0, 1, 1},  {2, 5, 9, 1030, 3, 5, 20, 1, 1, 2, 2, 1, 1, 0, 0, 1},
     {1, 3, 5, 512, 2, 3, 1024, 1, 1, 2, 2, 1, 1, 0, 0, 1},  {1, 1, 37, 8, 1, 19, 2048, 1, 1, 2, 2, 1, 1, 0, 0, 1},
+    {2, 5, 50, 14, 5, 50, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1},   {3, 7, 100, 28, 4, 50, 40, 3, 5, 2, 2, 1, 1, 1, 2, 1},
+    {2, 6, 60, 9, 4, 56, 17, 3, 3, 1, 1, 1, 2, 0, 0, 1},    {2, 4, 52, 32, 2, 50, 33, 3, 3, 1, 1, 1, 1, 0, 0, 1},
+    {2, 3, 49, 17, 7, 53, 8, 3, 3, 1, 1, 2, 1, 4, 3, 1},
 };
 
 static int64_t depth_of(const shape *s)

@@ -30,10 +30,21 @@ enum {
     FOLD_SOON = 10   /* lines fetched a burst, of a tile's FOLD_TILE floats */
 };
 
+/* Where the rows of x lie: pixels of lines of images, of which those outside the image are zeros. */
+typedef struct fold_lines {
+    const float *line;           /* pixel 0 of the line under way */
+    int64_t step, line_step;     /* floats between pixels, between lines */
+    int64_t pixels, first, last; /* of a line; pixels first <= p < last exist */
+    int64_t row, row_step, rows; /* the line's input row; from one to the next; rows 0 <= r < rows exist */
+    int64_t number, lines, jump; /* the line's number in its image; lines of an image; floats that lie between images besides */
+    int64_t pixel;               /* the next one */
+} fold_lines;
+
 typedef struct fold_tile {
     const float *a; /* [row]: mr columns of x */
     int64_t sa;
-    const float *b; /* [row]: columns of dy */
+    fold_lines *lines; /* where they lie instead, or NULL */
+    const float *b;    /* [row]: columns of dy */
     int64_t sb;
     const fold_piece *pieces;
     int64_t count;
@@ -137,10 +148,38 @@ VEC_INLINE void fold_claim(int mr, int nv, const fold_tile *t)
     }
 }
 
+VEC_INLINE void fold_next_line(fold_lines *w)
+{
+    w->pixel = 0;
+    w->line += w->line_step;
+    w->row += w->row_step;
+    if (++w->number < w->lines) return;
+    w->number = 0;
+    w->row -= w->lines * w->row_step;
+    w->line += w->jump;
+}
+
+/* The next rows that lie even steps apart: how many, where, and how far apart. */
+VEC_INLINE int64_t fold_next(fold_lines *w, const float **a, int64_t *sa)
+{
+    static const float zeros[TILE_ROWS];
+    if (w->pixel == w->pixels) fold_next_line(w);
+    int64_t begin = w->pixel, end = w->pixels;
+    bool inside = w->row >= 0 && w->row < w->rows;
+    if (inside && begin < w->first) end = w->first, inside = false;
+    if (inside && begin >= w->last) inside = false;
+    if (inside) end = w->last;
+    *a = inside ? w->line + begin * w->step : zeros;
+    *sa = inside ? w->step : 0;
+    w->pixel = end;
+    return end - begin;
+}
+
 VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
 {
     tile_acc acc;
     const float *a = t->a, *b = t->b;
+    int64_t sa = t->sa, even = t->lines ? 0 : INT64_MAX; /* rows that are left of those that lie even */
     fold_claim(mr, nv, t);
     if (t->resume)
         fold_read(mr, nv, false, &acc, t->partial);
@@ -149,13 +188,16 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
     for (const fold_piece *piece = t->pieces, *end = piece + t->count; piece < end; piece++) {
         vec_mask all = vec_range(0, VEC_LANES);
         fold_soon soon = fold_after(t, piece, piece + 1 == end);
-        for (int64_t left = piece->rows; left > 0; left -= FOLD_BURST) {
-            int64_t rows = left < FOLD_BURST ? left : FOLD_BURST;
+        for (int64_t left = piece->rows, rows; left > 0; left -= rows) {
+            if (even == 0) even = fold_next(t->lines, &a, &sa);
+            rows = left < FOLD_BURST ? left : FOLD_BURST;
+            if (rows > even) rows = even;
             tile_fetch(t->ahead, t->burst);
             fold_fetch(&soon);
-            tile_outer(mr, nv, false, &acc, a, t->sa, b, t->sb, rows, all, all);
-            a += rows * t->sa;
+            tile_outer(mr, nv, false, &acc, a, sa, b, t->sb, rows, all, all);
+            a += rows * sa;
             b += rows * t->sb;
+            even -= rows;
         }
         if (piece->merges < 0) {
             fold_write(mr, nv, &acc, t->partial);

@@ -137,12 +137,12 @@ VEC_INLINE void tile_rows(int mr, int nv, bool part, bool fetch, tile_acc *acc, 
     }
 }
 
-/* count steps of k: rows are neighbours in A. */
+/* count steps of k: rows are neighbours in A. sa may be 0. */
 VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b, int64_t sb, int64_t count,
                            vec_mask m0, vec_mask m1)
 {
     VEC_LOOP
-    for (const float *end = a + count * sa; a < end; a += sa, b += sb) {
+    for (const float *end = b + count * sb; b < end; a += sa, b += sb) {
         vec b0 = part ? vec_load_part(b, m0) : vec_load(b);
         vec b1 = nv == 1 ? b0 : part ? vec_load_part(b + VEC_LANES, m1) : vec_load(b + VEC_LANES);
         VEC_UNROLL

@@ -100,7 +100,7 @@ static tile_ahead gradient_stretches(const float *from, int64_t floats, int64_t 
 static tile_ahead gradient_ahead_x(const gradient *g, int64_t begin, int64_t rows, int64_t t0, int64_t t1)
 {
     const conv_walk *w = &g->walk;
-    int64_t k0 = tile_cut(g->columns, g->tiles, t0), k1 = tile_cut(g->columns, g->tiles, t1), columns = (k1 < g->k ? k1 : g->k) - k0;
+    int64_t k0 = gradient_start(g, t0), k1 = gradient_start(g, t1), columns = (k1 < g->k ? k1 : g->k) - k0;
     if (w->ny == 0) return gradient_stretches(g->x + begin * g->ldx + k0, columns, g->ldx, rows);
     if (w->pixels <= 0) return (tile_ahead){0};
     int64_t q = begin / w->pixels, y = q % w->lines * w->sy + w->y0 + (w->ny - 1) * w->dy, row = w->w * w->c;
@@ -130,6 +130,7 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
     int64_t width = artel__panel_width(g->n, panel), base = panel * ARTEL__PANEL, wide = g->n / g->groups;
     int64_t from = group * wide > base ? group * wide - base : 0;
     int64_t to = group + 1 == g->groups || (group + 1) * wide > base + width ? width : (group + 1) * wide - base;
+    int64_t copied = gradient_first_copied(g, t0, t1);
     bool keep = g->rows > g->chunk;
     for (int64_t strip = 0; strip < width; strip += TILE_COLUMNS) {
         if (strip >= to || strip + TILE_COLUMNS <= from) continue;
@@ -148,11 +149,16 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
         t.bias_first = t.first;
         t.bias_last = g->n - base - strip < t.last ? (int)(g->n - base - strip) : t.last;
         for (int64_t i = t0; i < t1; i++) {
-            int64_t k0 = tile_cut(g->columns, g->tiles, i), k1 = tile_cut(g->columns, g->tiles, i + 1);
+            int64_t k0 = gradient_start(g, i), k1 = gradient_start(g, i + 1);
             int64_t place = keep ? (block * GRADIENT_DEEP + i - t0) * GRADIENT_STRIPS + strip / TILE_COLUMNS : 0;
-            bool in_place = gradient_in_place(g, k1);
-            t.a = in_place ? g->x + c->begin * g->ldx + k0 : room->x + (i - t0) * g->pitch;
-            t.sa = in_place ? g->ldx : VEC_LANES;
+            fold_lines lines;
+            t.a = i < copied ? g->x + c->begin * g->ldx + k0 : room->x + (i - copied) * g->pitch;
+            t.sa = i < copied ? g->ldx : VEC_LANES;
+            t.lines = NULL;
+            if (i < copied && g->walk.ny > 0) {
+                lines = gradient_lines(g, c->begin, k0);
+                t.lines = &lines;
+            }
             t.partial = room->partial + place * FOLD_TILE;
             t.stack = room->stack + place * g->levels * FOLD_TILE;
             t.next = c->resume && i + 1 < t1 ? t.partial + GRADIENT_STRIPS * FOLD_TILE : NULL;
@@ -170,7 +176,7 @@ static void gradient_chunk_run(const gradient *g, const gradient_room *room, int
 {
     gradient_chunk c = {.begin = begin, .end = begin + g->chunk < g->rows ? begin + g->chunk : g->rows};
     c.pieces = gradient_pieces(g, c.begin, c.end, room->pieces, &c.resume);
-    if (fresh) gradient_take_x(g, room, c.begin, c.end, group, t0, t1);
+    if (fresh) gradient_take_x(g, room, c.begin, c.end, group, gradient_first_copied(g, t0, t1), t1);
     if (!g->direct) gradient_take_dy(g, room, c.begin, c.end, p0, p1);
     gradient_look_ahead(g, &c, t0, t1, p0, p1);
     for (int64_t panel = p0; panel < p1; panel++) gradient_panel(g, room, &c, t0, t1, panel, group, panel - p0);
@@ -181,8 +187,9 @@ static void gradient_rectangle(const gradient *g, gradient_room *room, int64_t t
 {
     const conv_walk *w = &g->walk;
     bool joined = w->dx == 1 && w->depth == w->c;
-    gradient_takes(g, t0, t1, w->ny == 0 ? g->k : joined ? w->nx * w->depth : w->depth, &room->joined);
-    if (w->ny > 0) gradient_takes(g, t0, t1, w->depth, &room->cut);
+    int64_t copied = gradient_first_copied(g, t0, t1);
+    gradient_takes(g, copied, t1, w->ny == 0 ? g->k : joined ? w->nx * w->depth : w->depth, &room->joined);
+    if (w->ny > 0) gradient_takes(g, copied, t1, w->depth, &room->cut);
     int64_t wide = g->n / g->groups, step = g->groups > 1 ? 1 : GRADIENT_WIDE;
     for (int64_t p = p0; p < p1; p += step) {
         int64_t last = p + step < p1 ? p + step : p1, end = last * ARTEL__PANEL < g->n ? last * ARTEL__PANEL : g->n;

@@ -4,7 +4,8 @@
  * x lies in scratch as [tile][row][VEC_LANES], the columns of a tile side by side whatever taps they come from, with a column
  * of ones behind the last one for the bias; dy as [panel][row][width]. Pixels whose taps all lie inside the image are copied in
  * the longest stretches there are, those near the border tap by tap with zeros for what is outside. Of a line each stretch is copied as
- * a whole: what is read has been fetched, what is written waits for its lines. Included behind a micro_vec_*.h.
+ * a whole: what is read has been fetched, what is written waits for its lines. Nothing is copied where rows of x are near to one another
+ * and, of a convolution, lines are long: then the tiles are cut so that each lies in one tap or row of taps. Included behind a micro_vec_*.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_TAKE_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_GRADIENT_TAKE_H
@@ -20,8 +21,12 @@ enum {
     GRADIENT_WIDE = 8,               /* panels of dy while chains are unfinished */
     GRADIENT_STRIPS = ARTEL__PANEL / TILE_COLUMNS,
     GRADIENT_DIRECT = 64, /* columns of dy up to which it is read in place */
-    GRADIENT_NEAR = 256,  /* floats between rows of plain x up to which it is read in place */
-    GRADIENT_FAR = 1024,  /* floats between rows from which on they are copied in groups */
+    /* Tiles of more rows read the lines of x less often. */
+    GRADIENT_NEAR = TILE_ROWS > 6 ? 512 : 256, /* floats between rows of plain x up to which it is read in place */
+    GRADIENT_PIXEL = TILE_ROWS > 6 ? 256 : 32, /* likewise between pixels of lines */
+    GRADIENT_LONG = 48,                        /* pixels of a line from which on they are read in place */
+    GRADIENT_SHORT = 8,                        /* and columns that are neighbours in memory */
+    GRADIENT_FAR = 1024,                       /* floats between rows from which on they are copied in groups */
     GRADIENT_GROUP = 16,
     GRADIENT_HALF = 8 /* columns of x from which on a lone tile is cut in two, for a second thread */
 };
@@ -42,6 +47,9 @@ typedef struct gradient {
     int64_t rows, chunk; /* all rows; rows of a chunk */
     int64_t pitch;       /* floats between two tiles of x: an odd number of rows, so that tiles spread over the cache's sets */
     int64_t columns;     /* k, and one for the bias */
+    bool in_place;       /* x is read where it lies, except for a tile with the ones */
+    int64_t run, runs;   /* in place: columns that are neighbours in memory, how often; else all columns, once */
+    int64_t cuts;        /* tiles of a run; the last one may have more, since a tile of it takes the ones besides */
     int64_t tiles;       /* tiles of k; a task is a tile by a panel */
     int64_t most;        /* tiles of x that are held at once, at most GRADIENT_DEEP, at least 4 */
     int64_t panels;
@@ -84,6 +92,33 @@ static int64_t gradient_chunk_rows(const gradient *g)
     return (pixels < GRADIENT_LINES ? GRADIENT_LINES / pixels : 1) * pixels;
 }
 
+/* Cuts the columns into tiles. In place a tile lies in one stretch, and where pixels may lie outside of the image in one tap. */
+static void gradient_cut(gradient *g)
+{
+    const conv_walk *w = &g->walk;
+    g->columns = g->k + (g->dbias ? 1 : 0);
+    g->run = g->columns;
+    g->in_place = w->ny == 0 && g->ldx <= GRADIENT_NEAR;
+    if (w->ny * w->nx > 0 && w->pixels >= GRADIENT_LONG && w->lines > 0 && g->groups == 1 && w->sx * w->c <= GRADIENT_PIXEL) {
+        int64_t run = w->direct && w->dx == 1 ? w->nx * w->depth : w->depth;
+        g->in_place = run >= GRADIENT_SHORT;
+        if (g->in_place) g->run = run;
+    }
+    g->cuts = g->tiles = tile_count(g->run);
+    g->runs = 1;
+    if (g->run == g->columns) return;
+    g->runs = g->k / g->run;
+    g->tiles = (g->runs - 1) * g->cuts + (g->dbias ? (g->run + TILE_ROWS - 2) / (TILE_ROWS - 1) : g->cuts);
+}
+
+/* The first column of tile i. */
+static int64_t gradient_start(const gradient *g, int64_t i)
+{
+    if (i == g->tiles) return g->columns;
+    int64_t run = i / g->cuts < g->runs ? i / g->cuts : g->runs - 1, first = run * g->cuts;
+    return run * g->run + tile_cut(g->run, run + 1 < g->runs ? g->cuts : g->tiles - first, i - first);
+}
+
 static void gradient_finish(gradient *g)
 {
     int32_t most = 1;
@@ -92,8 +127,7 @@ static void gradient_finish(gradient *g)
     g->pitch = (g->chunk | 1) * VEC_LANES;
     g->most = GRADIENT_DEEP * GRADIENT_ROWS / (g->chunk > GRADIENT_ROWS ? g->chunk : GRADIENT_ROWS);
     if (g->most < 4) g->most = 4;
-    g->columns = g->k + (g->dbias ? 1 : 0);
-    g->tiles = tile_count(g->columns);
+    gradient_cut(g);
     g->panels = artel__panel_count(g->n);
     if (g->tiles == 1 && g->panels == 1 && g->columns >= GRADIENT_HALF) g->tiles = 2;
     g->direct = g->n <= GRADIENT_DIRECT && g->n % 16 == 0;
@@ -132,7 +166,7 @@ static void gradient_takes(const gradient *g, int64_t t0, int64_t t1, int64_t ru
     const conv_walk *w = &g->walk;
     out->count = 0;
     for (int64_t i = t0; i < t1; i++) {
-        int64_t k0 = tile_cut(g->columns, g->tiles, i), k1 = tile_cut(g->columns, g->tiles, i + 1);
+        int64_t k0 = gradient_start(g, i), k1 = gradient_start(g, i + 1);
         if (k1 > g->k) k1 = g->k;
         for (int64_t k = k0, next; k < k1; k = next) {
             int64_t lane = k - k0;
@@ -221,29 +255,63 @@ static void gradient_line(const gradient *g, const gradient_room *room, int64_t 
     gradient_border(w, begin, end, from, x1, w->pixels, to);
 }
 
-/* Whether the tile that ends at column k1 is read where it lies: rows of plain x. */
-static bool gradient_in_place(const gradient *g, int64_t k1)
+/* The first of tiles [t0, t1) that is copied; the room begins with it. */
+static int64_t gradient_first_copied(const gradient *g, int64_t t0, int64_t t1)
 {
-    return g->walk.ny == 0 && k1 <= g->k && g->ldx <= GRADIENT_NEAR;
+    if (!g->in_place) return t0;
+    return t1 == g->tiles && g->columns > g->k ? t1 - 1 : t1;
 }
 
 /* Tiles [t0, t1) of x for group `group` and rows [begin, end), the ones behind the last column. */
 static void gradient_take_x(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t group, int64_t t0, int64_t t1)
 {
     const conv_walk *w = &g->walk;
+    if (t0 == t1) return;
     if (w->ny == 0) {
-        const gradient_take *last = room->joined.take + room->joined.count;
         const gradient_take *first = room->joined.take;
-        if (g->ldx <= GRADIENT_NEAR) first = t1 == g->tiles && g->columns > g->k && room->joined.count > 0 ? last - 1 : last;
-        gradient_copy(first, last, g->x + begin * g->ldx, g->ldx, end - begin, room->x);
+        gradient_copy(first, first + room->joined.count, g->x + begin * g->ldx, g->ldx, end - begin, room->x);
     } else if (w->pixels > 0) {
         for (int64_t line = begin / w->pixels; line < end / w->pixels; line++) {
             gradient_line(g, room, line, group, room->x + (line * w->pixels - begin) * VEC_LANES);
         }
     }
     if (t1 < g->tiles || g->columns == g->k) return;
-    float *ones = room->x + (t1 - 1 - t0) * g->pitch + g->k - tile_cut(g->columns, g->tiles, t1 - 1);
+    float *ones = room->x + (t1 - 1 - t0) * g->pitch + g->k - gradient_start(g, t1 - 1);
     for (int64_t r = 0; r < end - begin; r++) ones[r * VEC_LANES] = 1.0f;
+}
+
+/* Pixels of tap column x that lie inside the image, those below the first result and those below the second. */
+static void gradient_inside(const conv_walk *w, int64_t x, int64_t *first, int64_t *last)
+{
+    int64_t at = w->x0 + x * w->dx;
+    *first = at < 0 ? (-at + w->sx - 1) / w->sx : 0;
+    *last = w->w > at ? (w->w - 1 - at) / w->sx + 1 : 0;
+    if (*last > w->pixels) *last = w->pixels;
+    if (*first > *last) *first = *last;
+}
+
+/* Where rows from `begin` on of a tile of a convolution lie that is read in place, k0 its first column. */
+static fold_lines gradient_lines(const gradient *g, int64_t begin, int64_t k0)
+{
+    const conv_walk *w = &g->walk;
+    int64_t line = begin / w->pixels, number = line % w->lines, pitch = w->w * w->c, y = k0 / g->run, x = 0;
+    fold_lines a = {.step = w->sx * w->c,
+                    .line_step = w->sy * pitch,
+                    .pixels = w->pixels,
+                    .row_step = w->sy,
+                    .rows = w->h,
+                    .number = number,
+                    .lines = w->lines,
+                    .jump = (w->h - w->lines * w->sy) * pitch};
+    if (g->run == w->depth) {
+        x = y % w->nx;
+        y = y / w->nx;
+    }
+    gradient_inside(w, x, &a.first, &a.last);
+    if (w->direct) a.last = w->pixels;
+    a.row = number * w->sy + w->y0 + y * w->dy;
+    a.line = w->in + ((line / w->lines * w->h + a.row) * w->w + w->x0 + x * w->dx) * w->c + k0 % g->run;
+    return a;
 }
 
 /* Columns of panels [p0, p1) of dy, zeros behind the last. */
