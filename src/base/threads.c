@@ -102,6 +102,16 @@ static bool may_poll(const artel__pool *pool)
     return atomic_load_explicit(&pool->ctx->pool_threads, memory_order_relaxed) <= pool->cores;
 }
 
+bool artel__poll_change(const atomic_uint *word, unsigned seen)
+{
+    int64_t give_up = artel__now_ns() + POLL_NS;
+    for (int round = 1; atomic_load(word) == seen; round++) {
+        if (round % 16 == 0 && artel__now_ns() > give_up) return false;
+        relax();
+    }
+    return true;
+}
+
 /* Claims the next piece; false when none is left. */
 static bool claim(artel__pool *pool, int64_t *begin, int64_t *end)
 {

@@ -9,6 +9,8 @@
 #ifndef ARTEL_BASE_THREADS_H
 #define ARTEL_BASE_THREADS_H
 
+#include <stdatomic.h>
+
 #include "base/context.h"
 
 typedef struct artel__pool artel__pool;
@@ -23,6 +25,9 @@ int artel__pool_threads(const artel__pool *pool);
  * share work with their neighbours: one piece a thread, cut at multiples of it when that stays balanced. 0 runs everything on
  * the caller, when waking others cannot pay. */
 void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__task_fn *run, void *user);
+
+/* Waits for `word` to differ from `seen`, as long as idle workers poll; false when it still does not. For threads with a core each. */
+bool artel__poll_change(const atomic_uint *word, unsigned seen);
 
 /* The floating-point state of compute: round to nearest, denormals are zero on input and output, exceptions masked.
  * Returns the former state for artel__fp_leave. */

@@ -23,24 +23,44 @@ int32_t artel__default_shards(int64_t batch_size)
 
 /* -- threads -- */
 
+/* The next generation after `seen`; `seen` itself when there will be none. */
+static unsigned await_work(artel__session *session, unsigned seen)
+{
+    if (session->polls && artel__poll_change(&session->generation, seen)) return atomic_load(&session->generation);
+    pthread_mutex_lock(&session->mutex);
+    while (!session->quit && atomic_load(&session->generation) == seen) pthread_cond_wait(&session->work, &session->mutex);
+    pthread_mutex_unlock(&session->mutex);
+    return atomic_load(&session->generation);
+}
+
+static void await_replicas(artel__session *session)
+{
+    unsigned left;
+    while (session->polls && (left = atomic_load(&session->unfinished)) > 0 && artel__poll_change(&session->unfinished, left)) {
+    }
+    if (atomic_load(&session->unfinished) == 0) return;
+    pthread_mutex_lock(&session->mutex);
+    while (atomic_load(&session->unfinished) > 0) pthread_cond_wait(&session->done, &session->mutex);
+    pthread_mutex_unlock(&session->mutex);
+}
+
+static void wake(artel__session *session, pthread_cond_t *sleepers)
+{
+    pthread_mutex_lock(&session->mutex);
+    pthread_cond_broadcast(sleepers);
+    pthread_mutex_unlock(&session->mutex);
+}
+
 static void *replica_main(void *user)
 {
     artel__replica *replica = user;
     artel__session *session = replica->session;
-    uint64_t seen = 0;
-    pthread_mutex_lock(&session->mutex);
-    for (;;) {
-        while (!session->quit && session->generation == seen) pthread_cond_wait(&session->work, &session->mutex);
-        if (session->quit) break;
-        seen = session->generation;
-        artel__mode mode = session->current;
-        const artel__batch *batch = session->batch;
-        pthread_mutex_unlock(&session->mutex);
-        artel__replica_step(replica, mode, batch);
-        pthread_mutex_lock(&session->mutex);
-        if (--session->unfinished == 0) pthread_cond_signal(&session->done);
+    unsigned seen = 0, next;
+    while ((next = await_work(session, seen)) != seen) {
+        seen = next;
+        artel__replica_step(replica, session->current, session->batch);
+        if (atomic_fetch_sub(&session->unfinished, 1) == 1) wake(session, &session->done);
     }
-    pthread_mutex_unlock(&session->mutex);
     return NULL;
 }
 
@@ -133,6 +153,7 @@ static artel_status resolve(artel__session *session)
     session->cluster = single ? NULL : o->cluster;
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
+    session->polls = session->strategy.threads <= artel__usable_cores();
     session->common = session->strategy.common && single && session->replicas > 1;
     return ARTEL_OK;
 }
@@ -374,17 +395,13 @@ artel_status artel__session_step(artel__session *session, artel__mode mode, cons
         artel__replica_step(&session->replica[0], mode, batch);
         return join_status(session, mode, batch);
     }
-    pthread_mutex_lock(&session->mutex);
     session->current = mode;
     session->batch = batch;
-    session->unfinished = session->replicas - 1;
-    session->generation++;
-    pthread_cond_broadcast(&session->work);
-    pthread_mutex_unlock(&session->mutex);
+    atomic_store(&session->unfinished, (unsigned)session->replicas - 1);
+    atomic_fetch_add(&session->generation, 1);
+    wake(session, &session->work);
     artel__replica_step(&session->replica[0], mode, batch);
-    pthread_mutex_lock(&session->mutex);
-    while (session->unfinished > 0) pthread_cond_wait(&session->done, &session->mutex);
-    pthread_mutex_unlock(&session->mutex);
+    await_replicas(session);
     return join_status(session, mode, batch);
 }
 

@@ -64,10 +64,12 @@ struct artel__session {
     artel__mesh_seat seat;  /* in a cluster; zero before, and outside of one */
     int64_t iteration;      /* of the optimizer at the start */
     char arithmetic[128];
-    pthread_mutex_t mutex; /* guards what follows; innermost */
+    /* A step is handed out by a new generation, and its end told by `unfinished`: both can be polled. Whoever sleeps instead looks at them
+     * under the mutex, and whoever changes them wakes the sleepers under it afterwards. */
+    atomic_uint generation, unfinished;
+    bool polls;            /* every thread has a core */
+    pthread_mutex_t mutex; /* guards `quit`; innermost */
     pthread_cond_t work, done;
-    uint64_t generation; /* of the work handed out */
-    int unfinished;
     bool quit;
     artel__mode current;
     const artel__batch *batch;

@@ -196,9 +196,31 @@ static void test_refused_sizes(void **state)
     assert_null(pool);
 }
 
+static void *change_word(void *word)
+{
+    atomic_fetch_add((atomic_uint *)word, 1);
+    return NULL;
+}
+
+/* A change is seen at once or soon; without one the wait ends. */
+static void polling_ends(void **state)
+{
+    atomic_uint word = 7;
+    pthread_t thread;
+    (void)state;
+    assert_true(artel__poll_change(&word, 6));
+    assert_false(artel__poll_change(&word, 7));
+    assert_int_equal(pthread_create(&thread, NULL, change_word, &word), 0);
+    bool seen = false;
+    while (!seen) seen = artel__poll_change(&word, 7);
+    pthread_join(thread, NULL);
+    assert_int_equal(word, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(polling_ends),
         cmocka_unit_test_setup_teardown(test_every_task_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_neighbours_stay_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_jobs_follow_each_other, set_up, tear_down),
