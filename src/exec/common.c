@@ -113,14 +113,21 @@ artel_status artel__run_join(artel__run *run, artel__run *const *runs, int count
     return ARTEL_OK;
 }
 
-bool artel__run_takes_part(const artel__run *run, int32_t index, int64_t tasks, int64_t *first, int64_t *count)
+static int rank_of(const artel__run *run)
 {
-    int rank = run->comm ? run->comm->rank : 0;
+    return run->comm ? run->comm->rank : 0;
+}
+
+bool artel__run_leaves(const artel__run *run, int32_t index)
+{
+    return run->peers > 1 && rank_of(run) > 0 && applies(&run->plan->graph->node[index]) && !run->plan->node[index].divided;
+}
+
+void artel__run_share(const artel__run *run, int32_t index, int64_t tasks, int64_t *first, int64_t *count)
+{
     *first = 0;
     *count = tasks;
-    if (run->peers < 2 || !applies(&run->plan->graph->node[index])) return true;
-    if (!run->plan->node[index].divided) return rank == 0;
-    *first = tasks * rank / run->peers;
-    *count = tasks * (rank + 1) / run->peers - *first;
-    return *count > 0;
+    if (run->peers < 2 || !run->plan->node[index].divided) return;
+    *first = tasks * rank_of(run) / run->peers;
+    *count = tasks * (rank_of(run) + 1) / run->peers - *first;
 }

@@ -74,8 +74,10 @@ struct artel__run {
 
 /* Who does what in the APPLY phase of replicas with common variables; exec/common.c. */
 artel_status artel__plan_divide(artel__plan *plan);
-/* Whether the run takes part in an APPLY node, and in which of its tasks. */
-bool artel__run_takes_part(const artel__run *run, int32_t node, int64_t tasks, int64_t *first, int64_t *count);
+/* Whether the first replica alone does this node; for a run of another one, which must not even look at its inputs. */
+bool artel__run_leaves(const artel__run *run, int32_t node);
+/* The run's part of a node's tasks: all of them, unless the node is divided. */
+void artel__run_share(const artel__run *run, int32_t node, int64_t tasks, int64_t *first, int64_t *count);
 /* The collective that the node is to carry out itself; NULL: none. */
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node);
 /* Gives every value its place; exec/memory.c. */

@@ -170,7 +170,7 @@ static bool list_summed(artel__run *run, int32_t index, kernel_call *call)
 static void run_node(artel__run *run, int32_t index, const artel__step *step)
 {
     const artel__node_plan *chosen = &run->plan->node[index];
-    if (!chosen->kernel || shut(run, index, step)) return;
+    if (!chosen->kernel || artel__run_leaves(run, index) || shut(run, index, step)) return;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
     artel__run_args args;
@@ -189,7 +189,7 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
         call.elements = kernel->elements(params);
     }
     int64_t tasks = kernel->tasks(params);
-    if (!artel__run_takes_part(run, index, tasks, &call.first, &tasks)) return;
+    artel__run_share(run, index, tasks, &call.first, &tasks);
     bool summed = list_summed(run, index, &call);
     artel__pool_run(run->pool, tasks, grain, summed ? run_summed_tasks : at_once ? run_rounded_tasks : run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;

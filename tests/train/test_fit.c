@@ -175,6 +175,7 @@ static void test_optimizers_on_replicas(void **state)
                                         "adam:global_clipnorm=0.1",
                                         "rmsprop:use_ema=true,ema_momentum=0.5",
                                         "nadam",
+                                        "nadam:gradient_accumulation_steps=2,global_clipnorm=0.1",
                                         "lamb"};
     char first[65], other[65];
     (void)state;
