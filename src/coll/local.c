@@ -1,47 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The merge program of a layout on memory of the same process.
- *
- * Short blocks pass through the whole program, so that what lies between leaf and root stays in the first-level cache. The root is
- * written when all of its block has been read.
- */
+/* Short blocks pass through the whole program, so that what lies between leaf and root stays in the first-level cache. */
 #include "coll/local.h"
 
-#include <string.h>
-
-#include "coll/merge.h"
+#include "coll/program.h"
 
 enum {
     BLOCK = 512,
-    MOST_PLACES = 13 /* 1 + log2 ARTEL__MAX_SHARDS */
+    PLACES = 13 /* of the merge stack, at the most */
 };
+_Static_assert(ARTEL__MAX_SHARDS == 1 << (PLACES - 1), "the merge stack has 1 + log2 of the shards places");
 
-typedef struct block {
+typedef struct memory {
     const artel__coll_layout *layout;
     const artel__coll_local_sum *sum;
-    int64_t at;
-    float (*stack)[BLOCK];
-} block;
+} memory;
 
-static const float *operand_of(const block *b, int32_t operand)
+static const char *operand(const void *user, int32_t node)
 {
-    if (operand >= 0) return b->stack[operand];
-    int32_t node = -1 - operand, owner = b->layout->node[node].owner;
-    return (const float *)b->sum->in[owner] + (node - b->layout->first[owner]) * b->sum->stride + b->at;
+    const memory *m = user;
+    int32_t owner = m->layout->node[node].owner;
+    return (const char *)((const float *)m->sum->in[owner] + (node - m->layout->first[owner]) * m->sum->stride);
 }
 
 void artel__coll_sum_local(const artel__coll_layout *layout, const artel__coll_local_sum *sum)
 {
-    _Alignas(64) float stack[MOST_PLACES][BLOCK];
-    artel__coll_merge_fn *merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32);
+    _Alignas(64) float stack[PLACES * BLOCK];
+    memory m = {layout, sum};
+    artel__coll_program program = {.layout = layout,
+                                   .merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32),
+                                   .operand = operand,
+                                   .user = &m,
+                                   .element = sizeof *sum->out,
+                                   .stack = (char *)stack,
+                                   .place_bytes = BLOCK * sizeof *stack,
+                                   .out = (char *)sum->out};
     int64_t end = sum->first + sum->count;
-    for (int64_t at = sum->first; at < end; at += BLOCK) {
-        block b = {layout, sum, at, stack};
-        int64_t count = end - at < BLOCK ? end - at : BLOCK;
-        if (layout->steps == 0) memmove(sum->out + at, operand_of(&b, -1), (size_t)count * sizeof *sum->out);
-        for (int32_t i = 0; i < layout->steps; i++) {
-            const artel__coll_merge_step *step = &layout->step[i];
-            float *to = i + 1 == layout->steps ? sum->out + at : stack[step->to];
-            merge(to, operand_of(&b, step->left), operand_of(&b, step->right), count);
-        }
-    }
+    for (int64_t at = sum->first; at < end; at += BLOCK) artel__coll_program_run(&program, at, end - at < BLOCK ? end - at : BLOCK);
 }

@@ -56,24 +56,14 @@ static bool can_divide(const artel__plan *plan, const artel__node *node, const u
     return true;
 }
 
-/* Whether exactly one node reads the value. */
-static bool read_once(const artel__graph *graph, artel__value_id id)
-{
-    int readers = 0;
-    for (int i = 0; i < graph->nodes; i++) {
-        for (int k = 0; k < graph->node[i].inputs; k++) readers += graph->node[i].input[k] == id;
-    }
-    for (int i = 0; i < graph->kept_count; i++) readers += graph->kept[i] == id;
-    return readers == 1;
-}
-
-static void make_lazy(artel__plan *plan, const artel__node *node)
+/* `readers`: of each value. */
+static void make_lazy(artel__plan *plan, const artel__node *node, const int32_t *readers)
 {
     const artel__graph *graph = plan->graph;
     artel__value_id id = node->input[node->op->summed];
     int32_t from = node->op->piece > 0 && id >= 0 ? graph->value[id].node : -1;
     if (from < 0 || graph->node[from].op->collective != ARTEL__COLLECTIVE_SUM) return;
-    plan->node[from].lazy = graph->value[id].dtype == ARTEL_DTYPE_FLOAT32 && read_once(graph, id);
+    plan->node[from].lazy = graph->value[id].dtype == ARTEL_DTYPE_FLOAT32 && readers[id] == 1;
 }
 
 artel_status artel__plan_divide(artel__plan *plan)
@@ -84,11 +74,13 @@ artel_status artel__plan_divide(artel__plan *plan)
         if (graph->value[i].variable >= variables) variables = graph->value[i].variable + 1;
     }
     uses *of = artel__arena_alloc(&plan->arena, (size_t)variables + 1, sizeof *of);
-    if (!of) return ARTEL_ERROR_NO_MEMORY;
+    int32_t *readers = artel__arena_alloc(&plan->arena, (size_t)graph->values + 1, sizeof *readers);
+    if (!of || !readers) return ARTEL_ERROR_NO_MEMORY;
     count_uses(plan, of);
+    artel__graph_count_uses(graph, readers);
     for (int i = 0; i < graph->nodes; i++) {
         plan->node[i].divided = can_divide(plan, &graph->node[i], of);
-        if (plan->node[i].divided) make_lazy(plan, &graph->node[i]);
+        if (plan->node[i].divided) make_lazy(plan, &graph->node[i], readers);
     }
     return ARTEL_OK;
 }

@@ -299,7 +299,9 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         const artel__value *value = &plan->graph->value[node->output[k]];
         if (value->rounds) artel__text_printf(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
     }
-    artel__text_printf(out, "%s  ; %s\n", chosen->divided ? " shared out" : "", node->name);
+    if (chosen->divided) artel__text_append(out, " shared out");
+    if (node->period > 1) artel__text_printf(out, " every %lld steps", (long long)node->period);
+    artel__text_printf(out, "  ; %s\n", node->name);
 }
 
 void artel__plan_dump(const artel__plan *plan, artel__text *out)

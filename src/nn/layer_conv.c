@@ -142,23 +142,34 @@ static artel_status shape_axis(const artel__layer *layer, int axis, int64_t in, 
                              "the window of %lld does not fit an input of %lld", (long long)((kernel - 1) * dilation + 1), (long long)in);
 }
 
-static artel_status shape_window(const artel__layer *layer, const artel_shape *in, artel__conv2d_shape *s)
+/* What the settings say; an axis that is not there has extent 1. */
+static artel__conv2d_shape window_of(const artel__layer *layer)
 {
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     int w = parts->rank - 1;
-    *s = (artel__conv2d_shape){.ih = 1, .oh = 1, .kh = 1, .sh = 1, .dh = 1, .groups = 1};
+    bool two = parts->rank > 1;
+    return (artel__conv2d_shape){.ih = 1,
+                                 .oh = 1,
+                                 .kh = two ? c->kernel_size.item[0] : 1,
+                                 .kw = c->kernel_size.item[w],
+                                 .sh = two ? c->strides.item[0] : 1,
+                                 .sw = c->strides.item[w],
+                                 .dh = two ? c->dilation_rate.item[0] : 1,
+                                 .dw = c->dilation_rate.item[w],
+                                 .groups = 1};
+}
+
+static artel_status shape_window(const artel__layer *layer, const artel_shape *in, artel__conv2d_shape *s)
+{
+    const conv_parts *parts = layer->own;
+    int w = parts->rank - 1;
+    *s = window_of(layer);
     s->ic = in->dim[in->rank - 1];
     s->iw = in->dim[w];
-    s->kw = c->kernel_size.item[w];
-    s->sw = c->strides.item[w];
-    s->dw = c->dilation_rate.item[w];
     ARTEL_TRY(shape_axis(layer, w, s->iw, &s->ow, &s->left));
     if (parts->rank == 1) return ARTEL_OK;
     s->ih = in->dim[0];
-    s->kh = c->kernel_size.item[0];
-    s->sh = c->strides.item[0];
-    s->dh = c->dilation_rate.item[0];
     return shape_axis(layer, 0, s->ih, &s->oh, &s->top);
 }
 
@@ -187,19 +198,13 @@ static artel_status shape_transpose(const artel__layer *layer, const artel_shape
     const conv_config *c = layer->config;
     const conv_parts *parts = layer->own;
     int w = parts->rank - 1;
-    *s = (artel__conv2d_shape){.ih = 1, .oh = 1, .kh = 1, .sh = 1, .dh = 1, .groups = 1};
+    *s = window_of(layer);
     s->ic = c->filters;
     s->oc = in->dim[in->rank - 1];
     s->ow = in->dim[w];
-    s->kw = c->kernel_size.item[w];
-    s->sw = c->strides.item[w];
-    s->dw = c->dilation_rate.item[w];
     ARTEL_TRY(transpose_axis(layer, w, s->ow, &s->iw, &s->left));
     if (parts->rank == 1) return ARTEL_OK;
     s->oh = in->dim[0];
-    s->kh = c->kernel_size.item[0];
-    s->sh = c->strides.item[0];
-    s->dh = c->dilation_rate.item[0];
     return transpose_axis(layer, 0, s->oh, &s->ih, &s->top);
 }
 

@@ -164,8 +164,9 @@ def not_finite(scene):
 
 
 def options(scene):
-    """What counts replicas or shards counts those of all tasks."""
+    """What counts replicas or shards counts those of all tasks; what is added up over steps is the same everywhere."""
     for more in (["--batch-norm", "groups:4"],
+                 ["--optimizer", "adam:gradient_accumulation_steps=3,global_clipnorm=0.5,use_ema=true"],
                  ["--optimizer", 'sgd:learning_rate={"class_name": "ByReplicas", "config": {"table": {"1": 0.5, "4": 0.01}}}']):
         out = scene.path("out.keras")
         ran = artel(*scene.fit("--strategy", "mirrored", "--replicas", 4, "--output", out, *more))

@@ -124,6 +124,24 @@ static void test_no_gradient(void **state)
     fini(&m);
 }
 
+/* The plan says what waits for the last step of a period, and nothing waits without one. */
+static void test_period_is_told(void **state)
+{
+    (void)state;
+    static const char *const json[] = {"{'class_name': 'SGD', 'config': {'gradient_accumulation_steps': 3}}", "'SGD'"};
+    for (int i = 0; i < 2; i++) {
+        model m;
+        artel__text text;
+        build(&m, json[i], true);
+        artel__text_init(&text, m.bench.ctx);
+        artel__plan_dump(m.bench.plan, &text);
+        assert_true((strstr(text.data, "optimize") != NULL) && (strstr(text.data, " every 3 steps") != NULL) == (i == 0));
+        assert_true((strstr(text.data, "clear") != NULL) == (i == 0));
+        artel__text_fini(&text);
+        fini(&m);
+    }
+}
+
 static void check_record(const char *text, const char *expected)
 {
     model m;
@@ -216,7 +234,8 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_no_gradient), cmocka_unit_test(test_records),
-                                       cmocka_unit_test(test_rate), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),         cmocka_unit_test(test_no_gradient),
+                                       cmocka_unit_test(test_period_is_told), cmocka_unit_test(test_records),
+                                       cmocka_unit_test(test_rate),           cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

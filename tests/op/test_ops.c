@@ -151,40 +151,16 @@ static artel__value_id product_of_many_weights(op_graph *g)
     return artel__op_product(&g->graph, y, w, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
 }
 
-static const artel__conv2d_shape conv_shapes[] = {
-    {.ih = 5,
-     .iw = 6,
-     .ic = 3,
-     .oh = 5,
-     .ow = 6,
-     .oc = 5,
-     .kh = 3,
-     .kw = 3,
-     .sh = 1,
-     .sw = 1,
-     .dh = 1,
-     .dw = 1,
-     .top = 1,
-     .left = 1,
-     .groups = 1},
-    {.ih = 6, .iw = 5, .ic = 2, .oh = 3, .ow = 2, .oc = 4, .kh = 2, .kw = 3, .sh = 2, .sw = 2, .dh = 1, .dw = 1, .groups = 1},
-    {.ih = 6, .iw = 6, .ic = 4, .oh = 4, .ow = 4, .oc = 6, .kh = 2, .kw = 2, .sh = 1, .sw = 1, .dh = 2, .dw = 2, .groups = 2},
-    {.ih = 3, .iw = 3, .ic = 8, .oh = 3, .ow = 3, .oc = 4, .kh = 1, .kw = 1, .sh = 1, .sw = 1, .dh = 1, .dw = 1, .groups = 1},
-    {.ih = 7,
-     .iw = 6,
-     .ic = 3,
-     .oh = 4,
-     .ow = 3,
-     .oc = 4,
-     .kh = 3,
-     .kw = 2,
-     .sh = 2,
-     .sw = 2,
-     .dh = 2,
-     .dw = 2,
-     .top = 2,
-     .left = 0,
-     .groups = 1}};
+/* Input, output, window, stride, dilation, what is in front, groups. */
+#define CONV(ih_, iw_, ic_, oh_, ow_, oc_, kh_, kw_, stride, dilation, top_, left_, groups_)                                \
+    {                                                                                                                       \
+        .ih = ih_, .iw = iw_, .ic = ic_, .oh = oh_, .ow = ow_, .oc = oc_, .kh = kh_, .kw = kw_, .sh = stride, .sw = stride, \
+        .dh = dilation, .dw = dilation, .top = top_, .left = left_, .groups = groups_                                       \
+    }
+
+static const artel__conv2d_shape conv_shapes[] = {CONV(5, 6, 3, 5, 6, 5, 3, 3, 1, 1, 1, 1, 1), CONV(6, 5, 2, 3, 2, 4, 2, 3, 2, 1, 0, 0, 1),
+                                                  CONV(6, 6, 4, 4, 4, 6, 2, 2, 1, 2, 0, 0, 2), CONV(3, 3, 8, 3, 3, 4, 1, 1, 1, 1, 0, 0, 1),
+                                                  CONV(7, 6, 3, 4, 3, 4, 3, 2, 2, 2, 2, 0, 1)};
 
 static artel__value_id conv(op_graph *g)
 {
@@ -206,21 +182,7 @@ static artel__value_id conv_transpose(op_graph *g)
 static artel__value_id depthwise(op_graph *g)
 {
     int64_t m = g->parameter;
-    artel__conv2d_shape s = {.ih = 5,
-                             .iw = 4,
-                             .ic = 3,
-                             .oh = 5,
-                             .ow = 4,
-                             .oc = 3 * m,
-                             .kh = 3,
-                             .kw = 3,
-                             .sh = 1,
-                             .sw = 1,
-                             .dh = 1,
-                             .dw = 1,
-                             .top = 1,
-                             .left = 1,
-                             .groups = 3};
+    artel__conv2d_shape s = CONV(5, 4, 3, 5, 4, 3 * m, 3, 3, 1, 1, 1, 1, 3);
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(5, 4, 3)), w = op_weight(g, OP_SIGNED, 0, SHAPE(3, 3, 3, m));
     return artel__op_depthwise(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(3 * m)), &s, ARTEL__FUSED_NONE);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "coll/algo/all_reduce.h"
+#include "coll/program.h"
 
 static artel__all_reduce *self_of(artel__coll_task *task)
 {
@@ -163,36 +164,10 @@ static artel_status post(artel__coll_task *task)
 
 /* -- merging -- */
 
-typedef struct merge_span {
-    const artel__coll_layout *layout;
-    const artel__coll_segment *segment;
-    const char **operand; /* by node: its span */
-    char *out, *stack;
-    size_t place_bytes;
-} merge_span;
-
-static char *stack_place(const merge_span *m, int32_t at, int64_t offset)
+static const char *operand_of(const void *user, int32_t node)
 {
-    return at == 0 ? m->out + offset : m->stack + (size_t)(at - 1) * m->place_bytes;
-}
-
-/* Elements at byte `offset` of the span, from the leaves to the root. */
-static void merge_block(const merge_span *m, int64_t offset, int64_t count)
-{
-    const artel__coll_layout *layout = m->layout;
-    if (layout->steps == 0) memcpy(m->out + offset, m->operand[0] + offset, (size_t)(count * m->segment->element));
-    for (int32_t i = 0; i < layout->steps; i++) {
-        const artel__coll_merge_step *step = &layout->step[i];
-        const char *left = step->left < 0 ? m->operand[-1 - step->left] + offset : stack_place(m, step->left, offset);
-        const char *right = step->right < 0 ? m->operand[-1 - step->right] + offset : stack_place(m, step->right, offset);
-        m->segment->merge(stack_place(m, step->to, offset), left, right, count);
-    }
-}
-
-static void merge_blocks(const merge_span *m, int64_t count)
-{
-    int64_t block = m->segment->whole ? count : ARTEL__COLL_BLOCK;
-    for (int64_t at = 0; at < count; at += block) merge_block(m, at * m->segment->element, count - at < block ? count - at : block);
+    const artel__all_reduce *t = user;
+    return ((const char *const *)t->operands.data)[node];
 }
 
 /* Where each node's part `index` of the own slice lies: in this rank's memory or in a message. */
@@ -216,11 +191,17 @@ static void merge(artel__all_reduce *t)
         const artel__coll_span *span = (const artel__coll_span *)t->spans.data + i;
         const artel__coll_segment *s = &t->segment[span->segment];
         find_operands(t, span, i - begin[slice], offset);
-        merge_span m = {.layout = t->base.layout, .segment = s, .operand = t->operands.data, .stack = t->stack.data};
-        m.out = (char *)s->out + span->first * s->element;
-        m.place_bytes = (size_t)(s->whole || span->count < ARTEL__COLL_BLOCK ? span->count : ARTEL__COLL_BLOCK) * (size_t)s->element;
-        m.place_bytes = (m.place_bytes + 63) / 64 * 64;
-        merge_blocks(&m, span->count);
+        int64_t block = s->whole || span->count < ARTEL__COLL_BLOCK ? span->count : ARTEL__COLL_BLOCK;
+        artel__coll_program program = {.layout = t->base.layout,
+                                       .merge = s->merge,
+                                       .operand = operand_of,
+                                       .user = t,
+                                       .element = s->element,
+                                       .stack = t->stack.data,
+                                       .place_bytes = ((size_t)(block * s->element) + 63) / 64 * 64,
+                                       .out = (char *)s->out + span->first * s->element};
+        for (int64_t at = 0; at < span->count; at += block)
+            artel__coll_program_run(&program, at, span->count - at < block ? span->count - at : block);
         offset += artel__net_padded((size_t)(span->count * s->element));
     }
 }

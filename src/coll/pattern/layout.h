@@ -18,8 +18,8 @@ typedef struct artel__coll_node {
     int32_t owner;
 } artel__coll_node;
 
-/* One merge. An operand or destination >= 0 is a place on the merge stack (place 0 is the result itself); an operand
- * < 0 is node -1 - operand. The destination is the left operand's place. */
+/* One merge. An operand or destination >= 0 is a place on the merge stack; an operand < 0 is node -1 - operand. The
+ * destination is the left operand's place; that of the last merge, place 0, is the result. */
 typedef struct artel__coll_merge_step {
     int32_t to, left, right;
 } artel__coll_merge_step;
