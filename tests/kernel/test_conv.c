@@ -194,6 +194,25 @@ static void test_random(void **state)
     }
 }
 
+/* Pixels that no tap reaches: strides that divide nothing, taps that end early, and so many that whole lines go past the caches. */
+static void test_gaps(void **state)
+{
+    static const shape few[] = {{2, 8, 11, 40, 3, 4, 6, 1, 1, 3, 2, 1, 1, 0, 0, 1}, {3, 13, 9, 33, 4, 9, 21, 1, 1, 4, 1, 1, 1, 0, 0, 3}},
+                       many = {1, 63, 61, 224, 32, 21, 5, 1, 1, 2, 3, 1, 1, 0, 0, 1};
+    check_random random = {3};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(few); i++) all_of(&random, &few[i]);
+    operands o = operands_make(&random, &many);
+    float *block = filled(o.inputs + 32, 7), *line = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63);
+    for (int offset = 0; offset < 2; offset++) {
+        check_buffer buffer = {line + offset, (size_t)o.inputs * sizeof(float)};
+        artel__conv2d_data_gradient d = {many, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, line + offset};
+        check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
+    }
+    operands_free(&o);
+    test_free(block);
+}
+
 /* A 3x3 convolution computed in float64, with "same" padding. */
 static void test_known(void **state)
 {
@@ -231,6 +250,7 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_shapes), cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_shapes), cmocka_unit_test(test_gaps),
+                                       cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }

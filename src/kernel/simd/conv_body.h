@@ -4,11 +4,12 @@
  * Both are the same sweep over a conv_walk. A tile is up to TILE_ROWS pixels of one line, or two short lines; the
  * reduction is a list of segments, one a tap row where the taps are neighbours in memory, else one a tap. Pointwise
  * convolutions without stride go to the product; those with stride walk, and as in the product their depth is cut and pixels that
- * lie badly are copied side by side.
+ * lie badly are copied side by side; what their data gradients leave out is cleared on the way, see conv_gaps.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_CONV_BODY_H
 #define ARTEL_KERNEL_SIMD_CONV_BODY_H
 
+#include "kernel/simd/conv_gaps.h"
 #include "kernel/simd/conv_walk.h"
 #include "kernel/simd/micro_tile.h"
 #include "kernel/simd/product_body.h"
@@ -26,6 +27,7 @@ typedef struct conv_sweep {
     bool relu;
     float *out;                             /* line 0, pixel 0 of image 0 */
     int64_t out_image, out_line, out_pixel; /* floats */
+    conv_gaps gaps;
 } conv_sweep;
 
 /* Lines of a band: enough pixels for even tiles, an even number of short lines, within the strip's limit. */
@@ -87,17 +89,18 @@ static int64_t conv_segments(const conv_walk *w, segment *out)
     return count;
 }
 
-/* A tile of pixels, given with its A and the place of its first pixels in out, against panels [p0, p1). */
-static void conv_tile(const conv_sweep *c, const conv_walk *w, const tile *from, float *o0, float *o1, int mr, int64_t p0, int64_t p1)
+/* A tile of pixels, given with its A and its two runs in out, against panels [p0, p1). */
+static void conv_tile(const conv_sweep *c, const conv_walk *w, const tile *from, conv_run run[2], int mr, int64_t p0, int64_t p1)
 {
-    int64_t wide = c->n / c->groups;
-    for (int64_t column = p0 * ARTEL__PANEL; column < c->n && column < p1 * ARTEL__PANEL; column += TILE_COLUMNS) {
+    int64_t wide = c->n / c->groups, left = p0 * ARTEL__PANEL, right = p1 * ARTEL__PANEL < c->n ? p1 * ARTEL__PANEL : c->n;
+    int64_t around = run[0].rows * run[0].wide + run[1].rows * run[1].wide, each = (around + p1 - p0 - 1) / (p1 - p0);
+    for (int64_t column = left; column < right; column += TILE_COLUMNS) {
         int64_t panel = column / ARTEL__PANEL, end = column + TILE_COLUMNS < c->n ? column + TILE_COLUMNS : c->n;
         tile t = *from;
         t.sb = artel__panel_width(c->n, panel);
         t.b = c->w + panel * ARTEL__PANEL * c->k + column % ARTEL__PANEL;
-        t.c0 = o0 + column;
-        t.c1 = o1 + column;
+        t.c0 = run[0].out + column;
+        t.c1 = run[1].out + column;
         t.bias = c->bias ? c->bias + column : NULL;
         for (int64_t group = column / wide; group * wide < end; group++) {
             t.a0 = from->a0 + group * w->depth;
@@ -106,12 +109,14 @@ static void conv_tile(const conv_sweep *c, const conv_walk *w, const tile *from,
             t.last = (int)(((group + 1) * wide < end ? (group + 1) * wide : end) - column);
             product_tile(mr, &t);
         }
+        if (around > 0) conv_clear(&c->gaps, &run[1], conv_clear(&c->gaps, &run[0], each, left, right - left), left, right - left);
     }
 }
 
-static float *conv_out(const conv_sweep *c, const conv_line *line, int64_t pixel)
+static conv_run conv_out(const conv_sweep *c, const conv_line *line, int64_t pixel, int64_t pixels)
 {
-    return c->out + line->image * c->out_image + line->y * c->out_line + pixel * c->out_pixel;
+    float *out = c->out + line->image * c->out_image + line->y * c->out_line + pixel * c->out_pixel;
+    return conv_run_make(&c->gaps, out, line->y, pixel, pixels);
 }
 
 /* Copies the tile's pixels side by side where they lie badly. */
@@ -142,17 +147,19 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room 
             t.a0 = line[i].in;
             t.a1 = line[i + 1].in;
             moved = conv_gather(&t, (int)(2 * w->pixels), room->rows);
-            conv_tile(c, w, &moved, conv_out(c, &line[i], 0), conv_out(c, &line[i + 1], 0), (int)(2 * w->pixels), p0, p1);
+            conv_run run[] = {conv_out(c, &line[i], 0, w->pixels), conv_out(c, &line[i + 1], 0, w->pixels)};
+            conv_tile(c, w, &moved, run, (int)(2 * w->pixels), p0, p1);
             i++;
             continue;
         }
         for (int64_t j = 0; j < tiles; j++) {
             int64_t x = tile_cut(w->pixels, tiles, j);
-            int mr = (int)(tile_cut(w->pixels, tiles, j + 1) - x);
+            int mr = (int)(tile_cut(w->pixels, tiles, j + 1) - x), half = (mr + 1) / 2;
             t.a0 = line[i].in + x * step;
-            t.a1 = t.a0 + (mr + 1) / 2 * step;
+            t.a1 = t.a0 + half * step;
             moved = conv_gather(&t, mr, room->rows);
-            conv_tile(c, w, &moved, conv_out(c, &line[i], x), conv_out(c, &line[i], x + (mr + 1) / 2), mr, p0, p1);
+            conv_run run[] = {conv_out(c, &line[i], x, half), conv_out(c, &line[i], x + half, mr - half)};
+            conv_tile(c, w, &moved, run, mr, p0, p1);
         }
     }
 }
@@ -169,6 +176,7 @@ static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, 
         conv_sweep part = *c;
         tile t = {.segments = room.segments, .count = count, .load = cut > 0, .relu = last && c->relu, .claim = true};
         if (!last) part.bias = NULL;
+        if (cut > 0) part.gaps.sy = 0;
         if (cuts > 1) {
             int64_t k0 = tile_cut(w->depth, cuts, cut), k1 = tile_cut(w->depth, cuts, cut + 1);
             room.segments[0] = (segment){k0, w->first * w->depth + k0, k1 - k0};
@@ -241,7 +249,7 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
     conv_walk w = conv_walk_forward(s, p->x);
     product_grid g = conv_forward_grid(s);
     conv_sweep c = {p->w,   s->kh * s->kw * w.depth, s->oc,         s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
-                    p->out, s->oh * s->ow * s->oc,   s->ow * s->oc, s->oc};
+                    p->out, s->oh * s->ow * s->oc,   s->ow * s->oc, s->oc,     {0}};
     product_range range = {.begin = begin, .end = end};
     product_rect r;
     while (product_grid_next(&g, &range, &r)) {
@@ -292,6 +300,15 @@ static size_t conv_data_scratch(const void *params)
     return most;
 }
 
+/* Without padding phase 0 is the only one with a tap, and the others lie around its pixels. */
+static conv_gaps conv_data_gaps(const artel__conv2d_data_gradient *p)
+{
+    const artel__conv2d_shape *s = &p->shape;
+    if (s->kh > 1 || s->kw > 1 || s->top > 0 || s->left > 0 || p->bias) return (conv_gaps){0};
+    bool whole = (uintptr_t)p->dx % 64 == 0 && s->ic % 16 == 0;
+    return (conv_gaps){s->sh, s->sw, s->ih, s->iw, s->iw * s->ic, s->ic, whole && s->images * s->ih * s->iw * s->ic * 4 > PRODUCT_FAR};
+}
+
 static void conv_data_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__conv2d_data_gradient *p = params;
@@ -304,8 +321,10 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
     product_grid g = conv_data_grid(s);
     product_range range = {.begin = begin, .end = end};
     product_rect r;
+    conv_gaps gaps = conv_data_gaps(p);
+    int64_t phases = gaps.sy > 0 ? 1 : s->sh * s->sw;
     while (product_grid_next(&g, &range, &r)) {
-        for (int64_t phase = 0; phase < s->sh * s->sw; phase++) {
+        for (int64_t phase = 0; phase < phases; phase++) {
             int64_t y = phase / s->sw, x = phase % s->sw;
             conv_walk w = conv_walk_data(s, p->dy, y, x);
             conv_sweep c = {p->wt,
@@ -317,10 +336,12 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
                             p->dx + (y * s->iw + x) * s->ic,
                             s->ih * s->iw * s->ic,
                             s->sh * s->iw * s->ic,
-                            s->sw * s->ic};
+                            s->sw * s->ic,
+                            gaps};
             conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
         }
     }
+    if (gaps.stream) vec_fence();
 }
 
 #endif

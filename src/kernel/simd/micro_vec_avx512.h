@@ -53,6 +53,17 @@ VEC_INLINE void vec_store(float *p, vec x)
     _mm512_storeu_ps(p, x);
 }
 
+/* Past the caches; p lies on a whole vector. Before others may read it: vec_fence. */
+VEC_INLINE void vec_stream(float *p, vec x)
+{
+    _mm512_stream_ps(p, x);
+}
+
+VEC_INLINE void vec_fence(void)
+{
+    _mm_sfence();
+}
+
 VEC_INLINE vec vec_set(float x)
 {
     return _mm512_set1_ps(x);
