@@ -194,23 +194,34 @@ static void test_random(void **state)
     }
 }
 
+/* Forward and data gradient of operands so large that what is read next is fetched; out and dx begin `offset` floats behind a line. */
+static void large_case(check_random *random, const shape *s, int offset)
+{
+    operands o = operands_make(random, s);
+    float *block = filled((o.inputs > o.outputs ? o.inputs : o.outputs) + 32, 7);
+    float *to = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63) + offset;
+    check_buffer buffer = {to, (size_t)o.outputs * sizeof(float)};
+    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to};
+    check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
+    buffer.bytes = (size_t)o.inputs * sizeof(float);
+    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to};
+    check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
+    operands_free(&o);
+    test_free(block);
+}
+
 /* Pixels that no tap reaches: strides that divide nothing, taps that end early, and so many that whole lines go past the caches. */
 static void test_gaps(void **state)
 {
     static const shape few[] = {{2, 8, 11, 40, 3, 4, 6, 1, 1, 3, 2, 1, 1, 0, 0, 1}, {3, 13, 9, 33, 4, 9, 21, 1, 1, 4, 1, 1, 1, 0, 0, 3}},
-                       many = {1, 63, 61, 224, 32, 21, 5, 1, 1, 2, 3, 1, 1, 0, 0, 1};
+                       many[] = {{1, 63, 61, 224, 32, 21, 5, 1, 1, 2, 3, 1, 1, 0, 0, 1},
+                                 {6, 13, 13, 8, 7, 7, 2700, 1, 1, 2, 2, 1, 1, 0, 0, 1},
+                                 {3, 7, 61, 8, 4, 31, 2200, 1, 1, 2, 2, 1, 1, 0, 0, 1}};
     check_random random = {3};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(few); i++) all_of(&random, &few[i]);
-    operands o = operands_make(&random, &many);
-    float *block = filled(o.inputs + 32, 7), *line = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63);
-    for (int offset = 0; offset < 2; offset++) {
-        check_buffer buffer = {line + offset, (size_t)o.inputs * sizeof(float)};
-        artel__conv2d_data_gradient d = {many, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, line + offset};
-        check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
-    }
-    operands_free(&o);
-    test_free(block);
+    for (size_t i = 0; i < ARTEL__COUNT(many); i++) large_case(&random, &many[i], 0);
+    large_case(&random, &many[0], 1);
 }
 
 /* A 3x3 convolution computed in float64, with "same" padding. */

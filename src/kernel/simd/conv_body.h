@@ -133,6 +133,16 @@ static tile conv_gather(const tile *from, int mr, float *rows)
     return t;
 }
 
+/* The pixels behind those of the tile, fetched meanwhile where one stretch of each is read: the next ones of the line or, behind its
+ * last, those that begin the next line of the image. */
+static tile_ahead conv_ahead(const conv_walk *w, tile *t, const conv_line *line, int64_t pixel, int64_t rows, int64_t panels)
+{
+    int64_t step = w->sx * w->c;
+    const float *next = pixel < w->pixels ? line->in + pixel * step : line->in + w->sy * w->wide * w->c;
+    if (!conv_single(w) || w->images * w->h * w->w * w->c * 4 < PRODUCT_FAR) return (tile_ahead){0};
+    return product_fetch(t, next, step, rows, panels);
+}
+
 /* `lines` lines of the room against panels [p0, p1). */
 static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room *room, int64_t lines, const tile *from, int64_t p0,
                        int64_t p1)
@@ -146,6 +156,8 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room 
         if (w->pixels <= TILE_PAIR && i + 1 < lines) {
             t.a0 = line[i].in;
             t.a1 = line[i + 1].in;
+            tile_ahead ahead = conv_ahead(w, &t, &line[i + 1], w->pixels, w->sx == 1 ? 2 * w->pixels : w->pixels, p1 - p0);
+            t.ahead = &ahead;
             moved = conv_gather(&t, (int)(2 * w->pixels), room->rows);
             conv_run run[] = {conv_out(c, &line[i], 0, w->pixels), conv_out(c, &line[i + 1], 0, w->pixels)};
             conv_tile(c, w, &moved, run, (int)(2 * w->pixels), p0, p1);
@@ -157,6 +169,8 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room 
             int mr = (int)(tile_cut(w->pixels, tiles, j + 1) - x), half = (mr + 1) / 2;
             t.a0 = line[i].in + x * step;
             t.a1 = t.a0 + half * step;
+            tile_ahead ahead = conv_ahead(w, &t, &line[i], x + mr, mr, p1 - p0);
+            t.ahead = &ahead;
             moved = conv_gather(&t, mr, room->rows);
             conv_run run[] = {conv_out(c, &line[i], x, half), conv_out(c, &line[i], x + half, mr - half)};
             conv_tile(c, w, &moved, run, mr, p0, p1);

@@ -55,13 +55,19 @@ static void product_sweep(const artel__product_forward *p, tile *t, int mr, int6
     }
 }
 
-/* What the next tile will read: `rows` rows of A from `row` on, fetched while `panels` panels of this one are computed. */
-static tile_ahead product_ahead(const artel__product_forward *p, tile *t, int64_t row, int64_t rows, int64_t depth, int64_t panels)
+/* `rows` rows of A, `pitch` floats apart, fetched while `panels` panels of the tile are computed. */
+static tile_ahead product_fetch(tile *t, const float *row, int64_t pitch, int64_t rows, int64_t panels)
 {
-    int64_t lines = (depth + 15) / 16, bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
-    if (rows <= 0 || p->m * p->k * 4 < PRODUCT_FAR) return (tile_ahead){0};
+    int64_t depth = t->segments->count, lines = (depth + 15) / 16, bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
     t->burst = bursts > 0 ? (lines * rows + bursts - 1) / bursts : 0;
-    return (tile_ahead){(const char *)(p->a + row * p->lda + t->segments->a), lines, lines, p->lda * 4 - lines * 64, rows};
+    return (tile_ahead){(const char *)(row + t->segments->a), lines, lines, (pitch - lines * 16) * 4, rows};
+}
+
+/* What the next tile will read: `rows` rows of A from `row` on. */
+static tile_ahead product_ahead(const artel__product_forward *p, tile *t, int64_t row, int64_t rows, int64_t panels)
+{
+    if (rows <= 0 || p->m * p->k * 4 < PRODUCT_FAR) return (tile_ahead){0};
+    return product_fetch(t, p->a + row * p->lda, p->lda, rows, panels);
 }
 
 /* Lines of turned weights to be fetched with each burst of a rectangle of so many tiles. */
@@ -109,8 +115,7 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
                 t.sa = PRODUCT_PITCH;
             }
             t.a1 = t.a0 + (mr + 1) / 2 * t.sa;
-            tile_ahead ahead =
-                product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, k1 - k0, r.panel1 - r.panel0);
+            tile_ahead ahead = product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, r.panel1 - r.panel0);
             t.ahead = next ? next : &ahead;
             if (next) t.burst = product_turned_burst(p, &r, tiles);
             product_sweep(p, &t, mr, row, r.panel0, r.panel1, k1);
