@@ -61,6 +61,9 @@ artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_s
  * none; masks are already part of it. */
 artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
                                   artel__value_id weight);
+/* Does the mask of a prediction count in it? In means it does; counts at thresholds, scores and roots see every position, as
+ * in Keras (MeanMetricWrapper alone asks for the mask). */
+bool artel__metric_takes_mask(const artel__metric *metric);
 /* The value from the accumulated sums. */
 double artel__metric_result(const artel__metric *metric, const double *sums);
 

@@ -124,6 +124,11 @@ artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metr
     return metric->def->add(graph, metric, target, artel__with_last_axis(graph, prediction), weight);
 }
 
+bool artel__metric_takes_mask(const artel__metric *metric)
+{
+    return !metric->def->result; /* a plain mean */
+}
+
 double artel__metric_result(const artel__metric *metric, const double *sums)
 {
     double scale = metric->def->scale == 0 ? 1 : metric->def->scale;

@@ -215,7 +215,7 @@ static void add_metrics(builder *b, int i)
         artel__value_id fed = b->weight;
         if (!output->weighted[k]) b->weight = ARTEL__NO_VALUE; /* other metrics see the mask alone */
         weight = b->weight;
-        if (b->out[i].mask >= 0 && b->graph->status == ARTEL_OK) {
+        if (b->out[i].mask >= 0 && artel__metric_takes_mask(metric) && b->graph->status == ARTEL_OK) {
             artel__value_id like =
                 artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction, 1u << (b->graph->value[prediction].shape.rank - 1), false);
             weight = output_weight(b, i, like, ARTEL__NO_VALUE, &mask);

@@ -25,6 +25,12 @@ def three_dense():
     return K.Model(i, [L.Dense(3, activation="softmax", name=n)(t) for n in ("dense_1", "dense_2", "dense")])
 
 
+def masked(width, last):
+    """A mask that reaches the metrics: means leave those steps out, the others do not."""
+    return lambda: K.Sequential([K.Input((6,), dtype="int32"), L.Embedding(9, 4, mask_zero=True), L.LSTM(4, return_sequences=True),
+                                 L.Dense(width, activation=last)])
+
+
 def positive(rng, n):
     return rng.uniform(0, 2, n).astype("f4")
 
@@ -103,6 +109,11 @@ CASES += [
          weighted=make(lambda: ["accuracy", "mse", M.AUC(name="wauc"), M.Precision(), M.Recall()]), **BINARY),
     Case("weighted-only", net(5, "softmax"), weight=positive, weighted=["accuracy"], **CLASS),
     Case("weighted-top-k", net(5, "softmax"), weight=positive, weighted=make(lambda: [M.SparseTopKCategoricalAccuracy(k=2)]), **CLASS),
+    Case("masked", masked(1, "sigmoid"), vocab=3, metrics=make(lambda: ["accuracy", "AUC", "mse", M.Precision(), M.Recall(), M.TruePositives(),
+                                                                        M.RootMeanSquaredError(), M.SensitivityAtSpecificity(0.5)]),
+         weighted=make(lambda: [M.AUC(name="wauc"), M.BinaryAccuracy(name="wacc")]), **BINARY),
+    Case("masked-top-k", masked(5, "softmax"), vocab=3, metrics=make(lambda: ["accuracy", M.SparseTopKCategoricalAccuracy(2)]), **CLASS),
+    Case("masked-onehot", masked(5, "softmax"), vocab=3, metrics=make(lambda: ["accuracy", M.Precision(class_id=1), M.CosineSimilarity()]), **ONEHOT),
     Case("class-weighted", net(5, "softmax"), class_weight={0: 3.0, 1: 1.0, 2: 0.5, 3: 1.0, 4: 2.0}, metrics=["accuracy"],
          weighted=["accuracy"], **CLASS),
     Case("keys-two-outputs", two(), loss=["binary_crossentropy", "sparse_categorical_crossentropy"], y=["binary", "class:3"],
