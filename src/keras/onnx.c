@@ -169,6 +169,33 @@ static const artel__onnx_row *find_row(const char *class_name)
 
 static artel_status walk_model(artel__onnx *onnx, const artel__model *model, const artel__onnx_value *in, artel__onnx_value *out);
 
+bool artel__onnx_open(const artel__onnx *onnx)
+{
+    const artel__model *nn = onnx->model->nn;
+    for (int i = 0; i < nn->inputs; i++) {
+        for (int d = 0; d < nn->input[i].shape.rank; d++) {
+            if (nn->input[i].shape.dim[d] < 0) return true;
+        }
+    }
+    return false;
+}
+
+/* What no row of the tables looks at: refused for all of them. */
+static bool guard(artel__onnx_call *call)
+{
+    static const char *const arguments[] = {"mask", "initial_state"};
+    json_t *named = json_object_get(call->arguments, "kwargs");
+    const char *refused = NULL;
+    for (size_t i = 0; i < ARTEL__COUNT(arguments); i++) {
+        json_t *value = json_object_get(named, arguments[i]);
+        if (value && !json_is_null(value)) refused = arguments[i];
+    }
+    if (strcmp(artel__onnx_word(call->config, "data_format", "channels_last"), "channels_first") == 0) refused = "channels in front";
+    if (artel__onnx_flag(call->config, "stateful", false)) refused = "states between batches";
+    if (refused) artel__onnx_refuse(call, refused);
+    return !refused;
+}
+
 /* Builds the call in the inference graph, then asks the table for its nodes. */
 static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const artel__onnx_value *in, int inputs, json_t *arguments,
                                artel__onnx_value *out)
@@ -194,6 +221,7 @@ static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const art
     else if (call.outputs > 1)
         artel__onnx_refuse(&export, "layers with several outputs");
     if (!row || call.outputs > 1) return ARTEL_ERROR_UNSUPPORTED;
+    if (!guard(&export)) return ARTEL_ERROR_UNSUPPORTED;
     export.op = row->op;
     out[0] = (artel__onnx_value){.name = row->export(&export), .tensor = made[0]};
     if (out[0].name) return ARTEL_OK;
@@ -245,16 +273,6 @@ static artel_status add_inputs(artel__onnx *onnx, artel__text *graph, artel__onn
     return onnx->graph.status;
 }
 
-static bool has_open_axis(const artel__model *nn)
-{
-    for (int i = 0; i < nn->inputs; i++) {
-        for (int d = 0; d < nn->input[i].shape.rank; d++) {
-            if (nn->input[i].shape.dim[d] < 0) return true;
-        }
-    }
-    return false;
-}
-
 static bool is_input_name(const artel__model *nn, const char *name)
 {
     for (int i = 0; i < nn->inputs; i++) {
@@ -281,7 +299,7 @@ static artel_status add_outputs(artel__onnx *onnx, artel__text *graph, const art
         artel__proto_text(&node, 2, name);
         artel__proto_bytes(&onnx->nodes, 1, node.data, node.length);
         artel__text_fini(&node);
-        for (int d = 0; has_open_axis(nn) && d < shape.rank; d++) shape.dim[d] = -1;
+        for (int d = 0; artel__onnx_open(onnx) && d < shape.rank; d++) shape.dim[d] = -1;
         artel__onnx_value_info(graph, 12, name, nn->output[i].dtype, &shape, name);
     }
     return ARTEL_OK;

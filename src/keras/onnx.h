@@ -62,6 +62,8 @@ const char *artel__onnx_transpose(artel__onnx *onnx, const char *a, const int64_
 const char *artel__onnx_cast(artel__onnx *onnx, const char *a, artel_dtype dtype);
 
 /* Constants. */
+/* Does an input have an axis of any extent? Shapes of calls hold stand-ins then. */
+bool artel__onnx_open(const artel__onnx *onnx);
 const char *artel__onnx_constant(artel__onnx *onnx, artel_dtype dtype, const artel_shape *shape, const void *data);
 const char *artel__onnx_ints_constant(artel__onnx *onnx, const int64_t *values, int count);
 const char *artel__onnx_scalar(artel__onnx *onnx, double value);

@@ -44,7 +44,10 @@ static const char *attend(call *c)
     for (int i = 0; i < c->inputs; i++) {
         if (c->in[i].tensor.mask >= 0) return artel__onnx_refuse(c, "masks");
     }
-    if (c->shape.rank != 2) return artel__onnx_refuse(c, "attention over several axes");
+    if (json_is_true(json_object_get(c->config, "use_gate"))) return artel__onnx_refuse(c, "use_gate");
+    if (artel__onnx_number(c->config, "sliding_window", 0) > 0) return artel__onnx_refuse(c, "sliding_window");
+    if (c->shape.rank != 2 || c->out.rank != 2) return artel__onnx_refuse(c, "attention over several axes");
+    if (json_array_size(json_object_get(c->arguments, "args")) < 2) return artel__onnx_refuse(c, "query and value by name");
     if (c->inputs < 2 || c->inputs > 3) return artel__onnx_refuse(c, "this number of operands");
     artel__onnx *o = c->onnx;
     const char *query = c->in[0].name, *value = c->in[1].name, *key = c->in[c->inputs - 1].name;

@@ -202,12 +202,40 @@ typedef struct conv {
     bool same;
 } conv;
 
+/* Borders of "same" are named where onnxruntime works them out, and written where it does not: behind dilation, and where
+ * strides step over the kernel. False, and refused, where they depend on an extent that is not known. */
+static bool put_borders(call *c, artel__text *node, const int64_t size[2], const conv *k)
+{
+    int64_t pads[4];
+    bool plain = k->dilation[0] == 1 && k->dilation[1] == 1 && k->strides[0] <= size[0] && k->strides[1] <= size[1];
+    if (!k->same || plain) {
+        artel__onnx_string(node, "auto_pad", k->same ? "SAME_UPPER" : "VALID");
+        return true;
+    }
+    for (int i = 0; i < 2; i++) {
+        int64_t reach = (size[i] - 1) * k->dilation[i], extent = c->shape.dim[i], stride = k->strides[i];
+        if (stride > 1 && artel__onnx_open(c->onnx)) {
+            artel__onnx_refuse(c, "these strides over images of any size");
+            return false;
+        }
+        int64_t total = stride == 1 ? reach : (extent - 1) / stride * stride + reach + 1 - extent;
+        if (total < 0) total = 0;
+        pads[i] = total / 2;
+        pads[2 + i] = total - total / 2;
+    }
+    artel__onnx_ints(node, "pads", pads, 4);
+    return true;
+}
+
 static const char *put_conv(call *c, const char *x, const conv *k, const char *bias)
 {
     artel__onnx *o = c->onnx;
     const char *kernel = artel__onnx_constant(o, ARTEL_DTYPE_FLOAT32, &k->shape, k->data);
     artel__text node = artel__onnx_start(o, "Conv");
-    artel__onnx_string(&node, "auto_pad", k->same ? "SAME_UPPER" : "VALID");
+    if (!put_borders(c, &node, &k->shape.dim[2], k)) {
+        artel__text_fini(&node);
+        return NULL;
+    }
     artel__onnx_ints(&node, "strides", k->strides, 2);
     artel__onnx_ints(&node, "dilations", k->dilation, 2);
     artel__onnx_int(&node, "group", k->groups);
@@ -236,16 +264,13 @@ static float *turn_depthwise(artel__onnx *o, const float *hwim, const artel_shap
     return turn_kernel(o, hwim, &flat, out);
 }
 
-static bool read_conv(call *c, conv *k)
+static void read_conv(call *c, conv *k)
 {
     const char *padding = artel__onnx_word(c->config, "padding", "valid");
     artel__onnx_pair(c->config, "strides", 1, k->strides);
     artel__onnx_pair(c->config, "dilation_rate", 1, k->dilation);
     k->groups = artel__onnx_integer(c->config, "groups", 1);
     k->same = strcmp(padding, "same") == 0;
-    if (strcmp(artel__onnx_word(c->config, "data_format", "channels_last"), "channels_last") == 0) return true;
-    artel__onnx_refuse(c, "channels in front");
-    return false;
 }
 
 static const char *bias_of(call *c, int n)
@@ -262,7 +287,7 @@ static const char *conv2d(call *c)
 {
     conv k;
     artel_shape shape = {.rank = 0};
-    if (!read_conv(c, &k)) return NULL;
+    read_conv(c, &k);
     const float *kernel = artel__onnx_weight(c->onnx, c->layer, 0, &shape);
     k.data = turn_kernel(c->onnx, kernel, &shape, &k.shape);
     return finish_conv(c, put_conv(c, artel__onnx_transpose(c->onnx, operand(c, 0), to_front, 4), &k, bias_of(c, 1)));
@@ -272,7 +297,7 @@ static const char *depthwise_conv2d(call *c)
 {
     conv k;
     artel_shape shape = {.rank = 0};
-    if (!read_conv(c, &k)) return NULL;
+    read_conv(c, &k);
     const float *kernel = artel__onnx_weight(c->onnx, c->layer, 0, &shape);
     k.data = turn_depthwise(c->onnx, kernel, &shape, &k.shape);
     k.groups = shape.dim[2];
@@ -283,7 +308,7 @@ static const char *separable_conv2d(call *c)
 {
     conv k;
     artel_shape shape = {.rank = 0};
-    if (!read_conv(c, &k)) return NULL;
+    read_conv(c, &k);
     const float *kernel = artel__onnx_weight(c->onnx, c->layer, 0, &shape);
     k.data = turn_depthwise(c->onnx, kernel, &shape, &k.shape);
     k.groups = shape.dim[2];
@@ -296,19 +321,20 @@ static const char *separable_conv2d(call *c)
 
 static const char *pooling2d(call *c)
 {
-    int64_t size[2], strides[2];
-    bool same = strcmp(artel__onnx_word(c->config, "padding", "valid"), "same") == 0;
-    if (strcmp(artel__onnx_word(c->config, "data_format", "channels_last"), "channels_last") != 0)
-        return artel__onnx_refuse(c, "channels in front");
+    int64_t size[2];
+    conv k = {.dilation = {1, 1}, .same = strcmp(artel__onnx_word(c->config, "padding", "valid"), "same") == 0};
     artel__onnx_pair(c->config, "pool_size", 2, size);
-    memcpy(strides, size, sizeof strides);
-    if (!json_is_null(json_object_get(c->config, "strides"))) artel__onnx_pair(c->config, "strides", 0, strides);
-    if (strides[0] == 0) memcpy(strides, size, sizeof strides);
+    memcpy(k.strides, size, sizeof size);
+    if (!json_is_null(json_object_get(c->config, "strides"))) artel__onnx_pair(c->config, "strides", 0, k.strides);
+    if (k.strides[0] == 0) memcpy(k.strides, size, sizeof size);
     const char *x = artel__onnx_transpose(c->onnx, operand(c, 0), to_front, 4);
     artel__text node = artel__onnx_start(c->onnx, c->op);
-    artel__onnx_string(&node, "auto_pad", same ? "SAME_UPPER" : "VALID");
+    if (!put_borders(c, &node, size, &k)) {
+        artel__text_fini(&node);
+        return NULL;
+    }
     artel__onnx_ints(&node, "kernel_shape", size, 2);
-    artel__onnx_ints(&node, "strides", strides, 2);
+    artel__onnx_ints(&node, "strides", k.strides, 2);
     return artel__onnx_transpose(c->onnx, artel__onnx_end(c->onnx, &node, &x, 1), to_back, 4);
 }
 
@@ -317,8 +343,6 @@ static const char *global_pooling(call *c)
 {
     const int64_t axes[3] = {1, 2, 3};
     if (c->in[0].tensor.mask >= 0) return artel__onnx_refuse(c, "masks");
-    if (strcmp(artel__onnx_word(c->config, "data_format", "channels_last"), "channels_last") != 0)
-        return artel__onnx_refuse(c, "channels in front");
     artel__text node = artel__onnx_start(c->onnx, c->op);
     artel__onnx_ints(&node, "axes", axes, c->shape.rank - 1);
     artel__onnx_int(&node, "keepdims", artel__onnx_flag(c->config, "keepdims", false));
@@ -410,7 +434,8 @@ static const char *up_sampling2d(call *c)
 static bool is_last_axis(call *c)
 {
     int64_t axis = artel__onnx_integer(c->config, "axis", -1);
-    if (axis == -1 || axis == c->shape.rank) return true;
+    bool several = json_array_size(json_object_get(c->config, "axis")) > 1;
+    if (!several && (axis == -1 || axis == c->shape.rank)) return true;
     artel__onnx_refuse(c, "an axis other than the last");
     return false;
 }
@@ -460,24 +485,31 @@ static const char *layer_normalization(call *c)
     return artel__onnx_end(o, &node, (const char *[]){operand(c, 0), gamma, beta}, center ? 3 : 2);
 }
 
-/* A number, or nested lists flattened to their last axis. */
-static const char *list_constant(artel__onnx *o, json_t *json)
+/* A number, or a list of them, in any number of lists of one. */
+static const char *list_constant(call *c, json_t *json)
 {
+    artel__onnx *o = c->onnx;
     double number;
     if (artel__json_number(json, &number)) return artel__onnx_scalar(o, number);
     while (json_array_size(json) == 1 && json_is_array(json_array_get(json, 0))) json = json_array_get(json, 0);
     size_t count = json_array_size(json);
     float *values = artel__arena_alloc(&o->arena, count + 1, sizeof *values);
-    if (!values || !json_is_array(json)) return NULL;
-    for (size_t i = 0; i < count; i++) values[i] = artel__json_number(json_array_get(json, i), &number) ? (float)number : 0;
+    if (!values) return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!artel__json_number(json_array_get(json, i), &number)) return artel__onnx_refuse(c, "tables of numbers");
+        values[i] = (float)number;
+    }
+    if (!json_is_array(json)) return artel__onnx_refuse(c, "numbers in this form");
     return artel__onnx_constant(o, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {(int64_t)count}}, values);
 }
 
 static const char *rescaling(call *c)
 {
     json_t *scale = json_object_get(c->config, "scale"), *offset = json_object_get(c->config, "offset");
-    const char *y = artel__onnx_node2(c->onnx, "Mul", operand(c, 0), list_constant(c->onnx, scale));
-    return offset ? artel__onnx_node2(c->onnx, "Add", y, list_constant(c->onnx, offset)) : y;
+    const char *factor = list_constant(c, scale), *more = factor && offset ? list_constant(c, offset) : NULL;
+    if (!factor || (offset && !more)) return NULL;
+    const char *y = artel__onnx_node2(c->onnx, "Mul", operand(c, 0), factor);
+    return offset ? artel__onnx_node2(c->onnx, "Add", y, more) : y;
 }
 
 static const char *normalization(call *c)
@@ -486,8 +518,9 @@ static const char *normalization(call *c)
     json_t *mean = json_object_get(c->config, "mean"), *variance = json_object_get(c->config, "variance");
     bool given = mean && !json_is_null(mean);
     if (!json_is_null(json_object_get(c->config, "axis")) && !is_last_axis(c)) return NULL;
-    const char *m = given ? list_constant(o, mean) : artel__onnx_weight_constant(o, c->layer, 0);
-    const char *v = given ? list_constant(o, variance) : artel__onnx_weight_constant(o, c->layer, 1);
+    const char *m = given ? list_constant(c, mean) : artel__onnx_weight_constant(o, c->layer, 0);
+    const char *v = given ? list_constant(c, variance) : artel__onnx_weight_constant(o, c->layer, 1);
+    if (!m || !v) return NULL;
     const char *deviation = artel__onnx_node2(o, "Max", artel__onnx_node1(o, "Sqrt", v), artel__onnx_scalar(o, 1e-7));
     if (artel__onnx_flag(c->config, "invert", false))
         return artel__onnx_node2(o, "Add", artel__onnx_node2(o, "Mul", operand(c, 0), deviation), m);
@@ -496,8 +529,23 @@ static const char *normalization(call *c)
 
 /* -- merging -- */
 
+/* ONNX lines axes up from the last one; Keras puts missing ones behind the batch. Masks change products and extremes. */
+static bool can_merge(call *c)
+{
+    bool masks = strcmp(c->layer->def->class_name, "Multiply") == 0 || strcmp(c->layer->def->class_name, "Maximum") == 0 ||
+                 strcmp(c->layer->def->class_name, "Minimum") == 0;
+    const char *what = NULL;
+    for (int i = 0; i < c->inputs; i++) {
+        if (masks && c->in[i].tensor.mask >= 0) what = "masks";
+        if (c->onnx->graph.value[c->in[i].tensor.value].shape.rank != c->shape.rank) what = "operands of different ranks";
+    }
+    if (what) artel__onnx_refuse(c, what);
+    return !what;
+}
+
 static const char *merge(call *c)
 {
+    if (!can_merge(c)) return NULL;
     const char **names = artel__arena_alloc(&c->onnx->arena, (size_t)c->inputs + 1, sizeof *names);
     if (!names) return NULL;
     for (int i = 0; i < c->inputs; i++) names[i] = operand(c, i);
@@ -508,6 +556,7 @@ static const char *merge(call *c)
 
 static const char *multiply(call *c)
 {
+    if (!can_merge(c)) return NULL;
     const char *y = operand(c, 0);
     for (int i = 1; i < c->inputs; i++) y = artel__onnx_node2(c->onnx, "Mul", y, operand(c, i));
     return y;

@@ -63,6 +63,11 @@ check("cnn", seq((9, 8, 3), L.Conv2D(4, 3, padding="same", strides=2, activation
                  L.Conv2D(6, 2, groups=2, use_bias=False), L.BatchNormalization(scale=False), L.LeakyReLU(), L.Flatten(), L.Dense(2)), image(3, 9, 8, 3))
 check("separable", seq((8, 8, 3), L.DepthwiseConv2D(3, depth_multiplier=2, padding="same"), L.SeparableConv2D(5, 3, dilation_rate=2),
                        L.ReLU(max_value=6.0), L.GlobalAveragePooling2D()), image(2, 8, 8, 3))
+for name, layer in (("conv", L.Conv2D(4, (3, 2), dilation_rate=(2, 3), padding="same")), ("depthwise", L.DepthwiseConv2D(3, dilation_rate=2, padding="same")),
+                    ("separable", L.SeparableConv2D(4, 2, dilation_rate=2, padding="same"))):
+    check("dilated " + name, seq((9, 8, 3), layer), image(2, 9, 8, 3))
+check("dilated, any size", seq((None, None, 3), L.Conv2D(4, 3, dilation_rate=2, padding="same")), image(2, 9, 8, 3))
+check("dilated with strides", seq((9, 8, 3), L.DepthwiseConv2D((3, 2), strides=2, dilation_rate=2, padding="same")), image(2, 9, 8, 3))
 check("padding", seq((7, 6, 2), L.ZeroPadding2D(((1, 2), (0, 3))), L.Cropping2D(((1, 1), (2, 0))), L.UpSampling2D(2), L.UpSampling2D((2, 3), interpolation="bilinear"),
                      L.AveragePooling2D(3, strides=2, padding="same"), L.GlobalMaxPooling2D(keepdims=True)), image(2, 7, 6, 2), tolerance=1e-4)
 check("shapes", seq((4, 6), L.Permute((2, 1)), L.Reshape((3, -1)), L.LayerNormalization(), L.Softmax(), L.Flatten()), image(2, 4, 6))
@@ -92,4 +97,29 @@ check("GRU before", seq((6, 3), L.GRU(5, reset_after=False, go_backwards=True)),
 q = keras.Input((5, 6))
 t = L.LayerNormalization()(L.Add()([L.MultiHeadAttention(2, 3)(q, q), q]))
 check("attention", keras.Model(q, L.TimeDistributed(L.Dense(4, "relu"))(t)), image(3, 5, 6))
+for setting, value in (("use_gate", True), ("sliding_window", 2)):
+    refused(setting, keras.Model(q, L.MultiHeadAttention(2, 3, **{setting: value})(q, q)), setting)
+refused("attention to a matrix", keras.Model(q, L.MultiHeadAttention(2, 3, output_shape=(2, 4))(q, q)), "several axes")
+refused("attention by name", keras.Model(q, L.MultiHeadAttention(2, 3)(query=q, key=q, value=q)), "by name")
+
+# what ONNX does otherwise than Keras is refused, not exported
+for layer in (L.ZeroPadding2D(1, data_format="channels_first"), L.Cropping2D(1, data_format="channels_first"),
+              L.UpSampling2D(2, data_format="channels_first"), L.Flatten(data_format="channels_first"),
+              L.MaxPooling2D(2, data_format="channels_first")):
+    refused("channels in front: " + layer.name, seq((6, 5, 4), layer), "channels in front")
+i, j = keras.Input((4, 5)), keras.Input((5,))
+refused("ranks", keras.Model([i, j], L.Add()([i, j])), "ranks")
+k = keras.Input((4,), dtype="int32")
+for merge in (L.Multiply, L.Maximum, L.Minimum):
+    refused("masked " + merge.__name__, keras.Model([k, i], merge()([L.Embedding(9, 5, mask_zero=True)(k), i])), "masks")
+check("masked sum", keras.Model([k, i], L.Add()([L.Embedding(9, 5, mask_zero=True)(k), i])), R.integers(0, 9, (3, 4)).astype("int32"), image(3, 4, 5))
+m = keras.Input((4, 5), dtype="bool")
+refused("masked softmax", keras.Model([i, m], L.Softmax()(i, mask=m)), "mask")
+refused("stateful", keras.Sequential([keras.Input(batch_shape=(2, 4, 5)), L.LSTM(3, stateful=True)]), "states")
+refused("layer normalisation over two axes", seq((4, 5), L.LayerNormalization(axis=[-1, -2])), "axis")
+refused("table of numbers", seq((2, 2), L.Rescaling([[1.0, 2.0], [3.0, 4.0]])), "tables")
+for pool in (L.MaxPooling2D, L.AveragePooling2D):
+    check("gaps of " + pool.__name__, seq((8, 9, 2), pool((1, 2), strides=(2, 5), padding="same")), image(2, 8, 9, 2))
+    refused("gaps over any size", seq((None, None, 2), pool(1, strides=2, padding="same")), "any size")
+check("gaps of a convolution", seq((8, 9, 2), L.Conv2D(3, (1, 2), strides=(3, 5), padding="same")), image(2, 8, 9, 2))
 sys.exit(0)
