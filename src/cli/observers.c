@@ -14,7 +14,9 @@
 
 static void remember(artel__observers *o, artel_status status)
 {
-    if (o->status == ARTEL_OK && status < 0) o->status = status;
+    if (o->failed.status != ARTEL_OK || status >= 0) return;
+    o->failed = *artel_context_error(o->ctx);
+    o->failed.status = status;
 }
 
 /* The event's values in the form of the observe room. */
@@ -103,9 +105,10 @@ artel_status artel__observers_close(artel__observers *o)
     remember(o, artel__profiler_destroy(o->profiler));
     artel__free(o->ctx, o->values);
     artel__free(o->ctx, o->task);
-    artel_status status = o->status;
+    artel_error failed = o->failed;
     *o = (artel__observers){.ctx = o->ctx};
-    return status;
+    if (failed.status < 0) artel__fail(o->ctx, failed.status, failed.where, failed.advice, "%s", failed.what);
+    return failed.status;
 }
 
 /* `more`: rows of epochs from `epoch` on are written anew, those before stay. */

@@ -41,7 +41,7 @@ typedef struct artel__observers {
     artel_cluster_task *task;   /* room for them */
     artel__log_value *values;   /* room for converted logs */
     int capacity;
-    artel_status status; /* of the first failed write */
+    artel_error failed; /* the first failed write, kept here: what the run does afterwards begins records of its own */
 } artel__observers;
 
 /* Takes CSVLogger and TensorBoard records, which write files, out of a list of callbacks (JSON) and into `options`; the rest is

@@ -39,6 +39,8 @@ bool artel__cli_given(const artel__invocation *call, const char *name)
 
 static artel_status set(artel__invocation *call, int i, const char *where, const char *value)
 {
+    if (call->command->options[i].type == ARTEL__OPTION_STRING && !value[0]) /* a variable of a script that was never set */
+        return artel__cli_usage(call, where, "the value is empty; leave the option out, or give a value");
     ARTEL_TRY(artel__options_set(&call->arena, call->command->options, call->options, where, call->command->options[i].name, value));
     call->given[i] = true;
     return ARTEL_OK;
@@ -149,6 +151,9 @@ artel_status artel__cli_parse(artel__invocation *call, int count, char **words)
         else if (!ended && words[i][0] == '-' && words[i][1])
             ARTEL_TRY(take_letter(call, words, count, &i));
         else {
+            if (!words[i][0] && !command->passes_on)
+                return artel__cli_usage(call, command->name, "argument %d is empty; usage: artel %s %s", call->arguments + 1, command->name,
+                                        command->usage);
             call->argument[call->arguments++] = words[i];
             ended = ended || command->passes_on;
         }

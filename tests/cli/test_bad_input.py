@@ -245,6 +245,7 @@ ROWS = [
                                                                                                        chunks=(1024, 1024)))))),
     Row("weights-external-link", lambda b: b.fit(b.hdf5(lambda h: (h.__delitem__(KERNEL), h.__setitem__(KERNEL, external_link()))))),
     Row("weights-link-cycle", lambda b: b.fit(b.hdf5(lambda h: (h.__delitem__("layers/dense/vars"), h["layers/dense"].__setitem__("vars", h["layers"]))))),
+    Row("saved-model", lambda b: b.fit(saved_model(b)), ("SavedModel",)),
     Row("json-model-bad", lambda b: b.fit(b.text(b'{"class_name": "Sequential", "config": {"layers": [', "m.json")), ("m.json",)),
     Row("h5-without-config", lambda b: b.fit(bare_h5(b)), ("bare.h5",)),
     # data
@@ -308,6 +309,9 @@ ROWS = [
         ("patienc",)),
     Row("callbacks-not-json", lambda b: b.fit(None, None, "--callbacks", b.text(b"[{", "c.json")), ("callbacks", "JSON")),
     Row("class-weight-bad", lambda b: b.fit(None, None, "--class-weight", "{0: 1}"), ("class-weight",)),
+    *[Row("empty-" + name, lambda b, name=name: b.fit(None, None, "--" + name, ""), ("--" + name, "empty"))
+      for name in ("history", "callbacks", "csv-log", "log-dir", "checkpoint-dir", "validation", "optimizer")],
+    Row("model-named-empty", lambda b: ["fit", "", "--data", b.data], ("argument 1", "empty")),
     Row("seed-text", lambda b: b.fit(None, None, "--seed", "x"), ("seed",)),
     Row("isa-unknown", lambda b: b.fit(None, None, "--isa", "mmx"), ("mmx",)),
     Row("no-compile-settings", lambda b: b.fit(uncompiled(b)), ("--loss",)),
@@ -318,9 +322,16 @@ ROWS = [
     Row("output-no-folder", lambda b: ["fit", b.good, "--data", b.data, "--output", b("no/such/out.keras")], ("no/such",), (1, 2)),
     Row("output-ending", lambda b: ["fit", b.good, "--data", b.data, "--output", b("out.pth")], (".pth",)),
     Row("output-full-disk", lambda b: ["predict", b.good, "--data", b.data, "--output", "/dev/full"], (), (1, 2)),
+    Row("csv-log-full-disk", lambda b: ["fit", b.good, "--data", b.data, "--verbose", 0, "--csv-log", "/dev/full"], ("/dev/full", "No space left"), (2,)),
     Row("log-dir-is-file", lambda b: b.fit(None, None, "--log-dir", b.good), (), (1, 2)),
     Row("nan-in-inputs-stop", lambda b: b.fit(None, b.arrays(x=np.full_like(b.x, np.nan), y=b.y), "--stop-on-nan"), (), (2,)),
 ]
+
+
+def saved_model(b):
+    os.makedirs(b("saved/variables"), exist_ok=True)
+    b.text(b"\x08\x01", "saved/saved_model.pb")
+    return b("saved")
 
 
 def external_link():
