@@ -17,6 +17,9 @@ static artel_status read_config(artel__zip *zip, const char *path, json_t **out)
 {
     const artel__zip_member *member = artel__zip_find(zip, "config.json");
     artel__zip_content content;
+    if (!member && artel__zip_find(zip, "saved_model.pb"))
+        return artel__fail(zip->ctx, ARTEL_ERROR_UNSUPPORTED, path, "load it in Keras 2 and save the model as .h5 or .keras",
+                           "this is a SavedModel of TensorFlow, which artel does not read");
     if (!member) return missing(zip->ctx, path, "config.json");
     ARTEL_TRY(artel__zip_extract(zip, member, ARTEL__JSON_MAX_SIZE, &content));
     char where[512];
