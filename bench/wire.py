@@ -13,9 +13,11 @@ reduce  in each round, in turn: a TCP stream one way, a stream each way at once,
         With packets of 9000 bytes, and of 1500, which two cores may not move at this rate both ways; the streams tell
 fit     in each round, in turn: `artel fit` of two workers with a core each, over the shaped cable and over the same cable unshaped, and
         two processes that know nothing of each other. Exposed = step on the shaped cable / step on the other - 1. The wire's
-        time is that of the gradients at the rate of a stream, the backward time that of `--profile`, once. Packets of 9000 bytes
+        time is that of the gradients at the rate of a stream, the backward time that of `--profile`, once. Packets of 9000 bytes.
+        Shaping is done by the cores that compute, with a timer for nearly every packet: beside what is exposed stands what shaping alone
+        takes of a step, from the processor time of streams both ways at half the rate, over the one cable and the other
 
-Figures are medians over the rounds.
+The first round of each is a warm-up, which is not counted: it finds cold files, caches and clocks. Figures are medians over the rounds after it.
 """
 import argparse
 import contextlib
@@ -42,6 +44,7 @@ PORT = 2222
 CASES = {"convnet": (128, 60), "cnn": (64, 30), "resnet50": (8, 3)}  # rows a worker and step, steps
 SIZES = {256 << 10: ("256 KiB", 0.90), 4 << 20: ("4 MiB", 0.95), 32 << 20: ("32 MiB", 0.95)}
 EXPOSED = 0.05
+CALM = 60e6  # bytes a second, each way, that either cable carries with time to spare
 SLOW = 0.9  # of the stream one way: streams both ways at less are not held up by the wire
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
@@ -135,10 +138,14 @@ class Cable:
 
 # -- all-reduce --
 
-def send(s, until):
-    block = bytes(1 << 18)
-    while time.monotonic() < until:
-        s.sendall(block)
+def send(s, until, rate=float("inf")):
+    block, sent, start = bytes(1 << 18), 0, time.monotonic()
+    while (now := time.monotonic()) < until:
+        if sent > rate * (now - start):
+            time.sleep(0.001)
+        else:
+            s.sendall(block)
+            sent += len(block)
     s.shutdown(socket.SHUT_WR)
 
 
@@ -154,17 +161,17 @@ def receive(s, start, end, out):
     out.append(total / (last - first))
 
 
-def stream(cable, both):
-    """Bytes a second of a TCP connection between the hosts, one way; `both`: the slower way while both are used."""
+def streams(cable, both, rate=float("inf"), seconds=0.8):
+    """Bytes a second of a TCP connection between the hosts, one way or both at once."""
     with inside(cable.space[1]):
         listener = socket.create_server((cable.address[1], PORT))
     with inside(cable.space[0]):
         near = socket.create_connection((cable.address[1], PORT))
     far, _ = listener.accept()
     start = time.monotonic() + 0.2
-    end, rates = start + 0.8, []
+    end, rates = start + seconds, []
     ways = [(near, far), (far, near)] if both else [(near, far)]
-    threads = [threading.Thread(target=send, args=(a, end + 0.05)) for a, _ in ways]
+    threads = [threading.Thread(target=send, args=(a, end + 0.05, rate)) for a, _ in ways]
     threads += [threading.Thread(target=receive, args=(b, start, end, rates)) for _, b in ways]
     for t in threads:
         t.start()
@@ -172,7 +179,31 @@ def stream(cable, both):
         t.join()
     for s in (listener, near, far):
         s.close()
-    return min(rates)
+    return rates
+
+
+def stream(cable, both):
+    """The slower way's."""
+    return min(streams(cable, both))
+
+
+def busy():
+    """Seconds that the processors have worked."""
+    with open("/proc/stat") as f:
+        user, nice, system, _, _, irq, softirq = map(int, f.readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def shaping_cost(cable):
+    """Seconds of processor time that shaping takes for a byte."""
+    took = {True: [], False: []}
+    for _ in range(6):
+        for shaped, costs in took.items():
+            cable.shape(shaped)
+            before, start = busy(), time.monotonic()
+            rates = streams(cable, True, CALM, 1.5)
+            costs.append((busy() - before) / (sum(rates) * (time.monotonic() - start)))
+    return statistics.median([s - p for s, p in zip(took[True][1:], took[False][1:])])
 
 
 def reduce_times(a, cable):
@@ -187,14 +218,14 @@ def reduce_times(a, cable):
 
 def measure_reduce(a, cable, mtu):
     cable.shape(True, mtu)
-    rows, streams = {size: [] for size in SIZES}, {False: [], True: []}
-    for _ in range(a.rounds):
-        for both, rates in streams.items():
+    rows, plain = {size: [] for size in SIZES}, {False: [], True: []}
+    for _ in range(1 + a.rounds):
+        for both, rates in plain.items():
             rates.append(stream(cable, both))
         for size, seconds in reduce_times(a, cable).items():
-            rows[size].append((seconds, *(size / rates[-1] / seconds for rates in streams.values())))  # 2 (n - 1) / n is 1
-    found = {"mtu": mtu, "stream": [statistics.median(rates) for rates in streams.values()],
-             "rows": {size: [statistics.median(column) for column in zip(*row)] for size, row in rows.items()}}
+            rows[size].append((seconds, *(size / rates[-1] / seconds for rates in plain.values())))  # 2 (n - 1) / n is 1
+    found = {"mtu": mtu, "stream": [statistics.median(rates[1:]) for rates in plain.values()],
+             "rows": {size: [statistics.median(column[1:]) for column in zip(*row)] for size, row in rows.items()}}
     print(json.dumps(found), flush=True)
     return found
 
@@ -253,18 +284,21 @@ def gradient_bytes(a, folder, name):
     return 4 * int(re.search(r"Trainable params: ([\d,]+)", done.stdout)[1].replace(",", ""))
 
 
-def measure_fit(a, cable, folder, name):
+def measure_fit(a, cable, shaping, folder, name):
     cable.shape(True)
-    wire = gradient_bytes(a, folder, name) / statistics.median([stream(cable, False) for _ in range(3)]) * 1e3
+    gradients = gradient_bytes(a, folder, name)
+    wire = gradients / statistics.median([stream(cable, False) for _ in range(3)]) * 1e3
     row = {"model": name, "batch": CASES[name][0], "wire": wire, "backward": backward_ms(a, folder, name)}
     got = {"shaped": [], "plain": [], "apart": []}
-    for _ in range(a.fit_rounds):
+    for _ in range(1 + a.fit_rounds):
         for way in ("shaped", "plain"):
             cable.shape(way == "shaped")
             got[way].append(fit_together(a, cable, folder, name))
         got["apart"].append(fit_apart(a, folder, name))
+    got = {way: ms[1:] for way, ms in got.items()}
     row.update({way: statistics.median(ms) for way, ms in got.items()})
     row["exposed"] = statistics.median([s / p - 1 for s, p in zip(got["shaped"], got["plain"])])
+    row["shaping"] = shaping * gradients * 1e3 / row["plain"]  # they go both ways, and there are two cores
     print(json.dumps(row), flush=True)
     return row
 
@@ -283,12 +317,12 @@ def write_reduce(out, found):
 
 def write_fit(out, rows):
     out.write("\n## Training, two workers with a core each, packets of 9000 bytes\n\nMilliseconds. The bar is for models whose wire time is below the "
-              "backward time.\n\n| model | a worker | wire | backward | step, shaped | step, unshaped | step of two apart | exposed | bar |\n"
-              "|---|---|---|---|---|---|---|---|---|\n")
+              "backward time.\n\n| model | a worker | wire | backward | step, shaped | step, unshaped | step of two apart | exposed | bar | shaping alone |\n"
+              "|---|---|---|---|---|---|---|---|---|---|\n")
     for r in rows:
         bar = f"{EXPOSED:.0%}" if r["wire"] < r["backward"] else "none"
         out.write(f"| {r['model']} | {r['batch']} | {r['wire']:.1f} | {r['backward']:.1f} | {r['shaped']:.1f} | {r['plain']:.1f} | {r['apart']:.1f} | "
-                  f"{r['exposed']:.1%} | {bar} |\n")
+                  f"{r['exposed']:.1%} | {bar} | {r['shaping']:.1%} |\n")
 
 
 def main():
@@ -303,11 +337,12 @@ def main():
             a.scratch, folder = scratch, a.keras_dir or scratch
             if not all(os.path.exists(os.path.join(folder, name + ".keras")) for name in names):
                 export(folder, names, find_peers(a.artel))
-            fits = [measure_fit(a, cable, folder, name) for name in names]
+            shaping = shaping_cost(cable)
+            fits = [measure_fit(a, cable, shaping, folder, name) for name in names]
     with open(a.out, "w") as out:
         out.write(f"# The share of a wire of 1 Gbit/s\n\n{machine()}; two network namespaces, tbf of {RATE} with a burst of {BURST} bytes at both ends of a "
                   f"veth, offloads off, plaintext; {a.rounds} interleaved rounds of all-reduce, "
-                  f"{a.fit_rounds} of training, medians; written by `bench/wire.py`.\n")
+                  f"{a.fit_rounds} of training, after one of each to warm up, medians; written by `bench/wire.py`.\n")
         for found in reduced:
             write_reduce(out, found)
         if fits:
