@@ -46,14 +46,17 @@ static artel_status write_npy(artel_context *ctx, const char *path, const artel_
     return status;
 }
 
-static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const artel__cli_array *array)
+/* `n`: how many arrays of this name came before; a second one of a name would hide the first. */
+static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const artel__cli_array *array, int n)
 {
     artel__text bytes, name;
     artel__text_init(&bytes, ctx);
     artel__text_init(&name, ctx);
     header(&array->shape, &bytes);
     artel__text_append_bytes(&bytes, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
-    artel__text_printf(&name, "%s.npy", array->name);
+    artel__text_append(&name, array->name);
+    if (n) artel__text_printf(&name, "_%d", n);
+    artel__text_append(&name, ".npy");
     artel_status status = artel__text_status(&bytes);
     if (status == ARTEL_OK) status = artel__zip_add(zip, name.data, bytes.data, bytes.length);
     artel__text_fini(&name);
@@ -70,7 +73,11 @@ artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const
     artel__zip_writer zip;
     ARTEL_TRY(artel__zip_create(ctx, path, &zip));
     artel_status status = ARTEL_OK;
-    for (int i = 0; i < count && status == ARTEL_OK; i++) status = add_member(&zip, ctx, &arrays[i]);
+    for (int i = 0; i < count && status == ARTEL_OK; i++) {
+        int before = 0;
+        for (int k = 0; k < i; k++) before += strcmp(arrays[k].name, arrays[i].name) == 0;
+        status = add_member(&zip, ctx, &arrays[i], before);
+    }
     if (status == ARTEL_OK) return artel__zip_commit(&zip);
     artel__zip_abandon(&zip);
     return status;

@@ -273,6 +273,22 @@ def predict(b):
         raise Failure("other values without targets")
 
 
+def predict_outputs_of_one_name(b):
+    """A layer called twice gives two outputs of its name: the second becomes NAME_1."""
+    i = K.Input((20,))
+    twice = L.Dense(3, name="twice")
+    model = K.Model(i, [twice(i), twice(L.ReLU()(i))])
+    model.save(b("twice.keras"))
+    x, _ = arrays("mlp", 50)
+    np.save(b("x.npy"), x)
+    must("predict", b("twice.keras"), "--data", "npy:" + b("x.npy"), "--output", b("twice.npz"))
+    with np.load(b("twice.npz")) as z:
+        equal("names", z.files, ["twice", "twice_1"])
+        for mine, theirs in zip(z.values(), model.predict(x, verbose=0)):
+            if not np.allclose(mine, theirs, rtol=1e-4, atol=1e-5):
+                raise Failure("other values")
+
+
 def summary(name):
     def run(b):
         path = save(MODELS[name], b("s.keras"))
@@ -435,7 +451,7 @@ ROWS += [
     Row("nothing-to-summarise", nearest("summary", words=())),
     Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("environment", environment), Row("defaults", defaults),
     Row("verbose", verbose), Row("no-compile-settings", no_compile), Row("events", events), Row("events-epochs", json_epochs),
-    Row("csv-log", csv_log), Row("initial-epoch", epochs_zero), Row("evaluate", evaluate), Row("predict", predict),
+    Row("csv-log", csv_log), Row("initial-epoch", epochs_zero), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
     Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals),
