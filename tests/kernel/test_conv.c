@@ -210,11 +210,14 @@ static void large_case(check_random *random, const shape *s, int offset)
     test_free(block);
 }
 
-/* Pixels that no tap reaches: strides that divide nothing, taps that end early, and so many that whole lines go past the caches. */
-static void test_gaps(void **state)
+/* Pixels that no tap reaches: strides that divide nothing, taps that end early, and so many that whole lines go past the caches. Then
+ * results that do, one of whole panels, one whose last panel is half of one. */
+static void test_large(void **state)
 {
     static const shape few[] = {{2, 8, 11, 40, 3, 4, 6, 1, 1, 3, 2, 1, 1, 0, 0, 1}, {3, 13, 9, 33, 4, 9, 21, 1, 1, 4, 1, 1, 1, 0, 0, 3}},
                        many[] = {{1, 63, 61, 224, 32, 21, 5, 1, 1, 2, 3, 1, 1, 0, 0, 1},
+                                 {2, 52, 38, 5, 52, 38, 800, 1, 1, 1, 1, 1, 1, 0, 0, 1},
+                                 {2, 52, 38, 816, 52, 37, 3, 1, 2, 1, 1, 1, 1, 0, 0, 1},
                                  {6, 13, 13, 8, 7, 7, 2700, 1, 1, 2, 2, 1, 1, 0, 0, 1},
                                  {3, 7, 61, 8, 4, 31, 2200, 1, 1, 2, 2, 1, 1, 0, 0, 1}};
     check_random random = {3};
@@ -222,6 +225,7 @@ static void test_gaps(void **state)
     for (size_t i = 0; i < ARTEL__COUNT(few); i++) all_of(&random, &few[i]);
     for (size_t i = 0; i < ARTEL__COUNT(many); i++) large_case(&random, &many[i], 0);
     large_case(&random, &many[0], 1);
+    large_case(&random, &many[1], 1);
 }
 
 /* A 3x3 convolution computed in float64, with "same" padding. */
@@ -261,7 +265,7 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_shapes), cmocka_unit_test(test_gaps),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_shapes), cmocka_unit_test(test_large),
                                        cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }

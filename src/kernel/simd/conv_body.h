@@ -28,6 +28,7 @@ typedef struct conv_sweep {
     float *out;                             /* line 0, pixel 0 of image 0 */
     int64_t out_image, out_line, out_pixel; /* floats */
     conv_gaps gaps;
+    bool stream; /* past the caches */
 } conv_sweep;
 
 /* Lines of a band: enough pixels for even tiles, an even number of short lines, within the strip's limit. */
@@ -188,7 +189,9 @@ static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, 
     for (int64_t cut = 0; cut < cuts; cut++) {
         bool last = cut + 1 == cuts;
         conv_sweep part = *c;
-        tile t = {.segments = room.segments, .count = count, .load = cut > 0, .relu = last && c->relu, .claim = true};
+        tile t = {.segments = room.segments, .count = count, .load = cut > 0, .relu = last && c->relu};
+        t.stream = cuts == 1 && c->stream;
+        t.claim = !t.stream;
         if (!last) part.bias = NULL;
         if (cut > 0) part.gaps.sy = 0;
         if (cuts > 1) {
@@ -262,13 +265,18 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
     }
     conv_walk w = conv_walk_forward(s, p->x);
     product_grid g = conv_forward_grid(s);
-    conv_sweep c = {p->w,   s->kh * s->kw * w.depth, s->oc,         s->groups, p->bias, p->activation == ARTEL__FUSED_RELU,
-                    p->out, s->oh * s->ow * s->oc,   s->ow * s->oc, s->oc,     {0}};
+    conv_sweep c = {p->w,          s->kh * s->kw * w.depth,
+                    s->oc,         s->groups,
+                    p->bias,       p->activation == ARTEL__FUSED_RELU,
+                    p->out,        s->oh * s->ow * s->oc,
+                    s->ow * s->oc, s->oc,
+                    {0},           product_streams(p->out, s->images * s->oh * s->ow * s->oc, s->oc)};
     product_range range = {.begin = begin, .end = end};
     product_rect r;
     while (product_grid_next(&g, &range, &r)) {
         conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
     }
+    vec_fence();
 }
 
 static artel__product_forward conv_data_product(const artel__conv2d_data_gradient *p)
@@ -351,11 +359,12 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
                             s->ih * s->iw * s->ic,
                             s->sh * s->iw * s->ic,
                             s->sw * s->ic,
-                            gaps};
+                            gaps,
+                            product_streams(p->dx, s->images * s->ih * s->iw * s->ic, s->ic)};
             conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
         }
     }
-    if (gaps.stream) vec_fence();
+    vec_fence();
 }
 
 #endif

@@ -48,6 +48,7 @@ typedef struct tile {
     const float *bias; /* of column 0 of the tile; NULL: none */
     int first, last;   /* columns first <= j < last exist in B and C; others are neither read (part) nor written */
     bool load, relu;   /* the chains go on from C; relu behind the bias */
+    bool stream;       /* whole rows of C go past the caches; they lie on whole vectors */
     bool claim;        /* ask for C before computing: it is expected in memory */
     tile_ahead *ahead; /* fetched `burst` lines at a time, before every TILE_BURST steps of the reduction */
     int64_t burst;
@@ -187,6 +188,15 @@ VEC_INLINE void tile_finish(int mr, int nv, tile_acc *acc, const tile *t)
             acc->p[i] = vec_relu(acc->p[i]);
             if (nv == 2) acc->q[i] = vec_relu(acc->q[i]);
         }
+    }
+    if (t->stream && t->first == 0 && t->last == nv * VEC_LANES) {
+        VEC_UNROLL
+        for (int i = 0; i < mr; i++) {
+            float *c = tile_c(t, (mr + 1) / 2, i);
+            vec_stream(c, acc->p[i]);
+            if (nv == 2) vec_stream(c + VEC_LANES, acc->q[i]);
+        }
+        return;
     }
     if (t->first == 0 && t->last == nv * VEC_LANES) {
         VEC_UNROLL

@@ -6,7 +6,7 @@
  * next ones fetched meanwhile. Depths beyond PRODUCT_DEPTH are cut; the partial chains wait in the output,
  * which changes no bit. A is read in place, except where its rows would push one another out of the first-level cache: then each
  * tile's rows are copied side by side first. What the next tile reads is fetched meanwhile, and what a tile writes is asked for at its
- * beginning: memory works while the registers do.
+ * beginning, or goes past the caches when it is much: memory works while the registers do.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
@@ -21,7 +21,8 @@ enum {
     PRODUCT_DEPTH = 1024,
     PRODUCT_PITCH = PRODUCT_DEPTH + 16,
     PRODUCT_COLLIDES = 1024, /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
-    PRODUCT_FAR = 3 << 20    /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_FAR = 3 << 20,   /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_PAST = 12 << 20  /* bytes of the output from which on little of it would be found in a cache by who reads it */
 };
 
 static void product_tile(int mr, const tile *t)
@@ -93,16 +94,22 @@ static bool product_collides(const artel__product_forward *p)
     return p->lda % PRODUCT_COLLIDES == 0;
 }
 
+/* Whether so much is written that it goes past the caches; only with vectors of a whole line, as halves of lines cost more than is won. */
+static bool product_streams(const float *out, int64_t count, int64_t pitch)
+{
+    return VEC_LANES == 16 && count * 4 >= PRODUCT_PAST && (uintptr_t)out % 64 == 0 && pitch % 16 == 0;
+}
+
 /* `next`: what is fetched instead of A; NULL: A. */
 static void product_rectangle(const artel__product_forward *p, product_rect r, float *rows, tile_ahead *next)
 {
     int64_t tiles = tile_count(r.row1 - r.row0), cuts = (p->k + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH;
-    bool collides = product_collides(p);
+    bool collides = product_collides(p), stream = cuts == 1 && product_streams(p->out, p->m * p->n, p->ldo);
     if (cuts == 0) cuts = 1;
     for (int64_t cut = 0; cut < cuts; cut++) {
         int64_t k0 = tile_cut(p->k, cuts, cut), k1 = tile_cut(p->k, cuts, cut + 1);
         segment all = {k0, k0, k1 - k0};
-        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = true};
+        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = !stream, .stream = stream};
         t.relu = k1 == p->k && p->activation == ARTEL__FUSED_RELU;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t row = r.row0 + tile_cut(r.row1 - r.row0, tiles, i);
@@ -190,6 +197,7 @@ static void product_forward_run(const void *params, int64_t begin, int64_t end, 
         else
             product_rectangle(p, r, scratch, NULL);
     }
+    vec_fence();
     vec_leave();
 }
 
