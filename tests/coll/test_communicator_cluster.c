@@ -28,14 +28,15 @@ typedef struct scene {
     int leaver;
 } scene;
 
-static int free_port(void)
+/* Nobody else's while the socket is open. */
+static int free_port(int *out_socket)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof address;
     assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
-    close(fd);
+    *out_socket = fd;
     return ntohs(address.sin_port);
 }
 
@@ -47,7 +48,9 @@ static void make_scene(scene *s)
     int fd = mkstemp(s->file);
     assert_true(fd >= 0);
     FILE *file = fdopen(fd, "w");
-    for (int r = 0; r < TASKS; r++) fprintf(file, "127.0.0.1:%d\n", free_port());
+    int held[TASKS];
+    for (int r = 0; r < TASKS; r++) fprintf(file, "127.0.0.1:%d\n", free_port(&held[r]));
+    for (int r = 0; r < TASKS; r++) close(held[r]);
     fclose(file);
 }
 
