@@ -82,6 +82,7 @@ artel_status artel_context_create(const artel_context_options *options, artel_co
     ctx->log_level = chosen.log_level;
     pthread_mutex_init(&ctx->log_mutex, NULL);
     pthread_mutex_init(&ctx->error_mutex, NULL);
+    pthread_mutex_init(&ctx->lendable_mutex, NULL);
     *out = ctx;
     return ARTEL_OK;
 }
@@ -89,6 +90,7 @@ artel_status artel_context_create(const artel_context_options *options, artel_co
 void artel_context_destroy(artel_context *context)
 {
     if (!context) return;
+    pthread_mutex_destroy(&context->lendable_mutex);
     pthread_mutex_destroy(&context->error_mutex);
     pthread_mutex_destroy(&context->log_mutex);
     free(context->line);

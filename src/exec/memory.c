@@ -6,6 +6,7 @@
  * overwrite an input when it dies there. Buffers are then placed one after another at the lowest offset where nothing
  * alive at the same time lies, largest first: mostly that needs hardly more than the most bytes alive at once. Where it does,
  * they are placed longest life first, then again and again with the one that ended highest in front, and the best is taken.
+ * Sums that tasks of one host read from one another lie in a block of their own, placed in the same way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -165,27 +166,52 @@ static void promote_highest(lifetime *life, int count)
     life[0] = first;
 }
 
-static void place_and_compare(artel__plan *plan, lifetime *life, int count, const lifetime **overlap)
+static void place_and_compare(artel__plan *plan, lifetime *life, int count, const lifetime **overlap, size_t *best)
 {
     size_t end = place_all(life, count, overlap);
-    if (end >= plan->block_bytes) return;
-    plan->block_bytes = end;
+    if (end >= *best) return;
+    *best = end;
     for (int i = 0; i < count; i++) plan->offset[life[i].value] = life[i].offset;
 }
 
-/* `alive`: what no order can beat. */
-static void place_best(artel__plan *plan, lifetime *life, int count, size_t alive, const lifetime **overlap)
+/* `alive`: what no order can beat. Returns the bytes needed. */
+static size_t place_best(artel__plan *plan, lifetime *life, int count, size_t alive, const lifetime **overlap)
 {
-    size_t enough = alive + alive / 128;
-    plan->block_bytes = SIZE_MAX;
+    size_t enough = alive + alive / 128, best = SIZE_MAX;
     qsort(life, (size_t)count, sizeof *life, by_size);
-    place_and_compare(plan, life, count, overlap);
-    if (plan->block_bytes <= enough) return;
+    place_and_compare(plan, life, count, overlap, &best);
+    if (best <= enough) return best;
     qsort(life, (size_t)count, sizeof *life, by_length);
-    for (int round = 0; round < ROUNDS && plan->block_bytes > enough; round++) {
-        place_and_compare(plan, life, count, overlap);
+    for (int round = 0; round < ROUNDS && best > enough; round++) {
+        place_and_compare(plan, life, count, overlap, &best);
         promote_highest(life, count);
     }
+    return best;
+}
+
+/* What is exchanged at the end of a pass: the buffers of these sums and of what they are made from. */
+static void find_lent(artel__plan *plan)
+{
+    const artel__graph *graph = plan->graph;
+    for (int i = 0; i < graph->nodes && plan->options.lends; i++) {
+        const artel__node *node = &graph->node[i];
+        if (node->op->collective != ARTEL__COLLECTIVE_SUM || plan->node[i].view || plan->node[i].lazy) continue;
+        plan->lent[plan->root[node->input[0]]] = plan->lent[plan->root[node->output[0]]] = true;
+    }
+    for (int i = 0; i < graph->values; i++) plan->lent[i] = plan->lent[plan->root[i]];
+}
+
+/* Places the buffers that are lent, or those that are not; returns the bytes needed. */
+static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lifetime *life, const lifetime **overlap, int64_t *change)
+{
+    int count = 0;
+    for (int i = 0; i < plan->graph->values; i++) {
+        if (plan->lent[i] != lent || plan->root[i] != i || external(plan->graph, i) || all[i].from < 0) continue;
+        life[count] = all[i];
+        life[count++].bytes = plan->bytes[i];
+    }
+    memset(change, 0, ((size_t)plan->actions + 2) * sizeof *change);
+    return place_best(plan, life, count, most_alive(life, count, plan->actions, change), overlap);
 }
 
 static void make_roots(artel__plan *plan)
@@ -205,7 +231,9 @@ artel_status artel__plan_memory(artel__plan *plan)
     plan->root = artel__arena_alloc(&plan->arena, values, sizeof *plan->root);
     plan->offset = artel__arena_alloc(&plan->arena, values, sizeof *plan->offset);
     plan->bytes = artel__arena_alloc(&plan->arena, values, sizeof *plan->bytes);
-    lifetime *life = artel__arena_alloc(&plan->arena, values, sizeof *life);
+    plan->lent = artel__arena_alloc(&plan->arena, values, sizeof *plan->lent);
+    lifetime *life = artel__arena_alloc(&plan->arena, values, sizeof *life),
+             *placed = artel__arena_alloc(&plan->arena, values, sizeof *life);
     const lifetime **overlap = artel__arena_alloc(&plan->arena, values, sizeof *overlap);
     int64_t *change = artel__arena_alloc(&plan->arena, (size_t)plan->actions + 2, sizeof *change);
     ARTEL_TRY(artel__arena_status(&plan->arena));
@@ -213,15 +241,13 @@ artel_status artel__plan_memory(artel__plan *plan)
     measure(plan, life);
     share_in_place(plan, life);
     measure(plan, life);
-    int count = 0;
+    find_lent(plan);
     for (int i = 0; i < graph->values; i++) {
         plan->bytes[i] = artel__plan_value_bytes(plan, i);
         plan->offset[i] = ARTEL__OFFSET_EXTERNAL;
-        if (plan->root[i] != i || external(graph, i) || life[i].from < 0) continue;
-        life[count] = life[i];
-        life[count++].bytes = plan->bytes[i];
     }
-    place_best(plan, life, count, most_alive(life, count, plan->actions, change), overlap);
+    plan->block_bytes = place_block(plan, life, false, placed, overlap, change);
+    plan->lent_bytes = place_block(plan, life, true, placed, overlap, change);
     for (int i = 0; i < graph->values; i++) plan->offset[i] = plan->offset[plan->root[i]];
     return ARTEL_OK;
 }

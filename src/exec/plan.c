@@ -269,7 +269,7 @@ void artel__plan_destroy(artel__plan *plan)
 
 size_t artel__plan_bytes(const artel__plan *plan)
 {
-    return plan->block_bytes + plan->scratch_bytes;
+    return plan->block_bytes + plan->lent_bytes + plan->scratch_bytes;
 }
 
 static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
@@ -293,7 +293,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         if (offset == ARTEL__OFFSET_EXTERNAL)
             artel__text_append(out, " @external");
         else
-            artel__text_printf(out, " @%zu+%zu", offset, plan->bytes[node->output[k]]);
+            artel__text_printf(out, " @%s%zu+%zu", plan->lent[node->output[k]] ? "lent:" : "", offset, plan->bytes[node->output[k]]);
     }
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &plan->graph->value[node->output[k]];
@@ -306,8 +306,9 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
 
 void artel__plan_dump(const artel__plan *plan, artel__text *out)
 {
-    artel__text_printf(out, "rows %lld, nodes %d, activations %zu bytes, scratch %zu bytes a thread\n", (long long)plan->max_rows,
-                       plan->max_nodes, plan->block_bytes, plan->scratch_bytes);
+    artel__text_printf(out, "rows %lld, nodes %d, activations %zu bytes, ", (long long)plan->max_rows, plan->max_nodes, plan->block_bytes);
+    if (plan->lent_bytes) artel__text_printf(out, "sums that may be lent %zu bytes, ", plan->lent_bytes);
+    artel__text_printf(out, "scratch %zu bytes a thread\n", plan->scratch_bytes);
     for (int a = 0; a < plan->actions; a++) {
         if (a == plan->apply_action) artel__text_append(out, "apply\n");
         const artel__action *action = &plan->action[a];

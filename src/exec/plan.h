@@ -23,11 +23,12 @@ typedef struct artel__plan_options {
     int32_t replicas;   /* 1: collectives are views and cost nothing */
     artel__isa isa;
     bool common; /* all replicas belong to this process, have one state and are joined (artel__run_join) */
+    bool lends;  /* replicas of other processes may read this one's sums where they lie */
 } artel__plan_options;
 
 artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out);
 void artel__plan_destroy(artel__plan *plan);
-size_t artel__plan_bytes(const artel__plan *plan); /* activations and scratch of one run, without variables */
+size_t artel__plan_bytes(const artel__plan *plan); /* activations, sums and scratch of one run, without variables */
 /* The kernel of a node ("view", "collective" when it has none) and its floating-point operations for a full batch of one replica;
  * 0 when the operation does not count them. */
 const char *artel__plan_kernel(const artel__plan *plan, int32_t node, double *operations);

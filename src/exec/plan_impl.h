@@ -44,9 +44,10 @@ struct artel__plan {
     int collectives;
     const artel__kernel *narrow; /* rounds to 16-bit types */
     int32_t *root;               /* by value: the value whose buffer it shares (itself mostly) */
-    size_t *offset;              /* by value: into the run's block, or ARTEL__OFFSET_EXTERNAL */
+    size_t *offset;              /* by value: into one of the run's blocks, or ARTEL__OFFSET_EXTERNAL */
+    bool *lent;                  /* by value: it lies in the block that can be lent */
     size_t *bytes;               /* by value */
-    size_t block_bytes, scratch_bytes;
+    size_t block_bytes, lent_bytes, scratch_bytes;
 };
 
 struct artel__run {
@@ -55,7 +56,7 @@ struct artel__run {
     artel__state *state;
     artel__pool *pool;
     const artel__comm *comm;
-    uint8_t *block;
+    uint8_t *block, *lent; /* `lent`: memory that other processes of the host can be handed (base/lend.h) */
     uint8_t *scratch;
     size_t scratch_bytes, scratch_total; /* of one thread, of all */
     int64_t scratch_batch;               /* the last short batch that the scratch was measured for */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/lend.h"
 #include "exec/plan_impl.h"
 
 /* Below this many operations, waking other threads costs more than it saves. */
@@ -33,6 +34,8 @@ static artel_status acquire(artel__run *run)
     void *block;
     ARTEL_TRY(artel__alloc_aligned(run->ctx, plan->block_bytes + 64, "activations", &block));
     run->block = block;
+    if (plan->lent_bytes) ARTEL_TRY(artel__alloc_lendable(run->ctx, plan->lent_bytes, "sums", &block));
+    if (plan->lent_bytes) run->lent = block;
     ARTEL_TRY(take_scratch(run, plan->scratch_bytes));
     ARTEL_TRY(artel__calloc(run->ctx, (size_t)graph->values + 1, sizeof *run->pointer, "run", &block));
     run->pointer = block;
@@ -42,7 +45,7 @@ static artel_status acquire(artel__run *run)
         if (graph->value[i].variable >= 0)
             run->pointer[i] = artel__state_data(run->state, graph->value[i].variable);
         else if (plan->offset[i] != ARTEL__OFFSET_EXTERNAL)
-            run->pointer[i] = run->block + plan->offset[i];
+            run->pointer[i] = (plan->lent[i] ? run->lent : run->block) + plan->offset[i];
     }
     return ARTEL_OK;
 }
@@ -70,6 +73,7 @@ void artel__run_destroy(artel__run *run)
     artel__free(run->ctx, run->segment);
     artel__free(run->ctx, run->pointer);
     if (run->scratch) artel__free_aligned(run->ctx, run->scratch, run->scratch_total);
+    artel__free_lendable(run->ctx, run->lent, run->plan->lent_bytes);
     if (run->block) artel__free_aligned(run->ctx, run->block, run->plan->block_bytes + 64);
     artel__free(run->ctx, run);
 }

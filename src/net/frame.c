@@ -29,7 +29,7 @@ void artel__frame_encode(const artel__frame *frame, uint8_t out[ARTEL__FRAME_BYT
     at = artel__bytes_put(at, frame->node, 4);
     at = artel__bytes_put(at, frame->slice, 4);
     at = artel__bytes_put(at, frame->length, 8);
-    at = artel__bytes_put(at, 0, 4);
+    at = artel__bytes_put(at, frame->lent, 4);
     artel__bytes_put(at, frame->crc32c, 4);
 }
 
@@ -47,7 +47,7 @@ const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame
     if (artel__bytes_take(&at, 4) != ARTEL__FRAME_MAGIC) return "a message does not begin as messages do";
     if (artel__bytes_take(&at, 2) != ARTEL__FRAME_VERSION) return "a message of another version of the protocol";
     artel__frame frame = {.kind = (uint16_t)artel__bytes_take(&at, 2)};
-    if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_CANCEL) return "a message of unknown kind";
+    if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_FORGET) return "a message of unknown kind";
     frame.job = artel__bytes_take(&at, 8);
     frame.generation = (uint32_t)artel__bytes_take(&at, 4);
     frame.step = artel__bytes_take(&at, 8);
@@ -55,7 +55,8 @@ const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame
     frame.node = (uint32_t)artel__bytes_take(&at, 4);
     frame.slice = (uint32_t)artel__bytes_take(&at, 4);
     frame.length = artel__bytes_take(&at, 8);
-    if (frame.length > ARTEL__FRAME_LONGEST || artel__bytes_take(&at, 4)) return "a message of a length that cannot be";
+    if (frame.length > ARTEL__FRAME_LONGEST) return "a message of a length that cannot be";
+    frame.lent = (uint32_t)artel__bytes_take(&at, 4);
     frame.crc32c = (uint32_t)artel__bytes_take(&at, 4);
     *out = frame;
     return NULL;

@@ -2,7 +2,7 @@
 /* The header of a message: fixed, little-endian, 56 bytes, the same on every transport.
  *
  *   offset  0 magic u32      4 version u16    6 kind u16      8 job u64      16 generation u32   20 step u64
- *          28 collective u32 32 node u32     36 slice u32    40 length u64   48 zero u32         52 crc32c u32
+ *          28 collective u32 32 node u32     36 slice u32    40 length u64   48 lent u32         52 crc32c u32
  *
  * The crc (Castagnoli, RFC 3720) covers the first 52 bytes and then the payload. Drivers that stay inside a process
  * carry the decoded form and neither encode nor sum; a wire carries the 56 bytes and the payload behind them. Messages
@@ -23,7 +23,7 @@
 enum {
     ARTEL__FRAME_BYTES = 56,
     ARTEL__FRAME_MAGIC = 0x6c747261, /* "artl" */
-    ARTEL__FRAME_VERSION = 2         /* another version is refused; 2: lengths of 64 bits */
+    ARTEL__FRAME_VERSION = 3         /* another version is refused; 2: lengths of 64 bits, 3: lent messages */
 };
 
 /* Bytes of a payload at the most, half of what a process can map: sums of a few lengths do not overflow. */
@@ -35,7 +35,10 @@ typedef enum artel__frame_kind {
     ARTEL__FRAME_RESULT = 2,  /* a slice of the root, from the rank that merged it */
     ARTEL__FRAME_ROWS = 3,    /* rows of the sender, of a gather */
     ARTEL__FRAME_BARRIER = 4, /* one byte: 1 when all is well as far as the sender knows */
-    ARTEL__FRAME_CANCEL = 5   /* between drivers: the sender's rank has cancelled its group */
+    /* Between drivers: */
+    ARTEL__FRAME_CANCEL = 5, /* the sender's rank has cancelled its group */
+    ARTEL__FRAME_RETURN = 6, /* the lent message of number `step` has been read */
+    ARTEL__FRAME_FORGET = 7  /* the block of memory of id `step` has been freed */
 } artel__frame_kind;
 
 typedef struct artel__frame {
@@ -47,6 +50,7 @@ typedef struct artel__frame {
     uint32_t node;       /* heap number of the fold node: (V + first) / count, so 1 is the root */
     uint32_t slice;
     uint64_t length; /* payload bytes */
+    uint32_t lent;   /* pieces in the sender's memory that the payload lies in (net/tcp_lend.c); 0: it follows */
     uint32_t crc32c;
 } artel__frame;
 

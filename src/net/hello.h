@@ -22,7 +22,7 @@
 enum {
     ARTEL__HELLO_BYTES = 224,
     ARTEL__HELLO_MAGIC = 0x48747261, /* "artH" */
-    ARTEL__HELLO_VERSION = 2,        /* 2: messages whose lengths have 64 bits */
+    ARTEL__HELLO_VERSION = 3,        /* 2: messages whose lengths have 64 bits; 3: lent messages */
     ARTEL__HELLO_NAME = 64,
     ARTEL__HELLO_REASON = 200
 };

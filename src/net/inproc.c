@@ -199,13 +199,14 @@ static artel_status inproc_receive(artel__endpoint *endpoint, artel__net_request
 }
 
 /* The send belongs to its rank again from the store on, and may be gone. */
-static void inproc_release(artel__endpoint *endpoint, artel__net_request *request)
+static artel_status inproc_release(artel__endpoint *endpoint, artel__net_request *request)
 {
-    if (!artel__net_done(request)) return;
+    if (!artel__net_done(request)) return ARTEL_OK;
     port *source = &port_of(endpoint)->fabric->port[request->peer];
     atomic_store_explicit(&request->state, ARTEL__NET_IDLE, memory_order_relaxed);
     atomic_store_explicit(&request->partner->state, ARTEL__NET_DONE, memory_order_release);
     notify(source);
+    return ARTEL_OK;
 }
 
 /* A receiver that reads ends soon: it merges a slice, or is withdrawing itself. */

@@ -17,6 +17,7 @@ typedef struct artel__shared_ring {
 typedef struct artel__shared_side {
     _Alignas(128) _Atomic uint32_t asleep; /* 0, or 1 for bytes | 2 for room; taken back by whoever wakes it */
     _Atomic uint32_t core;                 /* where it was when it last waited, and 1 more; 0: it has not */
+    _Atomic uint64_t recalls;              /* how often it has taken back what it had lent */
 } artel__shared_side;
 
 typedef struct artel__shared_segment {
@@ -33,7 +34,29 @@ struct artel__shared {
     int side;
     uint64_t head, tail; /* of the ring that is written, of the one that is read: as this end knows them */
     int wake, wake_peer;
+    int pass;                              /* descriptors are handed over there */
+    uint64_t handed[ARTEL__SHARED_BLOCKS]; /* ids of the blocks that the other end has been handed */
+    int handeds;
+    artel__shared_block *block; /* those that it has handed to this one */
+    int blocks;
 };
+
+/* A block of the other end's, mapped here. Messages that lie in it outlive the connection, so it is counted. */
+struct artel__shared_block {
+    artel__shared_block *next;
+    artel_context *ctx;
+    artel__shared *owner; /* NULL: the connection is gone, or the block was forgotten */
+    uint64_t id;
+    const uint8_t *memory;
+    size_t bytes;
+    int users;
+};
+
+/* Ends the lists of blocks when the connection ends. */
+void artel__shared_end_lending(artel__shared *shared);
+/* One message with descriptors over a socket of shared_meet.c; true: it has gone, or come. */
+bool artel__shared_send_descriptors(int socket, uint64_t what, const int *fd, int count);
+bool artel__shared_receive_descriptors(int socket, uint64_t *what, int *fd, int count);
 
 enum {
     ARTEL__SHARED_FOR_BYTES = 1,

@@ -84,30 +84,33 @@ typedef union handed {
     char room[CMSG_SPACE(HANDED * sizeof(int))];
 } handed;
 
-static bool hand_over(int socket, const int fd[HANDED])
+bool artel__shared_send_descriptors(int socket, uint64_t what, const int *fd, int count)
 {
     handed box = {.room = {0}};
-    struct iovec one = {&(char){1}, 1};
-    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room, .msg_controllen = sizeof box.room};
+    struct iovec one = {&what, sizeof what};
+    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room};
+    message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
     struct cmsghdr *c = CMSG_FIRSTHDR(&message);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(HANDED * sizeof(int));
-    memcpy(CMSG_DATA(c), fd, HANDED * sizeof(int));
-    return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+    c->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
+    memcpy(CMSG_DATA(c), fd, (size_t)count * sizeof(int));
+    return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof what;
 }
 
-static bool be_handed(int socket, int fd[HANDED])
+/* Whatever descriptors come are taken, so that the caller can close them. */
+bool artel__shared_receive_descriptors(int socket, uint64_t *what, int *fd, int count)
 {
     handed box = {.room = {0}};
-    struct iovec one = {&(char){0}, 1};
-    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room, .msg_controllen = sizeof box.room};
-    if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return false;
+    struct iovec one = {what, sizeof *what};
+    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room};
+    message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
+    if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *what) return false;
     const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) return false;
-    int count = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)); /* the system has seen to it that no more than the room are there */
-    for (int i = 0; i < count && i < HANDED; i++) memcpy(&fd[i], CMSG_DATA(c) + (size_t)i * sizeof(int), sizeof(int));
-    return count == HANDED;
+    int got = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)); /* the system has seen to it that no more than the room are there */
+    for (int i = 0; i < got && i < count; i++) memcpy(&fd[i], CMSG_DATA(c) + (size_t)i * sizeof(int), sizeof(int));
+    return got == count;
 }
 
 /* -- the segment -- */
@@ -142,10 +145,23 @@ static bool map(artel_context *ctx, int fd[HANDED], int side, artel__shared **ou
         artel__free(ctx, s);
         return false;
     }
-    *s = (artel__shared){.ctx = ctx, .segment = memory, .side = side, .wake = fd[1 + side], .wake_peer = fd[2 - side]};
+    *s = (artel__shared){.ctx = ctx, .segment = memory, .side = side, .wake = fd[1 + side], .wake_peer = fd[2 - side], .pass = -1};
     fd[1] = fd[2] = -1;
     *out = s;
     return true;
+}
+
+/* The socket stays with what was made over it. */
+static bool keep(artel__shared *s, bool good, int socket, artel__shared **out)
+{
+    if (good) {
+        s->pass = socket;
+        *out = s;
+        return true;
+    }
+    close(socket);
+    artel__shared_destroy(s);
+    return false;
 }
 
 bool artel__shared_offer(artel_context *ctx, const uint8_t proof[ARTEL__SHARED_PROOF], artel__shared **out)
@@ -160,16 +176,11 @@ bool artel__shared_offer(artel_context *ctx, const uint8_t proof[ARTEL__SHARED_P
             s->segment->magic = MAGIC;
             s->segment->ring_bytes = ARTEL__SHARED_RING;
             memcpy(s->segment->proof, proof, ARTEL__SHARED_PROOF);
-            good = hand_over(socket, kept);
+            good = artel__shared_send_descriptors(socket, MAGIC, kept, HANDED);
         }
     }
     close_all(fd);
-    close(socket);
-    if (good)
-        *out = s;
-    else
-        artel__shared_destroy(s);
-    return good;
+    return keep(s, good, socket, out);
 }
 
 static bool is_right(int fd, const artel__shared *s, const uint8_t proof[ARTEL__SHARED_PROOF])
@@ -184,20 +195,19 @@ bool artel__shared_take(artel_context *ctx, int listening, const uint8_t proof[A
     artel__shared *s = NULL;
     struct stat file;
     if (socket < 0) return false;
-    bool good = same_user(socket) && be_handed(socket, fd) && fstat(fd[0], &file) == 0 && S_ISREG(file.st_mode) &&
-                file.st_size == (off_t)sizeof(artel__shared_segment) && map(ctx, fd, 1, &s) && is_right(fd[0], s, proof);
+    uint64_t what;
+    bool good = same_user(socket) && artel__shared_receive_descriptors(socket, &what, fd, HANDED) && fstat(fd[0], &file) == 0 &&
+                S_ISREG(file.st_mode) && file.st_size == (off_t)sizeof(artel__shared_segment) && map(ctx, fd, 1, &s) &&
+                is_right(fd[0], s, proof);
     close_all(fd);
-    close(socket);
-    if (good)
-        *out = s;
-    else
-        artel__shared_destroy(s);
-    return good;
+    return keep(s, good, socket, out);
 }
 
 void artel__shared_destroy(artel__shared *s)
 {
     if (!s) return;
+    artel__shared_end_lending(s);
+    if (s->pass >= 0) close(s->pass);
     munmap(s->segment, sizeof *s->segment);
     close(s->wake);
     close(s->wake_peer);

@@ -259,13 +259,21 @@ static void tcp_withdraw(artel__endpoint *endpoint, artel__net_request *request)
     else if (state != ARTEL__NET_DONE)
         artel__tcp_take_back(tcp, p, request);
     atomic_store_explicit(&request->state, ARTEL__NET_IDLE, memory_order_relaxed);
+    if (p->returns && p->writable && artel__tcp_has_output(p))
+        artel__tcp_pump_out(tcp, p); /* this rank may have something else to do now */
     if (tcp->settle_until && !has_requests(tcp)) settle(tcp);
     pthread_mutex_unlock(&tcp->mutex);
 }
 
-static void tcp_release(artel__endpoint *endpoint, artel__net_request *request)
+static artel_status tcp_release(artel__endpoint *endpoint, artel__net_request *request)
 {
-    if (artel__net_done(request)) tcp_withdraw(endpoint, request);
+    artel__tcp *tcp = tcp_of(endpoint);
+    if (!artel__net_done(request)) return ARTEL_OK;
+    pthread_mutex_lock(&tcp->mutex);
+    bool is_void = artel__tcp_is_void(request->held);
+    pthread_mutex_unlock(&tcp->mutex);
+    tcp_withdraw(endpoint, request);
+    return is_void ? ARTEL_ERROR_CANCELLED : ARTEL_OK;
 }
 
 /* -- progress -- */
@@ -316,6 +324,7 @@ static void close_peer(artel__tcp *tcp, artel__tcp_peer *p)
         artel__connection_close(p->connection);
     }
     artel__tcp_drop_input(tcp, p, true);
+    artel__tcp_drop_returns(tcp, p);
     artel__free(tcp->base.ctx, p->stage);
     artel__free(tcp->base.ctx, p->inbox);
     *p = (artel__tcp_peer){.lost = true};
@@ -334,6 +343,16 @@ static void tcp_close(artel__endpoint *endpoint)
     artel__free(ctx, tcp);
 }
 
+static bool tcp_has_borrower(artel__endpoint *endpoint)
+{
+    artel__tcp *tcp = tcp_of(endpoint);
+    bool some = false;
+    pthread_mutex_lock(&tcp->mutex);
+    for (int r = 0; r < endpoint->ranks; r++) some = some || (tcp->peer[r].connection && tcp->peer[r].stream->shared);
+    pthread_mutex_unlock(&tcp->mutex);
+    return some;
+}
+
 static const artel__transport_ops tcp_ops = {
     .name = "tcp",
     .caps = ARTEL__NET_CHECKS,
@@ -345,6 +364,7 @@ static const artel__transport_ops tcp_ops = {
     .withdraw = tcp_withdraw,
     .cancel = tcp_cancel,
     .resume = tcp_resume,
+    .has_borrower = tcp_has_borrower,
     .close = tcp_close,
 };
 

@@ -9,6 +9,9 @@
  * number of the record, so that nothing damaged, repeated, left out or taken from another connection is accepted; such a
  * connection is lost, and logged.
  *
+ * A long message from lendable memory to a peer that shares memory stays where it is: the header says how many pieces it has there, and
+ * a description takes the place of the payload (net/tcp_lend.c).
+ *
  * Memory: a message is taken in when a receive was posted for it; of messages nobody asked for yet, at most `window`
  * bytes a peer are kept, then that peer's connection is not read until they are asked for. Peers must therefore ask for
  * one another's messages in the order of sending, but for the window; collectives do. Where some overtake others, nobody may

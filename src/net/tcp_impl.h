@@ -37,6 +37,9 @@ typedef struct artel__tcp_message {
     artel__net_piece piece;
     const artel__net_piece *list; /* where its bytes are: `piece`, or the pieces of the request that wanted them there */
     int pieces;
+    bool unwanted;              /* it arrives only to be returned */
+    artel__shared_block *block; /* it lies in the sender's memory; NULL: in `data` */
+    uint64_t recalls, loan;     /* what its description said */
 } artel__tcp_message;
 
 /* A place in a message that lies in pieces: each padded to 8 bytes. */
@@ -94,8 +97,11 @@ typedef struct artel__tcp_peer {
     artel__tcp_cursor cursor;
     uint8_t *stage;
     size_t stage_begin, stage_end, stage_bytes;
-    uint64_t taken; /* bytes that the stream has taken */
-    bool deep;      /* a socket to another host, which keeps as much unsent as the system likes */
+    uint64_t taken;              /* bytes that the stream has taken */
+    artel__tcp_queue lent;       /* sends that the peer reads where they lie */
+    artel__tcp_message *returns; /* what this end has read so and has yet to say */
+    uint64_t loans;              /* so far */
+    bool deep;                   /* a socket to another host, which keeps as much unsent as the system likes */
     /* In. */
     artel__tcp_reading reading;
     uint8_t *inbox;
@@ -159,6 +165,23 @@ bool artel__tcp_is_sending(const artel__tcp_peer *peer); /* a send is not done *
 bool artel__tcp_has_output(const artel__tcp_peer *peer);
 void artel__tcp_pump_out(artel__tcp *tcp, artel__tcp_peer *peer);
 void artel__tcp_take_back(artel__tcp *tcp, artel__tcp_peer *peer, artel__net_request *send);
+
+/* Lending; tcp_lend.c. */
+size_t artel__tcp_carried(const artel__frame *frame); /* bytes that come behind a header */
+/* What is wrong with a header in this; NULL: nothing. */
+const char *artel__tcp_check_lent(const artel__tcp_peer *peer, const artel__frame *frame);
+bool artel__tcp_can_lend(const artel__tcp *tcp, const artel__tcp_peer *peer, const artel__net_request *request, artel__lendable *block);
+/* Writes the description, at most ARTEL__TCP_COPIED bytes; the send is lent from here on. How many bytes. */
+size_t artel__tcp_describe(artel__tcp_peer *peer, artel__net_request *send, const artel__lendable *block, uint8_t *out);
+void artel__tcp_be_returned(artel__tcp *tcp, artel__tcp_peer *peer, uint64_t number);
+bool artel__tcp_recall(artel__tcp_peer *peer, const artel__net_request *send); /* false: it is not lent */
+/* A description has arrived: finds the pieces. What is wrong with it; NULL: nothing. */
+const char *artel__tcp_borrow(const artel__tcp_peer *peer, artel__tcp_message *message);
+bool artel__tcp_is_void(const artel__tcp_message *message); /* what was read may be anything; NULL: not */
+/* A message that nobody reads any more: to the pool, if need be after the word to its lender. */
+void artel__tcp_end_message(artel__tcp *tcp, artel__tcp_peer *peer, artel__tcp_message *message);
+bool artel__tcp_next_return(artel__tcp *tcp, artel__tcp_peer *peer, artel__frame *out);
+void artel__tcp_drop_returns(artel__tcp *tcp, artel__tcp_peer *peer);
 
 /* In. */
 bool artel__tcp_has_input(const artel__tcp_peer *peer);

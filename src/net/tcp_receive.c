@@ -38,9 +38,9 @@ static void condemn(artel__tcp *tcp, artel__tcp_peer *p, const char *reason)
 
 /* -- held messages -- */
 
-static size_t cost(const artel__tcp_message *m)
+static size_t cost(const artel__frame *frame)
 {
-    return (size_t)m->frame.length + ARTEL__TCP_MESSAGE_COST;
+    return artel__tcp_carried(frame) + ARTEL__TCP_MESSAGE_COST;
 }
 
 static void hold(artel__tcp_peer *p, artel__tcp_message *m)
@@ -49,7 +49,7 @@ static void hold(artel__tcp_peer *p, artel__tcp_message *m)
     while (*end) end = &(*end)->next;
     m->next = NULL;
     *end = m;
-    p->held_bytes += cost(m);
+    p->held_bytes += cost(&m->frame);
 }
 
 static void unhold(artel__tcp_peer *p, artel__tcp_message *m)
@@ -57,7 +57,7 @@ static void unhold(artel__tcp_peer *p, artel__tcp_message *m)
     for (artel__tcp_message **at = &p->held; *at; at = &(*at)->next) {
         if (*at != m) continue;
         *at = m->next;
-        p->held_bytes -= cost(m);
+        p->held_bytes -= cost(&m->frame);
         return;
     }
 }
@@ -76,12 +76,20 @@ static void end_message(artel__tcp *tcp, artel__tcp_peer *p)
 {
     artel__tcp_message *m = p->into;
     artel__net_request *longer = p->longer;
+    const char *wrong = m && m->frame.lent ? artel__tcp_borrow(p, m) : NULL;
+    if (wrong) {
+        condemn(tcp, p, wrong);
+        return;
+    }
     p->reading = ARTEL__TCP_HEADER;
     p->into = NULL;
     p->longer = NULL;
     if (m) {
         m->complete = true;
-        if (m->request) give_to(tcp, m, m->request);
+        if (m->unwanted)
+            artel__tcp_end_message(tcp, p, m);
+        else if (m->request)
+            give_to(tcp, m, m->request);
     }
     if (longer) {
         longer->frame = p->frame;
@@ -101,18 +109,18 @@ static void abort_message(artel__tcp *tcp, artel__tcp_peer *p)
     } else if (m) {
         unhold(p, m);
     }
-    if (m) artel__tcp_pool_give(&tcp->pool, m);
     p->reading = ARTEL__TCP_HEADER;
     p->into = NULL;
     p->longer = NULL;
+    if (m) artel__tcp_end_message(tcp, p, m);
 }
 
 static void begin_payload(artel__tcp *tcp, artel__tcp_peer *p)
 {
-    p->in_rest = p->frame.length;
+    p->in_rest = artel__tcp_carried(&p->frame);
     p->in_done = 0;
     p->reading = ARTEL__TCP_PREFIXED;
-    if (p->frame.length == 0) end_message(tcp, p);
+    if (p->in_rest == 0) end_message(tcp, p);
 }
 
 static artel__net_request *find_asked(const artel__tcp_peer *p)
@@ -130,17 +138,18 @@ static bool take_buffer(artel__tcp *tcp, artel__tcp_peer *p, size_t bytes, artel
     }
     artel__tcp_message *m = *out;
     m->frame = p->frame;
-    m->piece = (artel__net_piece){m->data, p->frame.length};
+    m->piece = (artel__net_piece){m->data, artel__tcp_carried(&p->frame)};
     m->list = &m->piece;
     m->pieces = 1;
     return true;
 }
 
-static bool begin_buffer(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *request)
+/* `wanted` false: only to be returned. */
+static bool begin_buffer(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *request, bool wanted)
 {
-    bool there = request && request->into && p->frame.length > ARTEL__TCP_COPIED &&
+    bool there = request && request->into && p->frame.length > ARTEL__TCP_COPIED && !p->frame.lent &&
                  artel__net_length(request->into, request->intos) == p->frame.length;
-    if (!take_buffer(tcp, p, there ? 0 : p->frame.length, &p->into)) return false;
+    if (!take_buffer(tcp, p, there ? 0 : artel__tcp_carried(&p->frame), &p->into)) return false;
     if (there) {
         p->into->list = request->into;
         p->into->pieces = request->intos;
@@ -148,9 +157,10 @@ static bool begin_buffer(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request
     p->into->request = request;
     p->in_place = (artel__tcp_place){0, 0};
     artel__tcp_advance(p->into->list, p->into->pieces, &p->in_place, 0);
+    p->into->unwanted = !wanted;
     if (request)
         request->held = p->into;
-    else
+    else if (wanted)
         hold(p, p->into);
     return true;
 }
@@ -163,16 +173,14 @@ static bool place(artel__tcp *tcp, artel__tcp_peer *p)
     p->longer = NULL;
     bool old = p->frame.generation < (uint32_t)(tcp->own >> 32);
     bool too_long = asked && asked->most && p->frame.length > asked->most;
-    if (!asked && !old && p->held_bytes + p->frame.length + ARTEL__TCP_MESSAGE_COST > tcp->window) {
+    if (!asked && !old && p->held_bytes + cost(&p->frame) > tcp->window) {
         p->reading = ARTEL__TCP_WAITING;
         return false;
     }
     if (asked) artel__tcp_take_out(&p->receives, asked);
-    if (too_long)
-        p->longer = asked;
-    else if (!old || asked) {
-        if (!begin_buffer(tcp, p, asked)) return false;
-    }
+    bool wanted = !too_long && (!old || asked);
+    if (too_long) p->longer = asked;
+    if ((wanted || p->frame.lent) && !begin_buffer(tcp, p, wanted ? asked : NULL, wanted)) return false;
     begin_payload(tcp, p);
     return true;
 }
@@ -190,17 +198,19 @@ static bool take_header(artel__tcp *tcp, artel__tcp_peer *p)
     uint32_t crc = artel__tcp_seal(artel__crc32c(0, at, ARTEL__FRAME_BYTES - 4), p->in_mask, p->in_count++);
     if (!wrong && crc != p->frame.crc32c) wrong = "a message header that is damaged or repeated";
     if (!wrong && p->frame.length % 8) wrong = "a message of a length that cannot be";
-    if (!wrong && p->frame.kind == ARTEL__FRAME_CANCEL && p->frame.length) wrong = "a cancellation with a payload";
+    if (!wrong && p->frame.kind >= ARTEL__FRAME_CANCEL && p->frame.length) wrong = "a word between drivers with a payload";
+    if (!wrong) wrong = artel__tcp_check_lent(p, &p->frame);
     if (wrong) {
         condemn(tcp, p, wrong);
         return false;
     }
     p->in_begin += ARTEL__FRAME_BYTES;
-    if (p->frame.kind == ARTEL__FRAME_CANCEL) {
-        artel__tcp_be_cancelled(tcp, &p->frame);
-        return true;
+    switch (p->frame.kind) {
+    case ARTEL__FRAME_CANCEL: artel__tcp_be_cancelled(tcp, &p->frame); return true;
+    case ARTEL__FRAME_RETURN: artel__tcp_be_returned(tcp, p, p->frame.step); return true;
+    case ARTEL__FRAME_FORGET: artel__shared_forget(p->stream->shared, p->frame.step); return true;
+    default: return place(tcp, p);
     }
-    return place(tcp, p);
 }
 
 static bool take_prefix(artel__tcp *tcp, artel__tcp_peer *p, const uint8_t *at)
@@ -391,10 +401,12 @@ static void shorten(artel__tcp *tcp, artel__tcp_peer *p, artel__tcp_message *m, 
         receive->pieces = 0;
         artel__tcp_finish(tcp, receive, ARTEL__NET_DONE);
     } else {
-        p->into = NULL;
         p->longer = receive;
+        m->unwanted = m->frame.lent > 0;
+        if (m->unwanted) return;
+        p->into = NULL;
     }
-    artel__tcp_pool_give(&tcp->pool, m);
+    artel__tcp_end_message(tcp, p, m);
 }
 
 bool artel__tcp_ask(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *receive)
@@ -444,7 +456,7 @@ void artel__tcp_unask(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *r
     bool done = artel__net_done(receive);
     receive->held = NULL;
     if (done && m) {
-        artel__tcp_pool_give(&tcp->pool, m);
+        artel__tcp_end_message(tcp, p, m);
     } else if (m) { /* on its way: it stays for whoever asks next */
         if (m->list != &m->piece && !move_here(tcp, p)) return;
         p->into->request = NULL;
@@ -461,8 +473,10 @@ void artel__tcp_forget_old(artel__tcp *tcp, artel__tcp_peer *p)
         next = m->next;
         if (m->frame.generation >= generation) continue;
         unhold(p, m);
+        m->unwanted = p->into == m && m->frame.lent > 0;
+        if (m->unwanted) continue;
         if (p->into == m) p->into = NULL;
-        artel__tcp_pool_give(&tcp->pool, m);
+        artel__tcp_end_message(tcp, p, m);
     }
     if (p->reading == ARTEL__TCP_WAITING) sort(tcp, p);
 }
@@ -473,6 +487,6 @@ void artel__tcp_drop_input(artel__tcp *tcp, artel__tcp_peer *p, bool all)
     while (all && p->held) {
         artel__tcp_message *m = p->held;
         unhold(p, m);
-        artel__tcp_pool_give(&tcp->pool, m);
+        artel__tcp_end_message(tcp, p, m);
     }
 }

@@ -22,7 +22,7 @@
 enum {
     PIECES = 60,
     BACKLOG = 512 << 10,
-    RECORD_MOST = ARTEL__FRAME_BYTES + ARTEL__TCP_PREFIX + ARTEL__TCP_COPIED
+    RECORD_MOST = 2 * ARTEL__FRAME_BYTES + ARTEL__TCP_PREFIX + ARTEL__TCP_COPIED /* a word about memory may come before a message */
 };
 
 static const uint8_t zeros[8];
@@ -109,7 +109,7 @@ static artel__net_request *next_send(artel__tcp_peer *p)
 
 bool artel__tcp_is_sending(const artel__tcp_peer *p)
 {
-    return p->urgent.head || p->sends.head || p->cursor.request || p->leaving.head;
+    return p->urgent.head || p->sends.head || p->cursor.request || p->leaving.head || p->lent.head;
 }
 
 /* -- filling the stage -- */
@@ -165,8 +165,24 @@ static void copy_chunk(artel__tcp_peer *p)
     }
 }
 
-static void begin_message(artel__tcp_peer *p, artel__net_request *request)
+/* Before the next loan the peer hears of a block that it need not keep any more. */
+static void lend(artel__tcp_peer *p, artel__net_request *request, const artel__lendable *block)
 {
+    artel__frame frame = request->frame, freed = {.kind = ARTEL__FRAME_FORGET, .step = artel__shared_next_freed(p->stream->shared)};
+    if (freed.step) stage_header(p, freed);
+    frame.lent = (uint32_t)request->pieces;
+    stage_header(p, frame);
+    stage_prefix(p, 1);
+    p->stage_end += artel__tcp_describe(p, request, block, p->stage + p->stage_end);
+}
+
+static void begin_message(const artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *request)
+{
+    artel__lendable block;
+    if (artel__tcp_can_lend(tcp, p, request, &block)) {
+        lend(p, request, &block);
+        return;
+    }
     size_t length = request->frame.length;
     stage_header(p, request->frame);
     p->cursor = (artel__tcp_cursor){.request = request, .rest = length};
@@ -190,15 +206,20 @@ static void stage_cancel(const artel__tcp *tcp, artel__tcp_peer *p)
 
 static void fill_stage(artel__tcp *tcp, artel__tcp_peer *p)
 {
+    artel__frame word;
     if (p->stage_begin == p->stage_end) p->stage_begin = p->stage_end = 0;
     while (!p->cursor.request && room(p) >= RECORD_MOST) {
         if (p->cancel_due) {
             stage_cancel(tcp, p);
             continue;
         }
+        if (artel__tcp_next_return(tcp, p, &word)) {
+            stage_header(p, word);
+            continue;
+        }
         artel__net_request *request = next_send(p);
         if (!request) return;
-        begin_message(p, request);
+        begin_message(tcp, p, request);
     }
 }
 
@@ -256,7 +277,8 @@ static void finish_leaving(artel__tcp *tcp, artel__tcp_peer *p)
 
 bool artel__tcp_has_output(const artel__tcp_peer *p)
 {
-    return !p->lost && (p->stage_begin < p->stage_end || artel__tcp_is_sending(p) || p->cancel_due || artel__net_stream_unsent(p->stream));
+    bool waits = p->urgent.head || p->sends.head || p->cursor.request || p->leaving.head || p->returns;
+    return !p->lost && (p->stage_begin < p->stage_end || waits || p->cancel_due || artel__net_stream_unsent(p->stream));
 }
 
 /* A peer that has ended may have said things before that are still in the socket. */
@@ -335,7 +357,10 @@ static void break_off(artel__tcp *tcp, artel__tcp_peer *p)
 void artel__tcp_take_back(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *send)
 {
     if (artel__tcp_take_out(&p->sends, send) || artel__tcp_take_out(&p->urgent, send) || artel__tcp_take_out(&p->leaving, send)) return;
-    if (p->cursor.request != send) return;
+    if (p->cursor.request != send) {
+        artel__tcp_recall(p, send);
+        return;
+    }
     if (p->lost)
         p->cursor.request = NULL;
     else

@@ -28,9 +28,9 @@ artel_status artel__net_receive(artel__endpoint *endpoint, artel__net_request *r
     return endpoint->ops->post_receive(endpoint, request);
 }
 
-void artel__net_release(artel__endpoint *endpoint, artel__net_request *request)
+artel_status artel__net_release(artel__endpoint *endpoint, artel__net_request *request)
 {
-    endpoint->ops->release(endpoint, request);
+    return endpoint->ops->release(endpoint, request);
 }
 
 void artel__net_withdraw(artel__endpoint *endpoint, artel__net_request *request)

@@ -4,7 +4,8 @@
  * An endpoint is one rank's side of a group of `ranks`. Messages are requests in the caller's memory: a send lends its
  * pieces until it is done, a receive names the message it wants and, once done, borrows the bytes until it is released.
  * Where sender and receiver share memory the borrowed bytes are the sender's own (nothing is copied); a driver for a
- * network borrows its own receive buffer to the caller. So every collective is written once, for both.
+ * network borrows its own receive buffer to the caller. So every collective is written once, for both. A sender in another process
+ * does not wait for its reader when it withdraws: the reader is told when it releases.
  *
  * Life of a request: zero it, fill the caller's fields, post, let artel__net_progress run until it is done; for a
  * receive, artel__net_release. A request that is not done is ended with artel__net_withdraw; afterwards no peer touches
@@ -75,10 +76,12 @@ typedef struct artel__transport_ops {
     artel_status (*progress)(artel__endpoint *endpoint);
     /* Blocks until something has happened since the last progress began (a request of this endpoint changed, cancel). */
     void (*wait)(artel__endpoint *endpoint);
-    void (*release)(artel__endpoint *endpoint, artel__net_request *request);
+    artel_status (*release)(artel__endpoint *endpoint, artel__net_request *request);
     void (*withdraw)(artel__endpoint *endpoint, artel__net_request *request);
     void (*cancel)(artel__endpoint *endpoint);
     void (*resume)(artel__endpoint *endpoint);
+    /* Whether a peer in another process reads lendable memory (base/lend.h) of this one where it lies. NULL: none does. */
+    bool (*has_borrower)(artel__endpoint *endpoint);
     void (*close)(artel__endpoint *endpoint);
 } artel__transport_ops;
 
@@ -107,8 +110,9 @@ static inline bool artel__net_done(const artel__net_request *request)
     return atomic_load_explicit(&request->state, memory_order_acquire) == ARTEL__NET_DONE;
 }
 
-/* Gives a received message back; for the sender, its send is done from here on. */
-void artel__net_release(artel__endpoint *endpoint, artel__net_request *request);
+/* Gives a received message back; for the sender, its send is done from here on. ARTEL_ERROR_CANCELLED: its sender has taken its
+ * memory back while it was being read here, so what has been made of it must not be used (the request is idle all the same). */
+artel_status artel__net_release(artel__endpoint *endpoint, artel__net_request *request);
 
 /* Ends a request in whatever state it is (idle and done ones too). For a send this may wait for a receiver that is
  * reading it, and for nothing else: withdraw one's receives first. */
@@ -138,6 +142,11 @@ static inline void artel__net_cancel(artel__endpoint *endpoint)
 static inline void artel__net_resume(artel__endpoint *endpoint)
 {
     endpoint->ops->resume(endpoint);
+}
+
+static inline bool artel__net_has_borrower(artel__endpoint *endpoint)
+{
+    return endpoint->ops->has_borrower && endpoint->ops->has_borrower(endpoint);
 }
 
 /* NULL accepted. None of the endpoint's requests may be posted. */

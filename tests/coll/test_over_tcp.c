@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lend.h"
 #include "help_ranks.h"
 #include "support/net_mesh.h"
 
@@ -32,6 +33,9 @@ typedef struct scene {
     artel__all_gather gather[MOST];
     artel__barrier barrier[MOST];
     artel__coll_segment segment[MOST][SEGMENTS], rows[MOST];
+    bool lendable;
+    float *block[MOST]; /* all that a rank adds up lies in it; lendable, if so */
+    size_t block_bytes[MOST];
     float *in[MOST][SEGMENTS], *out[MOST][SEGMENTS], *row_in[MOST], *row_out[MOST];
     artel_status status[MOST];
     uint64_t step;
@@ -39,24 +43,49 @@ typedef struct scene {
     int silent; /* this rank closes its endpoint instead of taking part; -1: none */
 } scene;
 
-static void make_scene(scene *s, int ranks)
+static float value_of(int r, int c, int64_t i)
+{
+    uint64_t bits = help_mix((uint64_t)(r * 16 + c), (uint64_t)i);
+    return ((float)(bits & 0xffffff) - 8388608.0f) * (float)(1u << (bits >> 24 & 15)) * 0.37f;
+}
+
+static void fill_in(scene *s, int r)
+{
+    int32_t nodes = artel__coll_owned(&s->layout, r);
+    for (int c = 0; c < SEGMENTS; c++) {
+        for (int64_t i = 0; i < counts[c] * nodes; i++) s->in[r][c][i] = value_of(r, c, i);
+    }
+}
+
+/* The input of a segment, then its output. */
+static void take_block(scene *s, int r)
+{
+    int32_t nodes = artel__coll_owned(&s->layout, r);
+    void *block;
+    for (int c = 0; c < SEGMENTS; c++) s->block_bytes[r] += (size_t)(counts[c] * (nodes + 1)) * 4;
+    artel_status status = s->lendable ? artel__alloc_lendable(s->ctx, s->block_bytes[r], "test", &block)
+                                      : artel__alloc_aligned(s->ctx, s->block_bytes[r], "test", &block);
+    assert_int_equal(status, ARTEL_OK);
+    float *at = s->block[r] = block;
+    for (int c = 0; c < SEGMENTS; c++) {
+        s->in[r][c] = at;
+        s->out[r][c] = at + counts[c] * nodes;
+        at += counts[c] * (nodes + 1);
+    }
+    fill_in(s, r);
+}
+
+static void make_scene(scene *s, int ranks, bool lendable)
 {
     memset(s, 0, sizeof *s);
+    s->lendable = lendable;
     s->ranks = ranks;
     s->calls = 1;
     s->silent = -1;
     assert_int_equal(artel_context_create(NULL, &s->ctx), ARTEL_OK);
     assert_int_equal(artel__coll_layout_init(s->ctx, SHARDS, ranks, &s->layout), ARTEL_OK);
     for (int r = 0; r < ranks; r++) {
-        int32_t nodes = artel__coll_owned(&s->layout, r);
-        for (int c = 0; c < SEGMENTS; c++) {
-            s->in[r][c] = malloc((size_t)(counts[c] * nodes) * 4);
-            s->out[r][c] = calloc((size_t)counts[c], 4);
-            for (int64_t i = 0; i < counts[c] * nodes; i++) {
-                uint64_t bits = help_mix((uint64_t)(r * 16 + c), (uint64_t)i);
-                s->in[r][c][i] = ((float)(bits & 0xffffff) - 8388608.0f) * (float)(1u << (bits >> 24 & 15)) * 0.37f;
-            }
-        }
+        take_block(s, r);
         s->row_in[r] = malloc(ROWS * 4 * 3);
         s->row_out[r] = calloc(ROWS * 3, 4);
         for (int i = 0; i < ROWS * 3; i++) s->row_in[r][i] = (float)(r * 1000 + i);
@@ -82,10 +111,10 @@ static void leave_scene(scene *s)
 static void free_scene(scene *s)
 {
     for (int r = 0; r < s->ranks; r++) {
-        for (int c = 0; c < SEGMENTS; c++) {
-            free(s->in[r][c]);
-            free(s->out[r][c]);
-        }
+        if (s->lendable)
+            artel__free_lendable(s->ctx, s->block[r], s->block_bytes[r]);
+        else
+            artel__free_aligned(s->ctx, s->block[r], s->block_bytes[r]);
         free(s->row_in[r]);
         free(s->row_out[r]);
     }
@@ -175,6 +204,7 @@ typedef enum way {
     PLAIN,
     ENCRYPTED,
     SHARED,
+    LENT, /* the same, from memory that the peers can map */
     WAYS
 } way;
 
@@ -184,7 +214,7 @@ static void open_mesh(scene *s, support_mesh *mesh, way over)
     mesh->ctx = s->ctx;
     mesh->ranks = s->ranks;
     mesh->secure = over == ENCRYPTED;
-    mesh->shares = over == SHARED;
+    mesh->shares = over >= SHARED;
     assert_int_equal(support_mesh_open(mesh), ARTEL_OK);
     for (int r = 0; r < s->ranks; r++) join_scene(s, r, mesh->endpoint[r]);
     begin_generation(s, 3);
@@ -198,9 +228,9 @@ static void same_bits(void **state)
         scene s;
         support_mesh mesh;
         size_t bytes;
-        make_scene(&s, ranks[i]);
-        char *truth = truth_of(&s, &bytes);
         for (int over = 0; over < WAYS; over++) {
+            make_scene(&s, ranks[i], over == LENT);
+            char *truth = truth_of(&s, &bytes);
             open_mesh(&s, &mesh, (way)over);
             for (int a = 0; a < 2; a++) {
                 s.algorithm = a ? ARTEL__COLL_REDUNDANT : ARTEL__COLL_DIRECT;
@@ -209,20 +239,22 @@ static void same_bits(void **state)
             }
             leave_scene(&s);
             support_mesh_close(&mesh);
+            free(truth);
+            free_scene(&s);
         }
-        free(truth);
-        free_scene(&s);
     }
 }
 
 static void steady_calls_take_no_memory(void **state)
 {
     (void)state;
-    for (int over = 0; over < WAYS; over += SHARED) {
+    static const way ways[] = {PLAIN, SHARED, LENT};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        way over = ways[i];
         scene s;
         support_mesh mesh;
-        make_scene(&s, 4);
-        open_mesh(&s, &mesh, (way)over);
+        make_scene(&s, 4, over == LENT);
+        open_mesh(&s, &mesh, over);
         run_scene(&s, 20);
         uint64_t before = artel__heap_calls(s.ctx);
         run_scene(&s, 30);
@@ -243,8 +275,9 @@ static void failing_allocations(void **state)
     for (uint64_t n = 1; failed; n += 3) {
         scene s;
         support_mesh mesh;
-        make_scene(&s, 3);
-        open_mesh(&s, &mesh, n % 2 ? PLAIN : SHARED);
+        way over = n % 2 ? PLAIN : n % 4 ? SHARED : LENT;
+        make_scene(&s, 3, over == LENT);
+        open_mesh(&s, &mesh, over);
         artel__fail_allocation_after(s.ctx, n);
         run_scene(&s, 1);
         artel__fail_allocation_after(s.ctx, 0);
@@ -273,7 +306,7 @@ static void a_death_ends_the_call(void **state)
     for (int over = 0; over < WAYS; over++) {
         scene s;
         support_mesh mesh;
-        make_scene(&s, 4);
+        make_scene(&s, 4, over == LENT);
         open_mesh(&s, &mesh, (way)over);
         artel__net_close(mesh.endpoint[2]);
         mesh.endpoint[2] = NULL;

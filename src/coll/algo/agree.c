@@ -105,7 +105,7 @@ static artel_status hear(artel__agreement *a)
                            (unsigned long long)heard->frame.length, ARTEL__AGREEMENT_BYTES);
     const uint8_t *at = artel__net_part(heard, 0, 0);
     artel__call_seen first = take_seen(&at), other = take_seen(&at);
-    artel__net_release(a->team->endpoint, heard);
+    ARTEL_TRY(artel__net_release(a->team->endpoint, heard));
     learn(a, &first, &other);
     return ARTEL_OK;
 }

@@ -100,7 +100,7 @@ static artel_status take_rows(artel__all_gather *t, artel__net_request *request)
         if (bytes) memcpy(target(t, &t->segment[i], request->peer), artel__net_part(request, i, offset), bytes);
         offset += artel__net_padded(bytes);
     }
-    artel__net_release(t->base.endpoint, request);
+    ARTEL_TRY(artel__net_release(t->base.endpoint, request));
     t->receives_left--;
     return ARTEL_OK;
 }

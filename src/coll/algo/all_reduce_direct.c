@@ -222,7 +222,7 @@ static artel_status progress_nodes(artel__all_reduce *t)
     }
     merge(t);
     t->merged = true;
-    for (int32_t i = 0; i < t->lists.node_receives; i++) artel__net_release(t->base.endpoint, &t->request[i]);
+    for (int32_t i = 0; i < t->lists.node_receives; i++) ARTEL_TRY(artel__net_release(t->base.endpoint, &t->request[i]));
     return send_from(t, t->lists.node_sends, t->lists.result_sends);
 }
 
@@ -239,7 +239,7 @@ static artel_status take_result(artel__all_reduce *t, artel__net_request *reques
         memcpy((char *)s->out + span->first * s->element, artel__net_part(request, i - begin[slice], offset), bytes);
         offset += artel__net_padded(bytes);
     }
-    artel__net_release(t->base.endpoint, request);
+    ARTEL_TRY(artel__net_release(t->base.endpoint, request));
     t->results_left--;
     return ARTEL_OK;
 }

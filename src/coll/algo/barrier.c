@@ -53,7 +53,7 @@ static artel_status progress(artel__coll_task *task)
         if (!artel__net_done(heard)) return ARTEL_AGAIN;
         ARTEL_TRY(artel__coll_check(task, heard, 1, artel__net_padded(1)));
         t->ok = *(const uint8_t *)artel__net_part(heard, 0, 0) == 1 && t->ok;
-        artel__net_release(task->endpoint, heard);
+        ARTEL_TRY(artel__net_release(task->endpoint, heard));
         if (++t->round < t->rounds) ARTEL_TRY(say(t));
     }
     for (int32_t k = 0; k < t->rounds; k++) {

@@ -169,22 +169,22 @@ static artel_status post(artel__coll_task *task)
 /* -- progress -- */
 
 /* A message is here: where it belongs, or held until it is combined. */
-static void take(artel__call *t, int32_t index)
+static artel_status take(artel__call *t, int32_t index)
 {
     artel__net_request *request = &t->request[index];
     const artel__net_piece *piece = (const artel__net_piece *)t->pieces.data + index;
     if (request->frame.length != artel__net_padded(piece->bytes)) {
         t->stuck = true;
         t->wrong = index;
-        return;
+        return ARTEL_OK;
     }
-    if (!piece->data && t->schedule.receive[index].memory == ARTEL__COLL_HELD) return;
+    if (!piece->data && t->schedule.receive[index].memory == ARTEL__COLL_HELD) return ARTEL_OK;
     if (piece->bytes && request->piece != request->into)
         memcpy((char *)(uintptr_t)piece->data, artel__net_part(request, 0, 0), piece->bytes);
-    artel__net_release(t->team->endpoint, request);
+    return artel__net_release(t->team->endpoint, request);
 }
 
-static void combine(artel__call *t, const artel__coll_combine_step *step)
+static artel_status combine(artel__call *t, const artel__coll_combine_step *step)
 {
     const void **operand = t->operands.data;
     int32_t at = step->receive;
@@ -196,26 +196,28 @@ static void combine(artel__call *t, const artel__coll_combine_step *step)
     c.out = memory_at(t, step->memory, step->to);
     c.scratch = t->scratch.data;
     artel__coll_combine(&c);
-    for (int32_t i = step->receive; i < at; i++) artel__net_release(t->team->endpoint, &t->request[i]);
+    for (int32_t i = step->receive; i < at; i++) ARTEL_TRY(artel__net_release(t->team->endpoint, &t->request[i]));
+    return ARTEL_OK;
 }
 
-static void combine_ready(artel__call *t)
+static artel_status combine_ready(artel__call *t)
 {
     while (t->combined < t->schedule.combines && t->schedule.combine[t->combined].needs <= t->received)
-        combine(t, &t->schedule.combine[t->combined++]);
+        ARTEL_TRY(combine(t, &t->schedule.combine[t->combined++]));
+    return ARTEL_OK;
 }
 
 /* After each message that another step may wait for. */
 static artel_status progress_data(artel__call *t)
 {
     const artel__coll_schedule *s = &t->schedule;
-    combine_ready(t);
+    ARTEL_TRY(combine_ready(t));
     ARTEL_TRY(send_ready(t));
     while (t->received < s->receives && artel__net_done(&t->request[t->received])) {
-        take(t, t->received);
+        ARTEL_TRY(take(t, t->received));
         if (t->stuck) return ARTEL_AGAIN;
         t->received++;
-        combine_ready(t);
+        ARTEL_TRY(combine_ready(t));
         ARTEL_TRY(send_ready(t));
     }
     if (t->received < s->receives) return ARTEL_AGAIN;
