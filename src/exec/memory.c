@@ -214,13 +214,22 @@ static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lif
     return place_best(plan, life, count, most_alive(life, count, plan->actions, change), overlap);
 }
 
-static void make_roots(artel__plan *plan)
+/* A sum takes the place of the first of the blocks that it is made from, if nobody else reads them. `uses`: of each value. */
+static bool is_sum_in_place(const artel__plan *plan, int32_t index, const int32_t *uses)
+{
+    const artel__node *node = &plan->graph->node[index];
+    const artel__value *in = &plan->graph->value[node->input[0]];
+    return node->op->collective == ARTEL__COLLECTIVE_SUM && uses[node->input[0]] == 1 && in->node >= 0 && !plan->node[in->node].view;
+}
+
+static void make_roots(artel__plan *plan, const int32_t *uses)
 {
     const artel__graph *graph = plan->graph;
     for (int i = 0; i < graph->values; i++) plan->root[i] = i;
     for (int i = 0; i < graph->nodes; i++) {
         bool written = graph->node[i].op->placement == ARTEL__PLACE_VIEW_WRITTEN;
-        if (plan->node[i].view || plan->node[i].lazy || written) plan->root[graph->node[i].output[0]] = plan->root[graph->node[i].input[0]];
+        if (plan->node[i].view || plan->node[i].lazy || written || is_sum_in_place(plan, i, uses))
+            plan->root[graph->node[i].output[0]] = plan->root[graph->node[i].input[0]];
     }
 }
 
@@ -236,8 +245,10 @@ artel_status artel__plan_memory(artel__plan *plan)
              *placed = artel__arena_alloc(&plan->arena, values, sizeof *life);
     const lifetime **overlap = artel__arena_alloc(&plan->arena, values, sizeof *overlap);
     int64_t *change = artel__arena_alloc(&plan->arena, (size_t)plan->actions + 2, sizeof *change);
+    int32_t *uses = artel__arena_alloc(&plan->arena, values, sizeof *uses);
     ARTEL_TRY(artel__arena_status(&plan->arena));
-    make_roots(plan);
+    artel__graph_count_uses(graph, uses);
+    make_roots(plan, uses);
     measure(plan, life);
     share_in_place(plan, life);
     measure(plan, life);

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from cli import MODELS, expect, save, save_arrays
+from cli import K, L, MODELS, O, expect, save, save_arrays
 from oracle import ARTEL, artel, clean_environment
 
 PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
@@ -120,13 +120,20 @@ class Cluster:
         self.begin(rank)
 
 
+def wide():
+    """Gradients so long that tasks of a host read them where they lie; data of mlp."""
+    m = K.Sequential([K.Input((20,)), L.Dense(600, activation="relu"), L.Dropout(0.2), L.Dense(150, activation="relu"), L.Dense(10, activation="softmax")])
+    m.compile(O.Adam(0.0005), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
 class Scene:
     """A model, its data, and what one process makes of them."""
 
     def __init__(self, row, folder):
         self.folder = folder
-        self.model = save(MODELS[row.model], self.path("m.keras"))
-        self.data = save_arrays(row.model, self.path("d.npz"), 500)
+        self.model = save(wide if row.model == "wide" else MODELS[row.model], self.path("m.keras"))
+        self.data = save_arrays("mlp" if row.model == "wide" else row.model, self.path("d.npz"), 500)
         self.row = row
 
     def path(self, name):

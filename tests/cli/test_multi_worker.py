@@ -228,6 +228,24 @@ def lost(rank, more=()):
     return check
 
 
+def borrowed(task):
+    """How many blocks of other tasks' memory a task has mapped."""
+    with open("/proc/%d/maps" % task.process.pid) as maps:
+        return sum("/memfd:artel (deleted)" in line and " r--s " in line for line in maps)
+
+
+def lent(scene):
+    """Long gradients are read where the other tasks have them, unless memory is not to be shared; the bits are the same."""
+    one = undisturbed(scene)
+    for count, more, blocks in ((2, [], 1), (3, ["--replicas", 2], None), (3, ["--no-shared-memory"], 0)):
+        cluster = started(scene, *more, count=count)
+        counts = [borrowed(t) for t in cluster.tasks.values()]
+        expect(all(c == blocks if blocks is not None else c > 0 for c in counts), "blocks of other tasks:", counts, more)
+        codes = cluster.finish(60)
+        expect(set(codes.values()) == {0}, "exit codes", codes, cluster.tasks[0].err())
+        check_result(scene, one)
+
+
 def frozen(rank):
     """SIGSTOP: it is named and left behind; when it wakes it finds the job gone on, and joins again."""
 
@@ -384,6 +402,9 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("killed-2", lost(2)),
     Row("killed-0", lost(0)),
     Row("killed-1-replicas", lost(1, ["--replicas", 2, "--threads", 2])),
+    Row("lent", lent, "wide"),
+    Row("killed-0-lent", lost(0), "wide"),
+    Row("frozen-1-lent", frozen(1), "wide"),
     Row("frozen-1", frozen(1)),
     Row("frozen-0", frozen(0)),
     Row("left-0", left(0)),

@@ -46,6 +46,7 @@ typedef struct scene {
     artel_status status[MOST_RANKS];
     int calls;
     int64_t extra; /* elements that rank 1 believes there are more */
+    bool in_place; /* sums and maxima take the place of the first node block */
 } scene;
 
 static size_t block_bytes(const scene *s, int c)
@@ -147,6 +148,11 @@ static void free_scene(scene *s)
     artel_context_destroy(s->ctx);
 }
 
+static bool is_in_place(const scene *s, int c)
+{
+    return s->in_place && s->column[c].kind != 2;
+}
+
 static void call(void *user, int r)
 {
     scene *s = user;
@@ -157,7 +163,7 @@ static void call(void *user, int r)
                                                  .element = (int32_t)artel_dtype_size(s->column[c].dtype),
                                                  .whole = s->column[c].kind == 2,
                                                  .in = s->in[r][c],
-                                                 .out = s->out[r][c]};
+                                                 .out = is_in_place(s, c) ? s->in[r][c] : s->out[r][c]};
     }
     task->segment = s->segment[r];
     task->segments = s->columns;
@@ -174,10 +180,11 @@ static void check_scene(const scene *s)
     for (int r = 0; r < s->ranks; r++) {
         assert_int_equal(s->status[r], ARTEL_OK);
         for (int c = 0; c < s->columns; c++) {
-            size_t bytes = block_bytes(s, c);
-            assert_memory_equal(s->out[r][c], s->truth[c], bytes);
+            size_t bytes = block_bytes(s, c), untouched = is_in_place(s, c) ? bytes : 0;
+            size_t all = bytes * (size_t)artel__coll_owned(&s->layout, r);
+            assert_memory_equal(untouched ? s->in[r][c] : s->out[r][c], s->truth[c], bytes);
             assert_int_equal((uint8_t)s->out[r][c][bytes], 0xa5);
-            assert_memory_equal(s->in[r][c], s->before[r][c], bytes * (size_t)artel__coll_owned(&s->layout, r));
+            assert_memory_equal(s->in[r][c] + untouched, s->before[r][c] + untouched, all - untouched);
         }
     }
 }
@@ -186,12 +193,16 @@ static void check(int32_t shards, int ranks, const column *columns, int count)
 {
     scene *s = malloc(sizeof *s);
     make_scene(s, shards, ranks, columns, count);
-    for (int a = 0; a < 2; a++) {
-        s->algorithm = a ? ARTEL__COLL_REDUNDANT : ARTEL__COLL_DIRECT;
+    for (int a = 0; a < 4; a++) {
+        s->algorithm = a & 1 ? ARTEL__COLL_REDUNDANT : ARTEL__COLL_DIRECT;
+        s->in_place = a & 2;
         help_run_ranks(ranks, call, s);
         check_scene(s);
         for (int r = 0; r < ranks; r++) {
-            for (int c = 0; c < count; c++) memset(s->out[r][c], 0xa5, block_bytes(s, c) + 64);
+            for (int c = 0; c < count; c++) {
+                memset(s->out[r][c], 0xa5, block_bytes(s, c) + 64);
+                memcpy(s->in[r][c], s->before[r][c], block_bytes(s, c) * (size_t)artel__coll_owned(&s->layout, r));
+            }
         }
     }
     free_scene(s);

@@ -33,7 +33,7 @@ typedef struct scene {
     artel__all_gather gather[MOST];
     artel__barrier barrier[MOST];
     artel__coll_segment segment[MOST][SEGMENTS], rows[MOST];
-    bool lendable;
+    bool lendable, in_place;
     float *block[MOST]; /* all that a rank adds up lies in it; lendable, if so */
     size_t block_bytes[MOST];
     float *in[MOST][SEGMENTS], *out[MOST][SEGMENTS], *row_in[MOST], *row_out[MOST];
@@ -129,7 +129,7 @@ static void call(void *user, int r)
     for (int c = 0; c < SEGMENTS; c++) {
         s->segment[r][c] = (artel__coll_segment){.merge = artel__coll_sum(ARTEL_DTYPE_FLOAT32), .count = counts[c], .element = 4};
         s->segment[r][c].in = s->in[r][c];
-        s->segment[r][c].out = s->out[r][c];
+        s->segment[r][c].out = s->in_place ? s->in[r][c] : s->out[r][c];
     }
     s->rows[r] = (artel__coll_segment){.count = 3, .element = 4, .in = s->row_in[r], .out = s->row_out[r]};
     s->reduce[r].segment = s->segment[r];
@@ -184,13 +184,25 @@ static void compare(const scene *s, const char *truth)
         const char *at = truth;
         assert_int_equal(s->status[r], ARTEL_OK);
         for (int c = 0; c < SEGMENTS; c++) {
-            assert_memory_equal(s->out[r][c], at, (size_t)counts[c] * 4);
+            assert_memory_equal(s->in_place ? s->in[r][c] : s->out[r][c], at, (size_t)counts[c] * 4);
             memset(s->out[r][c], 0xa5, (size_t)counts[c] * 4);
             at += (size_t)counts[c] * 4;
         }
         assert_memory_equal(s->row_out[r], at, ROWS * 3 * 4);
         memset(s->row_out[r], 0xa5, ROWS * 3 * 4);
     }
+}
+
+static void run_and_compare(scene *s, const char *truth)
+{
+    s->in_place = false;
+    run_scene(s, 3);
+    compare(s, truth);
+    s->in_place = true;
+    run_scene(s, 1);
+    compare(s, truth);
+    for (int r = 0; r < s->ranks; r++) fill_in(s, r);
+    s->in_place = false;
 }
 
 /* What a membership does before every attempt. */
@@ -234,8 +246,7 @@ static void same_bits(void **state)
             open_mesh(&s, &mesh, (way)over);
             for (int a = 0; a < 2; a++) {
                 s.algorithm = a ? ARTEL__COLL_REDUNDANT : ARTEL__COLL_DIRECT;
-                run_scene(&s, 3);
-                compare(&s, truth);
+                run_and_compare(&s, truth);
             }
             leave_scene(&s);
             support_mesh_close(&mesh);

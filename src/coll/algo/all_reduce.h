@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All-reduce: node blocks of all ranks in, the root of the tree out, the same bits on every rank. */
+/* All-reduce: node blocks of all ranks in, the root of the tree out, the same bits on every rank. `out` of a sum may be its `in`: of the
+ * direct exchange it is written where the peers have read already, the one-round form takes a copy of what they read. */
 #ifndef ARTEL_COLL_ALL_REDUCE_H
 #define ARTEL_COLL_ALL_REDUCE_H
 
@@ -12,7 +13,7 @@ typedef struct artel__all_reduce {
     int32_t segments;
     artel__coll_algorithm algorithm; /* the same on every rank */
     /* The task's own. */
-    artel__coll_buffer spans, begin, messages, pieces, requests, operands, stack;
+    artel__coll_buffer sources, copy, spans, begin, messages, pieces, requests, operands, stack;
     artel__coll_lists lists;
     artel__net_request *request; /* node receives, result receives, node sends, result sends */
     int32_t posted;              /* requests that may be posted */

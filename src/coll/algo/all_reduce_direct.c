@@ -5,7 +5,8 @@
  * rank's nodes. When all nodes of the own slice are here, merge them into `out`, give them back, lend the result to all.
  * Results of others are copied as they arrive. Merging goes block by block through the whole program of the tree, so
  * what lies between leaf and root stays in the cache and each element of a peer's memory is read once. The operands
- * are lenders' memory and are never written.
+ * are lenders' memory and are never written, but for a rank's own first block where that is to be the root: the own slice nobody else
+ * reads, and the result of another comes after its rank has read that slice of the block.
  */
 #include <string.h>
 
@@ -45,10 +46,50 @@ static artel_status list(artel__all_reduce *t)
     return ARTEL_OK;
 }
 
-/* The place of `span` in node block `block` of memory that holds one block behind the other. */
-static const char *place(const artel__coll_segment *s, const void *memory, int32_t block, int64_t first)
+/* Where a segment's node blocks are, one `stride` elements behind the other. */
+typedef struct source {
+    const char *in;
+    int64_t stride;
+} source;
+
+static bool is_copied(const artel__all_reduce *t, const artel__coll_segment *s)
 {
-    return (const char *)memory + (block * (s->stride ? s->stride : s->count) + first) * s->element;
+    return s->in == s->out && t->algorithm != ARTEL__COLL_DIRECT;
+}
+
+/* Blocks close behind one another, at `to`; returns where the next ones go. */
+static char *copy_blocks(const artel__coll_segment *s, source *from, int32_t nodes, char *to)
+{
+    size_t bytes = (size_t)(s->count * s->element);
+    for (int32_t n = 0; n < nodes; n++) memcpy(to + (size_t)n * bytes, from->in + n * from->stride * s->element, bytes);
+    *from = (source){to, s->count};
+    return to + artel__net_padded((size_t)nodes * bytes);
+}
+
+static artel_status find_sources(artel__all_reduce *t)
+{
+    artel_context *ctx = t->base.endpoint->ctx;
+    int32_t nodes = artel__coll_owned(t->base.layout, t->base.endpoint->rank);
+    size_t bytes = 0;
+    ARTEL_TRY(artel__coll_reserve(ctx, &t->sources, (size_t)t->segments, sizeof(source)));
+    for (int32_t i = 0; i < t->segments; i++) {
+        const artel__coll_segment *s = &t->segment[i];
+        ((source *)t->sources.data)[i] = (source){s->in, s->stride ? s->stride : s->count};
+        if (is_copied(t, s)) bytes += artel__net_padded((size_t)(nodes * s->count * s->element));
+    }
+    ARTEL_TRY(artel__coll_reserve(ctx, &t->copy, bytes, 1));
+    char *to = t->copy.data;
+    for (int32_t i = 0; i < t->segments; i++) {
+        if (is_copied(t, &t->segment[i])) to = copy_blocks(&t->segment[i], (source *)t->sources.data + i, nodes, to);
+    }
+    return ARTEL_OK;
+}
+
+/* The place of a span in one of this rank's node blocks. */
+static const char *place(const artel__all_reduce *t, const artel__coll_span *span, int32_t block)
+{
+    const source *from = (const source *)t->sources.data + span->segment;
+    return from->in + (block * from->stride + span->first) * t->segment[span->segment].element;
 }
 
 /* Pieces of all spans: a row for each own node, one more for the result. */
@@ -62,7 +103,7 @@ static artel_status list_pieces(artel__all_reduce *t)
     for (int32_t n = 0; n <= nodes; n++) {
         for (int32_t i = 0; i < spans; i++) {
             const artel__coll_segment *s = &t->segment[span[i].segment];
-            const char *data = n < nodes ? place(s, s->in, n, span[i].first) : place(s, s->out, 0, span[i].first);
+            const char *data = n < nodes ? place(t, &span[i], n) : (const char *)s->out + span[i].first * s->element;
             *piece++ = (artel__net_piece){data, (size_t)(span[i].count * s->element)};
         }
     }
@@ -150,6 +191,7 @@ static artel_status post(artel__coll_task *task)
     artel__all_reduce *t = self_of(task);
     t->posted = t->next_receive = t->next_send = 0;
     t->merged = false;
+    ARTEL_TRY(find_sources(t));
     ARTEL_TRY(list(t));
     ARTEL_TRY(list_pieces(t));
     ARTEL_TRY(reserve_merge(t));
@@ -174,11 +216,10 @@ static const char *operand_of(const void *user, int32_t node)
 static void find_operands(const artel__all_reduce *t, const artel__coll_span *span, int32_t index, size_t offset)
 {
     const artel__coll_layout *layout = t->base.layout;
-    const artel__coll_segment *s = &t->segment[span->segment];
     const char **operand = t->operands.data;
     int32_t rank = t->base.endpoint->rank, first = layout->first[rank], end = layout->first[rank + 1];
     for (int32_t n = 0; n < first; n++) operand[n] = artel__net_part(&t->request[n], index, offset);
-    for (int32_t n = first; n < end; n++) operand[n] = place(s, s->in, n - first, span->first);
+    for (int32_t n = first; n < end; n++) operand[n] = place(t, span, n - first);
     for (int32_t n = end; n < layout->nodes; n++) operand[n] = artel__net_part(&t->request[n - (end - first)], index, offset);
 }
 
@@ -291,6 +332,8 @@ void artel__all_reduce_fini(artel__all_reduce *task)
 {
     if (!task->base.ops) return;
     artel_context *ctx = task->base.endpoint->ctx;
+    artel__coll_buffer_fini(ctx, &task->sources);
+    artel__coll_buffer_fini(ctx, &task->copy);
     artel__coll_buffer_fini(ctx, &task->spans);
     artel__coll_buffer_fini(ctx, &task->begin);
     artel__coll_buffer_fini(ctx, &task->messages);
