@@ -61,9 +61,10 @@ const char *artel__onnx_node2(artel__onnx *onnx, const char *op, const char *a, 
 const char *artel__onnx_transpose(artel__onnx *onnx, const char *a, const int64_t *perm, int rank);
 const char *artel__onnx_cast(artel__onnx *onnx, const char *a, artel_dtype dtype);
 
-/* Constants. */
-/* Does an input have an axis of any extent? Shapes of calls hold stand-ins then. */
+/* Whether an input has an axis of any extent: the shapes of calls hold stand-ins then. */
 bool artel__onnx_open(const artel__onnx *onnx);
+
+/* Constants. */
 const char *artel__onnx_constant(artel__onnx *onnx, artel_dtype dtype, const artel_shape *shape, const void *data);
 const char *artel__onnx_ints_constant(artel__onnx *onnx, const int64_t *values, int count);
 const char *artel__onnx_scalar(artel__onnx *onnx, double value);
