@@ -55,7 +55,7 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def greeting(task, to, job=0, purpose=CONTROL, generation=1, version=2):
+def greeting(task, to, job=0, purpose=CONTROL, generation=1, version=3):
     """The 224 bytes of net/hello.h."""
     body = struct.pack("<IHBBQQII", 0x48747261, version, 1, purpose, job, 1, generation, 0)
     body += bytes(32) + os.urandom(16) + task.encode().ljust(64, b"\0") + to.encode().ljust(64, b"\0") + bytes(12)
