@@ -170,7 +170,9 @@ void artel__tcp_take_back(artel__tcp *tcp, artel__tcp_peer *peer, artel__net_req
 size_t artel__tcp_carried(const artel__frame *frame); /* bytes that come behind a header */
 /* What is wrong with a header in this; NULL: nothing. */
 const char *artel__tcp_check_lent(const artel__tcp_peer *peer, const artel__frame *frame);
-bool artel__tcp_can_lend(const artel__tcp *tcp, const artel__tcp_peer *peer, const artel__net_request *request, artel__lendable *block);
+bool artel__tcp_may_lend(const artel__tcp_peer *peer, const artel__net_request *send); /* it is long, and the peer shares memory */
+/* Finds the block that a send lies in and hands it over; false: it is to be copied. */
+bool artel__tcp_hand_block(const artel__tcp *tcp, const artel__tcp_peer *peer, const artel__net_request *send, artel__lendable *block);
 /* Writes the description, at most ARTEL__TCP_COPIED bytes; the send is lent from here on. How many bytes. */
 size_t artel__tcp_describe(artel__tcp_peer *peer, artel__net_request *send, const artel__lendable *block, uint8_t *out);
 void artel__tcp_be_returned(artel__tcp *tcp, artel__tcp_peer *peer, uint64_t number);

@@ -36,10 +36,15 @@ const char *artel__tcp_check_lent(const artel__tcp_peer *p, const artel__frame *
 
 /* -- the lender -- */
 
+bool artel__tcp_may_lend(const artel__tcp_peer *p, const artel__net_request *request)
+{
+    return p->stream->shared && request->frame.length >= WORTH && request->pieces <= MOST_PIECES;
+}
+
 /* The block that all pieces lie in. */
 static bool find_block(const artel__tcp *tcp, const artel__net_request *request, artel__lendable *block)
 {
-    block->bytes = 0;
+    *block = (artel__lendable){.bytes = 0};
     for (int i = 0; i < request->pieces; i++) {
         const artel__net_piece *piece = &request->piece[i];
         uintptr_t from = (uintptr_t)piece->data - (uintptr_t)block->memory;
@@ -49,10 +54,9 @@ static bool find_block(const artel__tcp *tcp, const artel__net_request *request,
     return block->bytes > 0;
 }
 
-bool artel__tcp_can_lend(const artel__tcp *tcp, const artel__tcp_peer *p, const artel__net_request *request, artel__lendable *block)
+bool artel__tcp_hand_block(const artel__tcp *tcp, const artel__tcp_peer *p, const artel__net_request *request, artel__lendable *block)
 {
-    return p->stream->shared && request->frame.length >= WORTH && request->pieces <= MOST_PIECES && find_block(tcp, request, block) &&
-           artel__shared_hand(p->stream->shared, block);
+    return find_block(tcp, request, block) && artel__shared_hand(p->stream->shared, block);
 }
 
 size_t artel__tcp_describe(artel__tcp_peer *p, artel__net_request *request, const artel__lendable *block, uint8_t *out)

@@ -165,24 +165,25 @@ static void copy_chunk(artel__tcp_peer *p)
     }
 }
 
-/* Before the next loan the peer hears of a block that it need not keep any more. */
-static void lend(artel__tcp_peer *p, artel__net_request *request, const artel__lendable *block)
+/* First the peer hears of a block that it need not keep any more. False: the message is to be copied. */
+static bool lend(const artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *request)
 {
-    artel__frame frame = request->frame, freed = {.kind = ARTEL__FRAME_FORGET, .step = artel__shared_next_freed(p->stream->shared)};
+    artel__lendable block;
+    artel__frame frame = request->frame, freed = {.kind = ARTEL__FRAME_FORGET};
+    if (!artel__tcp_may_lend(p, request)) return false;
+    freed.step = artel__shared_next_freed(p->stream->shared);
     if (freed.step) stage_header(p, freed);
+    if (!artel__tcp_hand_block(tcp, p, request, &block)) return false;
     frame.lent = (uint32_t)request->pieces;
     stage_header(p, frame);
     stage_prefix(p, 1);
-    p->stage_end += artel__tcp_describe(p, request, block, p->stage + p->stage_end);
+    p->stage_end += artel__tcp_describe(p, request, &block, p->stage + p->stage_end);
+    return true;
 }
 
 static void begin_message(const artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *request)
 {
-    artel__lendable block;
-    if (artel__tcp_can_lend(tcp, p, request, &block)) {
-        lend(p, request, &block);
-        return;
-    }
+    if (lend(tcp, p, request)) return;
     size_t length = request->frame.length;
     stage_header(p, request->frame);
     p->cursor = (artel__tcp_cursor){.request = request, .rest = length};
