@@ -147,6 +147,12 @@ void artel__onnx_pair(json_t *config, const char *key, int64_t fallback, int64_t
     if (json_array_size(json) == 2) artel__json_integer(json_array_get(json, 1), &out[1]);
 }
 
+const char *artel__onnx_operand(artel__onnx_call *c, int k)
+{
+    artel_dtype dtype = c->onnx->graph.value[c->in[k].tensor.value].dtype;
+    return dtype == ARTEL_DTYPE_FLOAT32 ? c->in[k].name : artel__onnx_cast(c->onnx, c->in[k].name, ARTEL_DTYPE_FLOAT32);
+}
+
 const char *artel__onnx_refuse(artel__onnx_call *call, const char *what)
 {
     artel__layer_fail(call->layer, ARTEL_ERROR_UNSUPPORTED, "leave the layer out of the exported model, or export another format",
@@ -158,7 +164,7 @@ const char *artel__onnx_refuse(artel__onnx_call *call, const char *what)
 
 static const artel__onnx_row *find_row(const char *class_name)
 {
-    static const artel__onnx_row *const tables[] = {artel__onnx_layers, artel__onnx_recurrent, artel__onnx_attention};
+    static const artel__onnx_row *const tables[] = {artel__onnx_layers, artel__onnx_images, artel__onnx_recurrent, artel__onnx_attention};
     for (size_t t = 0; t < ARTEL__COUNT(tables); t++) {
         for (const artel__onnx_row *row = tables[t]; row->class_name; row++) {
             if (strcmp(row->class_name, class_name) == 0) return row;

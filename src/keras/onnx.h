@@ -46,10 +46,13 @@ typedef struct artel__onnx_row {
     artel__onnx_export_fn *export;
     const char *op; /* handed to it as call->op: the ONNX operator, where one function serves several layers */
 } artel__onnx_row;
-extern const artel__onnx_row artel__onnx_layers[];    /* ends with a NULL name */
-extern const artel__onnx_row artel__onnx_recurrent[]; /* these two likewise */
+extern const artel__onnx_row artel__onnx_layers[]; /* ends with a NULL name */
+extern const artel__onnx_row artel__onnx_images[]; /* these likewise */
+extern const artel__onnx_row artel__onnx_recurrent[];
 extern const artel__onnx_row artel__onnx_attention[];
 
+/* The k-th operand as float32. */
+const char *artel__onnx_operand(artel__onnx_call *call, int k);
 /* A new name "t7". */
 const char *artel__onnx_name(artel__onnx *onnx);
 /* Nodes: start, add attributes, end. Inputs are given as an array ("" for absent ones); the output gets a new name. */
