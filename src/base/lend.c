@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/context_impl.h"
@@ -19,7 +20,7 @@ struct artel__lendable_block {
     struct artel__lendable_block *next;
 };
 
-static int make_file(size_t bytes)
+int artel__sealed_file(size_t bytes)
 {
     int fd = memfd_create("artel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return -1;
@@ -28,6 +29,14 @@ static int make_file(size_t bytes)
         return fd;
     close(fd);
     return -1;
+}
+
+bool artel__is_sealed_file(int fd, size_t *out_bytes)
+{
+    struct stat file;
+    if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) || file.st_size <= 0 || !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)) return false;
+    *out_bytes = (size_t)file.st_size;
+    return true;
 }
 
 /* The block's own mapping is there before nobody may map it for writing any more. */
@@ -42,7 +51,7 @@ static void *map_file(int fd, size_t bytes)
 
 static void *make_block(artel_context *ctx, struct artel__lendable_block *entry, size_t bytes)
 {
-    int fd = make_file(bytes);
+    int fd = artel__sealed_file(bytes);
     void *memory = fd >= 0 ? map_file(fd, bytes) : NULL;
     if (!memory) {
         if (fd >= 0) close(fd);
@@ -101,8 +110,7 @@ bool artel__find_lendable(artel_context *ctx, const void *at, size_t bytes, arte
     bool found = false;
     pthread_mutex_lock(&ctx->lendable_mutex);
     for (const struct artel__lendable_block *entry = ctx->lendable; entry && !found; entry = entry->next) {
-        uintptr_t from = (uintptr_t)at - (uintptr_t)entry->block.memory;
-        found = from < entry->block.bytes && bytes <= entry->block.bytes - from;
+        found = artel__lendable_holds(&entry->block, at, bytes);
         if (found) *out = entry->block;
     }
     pthread_mutex_unlock(&ctx->lendable_mutex);

@@ -20,10 +20,23 @@ typedef struct artel__lendable {
     size_t bytes;
 } artel__lendable;
 
-/* Cleared, on whole pages, which are taken at once: later there would be nobody to tell that there are none. Where the system has no
- * such files it is memory as of artel__alloc_aligned, which is never found. Free with artel__free_lendable, with the same size. */
+/* A file without a name that nobody can shorten or lengthen, its pages taken: later there would be nobody to tell that there are none.
+ * -1: the system has none. */
+int artel__sealed_file(size_t bytes);
+/* Whether a descriptor that somebody else has made is of such a file, and so can be mapped without fear. */
+bool artel__is_sealed_file(int fd, size_t *out_bytes);
+
+/* Cleared, on whole pages, which are taken at once. Where the system has no such files it is memory as of
+ * artel__alloc_aligned, which is never found. Free with artel__free_lendable, with the same size. */
 artel_status artel__alloc_lendable(artel_context *ctx, size_t bytes, const char *where, void **out);
 void artel__free_lendable(artel_context *ctx, void *block, size_t bytes); /* NULL accepted */
+
+/* Whether these bytes lie in it. */
+static inline bool artel__lendable_holds(const artel__lendable *block, const void *at, size_t bytes)
+{
+    uintptr_t from = (uintptr_t)at - (uintptr_t)block->memory;
+    return from < block->bytes && bytes <= block->bytes - from;
+}
 
 /* The block in which `bytes` bytes from `at` on lie; false: in none. */
 bool artel__find_lendable(artel_context *ctx, const void *at, size_t bytes, artel__lendable *out);

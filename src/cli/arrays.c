@@ -46,17 +46,36 @@ static artel_status write_npy(artel_context *ctx, const char *path, const artel_
     return status;
 }
 
-/* `n`: how many arrays of this name came before; a second one of a name would hide the first. */
-static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const artel__cli_array *array, int n)
+static bool is_named(const artel__cli_array *arrays, int count, const char *name, const char *suffix)
+{
+    size_t length = strlen(name);
+    for (int k = 0; k < count; k++) {
+        if (strncmp(arrays[k].name, name, length) == 0 && strcmp(arrays[k].name + length, suffix) == 0) return true;
+    }
+    return false;
+}
+
+/* What is put behind a name that others before it have, too: the n-th of the numbers that make no name of theirs. "": nothing. */
+static void find_suffix(const artel__cli_array *arrays, int count, int i, char suffix[16])
+{
+    const char *name = arrays[i].name;
+    int number = 0;
+    suffix[0] = '\0';
+    for (int k = 0; k < i; k++) {
+        if (strcmp(arrays[k].name, name) != 0) continue;
+        do snprintf(suffix, 16, "_%d", ++number);
+        while (is_named(arrays, count, name, suffix));
+    }
+}
+
+static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const artel__cli_array *array, const char *suffix)
 {
     artel__text bytes, name;
     artel__text_init(&bytes, ctx);
     artel__text_init(&name, ctx);
     header(&array->shape, &bytes);
     artel__text_append_bytes(&bytes, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
-    artel__text_append(&name, array->name);
-    if (n) artel__text_printf(&name, "_%d", n);
-    artel__text_append(&name, ".npy");
+    artel__text_printf(&name, "%s%s.npy", array->name, suffix);
     artel_status status = artel__text_status(&bytes);
     if (status == ARTEL_OK) status = artel__zip_add(zip, name.data, bytes.data, bytes.length);
     artel__text_fini(&name);
@@ -74,9 +93,9 @@ artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const
     ARTEL_TRY(artel__zip_create(ctx, path, &zip));
     artel_status status = ARTEL_OK;
     for (int i = 0; i < count && status == ARTEL_OK; i++) {
-        int before = 0;
-        for (int k = 0; k < i; k++) before += strcmp(arrays[k].name, arrays[i].name) == 0;
-        status = add_member(&zip, ctx, &arrays[i], before);
+        char suffix[16];
+        find_suffix(arrays, count, i, suffix);
+        status = add_member(&zip, ctx, &arrays[i], suffix);
     }
     if (status == ARTEL_OK) return artel__zip_commit(&zip);
     artel__zip_abandon(&zip);

@@ -2,8 +2,8 @@
 /* A collective as a task: post, progress, finalize.
  *
  * A task is one rank's part of a collective. post starts it, progress moves it as far as the messages that are here
- * allow (ARTEL_AGAIN: not done), finalize ends it, done or not: afterwards no peer touches this rank's memory and the
- * task may be posted again. Tasks keep their memory from call to call and take more only when a call needs more, so
+ * allow (ARTEL_AGAIN: not done), finalize ends it, done or not: afterwards this rank's memory is its own
+ * (net/transport.h) and the task may be posted again. Tasks keep their memory from call to call and take more only when a call needs more, so
  * steady steps make no heap calls. A task belongs to the thread of its endpoint.
  *
  * Adding an algorithm: a file in algo/ with an artel__coll_task_ops; its messages listed in pattern/; a row in select.c.

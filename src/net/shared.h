@@ -85,7 +85,7 @@ int artel__shared_fd(const artel__shared *shared);
  *
  * Who has lent cannot wait for a borrower that may have been stopped. So he may recall: he counts that up, then the memory is his
  * again. A borrower looks at the count when a loan begins and again when he has read: where it has changed, what he has read may
- * be anything, and he must not use it. A loan is one count old at the most, so it is the same count for all of an end's loans. */
+ * be anything, and he must not use it. One count serves all loans of an end: who takes one back has given up the whole attempt. */
 
 /* The lender: hands the block over, unless the other end has it. False: it cannot be now; the message is to be copied. */
 bool artel__shared_hand(artel__shared *shared, const artel__lendable *block);

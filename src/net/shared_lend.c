@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks that one end hands to the other: see net/shared.h. What the other end says of its blocks is not trusted: descriptors are
  * looked at before they are mapped, places before they are read. */
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "net/shared_impl.h"
@@ -51,20 +49,12 @@ void artel__shared_recall(artel__shared *s)
 
 /* -- the borrower -- */
 
-static bool is_right(int fd, size_t *bytes)
-{
-    struct stat file;
-    if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode) || file.st_size <= 0 || !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)) return false;
-    *bytes = (size_t)file.st_size;
-    return true;
-}
-
 /* Maps a block that has come and puts it into the list. */
 static bool add_block(artel__shared *s, uint64_t id, int fd)
 {
     void *block, *memory;
     size_t bytes;
-    if (s->blocks == ARTEL__SHARED_BLOCKS || !is_right(fd, &bytes)) return false;
+    if (s->blocks == ARTEL__SHARED_BLOCKS || !artel__is_sealed_file(fd, &bytes)) return false;
     if (artel__calloc(s->ctx, 1, sizeof(artel__shared_block), "shared memory", &block) < 0) return false;
     memory = mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (memory == MAP_FAILED) {
@@ -87,16 +77,16 @@ static artel__shared_block **find(artel__shared *s, uint64_t id)
 
 artel__shared_block *artel__shared_borrow(artel__shared *s, uint64_t id)
 {
-    uint64_t handed;
-    int fd = -1;
     artel__shared_block *found = *find(s, id);
-    while (!found && artel__shared_receive_descriptors(s->pass, &handed, &fd, 1)) {
-        bool good = !*find(s, handed) && add_block(s, handed, fd);
-        close(fd);
+    while (!found) {
+        uint64_t handed;
+        int fd = -1;
+        bool good = artel__shared_receive_descriptors(s->pass, &handed, &fd, 1) && !*find(s, handed) && add_block(s, handed, fd);
+        if (fd >= 0) close(fd);
         if (!good) return NULL;
         found = *find(s, id);
     }
-    if (found) found->users++;
+    found->users++;
     return found;
 }
 

@@ -15,7 +15,6 @@
 #include "net/shared_impl.h"
 
 #define MAGIC UINT64_C(0x31676e69726c7461) /* "atlring1" */
-#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 enum {
     HANDED = 3 /* descriptors: the segment, the accepting end's wake, the connecting end's */
@@ -98,19 +97,18 @@ bool artel__shared_send_descriptors(int socket, uint64_t what, const int *fd, in
     return sendmsg(socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof what;
 }
 
-/* Whatever descriptors come are taken, so that the caller can close them. */
 bool artel__shared_receive_descriptors(int socket, uint64_t *what, int *fd, int count)
 {
     handed box = {.room = {0}};
     struct iovec one = {what, sizeof *what};
     struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room};
     message.msg_controllen = CMSG_SPACE((size_t)count * sizeof(int));
-    if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *what) return false;
-    const struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    ssize_t n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *c = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) return false;
     int got = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int)); /* the system has seen to it that no more than the room are there */
     for (int i = 0; i < got && i < count; i++) memcpy(&fd[i], CMSG_DATA(c) + (size_t)i * sizeof(int), sizeof(int));
-    return got == count;
+    return got == count && n == (ssize_t)sizeof *what;
 }
 
 /* -- the segment -- */
@@ -123,15 +121,12 @@ static void close_all(int fd[HANDED])
     }
 }
 
-/* Its pages are taken now: later there would be nobody to tell that there are none. */
 static bool make(int fd[HANDED])
 {
-    fd[0] = memfd_create("artel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    fd[0] = artel__sealed_file(sizeof(artel__shared_segment));
     fd[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     fd[2] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    off_t bytes = sizeof(artel__shared_segment);
-    return fd[0] >= 0 && fd[1] >= 0 && fd[2] >= 0 && ftruncate(fd[0], bytes) == 0 && fallocate(fd[0], 0, 0, bytes) == 0 &&
-           fcntl(fd[0], F_ADD_SEALS, SEALS) == 0;
+    return fd[0] >= 0 && fd[1] >= 0 && fd[2] >= 0 && fcntl(fd[0], F_ADD_SEALS, F_SEAL_SEAL) == 0;
 }
 
 /* Maps the segment and moves the descriptors that are kept out of `fd`. */
@@ -183,9 +178,9 @@ bool artel__shared_offer(artel_context *ctx, const uint8_t proof[ARTEL__SHARED_P
     return keep(s, good, socket, out);
 }
 
-static bool is_right(int fd, const artel__shared *s, const uint8_t proof[ARTEL__SHARED_PROOF])
+static bool is_right(const artel__shared *s, const uint8_t proof[ARTEL__SHARED_PROOF])
 {
-    return (fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) && s->segment->magic == MAGIC && s->segment->ring_bytes == ARTEL__SHARED_RING &&
+    return s->segment->magic == MAGIC && s->segment->ring_bytes == ARTEL__SHARED_RING &&
            memcmp(s->segment->proof, proof, ARTEL__SHARED_PROOF) == 0;
 }
 
@@ -193,12 +188,11 @@ bool artel__shared_take(artel_context *ctx, int listening, const uint8_t proof[A
 {
     int fd[HANDED] = {-1, -1, -1}, socket = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     artel__shared *s = NULL;
-    struct stat file;
-    if (socket < 0) return false;
+    size_t bytes;
     uint64_t what;
-    bool good = same_user(socket) && artel__shared_receive_descriptors(socket, &what, fd, HANDED) && fstat(fd[0], &file) == 0 &&
-                S_ISREG(file.st_mode) && file.st_size == (off_t)sizeof(artel__shared_segment) && map(ctx, fd, 1, &s) &&
-                is_right(fd[0], s, proof);
+    if (socket < 0) return false;
+    bool good = same_user(socket) && artel__shared_receive_descriptors(socket, &what, fd, HANDED) && what == MAGIC &&
+                artel__is_sealed_file(fd[0], &bytes) && bytes == sizeof(artel__shared_segment) && map(ctx, fd, 1, &s) && is_right(s, proof);
     close_all(fd);
     return keep(s, good, socket, out);
 }

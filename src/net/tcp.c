@@ -247,13 +247,14 @@ static void settle(artel__tcp *tcp)
     tcp->settle_until = 0;
 }
 
-static void tcp_withdraw(artel__endpoint *endpoint, artel__net_request *request)
+/* False: of a message that was here, what has been read is void. */
+static bool end_request(artel__tcp *tcp, artel__net_request *request)
 {
-    artel__tcp *tcp = tcp_of(endpoint);
     int state = atomic_load_explicit(&request->state, memory_order_acquire);
-    if (state == ARTEL__NET_IDLE) return;
+    if (state == ARTEL__NET_IDLE) return true;
     pthread_mutex_lock(&tcp->mutex);
     artel__tcp_peer *p = &tcp->peer[request->peer];
+    bool intact = request->sending || state != ARTEL__NET_DONE || !artel__tcp_is_void(request->held);
     if (!request->sending)
         artel__tcp_unask(tcp, p, request);
     else if (state != ARTEL__NET_DONE)
@@ -263,17 +264,17 @@ static void tcp_withdraw(artel__endpoint *endpoint, artel__net_request *request)
         artel__tcp_pump_out(tcp, p); /* this rank may have something else to do now */
     if (tcp->settle_until && !has_requests(tcp)) settle(tcp);
     pthread_mutex_unlock(&tcp->mutex);
+    return intact;
+}
+
+static void tcp_withdraw(artel__endpoint *endpoint, artel__net_request *request)
+{
+    end_request(tcp_of(endpoint), request);
 }
 
 static artel_status tcp_release(artel__endpoint *endpoint, artel__net_request *request)
 {
-    artel__tcp *tcp = tcp_of(endpoint);
-    if (!artel__net_done(request)) return ARTEL_OK;
-    pthread_mutex_lock(&tcp->mutex);
-    bool is_void = artel__tcp_is_void(request->held);
-    pthread_mutex_unlock(&tcp->mutex);
-    tcp_withdraw(endpoint, request);
-    return is_void ? ARTEL_ERROR_CANCELLED : ARTEL_OK;
+    return !artel__net_done(request) || end_request(tcp_of(endpoint), request) ? ARTEL_OK : ARTEL_ERROR_CANCELLED;
 }
 
 /* -- progress -- */

@@ -176,12 +176,12 @@ bool artel__tcp_hand_block(const artel__tcp *tcp, const artel__tcp_peer *peer, c
 /* Writes the description, at most ARTEL__TCP_COPIED bytes; the send is lent from here on. How many bytes. */
 size_t artel__tcp_describe(artel__tcp_peer *peer, artel__net_request *send, const artel__lendable *block, uint8_t *out);
 void artel__tcp_be_returned(artel__tcp *tcp, artel__tcp_peer *peer, uint64_t number);
-bool artel__tcp_recall(artel__tcp_peer *peer, const artel__net_request *send); /* false: it is not lent */
+void artel__tcp_recall(artel__tcp_peer *peer, const artel__net_request *send); /* if it is lent */
 /* A description has arrived: finds the pieces. What is wrong with it; NULL: nothing. */
 const char *artel__tcp_borrow(const artel__tcp_peer *peer, artel__tcp_message *message);
 bool artel__tcp_is_void(const artel__tcp_message *message); /* what was read may be anything; NULL: not */
 /* A message that nobody reads any more: to the pool, if need be after the word to its lender. */
-void artel__tcp_end_message(artel__tcp *tcp, artel__tcp_peer *peer, artel__tcp_message *message);
+void artel__tcp_discard(artel__tcp *tcp, artel__tcp_peer *peer, artel__tcp_message *message);
 bool artel__tcp_next_return(artel__tcp *tcp, artel__tcp_peer *peer, artel__frame *out);
 void artel__tcp_drop_returns(artel__tcp *tcp, artel__tcp_peer *peer);
 

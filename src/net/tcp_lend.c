@@ -47,8 +47,7 @@ static bool find_block(const artel__tcp *tcp, const artel__net_request *request,
     *block = (artel__lendable){.bytes = 0};
     for (int i = 0; i < request->pieces; i++) {
         const artel__net_piece *piece = &request->piece[i];
-        uintptr_t from = (uintptr_t)piece->data - (uintptr_t)block->memory;
-        if (!piece->bytes || (from < block->bytes && piece->bytes <= block->bytes - from)) continue;
+        if (!piece->bytes || artel__lendable_holds(block, piece->data, piece->bytes)) continue;
         if (block->bytes || !artel__find_lendable(tcp->base.ctx, piece->data, piece->bytes, block)) return false;
     }
     return block->bytes > 0;
@@ -84,11 +83,9 @@ void artel__tcp_be_returned(artel__tcp *tcp, artel__tcp_peer *p, uint64_t number
     artel__tcp_finish(tcp, request, ARTEL__NET_DONE);
 }
 
-bool artel__tcp_recall(artel__tcp_peer *p, const artel__net_request *send)
+void artel__tcp_recall(artel__tcp_peer *p, const artel__net_request *send)
 {
-    if (!artel__tcp_take_out(&p->lent, send)) return false;
-    artel__shared_recall(p->stream->shared);
-    return true;
+    if (artel__tcp_take_out(&p->lent, send)) artel__shared_recall(p->stream->shared);
 }
 
 /* -- the borrower -- */
@@ -127,7 +124,7 @@ static void free_message(artel__tcp *tcp, artel__tcp_message *m)
     artel__tcp_pool_give(&tcp->pool, m);
 }
 
-void artel__tcp_end_message(artel__tcp *tcp, artel__tcp_peer *p, artel__tcp_message *m)
+void artel__tcp_discard(artel__tcp *tcp, artel__tcp_peer *p, artel__tcp_message *m)
 {
     bool owed = m->block && !p->lost && artel__shared_is_from(m->block, p->stream->shared);
     if (!owed) {

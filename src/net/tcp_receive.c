@@ -87,7 +87,7 @@ static void end_message(artel__tcp *tcp, artel__tcp_peer *p)
     if (m) {
         m->complete = true;
         if (m->unwanted)
-            artel__tcp_end_message(tcp, p, m);
+            artel__tcp_discard(tcp, p, m);
         else if (m->request)
             give_to(tcp, m, m->request);
     }
@@ -112,7 +112,7 @@ static void abort_message(artel__tcp *tcp, artel__tcp_peer *p)
     p->reading = ARTEL__TCP_HEADER;
     p->into = NULL;
     p->longer = NULL;
-    if (m) artel__tcp_end_message(tcp, p, m);
+    if (m) artel__tcp_discard(tcp, p, m);
 }
 
 static void begin_payload(artel__tcp *tcp, artel__tcp_peer *p)
@@ -406,7 +406,7 @@ static void shorten(artel__tcp *tcp, artel__tcp_peer *p, artel__tcp_message *m, 
         if (m->unwanted) return;
         p->into = NULL;
     }
-    artel__tcp_end_message(tcp, p, m);
+    artel__tcp_discard(tcp, p, m);
 }
 
 bool artel__tcp_ask(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *receive)
@@ -456,7 +456,7 @@ void artel__tcp_unask(artel__tcp *tcp, artel__tcp_peer *p, artel__net_request *r
     bool done = artel__net_done(receive);
     receive->held = NULL;
     if (done && m) {
-        artel__tcp_end_message(tcp, p, m);
+        artel__tcp_discard(tcp, p, m);
     } else if (m) { /* on its way: it stays for whoever asks next */
         if (m->list != &m->piece && !move_here(tcp, p)) return;
         p->into->request = NULL;
@@ -476,7 +476,7 @@ void artel__tcp_forget_old(artel__tcp *tcp, artel__tcp_peer *p)
         m->unwanted = p->into == m && m->frame.lent > 0;
         if (m->unwanted) continue;
         if (p->into == m) p->into = NULL;
-        artel__tcp_end_message(tcp, p, m);
+        artel__tcp_discard(tcp, p, m);
     }
     if (p->reading == ARTEL__TCP_WAITING) sort(tcp, p);
 }
@@ -487,6 +487,6 @@ void artel__tcp_drop_input(artel__tcp *tcp, artel__tcp_peer *p, bool all)
     while (all && p->held) {
         artel__tcp_message *m = p->held;
         unhold(p, m);
-        artel__tcp_end_message(tcp, p, m);
+        artel__tcp_discard(tcp, p, m);
     }
 }

@@ -107,9 +107,15 @@ static artel__net_request *next_send(artel__tcp_peer *p)
     return request;
 }
 
+/* A send whose bytes, or the word of where they lie, have not all left. */
+static bool has_sends(const artel__tcp_peer *p)
+{
+    return p->urgent.head || p->sends.head || p->cursor.request || p->leaving.head;
+}
+
 bool artel__tcp_is_sending(const artel__tcp_peer *p)
 {
-    return p->urgent.head || p->sends.head || p->cursor.request || p->leaving.head || p->lent.head;
+    return has_sends(p) || p->lent.head;
 }
 
 /* -- filling the stage -- */
@@ -278,8 +284,8 @@ static void finish_leaving(artel__tcp *tcp, artel__tcp_peer *p)
 
 bool artel__tcp_has_output(const artel__tcp_peer *p)
 {
-    bool waits = p->urgent.head || p->sends.head || p->cursor.request || p->leaving.head || p->returns;
-    return !p->lost && (p->stage_begin < p->stage_end || waits || p->cancel_due || artel__net_stream_unsent(p->stream));
+    return !p->lost &&
+           (p->stage_begin < p->stage_end || has_sends(p) || p->returns || p->cancel_due || artel__net_stream_unsent(p->stream));
 }
 
 /* A peer that has ended may have said things before that are still in the socket. */

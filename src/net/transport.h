@@ -9,7 +9,8 @@
  *
  * Life of a request: zero it, fill the caller's fields, post, let artel__net_progress run until it is done; for a
  * receive, artel__net_release. A request that is not done is ended with artel__net_withdraw; afterwards no peer touches
- * its memory. Requests and pieces stay where they are while posted. A send moves while its own rank progresses or waits;
+ * its memory, or what it still reads there is void to it.
+ * Requests and pieces stay where they are while posted. A send moves while its own rank progresses or waits;
  * once done it needs neither. One that is withdrawn before it is done may arrive or not.
  *
  * Threads: an endpoint and its requests belong to one thread; only artel__net_cancel may be called from any.

@@ -470,6 +470,13 @@ const artel__comm *artel__group_comm(artel__group *group, int index)
     return group->ranks > 1 ? &group->member[index].comm : NULL;
 }
 
+bool artel__group_lends(const artel__group *group)
+{
+    bool some = false;
+    for (int r = 0; group->ranks > 1 && r < group->replicas; r++) some = some || artel__net_has_borrower(group->member[r].endpoint);
+    return some;
+}
+
 void artel__group_dump(const artel__group *group, artel__text *out)
 {
     artel__coll_layout_dump(&group->layout, out);

@@ -55,6 +55,8 @@ artel_status artel__group_create_seated(artel_context *ctx, int replicas, int32_
 void artel__group_destroy(artel__group *group);
 /* Of the process's replica `index`; its `rank` and `size` are those of the whole group. */
 const artel__comm *artel__group_comm(artel__group *group, int index);
+/* Whether some of its ranks, in other processes of the host, read this process's sums where they lie (artel__plan_options.lends). */
+bool artel__group_lends(const artel__group *group);
 /* Wakes everybody who waits in a collective of the group with ARTEL_ERROR_CANCELLED, and makes later calls return it too,
  * until artel__group_reset. Any thread. A collective that fails does the same by itself. */
 void artel__group_cancel(artel__group *group);

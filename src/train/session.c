@@ -276,13 +276,6 @@ static artel_status join_runs(artel__session *session, artel__mode m)
     return ARTEL_OK;
 }
 
-static bool has_borrower(const artel__session *session)
-{
-    bool some = false;
-    for (int r = 0; session->seat.endpoint && r < session->replicas; r++) some = some || artel__net_has_borrower(session->seat.endpoint[r]);
-    return some;
-}
-
 artel_status artel__session_place(artel__session *session, artel__mode m)
 {
     artel__session_mode *mode = &session->mode[m];
@@ -291,7 +284,7 @@ artel_status artel__session_place(artel__session *session, artel__mode m)
                                    .replicas = session->ranks,
                                    .isa = artel__context_isa(session->ctx),
                                    .common = session->common,
-                                   .lends = has_borrower(session)};
+                                   .lends = session->group && artel__group_lends(session->group)};
     artel__plan *plan;
     ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &plan));
     for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);

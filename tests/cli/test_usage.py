@@ -274,16 +274,16 @@ def predict(b):
 
 
 def predict_outputs_of_one_name(b):
-    """A layer called twice gives two outputs of its name: the second becomes NAME_1."""
+    """A layer called more than once gives outputs of its name: the second becomes NAME_1, or the next that is no other's."""
     i = K.Input((20,))
     twice = L.Dense(3, name="twice")
-    model = K.Model(i, [twice(i), twice(L.ReLU()(i))])
+    model = K.Model(i, [twice(i), twice(L.ReLU()(i)), L.Dense(2, name="twice_2")(i), twice(L.ELU()(i))])
     model.save(b("twice.keras"))
     x, _ = arrays("mlp", 50)
     np.save(b("x.npy"), x)
     must("predict", b("twice.keras"), "--data", "npy:" + b("x.npy"), "--output", b("twice.npz"))
     with np.load(b("twice.npz")) as z:
-        equal("names", z.files, ["twice", "twice_1"])
+        equal("names", z.files, ["twice", "twice_1", "twice_2", "twice_3"])
         for mine, theirs in zip(z.values(), model.predict(x, verbose=0)):
             if not np.allclose(mine, theirs, rtol=1e-4, atol=1e-5):
                 raise Failure("other values")

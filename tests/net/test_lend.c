@@ -7,12 +7,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "net/help_tcp.h"
+#include "net/shared_impl.h"
 #include "net/tcp_impl.h"
 
 enum {
@@ -375,6 +381,29 @@ static void forged_descriptions(void **state)
     }
 }
 
+static int open_descriptors(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder)) count++;
+    closedir(folder);
+    return count;
+}
+
+/* A descriptor with a message of one byte. */
+static void send_short(int socket, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } box = {.room = {0}};
+    struct iovec one = {&(char){1}, 1};
+    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = box.room, .msg_controllen = sizeof box.room};
+    *CMSG_FIRSTHDR(&message) = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &fd, sizeof fd);
+    assert_int_equal(sendmsg(socket, &message, MSG_NOSIGNAL), 1);
+}
+
 static void forged_headers(void **state)
 {
     (void)state;
@@ -402,6 +431,50 @@ static void forged_headers(void **state)
             artel__net_withdraw(f.mesh.endpoint[1], &after);
             close_forger(&f);
         }
+    }
+}
+
+/* What is handed over in place of a block is not mapped: the connection ends with its first message, and no descriptor stays open. */
+static void forged_blocks(void **state)
+{
+    (void)state;
+    enum {
+        RIGHT,
+        UNSEALED,
+        EMPTY,
+        PIPE,
+        TWICE,
+        CUT_SHORT,
+        KINDS
+    };
+    for (int kind = 0; kind < KINDS; kind++) {
+        forger f;
+        int fd[2], ends[2];
+        open_forger(&f, true);
+        uint64_t id = f.block.id + 1;
+        int pass = artel__connection_carrier(f.connection)->shared->pass;
+        assert_int_equal(pipe(ends), 0);
+        fd[0] = kind == UNSEALED || kind == EMPTY ? memfd_create("test", MFD_ALLOW_SEALING) : artel__sealed_file(BYTES);
+        if (kind == UNSEALED) assert_int_equal(ftruncate(fd[0], BYTES), 0);
+        if (kind == EMPTY) assert_int_equal(fcntl(fd[0], F_ADD_SEALS, F_SEAL_SHRINK), 0);
+        fd[1] = kind == PIPE ? ends[0] : fd[0];
+        int before = open_descriptors();
+        if (kind == CUT_SHORT)
+            send_short(pass, fd[1]);
+        else
+            assert_true(artel__shared_send_descriptors(pass, kind == TWICE ? f.block.id : id, &fd[1], 1));
+        artel__net_request receive = tcp_request(0, 0, NULL);
+        assert_int_equal(artel__net_receive(f.mesh.endpoint[1], &receive), ARTEL_OK);
+        put_header(&f, &(artel__frame){.kind = ARTEL__FRAME_NODES, .generation = 5, .length = LONG, .lent = 2});
+        put_description(&f, &(description){.block = id, .number = 1, .place = {{8, LONG}, {1000, 0}}});
+        assert_int_equal(deliver(&f, &receive), kind == RIGHT);
+        assert_int_equal(artel__net_done(&receive), kind == RIGHT);
+        assert_int_equal(open_descriptors(), before);
+        artel__net_withdraw(f.mesh.endpoint[1], &receive);
+        close(fd[0]);
+        close(ends[0]);
+        close(ends[1]);
+        close_forger(&f);
     }
 }
 
@@ -444,12 +517,10 @@ static void random_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_in_place),       cmocka_unit_test(copied),
-        cmocka_unit_test(over_sockets),        cmocka_unit_test(recalled),
-        cmocka_unit_test(lost_meanwhile),      cmocka_unit_test(returned_unread),
-        cmocka_unit_test(blocks_come_and_go),  cmocka_unit_test(too_many_blocks),
-        cmocka_unit_test(forged_descriptions), cmocka_unit_test(forged_headers),
-        cmocka_unit_test(random_descriptions),
+        cmocka_unit_test(read_in_place),      cmocka_unit_test(copied),          cmocka_unit_test(over_sockets),
+        cmocka_unit_test(recalled),           cmocka_unit_test(lost_meanwhile),  cmocka_unit_test(returned_unread),
+        cmocka_unit_test(blocks_come_and_go), cmocka_unit_test(too_many_blocks), cmocka_unit_test(forged_descriptions),
+        cmocka_unit_test(forged_headers),     cmocka_unit_test(forged_blocks),   cmocka_unit_test(random_descriptions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
