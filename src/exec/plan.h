@@ -85,13 +85,13 @@ typedef struct artel__nonfinite {
 } artel__nonfinite;
 bool artel__run_find_nonfinite(artel__run *run, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
 
-/* Where the time went since the run was made: nanoseconds and calls by node; NULL unless switched on. Collectives that are
- * exchanged together count for the first of them. */
+/* Where the time went since artel__run_profile was called last: nanoseconds and calls by node; NULL: it was not. Collectives that
+ * are exchanged together count for the first of them. */
 typedef struct artel__node_time {
     int64_t ns, calls;
     int64_t begin_ns; /* of the last call, artel__now_ns() */
 } artel__node_time;
-artel_status artel__run_profile(artel__run *run, bool on);
+artel_status artel__run_profile(artel__run *run);
 const artel__node_time *artel__run_times(const artel__run *run);
 
 #endif

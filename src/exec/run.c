@@ -337,14 +337,12 @@ void artel__run_abandon_at(artel__run *run, int32_t node)
     run->abandon_at = node;
 }
 
-artel_status artel__run_profile(artel__run *run, bool on)
+artel_status artel__run_profile(artel__run *run)
 {
-    artel__free(run->ctx, run->time);
-    run->time = NULL;
-    if (!on) return ARTEL_OK;
-    void *block;
-    ARTEL_TRY(artel__calloc(run->ctx, (size_t)run->plan->graph->nodes + 1, sizeof *run->time, "profile", &block));
-    run->time = block;
+    size_t nodes = (size_t)run->plan->graph->nodes + 1;
+    void *block = run->time;
+    if (!block) ARTEL_TRY(artel__calloc(run->ctx, nodes, sizeof *run->time, "profile", &block));
+    run->time = memset(block, 0, nodes * sizeof *run->time);
     return ARTEL_OK;
 }
 

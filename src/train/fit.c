@@ -117,6 +117,7 @@ static artel_status one_step(artel__fit *fit)
                           .ordinal = (uint64_t)(fit->options.initial_epoch * fit->steps_per_epoch + fit->step),
                           .iteration = fit->iteration,
                           .learning_rate = rate};
+    if (fit->profile) ARTEL_TRY(artel__session_profile(fit->session));
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
     time_step(fit, before);
@@ -425,7 +426,11 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
     ARTEL_TRY(open_session(fit));
     ARTEL_TRY(make_orders(fit));
     ARTEL_TRY(prepare_modes(fit));
-    if (fit->options.on_profile) ARTEL_TRY(artel__fit_profile_open(fit));
+    if (fit->options.on_profile) {
+        int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
+        fit->profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 1, sizeof *fit->profile);
+        ARTEL_TRY(artel__arena_status(&fit->arena));
+    }
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
     ARTEL_TRY(artel__callbacks_create(fit));
     fit->epoch = fit->options.initial_epoch;
@@ -487,7 +492,7 @@ static artel_status finish(artel__fit *fit, artel_status status)
     return status < 0 ? status : exported;
 }
 
-static artel_status report_plan(artel__fit *fit)
+artel_status artel__fit_report_plan(artel__fit *fit)
 {
     if (!fit->options.on_plan) return ARTEL_OK;
     artel__text text;
@@ -529,7 +534,7 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
     if (options) memcpy(&fit.options, options, options->struct_size < sizeof fit.options ? options->struct_size : sizeof fit.options);
     artel__arena_init(&fit.arena, model->ctx);
     artel_status status = open_fit(&fit, data);
-    if (status == ARTEL_OK) status = report_plan(&fit);
+    if (status == ARTEL_OK && !artel__session_cluster(fit.session)) status = artel__fit_report_plan(&fit);
     fit.ended = artel__checkpointer_finished(&fit);
     if (status == ARTEL_OK && !fit.options.dry_run) status = run_fit(&fit);
     status = artel__fit_end(&fit, status);

@@ -75,10 +75,7 @@ struct artel__fit {
     int64_t first_step_ns, started_ns, examples;
     double *step_ms; /* of up to step_room steps, for the median */
     int64_t steps_timed, step_room;
-    artel_profile_node *profile; /* of the nodes that compute; NULL unless asked for */
-    int32_t *profile_node;       /* their numbers in the graph */
-    int64_t *profile_ns;         /* time up to the last step */
-    int profile_count;
+    artel_profile_node *profile; /* room for all nodes; NULL unless asked for */
     /* Units of work: between two of them the state is whole, and a function of their number. */
     int64_t unit;
     int64_t units;          /* of a pass of evaluation, which ends with the last; 0: of a training */
@@ -146,7 +143,6 @@ static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_s
 }
 
 /* profile.c: times of nodes for options.on_profile. */
-artel_status artel__fit_profile_open(artel__fit *fit);
 void artel__fit_profile_step(artel__fit *fit, int64_t rows);
 
 /* join.c: makes sure that all tasks of the cluster do the same run, and joins them. Nothing to do outside a cluster. */
@@ -170,6 +166,7 @@ artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream);
 
 /* fit.c */
 void artel__fit_say_start(artel__fit *fit);              /* the start event, once */
+artel_status artel__fit_report_plan(artel__fit *fit);    /* to on_plan; in a cluster there is none before the first seat */
 artel_status artel__fit_preempted(artel__fit *fit);      /* records that the run ends on request, and what became of it */
 artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that counts them */
 void artel__fit_order_rows(artel__fit *fit);             /* of the running pass */

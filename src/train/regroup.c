@@ -80,6 +80,7 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
     if (first && fit->schedule_replicas == 0) fit->schedule_replicas = artel__session_ranks(fit->session);
     ARTEL_TRY(artel__fit_apply_replicas(fit));
     tell_membership(fit, &order->seat);
+    if (first) ARTEL_TRY(artel__fit_report_plan(fit));
     return artel__callbacks_take_over(fit);
 }
 

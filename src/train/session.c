@@ -557,9 +557,9 @@ void artel__session_explain(const artel__session *session, artel__text *out)
     }
 }
 
-artel_status artel__session_profile(artel__session *session, bool on)
+artel_status artel__session_profile(artel__session *session)
 {
-    return artel__run_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run, on);
+    return artel__run_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }
 
 const artel__node_time *artel__session_times(const artel__session *session)

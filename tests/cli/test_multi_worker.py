@@ -72,6 +72,14 @@ def torchrun(scene):
     expect(digest(out) == one, "another digest")
 
 
+def explain(scene):
+    """The plan of its part, from the task that writes results, once."""
+    cluster = scene.cluster(2, "--explain")
+    scene.all_end(cluster, 0, 60)
+    said, silent = (cluster.tasks[r].out() + cluster.tasks[r].err() for r in range(2))
+    expect(said.count("# training plan") == 1 and "# training plan" not in silent, "plans:", said, silent)
+
+
 def alone(scene):
     out = scene.path("out.keras")
     expect(artel(*scene.fit("--output", out)).rc == 0, "one process")
@@ -226,6 +234,20 @@ def lost(rank, more=()):
         check_result(scene, one)
 
     return check
+
+
+def profile(scene):
+    """A profile of one worker, of all steps but those that were broken off, while another dies; the bits are the same."""
+    one, trace = undisturbed(scene), scene.path("t.json")
+    cluster = started(scene, "--profile", trace)
+    cluster.kill(2)
+    codes = cluster.finish(60)
+    expect(codes == {0: 0, 1: 0, 2: -signal.SIGKILL}, "exit codes", codes, cluster.tasks[0].err())
+    check_result(scene, one)
+    with open(trace) as f:
+        events = [e for e in json.load(f) if e.get("ph") == "X"]
+    expect(events and all(e["dur"] >= 0 for e in events), "the timeline:", events[:3])
+    expect("by layer" in cluster.tasks[0].err() and "by layer" not in cluster.tasks[1].err(), "tables:", cluster.tasks[0].err())
 
 
 def borrowed(task):
@@ -385,6 +407,7 @@ def checkpoint_of_each_kind(scene):
 TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("events", events),
     Row("torchrun", torchrun),
+    Row("explain", explain),
     Row("alone", alone),
     Row("encrypted", encrypted),
     Row("other-model", refused("model", "other.keras")),
@@ -402,6 +425,7 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("killed-2", lost(2)),
     Row("killed-0", lost(0)),
     Row("killed-1-replicas", lost(1, ["--replicas", 2, "--threads", 2])),
+    Row("profile", profile),
     Row("lent", lent, "wide"),
     Row("killed-0-lent", lost(0), "wide"),
     Row("frozen-1-lent", frozen(1), "wide"),
