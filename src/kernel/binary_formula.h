@@ -77,9 +77,10 @@ ARTEL__MATH float binary_div_b(float a, float b, float d)
     return d * ((-a / b) / b);
 }
 
+/* NaN on either side passes. */
 ARTEL__MATH float binary_max(float a, float b)
 {
-    return a >= b ? a : b;
+    return ((a >= b) | (a != a)) ? a : b;
 }
 
 ARTEL__MATH float binary_max_a(float a, float b, float d)
@@ -96,7 +97,7 @@ ARTEL__MATH float binary_max_b(float a, float b, float d)
 
 ARTEL__MATH float binary_min(float a, float b)
 {
-    return a <= b ? a : b;
+    return ((a <= b) | (a != a)) ? a : b;
 }
 
 ARTEL__MATH float binary_min_a(float a, float b, float d)
@@ -160,6 +161,24 @@ ARTEL__MATH float binary_div_no_nan_b(float a, float b, float d)
 {
     (void)a, (void)b;
     return b == 0.0f ? 0.0f : d * ((-a / b) / b);
+}
+
+/* The remainder with the sign of b, exact: a - floor(a / b) * b would round where a / b is large or nearly whole. */
+ARTEL__MATH float binary_mod(float a, float b)
+{
+    float r = fmodf(a, b);
+    return ((r != 0.0f) & ((r < 0.0f) != (b < 0.0f))) ? r + b : r;
+}
+
+ARTEL__MATH float binary_mod_a(float a, float b, float d)
+{
+    (void)a, (void)b;
+    return d;
+}
+
+ARTEL__MATH float binary_mod_b(float a, float b, float d)
+{
+    return -d * floorf(a / b);
 }
 
 #endif

@@ -28,13 +28,16 @@ ARTEL__MATH float backward_linear(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_relu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v > c ? (v < b ? v : b) : a * (v - c);
+    float below = ((a == 0.0f) & (v == -INFINITY)) ? -1.0f : v - c; /* 0 times infinity is NaN */
+    return v > c ? (v < b ? v : b) : a * below;
 }
 
+/* At the threshold the slope counts where Keras calls leaky_relu: with neither a threshold nor a maximum. */
 ARTEL__MATH float backward_relu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return v > c ? (((v < b) | ((v == b) & (b != 6.0f))) ? dy : 0.0f) : a * dy;
+    float slope = ((v < c) | ((c == 0.0f) & (b == INFINITY))) ? a : 0.0f;
+    return v > c ? (((v < b) | ((v == b) & (b != 6.0f))) ? dy : 0.0f) : slope * dy;
 }
 
 ARTEL__MATH float forward_leaky_relu(ARTEL__UNARY_ARGS)
@@ -52,7 +55,7 @@ ARTEL__MATH float backward_leaky_relu(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_relu6(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v > 0.0f ? (v < 6.0f ? v : 6.0f) : 0.0f;
+    return v <= 0.0f ? 0.0f : (v > 6.0f ? 6.0f : v);
 }
 
 ARTEL__MATH float backward_relu6(ARTEL__UNARY_GRADIENT_ARGS)
@@ -82,13 +85,13 @@ ARTEL__MATH float forward_selu(ARTEL__UNARY_ARGS)
 ARTEL__MATH float backward_selu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return v > 0.0f ? dy * 1.05070098f : dy * (1.75809934f * artel__expf(v));
+    return v >= 0.0f ? dy * 1.05070098f : dy * (1.75809934f * artel__expf(v));
 }
 
 ARTEL__MATH float forward_celu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return (v > 0.0f ? v : 0.0f) + a * artel__expm1f((v < 0.0f ? v : 0.0f) / a);
+    return (v <= 0.0f ? 0.0f : v) + a * artel__expm1f((v < 0.0f ? v : 0.0f) / a);
 }
 
 ARTEL__MATH float backward_celu(ARTEL__UNARY_GRADIENT_ARGS)
@@ -188,7 +191,7 @@ ARTEL__MATH float backward_tanh(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_hard_tanh(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v > -1.0f ? (v < 1.0f ? v : 1.0f) : -1.0f;
+    return v <= -1.0f ? -1.0f : (v > 1.0f ? 1.0f : v);
 }
 
 ARTEL__MATH float backward_hard_tanh(ARTEL__UNARY_GRADIENT_ARGS)
@@ -467,7 +470,7 @@ ARTEL__MATH float backward_reciprocal(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_clip(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v > a ? (v < b ? v : b) : a;
+    return v <= a ? a : (v > b ? b : v);
 }
 
 ARTEL__MATH float backward_clip(ARTEL__UNARY_GRADIENT_ARGS)

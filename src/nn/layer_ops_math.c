@@ -88,30 +88,22 @@ artel_status artel__raw_glu(artel__layer *layer, artel__call *call)
 
 /* -- arithmetic by composition -- */
 
-static artel_status quotient_floor(artel__layer *layer, artel__call *call, artel__value_id *a, artel__value_id *b, artel__value_id *floor_)
-{
-    artel__graph *graph = call->graph;
-    ARTEL_TRY(artel__raw_operands(layer, call, a, b));
-    *a = artel__as_float(graph, *a);
-    *b = artel__as_float(graph, *b);
-    *floor_ = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__op_binary(graph, ARTEL__BINARY_DIV, *a, *b));
-    return ARTEL_OK;
-}
-
 artel_status artel__raw_floor_divide(artel__layer *layer, artel__call *call)
 {
-    artel__value_id a, b, whole;
-    ARTEL_TRY(quotient_floor(layer, call, &a, &b, &whole));
-    artel__call_return(call, whole);
+    artel__graph *graph = call->graph;
+    artel__value_id a, b;
+    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
+    artel__value_id ratio = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__as_float(graph, a), artel__as_float(graph, b));
+    artel__call_return(call, artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, ratio));
     return ARTEL_OK;
 }
 
 artel_status artel__raw_mod(artel__layer *layer, artel__call *call)
 {
-    artel__value_id a, b, whole;
-    ARTEL_TRY(quotient_floor(layer, call, &a, &b, &whole));
-    artel__value_id taken = artel__op_binary(call->graph, ARTEL__BINARY_MUL, whole, b);
-    artel__call_return(call, artel__op_binary(call->graph, ARTEL__BINARY_SUB, a, taken));
+    artel__graph *graph = call->graph;
+    artel__value_id a, b;
+    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
+    artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MOD, artel__as_float(graph, a), artel__as_float(graph, b)));
     return ARTEL_OK;
 }
 

@@ -96,6 +96,28 @@ static void test_unary_values(void **state)
     assert_true(fabsf(unary_at(ARTEL__UNARY_GELU_TANH, -3, 0, 0, 0) + 0.00363752f) < 5e-7f);
     assert_true(fabsf(unary_at(ARTEL__UNARY_SELU, -1, 0, 0, 0) + 1.1113307f) < 2e-7f);
     assert_true(isnan(unary_at(ARTEL__UNARY_TANH, NAN, 0, 0, 0)));
+    assert_true(unary_at(ARTEL__UNARY_RELU, -INFINITY, 0, INFINITY, 0) == 0 &&
+                unary_at(ARTEL__UNARY_RELU, -INFINITY, 0.5f, 3, 0) == -INFINITY);
+    static const artel__unary bounded[] = {ARTEL__UNARY_RELU, ARTEL__UNARY_RELU6,     ARTEL__UNARY_HARD_SIGMOID,
+                                           ARTEL__UNARY_CELU, ARTEL__UNARY_HARD_TANH, ARTEL__UNARY_CLIP};
+    for (size_t i = 0; i < ARTEL__COUNT(bounded); i++) assert_true(isnan(unary_at(bounded[i], NAN, 1, 2, 0)));
+}
+
+static float slope_at(artel__unary op, float x, float a, float b, float c)
+{
+    float dy = 1, dx;
+    artel__unary_gradient g = {op, 1, &x, &x, &dy, &dx, a, b, c};
+    check_run_reference(artel__unary_gradient_kernels, &g);
+    return dx;
+}
+
+/* The side of a kink that TensorFlow takes. */
+static void test_unary_kinks(void **state)
+{
+    (void)state;
+    assert_true(slope_at(ARTEL__UNARY_SELU, 0, 0, 0, 0) == 1.05070098f && slope_at(ARTEL__UNARY_SELU, -0.0f, 0, 0, 0) == 1.05070098f);
+    assert_true(slope_at(ARTEL__UNARY_RELU, 0, 0.25f, INFINITY, 0) == 0.25f && slope_at(ARTEL__UNARY_RELU, 0, 0.25f, 2, 0) == 0);
+    assert_true(slope_at(ARTEL__UNARY_RELU, 0.5f, 0.25f, INFINITY, 0.5f) == 0 && slope_at(ARTEL__UNARY_RELU, 2, 0.25f, 2, 0) == 1);
 }
 
 /* -- two arguments -- */
@@ -238,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_unary_same_bits),
         cmocka_unit_test(test_unary_finite_differences),
         cmocka_unit_test(test_unary_values),
+        cmocka_unit_test(test_unary_kinks),
         cmocka_unit_test(test_binary),
         cmocka_unit_test(test_binary_finite_differences),
         cmocka_unit_test(test_select_compare_logic),

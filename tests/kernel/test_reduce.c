@@ -86,6 +86,22 @@ static void test_reduce(void **state)
     }
 }
 
+/* A NaN is not lost among the numbers, whichever lane it comes to. */
+static void test_reduce_nan(void **state)
+{
+    float x[3][37], y[3];
+    (void)state;
+    for (int op = ARTEL__REDUCE_SUM; op <= ARTEL__REDUCE_PROD; op++) {
+        for (int at = 0; at < 37; at++) {
+            for (int i = 0; i < 3 * 37; i++) x[i / 37][i % 37] = (float)(i % 5 + 1);
+            x[1][at] = NAN;
+            artel__reduce r = {.op = (artel__reduction)op, .rank = 2, .dim = {3, 37}, .reduced = {false, true}, .x = x[0], .y = y};
+            check_kernels(artel__reduce_kernels, &r, &(check_buffer){y, sizeof y}, 1);
+            assert_true(!isnan(y[0]) && isnan(y[1]) && !isnan(y[2]));
+        }
+    }
+}
+
 static void test_reduce_gradients(void **state)
 {
     float x[] = {2, 3, 0, 3, 1, 1}, y[2], dy[] = {1, 6}, dx[6];
@@ -243,9 +259,9 @@ static void test_fold_weighted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reduce),        cmocka_unit_test(test_reduce_gradients), cmocka_unit_test(test_argmax_and_top_k),
-        cmocka_unit_test(test_fold_columns),  cmocka_unit_test(test_fold_other_types), cmocka_unit_test(test_reduce_then_fold),
-        cmocka_unit_test(test_fold_weighted),
+        cmocka_unit_test(test_reduce),           cmocka_unit_test(test_reduce_nan),    cmocka_unit_test(test_reduce_gradients),
+        cmocka_unit_test(test_argmax_and_top_k), cmocka_unit_test(test_fold_columns),  cmocka_unit_test(test_fold_other_types),
+        cmocka_unit_test(test_reduce_then_fold), cmocka_unit_test(test_fold_weighted),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

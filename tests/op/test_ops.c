@@ -44,12 +44,14 @@ static artel__value_id unary_wide(op_graph *g)
 static op_numbers binary_numbers(int f)
 {
     bool picks = f == ARTEL__BINARY_MAX || f == ARTEL__BINARY_MIN;
-    return picks ? OP_APART : f == ARTEL__BINARY_POW || f == ARTEL__BINARY_DIV || f == ARTEL__BINARY_DIV_NO_NAN ? OP_POSITIVE : OP_SIGNED;
+    bool divides = f == ARTEL__BINARY_DIV || f == ARTEL__BINARY_DIV_NO_NAN || f == ARTEL__BINARY_MOD;
+    return picks ? OP_APART : f == ARTEL__BINARY_POW || divides ? OP_POSITIVE : OP_SIGNED;
 }
 
-/* APART of both would tie: the second is moved by a quarter of the distance. */
+/* APART of both would tie: the second is moved by a quarter of the distance. Remainders jump at whole quotients: theirs lie in -1 .. 0. */
 static artel__value_id shifted(op_graph *g, artel__value_id x)
 {
+    if (g->parameter == ARTEL__BINARY_MOD) return artel__op_affine(&g->graph, x, 0.5f, -1.6f);
     return binary_numbers(g->parameter) == OP_APART ? artel__op_affine(&g->graph, x, 1.0f, 0.025f) : x;
 }
 
@@ -68,6 +70,7 @@ static artel__value_id binary_broadcast(op_graph *g)
 static artel__value_id binary_global(op_graph *g)
 {
     artel__value_id a = op_row(g, binary_numbers(g->parameter), SHAPE(3, 5)), b = op_weight(g, binary_numbers(g->parameter), 0, SHAPE(5));
+    if (g->parameter == ARTEL__BINARY_MOD) return artel__op_binary(&g->graph, ARTEL__BINARY_MOD, a, shifted(g, b));
     return artel__op_binary(&g->graph, (artel__binary)g->parameter, shifted(g, b), a);
 }
 

@@ -15,8 +15,8 @@ static float combine(artel__reduction op, float accumulated, float x)
     switch (op) {
     case ARTEL__REDUCE_SUM:
     case ARTEL__REDUCE_MEAN: return accumulated + x;
-    case ARTEL__REDUCE_MAX: return x > accumulated ? x : accumulated;
-    case ARTEL__REDUCE_MIN: return x < accumulated ? x : accumulated;
+    case ARTEL__REDUCE_MAX: return ((x > accumulated) | (x != x)) ? x : accumulated;
+    case ARTEL__REDUCE_MIN: return ((x < accumulated) | (x != x)) ? x : accumulated;
     case ARTEL__REDUCE_PROD: return accumulated * x;
     }
     return NAN;

@@ -28,12 +28,12 @@ ARTEL__INLINE float combine_sum(float accumulated, float x)
 
 ARTEL__INLINE float combine_max(float accumulated, float x)
 {
-    return x > accumulated ? x : accumulated;
+    return ((x > accumulated) | (x != x)) ? x : accumulated; /* NaN stays, as in reference */
 }
 
 ARTEL__INLINE float combine_min(float accumulated, float x)
 {
-    return x < accumulated ? x : accumulated;
+    return ((x < accumulated) | (x != x)) ? x : accumulated;
 }
 
 ARTEL__INLINE float combine_prod(float accumulated, float x)
