@@ -352,7 +352,7 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
     out = project(graph, parts->dense[OUTPUT], c->use_bias, out, 2);
     ARTEL_TRY(graph->status);
     int features = parts->output.rank ? parts->output.rank : 1;
-    call->out[0] = (artel__tensor){scatter_axes(graph, &plan, out, &like, features), parts->grouped ? ARTEL__NO_VALUE : in[0].mask};
+    call->out[0] = (artel__tensor){scatter_axes(graph, &plan, out, &like, features), in[0].mask};
     call->outputs = 1;
     if (flag(call, "return_attention_scores"))
         call->out[call->outputs++] = (artel__tensor){spread_scores(graph, &plan, scores, &like, &key_like), ARTEL__NO_VALUE};

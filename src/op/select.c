@@ -290,7 +290,12 @@ typedef struct fill_attributes {
 
 static artel_status infer_fill(artel__infer *infer)
 {
-    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    const artel__value *like = infer->in[0];
+    artel__infer_output(infer, 0, like->domain, ARTEL_DTYPE_FLOAT32, &like->shape);
+    if (like->layout == ARTEL__LAYOUT_PANELS) { /* as a gradient lies */
+        infer->out[0].storage = like->storage;
+        infer->out[0].layout = like->layout;
+    }
     return ARTEL_OK;
 }
 

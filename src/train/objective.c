@@ -251,7 +251,8 @@ typedef struct updater {
     bool constraints;
 } updater;
 
-/* Visits trainable variables in the order of the slots: first regularisers, then (second visit) constraints. */
+/* Visits trainable variables in the order of the slots: first regularisers, then (second visit) constraints. A variable without
+ * a gradient is left alone by both optimizer and constraint, as in Keras. */
 static artel_status update_variable(void *user, const artel__model_variable *variable)
 {
     updater *u = user;
@@ -260,6 +261,7 @@ static artel_status update_variable(void *user, const artel__model_variable *var
     artel__value_id id = artel__graph_variable(graph, variable->variable->index);
     const artel__regularizer *r = &variable->variable->regularizer;
     if (u->constraints) {
+        if (u->regularised[u->next++] < 0) return ARTEL_OK;
         graph->scope = variable->layer->scope;
         artel__constraint_apply(graph, &variable->variable->constraint, id);
         return graph->status;
@@ -310,6 +312,7 @@ static artel_status add_training(builder *b)
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
     ARTEL_TRY(artel__optimizer_add(optimizer, graph, slots, u.regularised, divide ? ARTEL__NO_VALUE : scale));
     u.constraints = true;
+    u.next = 0;
     graph->phase = ARTEL__PHASE_APPLY;
     graph->gating = graph->gate >= 0;
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));

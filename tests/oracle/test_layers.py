@@ -705,6 +705,32 @@ def embedding_chain():
                   lambda: L.Bidirectional(L.GRU(3, return_sequences=True), merge_mode="sum"), lambda: L.GlobalAveragePooling1D())
 
 
+def attention_masked_grouped():
+    """The mask passes attention over groups too, and reaches the loss."""
+    i = K.Input((6,), dtype="int32")
+    a = L.Embedding(9, 4, mask_zero=True)(i)
+    return model(i, L.Dense(2)(L.GroupQueryAttention(3, 4, 2)(a, a, use_causal_mask=True)))
+
+
+def without_gradient(**options):
+    """A comparison lets no gradient through: the regularizer still acts, the constraint does not."""
+
+    def build():
+        i = K.Input((4,))
+        t = L.Dense(4, activation="tanh")(i)
+        u = K.ops.cast(L.Dense(3, **options)(t) > 0.1, "float32")
+        return model(i, L.Dense(2)(L.Concatenate()([t, u])))
+
+    return build
+
+
+def remainders():
+    """Quotients that are whole but for a rounding, of either sign."""
+    i = K.Input((4,))
+    t = L.Dense(4, kernel_initializer="identity")(i)
+    return model(i, L.Dense(2)(L.Concatenate()([t % -0.3, t % 0.7, K.ops.mod(2.5, t + 40.0)])))
+
+
 def three_paths():
     """Concatenate on three axes of images; a tensor that is used four times."""
     i = K.Input((4, 4, 3))
@@ -840,6 +866,10 @@ FUNCTIONAL = [
     Case("attention-axes-3", attention(shape=(2, 3, 2, 4), num_heads=2, key_dim=3, attention_axes=(1, 3)), zero=KEY_BIAS),
     Case("attention-axes-value", attention(shape=(3, 4, 5), num_heads=2, key_dim=3, attention_axes=(2,), value_dim=2), zero=KEY_BIAS),
     Case("attention-causal-long", attention(causal=True, shape=(17, 6), num_heads=2, key_dim=17), zero=KEY_BIAS),
+    Case("attention-masked-grouped", attention_masked_grouped, zero=KEY_BIAS, vocab=4),
+    Case("no-gradient-regularizer", without_gradient(kernel_regularizer="l2", bias_regularizer="l1")),
+    Case("no-gradient-constraint", without_gradient(kernel_constraint="unit_norm")),
+    Case("remainders", remainders, train=False, x=lambda rng, n, shape: (rng.integers(-99, 99, (n, *shape)) * np.float32(0.3)).astype("f4")),
     Case("three-paths", three_paths),
     Case("broadcast-merges", broadcast_merges),
     Case("time-distributed-conv", time_distributed_conv),
