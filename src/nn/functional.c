@@ -5,6 +5,7 @@
  * records inside) or of Keras 2 (lists of [layer, node, tensor, kwargs]). Layers need not come in executable order:
  * calls are placed as soon as their inputs are, until none is left. A layer without calls is an input.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "nn/model.h"
@@ -25,11 +26,21 @@ typedef struct reader {
     artel__model *model;
     pending *call;
     int calls, capacity;
+    int room; /* for outputs */
 } reader;
 
 static artel_status broken(const reader *r, const char *what)
 {
     return artel__model_fail(r->model, ARTEL_ERROR_CORRUPT, "save the model again with Keras", "%s", what);
+}
+
+static artel_status check_tensor(const reader *r, const char *layer, int64_t tensor)
+{
+    if (tensor < 0) return broken(r, "a tensor index is out of range");
+    if (tensor < ARTEL__LAYER_OUTPUTS) return ARTEL_OK;
+    return artel__model_fail(r->model, ARTEL_ERROR_UNSUPPORTED, "split into fewer parts, one after the other",
+                             "layer \"%s\" gives a tensor number %lld; a layer may give %d here", layer, (long long)tensor + 1,
+                             ARTEL__LAYER_OUTPUTS);
 }
 
 /* Adds a tensor reference to a call; returns its index or a negative status. */
@@ -178,7 +189,7 @@ static artel_status place_call(reader *r, pending *call, bool *placed)
             return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
                                      "call %lld of layer \"%s\" does not exist", (long long)call->in[k].node, call->in[k].layer);
         if (source->site < 0) return ARTEL_OK;
-        if (call->in[k].tensor < 0 || call->in[k].tensor > 15) return broken(r, "a tensor index is out of range");
+        ARTEL_TRY(check_tensor(r, call->in[k].layer, call->in[k].tensor));
         in[k] = (artel__model_tensor){source->site, (int)call->in[k].tensor};
     }
     artel__layer *layer = model->layer[call->layer];
@@ -210,7 +221,13 @@ static artel_status place_calls(reader *r)
 
 /* -- the nesting of input_layers and output_layers -- */
 
-typedef artel_status leaf_fn(reader *r, const char *name, json_t *leaf);
+/* Where a leaf lies: the keys and positions in front of it, with slashes behind them; its own; whether that is a key. */
+typedef struct place {
+    const char *above, *last;
+    bool keyed;
+} place;
+
+typedef artel_status leaf_fn(reader *r, const place *at, json_t *leaf);
 
 static bool is_leaf(json_t *value)
 {
@@ -218,16 +235,31 @@ static bool is_leaf(json_t *value)
            json_is_integer(json_array_get(value, 1));
 }
 
-static artel_status each_leaf(reader *r, const char *name, json_t *value, leaf_fn *visit)
+static artel_status each_leaf(reader *r, const char *above, json_t *value, leaf_fn *visit);
+
+/* An item of a list or an object: a leaf, or another level. */
+static artel_status each_item(reader *r, const char *above, const char *name, bool keyed, json_t *item, leaf_fn *visit)
 {
-    if (is_leaf(value)) return visit(r, name, value);
+    if (is_leaf(item)) return visit(r, &(place){above, name, keyed}, item);
+    const char *below = artel__arena_printf(r->model->arena, "%s%s/", above, name);
+    return below ? each_leaf(r, below, item, visit) : ARTEL_ERROR_NO_MEMORY;
+}
+
+static artel_status each_leaf(reader *r, const char *above, json_t *value, leaf_fn *visit)
+{
     if (json_is_array(value)) {
         size_t i;
         json_t *item;
-        json_array_foreach(value, i, item) ARTEL_TRY(each_leaf(r, NULL, item, visit));
+        json_array_foreach(value, i, item)
+        {
+            char position[24];
+            snprintf(position, sizeof position, "%zu", i);
+            ARTEL_TRY(each_item(r, above, position, false, item, visit));
+        }
         return ARTEL_OK;
     }
     if (!json_is_object(value)) return broken(r, "input_layers or output_layers hold something that is not a tensor");
+    if (json_object_size(value) > (size_t)r->room) return broken(r, "input_layers or output_layers have more entries than there are calls");
     const char *last = "";
     for (size_t done = 0; done < json_object_size(value); done++) { /* keys in sorted order, as Keras flattens */
         const char *best = NULL, *key;
@@ -237,10 +269,15 @@ static artel_status each_leaf(reader *r, const char *name, json_t *value, leaf_f
             if ((done == 0 || strcmp(key, last) > 0) && (!best || strcmp(key, best) < 0)) best = key;
         }
         if (!best) break;
-        ARTEL_TRY(each_leaf(r, best, json_object_get(value, best), visit));
+        ARTEL_TRY(each_item(r, above, best, true, json_object_get(value, best), visit));
         last = best;
     }
     return ARTEL_OK;
+}
+
+static artel_status each_end(reader *r, json_t *ends, leaf_fn *visit)
+{
+    return is_leaf(ends) ? visit(r, &(place){"", "", false}, ends) : each_leaf(r, "", ends, visit);
 }
 
 static pending *leaf_call(reader *r, json_t *leaf)
@@ -254,9 +291,9 @@ static pending *leaf_call(reader *r, json_t *leaf)
     return find_call(r, name, node);
 }
 
-static artel_status read_input(reader *r, const char *name, json_t *leaf)
+static artel_status read_input(reader *r, const place *at, json_t *leaf)
 {
-    (void)name;
+    (void)at;
     artel__model *model = r->model;
     pending *call = leaf_call(r, leaf);
     if (!call || strcmp(model->layer[call->layer]->def->class_name, "InputLayer") != 0)
@@ -270,13 +307,21 @@ static artel_status read_input(reader *r, const char *name, json_t *leaf)
     return ARTEL_OK;
 }
 
-static artel_status read_output(reader *r, const char *name, json_t *leaf)
+/* Named as Keras does: an output of a plain dictionary by its key, others by their layers; its loss by its place, too, where there is one. */
+static artel_status read_output(reader *r, const place *at, json_t *leaf)
 {
     artel__model *model = r->model;
     pending *call = leaf_call(r, leaf);
     int64_t tensor = json_integer_value(json_array_get(leaf, 2));
-    if (!call || tensor < 0 || tensor > 15) return broken(r, "output_layers name a tensor that does not exist");
-    model->output[model->outputs].name = name ? name : model->layer[call->layer]->name;
+    if (!call) return broken(r, "output_layers name a tensor that does not exist");
+    ARTEL_TRY(check_tensor(r, model->layer[call->layer]->name, tensor));
+    if (model->outputs == r->room) return broken(r, "too many outputs");
+    const char *layer = model->layer[call->layer]->name, *last = at->keyed ? at->last : layer;
+    artel__model_output *output = &model->output[model->outputs];
+    output->name = at->above[0] ? layer : last;
+    output->loss_name = artel__arena_printf(model->arena, "%s%s", at->above, last);
+    output->path = artel__arena_printf(model->arena, "%s%s", at->above, at->last);
+    ARTEL_TRY(artel__arena_status(model->arena));
     model->result[model->outputs++] = (artel__model_tensor){call->site, (int)tensor};
     return ARTEL_OK;
 }
@@ -284,15 +329,14 @@ static artel_status read_output(reader *r, const char *name, json_t *leaf)
 static artel_status read_ends(reader *r, json_t *config)
 {
     artel__model *model = r->model;
-    size_t room = (size_t)r->calls * 16 + 1;
+    size_t room = (size_t)r->calls * ARTEL__LAYER_OUTPUTS + 1;
     model->input = artel__arena_alloc(model->arena, (size_t)r->calls + 1, sizeof *model->input);
     model->output = artel__arena_alloc(model->arena, room, sizeof *model->output);
     model->result = artel__arena_alloc(model->arena, room, sizeof *model->result);
     ARTEL_TRY(artel__arena_status(model->arena));
-    json_t *outputs = json_object_get(config, "output_layers");
-    if (!is_leaf(outputs) && json_is_array(outputs) && json_array_size(outputs) > room - 1) return broken(r, "too many outputs");
-    ARTEL_TRY(each_leaf(r, NULL, json_object_get(config, "input_layers"), read_input));
-    ARTEL_TRY(each_leaf(r, NULL, outputs, read_output));
+    r->room = (int)room;
+    ARTEL_TRY(each_end(r, json_object_get(config, "input_layers"), read_input));
+    ARTEL_TRY(each_end(r, json_object_get(config, "output_layers"), read_output));
     if (model->inputs == 0 || model->outputs == 0) return broken(r, "the model has no inputs or no outputs");
     for (int i = 0; i < model->sites; i++) {
         artel__layer *layer = model->site[i].layer;

@@ -23,6 +23,10 @@ typedef struct artel__tensor {
 
 typedef struct artel__layer artel__layer;
 
+enum {
+    ARTEL__LAYER_OUTPUTS = 16
+};
+
 /* One call of a layer. Outputs are written by the layer's `call`; masks default to none, see layer_def.mask. */
 typedef struct artel__call {
     artel__graph *graph;
@@ -30,7 +34,7 @@ typedef struct artel__call {
     int inputs;
     json_t *arguments;  /* {"args": [...], "kwargs": {...}} as Keras recorded them, each tensor replaced by {"tensor": index
                            into in[]}; NULL: one positional argument holding all of in[] */
-    artel__tensor *out; /* room for 16 */
+    artel__tensor *out; /* room for ARTEL__LAYER_OUTPUTS */
     int outputs;
 } artel__call;
 

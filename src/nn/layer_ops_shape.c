@@ -295,7 +295,8 @@ artel_status artel__raw_split(artel__layer *layer, artel__call *call)
     int64_t sections = 0, at = 0, end;
     bool even = artel__json_integer(where, &sections);
     if (!even) sections = (int64_t)json_array_size(where) + 1;
-    if (sections < 1 || sections > 16 || (even && in.dim[axis] % sections)) return artel__raw_refuse(layer, "this number of parts");
+    if (sections < 1 || sections > ARTEL__LAYER_OUTPUTS || (even && in.dim[axis] % sections))
+        return artel__raw_refuse(layer, "this number of parts");
     for (int i = 0; i < sections; i++) {
         end = in.dim[axis];
         if (even)

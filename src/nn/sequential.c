@@ -62,7 +62,7 @@ static artel_status add_chain(artel__model *model)
     ARTEL_TRY(artel__arena_status(model->arena));
     model->outputs = 1;
     model->result[0] = (artel__model_tensor){model->sites - 1, 0};
-    model->output[0].name = model->layers ? model->layer[model->layers - 1]->name : model->name;
+    model->output[0].loss_name = model->output[0].name = model->layers ? model->layer[model->layers - 1]->name : model->name;
     return ARTEL_OK;
 }
 

@@ -115,7 +115,7 @@ artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const
     for (int i = 0; tally->outputs > 1 && losses > 1 && i < tally->outputs; i++) {
         char name[512];
         if (!fit->settings.output[i].has_loss) continue;
-        snprintf(name, sizeof name, "%s_loss", fit->model->nn->output[i].name);
+        snprintf(name, sizeof name, "%s_loss", fit->model->nn->output[i].loss_name);
         ARTEL_TRY(set_prefixed(fit, out, prefix, name, tally->output_loss[i] / output_share(tally, i, weight, batches)));
     }
     for (int k = 0; k < objective->slots; k++) {

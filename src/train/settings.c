@@ -2,11 +2,14 @@
 /* Compile settings against a model: which loss and which metrics belong to which output.
  *
  * Follows keras/src/trainers/compile_utils.py: a single loss or metric list goes to the single output; lists go by
- * position, objects by output name; null means none. Weighted metrics are metrics that also see sample weights.
+ * position, objects by output name, and what is nested as the outputs are by the place of an output; null means none.
+ * Weighted metrics are metrics that also see sample weights.
  */
 #include "train/session.h"
 
 #include <string.h>
+
+#include "base/text.h"
 
 static bool is_nothing(json_t *json)
 {
@@ -25,12 +28,44 @@ static artel_status wrong_count(artel_context *ctx, const char *what, size_t fou
                        "%zu entries for a model with %d outputs", found, outputs);
 }
 
+/* The next key or position of a path, and what lies behind it. */
+static json_t *step_into(json_t *json, const char *path, size_t length)
+{
+    char word[256];
+    int64_t position;
+    if (length >= sizeof word) return NULL;
+    memcpy(word, path, length);
+    word[length] = 0;
+    if (json_is_object(json)) return json_object_get(json, word);
+    return artel__parse_int64(word, &position) && position >= 0 ? json_array_get(json, (size_t)position) : NULL;
+}
+
+/* What lies in `json` where output i lies in the nesting of the outputs; NULL: it is not nested like them. */
+static json_t *at_place(const artel_model *model, json_t *json, int i)
+{
+    const char *path = model->nn->output[i].path;
+    while (path && *path && json && (json_is_array(json) || (json_is_object(json) && !is_one(json)))) {
+        size_t length = strcspn(path, "/");
+        json = step_into(json, path, length);
+        path += length + (path[length] == '/');
+    }
+    return path && !*path ? json : NULL;
+}
+
+static bool is_nested(const artel_model *model, int i)
+{
+    const char *path = model->nn->output[i].path;
+    return path && strchr(path, '/');
+}
+
 /* The part of `json` that belongs to output i: for one output the whole, else by position or by name. */
 static artel_status part_of(const artel_model *model, const char *what, json_t *json, int i, bool lists, json_t **out)
 {
     int outputs = model->nn->outputs;
     *out = NULL;
     if (is_nothing(json)) return ARTEL_OK;
+    if (outputs > 1 && is_nested(model, i) && !is_one(json)) *out = at_place(model, json, i);
+    if (*out) return ARTEL_OK;
     if (json_is_object(json) && !is_one(json)) {
         *out = json_object_get(json, model->nn->output[i].name);
         return ARTEL_OK;
@@ -108,6 +143,7 @@ static artel_status read_output(artel__arena *arena, const artel_model *model, j
     json_t *loss, *weights = json_object_get(compile, "loss_weights"), *metrics;
     output->loss_weight = 1.0;
     ARTEL_TRY(part_of(model, "loss", json_object_get(compile, "loss"), i, false, &loss));
+    if (is_nested(model, i) && at_place(model, weights, i)) weights = at_place(model, weights, i);
     if (!is_nothing(loss)) {
         ARTEL_TRY(artel__loss_read(arena, loss, &output->loss));
         output->has_loss = true;
@@ -136,7 +172,12 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
     json_object_foreach(json, key, value)
     {
         bool known = false;
-        for (int i = 0; i < model->nn->outputs; i++) known = known || strcmp(key, model->nn->output[i].name) == 0;
+        for (int i = 0; i < model->nn->outputs; i++) {
+            const artel__model_output *output = &model->nn->output[i];
+            size_t length = strlen(key);
+            bool above = is_nested(model, i) && strncmp(output->path, key, length) == 0 && output->path[length] == '/';
+            known = known || above || strcmp(key, output->name) == 0;
+        }
         if (!known)
             return artel__fail(model->ctx, ARTEL_ERROR_INVALID, what, "use the names of the output layers",
                                "the model has no output \"%s\"", key);

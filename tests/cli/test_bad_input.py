@@ -229,6 +229,12 @@ ROWS = [
         keras_history=["ghost", 0, 0]))), ("ghost",)),
     Row("functional-node-index", lambda b: b.fit(functional(b, lambda r: r["config"]["layers"][1]["inbound_nodes"][0]["args"][0]["config"].update(
         keras_history=["in", 7, -2])))),
+    Row("functional-many-outputs", lambda b: b.fit(functional(b, lambda r: r["config"].update(
+        output_layers={"a": [["two", 0, 0]] * 5000, "b": [[["two", 0, 0]] * 9] * 999}))), ("too many outputs",)),
+    Row("functional-many-keys", lambda b: b.fit(functional(b, lambda r: r["config"].update(
+        input_layers={"k%d" % i: [] for i in range(300000)}))), ("entries",)),
+    Row("functional-tensor-index", lambda b: b.fit(functional(b, lambda r: r["config"]["layers"][1]["inbound_nodes"][0]["args"][0]["config"].update(
+        keras_history=["in", 0, 40]))), ("41", "16")),
     Row("zip-bomb", lambda b: b.fit(b.bomb("model.weights.h5", 1 << 28))),
     Row("zip-bomb-config", lambda b: b.fit(b.bomb("config.json", 1 << 28))),
     Row("zip-bomb-forged", lambda b: b.fit(b.forged_bomb())),

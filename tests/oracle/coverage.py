@@ -64,8 +64,10 @@ QUIRKS = [
     "  (`keras.src.backend.tensorflow.numpy.add`), and artel to the channels, as Keras documents it.",
     "- TensorFlow's gradient of an average whose window reaches over both borders of an input (AveragePooling2D, `same`, larger than the stride) is not",
     "  the derivative of that average; artel's is.",
+    "- TensorFlow's gradient of `celu` at exactly 0 is 2, since both of its parts count there; artel's is 1.",
+    "- With `unroll` and a mask, Keras forgets to turn the mask around where it sets the outputs of a layer that goes backwards to zero",
+    "  (Bidirectional over sequences); artel gives what Keras gives without `unroll`.",
     "- The optimizer of a legacy `.h5` cannot go on training in Keras 3.15 (\"Unknown variable\"), in artel it can.",
-    "- Outputs in lists inside a dictionary are called by their layers (`a_loss`), in Keras by their place too (`q/a_loss`).",
     "- Two consecutive steps of an untrained ResNet50 are chaotic (Keras against itself: 70 % of the update), so the second step starts from the file",
     "  that Keras wrote after the first.",
 ]

@@ -306,6 +306,12 @@ def one(items):
     return items[0] if len(items) == 1 else items
 
 
+def nested(case, model, ys):
+    """As the model's outputs are: Keras wants that of targets where a loss is nested."""
+    outputs = getattr(model, "_outputs_struct", None)
+    return keras_module().tree.pack_sequence_as(outputs, ys) if isinstance(outputs, dict) and isinstance(case.loss, dict) else one(ys)
+
+
 def fit_data(case, model, rng):
     xs, ys = make_data(case, model, rng, case.rows)
     weight = case.weight(rng, case.rows) if case.weight else None
@@ -340,7 +346,7 @@ def keras_side(case, index, folder):
     if case.refuse:
         return said
     got = model.predict(one(xs), batch_size=case.batch, verbose=0)
-    said["predict"] = [np.asarray(a) for a in (got if isinstance(got, (list, tuple)) else got.values() if isinstance(got, dict) else [got])]
+    said["predict"] = [np.asarray(a) for a in keras.tree.flatten(got)]
     for layer in model._flatten_layers():
         if getattr(layer, "stateful", False):
             layer.reset_state()
@@ -349,10 +355,10 @@ def keras_side(case, index, folder):
     extra = {}
     if more:
         save_data(os.path.join(folder, "more.npz"), names, *more)
-        extra["validation_data"] = (one(more[0]), one(more[1]))
+        extra["validation_data"] = (one(more[0]), nested(case, model, more[1]))
     if weight is not None:
         extra["sample_weight"] = weight if len(ys) == 1 else [weight] * len(ys)
-    history = model.fit(one(xs), one(ys), batch_size=case.batch, epochs=case.epochs, shuffle=False, verbose=0,
+    history = model.fit(one(xs), nested(case, model, ys), batch_size=case.batch, epochs=case.epochs, shuffle=False, verbose=0,
                         class_weight=case.class_weight, **extra)
     said["history"] = {k: [float(v) for v in values] for k, values in history.history.items()}
     trained = os.path.join(folder, "trained.keras")

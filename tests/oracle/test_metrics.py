@@ -25,6 +25,17 @@ def three_dense():
     return K.Model(i, [L.Dense(3, activation="softmax", name=n)(t) for n in ("dense_1", "dense_2", "dense")])
 
 
+def nested(place):
+    """Two outputs in lists and dictionaries inside one another."""
+
+    def build():
+        i = K.Input((5,), name="i")
+        t = L.Dense(6, activation="tanh")(i)
+        return K.Model(i, place(L.Dense(2, name="a")(t), L.Dense(3, name="b")(t)))
+
+    return build
+
+
 def masked(width, last):
     """A mask that reaches the metrics: means leave those steps out, the others do not."""
     return lambda: K.Sequential([K.Input((6,), dtype="int32"), L.Embedding(9, 4, mask_zero=True), L.LSTM(4, return_sequences=True),
@@ -125,6 +136,10 @@ CASES += [
     Case("keys-dense-n", three_dense, loss=["sparse_categorical_crossentropy"] * 3, y="class:3", metrics=[["accuracy"], ["accuracy"], ["accuracy"]]),
     Case("keys-validation", two(), loss=["binary_crossentropy", "sparse_categorical_crossentropy"], y=["binary", "class:3"], validation=16,
          metrics=[["accuracy"], ["accuracy"]]),
+    *[Case("keys-nested-%d" % n, nested(place), loss="mse") for n, place in enumerate((
+        lambda a, b: {"q": [a, b]}, lambda a, b: {"z": {"y": a}, "q": [b]}, lambda a, b: [[a], b], lambda a, b: [{"q": b}, a]))],
+    Case("nested-settings", nested(lambda a, b: {"q": [a, b]}), loss={"q": ["mse", "mae"]}, metrics={"q": [["mae"], ["mse"]]},
+         loss_weights={"q": [0.5, 2.0]}),
     Case("validation-auc", net(1, "sigmoid"), validation=30, metrics=["AUC", "Precision"], **BINARY),
     Case("short-last-batch", net(5, "softmax"), metrics=["accuracy"], rows=75, **CLASS),
     Case("by-option", net(5, "softmax"), strip=True, opt="sgd", metrics=["accuracy"],
