@@ -88,7 +88,7 @@ static artel_status idx_open(artel__source *source)
 {
     char **paths;
     int count;
-    ARTEL_TRY(artel__data_list_parse(&source->arena, source->target, &paths, &count));
+    ARTEL_TRY(artel__data_files_parse(&source->arena, source->target, &paths, &count));
     if (count < 1 || count > 2) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "write idx:IMAGES,LABELS",
                            "idx takes one or two files, not %d", count);

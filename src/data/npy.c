@@ -296,7 +296,7 @@ static artel_status npy_open(artel__source *source)
     static const artel_data_role roles[] = {ARTEL_DATA_ROLE_INPUT, ARTEL_DATA_ROLE_TARGET, ARTEL_DATA_ROLE_WEIGHT};
     char **paths;
     int count;
-    ARTEL_TRY(artel__data_list_parse(&source->arena, source->target, &paths, &count));
+    ARTEL_TRY(artel__data_files_parse(&source->arena, source->target, &paths, &count));
     if (count < 1 || count > 3) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "write npy:X[,Y[,W]]; several inputs go into a npz file",
                            "npy takes one to three files, not %d", count);

@@ -58,6 +58,8 @@ typedef struct artel__data_spec {
 artel_status artel__data_spec_parse(artel__arena *arena, const char *text, artel__data_spec *out);
 /* The comma-separated pieces of a list; *out in the arena. */
 artel_status artel__data_list_parse(artel__arena *arena, const char *text, char ***out, int *out_count);
+/* The same for names of files: a comma inside the name of a file that exists separates nothing. */
+artel_status artel__data_files_parse(artel__arena *arena, const char *text, char ***out, int *out_count);
 
 /* ---- files (blob.c) ---- */
 

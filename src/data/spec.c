@@ -5,10 +5,13 @@
  * separated by `&`, or by a comma where the name of an option and an equals sign follow (`scale=1/127.5,shift=-1`);
  * a piece without an equals sign is the list of array names. Options hold for all joined parts; giving one twice with
  * two values is an error, since half of the data would be read another way than the rest.
+ *
+ * File names may hold `#`, `&` and commas too: what exists by its very name is that file, and only the rest is syntax.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "data/source.h"
 
 #define WHERE "--data" /* in messages about the text itself */
@@ -138,6 +141,49 @@ static artel_status unknown_format(artel_context *ctx, const char *text)
                        "no known format (%s) before a colon", names);
 }
 
+/* The end of the file name at `text`: the farthest comma or end up to which a file exists, else the next comma or end. */
+static char *file_end(char *text)
+{
+    char *end = NULL;
+    for (char *at = text; end == NULL || *at != '\0';) {
+        at += strcspn(at, ",");
+        char kept = *at;
+        *at = '\0';
+        bool exists = artel__file_exists(text);
+        *at = kept;
+        if (exists || end == NULL) end = at;
+        if (kept != '\0') at++;
+    }
+    return end;
+}
+
+/* Whether `text` is the name of a file or folder, or a list of such names. */
+static bool names_files(char *text)
+{
+    for (;;) {
+        char *end = file_end(text), kept = *end;
+        *end = '\0';
+        bool exists = artel__file_exists(text);
+        *end = kept;
+        if (!exists || kept == '\0') return exists;
+        text = end + 1;
+    }
+}
+
+/* The `#` where options begin, or NULL: the last one behind names of files that exist, else the first. */
+static char *options_begin(char *target)
+{
+    if (names_files(target)) return NULL;
+    for (char *hash = target + strlen(target); hash > target; hash--) {
+        if (*hash != '#') continue;
+        *hash = '\0';
+        bool files = names_files(target);
+        *hash = '#';
+        if (files) return hash;
+    }
+    return strchr(target, '#');
+}
+
 static artel_status parse_part(parser *p, char *text)
 {
     artel_context *ctx = p->arena->ctx;
@@ -153,7 +199,7 @@ static artel_status parse_part(parser *p, char *text)
                            part->format->name, spec->parts[0].format->name);
     }
     char *target = text + strlen(part->format->name) + 1;
-    char *hash = strchr(target, '#');
+    char *hash = options_begin(target);
     if (hash != NULL) {
         *hash = '\0';
         ARTEL_TRY(parse_options(p, part->format, hash + 1));
@@ -244,18 +290,24 @@ artel_status artel__data_spec_parse(artel__arena *arena, const char *text, artel
     return parse_size(arena->ctx, &out->options);
 }
 
-artel_status artel__data_list_parse(artel__arena *arena, const char *text, char ***out, int *out_count)
+static char *name_end(char *text)
 {
-    int count = 1;
-    for (const char *at = text; *at != '\0'; at++) count += *at == ',';
-    char **items = artel__arena_alloc(arena, (size_t)count, sizeof *items);
+    return text + strcspn(text, ",");
+}
+
+static artel_status parse_list(artel__arena *arena, const char *text, char *(*item_end)(char *), char ***out, int *out_count)
+{
+    int most = 1, count = 0;
+    for (const char *at = text; *at != '\0'; at++) most += *at == ',';
+    char **items = artel__arena_alloc(arena, (size_t)most, sizeof *items);
     char *copy = artel__arena_strdup(arena, text);
     if (items == NULL || copy == NULL) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < count; i++) {
-        items[i] = copy;
-        copy += strcspn(copy, ",");
-        if (*copy != '\0') *copy++ = '\0';
-        if (items[i][0] == '\0') {
+    for (bool more = true; more;) {
+        items[count] = copy;
+        copy = item_end(copy);
+        more = *copy != '\0';
+        if (more) *copy++ = '\0';
+        if (items[count++][0] == '\0') {
             return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, text, "separate names by single commas",
                                "an empty name stands in the list");
         }
@@ -263,4 +315,14 @@ artel_status artel__data_list_parse(artel__arena *arena, const char *text, char 
     *out = items;
     *out_count = count;
     return ARTEL_OK;
+}
+
+artel_status artel__data_list_parse(artel__arena *arena, const char *text, char ***out, int *out_count)
+{
+    return parse_list(arena, text, name_end, out, out_count);
+}
+
+artel_status artel__data_files_parse(artel__arena *arena, const char *text, char ***out, int *out_count)
+{
+    return parse_list(arena, text, file_end, out, out_count);
 }

@@ -48,6 +48,14 @@ class Bench:
     def __call__(self, name):
         return os.path.join(self.folder, name)
 
+    def odd(self, form, name, options=""):
+        if form == "npz":
+            np.savez(self(name), x=FLAT, y=LABELS)
+            return "npz:" + self(name) + options
+        np.save(self(name), FLAT)
+        np.save(self("y," + name), LABELS)
+        return "npy:%s,%s%s" % (self(name), self("y," + name), options)
+
     def text(self, name, content):
         os.makedirs(os.path.dirname(self(name)), exist_ok=True)
         with open(self(name), "wb") as f:
@@ -136,6 +144,9 @@ ROWS = [
         PIXELS / np.float32(127.5) - 1, LABELS, 1e-6),
     Row("npy-joined", lambda b: "npy:%s,%s+npy:%s,%s" % (b.npy("x.npy", FLAT), b.npy("y.npy", LABELS), b.npy("x2.npy", FLAT * 2), b.npy("y2.npy", LABELS)),
         np.concatenate([FLAT, FLAT * 2]), np.concatenate([LABELS, LABELS])),
+    Row("npz-odd-name", lambda b: b.odd("npz", "run #1, a&b=c %23é+x.npz"), FLAT, LABELS),
+    Row("npz-odd-name-named", lambda b: b.odd("npz", "a#x#y.npz", "#x,y"), FLAT, LABELS),
+    Row("npy-odd-names", lambda b: b.odd("npy", "x#1,2&.npy", "#scale=1"), FLAT, LABELS),
     Row("idx", lambda b: "idx:%s,%s" % (b.idx("i", GREY), b.idx("l", LABELS)), GREY[..., None], LABELS),
     Row("idx-gz", lambda b: "idx:%s,%s" % (b.idx("i.gz", GREY, True), b.idx("l.gz", LABELS, True)), GREY[..., None], LABELS),
     Row("idx-scaled", lambda b: "idx:%s,%s#scale=1/255" % (b.idx("i", GREY), b.idx("l", LABELS)), GREY[..., None] / np.float32(255), LABELS, 1e-6),
