@@ -131,6 +131,15 @@ static const char *find_isa(int count, char **words)
     return isa ? isa : "auto";
 }
 
+/* What was printed must have arrived: an exit code of 0 says so. */
+static int flush_results(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return code;
+    if (code != 0) return code;
+    fprintf(stderr, "artel: standard output: could not be written; free some space\n");
+    return 2;
+}
+
 static int run_command(const artel__command *command, int count, char **words)
 {
     artel_context_options options = ARTEL_CONTEXT_OPTIONS_INIT;
@@ -155,11 +164,7 @@ static int run_command(const artel__command *command, int count, char **words)
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     artel_context_destroy(ctx);
-    if (fflush(stdout) != 0 && code == 0) {
-        fprintf(stderr, "artel: standard output: could not be written; free some space\n");
-        code = 2;
-    }
-    return code;
+    return flush_results(code);
 }
 
 int main(int argc, char **argv)
@@ -175,13 +180,13 @@ int main(int argc, char **argv)
             artel__cli_help(command, stdout);
         else
             artel__cli_overview(argc > 1 ? stdout : stderr);
-        return argc > 1 ? 0 : 1;
+        return argc > 1 ? flush_results(0) : 1;
     }
     const artel__command *command = artel__cli_find_command(name);
     if (!command) return artel__cli_unknown_command(name);
     if (artel__cli_wants_help(command, argc - 2, argv + 2)) {
         artel__cli_help(command, stdout);
-        return 0;
+        return flush_results(0);
     }
     return run_command(command, argc - 2, argv + 2);
 }

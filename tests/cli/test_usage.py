@@ -7,10 +7,11 @@ import dataclasses
 import json
 import os
 import re
+import subprocess
 
 import numpy as np
 from cli import K, L, MODELS, O, arrays, save, save_arrays
-from oracle import Failure, artel, digest, keras_module, table
+from oracle import ARTEL, Failure, artel, clean_environment, digest, keras_module, table
 
 SUBCOMMANDS = "fit evaluate predict summary inspect convert check launch attend cert status drain bench version".split()
 
@@ -54,6 +55,16 @@ def equal(what, a, b):
 
 
 # ---------------------------------------------------------------- help, options
+def full(b):
+    """Results that do not arrive are an error of whoever printed them."""
+    for args in (["help"], ["help", "fit"], ["fit", "--help"], ["version"], ["summary", b.model], ["inspect", b.model], ["check", b.model],
+                 ["evaluate", b.model, "--data", b.data]):
+        with open("/dev/full", "w") as out:
+            ran = subprocess.run([ARTEL, *args], stdout=out, stderr=subprocess.PIPE, env=clean_environment())
+        equal("exit code of artel " + " ".join(args), ran.returncode, 2)
+        has(ran.stderr.decode(), "standard output")
+
+
 def help_of(name):
     def run(b):
         ran = must(name, "--help")
@@ -444,7 +455,7 @@ def early_refusals(b):
 
 ROWS = [Row("help-" + n, help_of(n)) for n in SUBCOMMANDS]
 ROWS += [
-    Row("help-top", top_help), Row("version", version),
+    Row("help-top", top_help), Row("version", version), Row("full-output", full),
     Row("nearest-subcommand", nearest("evalute", words=("evalute", "evaluate"))),
     Row("nearest-option", nearest("fit", "m.keras", "--bach-size", "3", words=("--bach-size", "--batch-size"))),
     Row("nearest-option-predict", nearest("predict", "m.keras", "--ouput", "3", words=("--ouput", "--output"))),
