@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #define VEC_INLINE static inline __attribute__((always_inline))
+#define VEC_APART static __attribute__((noinline))
 #ifdef __clang__
 #define VEC_UNROLL _Pragma("clang loop unroll(full)")
 #define VEC_LOOP _Pragma("clang loop unroll_count(2)")
