@@ -213,6 +213,21 @@ static void test_batch_norm(void **state)
     }
 }
 
+/* Results so large that they go past the caches, of positions and periods that begin within a line. */
+static void test_large(void **state)
+{
+    static const batch large = {2, 40101, 40};
+    check_random random = {5};
+    (void)state;
+    for (int activation = 0; activation < 2; activation++) {
+        chain k;
+        chain_init(&k, &large, (artel__norm_activation)activation, &random);
+        chain_forward(&k);
+        chain_backward(&k);
+        chain_fini(&k);
+    }
+}
+
 static void test_channels_only(void **state)
 {
     float mean[] = {1, 2}, variance[] = {4, 0.25f}, moving_mean[] = {0, 1}, moving_variance[] = {1, 1}, inverse[2];
@@ -335,8 +350,10 @@ static void test_layer_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moments),    cmocka_unit_test(test_batch_norm),   cmocka_unit_test(test_channels_only),
-        cmocka_unit_test(test_layer_norm), cmocka_unit_test(test_unit_of_zero), cmocka_unit_test(test_layer_parameters),
+        cmocka_unit_test(test_moments),          cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_channels_only),    cmocka_unit_test(test_large),
+        cmocka_unit_test(test_layer_norm),       cmocka_unit_test(test_unit_of_zero),
+        cmocka_unit_test(test_layer_parameters),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

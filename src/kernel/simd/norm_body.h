@@ -11,6 +11,7 @@
 #include "kernel/norm_formula.h"
 #include "kernel/simd/norm_sums.h"
 #include "kernel/simd/norm_tables.h"
+#include "kernel/simd/stream.h"
 
 #include <string.h>
 
@@ -175,15 +176,14 @@ static int64_t batch_norm_forward_tasks(const void *params)
 static size_t batch_norm_forward_scratch(const void *params)
 {
     const artel__batch_norm_forward *p = params;
-    return (size_t)(3 * p->channels * repeats(p->channels)) * sizeof(float);
+    return (size_t)(4 * p->channels * repeats(p->channels)) * sizeof(float);
 }
 
 ARTEL__INLINE void forward_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_forward *p, int64_t at, int64_t n,
-                                const float *constants, int64_t period)
+                                const float *constants, int64_t period, float *y)
 {
     const float *x = p->x + at, *r = residual ? p->residual + at : x;
     const float *mean = constants, *scale = constants + period, *shift = constants + 2 * period;
-    float *y = p->y + at;
     ARTEL__INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
         float v = norm_forward(x[i], mean[i], scale[i], shift[i]);
@@ -191,15 +191,15 @@ ARTEL__INLINE void forward_pass(artel__norm_activation activation, bool residual
     }
 }
 
-static void forward_dispatch(const artel__batch_norm_forward *p, int64_t at, int64_t n, const float *constants, int64_t period)
+static void forward_dispatch(const artel__batch_norm_forward *p, int64_t at, int64_t n, const float *constants, int64_t period, float *y)
 {
     switch ((int)p->activation * 2 + (p->residual != NULL)) {
-    case 0: forward_pass(ARTEL__NORM_LINEAR, false, p, at, n, constants, period); break;
-    case 1: forward_pass(ARTEL__NORM_LINEAR, true, p, at, n, constants, period); break;
-    case 2: forward_pass(ARTEL__NORM_RELU, false, p, at, n, constants, period); break;
-    case 3: forward_pass(ARTEL__NORM_RELU, true, p, at, n, constants, period); break;
-    case 4: forward_pass(ARTEL__NORM_RELU6, false, p, at, n, constants, period); break;
-    case 5: forward_pass(ARTEL__NORM_RELU6, true, p, at, n, constants, period); break;
+    case 0: forward_pass(ARTEL__NORM_LINEAR, false, p, at, n, constants, period, y); break;
+    case 1: forward_pass(ARTEL__NORM_LINEAR, true, p, at, n, constants, period, y); break;
+    case 2: forward_pass(ARTEL__NORM_RELU, false, p, at, n, constants, period, y); break;
+    case 3: forward_pass(ARTEL__NORM_RELU, true, p, at, n, constants, period, y); break;
+    case 4: forward_pass(ARTEL__NORM_RELU6, false, p, at, n, constants, period, y); break;
+    case 5: forward_pass(ARTEL__NORM_RELU6, true, p, at, n, constants, period, y); break;
     }
 }
 
@@ -215,8 +215,13 @@ static void batch_norm_forward_run(const void *params, int64_t begin, int64_t en
         shift[c] = p->beta ? p->beta[c] : 0.0f;
     }
     repeat(mean, channels, period), repeat(scale, channels, period), repeat(shift, channels, period);
-    for (int64_t at = begin * size * channels; at < to; at += period)
-        forward_dispatch(p, at, to - at < period ? to - at : period, scratch, period);
+    bool stream = p->y != p->x && p->y != p->residual && artel__streams(p->positions * channels);
+    for (int64_t at = begin * size * channels; at < to; at += period) {
+        int64_t n = to - at < period ? to - at : period;
+        forward_dispatch(p, at, n, scratch, period, stream ? shift + period : p->y + at);
+        if (stream) artel__stream(p->y + at, shift + period, n);
+    }
+    artel__stream_end();
 }
 
 static int64_t batch_norm_gradient_tasks(const void *params)
@@ -228,16 +233,15 @@ static int64_t batch_norm_gradient_tasks(const void *params)
 static size_t batch_norm_gradient_scratch(const void *params)
 {
     const artel__batch_norm_gradient *p = params;
-    return (size_t)(5 * p->channels * repeats(p->channels)) * sizeof(float);
+    return (size_t)(7 * p->channels * repeats(p->channels)) * sizeof(float);
 }
 
 ARTEL__INLINE void gradient_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_gradient *p, int64_t at,
-                                 int64_t n, const float *constants, int64_t period)
+                                 int64_t n, const float *constants, int64_t period, float *dx, float *dr)
 {
     const float *x = p->x + at, *dy = p->dy + at, *y = activation == ARTEL__NORM_LINEAR ? x : p->y + at;
     const float *mean = constants, *inverse = mean + period, *scale = inverse + period, *mean_d = scale + period;
     const float *mean_dx = mean_d + period;
-    float *dx = p->dx + at, *dr = residual ? p->dresidual + at : dx;
     ARTEL__INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
         float d = norm_mask(activation, y[i], dy[i]);
@@ -246,15 +250,16 @@ ARTEL__INLINE void gradient_pass(artel__norm_activation activation, bool residua
     }
 }
 
-static void gradient_dispatch(const artel__batch_norm_gradient *p, int64_t at, int64_t n, const float *constants, int64_t period)
+static void gradient_dispatch(const artel__batch_norm_gradient *p, int64_t at, int64_t n, const float *constants, int64_t period, float *dx,
+                              float *dr)
 {
     switch ((int)p->activation * 2 + (p->dresidual != NULL)) {
-    case 0: gradient_pass(ARTEL__NORM_LINEAR, false, p, at, n, constants, period); break;
-    case 1: gradient_pass(ARTEL__NORM_LINEAR, true, p, at, n, constants, period); break;
-    case 2: gradient_pass(ARTEL__NORM_RELU, false, p, at, n, constants, period); break;
-    case 3: gradient_pass(ARTEL__NORM_RELU, true, p, at, n, constants, period); break;
-    case 4: gradient_pass(ARTEL__NORM_RELU6, false, p, at, n, constants, period); break;
-    case 5: gradient_pass(ARTEL__NORM_RELU6, true, p, at, n, constants, period); break;
+    case 0: gradient_pass(ARTEL__NORM_LINEAR, false, p, at, n, constants, period, dx, dr); break;
+    case 1: gradient_pass(ARTEL__NORM_LINEAR, true, p, at, n, constants, period, dx, dr); break;
+    case 2: gradient_pass(ARTEL__NORM_RELU, false, p, at, n, constants, period, dx, dr); break;
+    case 3: gradient_pass(ARTEL__NORM_RELU, true, p, at, n, constants, period, dx, dr); break;
+    case 4: gradient_pass(ARTEL__NORM_RELU6, false, p, at, n, constants, period, dx, dr); break;
+    case 5: gradient_pass(ARTEL__NORM_RELU6, true, p, at, n, constants, period, dx, dr); break;
     }
 }
 
@@ -263,8 +268,8 @@ static void batch_norm_gradient_run(const void *params, int64_t begin, int64_t e
     const artel__batch_norm_gradient *p = params;
     int64_t channels = p->channels, period = channels * repeats(channels), size = positions_per_task(channels);
     int64_t to = artel__piece_end(p->positions, size, end) * channels;
-    float *constant[5];
-    for (int k = 0; k < 5; k++) constant[k] = (float *)scratch + k * period;
+    float *constant[7];
+    for (int k = 0; k < 7; k++) constant[k] = (float *)scratch + k * period;
     for (int64_t c = 0; c < channels; c++) {
         constant[0][c] = p->mean[c];
         constant[1][c] = p->inverse[c];
@@ -273,8 +278,17 @@ static void batch_norm_gradient_run(const void *params, int64_t begin, int64_t e
         constant[4][c] = p->sums ? (float)(p->sums[channels + c] / p->count) : 0.0f;
     }
     for (int k = 0; k < 5; k++) repeat(constant[k], channels, period);
-    for (int64_t at = begin * size * channels; at < to; at += period)
-        gradient_dispatch(p, at, to - at < period ? to - at : period, scratch, period);
+    bool large = artel__streams(p->positions * channels), stream_dx = large && p->dx != p->dy;
+    bool stream_residual = large && p->dresidual && p->dresidual != p->dy;
+    for (int64_t at = begin * size * channels; at < to; at += period) {
+        int64_t n = to - at < period ? to - at : period;
+        float *dx = stream_dx ? constant[5] : p->dx + at;
+        float *dr = stream_residual ? constant[6] : p->dresidual ? p->dresidual + at : NULL;
+        gradient_dispatch(p, at, n, scratch, period, dx, dr);
+        if (stream_dx) artel__stream(p->dx + at, dx, n);
+        if (stream_residual) artel__stream(p->dresidual + at, dr, n);
+    }
+    artel__stream_end();
 }
 
 /* -- layer normalisation -- */
