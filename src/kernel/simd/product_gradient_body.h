@@ -149,7 +149,7 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
         t.bias_first = t.first;
         t.bias_last = g->n - base - strip < t.last ? (int)(g->n - base - strip) : t.last;
         for (int64_t i = t0; i < t1; i++) {
-            int64_t k0 = gradient_start(g, i), k1 = gradient_start(g, i + 1);
+            int64_t k0 = room->start[i - t0], k1 = room->start[i - t0 + 1];
             int64_t place = keep ? (block * GRADIENT_DEEP + i - t0) * GRADIENT_STRIPS + strip / TILE_COLUMNS : 0;
             fold_lines lines;
             t.a = i < copied ? g->x + c->begin * g->ldx + k0 : room->x + (i - copied) * g->pitch;
@@ -188,6 +188,7 @@ static void gradient_rectangle(const gradient *g, gradient_room *room, int64_t t
     const conv_walk *w = &g->walk;
     bool joined = w->dx == 1 && w->depth == w->c;
     int64_t copied = gradient_first_copied(g, t0, t1);
+    for (int64_t i = t0; i <= t1; i++) room->start[i - t0] = gradient_start(g, i);
     gradient_takes(g, copied, t1, w->ny == 0 ? g->k : joined ? w->nx * w->depth : w->depth, &room->joined);
     if (w->ny > 0) gradient_takes(g, copied, t1, w->depth, &room->cut);
     int64_t wide = g->n / g->groups, step = g->groups > 1 ? 1 : GRADIENT_WIDE;

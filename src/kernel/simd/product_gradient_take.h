@@ -20,15 +20,16 @@ enum {
     GRADIENT_DEEP = 448 / TILE_ROWS, /* tiles of x that are held at once */
     GRADIENT_WIDE = 8,               /* panels of dy while chains are unfinished */
     GRADIENT_STRIPS = ARTEL__PANEL / TILE_COLUMNS,
-    GRADIENT_DIRECT = 64, /* columns of dy up to which it is read in place */
+    GRADIENT_DIRECT = 64,                   /* columns of dy up to which it is read in place */
+    GRADIENT_FEW = TILE_ROWS > 6 ? 512 : 0, /* columns of x up to which it is, too: too few tiles would read the copy */
     /* Tiles of more rows read the lines of x less often. */
     GRADIENT_NEAR = TILE_ROWS > 6 ? 512 : 256, /* floats between rows of plain x up to which it is read in place */
     GRADIENT_PIXEL = TILE_ROWS > 6 ? 256 : 32, /* likewise between pixels of lines */
     GRADIENT_LONG = 48,                        /* pixels of a line from which on they are read in place */
     GRADIENT_SHORT = 8,                        /* and columns that are neighbours in memory */
-    GRADIENT_FAR = 1024,                       /* floats between rows from which on they are copied in groups */
-    GRADIENT_GROUP = 16,
-    GRADIENT_HALF = 8 /* columns of x from which on a lone tile is cut in two, for a second thread */
+    GRADIENT_FAR = 512,                        /* floats between rows from which on they are copied in groups */
+    GRADIENT_GROUP = 8,                        /* as many as a set of the first-level cache has lines */
+    GRADIENT_HALF = 8                          /* columns of x from which on a lone tile is cut in two, for a second thread */
 };
 
 typedef struct gradient {
@@ -77,6 +78,7 @@ typedef struct gradient_list {
 typedef struct gradient_room {
     float *x, *dy, *partial, *stack;
     gradient_list joined, cut;
+    int64_t start[GRADIENT_DEEP + 1]; /* first columns of the tiles under way: computing them takes divisions */
     fold_piece *pieces;
     size_t bytes;
 } gradient_room;
@@ -130,7 +132,7 @@ static void gradient_finish(gradient *g)
     gradient_cut(g);
     g->panels = artel__panel_count(g->n);
     if (g->tiles == 1 && g->panels == 1 && g->columns >= GRADIENT_HALF) g->tiles = 2;
-    g->direct = g->n <= GRADIENT_DIRECT && g->n % 16 == 0;
+    g->direct = (g->n <= GRADIENT_DIRECT || g->k <= GRADIENT_FEW) && g->n % 16 == 0;
     g->by_panels = g->k < g->n;
     for (int32_t i = 0; i < g->fold->nodes; i++) most = g->fold->node[i].count > most ? g->fold->node[i].count : most;
     for (g->levels = 1; most > 1; most /= 2) g->levels++;
