@@ -5,6 +5,10 @@ usage: cluster.py --artel PROGRAM [--rounds 7] [--models mlp,convnet,resnet50] [
 
 In each round, in turn: artel as two workers (plain and encrypted), two artel processes that know nothing of each other, and both
 peers. Figures are medians over the rounds of the examples a second of both workers together.
+
+Workers that agree after each step go at the pace of the slower one in each step; who that is changes. What that alone costs on the
+machine is told beside: the rate of the two processes that know nothing of each other, had each waited for the other after each step, in
+parts of their rate. An exchange that took no time at all would reach it.
 """
 import argparse
 import json
@@ -87,6 +91,20 @@ def run_apart(a, folder, name):
     return sum(batch / (e["step_ms"] * 1e-3) for e in ends) if len(ends) == 2 else None
 
 
+def run_in_step(a, folder, name):
+    """From the beginnings of the steps in two timelines."""
+    batch, lengths = CASES[name], []
+    traces = [os.path.join(a.scratch, "trace%d.json" % r) for r in range(2)]
+    command = fit(a, folder, name, batch, models.MODELS[name]["steps"] * batch) + ["--strategy", "one-device", "--profile"]
+    side_by_side([command + [t] for t in traces])
+    for trace in traces:
+        with open(trace) as f:
+            begins = [e["ts"] for e in json.load(f) if e.get("cat") == "step"][1:]
+        lengths.append([b - a for a, b in zip(begins, begins[1:])])
+    slower = statistics.median(map(max, zip(*lengths)))
+    return 2 / slower / sum(1 / statistics.median(one) for one in lengths)
+
+
 def run_peer(peer, python, name):
     where = ports(2)
     command = [python, os.path.join(HERE, "cluster_peer.py"), peer, name, str(CASES[name])]
@@ -96,7 +114,7 @@ def run_peer(peer, python, name):
 
 def measure(a, folder, pythons, certs, name):
     runs = {"artel": lambda: run_artel(a, folder, name), "artel, encrypted": lambda: run_artel(a, folder, name, certs),
-            "artel, two apart": lambda: run_apart(a, folder, name)}
+            "artel, two apart": lambda: run_apart(a, folder, name), "artel, in step": lambda: run_in_step(a, folder, name)}
     for peer, python in pythons.items():
         runs[peer] = lambda peer=peer, python=python: run_peer(peer, python, name)
     got = {k: [] for k in runs}
@@ -113,13 +131,15 @@ def measure(a, folder, pythons, certs, name):
 def write(path, rows):
     with open(path, "w") as out:
         out.write(f"# Two workers with a core each\n\n{machine()}; loopback; interleaved rounds, medians; written by `bench/cluster.py`. Examples a second "
-                  "of both workers together.\n\n| model | a worker | rounds | artel | of two apart | encrypted | TensorFlow MWMS | PyTorch DDP | ahead by |\n"
-                  "|---|---|---|---|---|---|---|---|---|\n")
+                  "of both workers together. In no time: what two apart would reach if each waited for the other after each step.\n\n"
+                  "| model | a worker | rounds | artel | of two apart | in no time | encrypted | TensorFlow MWMS | PyTorch DDP | ahead by |\n"
+                  "|---|---|---|---|---|---|---|---|---|---|\n")
         for row in rows:
             r = row["rates"]
             best = max(r.get("tensorflow", 0), r.get("torch", 0))
             own, apart, safe = r.get("artel", 0), r.get("artel, two apart", 0), r.get("artel, encrypted", 0)
-            out.write(f"| {row['model']} | {row['batch']} | {row['rounds']} | {own:,.1f} | {own / apart if apart else 0:.2f} | {safe / own if own else 0:.2f} | "
+            out.write(f"| {row['model']} | {row['batch']} | {row['rounds']} | {own:,.1f} | {own / apart if apart else 0:.2f} | "
+                      f"{r.get('artel, in step', 0):.2f} | {safe / own if own else 0:.2f} | "
                       f"{r.get('tensorflow', 0):,.1f} | {r.get('torch', 0):,.1f} | {own / best if best else 0:.2f} |\n")
 
 
@@ -127,7 +147,7 @@ def main():
     a = arguments()
     pythons = find_peers(a.artel)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = a.keras_dir or scratch
+        folder, a.scratch = a.keras_dir or scratch, scratch
         certs = os.path.join(scratch, "certs")
         for command in (["init", certs], ["issue", certs, "worker-[0-1]"]):
             subprocess.run([os.path.abspath(a.artel), "cert", *command], check=True, capture_output=True)

@@ -15,7 +15,8 @@ fit     in each round, in turn: `artel fit` of two workers with a core each, ove
         two processes that know nothing of each other. Exposed = step on the shaped cable / step on the other - 1. The wire's
         time is that of the gradients at the rate of a stream, the backward time that of `--profile`, once. Packets of 9000 bytes.
         Shaping is done by the cores that compute, with a timer for nearly every packet: beside what is exposed stands what shaping alone
-        takes of a step, from the processor time of streams both ways at half the rate, over the one cable and the other
+        adds to a step. The two processes that know nothing of each other, with streams beside them that carry as many bytes a step, at
+        the wire's rate, over the one cable and the other: nobody waits for these streams, so what differs is processor time
 
 The first round of each is a warm-up, which is not counted: it finds cold files, caches and clocks. Figures are medians over the rounds after it.
 """
@@ -44,7 +45,6 @@ PORT = 2222
 CASES = {"convnet": (128, 60), "cnn": (64, 30), "resnet50": (8, 3)}  # rows a worker and step, steps
 SIZES = {256 << 10: ("256 KiB", 0.90), 4 << 20: ("4 MiB", 0.95), 32 << 20: ("32 MiB", 0.95)}
 EXPOSED = 0.05
-CALM = 60e6  # bytes a second, each way, that either cable carries with time to spare
 SLOW = 0.9  # of the stream one way: streams both ways at less are not held up by the wire
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
@@ -138,14 +138,10 @@ class Cable:
 
 # -- all-reduce --
 
-def send(s, until, rate=float("inf")):
-    block, sent, start = bytes(1 << 18), 0, time.monotonic()
-    while (now := time.monotonic()) < until:
-        if sent > rate * (now - start):
-            time.sleep(0.001)
-        else:
-            s.sendall(block)
-            sent += len(block)
+def send(s, until):
+    block = bytes(1 << 18)
+    while time.monotonic() < until:
+        s.sendall(block)
     s.shutdown(socket.SHUT_WR)
 
 
@@ -161,49 +157,68 @@ def receive(s, start, end, out):
     out.append(total / (last - first))
 
 
-def streams(cable, both, rate=float("inf"), seconds=0.8):
-    """Bytes a second of a TCP connection between the hosts, one way or both at once."""
+@contextlib.contextmanager
+def connected(cable):
     with inside(cable.space[1]):
         listener = socket.create_server((cable.address[1], PORT))
-    with inside(cable.space[0]):
+    with listener, inside(cable.space[0]):
         near = socket.create_connection((cable.address[1], PORT))
-    far, _ = listener.accept()
-    start = time.monotonic() + 0.2
-    end, rates = start + seconds, []
-    ways = [(near, far), (far, near)] if both else [(near, far)]
-    threads = [threading.Thread(target=send, args=(a, end + 0.05, rate)) for a, _ in ways]
-    threads += [threading.Thread(target=receive, args=(b, start, end, rates)) for _, b in ways]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    for s in (listener, near, far):
-        s.close()
-    return rates
+        far, _ = listener.accept()
+    with near, far:
+        yield near, far
 
 
 def stream(cable, both):
-    """The slower way's."""
-    return min(streams(cable, both))
+    """Bytes a second of a TCP connection between the hosts: one way, or the slower of both at once."""
+    with connected(cable) as (near, far):
+        start = time.monotonic() + 0.2
+        end, rates = start + 0.8, []
+        ways = [(near, far), (far, near)] if both else [(near, far)]
+        threads = [threading.Thread(target=send, args=(a, end + 0.05)) for a, _ in ways]
+        threads += [threading.Thread(target=receive, args=(b, start, end, rates)) for _, b in ways]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    return min(rates)
 
 
-def busy():
-    """Seconds that the processors have worked."""
-    with open("/proc/stat") as f:
-        user, nice, system, _, _, irq, softirq = map(int, f.readline().split()[1:8])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+def send_steps(s, size, rate, period, over):
+    """`size` bytes every `period` seconds, at `rate`."""
+    block = bytes(1 << 16)
+    while not over.is_set():
+        start, sent = time.monotonic(), 0
+        while sent < size:
+            if sent > rate * (time.monotonic() - start):
+                time.sleep(0.001)
+            else:
+                s.sendall(block)
+                sent += len(block)
+        over.wait(max(0, start + period - time.monotonic()))
+    s.shutdown(socket.SHUT_WR)
 
 
-def shaping_cost(cable):
-    """Seconds of processor time that shaping takes for a byte."""
-    took = {True: [], False: []}
-    for _ in range(6):
-        for shaped, costs in took.items():
-            cable.shape(shaped)
-            before, start = busy(), time.monotonic()
-            rates = streams(cable, True, CALM, 1.5)
-            costs.append((busy() - before) / (sum(rates) * (time.monotonic() - start)))
-    return statistics.median([s - p for s, p in zip(took[True][1:], took[False][1:])])
+def drain(s):
+    block = bytearray(1 << 18)
+    while s.recv_into(block):
+        pass
+
+
+@contextlib.contextmanager
+def streams_beside(cable, size, rate, period):
+    """What the workers of a step of `period` seconds exchange, without workers."""
+    over = threading.Event()
+    with connected(cable) as ends:
+        threads = [threading.Thread(target=send_steps, args=(s, size, rate, period, over)) for s in ends]
+        threads += [threading.Thread(target=drain, args=(s,)) for s in ends]
+        for t in threads:
+            t.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for t in threads:
+                t.join()
 
 
 def reduce_times(a, cable):
@@ -284,21 +299,23 @@ def gradient_bytes(a, folder, name):
     return 4 * int(re.search(r"Trainable params: ([\d,]+)", done.stdout)[1].replace(",", ""))
 
 
-def measure_fit(a, cable, shaping, folder, name):
+def measure_fit(a, cable, folder, name):
     cable.shape(True)
     gradients = gradient_bytes(a, folder, name)
-    wire = gradients / statistics.median([stream(cable, False) for _ in range(3)]) * 1e3
-    row = {"model": name, "batch": CASES[name][0], "wire": wire, "backward": backward_ms(a, folder, name)}
-    got = {"shaped": [], "plain": [], "apart": []}
+    rate = statistics.median([stream(cable, False) for _ in range(3)])
+    row = {"model": name, "batch": CASES[name][0], "wire": gradients / rate * 1e3, "backward": backward_ms(a, folder, name)}
+    got = {"apart": [], "plain": [], "shaped": [], "beside plain": [], "beside shaped": []}
     for _ in range(1 + a.fit_rounds):
-        for way in ("shaped", "plain"):
+        got["apart"].append(fit_apart(a, folder, name))
+        for way in ("plain", "shaped"):
             cable.shape(way == "shaped")
             got[way].append(fit_together(a, cable, folder, name))
-        got["apart"].append(fit_apart(a, folder, name))
+            with streams_beside(cable, gradients, rate, got["plain"][-1] * 1e-3):
+                got["beside " + way].append(fit_apart(a, folder, name))
     got = {way: ms[1:] for way, ms in got.items()}
     row.update({way: statistics.median(ms) for way, ms in got.items()})
     row["exposed"] = statistics.median([s / p - 1 for s, p in zip(got["shaped"], got["plain"])])
-    row["shaping"] = shaping * gradients * 1e3 / row["plain"]  # they go both ways, and there are two cores
+    row["shaping"] = statistics.median([s / p - 1 for s, p in zip(got["beside shaped"], got["beside plain"])])
     print(json.dumps(row), flush=True)
     return row
 
@@ -337,8 +354,7 @@ def main():
             a.scratch, folder = scratch, a.keras_dir or scratch
             if not all(os.path.exists(os.path.join(folder, name + ".keras")) for name in names):
                 export(folder, names, find_peers(a.artel))
-            shaping = shaping_cost(cable)
-            fits = [measure_fit(a, cable, shaping, folder, name) for name in names]
+            fits = [measure_fit(a, cable, folder, name) for name in names]
     with open(a.out, "w") as out:
         out.write(f"# The share of a wire of 1 Gbit/s\n\n{machine()}; two network namespaces, tbf of {RATE} with a burst of {BURST} bytes at both ends of a "
                   f"veth, offloads off, plaintext; {a.rounds} interleaved rounds of all-reduce, "
