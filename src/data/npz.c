@@ -49,6 +49,9 @@ static artel_status open_member(artel__source *source, npz_state *state, int ind
     member->member = zip_member;
     member->where = artel__arena_printf(&source->arena, "%s: %s", source->target, name);
     if (member->where == NULL) return ARTEL_ERROR_NO_MEMORY;
+    if (zip_member->method != 0 && zip_member->method != 8)
+        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, member->where, "write it with numpy.savez or numpy.savez_compressed",
+                           "compression method %d (stored, 0, and deflated, 8, can be read)", zip_member->method);
     artel__npy_input input = {member->where, head, peek_member(&state->zip, zip_member, head), zip_member->size};
     ARTEL_TRY(artel__npy_parse(source->ctx, &input, &member->header));
     artel__npy_describe(&member->header, array);

@@ -217,7 +217,8 @@ static const char *needs_whole_table(const artel__optimizer *optimizer)
 /* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */
 static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient, artel__optimize *o)
 {
-    bool squares = squares_gradient(optimizer->options.rule);
+    bool together = optimizer->clipnorm <= 0 && optimizer->global_clipnorm > 0; /* Keras makes one tensor of a table's gradient there */
+    bool squares = squares_gradient(optimizer->options.rule) && !together;
     const char *why = needs_whole_table(optimizer);
     artel__embedding_rows rows;
     if (!why) why = artel__op_embedding_rows(graph, gradient, squares, &rows);

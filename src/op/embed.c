@@ -247,6 +247,10 @@ artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id
         artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_squares(graph, right);
         return a < 0 || b < 0 ? ARTEL__NO_VALUE : artel__op_add(graph, a, b);
     }
+    if (node->op == &artel__op_unscale_def) {
+        artel__value_id scale = node->input[1], scaled = artel__op_embedding_squares(graph, node->input[0]);
+        return scaled < 0 ? ARTEL__NO_VALUE : artel__op_unscale(graph, artel__op_unscale(graph, scaled, scale), scale);
+    }
     const artel__node *fold = gradient_of(graph, gradient);
     if (!fold) return ARTEL__NO_VALUE;
     sort_attributes attributes = *(const sort_attributes *)fold->attributes;

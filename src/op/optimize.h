@@ -35,6 +35,7 @@ void artel__op_nadam_product(artel__graph *graph, artel__value_id u_product, dou
  * other one; `count`, int64, counts them. */
 void artel__op_loss_scale(artel__graph *graph, artel__value_id scale, artel__value_id count, artel__value_id norm, int64_t growth_steps);
 /* x / scale, a parameter-shaped value by a float32 scalar. */
+extern const artel__op_def artel__op_unscale_def;
 artel__value_id artel__op_unscale(artel__graph *graph, artel__value_id x, artel__value_id scale);
 
 /* Sum of squares of a parameter-shaped value -> GLOBAL float64 [1], in blocks of 4,096 elements (DESIGN section 2). */

@@ -272,6 +272,7 @@ ROWS = [
     Row("data-strings", lambda b: b.fit(data=b.arrays(x=np.full((64, 20), "abc"), y=b.y))),
     Row("data-half-a-zip", lambda b: b.fit(data="npz:" + b.text(open(b("good.npz"), "rb").read()[:3000], "half.npz")), ("half.npz",)),
     Row("data-not-a-zip", lambda b: b.fit(data="npz:" + b.text(b"abc" * 100, "no.npz")), ("no.npz",)),
+    Row("data-zip-method", lambda b: b.fit(data="npz:" + packed_otherwise(b)), ("method 12", "savez")),
     Row("npy-header-huge", lambda b: b.fit(data="npy:" + b.npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 20), }")
                                            + "," + b.npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 20), }"))),
     Row("npy-header-code", lambda b: b.predict(data="npy:" + b.npy("{'descr': __import__('os').system('touch x'), 'shape': (1,)}"))),
@@ -332,6 +333,15 @@ ROWS = [
     Row("log-dir-is-file", lambda b: b.fit(None, None, "--log-dir", b.good), (), (1, 2)),
     Row("nan-in-inputs-stop", lambda b: b.fit(None, b.arrays(x=np.full_like(b.x, np.nan), y=b.y), "--stop-on-nan"), (), (2,)),
 ]
+
+
+def packed_otherwise(b):
+    import zipfile
+
+    with zipfile.ZipFile(b("bz.npz"), "w", zipfile.ZIP_BZIP2) as z:
+        for name, content in members(b("good.npz")).items():
+            z.writestr(name, content)
+    return b("bz.npz")
 
 
 def saved_model(b):

@@ -64,6 +64,8 @@ QUIRKS = [
     "  (`keras.src.backend.tensorflow.numpy.add`), and artel to the channels, as Keras documents it.",
     "- TensorFlow's gradient of an average whose window reaches over both borders of an input (AveragePooling2D, `same`, larger than the stride) is not",
     "  the derivative of that average; artel's is.",
+    "- Where a batch names a row of an Embedding more than once, Keras clips each occurrence by `clipvalue`, and Adamax adds up their absolute",
+    "  values; artel clips, and takes the absolute value of, the sum, which is the gradient.",
     "- TensorFlow's gradient of `celu` at exactly 0 is 2, since both of its parts count there; artel's is 1.",
     "- With `unroll` and a mask, Keras forgets to turn the mask around where it sets the outputs of a layer that goes backwards to zero",
     "  (Bidirectional over sequences); artel gives what Keras gives without `unroll`.",

@@ -51,6 +51,7 @@ OPTIMIZERS = {
     "adam-loss-scale-clipped": lambda: O.Adam(0.01, loss_scale_factor=0.3, clipnorm=0.01),
     "adam-loss-scale-accumulation": lambda: O.Adam(0.01, loss_scale_factor=100.0, gradient_accumulation_steps=2),
     "dynamic-scale-accumulation": lambda: O.LossScaleOptimizer(O.Adam(0.01, gradient_accumulation_steps=3)),
+    "dynamic-scale-clipnorm": lambda: O.LossScaleOptimizer(O.Adam(0.01, clipnorm=0.02), initial_scale=64.0),
     "adagrad-options": lambda: O.Adagrad(0.05, initial_accumulator_value=0.01, epsilon=1e-3, weight_decay=0.01),
 }
 
@@ -97,7 +98,8 @@ OPTIONS = {
 def rows():
     for name, f in OPTIMIZERS.items():
         yield Case(name, mlp, opt=f, check_slots=True)
-    for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm", "sgd-accumulation", "adam-accumulation-3"):
+    for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm", "sgd-accumulation", "adam-accumulation-3",
+                 "adam-global-clipnorm", "dynamic-scale-clipnorm"):
         yield Case(name + "-embedding", embedder, opt=OPTIMIZERS[name], vocab=40, check_slots=True)
     for name, (f, word) in MORE.items():
         yield Case("more-" + name, mlp, opt=f, may_refuse=word, check_slots=True)
