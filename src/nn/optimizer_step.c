@@ -281,13 +281,17 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
                          .scale = scale,
                          .variable = artel__graph_variable(graph, slots->trainable[i]),
                          .slots = slots->per_variable};
+    set_clip(optimizer, &o);
+    if (o.clip == ARTEL__CLIP_VALUE) {
+        artel__value_id clipped = artel__op_embedding_clip(graph, gradient, optimizer->clipvalue);
+        if (clipped >= 0) gradient = clipped, o.clip = ARTEL__CLIP_NONE;
+    }
     set_gradient(optimizer, graph, gradient, &o);
     for (int k = 0; k < slots->per_variable; k++) {
         int slot = slots->slot[i * slots->per_variable + k];
         o.slot[k] = slot >= 0 ? artel__graph_variable(graph, slot) : ARTEL__NO_VALUE;
     }
     if (slots->product >= 0) o.u_product = artel__graph_variable(graph, slots->product);
-    set_clip(optimizer, &o);
     artel__op_optimize(graph, &o);
     if (optimizer->options.rule == ARTEL__RULE_LAMB) add_lamb(graph, o.variable, o.slot[2]);
 }

@@ -259,6 +259,23 @@ artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id
     return artel__op_all_reduce(graph, artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
 }
 
+artel__value_id artel__op_embedding_clip(artel__graph *graph, artel__value_id gradient, double limit)
+{
+    if (graph->status < 0 || gradient < 0 || graph->value[gradient].node < 0) return ARTEL__NO_VALUE;
+    const artel__node *node = &graph->node[graph->value[gradient].node];
+    if (node->op == &artel__op_binary_def && *(const artel__binary *)node->attributes == ARTEL__BINARY_ADD) {
+        artel__value_id right = node->input[1], a = artel__op_embedding_clip(graph, node->input[0], limit);
+        artel__value_id b = a < 0 ? ARTEL__NO_VALUE : artel__op_embedding_clip(graph, right, limit);
+        return a < 0 || b < 0 ? ARTEL__NO_VALUE : artel__op_add(graph, a, b);
+    }
+    const artel__node *fold = gradient_of(graph, gradient);
+    if (!fold) return ARTEL__NO_VALUE;
+    sort_attributes attributes = *(const sort_attributes *)fold->attributes;
+    artel__value_id inputs[] = {fold->input[0], fold->input[1], fold->input[2]};
+    inputs[0] = artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){(float)-limit, (float)limit, 0}, inputs[0]);
+    return artel__op_all_reduce(graph, artel__graph_add(graph, &artel__op_embedding_gradient_def, &attributes, inputs, 3));
+}
+
 static artel_status grad_embedding(artel__gradient *g)
 {
     if (!g->needed[0]) return ARTEL_OK;

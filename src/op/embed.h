@@ -13,6 +13,8 @@ artel__value_id artel__op_embedding(artel__graph *graph, artel__value_id table, 
  * TensorFlow backend squares IndexedSlices before it adds equal rows, so its optimizers and norms see this and not the square
  * of the gradient. ARTEL__NO_VALUE for every other gradient. */
 artel__value_id artel__op_embedding_squares(artel__graph *graph, artel__value_id gradient);
+/* For the same gradients: the sum over the occurrences, each clipped to -limit .. limit, as Keras clips IndexedSlices by value. */
+artel__value_id artel__op_embedding_clip(artel__graph *graph, artel__value_id gradient, double limit);
 
 /* The gradient of a table as rows, the same on all replicas. rows[k] (BATCH, as many as a batch has indices) belongs to row token[k]
  * of the table, k < count; each token is there once, and every row that is not there has the gradient 0. */

@@ -99,7 +99,7 @@ def rows():
     for name, f in OPTIMIZERS.items():
         yield Case(name, mlp, opt=f, check_slots=True)
     for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm", "sgd-accumulation", "adam-accumulation-3",
-                 "adam-global-clipnorm", "dynamic-scale-clipnorm"):
+                 "adam-global-clipnorm", "dynamic-scale-clipnorm", "sgd-clipvalue", "adam-clipvalue"):
         yield Case(name + "-embedding", embedder, opt=OPTIMIZERS[name], vocab=40, check_slots=True)
     for name, (f, word) in MORE.items():
         yield Case("more-" + name, mlp, opt=f, may_refuse=word, check_slots=True)
