@@ -29,8 +29,12 @@ typedef struct artel__comm_sum {
 typedef struct artel__comm_ops {
     /* Finishes several folds at once; `collective` numbers the call within the step. */
     artel_status (*all_reduce)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
-    /* The same for sums, in the background: begin returns at once; progress moves what can be moved without waiting; finish waits for
-     * all that has been begun. When one of them fails, or with abandon, all are over, and nothing is borrowed any more. */
+    /* The same in two halves, for a rank that has something else to do meanwhile: post returns at once, await waits. One at a time. */
+    artel_status (*post)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
+    artel_status (*await)(void *comm);
+    /* The same for sums, in the background: begin returns at once; progress moves what can be moved without waiting, of what was posted,
+     * too; finish waits for all that has been begun. When one of these five fails, or with abandon, all are over, and nothing is borrowed
+     * any more. */
     artel_status (*begin)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
     artel_status (*progress)(void *comm);
     artel_status (*finish)(void *comm);

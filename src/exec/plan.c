@@ -2,9 +2,10 @@
 /* Making a plan: kernels, schedule, memory.
  *
  * The schedule is the graph's own order, with one change: when several replicas take part, collectives are carried out together,
- * so that many small folds cost one exchange. Those whose results the pass needs wait until the first of them is needed; those
- * that only the APPLY phase needs are begun when enough bytes have gathered, go on in the background of the nodes that
- * follow, and are waited for at the end. The grouping is a function of the graph alone, hence the same on all replicas.
+ * so that many small folds cost one exchange. Those whose results the pass needs wait until the first of them is needed, and go on
+ * behind a node that does not need them if there is one (overlap.c); those that only the APPLY phase needs are begun when enough bytes
+ * have gathered, go on in the background of the nodes that follow, and are waited for at the end. The grouping is a function of the
+ * graph alone, hence the same on all replicas.
  */
 #include <string.h>
 
@@ -239,6 +240,7 @@ static artel_status make_plan(artel__plan *plan)
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     if (plan->options.common && plan->options.replicas > 1) ARTEL_TRY(artel__plan_divide(plan));
     ARTEL_TRY(make_schedule(plan));
+    artel__plan_overlap(plan);
     return artel__plan_memory(plan);
 }
 
@@ -304,6 +306,13 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     artel__text_printf(out, "  ; %s\n", node->name);
 }
 
+static const char *exchange_word(int32_t kind)
+{
+    if (kind == ARTEL__ACTION_BEGIN) return "begin ";
+    if (kind == ARTEL__ACTION_POST) return "post ";
+    return kind == ARTEL__ACTION_AWAIT ? "wait for the posted " : "";
+}
+
 void artel__plan_dump(const artel__plan *plan, artel__text *out)
 {
     artel__text_printf(out, "rows %lld, nodes %d, activations %zu bytes, ", (long long)plan->max_rows, plan->max_nodes, plan->block_bytes);
@@ -317,6 +326,6 @@ void artel__plan_dump(const artel__plan *plan, artel__text *out)
         else if (action->node == ARTEL__ACTION_FINISH)
             artel__text_append(out, "     wait for the all-reduces that were begun\n");
         else
-            artel__text_printf(out, "     %sall-reduce of %d folds\n", action->node == ARTEL__ACTION_BEGIN ? "begin " : "", action->count);
+            artel__text_printf(out, "     %sall-reduce of %d folds\n", exchange_word(action->node), action->count);
     }
 }

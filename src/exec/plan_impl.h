@@ -8,14 +8,16 @@
 
 #define ARTEL__OFFSET_EXTERNAL ((size_t)-1) /* variables and fed inputs: not in the arena of the run */
 
-/* One step of the schedule: a node, or the collectives [first, first + count) of plan->collective at once. */
-/* A node, or collectives: [first, first + count) of plan->collective. */
+/* What happens to collectives. */
 enum {
     ARTEL__ACTION_EXCHANGE = -1, /* carried out, waited for */
     ARTEL__ACTION_BEGIN = -2,    /* begun; nodes that follow do not need the results */
-    ARTEL__ACTION_FINISH = -3    /* all that has been begun is waited for; the range holds them, and others */
+    ARTEL__ACTION_FINISH = -3,   /* all that has been begun is waited for; the range holds them, and others */
+    ARTEL__ACTION_POST = -4,     /* an exchange whose waiting is an action of its own: the next AWAIT, of the same range */
+    ARTEL__ACTION_AWAIT = -5
 };
 
+/* One step of the schedule: a node, or the collectives [first, first + count) of plan->collective at once. */
 typedef struct artel__action {
     int32_t node; /* or one of ARTEL__ACTION_... */
     int32_t first, count;
@@ -65,6 +67,7 @@ struct artel__run {
     artel__fault fault;
     int32_t abandon_at;
     bool in_flight;          /* collectives have been begun and not waited for */
+    bool posted;             /* so has one that nodes of the pass need */
     const atomic_bool *stop; /* NULL, or set by whoever wants the step to be abandoned */
     artel__nonfinite *scan;  /* set: look at every output */
     artel__run *const *peer; /* with common variables: the runs of all replicas by rank; NULL otherwise */
@@ -81,6 +84,8 @@ bool artel__run_leaves(const artel__run *run, int32_t node);
 void artel__run_share(const artel__run *run, int32_t node, int64_t tasks, int64_t *first, int64_t *count);
 /* The collective that the node is to carry out itself; NULL: none. */
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node);
+/* Lets exchanges go on behind work that does not need them; exec/overlap.c. */
+void artel__plan_overlap(artel__plan *plan);
 /* Gives every value its place; exec/memory.c. */
 artel_status artel__plan_memory(artel__plan *plan);
 size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id);

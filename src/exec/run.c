@@ -253,6 +253,10 @@ static artel_status run_collectives(artel__run *run, const artel__action *action
         run->in_flight = false;
         return comm->ops->finish(comm->self);
     }
+    if (action->node == ARTEL__ACTION_AWAIT) {
+        run->posted = false;
+        return comm->ops->await(comm->self);
+    }
     for (int i = 0; i < action->count; i++) {
         const artel__node *node = &graph->node[run->plan->collective[action->first + i]];
         const artel__value *in = &graph->value[node->input[0]];
@@ -262,9 +266,12 @@ static artel_status run_collectives(artel__run *run, const artel__action *action
                                                 .in = run->pointer[node->input[0]],
                                                 .out = run->pointer[node->output[0]]};
     }
-    bool background = action->node == ARTEL__ACTION_BEGIN;
+    bool background = action->node == ARTEL__ACTION_BEGIN, post = action->node == ARTEL__ACTION_POST;
     run->in_flight = run->in_flight || background;
-    return (background ? comm->ops->begin : comm->ops->all_reduce)(comm->self, step, action->first, run->segment, action->count);
+    run->posted = run->posted || post;
+    return (background ? comm->ops->begin
+            : post     ? comm->ops->post
+                       : comm->ops->all_reduce)(comm->self, step, action->first, run->segment, action->count);
 }
 
 static artel_status run_exchange(artel__run *run, const artel__action *action, const artel__step *step)
@@ -287,8 +294,8 @@ static artel_status run_actions(artel__run *run, const artel__step *step)
         }
         if (action->node == run->abandon_at) return ARTEL_AGAIN;
         run_node_timed(run, action->node, step);
-        if (run->scan && run->scan->node < 0) artel__scan_node(run, action->node, step, run->scan);
-        if (run->in_flight && plan->node[action->node].kernel) ARTEL_TRY(run->comm->ops->progress(run->comm->self));
+        if (run->scan && (run->scan->node < 0 || run->scan->node > action->node)) artel__scan_node(run, action->node, step, run->scan);
+        if ((run->in_flight || run->posted) && plan->node[action->node].kernel) ARTEL_TRY(run->comm->ops->progress(run->comm->self));
     }
     return ARTEL_OK;
 }
@@ -304,8 +311,8 @@ artel_status artel__run_compute(artel__run *run, const artel__step *step, const 
     ARTEL_TRY(fit_scratch(run, step));
     uint32_t fp = artel__fp_enter();
     artel_status status = run_actions(run, step);
-    if (status != ARTEL_OK && run->in_flight) run->comm->ops->abandon(run->comm->self);
-    run->in_flight = false;
+    if (status != ARTEL_OK && (run->in_flight || run->posted)) run->comm->ops->abandon(run->comm->self);
+    run->in_flight = run->posted = false;
     artel__fp_leave(fp);
     return status;
 }

@@ -44,11 +44,13 @@ typedef struct member {
     artel__all_reduce all_reduce;
     artel__all_gather all_gather;
     artel__barrier barrier;
-    artel__coll_buffer segments, spans;
+    artel__coll_buffer segments, begun, spans; /* of what is waited for; of what begins; scratch of either */
+    artel__coll_task *own[OWN_TASKS];          /* the first `owns` are posted, and waited for */
+    int owns;
     flight **flight;                /* kept from step to step; the first `flying` are under way */
     int flights, flying, landed;    /* the first `landed` of those under way are done */
     flight *part[MOST_PARTS];       /* kept, too */
-    artel__coll_task **task;        /* room for those of an exchange and all flights */
+    artel__coll_task **task;        /* scratch: room for those that are waited for and all flights */
     uint32_t barriers;              /* passed in this generation */
     artel__mesh_activity *activity; /* what it is doing, for whoever watches; NULL: nobody does */
 } member;
@@ -132,18 +134,17 @@ static int count_parts(const member *m, int64_t bytes, int most)
     return parts < 1 ? 1 : parts < most ? (int)parts : most;
 }
 
-/* Cuts the first `segments` of m->segments: part i has the spans from begin[i] to begin[i + 1]. */
-static artel_status cut_parts(member *m, int32_t segments, int parts, int32_t *begin)
+/* Cuts the segments into m->spans: part i has those from begin[i] to begin[i + 1]. */
+static artel_status cut_parts(member *m, const artel__coll_segment *whole, int32_t segments, int parts, int32_t *begin)
 {
     ARTEL_TRY(artel__coll_reserve(m->group->ctx, &m->spans, (size_t)(segments + parts), sizeof(artel__coll_span)));
-    artel__coll_cut(m->segments.data, segments, parts, m->spans.data, begin);
+    artel__coll_cut(whole, segments, parts, m->spans.data, begin);
     return ARTEL_OK;
 }
 
 /* The segments of one part: each lies within one of the whole. */
-static artel_status list_part(const member *m, flight *f, int32_t first, int32_t spans)
+static artel_status list_part(const member *m, const artel__coll_segment *whole, flight *f, int32_t first, int32_t spans)
 {
-    const artel__coll_segment *whole = m->segments.data;
     const artel__coll_span *span = (const artel__coll_span *)m->spans.data + first;
     ARTEL_TRY(artel__coll_reserve(m->group->ctx, &f->segments, (size_t)spans, sizeof(artel__coll_segment)));
     artel__coll_segment *to = f->segments.data;
@@ -168,36 +169,48 @@ static void prepare(member *m, artel__all_reduce *task, const artel__step *step,
 }
 
 /* A part of a sum, which has spans. */
-static artel_status prepare_part(member *m, flight *f, const artel__step *step, int32_t collective, int part, const int32_t *begin)
+static artel_status prepare_part(member *m, const artel__coll_segment *whole, flight *f, const artel__step *step, int32_t collective,
+                                 int part, const int32_t *begin)
 {
     int32_t spans = begin[part + 1] - begin[part];
-    ARTEL_TRY(list_part(m, f, begin[part], spans));
+    ARTEL_TRY(list_part(m, whole, f, begin[part], spans));
     prepare(m, &f->all_reduce, step, (uint32_t)collective | (uint32_t)part << PART_SHIFT, f->segments.data, spans);
     return ARTEL_OK;
 }
 
 /* -- in the background -- */
 
-/* Those that are not done, from m->task[at] on; how many. */
-static int list_flying(member *m, int at)
+/* What is under way into m->task: what is waited for, then those in the background that are not done; how many. */
+static int list_tasks(member *m)
 {
-    int count = m->flying - m->landed;
-    for (int i = 0; i < count; i++) m->task[at + i] = &m->flight[m->landed + i]->all_reduce.base;
+    int count = m->owns;
+    memcpy(m->task, m->own, (size_t)m->owns * sizeof *m->own);
+    for (int i = m->landed; i < m->flying; i++) m->task[count++] = &m->flight[i]->all_reduce.base;
     return count;
 }
 
-/* Ends all of them, done or not. */
+/* Ends all in the background, done or not. */
 static void land(member *m)
 {
-    m->landed = 0;
-    artel__coll_finalize(m->task, list_flying(m, 0));
-    m->flying = 0;
+    for (int i = 0; i < m->flying; i++) {
+        artel__coll_task *task = &m->flight[i]->all_reduce.base;
+        artel__coll_finalize(&task, 1);
+    }
+    m->landed = m->flying = 0;
 }
 
-static artel_status fail_flights(member *m, artel_status status)
+/* Ends what is waited for. */
+static void finalize_own(member *m)
+{
+    artel__coll_finalize(m->own, m->owns);
+    m->owns = 0;
+}
+
+static artel_status end_if_failed(member *m, artel_status status)
 {
     if (status >= 0) return status;
     artel__net_cancel(m->endpoint); /* before withdrawing: peers must stop waiting for the rest */
+    finalize_own(m);
     land(m);
     return status;
 }
@@ -229,7 +242,7 @@ static artel_status take_off_part(member *m, const artel__step *step, int32_t co
     if (begin[part] == begin[part + 1]) return ARTEL_OK;
     if (m->flying == m->flights) ARTEL_TRY(add_flight(m));
     flight *f = m->flight[m->flying];
-    ARTEL_TRY(prepare_part(m, f, step, collective, part, begin));
+    ARTEL_TRY(prepare_part(m, m->begun.data, f, step, collective, part, begin));
     artel__coll_task *task = &f->all_reduce.base;
     m->flying++;
     return artel__coll_post(&task, 1);
@@ -240,9 +253,10 @@ static artel_status take_off(member *m, const artel__step *step, int32_t collect
     int gathers;
     int32_t begin[MOST_BEGUN + 1];
     ARTEL_TRY(check_fold(m, step->fold));
-    ARTEL_TRY(translate(m->group->ctx, &m->segments, segments, count, &gathers));
-    int parts = count_parts(m, artel__coll_bytes(m->segments.data, count - gathers), MOST_BEGUN);
-    ARTEL_TRY(cut_parts(m, count - gathers, parts, begin));
+    ARTEL_TRY(translate(m->group->ctx, &m->begun, segments, count, &gathers));
+    const artel__coll_segment *whole = m->begun.data;
+    int parts = count_parts(m, artel__coll_bytes(whole, count - gathers), MOST_BEGUN);
+    ARTEL_TRY(cut_parts(m, whole, count - gathers, parts, begin));
     for (int i = 0; i < parts; i++) ARTEL_TRY(take_off_part(m, step, collective, i, begin));
     return ARTEL_OK;
 }
@@ -250,7 +264,7 @@ static artel_status take_off(member *m, const artel__step *step, int32_t collect
 static artel_status group_begin(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
 {
     member *m = comm;
-    return fail_flights(m, take_off(m, step, collective, segments, count));
+    return end_if_failed(m, take_off(m, step, collective, segments, count));
 }
 
 /* Many parts may be under way: those that are done are not looked at again. */
@@ -267,22 +281,23 @@ static artel_status group_progress(void *comm)
 {
     member *m = comm;
     uint32_t fp = artel__fp_enter();
-    artel_status status = artel__coll_poll(m->endpoint, m->task, list_flying(m, 0), 0);
+    artel_status status = artel__coll_poll(m->endpoint, m->task, list_tasks(m), 0);
     if (status >= 0) pass_landed(m);
     artel__fp_leave(fp);
-    return fail_flights(m, status);
+    return end_if_failed(m, status);
 }
 
 /* -- waited for -- */
 
-/* Waits for the first `needed` of m->task; what flies is moved meanwhile. The only place where a rank waits for others. */
-static artel_status await(member *m, int needed)
+/* Waits for what is posted, and moves what flies meanwhile; with nothing posted, waits for all that flies. The only place where a
+ * rank waits for others. */
+static artel_status await(member *m)
 {
-    int flying = list_flying(m, needed);
+    int tasks = list_tasks(m);
     int phase = m->activity ? atomic_load_explicit(&m->activity->phase, memory_order_relaxed) : 0;
     if (m->activity) artel__mesh_enter(m->activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
     uint32_t fp = artel__fp_enter();
-    artel_status status = artel__coll_wait(m->endpoint, m->task, needed + flying, needed ? needed : flying);
+    artel_status status = artel__coll_wait(m->endpoint, m->task, tasks, m->owns ? m->owns : tasks);
     artel__fp_leave(fp);
     if (m->activity) artel__mesh_enter(m->activity, (artel__member_phase)phase, artel__now_ns());
     return status;
@@ -291,79 +306,96 @@ static artel_status await(member *m, int needed)
 static artel_status group_finish(void *comm)
 {
     member *m = comm;
-    artel_status status = fail_flights(m, await(m, 0));
+    artel_status status = end_if_failed(m, await(m));
     if (status >= 0) land(m);
     return status;
 }
 
 static void group_abandon(void *comm)
 {
-    fail_flights(comm, ARTEL_ERROR_CANCELLED);
+    end_if_failed(comm, ARTEL_ERROR_CANCELLED);
 }
 
-/* `count` tasks of this exchange, in m->task. */
-static artel_status exchange(member *m, int count)
+/* Posts m->own. */
+static artel_status post_own(member *m)
 {
-    artel__coll_task *own[OWN_TASKS];
-    memcpy(own, m->task, (size_t)count * sizeof *own);
-    for (int i = 0; i < count; i++) own[i]->overtakes = m->flying > 0;
-    artel_status status = artel__coll_post(own, count);
-    if (status == ARTEL_OK) status = await(m, count);
-    if (status < 0) artel__net_cancel(m->endpoint);
-    artel__coll_finalize(own, count);
-    return fail_flights(m, status);
+    for (int i = 0; i < m->owns; i++) m->own[i]->overtakes = m->flying > 0;
+    return artel__coll_post(m->own, m->owns);
 }
 
-/* Lists the tasks of a sum from m->task[0] on. */
-static artel_status list_parts(member *m, const artel__step *step, int32_t collective, int32_t segments, int *tasks)
+static artel_status group_await(void *comm)
+{
+    member *m = comm;
+    artel_status status = end_if_failed(m, await(m));
+    finalize_own(m);
+    return status;
+}
+
+/* Adds the tasks of a sum to m->own. */
+static artel_status list_parts(member *m, const artel__step *step, int32_t collective, int32_t segments)
 {
     const artel__coll_segment *whole = m->segments.data;
     int parts = count_parts(m, artel__coll_bytes(whole, segments), MOST_PARTS);
     int32_t begin[MOST_PARTS + 1];
     if (parts == 1) {
         prepare(m, &m->all_reduce, step, (uint32_t)collective, whole, segments);
-        if (segments) m->task[(*tasks)++] = &m->all_reduce.base;
+        if (segments) m->own[m->owns++] = &m->all_reduce.base;
         return ARTEL_OK;
     }
-    ARTEL_TRY(cut_parts(m, segments, parts, begin));
+    ARTEL_TRY(cut_parts(m, whole, segments, parts, begin));
     for (int i = 0; i < parts; i++) {
         if (begin[i] == begin[i + 1]) continue;
         if (!m->part[i]) ARTEL_TRY(make_flight(m, &m->part[i]));
-        ARTEL_TRY(prepare_part(m, m->part[i], step, collective, i, begin));
-        m->task[(*tasks)++] = &m->part[i]->all_reduce.base;
+        ARTEL_TRY(prepare_part(m, whole, m->part[i], step, collective, i, begin));
+        m->own[m->owns++] = &m->part[i]->all_reduce.base;
     }
     return ARTEL_OK;
+}
+
+/* Lists the tasks of an exchange; nothing is posted yet. */
+static artel_status list_own(member *m, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
+{
+    int gathers = 0;
+    ARTEL_TRY(check_fold(m, step->fold));
+    ARTEL_TRY(translate(m->group->ctx, &m->segments, segments, count, &gathers));
+    ARTEL_TRY(list_parts(m, step, collective, count - gathers));
+    m->all_gather.segment = (const artel__coll_segment *)m->segments.data + (count - gathers);
+    m->all_gather.segments = gathers;
+    m->all_gather.base.frame = frame_of(m, step, (uint32_t)collective);
+    m->all_gather.batch = step->fold->batch;
+    if (gathers) m->own[m->owns++] = &m->all_gather.base;
+    return ARTEL_OK;
+}
+
+static artel_status group_post(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count)
+{
+    member *m = comm;
+    artel_status status = list_own(m, step, collective, segments, count);
+    if (status < 0) {
+        m->owns = 0;
+        artel__group_cancel(m->group);
+    } else {
+        status = post_own(m);
+    }
+    return end_if_failed(m, status);
 }
 
 static artel_status group_all_reduce(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments,
                                      int count)
 {
-    member *m = comm;
-    int tasks = 0, gathers = 0;
-    artel_status status = check_fold(m, step->fold);
-    if (status == ARTEL_OK) status = translate(m->group->ctx, &m->segments, segments, count, &gathers);
-    if (status == ARTEL_OK) status = list_parts(m, step, collective, count - gathers, &tasks);
-    if (status < 0) {
-        artel__group_cancel(m->group);
-        return fail_flights(m, status);
-    }
-    m->all_gather.segment = (const artel__coll_segment *)m->segments.data + (count - gathers);
-    m->all_gather.segments = gathers;
-    m->all_gather.base.frame = frame_of(m, step, (uint32_t)collective);
-    m->all_gather.batch = step->fold->batch;
-    if (gathers) m->task[tasks++] = &m->all_gather.base;
-    return exchange(m, tasks);
+    ARTEL_TRY(group_post(comm, step, collective, segments, count));
+    return group_await(comm);
 }
 
 /* Who is not well has recorded why, or will; nothing is recorded here. */
 static artel_status group_barrier(void *comm, bool ok)
 {
     member *m = comm;
-    m->task[0] = &m->barrier.base;
+    m->own[m->owns++] = &m->barrier.base;
     m->barrier.base.frame = (artel__frame){.job = m->group->job, .generation = m->group->generation, .step = m->barriers++};
     m->barrier.ok = ok;
-    artel_status status = exchange(m, 1);
-    if (status < 0) return status;
+    ARTEL_TRY(end_if_failed(m, post_own(m)));
+    ARTEL_TRY(group_await(m));
     return m->barrier.ok ? ARTEL_OK : ARTEL_ERROR_RUN;
 }
 
@@ -375,6 +407,8 @@ static void group_sum(void *comm, const artel__comm_sum *sum)
 }
 
 static const artel__comm_ops group_ops = {.all_reduce = group_all_reduce,
+                                          .post = group_post,
+                                          .await = group_await,
                                           .begin = group_begin,
                                           .progress = group_progress,
                                           .finish = group_finish,
@@ -452,6 +486,7 @@ static void close_member(artel_context *ctx, member *m)
     artel__all_reduce_fini(&m->all_reduce);
     artel__all_gather_fini(&m->all_gather);
     artel__coll_buffer_fini(ctx, &m->segments);
+    artel__coll_buffer_fini(ctx, &m->begun);
     artel__coll_buffer_fini(ctx, &m->spans);
 }
 

@@ -113,7 +113,7 @@ static int count_lines(artel_context *ctx, const artel__plan *plan, const char *
 static void same_bits_as_one(void **state)
 {
     (void)state;
-    int divided = 0, lazy = 0;
+    int divided = 0, lazy = 0, posted = 0;
     for (uint32_t seed = 1; seed <= 24; seed++) {
         graph_bench one, many;
         open_bench(&one, seed);
@@ -128,10 +128,12 @@ static void same_bits_as_one(void **state)
         assert_memory_equal(one.state.block, many.state.block, one.variables.bytes);
         divided += count_lines(many.ctx, many.plan, "shared out");
         lazy += count_lines(many.ctx, many.plan, "added up by its reader");
+        posted += count_lines(many.ctx, many.plan, " post all-reduce");
         graph_bench_close(&one);
         graph_bench_close(&many);
     }
     if (divided < 40 || lazy < 4) fail_msg("only %d steps are shared out, only %d sums are not exchanged", divided, lazy);
+    if (posted < 8) fail_msg("only %d exchanges go on behind a node", posted);
 }
 
 int main(void)
