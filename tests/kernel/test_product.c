@@ -90,7 +90,9 @@ static void test_forward(void **state)
                                         {301, 200, 1030},
                                         /* rows of A that collide in the cache */
                                         {33, 70, 1024},
-                                        {20, 100, 3072}};
+                                        {20, 100, 3069},
+                                        {20, 100, 3072},
+                                        {29, 50, 1021}};
     check_random random = {1};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) {

@@ -108,6 +108,7 @@ static void conv_tile(const conv_sweep *c, const conv_walk *w, const tile *from,
             t.a1 = from->a1 + group * w->depth;
             t.first = group * wide > column ? (int)(group * wide - column) : 0;
             t.last = (int)(((group + 1) * wide < end ? (group + 1) * wide : end) - column);
+            if (column > left) t.from0 = NULL;
             product_tile(mr, &t);
         }
         if (around > 0) conv_clear(&c->gaps, &run[1], conv_clear(&c->gaps, &run[0], each, left, right - left), left, right - left);
@@ -120,17 +121,11 @@ static conv_run conv_out(const conv_sweep *c, const conv_line *line, int64_t pix
     return conv_run_make(&c->gaps, out, line->y, pixel, pixels);
 }
 
-/* Copies the tile's pixels side by side where they lie badly. */
-static tile conv_gather(const tile *from, int mr, float *rows)
+/* The tile with its pixels side by side where they lie badly. */
+static tile conv_gather(const tile *from, int mr, int64_t columns, float *rows)
 {
-    int half = (mr + 1) / 2;
     tile t = *from;
-    if (!rows) return t;
-    product_gather(t.a0 + t.segments->a, t.sa, half, t.segments->count, rows);
-    product_gather(t.a1 + t.segments->a, t.sa, mr - half, t.segments->count, rows + half * PRODUCT_PITCH);
-    t.a0 = rows - t.segments->a;
-    t.a1 = t.a0 + half * PRODUCT_PITCH;
-    t.sa = PRODUCT_PITCH;
+    if (rows) product_take(&t, mr, columns, rows);
     return t;
 }
 
@@ -149,7 +144,7 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room 
                        int64_t p1)
 {
     const conv_line *line = room->line;
-    int64_t step = w->sx * w->c, tiles = tile_count(w->pixels);
+    int64_t step = w->sx * w->c, tiles = tile_count(w->pixels), columns = c->n - p0 * ARTEL__PANEL;
     tile t = *from, moved;
     t.sa = step;
     t.sc = c->out_pixel;
@@ -159,7 +154,7 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room 
             t.a1 = line[i + 1].in;
             tile_ahead ahead = conv_ahead(w, &t, &line[i + 1], w->pixels, w->sx == 1 ? 2 * w->pixels : w->pixels, p1 - p0);
             t.ahead = &ahead;
-            moved = conv_gather(&t, (int)(2 * w->pixels), room->rows);
+            moved = conv_gather(&t, (int)(2 * w->pixels), columns, room->rows);
             conv_run run[] = {conv_out(c, &line[i], 0, w->pixels), conv_out(c, &line[i + 1], 0, w->pixels)};
             conv_tile(c, w, &moved, run, (int)(2 * w->pixels), p0, p1);
             i++;
@@ -172,7 +167,7 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room 
             t.a1 = t.a0 + half * step;
             tile_ahead ahead = conv_ahead(w, &t, &line[i], x + mr, mr, p1 - p0);
             t.ahead = &ahead;
-            moved = conv_gather(&t, mr, room->rows);
+            moved = conv_gather(&t, mr, columns, room->rows);
             conv_run run[] = {conv_out(c, &line[i], x, half), conv_out(c, &line[i], x + half, mr - half)};
             conv_tile(c, w, &moved, run, mr, p0, p1);
         }

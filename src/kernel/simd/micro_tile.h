@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* count elements: A from float `a` of each row on, B from row `b` on. */
 typedef struct segment {
@@ -52,6 +53,8 @@ typedef struct tile {
     bool claim;        /* ask for C before computing: it is expected in memory */
     tile_ahead *ahead; /* fetched `burst` lines at a time, before every TILE_BURST steps of the reduction */
     int64_t burst;
+    const float *from0, *from1; /* where rows of A in scratch are still to be copied from, at segment->a; NULL: nowhere */
+    int64_t sf;
 } tile;
 
 enum {
@@ -61,6 +64,7 @@ enum {
 typedef enum tile_kind {
     TILE_PANEL, /* rows of A contiguous in k, B readable in whole vectors */
     TILE_AHEAD, /* the same, and `ahead` is fetched meanwhile */
+    TILE_COPY,  /* the same again; one segment, and A is copied meanwhile but for the first tile_head() columns, which are there */
     TILE_PART,  /* the same, B read only where columns exist */
     TILE_OUTER  /* A is [k][row]: a0 the first row, sa the step of k; one segment; B as in TILE_PART */
 } tile_kind;
@@ -113,11 +117,26 @@ VEC_INLINE void tile_step(int mr, int nv, bool part, tile_acc *acc, const tile_w
     }
 }
 
-VEC_INLINE void tile_rows(int mr, int nv, bool part, bool fetch, tile_acc *acc, const tile *t)
+/* TILE_UNROLL steps of the reduction. */
+VEC_INLINE void tile_steps(int mr, int nv, bool part, tile_acc *acc, tile_walk *w)
+{
+    tile_step(mr, nv, part, acc, w, 0);
+    if (TILE_UNROLL > 1) tile_step(mr, nv, part, acc, w, 1);
+    w->g0 += 4 * TILE_UNROLL;
+    w->g1 += 4 * TILE_UNROLL;
+    w->b += TILE_UNROLL * w->sb;
+}
+
+VEC_INLINE tile_walk tile_begin(const tile *t)
 {
     int64_t s = t->sa * 4, s3 = s * 3, s5 = s * 5;
     __asm__("" : "+r"(s3), "+r"(s5)); /* keeps them two registers instead of a pointer for each row */
-    tile_walk w = {0, 0, t->b, s, s3, s5, t->sb, vec_range(0, t->last), vec_range(0, t->last - VEC_LANES)};
+    return (tile_walk){0, 0, t->b, s, s3, s5, t->sb, vec_range(0, t->last), vec_range(0, t->last - VEC_LANES)};
+}
+
+VEC_INLINE void tile_rows(int mr, int nv, bool part, bool fetch, tile_acc *acc, const tile *t)
+{
+    tile_walk w = tile_begin(t);
     for (const segment *g = t->segments, *last = g + t->count; g < last; g++) {
         w.g0 = (const char *)(t->a0 + g->a);
         w.g1 = (const char *)(t->a1 + g->a);
@@ -126,16 +145,55 @@ VEC_INLINE void tile_rows(int mr, int nv, bool part, bool fetch, tile_acc *acc, 
         while (w.g0 < last_step) {
             const char *end = !fetch || last_step - w.g0 < 4 * TILE_BURST ? last_step : w.g0 + 4 * TILE_BURST;
             if (fetch) tile_fetch(t->ahead, t->burst);
-            while (w.g0 < end) {
-                tile_step(mr, nv, part, acc, &w, 0);
-                if (TILE_UNROLL > 1) tile_step(mr, nv, part, acc, &w, 1);
-                w.g0 += 4 * TILE_UNROLL;
-                w.g1 += 4 * TILE_UNROLL;
-                w.b += TILE_UNROLL * t->sb;
-            }
+            while (w.g0 < end) tile_steps(mr, nv, part, acc, &w);
         }
         if (g->count % TILE_UNROLL) tile_step(mr, nv, part, acc, &w, 0);
     }
+}
+
+/* Columns of a tile of `depth` that TILE_COPY finds copied: whole bursts remain. */
+static inline int64_t tile_head(int64_t depth)
+{
+    return depth < TILE_BURST ? depth : TILE_BURST + depth % TILE_BURST;
+}
+
+/* A burst of columns of a row, through integer registers: a line that passes through a vector took up to three cycles from the
+ * multiply-adds, so nothing. */
+VEC_INLINE void tile_copy(float *to, const float *from)
+{
+    VEC_UNROLL
+    for (int i = 0; i < TILE_BURST / 2; i++) {
+        int64_t two;
+        memcpy(&two, from + 2 * i, sizeof two);
+        __asm__("" : "+r"(two)); /* compilers would make vectors of it */
+        memcpy(to + 2 * i, &two, sizeof two);
+    }
+}
+
+/* The rows of A are copied burst by burst, each before the multiply-adds need it: a row for every TILE_UNROLL steps. */
+VEC_INLINE void tile_rows_copied(int mr, int nv, tile_acc *acc, const tile *t)
+{
+    const segment *g = t->segments;
+    const int half = (mr + 1) / 2;
+    tile_walk w = tile_begin(t);
+    w.g0 = (const char *)(t->a0 + g->a);
+    w.g1 = (const char *)(t->a1 + g->a);
+    w.b = t->b + g->b * t->sb;
+    const char *last = w.g0 + g->count / TILE_UNROLL * TILE_UNROLL * 4;
+    for (int64_t k = tile_head(g->count); k < g->count; k += TILE_BURST) {
+        const float *from = t->from0 + k;
+        float *to = (float *)t->a0 + g->a + k;
+        tile_fetch(t->ahead, t->burst);
+        for (int i = 0; i < mr; i++, from += t->sf, to += t->sa) {
+            if (i == half) from = t->from1 + k;
+            tile_copy(to, from);
+            tile_steps(mr, nv, false, acc, &w);
+        }
+        for (int i = mr; i < TILE_BURST / TILE_UNROLL; i++) tile_steps(mr, nv, false, acc, &w);
+    }
+    tile_fetch(t->ahead, t->burst);
+    while (w.g0 < last) tile_steps(mr, nv, false, acc, &w);
+    if (g->count % TILE_UNROLL) tile_step(mr, nv, false, acc, &w, 0);
 }
 
 /* count steps of k: rows are neighbours in A. sa may be 0. */
@@ -229,7 +287,7 @@ VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
         tile_resume(mr, nv, &acc, t);
     else
         tile_clear(mr, nv, &acc);
-    if ((kind == TILE_PANEL || kind == TILE_AHEAD) && t->claim) {
+    if ((kind == TILE_PANEL || kind == TILE_AHEAD || kind == TILE_COPY) && t->claim) {
         VEC_UNROLL
         for (int i = 0; i < mr; i++) {
             tile_claim(tile_c(t, (mr + 1) / 2, i));
@@ -239,6 +297,8 @@ VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
     if (kind == TILE_OUTER) {
         tile_outer(mr, nv, true, &acc, t->a0, t->sa, t->b, t->sb, t->segments->count, vec_range(0, t->last),
                    vec_range(0, t->last - VEC_LANES));
+    } else if (kind == TILE_COPY) {
+        tile_rows_copied(mr, nv, &acc, t);
     } else {
         tile_rows(mr, nv, kind == TILE_PART, kind == TILE_AHEAD, &acc, t);
     }

@@ -5,8 +5,8 @@
  * cache while it meets the panels. Turned weights are transposed, some panels at a time, just before the rows pass over them, and the
  * next ones fetched meanwhile. Depths beyond PRODUCT_DEPTH are cut; the partial chains wait in the output,
  * which changes no bit. A is read in place, except where its rows would push one another out of the first-level cache: then each
- * tile's rows are copied side by side first. What the next tile reads is fetched meanwhile, and what a tile writes is asked for at its
- * beginning, or goes past the caches when it is much: memory works while the registers do.
+ * tile's rows are copied side by side while the first panel is computed. What the next tile reads is fetched meanwhile, and what a tile
+ * writes is asked for at its beginning, or goes past the caches when it is much: memory works while the registers do.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
@@ -20,15 +20,18 @@
 enum {
     PRODUCT_DEPTH = 1024,
     PRODUCT_PITCH = PRODUCT_DEPTH + 16,
-    PRODUCT_COLLIDES = 1024, /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
-    PRODUCT_FAR = 3 << 20,   /* bytes of A from which on it is not expected in the second-level cache */
-    PRODUCT_PAST = 12 << 20  /* bytes of the output from which on little of it would be found in a cache by who reads it */
+    PRODUCT_COLLIDES = 1024,        /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
+    PRODUCT_COPIES = TILE_ROWS > 6, /* with fewer rows a tile has no room for moves beside its multiply-adds */
+    PRODUCT_FAR = 3 << 20,          /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_PAST = 12 << 20         /* bytes of the output from which on little of it would be found in a cache by who reads it */
 };
 
 static void product_tile(int mr, const tile *t)
 {
     int nv = t->last > VEC_LANES ? 2 : 1;
-    if (t->burst > 0 && nv == 2)
+    if (PRODUCT_COPIES && t->from0 && nv == 2)
+        tile_dispatch(TILE_COPY, mr, 2, t);
+    else if (t->burst > 0 && nv == 2)
         tile_dispatch(TILE_AHEAD, mr, 2, t);
     else if (nv == 2)
         tile_dispatch(TILE_PANEL, mr, 2, t);
@@ -52,6 +55,7 @@ static void product_sweep(const artel__product_forward *p, tile *t, int mr, int6
             t->last = p->n - column < TILE_COLUMNS ? (int)(p->n - column) : TILE_COLUMNS;
             t->bias = p->bias && k1 == p->k ? p->bias + column : NULL;
             product_tile(mr, t);
+            t->from0 = NULL;
         }
     }
 }
@@ -89,6 +93,23 @@ static void product_gather(const float *from, int64_t lda, int rows, int64_t dep
     }
 }
 
+/* The rows of a tile of `columns` are read from scratch: their beginning is copied now, the rest while the first panel is computed. */
+static void product_take(tile *t, int mr, int64_t columns, float *rows)
+{
+    const segment *g = t->segments;
+    int half = (mr + 1) / 2;
+    int64_t head = PRODUCT_COPIES && columns > VEC_LANES ? tile_head(g->count) : g->count;
+    const float *from0 = t->a0 + g->a, *from1 = t->a1 + g->a;
+    product_gather(from0, t->sa, half, head, rows);
+    product_gather(from1, t->sa, mr - half, head, rows + half * PRODUCT_PITCH);
+    t->from0 = head < g->count ? from0 : NULL;
+    t->from1 = from1;
+    t->sf = t->sa;
+    t->a0 = rows - g->a;
+    t->a1 = t->a0 + half * PRODUCT_PITCH;
+    t->sa = PRODUCT_PITCH;
+}
+
 static bool product_collides(const artel__product_forward *p)
 {
     return p->lda % PRODUCT_COLLIDES == 0;
@@ -115,13 +136,9 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
             int64_t row = r.row0 + tile_cut(r.row1 - r.row0, tiles, i);
             int mr = (int)(r.row0 + tile_cut(r.row1 - r.row0, tiles, i + 1) - row);
             t.a0 = p->a + row * p->lda;
+            t.a1 = t.a0 + (mr + 1) / 2 * p->lda;
             t.sa = p->lda;
-            if (collides) {
-                product_gather(t.a0 + k0, p->lda, mr, k1 - k0, rows);
-                t.a0 = rows - k0;
-                t.sa = PRODUCT_PITCH;
-            }
-            t.a1 = t.a0 + (mr + 1) / 2 * t.sa;
+            if (collides) product_take(&t, mr, p->n - r.panel0 * ARTEL__PANEL, rows);
             tile_ahead ahead = product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, r.panel1 - r.panel0);
             t.ahead = next ? next : &ahead;
             if (next) t.burst = product_turned_burst(p, &r, tiles);
