@@ -44,11 +44,11 @@ typedef struct artel_collective {
     artel_reduction reduction;
     int root;                      /* position of a member */
     int64_t count;                 /* elements, from 0 */
-    const int64_t *counts;         /* by position, instead of `count`: elements of each member's block, equal on all members
-                                      (all-to-all: those that this member sends to each); NULL: `count` for each */
+    const int64_t *counts;         /* scatters, gathers: by position, instead of `count`: elements of each member's block, equal on all
+                                      members (all-to-all: those that this member sends to each); NULL: `count` for each */
     const int64_t *receive_counts; /* all-to-all with counts: those that this member receives from each */
     const int *destination;        /* permute: by position, where its block goes; a permutation, equal on all members */
-    const void *in;
+    const void *in;                /* this and `out`: aligned as C wants it for the type */
     void *out;
 } artel_collective;
 
@@ -70,8 +70,8 @@ ARTEL_API artel_status artel_communicator_open(artel_context *ctx, artel_cluster
  * messages, though their calls must not be made in an order in which members wait for one another in a circle. */
 ARTEL_API artel_status artel_communicator_subset(artel_communicator *parent, const int *position, int count, artel_communicator **out);
 
-/* Ends this member's part; NULL accepted. Subsets before their parent. Of a cluster: tasks that still call see this one as lost, unless
- * all have finished. */
+/* Ends this member's part; NULL accepted. Subsets before their parent. Members that still wait for this one, or call it later, are told
+ * that it has left (ARTEL_ERROR_RUN); tasks of a cluster see it as lost, unless all have finished. */
 ARTEL_API void artel_communicator_destroy(artel_communicator *communicator);
 
 ARTEL_API int artel_communicator_position(const artel_communicator *communicator);
@@ -80,8 +80,9 @@ ARTEL_API int artel_communicator_members(const artel_communicator *communicator)
 /* -- the collectives -- */
 
 /* Failures of all: ARTEL_ERROR_INVALID (members differ, or one asked for what cannot be: that one gets the reason, the others its
- * position), ARTEL_ERROR_UNSUPPORTED (no such reduction of this type), ARTEL_ERROR_RUN (a member is lost, without memory, or sent another length),
- * ARTEL_ERROR_NO_MEMORY, ARTEL_ERROR_CANCELLED. Outputs are then undefined. */
+ * position), ARTEL_ERROR_UNSUPPORTED (no such reduction of this type), ARTEL_ERROR_RUN (a member is lost or has left, without memory, or
+ * sent another length), ARTEL_ERROR_NO_MEMORY, ARTEL_ERROR_CANCELLED (artel_context_cancel() of one of them, too). Outputs are then
+ * undefined. A member whose part was done before hears of it in its next call. */
 
 /* Nobody returns before all have called. */
 ARTEL_API artel_status artel_communicator_barrier(artel_communicator *communicator);
@@ -99,11 +100,12 @@ ARTEL_API artel_status artel_communicator_gather(artel_communicator *communicato
 ARTEL_API artel_status artel_communicator_all_gather(artel_communicator *communicator, const artel_collective *call);
 /* Block i of `in` goes to member i; `out` gets a block from every member. */
 ARTEL_API artel_status artel_communicator_all_to_all(artel_communicator *communicator, const artel_collective *call);
-/* The block of member i goes to member destination[i]. */
+/* The `count` elements of member i go to member destination[i]. */
 ARTEL_API artel_status artel_communicator_permute(artel_communicator *communicator, const artel_collective *call);
 
 /* Several all-reduces, of any types together. Small ones of equal type and reduction travel in packs, so many cost about as much as their
- * bytes. The bits are those of one after the other. All members give the same list. */
+ * bytes. The bits are those of one after the other, each of what was there before: `out` of one may be its own `in`, but not that of
+ * another one. All members give the same list. */
 ARTEL_API artel_status artel_communicator_all_reduce_many(artel_communicator *communicator, const artel_collective *calls, int count);
 
 /* Rows with ids, such as the gradient of an embedding (TensorFlow's IndexedSlices): row i, of `width` elements, belongs to id[i]. Ids come

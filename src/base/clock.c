@@ -70,3 +70,19 @@ int64_t artel__peak_rss_bytes(void)
     const char *line = strstr(text, "\nVmHWM:");
     return line ? (int64_t)strtoull(line + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
 }
+
+int artel__cond_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    int error = pthread_cond_init(condition, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return error;
+}
+
+struct timespec artel__after_ns(int64_t ns)
+{
+    int64_t at = artel__now_ns() + ns;
+    return (struct timespec){.tv_sec = at / 1000000000, .tv_nsec = at % 1000000000};
+}

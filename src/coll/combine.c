@@ -141,6 +141,13 @@ static void store_float16(void *out, const void *in, int64_t count)
     for (int64_t i = 0; i < count; i++) o[i] = artel__float_to_half(x[i]);
 }
 
+/* A quotient may have been rounded to a negative zero. */
+static void make_zeros_positive(void *out, int64_t count)
+{
+    uint16_t *o = out;
+    for (int64_t i = 0; i < count; i++) o[i] = o[i] == 0x8000 ? 0 : o[i];
+}
+
 static void store_bfloat16(void *out, const void *in, int64_t count)
 {
     uint16_t *o = out;
@@ -254,6 +261,7 @@ static void store(const artel__coll_combination *c, const type_row *row, stack *
         row->store(out, s->value[0], s->count);
     else if (s->value[0] != out)
         memcpy(out, s->value[0], bytes);
+    if (mean && c->dtype == ARTEL_DTYPE_FLOAT16) make_zeros_positive(out, s->count);
 }
 
 void artel__coll_combine(const artel__coll_combination *c)

@@ -2,11 +2,13 @@
 /* The life of communicators: of threads, of a cluster's tasks, of some of either. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/threads.h"
 #include "coll/communicator_impl.h"
 
 enum {
-    MOST_MEMBERS = 4096
+    MOST_MEMBERS = 4096,
+    LOOK_NS = 50000000 /* whoever waits looks so often whether its context is cancelled */
 };
 
 /* -- threads -- */
@@ -33,7 +35,7 @@ static artel_status create_threads(int members, artel__coll_threads **out)
     artel__coll_threads *t = block;
     *t = (artel__coll_threads){.ctx = ctx, .members = members};
     pthread_mutex_init(&t->mutex, NULL);
-    pthread_cond_init(&t->changed, NULL);
+    artel__cond_init(&t->changed);
     artel_status status = artel__fabric_create(ctx, members, artel__usable_cores() >= members, &t->fabric);
     if (status < 0) {
         destroy_threads(t);
@@ -58,8 +60,10 @@ static void release_home(artel__coll_home *home)
 {
     if (--home->users > 0) return;
     if (home->cluster) artel__coll_home_leave(home);
+    if (home->endpoint && home->threads) artel__fabric_leave(home->threads->fabric, home->endpoint->rank);
     if (home->threads) leave_threads(home->threads);
     artel__coll_buffer_fini(home->ctx, &home->made_list);
+    pthread_mutex_destroy(&home->mutex);
     artel__free(home->ctx, home);
 }
 
@@ -69,6 +73,7 @@ static artel_status create_home(artel_context *ctx, artel__coll_home **out)
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof **out, "communicator", &block));
     *out = block;
     **out = (artel__coll_home){.ctx = ctx};
+    pthread_mutex_init(&(*out)->mutex, NULL);
     return ARTEL_OK;
 }
 
@@ -150,7 +155,10 @@ artel_status artel_communicator_create(artel_context *const *contexts, int membe
 {
     artel__coll_threads *threads;
     if (members < 1 || !contexts) return ARTEL_ERROR_INVALID;
-    for (int i = 0; i < members; i++) artel__operation_begin(contexts[i]);
+    for (int i = 0; i < members; i++) {
+        if (!contexts[i]) return ARTEL_ERROR_INVALID;
+        artel__operation_begin(contexts[i]);
+    }
     ARTEL_TRY(check_contexts(contexts, members));
     if (create_threads(members, &threads) < 0) return artel__fail_memory(contexts[0], "communicator", 0);
     threads->homes = 1; /* this function's, until all are made */
@@ -267,7 +275,10 @@ int artel_communicator_members(const artel_communicator *c)
 
 void artel_communicator_cancel(artel_communicator *c)
 {
-    if (c->home->endpoint) artel__net_cancel(c->home->endpoint);
+    artel__coll_home *home = c->home;
+    pthread_mutex_lock(&home->mutex);
+    if (home->endpoint) artel__net_cancel(home->endpoint);
+    pthread_mutex_unlock(&home->mutex);
 }
 
 /* The last one to come clears the fabric, which nobody uses then. */
@@ -282,11 +293,17 @@ static artel_status renew_threads(artel__coll_home *home)
         t->generation++;
         pthread_cond_broadcast(&t->changed);
     }
-    while (t->generation == before && t->homes == t->members) pthread_cond_wait(&t->changed, &t->mutex);
-    bool renewed = t->generation != before;
+    while (t->generation == before && t->homes == t->members && !artel__cancelled(home->ctx)) {
+        struct timespec until = artel__after_ns(LOOK_NS);
+        pthread_cond_timedwait(&t->changed, &t->mutex, &until);
+    }
+    bool renewed = t->generation != before, left = t->homes < t->members;
+    if (!renewed) t->renewing--;
     home->generation = t->generation;
     pthread_mutex_unlock(&t->mutex);
     if (renewed) return ARTEL_OK;
+    if (!left)
+        return artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, "communicator", "", "cancelled while it waited for the others to renew");
     return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "create a new one", "a member has left it");
 }
 
@@ -304,7 +321,10 @@ artel_status artel_communicator_renew(artel_communicator *c)
         if (!artel__mesh_stopping(home->cluster)) return ARTEL_OK; /* nothing has failed */
         artel__coll_home_rest(home);                               /* no call of this member has noticed yet that another one is lost */
     }
-    if (home->cluster) ARTEL_TRY(artel__coll_home_await(home, &first, &ranks));
+    if (home->cluster) {
+        artel__mesh_renew(home->cluster); /* nobody may be lost, where members differed or were cancelled */
+        ARTEL_TRY(artel__coll_home_await(home, &first, &ranks));
+    }
     home->broken = ARTEL_OK;
     home->made = 0;
     return set_members(c, NULL, ranks, first);

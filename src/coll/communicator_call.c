@@ -106,16 +106,16 @@ static int64_t bytes_of(const artel_collective *call)
     return call->count * (int64_t)artel_dtype_size(call->dtype);
 }
 
-/* What may travel in one pack with others: such calls have memory and a count that fit. */
+/* What may travel in one pack with others; a function of what all members have alike. */
 static bool packs(const artel_collective *call)
 {
-    return call->count >= 0 && call->count <= PACKED && bytes_of(call) <= PACKED && (call->count == 0 || (call->in && call->out));
+    return call->count >= 0 && call->count <= PACKED && bytes_of(call) <= PACKED;
 }
 
 /* The end of the pack that begins at `first`: neighbours of equal type and reduction. */
 static int pack_end(const artel_collective *calls, int first, int count)
 {
-    int64_t bytes = bytes_of(&calls[first]);
+    int64_t bytes = packs(&calls[first]) ? bytes_of(&calls[first]) : PACK;
     int end = first + 1;
     while (end < count && packs(&calls[first]) && packs(&calls[end]) && calls[end].dtype == calls[first].dtype &&
            calls[end].reduction == calls[first].reduction && bytes + bytes_of(&calls[end]) <= PACK)
@@ -123,11 +123,29 @@ static int pack_end(const artel_collective *calls, int first, int count)
     return end;
 }
 
-static artel_status run_pack(artel_communicator *c, const artel_collective *calls, int count)
+/* Tells the others that this member's list cannot be done. */
+static artel_status refuse(artel_communicator *c, const char *what)
+{
+    c->call.refused = artel__fail(c->home->ctx, ARTEL_ERROR_INVALID, "all-reduce of many", "see artel/communicator.h", "%s", what);
+    artel_status status = artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, NULL, 0);
+    c->call.refused = ARTEL_OK;
+    return status;
+}
+
+static bool lacks_memory(const artel_collective *calls, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (calls[i].count > 0 && (!calls[i].in || !calls[i].out)) return true;
+    }
+    return false;
+}
+
+/* `detail`: of the list. */
+static artel_status run_pack(artel_communicator *c, const artel_collective *calls, int count, uint64_t detail)
 {
     int64_t bytes = 0;
     artel_collective what = calls[0];
-    uint64_t detail = 0;
+    if (lacks_memory(calls, count)) return refuse(c, "`in` or `out` of one of the calls is missing");
     what.count = 0;
     for (int i = 0; i < count; i++) {
         bytes += bytes_of(&calls[i]);
@@ -154,12 +172,16 @@ static artel_status run_pack(artel_communicator *c, const artel_collective *call
 artel_status artel_communicator_all_reduce_many(artel_communicator *c, const artel_collective *calls, int count)
 {
     artel__operation_begin(c->home->ctx);
+    if (count < 0 || (count > 0 && !calls)) return refuse(c, "the list is missing, or its length is negative");
+    /* Members with lists of different lengths differ in their first message, those with empty ones included. */
+    uint64_t length = (uint64_t)count, detail = count == 1 ? 0 : artel__hash64(&length, sizeof length);
+    if (count == 0) return artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, NULL, detail);
     for (int first = 0; first < count;) {
         int end = pack_end(calls, first, count);
         if (end > first + 1)
-            ARTEL_TRY(run_pack(c, calls + first, end - first));
+            ARTEL_TRY(run_pack(c, calls + first, end - first, detail));
         else
-            ARTEL_TRY(artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, &calls[first], 0));
+            ARTEL_TRY(artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, &calls[first], detail));
         first = end;
     }
     return ARTEL_OK;

@@ -26,10 +26,18 @@ static artel_status follow(artel__coll_home *home, artel__mesh_order *order)
     }
 }
 
+/* Before the mesh frees the old one, so that nobody cancels what is gone. */
+static void set_endpoint(artel__coll_home *home, artel__endpoint *endpoint)
+{
+    pthread_mutex_lock(&home->mutex);
+    home->endpoint = endpoint;
+    pthread_mutex_unlock(&home->mutex);
+}
+
 artel_status artel__coll_home_await(artel__coll_home *home, int *first, int *ranks)
 {
     artel__mesh_order order;
-    home->endpoint = NULL;
+    set_endpoint(home, NULL);
     home->activity = NULL;
     ARTEL_TRY(follow(home, &order));
     if (order.kind == ARTEL__MESH_DONE || order.last)
@@ -38,7 +46,7 @@ artel_status artel__coll_home_await(artel__coll_home *home, int *first, int *ran
     *first = order.seat.first;
     *ranks = order.seat.ranks;
     if (*ranks == 1) return ARTEL_OK;
-    home->endpoint = order.seat.endpoint[0];
+    set_endpoint(home, order.seat.endpoint[0]);
     home->activity = order.seat.activity;
     artel__mesh_enter(home->activity, ARTEL__MEMBER_IDLE, artel__now_ns());
     return ARTEL_OK;

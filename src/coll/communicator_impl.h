@@ -34,7 +34,8 @@ typedef struct artel__coll_home {
     artel__coll_threads *threads; /* one of these two, or neither: alone */
     artel_cluster *cluster;
     artel__mesh_activity *activity; /* of the cluster's seat */
-    artel__endpoint *endpoint;
+    pthread_mutex_t mutex;          /* held by whoever changes `endpoint`, and by artel_communicator_cancel() of any thread */
+    artel__endpoint *endpoint;      /* the cluster's: NULL while there is none */
     uint32_t generation;
     artel_status broken; /* a call has failed so: nothing more before renew */
     bool begun, finished;

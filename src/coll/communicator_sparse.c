@@ -41,7 +41,7 @@ static artel_status gather_counts(artel_communicator *c, const artel_sparse *in,
     if (status == ARTEL_OK) status = artel__coll_reserve(c->home->ctx, &c->counts, 3 * members + 1, sizeof(int64_t));
     artel_collective call = {.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = &own->count, .out = c->counts.data};
     c->call.refused = status;
-    status = artel__communicator_run(c, ARTEL__COLL_ALL_GATHER, &call, artel__hash64(kind, sizeof kind));
+    status = artel__communicator_continue(c, ARTEL__COLL_ALL_GATHER, &call, artel__hash64(kind, sizeof kind));
     c->call.refused = ARTEL_OK;
     if (status < 0) return status;
     int64_t *count = c->counts.data, *start = count + members, *elements = start + members + 1;

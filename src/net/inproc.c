@@ -10,6 +10,7 @@
  * unchanged, so nothing is missed between looking and sleeping. Notifying costs one atomic addition unless the other
  * rank sleeps. Lock order: one port mutex at a time.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -22,6 +23,8 @@
  * is waited for. */
 #define SPIN_NS 300000
 #define LOOKS_BEFORE_YIELD 100
+/* Nobody sleeps longer: the caller looks whether its context is cancelled, which no signal handler can say here. */
+#define SLEEP_NS 50000000
 
 typedef struct queue {
     artel__net_request *head, *tail;
@@ -35,9 +38,10 @@ typedef struct port {
     pthread_cond_t wake;
     queue *sends, *receives; /* by source */
     _Atomic uint64_t events;
-    _Atomic bool sleeping, cancelled;
-    uint64_t seen; /* the owner's */
-    bool ready;    /* mutex and condition exist */
+    _Atomic bool sleeping, cancelled, left;
+    _Atomic int missed; /* 1 + a rank that has left although this one waits for it; 0: none */
+    uint64_t seen;      /* the owner's */
+    bool ready;         /* mutex and condition exist */
 } port;
 
 struct artel__fabric {
@@ -140,15 +144,26 @@ static void inproc_wait(artel__endpoint *endpoint)
     if (self->fabric->spin && spin_until_event(self)) return;
     pthread_mutex_lock(&self->mutex);
     atomic_store(&self->sleeping, true);
-    while (atomic_load(&self->events) == self->seen) pthread_cond_wait(&self->wake, &self->mutex);
+    struct timespec until = artel__after_ns(SLEEP_NS);
+    while (atomic_load(&self->events) == self->seen) {
+        if (pthread_cond_timedwait(&self->wake, &self->mutex, &until) == ETIMEDOUT) break;
+    }
     atomic_store(&self->sleeping, false);
     pthread_mutex_unlock(&self->mutex);
+}
+
+static artel_status fail_left(artel__endpoint *endpoint, int rank)
+{
+    return artel__fail(endpoint->ctx, ARTEL_ERROR_RUN, "communicator", "let all members finish before one destroys its own",
+                       "member %d has left it", rank);
 }
 
 static artel_status inproc_progress(artel__endpoint *endpoint)
 {
     port *self = port_of(endpoint);
     self->seen = atomic_load(&self->events);
+    int missed = atomic_load(&self->missed);
+    if (missed) return fail_left(endpoint, missed - 1);
     return atomic_load(&self->cancelled) ? ARTEL_ERROR_CANCELLED : ARTEL_OK;
 }
 
@@ -193,7 +208,9 @@ static artel_status inproc_receive(artel__endpoint *endpoint, artel__net_request
         join(send, request);
     else
         append(&self->receives[request->peer], request);
+    bool left = !send && request->frame.kind == ARTEL__FRAME_BARRIER && atomic_load(&self->fabric->port[request->peer].left);
     pthread_mutex_unlock(&self->mutex);
+    if (left) atomic_store(&self->missed, 1 + request->peer);
     if (send) atomic_fetch_add(&self->events, 1);
     return ARTEL_OK;
 }
@@ -263,6 +280,28 @@ static void inproc_resume(artel__endpoint *endpoint)
     atomic_store(&port_of(endpoint)->cancelled, false);
 }
 
+static void miss(port *self, int rank)
+{
+    atomic_store(&self->missed, 1 + rank);
+    notify(self);
+}
+
+/* What it sent in calls that it has been through has been read, so a barrier message that another one still waits for never comes. Data
+ * may still be waited for that it never sent, because all agreed not to go on: the agreement says that better. */
+void artel__fabric_leave(artel__fabric *fabric, int rank)
+{
+    atomic_store(&fabric->port[rank].left, true);
+    for (int r = 0; r < fabric->ranks; r++) {
+        port *other = &fabric->port[r];
+        bool waits = false;
+        pthread_mutex_lock(&other->mutex);
+        for (const artel__net_request *at = other->receives[rank].head; at; at = at->next)
+            waits = waits || at->frame.kind == ARTEL__FRAME_BARRIER;
+        pthread_mutex_unlock(&other->mutex);
+        if (waits) miss(other, rank);
+    }
+}
+
 static void inproc_close(artel__endpoint *endpoint)
 {
     (void)endpoint;
@@ -293,7 +332,7 @@ static artel_status open_port(artel__fabric *fabric, int rank)
     self->receives = self->sends + fabric->ranks;
     if (pthread_mutex_init(&self->mutex, NULL) != 0)
         return artel__fail(fabric->ctx, ARTEL_ERROR_NO_MEMORY, "inproc", "", "no mutex for rank %d", rank);
-    if (pthread_cond_init(&self->wake, NULL) != 0) {
+    if (artel__cond_init(&self->wake) != 0) {
         pthread_mutex_destroy(&self->mutex);
         return artel__fail(fabric->ctx, ARTEL_ERROR_NO_MEMORY, "inproc", "", "no condition variable for rank %d", rank);
     }

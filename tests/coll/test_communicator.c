@@ -235,6 +235,140 @@ static void nobody_waits_for_one_that_has_left(void **state)
     free_scene(&s);
 }
 
+/* One does not come, and goes: the others, who wait for it, are told, and so is who calls later. */
+static void one_goes_without_a_word(void *user, int r)
+{
+    scene *s = user;
+    artel_status status = r == 0 ? ARTEL_ERROR_RUN : artel_communicator_barrier(s->c[r]);
+    EXPECT(status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED);
+    if (status == ARTEL_ERROR_RUN && r > 0) EXPECT(strstr(artel_context_error(s->ctx[r])->what, "has left it") != NULL);
+    artel_communicator_destroy(s->c[r]);
+    s->c[r] = NULL;
+}
+
+static void nobody_waits_for_one_that_goes(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    help_run_ranks(MEMBERS, one_goes_without_a_word, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    free_scene(&s);
+}
+
+/* Members of a subset differ while the others wait for them in a call of all: each of the subset learns why, the others that it is over. */
+static void differ_in_a_subset(void *user, int r)
+{
+    scene *s = user;
+    artel_communicator *sub = NULL;
+    float x[8] = {0};
+    if (r < 3) {
+        EXPECT(artel_communicator_subset(s->c[r], (int[]){2, 1, 0}, 3, &sub) == ARTEL_OK);
+        EXPECT(artel_communicator_all_reduce(sub, &(artel_collective){.count = 7 + r % 2, .in = x, .out = x}) == ARTEL_ERROR_INVALID);
+        EXPECT(strstr(artel_context_error(s->ctx[r])->what, "member 1 all-reduce (sum) of 8 x float32") != NULL);
+        EXPECT(artel_communicator_barrier(s->c[r]) == ARTEL_ERROR_INVALID);
+        artel_communicator_destroy(sub);
+    } else {
+        EXPECT(artel_communicator_barrier(s->c[r]) == ARTEL_ERROR_CANCELLED);
+    }
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    EXPECT(artel_communicator_finish(s->c[r]) == ARTEL_OK);
+}
+
+static void a_subset_that_fails_ends_other_calls(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    for (int i = 0; i < 20; i++) help_run_ranks(MEMBERS, differ_in_a_subset, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    free_scene(&s);
+}
+
+/* The context of one that waits is cancelled, as a signal handler does it; then the one of a member that waits for the others to renew. */
+static void cancel_a_context(void *user, int r)
+{
+    scene *s = user;
+    if (r == 0)
+        artel_context_cancel(s->ctx[3]);
+    else
+        EXPECT(artel_communicator_barrier(s->c[r]) == ARTEL_ERROR_CANCELLED);
+    if (r == 3) {
+        EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_ERROR_CANCELLED);
+        EXPECT(strstr(artel_context_error(s->ctx[r])->what, "waited for the others to renew") != NULL);
+        artel_context_clear(s->ctx[r]);
+    }
+    if (r == 3 || r == 0) pthread_barrier_wait(&s->all); /* so that not all others have renewed before it was cancelled */
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    EXPECT(artel_communicator_finish(s->c[r]) == ARTEL_OK);
+}
+
+static void a_cancelled_context_ends_a_wait(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    pthread_barrier_init(&s.all, NULL, 2);
+    help_run_ranks(MEMBERS, cancel_a_context, &s);
+    pthread_barrier_destroy(&s.all);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    free_scene(&s);
+}
+
+/* Whoever asks for what cannot be is told why, the others who it was. */
+static void ask_for_nonsense(void *user, int r)
+{
+    scene *s = user;
+    float x[4] = {0};
+    const artel_error *error = artel_context_error(s->ctx[r]);
+    artel_collective calls[] = {{.count = 2, .in = x, .out = x}, {.count = 2, .in = x + 2, .out = x + 2}};
+    artel_sparse rows = {.width = 2, .count = r == 1 ? -2 : 0}, out;
+    EXPECT(artel_communicator_all_reduce_sparse(s->c[r], &rows, &out) == ARTEL_ERROR_INVALID);
+    EXPECT(strstr(error->what, r == 1 ? "-2 rows of 2 elements" : "member 1 nothing that can be done") != NULL);
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    calls[1].out = r == 1 ? NULL : x + 2;
+    EXPECT(artel_communicator_all_reduce_many(s->c[r], calls, 2) == ARTEL_ERROR_INVALID);
+    EXPECT(strstr(error->what, r == 1 ? "is missing" : "member 1 nothing that can be done") != NULL);
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    EXPECT(artel_communicator_all_reduce_many(s->c[r], calls, r == 1 ? -1 : 2) == ARTEL_ERROR_INVALID);
+    EXPECT(strstr(error->what, r == 1 ? "negative" : "member 1 nothing that can be done") != NULL);
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    EXPECT(artel_communicator_all_reduce_many(s->c[r], calls, r == 1 ? 0 : 1) == ARTEL_ERROR_INVALID);
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    calls[0].count = INT64_MAX;
+    EXPECT(artel_communicator_all_reduce_many(s->c[r], calls, 2) == ARTEL_ERROR_INVALID);
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+}
+
+static void nonsense_has_a_name(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    help_run_ranks(MEMBERS, ask_for_nonsense, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    free_scene(&s);
+}
+
+/* Of float16, too, a mean that is rounded to zero is +0. */
+static void take_a_small_mean(void *user, int r)
+{
+    scene *s = user;
+    uint16_t x[2] = {r ? 0 : 0x8001, 0x8000};
+    artel_collective call = {.dtype = ARTEL_DTYPE_FLOAT16, .reduction = ARTEL_REDUCTION_MEAN, .count = 2, .in = x, .out = x};
+    EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK && x[0] == 0 && x[1] == 0);
+}
+
+static void zeros_are_positive(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    help_run_ranks(MEMBERS, take_a_small_mean, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    free_scene(&s);
+}
+
 static void wrong_contexts(void **state)
 {
     (void)state;
@@ -245,6 +379,7 @@ static void wrong_contexts(void **state)
     artel_context *twice[] = {s.ctx[0], s.ctx[0]};
     assert_int_equal(artel_communicator_create(twice, 2, c), ARTEL_ERROR_INVALID);
     assert_int_equal(artel_communicator_create(NULL, 0, c), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel_communicator_create((artel_context *[]){s.ctx[0], NULL}, 2, c), ARTEL_ERROR_INVALID);
     /* One without a cluster is one member. */
     assert_int_equal(artel_communicator_open(s.ctx[0], NULL, &alone), ARTEL_OK);
     assert_int_equal(artel_communicator_members(alone), 1);
@@ -285,6 +420,11 @@ int main(void)
         cmocka_unit_test(many),
         cmocka_unit_test(failures_are_over_after_renewing),
         cmocka_unit_test(nobody_waits_for_one_that_has_left),
+        cmocka_unit_test(nobody_waits_for_one_that_goes),
+        cmocka_unit_test(a_subset_that_fails_ends_other_calls),
+        cmocka_unit_test(a_cancelled_context_ends_a_wait),
+        cmocka_unit_test(nonsense_has_a_name),
+        cmocka_unit_test(zeros_are_positive),
         cmocka_unit_test(wrong_contexts),
         cmocka_unit_test(failing_allocations),
     };

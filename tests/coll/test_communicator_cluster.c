@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -179,6 +180,51 @@ static void a_lost_task(void **state)
     }
 }
 
+/* Calls that fail although nobody is lost: members differ, in a subset too, or one cancels. All renew, and go on as before. Meanwhile the
+ * cluster does nothing else. */
+static void run_beside_failures(void *user, int r)
+{
+    scene *s = user;
+    artel_context *ctx = NULL;
+    artel_communicator *c = NULL, *other = NULL;
+    int64_t in[2] = {1, 1}, out[2] = {0};
+    artel_collective call = {.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = in, .out = out};
+    if (artel_context_create(NULL, &ctx) < 0) return;
+    artel_cluster *cluster = join(s, ctx, r);
+    EXPECT(artel_communicator_open(ctx, cluster, &c) == ARTEL_OK);
+    EXPECT(artel_communicator_open(ctx, cluster, &other) == ARTEL_ERROR_INVALID);
+    EXPECT(strstr(artel_context_error(ctx)->what, "at work") != NULL);
+    for (int i = 0; i < 6; i++) {
+        artel_status status = ARTEL_OK;
+        EXPECT(artel_cluster_barrier(cluster, "all have left the last call", 60) == ARTEL_OK);
+        if (i % 3 == 0) status = artel_communicator_all_reduce(c, &(artel_collective){.count = 1 + (r == 1), .in = in, .out = out});
+        if (i % 3 == 1 && r == 2) artel_communicator_cancel(c);
+        if (i % 3 == 2 && r < 2) EXPECT(artel_communicator_subset(c, (int[]){1, 0}, 2, &other) == ARTEL_OK);
+        if (i % 3 == 2 && r < 2)
+            status = artel_communicator_broadcast(other, &(artel_collective){.root = r, .count = 1, .in = in, .out = out});
+        EXPECT(status == ARTEL_OK || status == ARTEL_ERROR_INVALID || status == ARTEL_ERROR_CANCELLED);
+        if (status == ARTEL_OK) EXPECT(artel_communicator_barrier(c) == ARTEL_ERROR_CANCELLED);
+        artel_communicator_destroy(other);
+        other = NULL;
+        EXPECT(artel_communicator_renew(c) == ARTEL_OK && artel_communicator_members(c) == TASKS);
+        EXPECT(artel_communicator_all_reduce(c, &call) == ARTEL_OK && out[0] == TASKS);
+    }
+    EXPECT(artel_communicator_finish(c) == ARTEL_OK);
+    artel_communicator_destroy(c);
+    artel_cluster_close(cluster);
+    artel_context_destroy(ctx);
+}
+
+static void failures_without_a_loss(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    help_run_ranks(TASKS, run_beside_failures, &s);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    unlink(s.file);
+}
+
 /* -- keys and named barriers of the cluster -- */
 
 /* A key that one of three puts reaches all; of several that want the same one wins; a deleted one is gone. */
@@ -201,6 +247,8 @@ static void share_keys(scene *s, artel_context *ctx, artel_cluster *cluster, art
     for (int i = 0; i < TASKS; i++) first[i] = (char)all[i];
     for (int i = 0; i < TASKS; i++) EXPECT(first[i] == first[0]);
     EXPECT(artel_cluster_get(cluster, "nobody", 0.05, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
+    EXPECT(artel_cluster_get(cluster, "nobody", NAN, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND); /* no time is no wait */
+    EXPECT(artel_cluster_get(cluster, "nobody", -1e300, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
     EXPECT(artel_cluster_put(cluster, "", "x", 1, true) == ARTEL_ERROR_INVALID);
     char large[1001] = {0};
     EXPECT(artel_cluster_put(cluster, "large", large, sizeof large, true) == ARTEL_ERROR_INVALID);
@@ -313,6 +361,9 @@ static void words_to_oneself(void **state)
     artel_cluster_options options = ARTEL_CLUSTER_OPTIONS_INIT;
     options.resolver = "none";
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
+    options.port = 65536;
+    assert_int_equal(artel_cluster_open(ctx, &options, &alone), ARTEL_ERROR_INVALID);
+    options.port = 0;
     assert_int_equal(artel_cluster_open(ctx, &options, &alone), ARTEL_OK);
     assert_int_equal(artel_cluster_barrier(alone, "b", 0), ARTEL_OK);
     assert_int_equal(artel_cluster_get(alone, "k", 60, value, sizeof value, &bytes), ARTEL_ERROR_NOT_FOUND); /* nobody else could put it */
@@ -333,8 +384,8 @@ static void words_to_oneself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_find_one_another), cmocka_unit_test(a_lost_task),      cmocka_unit_test(words_among_tasks),
-        cmocka_unit_test(words_outlive_a_task),   cmocka_unit_test(words_to_oneself),
+        cmocka_unit_test(tasks_find_one_another), cmocka_unit_test(a_lost_task),          cmocka_unit_test(failures_without_a_loss),
+        cmocka_unit_test(words_among_tasks),      cmocka_unit_test(words_outlive_a_task), cmocka_unit_test(words_to_oneself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

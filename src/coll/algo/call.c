@@ -298,8 +298,26 @@ void artel__call_fini(artel__call *call)
 
 static artel_status step(artel__call *t)
 {
+    if (artel__cancelled(t->team->ctx)) return ARTEL_ERROR_CANCELLED;
     if (t->team->endpoint) ARTEL_TRY(artel__net_progress(t->team->endpoint));
     return progress(&t->base);
+}
+
+/* Ranks outside the team wait for its members elsewhere, and must hear of a failure that its members have agreed on; not before all
+ * of these know it, or some would hear no more than that they are cancelled. */
+static void tell_outsiders(artel__call *t)
+{
+    artel__agreement *a = &t->agreement;
+    artel__endpoint *endpoint = t->team->endpoint;
+    artel__agreement_finalize(a);
+    a->frame.step = t->team->calls++;
+    artel_status status = artel__agreement_post(a);
+    while (status == ARTEL_OK) {
+        status = artel__net_progress(endpoint);
+        if (status < 0 || artel__agreement_progress(a) != ARTEL_AGAIN) break;
+        artel__net_wait(endpoint);
+    }
+    artel__net_cancel(endpoint);
 }
 
 artel_status artel__call_run(artel__call *t)
@@ -310,9 +328,10 @@ artel_status artel__call_run(artel__call *t)
         artel__net_wait(t->team->endpoint);
         status = step(t);
     }
-    /* Members that differ all know it: nobody waits. Otherwise before withdrawing, as artel__coll_run does. */
+    /* Members that differ all know it: none of them waits. Otherwise before withdrawing, as artel__coll_run does. */
     bool known = t->agreed && (t->agreement.other.position >= 0 || t->agreement.first.call.refused);
     if (status < 0 && !known && t->team->endpoint) artel__net_cancel(t->team->endpoint);
+    if (known && t->team->endpoint && t->team->members < t->team->endpoint->ranks) tell_outsiders(t);
     finalize(&t->base);
     return status;
 }
