@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Cuts "host:port" apart; brackets go. */
@@ -13,7 +14,7 @@ static bool split(const char *text, char *host, size_t host_bytes, char *port, s
 {
     const char *colon = strrchr(text, ':');
     if (!colon || colon[1] == '\0' || strlen(colon + 1) >= port_bytes) return false;
-    if (strspn(colon + 1, "0123456789") != strlen(colon + 1)) return false;
+    if (strspn(colon + 1, "0123456789") != strlen(colon + 1) || strtol(colon + 1, NULL, 10) > 65535) return false; /* libc would wrap it */
     const char *begin = text, *end = colon;
     if (*begin == '[') {
         begin++;

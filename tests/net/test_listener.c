@@ -91,6 +91,27 @@ static void noise(void **state)
     }
 }
 
+/* A task that dies while it greets has shown no bad certificate: it may come again. */
+static void killed_in_the_handshake(void **state)
+{
+    (void)state;
+    support_mesh mesh;
+    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+    static const uint8_t begun[] = {0x16, 3, 1, 1, 0, 1, 0, 0, 0xfc};
+    open_site(&mesh, true);
+    int fd = dial(&mesh), idle = dial(&mesh);
+    assert_int_equal(send(fd, begun, sizeof begun, MSG_NOSIGNAL), sizeof begun);
+    for (int i = 0; i < 3; i++) artel__listener_progress(mesh.listener[1]);
+    assert_int_equal(artel__listener_pending(mesh.listener[1]), 2);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+    close(fd);
+    shutdown(idle, SHUT_WR);
+    settle(&mesh, idle);
+    assert_true(mesh.incidents == 0 || mesh.fault == ARTEL__FAULT_LOST);
+    close(idle);
+    close_site(&mesh);
+}
+
 /* Who says nothing, or one byte, is gone when its time is over. */
 static void silence(void **state)
 {
@@ -238,6 +259,7 @@ static void addresses(void **state)
     artel_context *ctx;
     (void)state;
     assert_true(artel__net_address_parse("127.0.0.1:80", &a));
+    assert_false(artel__net_address_parse("127.0.0.1:65536", &b)); /* would be port 0 */
     assert_string_equal(artel__net_address_text(&a, text), "127.0.0.1:80");
     assert_true(artel__net_address_is_loopback(&a));
     assert_true(artel__net_address_parse("[::1]:8080", &b));
@@ -259,8 +281,14 @@ static void addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise),    cmocka_unit_test(silence),           cmocka_unit_test(half_a_word), cmocka_unit_test(half_open),
-        cmocka_unit_test(farewell), cmocka_unit_test(the_port_is_taken), cmocka_unit_test(addresses),
+        cmocka_unit_test(noise),
+        cmocka_unit_test(silence),
+        cmocka_unit_test(half_a_word),
+        cmocka_unit_test(half_open),
+        cmocka_unit_test(killed_in_the_handshake),
+        cmocka_unit_test(farewell),
+        cmocka_unit_test(the_port_is_taken),
+        cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,7 +216,7 @@ static int judge(artel__tls_stream *s, int result, artel__net_why *why)
     if (s->error) {
         snprintf(why->text, sizeof why->text, "%s", strerror(s->error));
         ERR_clear_error();
-        return ARTEL__NET_STREAM_FAILED;
+        return ARTEL__NET_STREAM_BROKEN;
     }
     if (s->ended) { /* "unexpected eof": the socket ended without TLS's own goodbye */
         ERR_clear_error();

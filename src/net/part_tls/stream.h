@@ -13,15 +13,16 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define ARTEL__TLS_STREAM_VERSION 1u
+#define ARTEL__TLS_STREAM_VERSION 2u
 #define ARTEL__TLS_STREAM_SYMBOL "artel_part_tls_stream"
 
 /* What a call answers instead of a count of bytes. */
 enum {
-    ARTEL__NET_STREAM_AGAIN = -1,  /* nothing can be moved until the socket is ready */
-    ARTEL__NET_STREAM_END = -2,    /* the peer has ended the stream */
-    ARTEL__NET_STREAM_FAILED = -3, /* the reason is in `why` */
-    ARTEL__NET_STREAM_DAMAGED = -4 /* the same; what came was changed, repeated or put in by somebody on the way */
+    ARTEL__NET_STREAM_AGAIN = -1,   /* nothing can be moved until the socket is ready */
+    ARTEL__NET_STREAM_END = -2,     /* the peer has ended the stream */
+    ARTEL__NET_STREAM_FAILED = -3,  /* the reason is in `why` */
+    ARTEL__NET_STREAM_DAMAGED = -4, /* the same; what came was changed, repeated or put in by somebody on the way */
+    ARTEL__NET_STREAM_BROKEN = -5   /* the same; the socket has failed, and says nothing about who is at its other end */
 };
 
 typedef struct artel__net_why {
