@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keras.callbacks.CSVLogger.
  *
- * Columns are fixed by the first epoch that is logged through this object, also when it continues a file: Keras does
- * not read the header of what it appends to either.
+ * Columns are fixed by the first epoch that is logged through this object, also when it appends to a file: Keras does
+ * not read the header of what it appends to either. A run that continues its own log keeps the columns of its header:
+ * whether the epoch it continues with was validated must not move them.
+ *
+ * Such a run writes some lines again, and they are the same bytes: they stay where they are, and only when one differs
+ * is the rest cut off. A task that believes for a while to be the last one of its cluster, and takes the log over
+ * although others have gone on, so takes nothing away that they have written.
  */
 #include "observe/csv_log.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -27,34 +31,73 @@ struct artel__csv_log {
     size_t key_count;
     char separator;
     bool header;
+    char *old;             /* the file that is continued, or NULL; what lies there behind stream.at comes again */
+    size_t old_size, same; /* up to `same` the file is as it was read */
 };
 
-/* Where the first line of epoch `keep_below` or later begins; the end when there is none. Lines that do not begin
- * with a number (the header) are kept. */
+/* Where the first line of epoch `keep_below` or later begins, or one that was not written to its end; else the end. Lines
+ * that do not begin with a number (the header) are kept, and so are those of earlier runs that a file was appended to: where
+ * epochs do not rise, another run begins. */
 static size_t kept_bytes(const char *text, size_t size, int64_t keep_below)
 {
-    size_t at = 0;
+    size_t at = 0, cut = size;
+    int64_t last = -1;
     while (at < size) {
         const char *end = memchr(text + at, '\n', size - at);
-        size_t next = end ? (size_t)(end - text) + 1 : size;
-        if (text[at] >= '0' && text[at] <= '9' && strtoll(text + at, NULL, 10) >= keep_below) return at;
-        at = next;
+        if (!end) return cut < at ? cut : at;
+        if (text[at] >= '0' && text[at] <= '9') {
+            int64_t epoch = strtoll(text + at, NULL, 10);
+            if (epoch <= last) cut = size;
+            if (epoch >= keep_below && cut == size) cut = at;
+            last = epoch;
+        }
+        at = (size_t)(end - text) + 1;
     }
-    return size;
+    return cut;
 }
 
-/* Finds out whether the file to be continued has a header, and cuts off what the run will write again. */
+/* One field of a line, without its quotes; *at goes to the separator behind it. */
+static char *read_field(artel__csv_log *log, const char *line, size_t size, size_t *at)
+{
+    char *field = artel__arena_alloc(&log->names, size - *at + 1, 1);
+    size_t length = 0;
+    bool quoted = false;
+    for (; field && *at < size && (quoted || line[*at] != log->separator); ++*at) {
+        bool quote = line[*at] == '"';
+        if (quote && !(quoted && *at + 1 < size && line[*at + 1] == '"')) {
+            quoted = !quoted;
+            continue;
+        }
+        if (quote) ++*at;
+        field[length++] = line[*at];
+    }
+    return field;
+}
+
+/* Takes the columns from a header "epoch,..."; leaves them open when the file begins with something else. */
+static artel_status read_header(artel__csv_log *log, const char *text, size_t kept)
+{
+    const char *end = memchr(text, '\n', kept);
+    if (!end) return ARTEL_OK;
+    size_t size = (size_t)(end - text) - (end > text && end[-1] == '\r'), at = 0, count = 0;
+    const char **keys = artel__arena_alloc(&log->names, size + 1, sizeof *keys);
+    ARTEL_TRY(artel__arena_status(&log->names));
+    for (; at <= size; at++) keys[count++] = read_field(log, text, size, &at);
+    ARTEL_TRY(artel__arena_status(&log->names));
+    if (strcmp(keys[0], "epoch") != 0) return ARTEL_OK;
+    log->keys = keys + 1;
+    log->key_count = count - 1;
+    return ARTEL_OK;
+}
+
+/* Finds out how the file to be continued begins, and where it goes on. */
 static artel_status prepare_append(artel__csv_log *log, const char *path, int64_t keep_below)
 {
-    char *text;
-    size_t size;
     if (!artel__file_exists(path)) return ARTEL_OK;
-    ARTEL_TRY(artel__read_file(log->ctx, path, MAX_LOG_BYTES, &text, &size));
-    size_t kept = keep_below < 0 ? size : kept_bytes(text, size, keep_below);
-    artel__free(log->ctx, text);
-    log->header = kept == 0;
-    if (kept < size && truncate(path, (off_t)kept) != 0) return artel__fail_errno(log->ctx, path, "truncate");
-    return ARTEL_OK;
+    ARTEL_TRY(artel__read_file(log->ctx, path, MAX_LOG_BYTES, &log->old, &log->old_size));
+    log->same = keep_below < 0 ? log->old_size : kept_bytes(log->old, log->old_size, keep_below);
+    log->header = log->same == 0;
+    return keep_below < 0 ? ARTEL_OK : read_header(log, log->old, log->same);
 }
 
 artel_status artel__csv_log_create(artel_context *ctx, const char *path, const artel__csv_log_options *options, artel__csv_log **out)
@@ -68,9 +111,9 @@ artel_status artel__csv_log_create(artel_context *ctx, const char *path, const a
     artel__arena_init(&log->names, ctx);
     artel__text_init(&log->line, ctx);
     artel_status status = options->append ? prepare_append(log, path, options->keep_below) : ARTEL_OK;
-    if (status == ARTEL_OK) {
-        status = artel__stream_open(ctx, path, options->append ? ARTEL__STREAM_APPEND : ARTEL__STREAM_OVERWRITE, &log->stream);
-    }
+    if (status == ARTEL_OK) status = artel__stream_open(ctx, path, ARTEL__STREAM_PLACE, &log->stream);
+    if (status == ARTEL_OK && log->stream.at >= 0) log->stream.at = (int64_t)log->same;
+    if (status == ARTEL_OK && !log->old) status = artel__stream_cut(&log->stream);
     if (status < 0) {
         (void)artel__csv_log_destroy(log);
         return status;
@@ -85,8 +128,14 @@ artel_status artel__csv_log_destroy(artel__csv_log *log)
     artel_status status = artel__stream_close(&log->stream);
     artel__text_fini(&log->line);
     artel__arena_fini(&log->names);
+    artel__free(log->ctx, log->old);
     artel__free(log->ctx, log);
     return status;
+}
+
+artel_status artel__csv_log_finish(artel__csv_log *log)
+{
+    return artel__stream_cut(&log->stream);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -142,14 +191,28 @@ static void append_header(artel__csv_log *log)
     artel__text_append(&log->line, "\r\n");
 }
 
+/* Writes the line, unless the file that is continued holds it already. */
+static artel_status put_line(artel__csv_log *log)
+{
+    const artel__text *line = &log->line;
+    bool again = log->old && log->same + line->length <= log->old_size && memcmp(log->old + log->same, line->data, line->length) == 0;
+    if (again)
+        log->same += line->length;
+    else if (log->old) {
+        artel__free(log->ctx, log->old);
+        log->old = NULL;
+        ARTEL_TRY(artel__stream_cut(&log->stream));
+    }
+    return artel__stream_write(&log->stream, line->data, line->length);
+}
+
 artel_status artel__csv_log_epoch(artel__csv_log *log, int64_t epoch, artel__logs logs)
 {
     char number[ARTEL__PYTHON_FLOAT_SIZE];
     artel__text_clear(&log->line);
-    if (!log->keys) {
-        ARTEL_TRY(choose_keys(log, logs));
-        if (log->header) append_header(log);
-    }
+    if (!log->keys) ARTEL_TRY(choose_keys(log, logs));
+    if (log->header) append_header(log);
+    log->header = false;
     artel__text_printf(&log->line, "%lld", (long long)epoch);
     for (size_t i = 0; i < log->key_count; i++) {
         const artel__log_value *value = artel__logs_find(logs, log->keys[i]);
@@ -158,5 +221,5 @@ artel_status artel__csv_log_epoch(artel__csv_log *log, int64_t epoch, artel__log
     }
     artel__text_append(&log->line, "\r\n");
     ARTEL_TRY(artel__text_status(&log->line));
-    return artel__stream_write(&log->stream, log->line.data, log->line.length);
+    return put_line(log);
 }

@@ -16,8 +16,8 @@ typedef struct artel__csv_log artel__csv_log;
 typedef struct artel__csv_log_options {
     char separator;     /* 0: ',' */
     bool append;        /* continue the file; the header is left out when it holds anything */
-    int64_t keep_below; /* with append: lines of this epoch and later ones are cut off first, because a resumed run
-                         * writes them again; negative: keep all */
+    int64_t keep_below; /* with append: a run goes on with this epoch; lines of it and later ones stay as long as the run
+                         * writes the same again, and the columns are those of the header; negative: keep all */
 } artel__csv_log_options;
 
 artel_status artel__csv_log_create(artel_context *ctx, const char *path, const artel__csv_log_options *options, artel__csv_log **out);
@@ -26,5 +26,8 @@ artel_status artel__csv_log_destroy(artel__csv_log *log);
 
 /* One line; `epoch` from 0. Logs that were not there in the first epoch are left out. */
 artel_status artel__csv_log_epoch(artel__csv_log *log, int64_t epoch, artel__logs logs);
+
+/* The run has come to its end: lines of later epochs, from an earlier and longer run, are cut off. */
+artel_status artel__csv_log_finish(artel__csv_log *log);
 
 #endif
