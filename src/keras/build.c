@@ -136,8 +136,9 @@ static json_t *batch_shape(const artel_shape *shape)
 
 static artel_status add_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape)
 {
-    if (!shape || shape->rank < 0 || shape->rank > ARTEL_MAX_RANK)
-        return refuse(builder, name ? name : "input", "give the shape of one row", "the input's shape is not possible");
+    bool possible = shape && shape->rank >= 0 && shape->rank <= ARTEL_MAX_RANK;
+    for (int i = 0; possible && i < shape->rank; i++) possible = shape->dim[i] >= -1;
+    if (!possible) return refuse(builder, name ? name : "input", "give the shape of one row", "the input's shape is not possible");
     json_t *config = json_pack("{s:o, s:s}", "batch_shape", batch_shape(shape), "dtype", artel_dtype_name(dtype));
     if (config && name) json_object_set_new(config, "name", json_string(name));
     return artel__builder_add(builder, "InputLayer", config);

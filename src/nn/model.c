@@ -93,6 +93,13 @@ static artel_status read_model(artel__model *model, json_t *record)
                              "the class %s is not Sequential or Functional", class_name);
 }
 
+static artel_status missing_tensor(const artel__model *model, const artel__model_tensor *tensor)
+{
+    const artel__layer *layer = model->site[tensor->call].layer;
+    return artel__model_fail(model, ARTEL_ERROR_INVALID, "count the outputs of a layer from 0", "the layer \"%s\" has no output %d",
+                             layer ? layer->name : model->input[model->site[tensor->call].input].name, tensor->output);
+}
+
 artel_status artel__model_call(artel__model *model, artel__graph *graph, const artel__tensor *in, artel__tensor *out)
 {
     enum {
@@ -100,6 +107,7 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
     };
     artel__tensor *made = artel__arena_alloc(graph->arena, (size_t)model->sites * MOST + 1, sizeof *made);
     if (!made) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < model->sites * MOST; i++) made[i].value = ARTEL__NO_VALUE;
     for (int i = 0; i < model->sites; i++) {
         const artel__model_call_site *site = &model->site[i];
         if (!site->layer) {
@@ -108,11 +116,17 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
         }
         artel__tensor *operands = artel__arena_alloc(graph->arena, (size_t)site->inputs + 1, sizeof *operands);
         if (!operands) return ARTEL_ERROR_NO_MEMORY;
-        for (int k = 0; k < site->inputs; k++) operands[k] = made[site->in[k].call * MOST + site->in[k].output];
+        for (int k = 0; k < site->inputs; k++) {
+            operands[k] = made[site->in[k].call * MOST + site->in[k].output];
+            if (operands[k].value == ARTEL__NO_VALUE) return missing_tensor(model, &site->in[k]);
+        }
         artel__call call = {.graph = graph, .in = operands, .inputs = site->inputs, .arguments = site->arguments, .out = &made[i * MOST]};
         ARTEL_TRY(artel__layer_call(site->layer, &call));
     }
-    for (int i = 0; i < model->outputs; i++) out[i] = made[model->result[i].call * MOST + model->result[i].output];
+    for (int i = 0; i < model->outputs; i++) {
+        out[i] = made[model->result[i].call * MOST + model->result[i].output];
+        if (out[i].value == ARTEL__NO_VALUE) return missing_tensor(model, &model->result[i]);
+    }
     return ARTEL_OK;
 }
 

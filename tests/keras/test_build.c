@@ -161,6 +161,15 @@ static void strangers_are_refused(void **state)
     assert_ok(f, artel_input(b, NULL, ARTEL_DTYPE_FLOAT32, &shape, &x));
     assert_int_equal(artel_apply(b, "Dense", "{\"units\": 1}", &(artel_tensor){7, 0}, 1, &y), ARTEL_ERROR_INVALID);
     assert_fails(f, artel_functional_finish(b, &x, 1, &model), ARTEL_ERROR_INVALID, "does not exist");
+    assert_fails(f, artel_sequential_create(f->ctx, NULL, ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {-7}}, &b), ARTEL_ERROR_INVALID, "shape");
+    for (int i = 0; i < 2; i++) { /* outputs that a layer does not have, as operand and as result */
+        assert_ok(f, artel_functional_create(f->ctx, NULL, &b));
+        assert_ok(f, artel_input(b, "in", ARTEL_DTYPE_FLOAT32, &shape, &x));
+        assert_ok(f, artel_apply(b, "Dense", "{\"units\": 1}", (artel_tensor[]){i ? x : artel_output(x, 5)}, 1, &y));
+        y = i ? artel_output(y, 1) : y;
+        assert_fails(f, artel_functional_finish(b, &y, 1, &model), ARTEL_ERROR_INVALID,
+                     i ? "\"dense\" has no output 1" : "\"in\" has no output 5");
+    }
     b = start_builder(f);
     assert_int_equal(artel_apply(b, "Dense", "{}", &x, 1, &y), ARTEL_ERROR_INVALID);
     artel_builder_destroy(b);
