@@ -189,6 +189,8 @@ static const char *errno_advice(int error)
     case EMFILE:
     case ENFILE: return "raise the limit on open files (ulimit -n)";
     case ENAMETOOLONG: return "choose a shorter name";
+    case EADDRINUSE: return "end the process that listens there, or choose another port";
+    case EADDRNOTAVAIL: return "give an address of this machine";
     case ELOOP: return "check the symbolic links of the path";
     default: return "check the path and the disk";
     }

@@ -4,6 +4,7 @@
  * Hosts are checked for characters that no name has, so that an address can be printed, put into a certificate and
  * given to a resolver as it is.
  */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,6 +69,18 @@ static bool is_v6(const char *host)
     return host[groups] == '\0';
 }
 
+/* The shortest form of an IPv6 address, so that two of them can be compared as text; a zone stays. False when it is none. */
+static bool one_spelling(char host[ARTEL__HOST_MAX + 1])
+{
+    struct in6_addr address;
+    char text[INET6_ADDRSTRLEN], zone[ARTEL__HOST_MAX + 1];
+    snprintf(zone, sizeof zone, "%s", host + strcspn(host, "%"));
+    host[strcspn(host, "%")] = '\0';
+    if (inet_pton(AF_INET6, host, &address) != 1 || !inet_ntop(AF_INET6, &address, text, sizeof text)) return false;
+    snprintf(host, ARTEL__HOST_MAX + 1, "%s%.200s", text, zone);
+    return true;
+}
+
 static const char *parse_port(const char *text, int *out)
 {
     int64_t port;
@@ -87,7 +100,7 @@ static const char *parse_bracketed(const char *text, artel__host_port *out)
     memcpy(out->host, text + 1, length);
     out->host[length] = '\0';
     out->v6 = true;
-    return is_v6(out->host) ? parse_port(end + 2, &out->port) : "what stands in brackets is not an IPv6 address";
+    return is_v6(out->host) && one_spelling(out->host) ? parse_port(end + 2, &out->port) : "what stands in brackets is not an IPv6 address";
 }
 
 const char *artel__host_port_parse(const char *text, artel__host_port *out)

@@ -41,13 +41,13 @@ typedef struct parser {
 
 static artel_status refuse(const parser *p, const char *what)
 {
-    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where, "the launcher sets it; do not change it",
+    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where, "write lists as in n[1-3,07]; what a launcher has set, do not change",
                        "%s at byte %lld of \"%.100s\"", what, (long long)(p->at - p->text), p->text);
 }
 
 static artel_status refuse_size(const parser *p)
 {
-    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where, "use a smaller allocation", "the list names more than %d hosts",
+    return artel__fail(p->arena->ctx, ARTEL_ERROR_INVALID, p->where, "name fewer", "the list stands for more than %d names",
                        ARTEL__CLUSTER_MAX_TASKS);
 }
 

@@ -32,6 +32,7 @@ const char *artel__reason_text(artel__reason reason)
         [ARTEL__REASON_WITHDRAWN] = "a lower task coordinates",
         [ARTEL__REASON_FACTS] = "its version, model, data or settings differ",
         [ARTEL__REASON_DUPLICATE] = "two processes have that task index",
+        [ARTEL__REASON_RENEW] = "it begins anew after a failure",
     };
     return (unsigned)reason < ARTEL__REASONS ? text[reason] : "another reason";
 }
@@ -298,6 +299,13 @@ void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task)
         artel__ms_blame(m, m->config.self, task);
         artel__ms_break(m, ARTEL__REASON_DATA, task);
     }
+    artel__ms_consider(m);
+}
+
+void artel__membership_renew(artel__membership *m, int64_t now)
+{
+    if (!artel__ms_enter(m, now)) return;
+    if (artel__ms_running(m)) artel__ms_break(m, ARTEL__REASON_RENEW, m->config.self);
     artel__ms_consider(m);
 }
 

@@ -117,6 +117,7 @@ typedef enum artel__reason {
     ARTEL__REASON_WITHDRAWN,   /* the coordinator gave its proposal up */
     ARTEL__REASON_FACTS,       /* version, model, data or settings differ */
     ARTEL__REASON_DUPLICATE,   /* two processes with one task index */
+    ARTEL__REASON_RENEW,       /* what the members did together has failed, and nobody is lost */
     ARTEL__REASONS
 } artel__reason;
 
@@ -255,6 +256,8 @@ void artel__membership_finished(artel__membership *m, int64_t now, uint64_t step
 void artel__membership_saved(artel__membership *m, int64_t now, uint64_t digest);
 /* The data path has lost `task` (reset, refused). */
 void artel__membership_lost(artel__membership *m, int64_t now, uint32_t task);
+/* The same members, and those who have come back, form a new generation: what they did together has failed, though nobody is lost. */
+void artel__membership_renew(artel__membership *m, int64_t now);
 /* SIGTERM, a preemption notice, `artel drain`. */
 void artel__membership_drain(artel__membership *m, int64_t now);
 /* A local failure that the others cannot mend. `job`: it would be the same for whoever computed it (NaN, a damaged record), and

@@ -51,6 +51,25 @@ static bool earlier(const artel__cause *a, const artel__cause *b)
     return a->task < b->task;
 }
 
+static artel__message failure(const artel__cause *cause)
+{
+    return (artel__message){
+        .kind = ARTEL__MESSAGE_FAIL,
+        .status = cause->status,
+        .subject = cause->task,
+        .cause_incarnation = cause->incarnation,
+        .cause_step = cause->step,
+        .cause_phase = (uint32_t)cause->phase,
+        .text = {(const uint8_t *)cause->text, (uint32_t)strnlen(cause->text, ARTEL__TEXT_MAX)},
+    };
+}
+
+void artel__ms_tell_failure(artel__membership *m, uint32_t task)
+{
+    artel__message fail = failure(&m->cause);
+    artel__ms_send(m, task, &fail);
+}
+
 void artel__ms_fail_job(artel__membership *m, const artel__cause *cause)
 {
     if (m->ended) return;
@@ -64,15 +83,7 @@ void artel__ms_fail_job(artel__membership *m, const artel__cause *cause)
         m->fail_since = m->now;
         artel__ms_stop(m);
     }
-    artel__message fail = {
-        .kind = ARTEL__MESSAGE_FAIL,
-        .status = cause->status,
-        .subject = cause->task,
-        .cause_incarnation = cause->incarnation,
-        .cause_step = cause->step,
-        .cause_phase = (uint32_t)cause->phase,
-        .text = {(const uint8_t *)cause->text, (uint32_t)strnlen(cause->text, ARTEL__TEXT_MAX)},
-    };
+    artel__message fail = failure(cause);
     artel__ms_send_all(m, &fail);
 }
 

@@ -12,11 +12,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first fact that differs, as "name (there X, here Y)". False when all are equal. */
+/* A value between two places in a text, or what says that there is none. */
+typedef struct value {
+    const char *text;
+    int length;
+} value;
+
+static value value_of(const char *text, size_t from, size_t to)
+{
+    return to > from ? (value){text + from, (int)(to - from)} : (value){"none", 4};
+}
+
+/* The first fact that differs, as "name (there X, here Y)". False when all are equal, and when one side has none: that is a task that
+ * has failed before its pass began, and comes only to say why. */
 static bool find_difference(const artel__membership *m, artel__message_bytes facts, char *out, size_t size)
 {
     const char *here = m->config.facts, *there = (const char *)facts.data;
     size_t left = facts.count;
+    if (!*here || !left) return false;
     while (*here || left) {
         size_t a = strcspn(here, "\n"), b = 0;
         while (b < left && there[b] != '\n') b++;
@@ -26,8 +39,8 @@ static bool find_difference(const artel__membership *m, artel__message_bytes fac
             while (width < longest && name[width] != '=') width++;
             size_t skip = width < longest ? width + 1 : width;
             bool same_name = a >= skip && b >= skip && memcmp(here, there, skip) == 0;
-            snprintf(out, size, "%.*s (there %.*s, here %.*s)", (int)width, name, same_name ? (int)(b - skip) : (int)b,
-                     same_name ? there + skip : (b ? there : ""), same_name ? (int)(a - skip) : (int)a, same_name ? here + skip : here);
+            value other = value_of(there, same_name ? skip : 0, b), own = value_of(here, same_name ? skip : 0, a);
+            snprintf(out, size, "%.*s (there %.*s, here %.*s)", (int)width, name, other.length, other.text, own.length, own.text);
             return true;
         }
         here += a + (here[a] == '\n');
@@ -87,6 +100,7 @@ void artel__ms_bind(artel__membership *m, int link, const artel__message *hello)
     m->link[link].task = (int)hello->task;
     if (another && artel__ms_in_group(m, hello->task)) artel__ms_break(m, ARTEL__REASON_RESTARTED, hello->task);
     artel__ms_probe(m, hello->task); /* its HELLO, and this task's, may be older than what both have become since */
+    if (m->failing) artel__ms_tell_failure(m, hello->task);
 }
 
 /* The process has given its incarnation up; its links stand. */

@@ -356,6 +356,7 @@ void artel__ms_punish(artel__membership *m, uint32_t task);
 /* -- membership_end.c -- */
 void artel__ms_end(artel__membership *m, artel_status status, bool whole, const char *text);
 void artel__ms_fail_job(artel__membership *m, const artel__cause *cause);
+void artel__ms_tell_failure(artel__membership *m, uint32_t task); /* to one that came while the job was failing */
 void artel__ms_fail_here(artel__membership *m, artel_status status, const char *format, ...) ARTEL__PRINTF(3, 4);
 void artel__ms_finish_tick(artel__membership *m);
 void artel__ms_fail_tick(artel__membership *m);

@@ -278,7 +278,7 @@ static void absorb(artel__membership *m, uint32_t task, const artel__message *me
     p->generation = message->generation;
     p->size = message->size;
     p->lowest = message->lowest;
-    if (message->step != p->step || message->phase != (uint32_t)p->phase)
+    if (message->step != p->step || message->phase != (uint32_t)p->phase || !p->phase_since)
         p->phase_since = m->now - message->phase_ms * ARTEL__MS_MILLISECOND;
     p->step = message->step;
     p->phase = (artel__member_phase)message->phase;

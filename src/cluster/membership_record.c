@@ -174,7 +174,8 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
 {
     if (choice->full && !m->has_run) {
         artel__cause cause = {.status = ARTEL_ERROR_INVALID, .task = m->config.self, .incarnation = m->incarnation};
-        snprintf(cause.text, sizeof cause.text, "more replicas than the %u virtual shards; give --shards or fewer --replicas",
+        snprintf(cause.text, sizeof cause.text,
+                 "the tasks have more replicas than there are virtual shards, %u; give more --shards, or start fewer tasks or replicas",
                  (unsigned)m->config.shards);
         artel__ms_fail_job(m, &cause);
         return;

@@ -32,6 +32,8 @@ static artel_status take_options(artel_context *ctx, const artel_cluster_options
     if (given->struct_size < sizeof given->struct_size)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "cluster options", "begin with ARTEL_CLUSTER_OPTIONS_INIT", "struct_size is not set");
     memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
+    if (out->port < 0 || out->port > 65535)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "cluster options", "give a port from 1 to 65535", "there is no port %d", out->port);
     const double limit[] = {out->wait_for_cluster, out->collective_timeout, out->suspect_after};
     for (size_t i = 0; i < ARTEL__COUNT(limit); i++) {
         if (!(limit[i] >= 0.01 && limit[i] <= 1e9))
@@ -172,14 +174,10 @@ static artel_status listen_here(artel_cluster *mesh)
 
 static artel_status init_mutex(artel_cluster *mesh)
 {
-    pthread_condattr_t monotonic;
     if (pthread_mutex_init(&mesh->mutex, NULL) != 0) return artel__fail(mesh->ctx, ARTEL_ERROR_NO_MEMORY, "cluster", "", "no mutex");
     pthread_mutex_init(&mesh->incident.mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&mesh->changed, &monotonic);
-    pthread_cond_init(&mesh->names, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    artel__cond_init(&mesh->changed);
+    artel__cond_init(&mesh->names);
     mesh->has_mutex = true;
     return ARTEL_OK;
 }
@@ -194,6 +192,10 @@ static artel_status start_threads(artel_cluster *mesh)
 
 static artel_status start(artel_cluster *mesh)
 {
+    if (mesh->options.min_workers > mesh->cluster.trainers)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--min-workers", "ask for as many as there are, or fewer",
+                           "there are not so many tasks that train (found %d, the cluster of %s has %d)", mesh->options.min_workers,
+                           mesh->cluster.where, mesh->cluster.trainers);
     ARTEL_TRY(init_mutex(mesh));
     ARTEL_TRY(make_peers(mesh));
     mesh->site = (artel__site){.ctx = mesh->ctx,

@@ -101,7 +101,7 @@ bool artel__mesh_is_single(const artel_cluster *mesh);
 int artel__mesh_tasks_here(const artel_cluster *mesh);
 const artel__cluster *artel__mesh_tasks(const artel_cluster *mesh);
 
-/* A pass begins; the n-th one of a process belongs to the n-th ones of the others. */
+/* A pass begins; the n-th one of a process belongs to the n-th ones of the others. ARTEL_ERROR_INVALID while another one is going on. */
 artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *request);
 void artel__mesh_end(artel_cluster *mesh);
 
@@ -116,6 +116,8 @@ const atomic_bool *artel__mesh_stop_flag(const artel_cluster *mesh); /* the same
 /* The training is at rest and holds a whole state of `step` steps. Where a collective failed, the peers that its endpoints have lost
  * are reported. */
 void artel__mesh_rest(artel_cluster *mesh, uint64_t step, uint64_t hash);
+/* At rest after a collective that failed: the next generation begins even if nobody is lost. */
+void artel__mesh_renew(artel_cluster *mesh);
 void artel__mesh_copied(artel_cluster *mesh, bool whole, uint64_t hash); /* not whole: the state is as before */
 void artel__mesh_served(artel_cluster *mesh);
 void artel__mesh_finished(artel_cluster *mesh, uint64_t step, uint64_t hash);

@@ -296,13 +296,18 @@ static void check_seated(artel_cluster *mesh, int64_t now)
         check_missing(mesh, now);
 }
 
+/* What failed at first may go better in a moment; a task that cannot make its seats for longer leaves the others, who would wait. */
+static void retry_seats(artel_cluster *mesh, int64_t now)
+{
+    const artel__generation *generation = artel__membership_generation(mesh->machine);
+    artel_status status = generation ? artel__mesh_take_seats(mesh, generation) : ARTEL_OK;
+    if (status < 0 && now - mesh->start_ns >= CONNECT_NS) artel__mesh_fail_machine(mesh, false, status);
+}
+
 void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
 {
     int open = 0;
-    if (mesh->start && !mesh->seats_taken) {
-        const artel__generation *generation = artel__membership_generation(mesh->machine);
-        if (generation) artel__mesh_take_seats(mesh, generation);
-    }
+    if (mesh->start && !mesh->seats_taken) retry_seats(mesh, now);
     for (int i = 0; i < mesh->data_count; i++) {
         artel__mesh_data *d = &mesh->data[i];
         bool state = d->from == ARTEL__MESH_STATE && !d->accepted && !d->done;

@@ -224,6 +224,8 @@ void artel__mesh_settle(artel_cluster *mesh);
 
 /* mesh_data.c */
 artel_status artel__mesh_take_seats(artel_cluster *mesh, const artel__generation *generation);
+/* The pass fails here, with the context's error; `job`: for all (artel__membership_fail). The mutex is held. */
+void artel__mesh_fail_machine(artel_cluster *mesh, bool job, artel_status status);
 bool artel__mesh_keep(artel_cluster *mesh, artel__connection *connection); /* an accepted one; false: memory is out */
 void artel__mesh_move_data(artel_cluster *mesh, int64_t now);
 void artel__mesh_drop_data(artel_cluster *mesh, bool accepted); /* those that were dialled; accepted ones too */

@@ -14,9 +14,20 @@
 
 void artel__mesh_wait(artel_cluster *mesh, int64_t ns)
 {
-    int64_t deadline = artel__now_ns() + ns;
-    struct timespec until = {.tv_sec = deadline / ARTEL__MESH_SECOND, .tv_nsec = deadline % ARTEL__MESH_SECOND};
+    struct timespec until = artel__after_ns(ns);
     pthread_cond_timedwait(&mesh->changed, &mesh->mutex, &until);
+}
+
+static const char *advice_for(artel_status status, const char *text, bool own)
+{
+    if (strstr(text, "; give ")) return ""; /* it says what to do */
+    if (!own && artel__starts_with(text, "failed")) return "correct it there, and start the job again";
+    switch (status) {
+    case ARTEL_ERROR_INVALID: return "run the same command on every host";
+    case ARTEL_ERROR_PREEMPTED: return "start the same command again to continue";
+    case ARTEL_ERROR_CANCELLED: return "start the same command again";
+    default: return "see the messages of all tasks; start the job again";
+    }
 }
 
 /* The cause in the context, instead of what is there. */
@@ -30,12 +41,8 @@ static artel_status record_cause(artel_cluster *mesh)
         where = mesh->peer[c->task].title;
         text += title + 2;
     }
-    const char *advice = c->status == ARTEL_ERROR_INVALID     ? "run the same command on every host"
-                         : c->status == ARTEL_ERROR_PREEMPTED ? "start the same command again to continue"
-                         : c->status == ARTEL_ERROR_CANCELLED ? "start the same command again"
-                                                              : "see the messages of all tasks; start the job again";
     artel__operation_begin(mesh->ctx);
-    return artel__fail(mesh->ctx, c->status, where, advice, "%s", text);
+    return artel__fail(mesh->ctx, c->status, where, advice_for(c->status, text, own), "%s", text);
 }
 
 /* -- passes -- */
@@ -66,12 +73,9 @@ static artel_status create_machine(artel_cluster *mesh, const artel__mesh_reques
     return artel__membership_create(mesh->ctx, &config, &mesh->machine);
 }
 
-artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *request)
+/* The mutex is held. */
+static artel_status begin_pass(artel_cluster *mesh, const artel__mesh_request *request)
 {
-    if (request->replicas > ARTEL__MESH_MOST_RANKS || request->replicas > request->shards)
-        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--shards", "use fewer replicas or more shards",
-                           "%d replicas of this task cannot share %d virtual shards", request->replicas, (int)request->shards);
-    pthread_mutex_lock(&mesh->mutex);
     snprintf(mesh->facts, sizeof mesh->facts, "%s", request->facts);
     mesh->site.self.generation = ++mesh->pass; /* in greetings, but for those of data connections */
     mesh->replicas = request->replicas;
@@ -87,8 +91,21 @@ artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *r
     atomic_store(&mesh->step, request->step);
     artel_status status = create_machine(mesh, request);
     artel__mesh_wake(mesh);
-    pthread_mutex_unlock(&mesh->mutex);
     return status;
+}
+
+artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *request)
+{
+    if (request->replicas > ARTEL__MESH_MOST_RANKS || request->replicas > request->shards)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--shards", "use fewer replicas or more shards",
+                           "%d replicas of this task cannot share %d virtual shards", request->replicas, (int)request->shards);
+    pthread_mutex_lock(&mesh->mutex);
+    bool busy = mesh->machine != NULL;
+    artel_status status = busy ? ARTEL_ERROR_INVALID : begin_pass(mesh, request);
+    pthread_mutex_unlock(&mesh->mutex);
+    if (!busy) return status;
+    return artel__fail(mesh->ctx, status, "cluster", "finish and destroy its communicator, or let its fit end, before",
+                       "the cluster is at work: it does one thing at a time");
 }
 
 /* What the machine has said at its end is given time to leave; and whoever comes to connect in the next moment to a job that
@@ -236,6 +253,15 @@ void artel__mesh_rest(artel_cluster *mesh, uint64_t step, uint64_t hash)
     pthread_mutex_unlock(&mesh->mutex);
 }
 
+void artel__mesh_renew(artel_cluster *mesh)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    /* Once stopped, it is about the next generation already. */
+    if (mesh->machine && !mesh->over && !atomic_load(&mesh->stopping)) artel__membership_renew(mesh->machine, artel__now_ns());
+    artel__mesh_settle(mesh);
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
 static void end_stream(artel_cluster *mesh)
 {
     artel__connection_close(mesh->stream->connection);
@@ -319,7 +345,7 @@ void artel__mesh_drain(artel_cluster *mesh)
 
 /* -- failures and the end -- */
 
-static void fail_machine(artel_cluster *mesh, bool job, artel_status status)
+void artel__mesh_fail_machine(artel_cluster *mesh, bool job, artel_status status)
 {
     const artel_error *error = artel_context_error(mesh->ctx);
     char text[ARTEL__TEXT_MAX + 1];
@@ -333,7 +359,7 @@ void artel__mesh_fail(artel_cluster *mesh, bool job, artel_status status)
     if (artel__mesh_is_single(mesh)) return;
     pthread_mutex_lock(&mesh->mutex);
     if (mesh->machine && !mesh->over) {
-        fail_machine(mesh, job, status);
+        artel__mesh_fail_machine(mesh, job, status);
         artel__mesh_wake(mesh);
         while (!mesh->over) artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 10); /* a moment, for other causes */
     }
@@ -362,7 +388,11 @@ artel_status artel_cluster_finish(artel_cluster *mesh, artel_status status)
     if (artel__mesh_is_single(mesh) || status >= 0) return status;
     artel__mesh_write_report(mesh, status);
     if (mesh->pass > 0) return status;
-    if (artel__mesh_begin(mesh, &nothing) == ARTEL_OK) artel__mesh_fail(mesh, true, status);
+    pthread_mutex_lock(&mesh->mutex);
+    bool begun = begin_pass(mesh, &nothing) == ARTEL_OK;
+    if (begun) artel__mesh_fail_machine(mesh, true, status); /* at once: nothing shall be formed with this task */
+    pthread_mutex_unlock(&mesh->mutex);
+    if (begun) artel__mesh_fail(mesh, true, status);
     artel__mesh_end(mesh);
     return status;
 }

@@ -52,6 +52,7 @@ static void wait_until(artel_cluster *mesh, int64_t begin, double seconds)
 
 static bool is_late(int64_t begin, double seconds)
 {
+    if (!(seconds > 0)) return true; /* a NaN, too */
     return seconds < 1e9 && artel__now_ns() - begin >= (int64_t)(seconds * 1e9);
 }
 

@@ -93,8 +93,11 @@ artel_status artel__resolver_set_rendezvous(artel__cluster *out, const char *fro
     artel_context *ctx = out->arena.ctx;
     artel__host_port address;
     const char *whole = text, *wrong;
-    bool bare = !strchr(text, ':') || (text[0] != '[' && strchr(text, ':') != strrchr(text, ':') && !artel__starts_with(text, "grpc:"));
-    if (bare && port > 0) whole = artel__host_port_format(&out->arena, text, port);
+    bool closed = text[0] == '[' && artel__ends_with(text, "]"),
+         bare = closed || !strchr(text, ':') ||
+                (text[0] != '[' && strchr(text, ':') != strrchr(text, ':') && !artel__starts_with(text, "grpc:"));
+    if (bare && port > 0)
+        whole = closed ? artel__arena_printf(&out->arena, "%s:%d", text, port) : artel__host_port_format(&out->arena, text, port);
     ARTEL_TRY(artel__arena_status(&out->arena));
     wrong = artel__host_port_parse(whole, &address);
     if (wrong)

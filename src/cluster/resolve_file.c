@@ -40,7 +40,7 @@ static artel_status refuse_line(const artel__cluster *out, int line, const char 
 static artel_status complete_port(const artel__resolver_input *in, artel__cluster *out, const char *host, const char **address)
 {
     int port = in->options.port;
-    *address = artel__host_port_format(&out->arena, host, port);
+    *address = artel__arena_printf(&out->arena, "%s:%d", host, port);
     ARTEL_TRY(artel__arena_status(&out->arena));
     if (out->tasks >= MAX_PORTLESS)
         return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "write host:port", "more than %d lines, and one without a port",
@@ -48,7 +48,7 @@ static artel_status complete_port(const artel__resolver_input *in, artel__cluste
     size_t prefix = (size_t)(strrchr(*address, ':') - *address) + 1;
     for (int i = 0; i < out->tasks; i++)
         if (strncmp(out->task[i].address, *address, prefix) == 0) port++;
-    *address = artel__host_port_format(&out->arena, host, port);
+    *address = artel__arena_printf(&out->arena, "%s:%d", host, port);
     return artel__arena_status(&out->arena);
 }
 
@@ -60,8 +60,8 @@ static artel_status add_line(const artel__resolver_input *in, artel__cluster *ou
     if (second && !artel__task_type_find(word, &type)) return refuse_line(out, number, "an unknown task type", word);
     if (strtok_r(NULL, " \t\r", &rest)) return refuse_line(out, number, "too many words", second);
     const char *address = second ? second : word;
-    const char *colon = strchr(address, ':');
-    if (!colon) ARTEL_TRY(complete_port(in, out, address, &address));
+    bool closed = address[0] == '[' && artel__ends_with(address, "]"); /* an IPv6 address without a port */
+    if (closed || !strchr(address, ':')) ARTEL_TRY(complete_port(in, out, address, &address));
     return artel__cluster_add(out, type, out->count[type], address);
 }
 

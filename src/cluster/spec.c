@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cluster/cluster.h"
 
@@ -82,10 +83,11 @@ static int compare_tasks(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* Names of hosts are the same in capitals. */
 static int compare_addresses(const void *a, const void *b)
 {
     const artel__task *x = *(const artel__task *const *)a, *y = *(const artel__task *const *)b;
-    return strcmp(x->address, y->address);
+    return strcasecmp(x->address, y->address);
 }
 
 int artel__cluster_find(const artel__cluster *cluster, artel__task_type type, int32_t index)
@@ -151,7 +153,7 @@ static artel_status check_addresses(const artel__cluster *cluster)
     qsort(sorted, (size_t)count, sizeof(*sorted), compare_addresses);
     for (int i = 1; i < count && status == ARTEL_OK; i++) {
         const artel__task *a = sorted[i - 1], *b = sorted[i];
-        if (strcmp(a->address, b->address) == 0)
+        if (strcasecmp(a->address, b->address) == 0)
             status = artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "give each task a host or a port of its own",
                                  "%s %d and %s %d have the same address, %s", artel__task_type_name(a->type), (int)a->index,
                                  artel__task_type_name(b->type), (int)b->index, a->address);

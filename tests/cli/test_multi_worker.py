@@ -5,6 +5,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import time
@@ -159,6 +160,32 @@ def bad_data_here(scene):
     scene.all_end(scene.cluster(3), 1, 20, "77")
 
 
+def fails_alone(scene):
+    """What one task runs into before the job begins is what all name, and do not take for another version."""
+    gone = scene.path("gone.npz")
+    for bad in (0, 2):
+        cluster = scene.cluster(3, each=lambda r, bad=bad: ["--data", "npz:" + gone] if r == bad else [])
+        scene.all_end(cluster, 1, 20, gone, "No such file")
+        for r, task in cluster.tasks.items():
+            expect("differs" not in task.err() and (r == bad or "worker %d" % bad in task.err()), "worker %d:" % r, task.err())
+    scene.all_end(scene.cluster(3, "--shards", 2), 1, 20, "--shards")
+    scene.all_end(scene.cluster(2, "--min-workers", 3), 1, 20, "--min-workers", "3", "has 2")
+
+
+def said_once(scene):
+    """What callbacks say is said by the task that shows the run."""
+    path = scene.path("callbacks.json")
+    with open(path, "w") as f:
+        json.dump([{"class_name": "ReduceLROnPlateau", "config": {"monitor": "loss", "patience": 0, "min_delta": 9, "verbose": 1}},
+                   {"class_name": "LearningRateScheduler", "config": {"schedule": [0.01], "verbose": 1}},
+                   {"class_name": "EarlyStopping", "config": {"patience": 1, "min_delta": 9, "restore_best_weights": True, "verbose": 1}}], f)
+    cluster = scene.cluster(3, "--epochs", 4, "--callbacks", path)
+    codes = cluster.finish()
+    expect(set(codes.values()) == {0}, "exit codes", codes)
+    for text in ("early stopping", "Restoring", "ReduceLROnPlateau", "LearningRateScheduler"):
+        expect([text in t.err() for t in cluster.tasks.values()] == [True, False, False], text, "is said by", [t.err() for t in cluster.tasks.values()])
+
+
 def not_finite(scene):
     """A NaN in one worker's rows: all say where it was seen first, as one process does."""
     x, y = arrays(scene.row.model, 500)
@@ -234,6 +261,18 @@ def lost(rank, more=()):
         check_result(scene, one)
 
     return check
+
+
+def few_files(scene):
+    """A task that has no files left for its connections to a new generation says so and leaves; the others go on."""
+    one, cluster = undisturbed(scene), started(scene)
+    resource.prlimit(cluster.tasks[1].process.pid, resource.RLIMIT_NOFILE, (4, 4))
+    cluster.kill(2)
+    codes = cluster.finish(60)
+    expect(codes == {0: 0, 1: 2, 2: -signal.SIGKILL}, "exit codes", codes, cluster.tasks[0].err(), cluster.tasks[1].err())
+    for r in (0, 1):
+        expect("Too many open files" in cluster.tasks[r].err(), "worker %d does not say why:" % r, cluster.tasks[r].err())
+    check_result(scene, one)
 
 
 def profile(scene):
@@ -340,6 +379,39 @@ def passes(scene):
     expect(np.array_equal(np.load(scene.path("p.npy")), np.load(scene.path("one.npy"))), "other predictions")
 
 
+def passes_written(scene):
+    """What evaluate and predict find is written while all hold it: by the next task when one cannot, and nobody claims success when none can."""
+    rows = save_arrays(scene.row.model, scene.path("many.npz"), 60000)
+    more = ["--data", rows, "--batch-size", 8, "--threads", 1, "--strategy", "multi-worker"]
+    one = artel("evaluate", scene.model, "--data", rows, "--batch-size", 8, "--threads", 1, "--json")
+    cluster = Cluster(2, lambda r: ["evaluate", scene.model, *more, "--json"])
+    while not any("running" in artel("status", a, "--insecure-network").out for a in cluster.addresses[1:]):
+        expect(cluster.tasks[1].process.poll() is None, "over before it was seen:", cluster.tasks[1].err())
+    cluster.kill(0)
+    codes = cluster.finish(60)
+    expect(codes[1] == 0 and cluster.tasks[1].events() == [json.loads(one.out)], "the second one:", codes, cluster.tasks[1].out())
+    full, short = scene.path("full.npy"), save_arrays(scene.row.model, scene.path("few.npz"), 300)
+    os.symlink("/dev/full", full)
+    outputs = {0: full, 1: scene.path("p.npy")}
+    for which in ({0: full, 1: full}, outputs):
+        cluster = Cluster(2, lambda r, which=which: ["predict", scene.model, *more, "--data", short, "--output", which[r]])
+        codes = cluster.finish(20)
+        expect(codes == {0: 2, 1: 2 if which[1] == full else 0}, "exit codes", codes, [t.err() for t in cluster.tasks.values()])
+        expect("No space left" in cluster.tasks[1].err(), "says:", cluster.tasks[1].err())
+    expect(np.load(outputs[1]).shape == (300, 10), "rows of predictions")
+
+
+def cut_off(scene):
+    """A data file that is cut off while it is read is named by those who read it."""
+    for count in (1, 2):
+        rows = save_arrays(scene.row.model, scene.path("cut.npz"), 60000)
+        cluster = scene.cluster(count, "--data", rows, "--epochs", 50, "--json")
+        expect(cluster.tasks[0].until_step(3), "no step:", cluster.tasks[0].err())
+        os.truncate(scene.path("cut.npz"), 0)
+        codes = cluster.finish(30)
+        expect(set(codes.values()) == {1} and "cut.npz: it was cut off" in cluster.tasks[0].err(), codes, cluster.tasks[0].err())
+
+
 def stopped(rank):
     """--on-preempt save: all save the same step and end; the same command then goes on to the bits of an undisturbed run."""
 
@@ -419,12 +491,15 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("duplicate", duplicate),
     Row("missing", missing),
     Row("bad-data", bad_data_here),
+    Row("fails-alone", fails_alone),
     Row("bad-output", bad_output),
+    Row("said-once", said_once),
     Row("not-finite", not_finite),
     Row("options", options, "cnn"),
     Row("killed-2", lost(2)),
     Row("killed-0", lost(0)),
     Row("killed-1-replicas", lost(1, ["--replicas", 2, "--threads", 2])),
+    Row("few-files", few_files),
     Row("profile", profile),
     Row("lent", lent, "wide"),
     Row("killed-0-lent", lost(0), "wide"),
@@ -435,6 +510,8 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("left-2", left(2)),
     Row("rejoined", rejoined),
     Row("passes", passes),
+    Row("passes-written", passes_written),
+    Row("cut-off", cut_off),
     Row("stopped-1", stopped(1)),
     Row("stopped-0", stopped(0)),
     Row("own-checkpoints", own_checkpoints),

@@ -130,6 +130,7 @@ def certificates(scene):
 
 
 def nobody(scene):
+    ask("127.0.0.1:99999", code=1)
     port = free_ports(1)[0]
     expect("refused" in ask("127.0.0.1:%d" % port, code=2).err, "says")
     expect("host:port" in ask("127.0.0.1", code=1).err, "says")

@@ -9,7 +9,7 @@ void sim_start_process(sim *s, uint32_t number, uint32_t index, const char *fact
     if (p->alive) return;
     uint32_t life = p->life + 1;
     char kept[FACTS]; /* `facts` may be those of the process that was */
-    snprintf(kept, sizeof kept, "%s", facts && *facts ? facts : "version=1\nmodel=a");
+    snprintf(kept, sizeof kept, "%s", facts ? facts : "version=1\nmodel=a");
     if (p->m) {
         artel__membership_destroy(p->m);
         memset(p, 0, sizeof *p);

@@ -52,7 +52,7 @@ typedef struct sim sim;
 sim *sim_create(const sim_options *options);
 void sim_destroy(sim *s);
 
-/* Starts a process for the task, with the initial state; `facts` NULL: those of all. */
+/* Starts a process for the task, with the initial state; `facts` NULL: those of all; "": none, as when it cannot begin. */
 void sim_start(sim *s, uint32_t task);
 void sim_start_with(sim *s, uint32_t task, const char *facts);
 void sim_start_all(sim *s);

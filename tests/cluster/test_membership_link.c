@@ -68,6 +68,32 @@ static void other_facts_at_the_beginning(void **state)
     }
 }
 
+/* A task that cannot begin comes without facts, to say why: that is what all end with, also when it comes late. (One that others
+ * dial they find a second later, when it is the mesh that still answers.) */
+static void failed_before_it_began(void **state)
+{
+    (void)state;
+    for (uint32_t odd = 0; odd < 4; odd++) {
+        sim_options o = SIM_OPTIONS_INIT;
+        sim *s = sim_create(&o);
+        uint32_t bad = odd < 3 ? odd : 2;
+        for (uint32_t t = 0; t < 3; t++)
+            if (t != bad) sim_start(s, t);
+        if (odd == 3) sim_run(s, 4 * SIM_SECOND, NULL, NULL);
+        sim_start_with(s, bad, "");
+        sim_fail(s, bad, true, "failed before the job began: no data");
+        int64_t began = sim_now(s);
+        sim_run(s, 10 * SIM_SECOND, NULL, NULL);
+        for (uint32_t t = 0; t < 3; t++) {
+            sim_view v = sim_look(s, t);
+            if (!v.ended || v.status != ARTEL_ERROR_RUN || v.cause_task != bad || v.ended_at > began + SIM_SECOND)
+                fail_msg("%u, worker %u: %d %d %s", (unsigned)odd, (unsigned)t, v.ended, v.status, v.text);
+            assert_non_null(strstr(v.text, "failed before the job began: no data"));
+        }
+        sim_destroy(s);
+    }
+}
+
 static void other_facts_later(void **state)
 {
     (void)state;
@@ -203,6 +229,7 @@ int main(void)
         cmocka_unit_test(two_with_one_index),
         cmocka_unit_test(a_second_one_later),
         cmocka_unit_test(other_facts_at_the_beginning),
+        cmocka_unit_test(failed_before_it_began),
         cmocka_unit_test(other_facts_later),
         cmocka_unit_test(a_quick_restart_is_no_duplicate),
         cmocka_unit_test(broken_connections),
