@@ -64,6 +64,8 @@ typedef struct artel_event {
     bool writes;     /* MEMBERSHIP: this task shows and writes what one task does */
 } artel_event;
 
+/* While a fit runs its model has the weights of the last EPOCH_END, or of before the first one: that is what functions called in an event
+ * read and save. What they change of it is overwritten. */
 typedef void artel_event_fn(void *user, const artel_event *event);
 typedef void artel_plan_fn(void *user, const char *text);
 typedef struct artel_history artel_history;
@@ -119,11 +121,29 @@ typedef struct artel_fit_options {
     double recompute;              /* 0; P: save memory by computing activations again, for at most about P % more time; same bits */
 } artel_fit_options;
 
+#ifdef __cplusplus
+/* C++ has designated initialisers from C++20 on. */
+static inline artel_fit_options artel_fit_options_init(void)
+{
+    artel_fit_options options = artel_fit_options();
+    options.struct_size = sizeof options;
+    options.epochs = 1;
+    options.batch_size = 32;
+    options.shuffle = true;
+    options.strategy = "auto";
+    options.validation_frequency = 1;
+    options.save_every = "1epoch";
+    options.keep = 3;
+    return options;
+}
+#define ARTEL_FIT_OPTIONS_INIT artel_fit_options_init()
+#else
 #define ARTEL_FIT_OPTIONS_INIT                                                                                        \
     {                                                                                                                 \
         .struct_size = sizeof(artel_fit_options), .epochs = 1, .batch_size = 32, .shuffle = true, .strategy = "auto", \
         .validation_frequency = 1, .save_every = "1epoch", .keep = 3                                                  \
     }
+#endif
 
 /* What Keras' History holds: for each key one value an epoch. */
 ARTEL_API int artel_history_keys(const artel_history *history);
@@ -151,6 +171,14 @@ typedef struct artel_checkpoint_info {
 ARTEL_API artel_status artel_model_read_checkpoint(artel_model *model, const char *directory, int64_t newer_than,
                                                    artel_checkpoint_info *out);
 
+/* Predictions in input order: one array of float32 for each output, rows outermost. */
+typedef struct artel_predictions artel_predictions;
+
+/* Writes the result of a pass: the metrics of an evaluation (a History of one epoch) or the predictions; the other one is NULL.
+ * With a cluster one task is asked, while all others still hold the result, too: when it is lost, another one is asked
+ * again, and when it fails (ARTEL_ERROR_...), no task ends as if nothing had happened. */
+typedef artel_status artel_pass_result_fn(void *user, const artel_history *metrics, const artel_predictions *predictions);
+
 typedef struct artel_evaluate_options {
     size_t struct_size;
     int64_t batch_size; /* 32 */
@@ -160,20 +188,33 @@ typedef struct artel_evaluate_options {
     int replicas, threads;
     artel_event_fn *on_event;
     void *event_user;
-    artel_cluster *cluster; /* as in artel_fit_options; the result is the same in all of them */
+    artel_cluster *cluster;          /* as in artel_fit_options; the result is the same in all of them */
+    artel_pass_result_fn *on_result; /* with event_user; or NULL */
 } artel_evaluate_options;
 
+#ifdef __cplusplus
+/* C++ has designated initialisers from C++20 on. */
+static inline artel_evaluate_options artel_evaluate_options_init(void)
+{
+    artel_evaluate_options options = artel_evaluate_options();
+    options.struct_size = sizeof options;
+    options.batch_size = 32;
+    options.strategy = "auto";
+    return options;
+}
+#define ARTEL_EVALUATE_OPTIONS_INIT artel_evaluate_options_init()
+#else
 #define ARTEL_EVALUATE_OPTIONS_INIT                                                         \
     {                                                                                       \
         .struct_size = sizeof(artel_evaluate_options), .batch_size = 32, .strategy = "auto" \
     }
+#endif
 
 /* Loss and metrics over the data: the values of Keras' evaluate(return_dict=True), as a History of one epoch. */
 ARTEL_API artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options,
                                             artel_history **out);
 
-/* Predictions in input order: one array of float32 for each output, rows outermost. */
-typedef struct artel_predictions artel_predictions;
+/* The model's outputs. */
 ARTEL_API artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options,
                                            artel_predictions **out);
 ARTEL_API int artel_predictions_count(const artel_predictions *predictions);

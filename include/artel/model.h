@@ -34,7 +34,8 @@ ARTEL_API artel_status artel_model_initialise(artel_model *model, uint64_t seed)
 /* SHA-256 over the named weights as 64 hex digits and a NUL: equal digests mean equal models. */
 ARTEL_API artel_status artel_model_digest(const artel_model *model, char out[65]);
 
-/* Inputs and outputs: how many, their names, element types and row shapes (-1 where the model leaves an axis open). */
+/* Inputs and outputs: how many, their names, element types and row shapes (-1 where the model leaves an axis of an input open; outputs
+ * have the extents that follow when such an axis is 96 in images, else 16). */
 ARTEL_API int artel_model_input_count(const artel_model *model);
 ARTEL_API int artel_model_output_count(const artel_model *model);
 ARTEL_API artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape);

@@ -59,6 +59,9 @@ artel_status artel__cli_usage(artel__invocation *call, const char *where, const 
 
 /* SIGTERM and the first SIGINT ask for an orderly end that saves; the second SIGINT ends at once. */
 void artel__cli_catch_signals(artel_context *ctx);
+
+/* A mapped file that is cut off while it is read ends the process with its name and exit code 1. */
+void artel__cli_watch_files(void);
 /* Whether SIGINT came: the exit code is then 130. */
 bool artel__cli_interrupted(void);
 /* Before a note is printed, so that a progress line does not stand in its way. */

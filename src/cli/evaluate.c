@@ -92,40 +92,66 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     return options;
 }
 
-static void print_values(const artel_history *history)
+/* What the functions that a pass calls are given. */
+typedef struct run {
+    artel__observers observers; /* first: observers' own functions are given this, too */
+    artel__invocation *call;
+    int64_t began_ns;
+} run;
+
+/* Opens model and data, and what shows the pass. */
+static artel_status open_run(artel__invocation *call, artel_cluster *cluster, run *r, artel_model **model, artel_data **data)
 {
+    const pass_options *o = call->options;
+    artel__observer_options show = {.json = o->json,
+                                    .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose,
+                                    .quiet = cluster && !artel_cluster_writes(cluster),
+                                    .cluster = cluster};
+    *r = (run){.observers = {.ctx = call->ctx}, .call = call, .began_ns = artel__now_ns()};
+    ARTEL_TRY(open_all(call, model, data));
+    ARTEL_TRY(artel__observers_open(call->ctx, *model, &show, &r->observers));
+    r->observers.keras_progress = true;
+    artel__cli_catch_signals(call->ctx);
+    return ARTEL_OK;
+}
+
+static artel_status close_run(run *r, artel_model *model, artel_data *data, artel_status status)
+{
+    artel_status shown = artel__observers_close(&r->observers);
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    return status < 0 ? status : shown;
+}
+
+/* By whoever writes, which may be another task in the end than in the beginning. */
+static artel_status write_metrics(void *user, const artel_history *history, const artel_predictions *predictions)
+{
+    run *r = user;
     char number[32];
-    for (int k = 0; k < artel_history_keys(history); k++) {
+    int keys = artel_history_keys(history);
+    (void)predictions;
+    artel__log_value *value = artel__arena_alloc(&r->call->arena, (size_t)keys + 1, sizeof *value);
+    ARTEL_TRY(artel__arena_status(&r->call->arena));
+    for (int k = 0; k < keys; k++) {
         const char *key = artel_history_key(history, k);
-        printf("%s %s\n", key, artel__format_double(number, sizeof number, artel_history_values(history, key, NULL)[0]));
+        value[k] = (artel__log_value){key, artel_history_values(history, key, NULL)[0]};
+        if (!r->observers.events) printf("%s %s\n", key, artel__format_double(number, sizeof number, value[k].value));
     }
+    if (r->observers.events) return artel__events_evaluate(r->observers.events, -1, (artel__logs){(size_t)keys, value});
+    return fflush(stdout) == 0 ? ARTEL_OK : artel__fail_errno(r->call->ctx, "standard output", "write");
 }
 
 static artel_status evaluate_with(artel__invocation *call, artel_cluster *cluster)
 {
-    const pass_options *o = call->options;
-    bool writes = !cluster || artel_cluster_writes(cluster);
     artel_model *model = NULL;
     artel_data *data = NULL;
-    artel_history *history = NULL;
-    artel__observers observers = {.ctx = call->ctx};
-    artel__observer_options show = {
-        .json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .quiet = !writes, .cluster = cluster};
-    artel_status status = open_all(call, &model, &data);
-    if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
-    observers.keras_progress = true;
-    artel_evaluate_options options = make_options(o, &observers, cluster);
-    if (status == ARTEL_OK) {
-        artel__cli_catch_signals(call->ctx);
-        status = artel_model_evaluate(model, data, &options, &history);
-    }
-    artel_status shown = artel__observers_close(&observers);
-    writes = !cluster || artel_cluster_writes(cluster); /* another one may have, who is gone */
-    if (status == ARTEL_OK && !o->json && writes) print_values(history);
-    artel_history_destroy(history);
-    artel_data_destroy(data);
-    artel_model_destroy(model);
-    return status < 0 ? status : shown;
+    run r;
+    artel_status status = open_run(call, cluster, &r, &model, &data);
+    artel_evaluate_options options = make_options(call->options, &r.observers, cluster);
+    options.on_result = write_metrics;
+    r.observers.results_apart = true;
+    if (status == ARTEL_OK) status = artel_model_evaluate(model, data, &options, NULL);
+    return close_run(&r, model, data, status);
 }
 
 static artel_status write_predictions(artel__invocation *call, const artel_predictions *predictions, const char *path)
@@ -157,34 +183,28 @@ static artel_status end_event(artel__observers *observers, const pass_options *o
     return artel__events_end(observers->events, &end);
 }
 
+static artel_status write_outputs(void *user, const artel_history *history, const artel_predictions *predictions)
+{
+    run *r = user;
+    const pass_options *o = r->call->options;
+    (void)history;
+    ARTEL_TRY(write_predictions(r->call, predictions, o->output));
+    double seconds = (double)(artel__now_ns() - r->began_ns) * 1e-9;
+    return r->observers.events ? end_event(&r->observers, o, predictions, seconds) : ARTEL_OK;
+}
+
 static artel_status predict_with(artel__invocation *call, artel_cluster *cluster)
 {
-    const pass_options *o = call->options;
-    bool writes = !cluster || artel_cluster_writes(cluster);
     artel_model *model = NULL;
     artel_data *data = NULL;
     artel_predictions *predictions = NULL;
-    artel__observers observers = {.ctx = call->ctx};
-    artel__observer_options show = {
-        .json = o->json, .verbose = o->verbose < 0 && !isatty(2) ? 0 : o->verbose, .quiet = !writes, .cluster = cluster};
-    int64_t began = artel__now_ns();
-    artel_status status = open_all(call, &model, &data);
-    if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &observers);
-    observers.keras_progress = true;
-    artel_evaluate_options options = make_options(o, &observers, cluster);
-    if (status == ARTEL_OK) {
-        artel__cli_catch_signals(call->ctx);
-        status = artel_model_predict(model, data, &options, &predictions);
-    }
-    double seconds = (double)(artel__now_ns() - began) * 1e-9;
-    writes = !cluster || artel_cluster_writes(cluster); /* another one may have, who is gone */
-    if (status == ARTEL_OK && writes) status = write_predictions(call, predictions, o->output);
-    if (status == ARTEL_OK && observers.events && writes) status = end_event(&observers, o, predictions, seconds);
-    artel_status shown = artel__observers_close(&observers);
+    run r;
+    artel_status status = open_run(call, cluster, &r, &model, &data);
+    artel_evaluate_options options = make_options(call->options, &r.observers, cluster);
+    options.on_result = write_outputs;
+    if (status == ARTEL_OK) status = artel_model_predict(model, data, &options, &predictions);
     artel_predictions_destroy(predictions);
-    artel_data_destroy(data);
-    artel_model_destroy(model);
-    return status < 0 ? status : shown;
+    return close_run(&r, model, data, status);
 }
 
 typedef artel_status pass_fn(artel__invocation *call, artel_cluster *cluster);

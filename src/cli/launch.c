@@ -299,6 +299,13 @@ static artel_status list_hosts(artel__invocation *call, artel__launch_wish *wish
     return ARTEL_OK;
 }
 
+/* A task of a launcher that starts tasks itself: the certificate in its environment is that of the task it is. */
+static bool certificate_is_own(const launch_options *o)
+{
+    const char *folder = getenv("ARTEL_CERT_DIR");
+    return o->cert_dir && folder && strcmp(folder, o->cert_dir) == 0 && getenv("ARTEL_TASK") && getenv("TF_CONFIG");
+}
+
 static artel_status run_launch(artel__invocation *call)
 {
     const launch_options *o = call->options;
@@ -314,7 +321,7 @@ static artel_status run_launch(artel__invocation *call)
         .threads = (int)o->threads,
         .pin = o->pin,
         .insecure = o->insecure_network,
-        .cert_dir = o->cert_dir,
+        .cert_dir = certificate_is_own(o) ? NULL : o->cert_dir,
         .environment = (const char *const *)environ,
     };
     if (o->hosts) ARTEL_TRY(list_hosts(call, &wish));

@@ -170,6 +170,7 @@ static int run_command(const artel__command *command, int count, char **words)
 int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    artel__cli_watch_files();
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write with a message, as a full disk is */
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--version") == 0) name = "version";

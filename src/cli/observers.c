@@ -236,7 +236,7 @@ static void on_step(artel__observers *o, const artel_event *event)
 static void on_evaluate(artel__observers *o, const artel_event *event)
 {
     artel__logs logs = logs_of(o, event);
-    if (o->events) remember(o, artel__events_evaluate(o->events, o->follows ? event->step : -1, logs));
+    if (o->events && !o->results_apart) remember(o, artel__events_evaluate(o->events, o->follows ? event->step : -1, logs));
     if (o->board) remember(o, artel__tensorboard_test_end(o->board, event->step, logs));
     if (o->keras_progress && o->progress) artel__progress_end(o->progress, logs);
 }
@@ -252,6 +252,7 @@ static void on_end(artel__observers *o, const artel_event *event)
                                    .peak_rss_bytes = event->peak_rss_bytes,
                                    .digest = event->digest};
     if (o->events) remember(o, artel__events_end(o->events, &end));
+    if (o->csv) remember(o, artel__csv_log_finish(o->csv));
 }
 
 static void on_fault(artel__observers *o, const artel_event *event)

@@ -34,6 +34,7 @@ typedef struct artel__observers {
     artel__csv_log_options csv_options;
     bool started;        /* a start event came */
     bool keras_progress; /* evaluation of its own: no epochs */
+    bool results_apart;  /* what an evaluation has found is written by another function */
     bool follows;        /* evaluations are of checkpoints of a run, whose step they tell */
     bool quiet;          /* another task of the cluster shows the run: only start and faults are told here */
     int64_t epoch_started_ns, epoch_first_step;

@@ -54,7 +54,7 @@ static void reduce(artel__fit *fit, artel__callback *callback)
     if (!(old > (double)(float)c->min_lr)) return;
     double rate = old * c->factor;
     fit->learning_rate = (double)(float)(rate > c->min_lr ? rate : c->min_lr);
-    if (c->verbose > 0)
+    if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: ReduceLROnPlateau reducing learning rate to %.9g.", (long long)fit->epoch + 1,
                    fit->learning_rate);
     callback->state.cooldown = c->cooldown;
@@ -151,7 +151,7 @@ static artel_status scheduler_epoch_begin(artel__fit *fit, artel__callback *call
     int64_t last = own->count - 1;
     double rate = own->count ? own->rate[fit->epoch < last ? fit->epoch : last] : artel__schedule_rate(&own->schedule, fit->epoch);
     fit->learning_rate = (double)(float)rate;
-    if (c->verbose > 0)
+    if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: LearningRateScheduler setting learning rate to %.9g.", (long long)fit->epoch + 1,
                    fit->learning_rate);
     return ARTEL_OK;

@@ -73,10 +73,10 @@ static artel_status early_train_end(artel__fit *fit, artel__callback *callback)
 {
     const early_config *c = callback->config;
     const artel__callback_state *s = &callback->state;
-    if (s->stopped_epoch > 0 && c->verbose > 0)
+    if (s->stopped_epoch > 0 && c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Epoch %lld: early stopping", (long long)s->stopped_epoch + 1);
     if (!c->restore_best_weights || !callback->weights) return ARTEL_OK;
-    if (c->verbose > 0)
+    if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Restoring model weights from the end of the best epoch: %lld.", (long long)s->best_epoch + 1);
     memcpy(artel__session_state(fit->session)->block, callback->weights, fit->model->nn->variables->bytes);
     artel__session_broadcast(fit->session);
@@ -97,7 +97,8 @@ static artel_status nan_batch_end(artel__fit *fit, artel__callback *callback, do
 {
     (void)callback;
     if (isfinite(loss)) return ARTEL_OK;
-    artel__log(fit->ctx, ARTEL_LOG_NOTE, "Batch %lld: Invalid loss, terminating training", (long long)fit->step_in_epoch - 1);
+    if (fit->writes)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "Batch %lld: Invalid loss, terminating training", (long long)fit->step_in_epoch - 1);
     fit->stop = true;
     return ARTEL_OK;
 }

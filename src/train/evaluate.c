@@ -12,6 +12,8 @@ typedef struct pass {
     int64_t rows, batch_size;
     artel__mode mode;
     artel_predictions *predictions; /* PREDICT */
+    artel_history *history;         /* EVALUATE, when it is over */
+    artel_pass_result_fn *on_result;
 } pass;
 
 static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const artel_evaluate_options *options)
@@ -43,6 +45,37 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     return ARTEL_OK;
 }
 
+/* The metrics of an evaluation that is over, told once. */
+static artel_status take_metrics(pass *p)
+{
+    artel__fit *fit = &p->fit;
+    if (p->mode != ARTEL__MODE_EVALUATE || p->history) return ARTEL_OK;
+    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE), "", &fit->logs));
+    artel_history *history;
+    ARTEL_TRY(artel__history_create(fit->ctx, &history));
+    artel_status status = artel__history_append(history, &fit->logs);
+    if (status < 0) {
+        artel_history_destroy(history);
+        return status;
+    }
+    p->history = history;
+    artel_event event = {.kind = ARTEL_EVENT_EVALUATE,
+                         .metrics = fit->logs.item,
+                         .metric_count = fit->logs.count,
+                         .loss = artel__logs_get(&fit->logs, "loss")};
+    artel__fit_event(fit, &event);
+    return ARTEL_OK;
+}
+
+/* In a cluster: all hold the whole result, and stay until the one that writes has written it. */
+static artel_status conclude(artel__fit *fit, bool preempted)
+{
+    pass *p = (pass *)fit; /* its first member */
+    if (preempted) return ARTEL_OK;
+    ARTEL_TRY(take_metrics(p));
+    return p->on_result && fit->writes ? p->on_result(fit->options.event_user, p->history, p->predictions) : ARTEL_OK;
+}
+
 static void init_pass(pass *p, artel_model *model, const artel_evaluate_options *options)
 {
     *p = (pass){.fit = {.ctx = model->ctx, .model = model}};
@@ -50,6 +83,9 @@ static void init_pass(pass *p, artel_model *model, const artel_evaluate_options 
     p->fit.options.event_user = options->event_user;
     p->fit.options.cluster = options->cluster;
     p->fit.options.epochs = 1;
+    p->fit.writes = !options->cluster || artel_cluster_writes(options->cluster);
+    p->fit.conclude = conclude;
+    p->on_result = options->on_result;
     artel__operation_begin(model->ctx);
     artel__arena_init(&p->fit.arena, model->ctx);
 }
@@ -88,12 +124,13 @@ static artel_status step_pass(pass *p, artel__batch *batch)
     return artel__session_step(fit->session, p->mode, batch);
 }
 
-/* All batches, alone or with the other tasks. */
+/* All batches, alone or with the other tasks, and the result. */
 static artel_status run_pass(pass *p, artel__fit_unit_fn *unit)
 {
     p->fit.ended = p->fit.units == 0;
     ARTEL_TRY(artel__pass_join(&p->fit, p->mode, p->feed, p->fit.units));
-    return artel__fit_run(&p->fit, unit);
+    ARTEL_TRY(artel__fit_run(&p->fit, unit));
+    return artel__session_cluster(p->fit.session) ? take_metrics(p) : conclude(&p->fit, false);
 }
 
 static artel_status step_event(pass *p, int64_t step)
@@ -123,27 +160,12 @@ static artel_status evaluate_batch(artel__fit *fit)
     return step_event(p, fit->unit);
 }
 
-static artel_status run_evaluate(pass *p, artel_history **out)
+static artel_status run_evaluate(pass *p)
 {
     artel__fit *fit = &p->fit;
     const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_EVALUATE);
     ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, objective, &fit->tally));
-    ARTEL_TRY(run_pass(p, evaluate_batch));
-    ARTEL_TRY(artel__tally_logs(fit, &fit->tally, objective, "", &fit->logs));
-    artel_event event = {.kind = ARTEL_EVENT_EVALUATE,
-                         .metrics = fit->logs.item,
-                         .metric_count = fit->logs.count,
-                         .loss = artel__logs_get(&fit->logs, "loss")};
-    artel__fit_event(fit, &event);
-    artel_history *history;
-    ARTEL_TRY(artel__history_create(fit->ctx, &history));
-    artel_status status = artel__history_append(history, &fit->logs);
-    if (status < 0) {
-        artel_history_destroy(history);
-        return status;
-    }
-    *out = history;
-    return ARTEL_OK;
+    return run_pass(p, evaluate_batch);
 }
 
 artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_history **out)
@@ -152,14 +174,13 @@ artel_status artel_model_evaluate(artel_model *model, artel_data *data, const ar
     pass p;
     ARTEL_TRY(take_options(model, options, &chosen));
     init_pass(&p, model, &chosen);
-    artel_history *history = NULL;
     artel_status status = open_pass(&p, data, ARTEL__MODE_EVALUATE, &chosen);
-    if (status == ARTEL_OK) status = run_evaluate(&p, &history);
+    if (status == ARTEL_OK) status = run_evaluate(&p);
     status = close_pass(&p, status);
     if (status == ARTEL_OK && out)
-        *out = history;
+        *out = p.history;
     else
-        artel_history_destroy(history);
+        artel_history_destroy(p.history);
     return status;
 }
 

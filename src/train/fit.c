@@ -386,16 +386,24 @@ static artel_status check_options(artel__fit *fit)
     const artel_fit_options *o = &fit->options;
     const struct {
         const char *where;
-        int64_t value, least;
-    } counts[] = {{"--batch-size", o->batch_size, 1},
-                  {"--epochs", o->epochs, 0},
-                  {"--steps-per-epoch", o->steps_per_epoch, 0},
-                  {"--initial-epoch", o->initial_epoch, 0}};
+        int64_t value, least, most;
+    } counts[] = {{"--batch-size", o->batch_size, 1, INT32_MAX},
+                  {"--epochs", o->epochs, 0, INT64_MAX},
+                  {"--steps-per-epoch", o->steps_per_epoch, 0, INT64_MAX},
+                  {"--initial-epoch", o->initial_epoch, 0, INT64_MAX},
+                  {"--shards", o->shards, 0, INT32_MAX},
+                  {"--validation-steps", o->validation_steps, 0, INT64_MAX / INT32_MAX},
+                  {"--validation-batch-size", o->validation_batch_size, 0, INT32_MAX},
+                  {"--validation-freq", o->validation_frequency, 0, INT64_MAX}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         if (counts[i].value < counts[i].least)
             return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, counts[i].where, "give a number in range",
                                "the value does not fit (found %lld, expected at least %lld)", (long long)counts[i].value,
                                (long long)counts[i].least);
+        if (counts[i].value > counts[i].most)
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, counts[i].where, "give a number in range",
+                               "the value does not fit (found %lld, expected at most %lld)", (long long)counts[i].value,
+                               (long long)counts[i].most);
     }
     if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
         artel__log(fit->ctx, ARTEL_LOG_NOTE,

@@ -62,7 +62,7 @@ static void tell_membership(artel__fit *fit, const artel__mesh_seat *seat)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "generation %u: %d member%s from step %lld, %d joined, %d left (%s%s); paused %.0f ms",
                    (unsigned)seat->generation, seat->members, seat->members == 1 ? "" : "s", (long long)fit->step, seat->joiners,
                    seat->leavers, seat->why, others, (double)seat->pause_ns * 1e-6);
-    if (!fit->conclude) return; /* a pass of evaluation or prediction */
+    if (fit->units) return; /* a pass of evaluation or prediction */
     artel__fit_say_start(fit);
     artel__fit_event(fit, &event);
 }

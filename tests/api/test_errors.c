@@ -36,6 +36,32 @@ static artel_status negative_epochs(scene *s)
     return fit(s);
 }
 
+/* Each of them was once accepted: the first never ended. */
+static artel_status negative_validation_batch(scene *s)
+{
+    s->fit.validation_split = 0.2;
+    s->fit.validation_batch_size = -1;
+    return fit(s);
+}
+
+static artel_status negative_validation_steps(scene *s)
+{
+    s->fit.validation_steps = -1;
+    return fit(s);
+}
+
+static artel_status huge_batch(scene *s)
+{
+    s->fit.batch_size = INT64_MAX;
+    return fit(s);
+}
+
+static artel_status huge_shards(scene *s)
+{
+    s->fit.shards = (int64_t)1 << 40;
+    return fit(s);
+}
+
 static artel_status unknown_strategy(scene *s)
 {
     s->fit.strategy = "mirored";
@@ -236,6 +262,10 @@ static artel_status kernel_too_large(scene *s)
 static const bad_use bad_uses[] = {
     {"zero batch", zero_batch, ARTEL_ERROR_INVALID, {"batch"}},
     {"negative epochs", negative_epochs, ARTEL_ERROR_INVALID, {"epochs"}},
+    {"negative validation batch", negative_validation_batch, ARTEL_ERROR_INVALID, {"validation-batch-size", "-1"}},
+    {"negative validation steps", negative_validation_steps, ARTEL_ERROR_INVALID, {"validation-steps", "-1"}},
+    {"huge batch", huge_batch, ARTEL_ERROR_INVALID, {"batch-size", "at most"}},
+    {"huge shards", huge_shards, ARTEL_ERROR_INVALID, {"shards", "at most"}},
     {"unknown strategy", unknown_strategy, ARTEL_ERROR_INVALID, {"mirored", "mirrored"}},
     {"more replicas than shards", too_many_replicas, ARTEL_ERROR_INVALID, {"16", "8", "shards"}},
     {"odd shards", odd_shards, ARTEL_ERROR_INVALID, {"shards", "power of two"}},

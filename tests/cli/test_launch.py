@@ -335,6 +335,8 @@ def certificates(folder):
     launch("-n", 3, "--cert-dir", given, *shell("echo"), rc=1)
     ran = launch("-n", 2, "--insecure-network", *shell("echo ${ARTEL_CERT_DIR-none} $ARTEL_INSECURE_NETWORK"), env={"ARTEL_CERT_DIR": "x"})
     same(set(line.split("] ", 1)[1] for line in ran.out.splitlines()), {"none true"})
+    ran = launch("-n", 2, "launch", "-n", 2, *shell("'%s' cert verify $ARTEL_CERT_DIR" % ARTEL))  # each has tasks of its own
+    same(len(re.findall(r"\] \[worker [01]\] \S*/worker-[01]/tls.crt: good until", ran.out)), 4)
 
 
 # ---------------------------------------------------------------- how it ends
