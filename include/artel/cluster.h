@@ -43,10 +43,24 @@ typedef struct artel_cluster_options {
                                   knew, as artel-post-mortem-worker-1.json; NULL: nothing is written */
 } artel_cluster_options;
 
+#ifdef __cplusplus
+/* C++ has designated initialisers from C++20 on. */
+static inline artel_cluster_options artel_cluster_options_init(void)
+{
+    artel_cluster_options options = artel_cluster_options();
+    options.struct_size = sizeof options;
+    options.wait_for_cluster = 600;
+    options.collective_timeout = 600;
+    options.suspect_after = 2;
+    return options;
+}
+#define ARTEL_CLUSTER_OPTIONS_INIT artel_cluster_options_init()
+#else
 #define ARTEL_CLUSTER_OPTIONS_INIT                                                                                           \
     {                                                                                                                        \
         .struct_size = sizeof(artel_cluster_options), .wait_for_cluster = 600, .collective_timeout = 600, .suspect_after = 2 \
     }
+#endif
 
 /* Finds out who is who and begins to connect. `options` NULL: defaults. A cluster of one opens no port.
  * Errors: ARTEL_ERROR_INVALID (a description or certificate that is wrong, a parameter server), ARTEL_ERROR_IO (the port

@@ -23,4 +23,33 @@ for compiler in gcc clang; do
     printf '%s\n' $headers | xargs -P 2 -I{} bash -c 'compile "$1" "$2"' _ "$compiler" {} || status=1
 done
 printf '%s\n' include/artel/*.h | xargs -P 2 -I{} bash -c 'compile_public "$1"' _ {} || status=1
+# The options of a C++ program are those of a C one, and no compiler has a word to say about either.
+options() { # LANGUAGE: the initial options, in static memory
+    printf '#include "artel/fit.h"\n#ifdef __cplusplus\nextern "C" {\n#endif\n'
+    for kind in cluster fit evaluate; do
+        printf 'extern const artel_%s_options %s_%s;\nconst artel_%s_options %s_%s = ARTEL_%s_OPTIONS_INIT;\n' \
+            $kind "$1" $kind $kind "$1" $kind "${kind^^}"
+    done
+    printf '#ifdef __cplusplus\n}\n#endif\n'
+}
+options c >"$scratch/c.c"
+options cpp >"$scratch/cpp.cpp"
+{
+    printf '#include "artel/fit.h"\n#include <string.h>\n'
+    for kind in cluster fit evaluate; do printf 'extern const artel_%s_options c_%s, cpp_%s;\n' $kind $kind $kind; done
+    printf '#define SAME(f) if (f) return __LINE__\nint main(void)\n{\n'
+    for field in struct_size wait_for_cluster collective_timeout suspect_after; do
+        printf '    SAME(c_cluster.%s != cpp_cluster.%s);\n' $field $field
+    done
+    for field in struct_size epochs batch_size shuffle validation_frequency keep; do printf '    SAME(c_fit.%s != cpp_fit.%s);\n' $field $field; done
+    printf '    SAME(strcmp(c_fit.strategy, cpp_fit.strategy) || strcmp(c_fit.save_every, cpp_fit.save_every));\n'
+    printf '    SAME(c_evaluate.batch_size != cpp_evaluate.batch_size || strcmp(c_evaluate.strategy, cpp_evaluate.strategy));\n    return 0;\n}\n'
+} >"$scratch/same.c"
+for set in gcc:g++:c++17 gcc:g++:c++20 clang:clang++:c++11; do
+    IFS=: read -r c cpp standard <<<"$set"
+    "$c" -std=c11 -Wall -Wextra -Wpedantic -Werror -Iinclude -c "$scratch/c.c" -o "$scratch/c.o" &&
+        "$cpp" "-std=$standard" -Wall -Wextra -Wpedantic -Werror -Iinclude -c "$scratch/cpp.cpp" -o "$scratch/cpp.o" &&
+        "$c" -Iinclude "$scratch/same.c" "$scratch/c.o" "$scratch/cpp.o" -o "$scratch/same" && "$scratch/same" ||
+        { echo "initial options of $cpp -std=$standard"; status=1; }
+done
 exit $status
