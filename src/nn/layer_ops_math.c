@@ -4,6 +4,7 @@
  */
 #include "nn/layer_ops.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -230,7 +231,13 @@ artel_status artel__raw_all(artel__layer *layer, artel__call *call)
     return return_truth(layer, call, ARTEL__REDUCE_MIN);
 }
 
-/* log(sum(exp(x - max))) + max */
+static artel__value_id finite_max(artel__graph *graph, artel__value_id x, uint32_t axes, bool keep)
+{
+    return artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){-FLT_MAX, FLT_MAX, 0},
+                           artel__op_reduce(graph, ARTEL__REDUCE_MAX, x, axes, keep));
+}
+
+/* log(sum(exp(x - max))) + max, with a finite max in place of an infinite one. */
 artel_status artel__raw_logsumexp(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -238,11 +245,10 @@ artel_status artel__raw_logsumexp(artel__layer *layer, artel__call *call)
     uint32_t axes;
     bool keep = artel__raw_keeps_axes(layer, call);
     ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
-    artel__value_id held = artel__op_stop_gradient(graph, x);
-    artel__value_id most = artel__op_reduce(graph, ARTEL__REDUCE_MAX, held, axes, true);
+    artel__value_id held = artel__op_stop_gradient(graph, x), most = finite_max(graph, held, axes, true);
     artel__value_id power = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, most));
     artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, power, axes, keep);
-    artel__value_id back = keep ? most : artel__op_reduce(graph, ARTEL__REDUCE_MAX, held, axes, false);
+    artel__value_id back = keep ? most : finite_max(graph, held, axes, false);
     artel__call_return(call, artel__op_add(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, sum), back));
     return ARTEL_OK;
 }

@@ -124,14 +124,16 @@ static void test_reduce_gradients(void **state)
 
 static void test_argmax_and_top_k(void **state)
 {
-    float x[] = {1, 3, 3, 2, -1, NAN, 5, 4}, hit[2];
-    int32_t y[2], target[] = {2, 3};
-    artel__argmax a = {2, 4, 1, x, y};
+    float x[] = {1, 3, 3, 2, -1, NAN, 5, 4, NAN, NAN, -6, -7, NAN, -INFINITY, NAN, NAN}, hit[2];
+    int32_t y[4], target[] = {2, 3};
+    artel__argmax a = {4, 4, 1, x, y};
     artel__in_top_k t = {2, 4, 1, x, target, hit};
     (void)state;
     check_kernels(artel__argmax_kernels, &a, &(check_buffer){y, sizeof y}, 1);
     assert_int_equal(y[0], 1);
     assert_int_equal(y[1], 2);
+    assert_int_equal(y[2], 2);
+    assert_int_equal(y[3], 0);
     check_kernels(artel__in_top_k_kernels, &t, &(check_buffer){hit, sizeof hit}, 1);
     assert_true(hit[0] == 1 && hit[1] == 0);
 }

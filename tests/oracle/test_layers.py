@@ -731,6 +731,20 @@ def remainders():
     return model(i, L.Dense(2)(L.Concatenate()([t % -0.3, t % 0.7, K.ops.mod(2.5, t + 40.0)])))
 
 
+def log_sums():
+    """Of minus infinity alone, too."""
+    i = K.Input((4,))
+    t = K.ops.log(K.ops.relu(i))
+    sums = [K.ops.logsumexp(t, axis=1, keepdims=True), K.ops.expand_dims(K.ops.logsumexp(i, axis=1), 1), K.ops.logsumexp(-t, axis=1, keepdims=True)]
+    return K.Model(i, L.Concatenate()(sums))
+
+
+def log_sums_trained():
+    i = K.Input((3, 4))
+    t = L.Dense(5)(i)
+    return model(i, L.Dense(2)(L.Concatenate()([K.ops.logsumexp(t, axis=(1, 2), keepdims=False)[:, None], K.ops.logsumexp(t, axis=1)])))
+
+
 def three_paths():
     """Concatenate on three axes of images; a tensor that is used four times."""
     i = K.Input((4, 4, 3))
@@ -869,6 +883,8 @@ FUNCTIONAL = [
     Case("attention-masked-grouped", attention_masked_grouped, zero=KEY_BIAS, vocab=4),
     Case("no-gradient-regularizer", without_gradient(kernel_regularizer="l2", bias_regularizer="l1")),
     Case("no-gradient-constraint", without_gradient(kernel_constraint="unit_norm")),
+    Case("log-sums", log_sums, train=False, x=lambda rng, n, shape: rng.integers(-3, 2, (n, *shape)).astype("f4")),
+    Case("log-sums-trained", log_sums_trained),
     Case("remainders", remainders, train=False, x=lambda rng, n, shape: (rng.integers(-99, 99, (n, *shape)) * np.float32(0.3)).astype("f4")),
     Case("three-paths", three_paths),
     Case("broadcast-merges", broadcast_merges),

@@ -2,6 +2,7 @@
 /* Reductions and folds, the reference: one output element at a time. Also the lists, and the kernels without a fast form. */
 #include "kernel/reduce.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "kernel/fold_tree.h"
@@ -142,8 +143,12 @@ static void argmax_run(const void *params, int64_t begin, int64_t end, void *scr
     for (int64_t o = begin; o < end; o++) {
         const float *x = p->x + o / p->inner * p->length * p->inner + o % p->inner;
         int64_t best = 0;
-        for (int64_t i = 1; i < p->length; i++)
-            if (x[i * p->inner] > x[best * p->inner]) best = i;
+        float most = -FLT_MAX; /* as TensorFlow: so 0 when there is nothing above it, NaN included */
+        for (int64_t i = 0; i < p->length; i++) {
+            if (!(x[i * p->inner] > most)) continue;
+            most = x[i * p->inner];
+            best = i;
+        }
         p->y[o] = (int32_t)best;
     }
 }
