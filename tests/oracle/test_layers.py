@@ -713,15 +713,19 @@ def attention_masked_grouped():
 
 
 def without_gradient(**options):
-    """A comparison lets no gradient through: the regularizer still acts, the constraint does not."""
+    """A comparison lets no gradient through: the regularizer still acts, the constraint does not. Nothing comes near the bound."""
 
     def build():
         i = K.Input((4,))
-        t = L.Dense(4, activation="tanh")(i)
-        u = K.ops.cast(L.Dense(3, **options)(t) > 0.1, "float32")
+        t = L.Dense(4, activation="tanh", kernel_initializer="identity")(i)
+        u = K.ops.cast(L.Dense(3, kernel_initializer="ones", **options)(t) > 0.1, "float32")
         return model(i, L.Dense(2)(L.Concatenate()([t, u])))
 
     return build
+
+
+def of_one_sign(rng, n, shape):
+    return (rng.uniform(1, 2, (n, *shape)) * rng.choice((-1, 1), (n, 1))).astype("f4")
 
 
 def remainders():
@@ -881,8 +885,8 @@ FUNCTIONAL = [
     Case("attention-axes-value", attention(shape=(3, 4, 5), num_heads=2, key_dim=3, attention_axes=(2,), value_dim=2), zero=KEY_BIAS),
     Case("attention-causal-long", attention(causal=True, shape=(17, 6), num_heads=2, key_dim=17), zero=KEY_BIAS),
     Case("attention-masked-grouped", attention_masked_grouped, zero=KEY_BIAS, vocab=4),
-    Case("no-gradient-regularizer", without_gradient(kernel_regularizer="l2", bias_regularizer="l1")),
-    Case("no-gradient-constraint", without_gradient(kernel_constraint="unit_norm")),
+    Case("no-gradient-regularizer", without_gradient(kernel_regularizer="l2", bias_regularizer="l1"), x=of_one_sign),
+    Case("no-gradient-constraint", without_gradient(kernel_constraint="unit_norm"), x=of_one_sign),
     Case("log-sums", log_sums, train=False, x=lambda rng, n, shape: rng.integers(-3, 2, (n, *shape)).astype("f4")),
     Case("log-sums-trained", log_sums_trained),
     Case("remainders", remainders, train=False, x=lambda rng, n, shape: (rng.integers(-99, 99, (n, *shape)) * np.float32(0.3)).astype("f4")),
