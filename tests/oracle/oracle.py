@@ -18,7 +18,6 @@ import io
 import json
 import os
 import pickle
-import select
 import shutil
 import subprocess
 import sys
@@ -38,7 +37,6 @@ PREDICT_TOL = 1e-4  # of the largest value
 HISTORY_TOL = 2e-4  # absolute below one, relative above
 WEIGHT_REL, WEIGHT_ABS = 1e-3, 2e-5
 ROWS, BATCH, EPOCHS = 80, 8, 2  # twenty steps
-ANSWER_LIMIT = 300  # seconds for Keras' side of a row
 
 
 # ---------------------------------------------------------------- Keras, on first use
@@ -400,93 +398,28 @@ def check_reference(case, said):
             raise Failure("no variable is called %s: mend the row (%s)" % (part, ", ".join(moved)))
 
 
-class Answers:
-    """Keras' side in a process of its own: TensorFlow may die or hang, which says nothing of artel, and is tried once more."""
-
-    def __init__(self):
-        self.process = None
-
-    def ask(self, index, folder):
-        """keras_side() of row `index`: its files and said.pickle are then in `folder`."""
-        for last in (False, True):
-            if not self.process:
-                self.process = subprocess.Popen([sys.executable, sys.modules["__main__"].__file__, "--answer"], stdin=subprocess.PIPE,
-                                                stdout=subprocess.PIPE)
-            reply = self.exchange("%s\n" % json.dumps([index, folder]))
-            if reply:
-                break
-            why = self.end()
-            if last:
-                raise Failure(why)
-            print(why + "; once more", flush=True)
-            shutil.rmtree(folder)
-            os.mkdir(folder)
-        failure = json.loads(reply)
-        if failure:
-            raise Failure(failure)
-
-    def end(self):
-        """Of a process that does not answer; why it does not."""
-        process, self.process = self.process, None
-        try:
-            return "Keras' process ended with %d" % process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            return "Keras' process said nothing for %d s" % ANSWER_LIMIT
-
-    def exchange(self, line):
-        try:
-            self.process.stdin.write(line.encode())
-            self.process.stdin.flush()
-        except BrokenPipeError:
-            return b""
-        ready, _, _ = select.select([self.process.stdout], [], [], ANSWER_LIMIT)
-        return self.process.stdout.readline() if ready else b""
-
-
-def answer(rows):
-    """The other end of Answers: a row's number and folder a line; replies null or why there is no answer."""
-    with os.fdopen(os.dup(1), "w") as replies:
-        os.dup2(2, 1)  # what Keras prints is not a reply
-        for line in sys.stdin:
-            index, folder = json.loads(line)
-            failure = None
-            try:
-                said = keras_side(rows[index], index, folder)
-                with open(os.path.join(folder, "said.pickle"), "wb") as f:
-                    pickle.dump(said, f)
-            except Failure as why:
-                failure = str(why)
-            except Exception as why:  # a defect of the row
-                failure = "%s: %s" % (type(why).__name__, str(why).strip()[:600])
-            print(json.dumps(failure), file=replies, flush=True)
-
-
-ANSWERS = Answers()
-
-
 def reference(case, index, folder):
-    """What keras_side() says, or said last time."""
-    home = ""
-    if CACHE:
-        from importlib.metadata import version
+    """keras_side(), or what it said last time."""
+    if not CACHE:
+        return keras_side(case, index, folder)
+    from importlib.metadata import version
 
-        caller = sys.modules["__main__"].__file__
-        with open(caller, "rb") as a, open(os.path.abspath(__file__), "rb") as b:
-            key = hashlib.sha256(a.read() + b.read() + version("keras").encode()).hexdigest()[:16]
-        home = os.path.join(CACHE, key + "-" + "".join(c if c.isalnum() else "_" for c in case.name))
-    if home and os.path.exists(os.path.join(home, "said.pickle")):
-        shutil.copytree(home, folder, dirs_exist_ok=True)
-    else:
-        ANSWERS.ask(index, folder)
-        if home:
-            os.makedirs(CACHE, exist_ok=True)
-            part = tempfile.mkdtemp(dir=CACHE)
-            shutil.copytree(folder, part, dirs_exist_ok=True)
-            shutil.rmtree(home, ignore_errors=True)
-            os.rename(part, home)
-    with open(os.path.join(folder, "said.pickle"), "rb") as f:
+    caller = sys.modules["__main__"].__file__
+    with open(caller, "rb") as a, open(os.path.abspath(__file__), "rb") as b:
+        key = hashlib.sha256(a.read() + b.read() + version("keras").encode()).hexdigest()[:16]
+    os.makedirs(CACHE, exist_ok=True)
+    home = os.path.join(CACHE, key + "-" + "".join(c if c.isalnum() else "_" for c in case.name))
+    if not os.path.exists(os.path.join(home, "said.pickle")):
+        said = keras_side(case, index, folder)
+        part = tempfile.mkdtemp(dir=CACHE)
+        shutil.copytree(folder, part, dirs_exist_ok=True)
+        with open(os.path.join(part, "said.pickle"), "wb") as f:
+            pickle.dump(said, f)
+        shutil.rmtree(home, ignore_errors=True)
+        os.rename(part, home)
+        return said
+    shutil.copytree(home, folder, dirs_exist_ok=True)
+    with open(os.path.join(home, "said.pickle"), "rb") as f:
         return pickle.load(f)
 
 
@@ -597,8 +530,9 @@ def options(argv):
             only.append(rest.pop(0))
         elif word == "--keras-only":
             keras_only = True
-        elif word in ("--list", "--answer"):
-            return word, False
+        elif word == "--list":
+            only = None
+            break
         else:
             sys.exit("unknown argument %s (-k TEXT, --keras-only, --list)" % word)
     return only, keras_only
@@ -611,11 +545,9 @@ def scratch():
 def table(rows, run, columns, needs_artel=True):
     """Runs `run(row, index, folder)` for every row, prints one line each, and exits 0 only if all pass."""
     only, keras_only = options(sys.argv[1:])
-    if only == "--list":
+    if only is None:
         print("\n".join(r.name for r in rows))
         sys.exit(0)
-    if only == "--answer":
-        sys.exit(answer(rows))
     names = [r.name for r in rows]
     if len(set(names)) != len(names):
         sys.exit("row names must differ: %s" % sorted({n for n in names if names.count(n) > 1}))
