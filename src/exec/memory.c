@@ -48,7 +48,9 @@ static void touch_node(const artel__plan *plan, lifetime *life, int32_t index, i
     for (int k = 0; k < node->inputs; k++) {
         if (artel__node_reads(node, k)) extend(&life[plan->root[node->input[k]]], action);
     }
-    for (int k = 0; k < node->outputs; k++) extend(&life[plan->root[node->output[k]]], action);
+    for (int k = 0; k < node->outputs; k++) {
+        if (k > 0 || !plan->node[index].step) extend(&life[plan->root[node->output[k]]], action); /* else it is never written */
+    }
 }
 
 /* First and last action of every buffer. */

@@ -82,8 +82,7 @@ const char *artel__plan_kernel(const artel__plan *plan, int32_t node, double *op
     return chosen->kernel ? chosen->kernel->name : chosen->view ? "view" : "collective";
 }
 
-/* The kernel's parameters as one replica would fill them for a full batch. */
-static void full_params(const artel__plan *plan, int32_t index, int rank, void *params)
+void artel__plan_params(const artel__plan *plan, int32_t index, int rank, void *params)
 {
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
     const artel__op_def *op = plan->graph->node[index].op;
@@ -103,7 +102,7 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
     if (chosen->view || node->op->collective) return ARTEL_OK;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     for (int r = 0; r < plan->options.replicas; r++) {
-        full_params(plan, index, r, params);
+        artel__plan_params(plan, index, r, params);
         if (r == 0) chosen->kernel = artel__kernel_choose(kernel_list(node), plan->options.isa, params);
         if (!chosen->kernel) {
             return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
@@ -186,7 +185,9 @@ static void schedule_node(scheduler *s, int32_t index)
     for (int k = 0; k < node->inputs; k++) {
         if (node->input[k] >= 0 && s->pending[node->input[k]] && s->needed[node->input[k]]) flush(s);
     }
-    if (plan->node[index].lazy) return;
+    if (plan->node[index].lazy || plan->node[index].put_off) return;
+    int32_t followed = artel__plan_followed(plan, index);
+    if (followed >= 0) index = followed;
     const artel__node *lazy = artel__plan_lazy_input(plan, index);
     if (lazy) plan->action[plan->actions++] = (artel__action){.node = (int32_t)(lazy - plan->graph->node)};
     if (!node->op->collective || plan->node[index].view) {
@@ -239,6 +240,7 @@ static artel_status make_plan(artel__plan *plan)
     for (int i = 0; i < graph->nodes; i++) ARTEL_TRY(choose_kernel(plan, i));
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
     if (plan->options.common && plan->options.replicas > 1) ARTEL_TRY(artel__plan_divide(plan));
+    artel__plan_follow(plan);
     ARTEL_TRY(make_schedule(plan));
     artel__plan_overlap(plan);
     return artel__plan_memory(plan);
@@ -283,7 +285,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         artel__text_printf(out, " %s", chosen->view ? "view" : chosen->lazy ? "collective, added up by its reader" : "collective");
     } else {
         _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
-        full_params(plan, index, 0, params);
+        artel__plan_params(plan, index, 0, params);
         artel__text_printf(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
         for (const artel__kernel *const *k = kernel_list(node); *k != chosen->kernel; k++) {
             const char *reason = (*k)->isa > plan->options.isa ? "instruction set" : (*k)->refuses ? (*k)->refuses(params) : NULL;
@@ -302,6 +304,8 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         if (value->rounds) artel__text_printf(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
     }
     if (chosen->divided) artel__text_append(out, " shared out");
+    if (chosen->step)
+        artel__text_printf(out, " with %s of node %d on each part", plan->graph->node[chosen->step].op->name, (int)chosen->step);
     if (node->period > 1) artel__text_printf(out, " every %lld steps", (long long)node->period);
     artel__text_printf(out, "  ; %s\n", node->name);
 }

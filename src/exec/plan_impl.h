@@ -28,6 +28,8 @@ typedef struct artel__node_plan {
     bool view;
     bool divided; /* its tasks are shared out among replicas with common variables */
     bool lazy;    /* a collective whose only reader adds up, piece by piece, what it needs */
+    bool put_off; /* a gradient, and the views of it: computed in the APPLY phase, in the place of the step that follows it */
+    int32_t step; /* of such a gradient: the step that is taken on each part of it at once; 0: none */
     int64_t cost; /* operations of a full batch: decides whether other threads are woken */
 } artel__node_plan;
 
@@ -86,12 +88,18 @@ void artel__run_share(const artel__run *run, int32_t node, int64_t tasks, int64_
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node);
 /* Lets exchanges go on behind work that does not need them; exec/overlap.c. */
 void artel__plan_overlap(artel__plan *plan);
+/* Finds gradients that need not be written, because a step can follow each part of them at once; exec/follow.c. */
+void artel__plan_follow(artel__plan *plan);
+/* The gradient whose parts step `node` follows; -1: none. */
+int32_t artel__plan_followed(const artel__plan *plan, int32_t node);
 /* Gives every value its place; exec/memory.c. */
 artel_status artel__plan_memory(artel__plan *plan);
 size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id);
 /* Fills the arguments of a node for a run (or, with run NULL, for choosing a kernel at full size). */
 void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t node, const artel__step *step, void **in, void **out,
                       artel__run_args *args);
+/* The kernel's parameters as replica `rank` would fill them for a full batch. */
+void artel__plan_params(const artel__plan *plan, int32_t node, int rank, void *params);
 /* Looks for a non-finite element in a node's outputs; exec/nonfinite.c. */
 bool artel__scan_node(const artel__run *run, int32_t node, const artel__step *step, artel__nonfinite *out);
 

@@ -116,6 +116,10 @@ typedef struct artel__op_def {
     bool divides;
     int summed;
     int64_t piece;
+    /* Makes the params of a step on a whole variable those of elements [first, first + count), whose gradient lies at `gradient`.
+     * Optional: steps on parts are not the step on the whole. */
+    void (*part)(void *params, const float *gradient, int64_t first, int64_t count);
+    size_t follow; /* offset of the artel__consumer in the params; 0: the kernels have none */
 } artel__op_def;
 
 static inline artel__in_place artel__node_in_place(const artel__node *node)

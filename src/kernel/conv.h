@@ -67,6 +67,7 @@ typedef struct artel__conv2d_weight_gradient {
     int64_t dw_stride;
     float *dbias; /* for each node oc values; or NULL */
     int64_t dbias_stride;
+    artel__consumer follow; /* of dw */
 } artel__conv2d_weight_gradient;
 
 extern const artel__kernel *const artel__conv2d_forward_kernels[];

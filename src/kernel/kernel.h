@@ -16,6 +16,13 @@
 #include "base/context.h"
 #include "tensor/shape.h"
 
+/* What is done with a result part by part, while it is near, instead of writing it: elements [first, first + count) of it lie at `part`,
+ * for the length of the call. Parts come in any order, from any thread, each element once. */
+typedef struct artel__consumer {
+    void (*run)(const void *user, const float *part, int64_t first, int64_t count); /* NULL: the result is written */
+    const void *user;
+} artel__consumer;
+
 typedef struct artel__kernel {
     const char *name;                           /* "avx512 conv2d_forward" */
     artel__isa isa;                             /* the least instruction set it needs */
@@ -25,6 +32,7 @@ typedef struct artel__kernel {
     /* Optional: task i writes elements [i e, (i + 1) e) of its first result and no others; what to do with them next may be done while
      * they are near. */
     int64_t (*elements)(const void *params);
+    bool (*follows)(const void *params);         /* optional (never): whether its first result may be followed (artel__consumer) */
     size_t (*scratch_bytes)(const void *params); /* optional (0): 64-byte aligned scratch for each thread */
     void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);
 } artel__kernel;

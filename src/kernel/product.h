@@ -119,6 +119,7 @@ typedef struct artel__product_weight_gradient {
     int64_t dw_stride;
     float *dbias; /* or NULL */
     int64_t dbias_stride;
+    artel__consumer follow; /* of dw */
 } artel__product_weight_gradient;
 
 extern const artel__kernel *const artel__product_forward_kernels[];

@@ -161,6 +161,7 @@ const artel__op_def artel__op_conv2d_weight_gradient_def = {
     .fill = fill_conv_weights,
     .cost = cost_conv,
     .describe = describe_conv,
+    .follow = offsetof(artel__conv2d_weight_gradient, follow),
 };
 
 const artel__op_def artel__op_depthwise_data_gradient_def = {

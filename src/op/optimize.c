@@ -77,6 +77,18 @@ static void fill_optimize(const artel__run_args *args, void *params)
     fill_apply(args, params);
 }
 
+static void part_of_optimize(void *params, const float *gradient, int64_t first, int64_t count)
+{
+    artel__apply *p = params;
+    p->variable += first;
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) {
+        if (p->slot[i]) p->slot[i] += first;
+    }
+    if (p->squares) p->squares += first;
+    p->gradient = gradient;
+    p->count = count;
+}
+
 const artel__op_def artel__op_optimize_def = {
     .name = "optimize",
     .doc = "One optimizer step on one variable.",
@@ -90,6 +102,7 @@ const artel__op_def artel__op_optimize_def = {
     .divides = true,
     .summed = IN_GRADIENT,
     .piece = ARTEL__NORM_BLOCK,
+    .part = part_of_optimize,
 };
 
 /* -- on rows -- */

@@ -166,6 +166,7 @@ const artel__op_def artel__op_product_weight_gradient_def = {
     .params_size = sizeof(artel__product_weight_gradient),
     .fill = fill_weight_gradient,
     .cost = cost_weight_gradient,
+    .follow = offsetof(artel__product_weight_gradient, follow),
 };
 
 artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k, int64_t n, bool bias)

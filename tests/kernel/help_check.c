@@ -111,6 +111,35 @@ void check_kernels(const artel__kernel *const *list, const void *params, const c
     }
 }
 
+typedef struct collected {
+    float *all;
+    int64_t count;
+} collected;
+
+static void collect(const void *user, const float *part, int64_t first, int64_t count)
+{
+    collected *c = *(collected *const *)user;
+    memcpy(c->all + first, part, (size_t)count * sizeof *part);
+    c->count += count;
+}
+
+void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow, const float *expected, int64_t count)
+{
+    collected got = {.all = check_alloc((size_t)count * sizeof *expected)}, *user = &got;
+    *follow = (artel__consumer){collect, &user};
+    for (; *list; list++) {
+        if (!machine_runs((*list)->isa) || !(*list)->follows || !(*list)->follows(params)) continue;
+        for (int cut = 0; cut < 3; cut++) {
+            memset(got.all, 0x55, (size_t)count * sizeof *expected);
+            got.count = 0;
+            run_cut(*list, params, cut);
+            assert_int_equal(got.count, count);
+            assert_memory_equal(got.all, expected, (size_t)count * sizeof *expected);
+        }
+    }
+    test_free(got.all);
+}
+
 uint64_t check_next(check_random *random)
 {
     uint64_t z = random->state += 0x9e3779b97f4a7c15u; /* splitmix64 */

@@ -26,6 +26,9 @@ void check_setup(void);
  * uneven pieces. On return the buffers hold the reference's result. */
 void check_kernels(const artel__kernel *const *list, const void *params, const check_buffer *buffers, int count);
 
+/* Runs every kernel that can be followed with `follow`, a part of `params`, under the same cuts: the parts make up `expected`. */
+void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow, const float *expected, int64_t count);
+
 /* The reference alone, on whatever the buffers hold. */
 void check_run_reference(const artel__kernel *const *list, const void *params);
 

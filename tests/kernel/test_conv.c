@@ -119,10 +119,13 @@ static void weight_part(const shape *s, const operands *o, int32_t shards, int32
                                        out,
                                        block,
                                        out + o->weights,
-                                       block};
+                                       block,
+                                       {0}};
     p.shape.images = part->plan.rows;
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__conv2d_weight_gradient_kernels, &p, &buffer, 1);
+    p.dw = NULL;
+    check_followed(artel__conv2d_weight_gradient_kernels, &p, &p.follow, out, o->weights);
 }
 
 static void weight_root(const shape *s, const operands *o, int32_t shards, int replicas, float *root)

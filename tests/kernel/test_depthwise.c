@@ -34,7 +34,8 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
                                               out,
                                               block,
                                               out + weights,
-                                              block};
+                                              block,
+                                              {0}};
         p.shape.images = part[r].plan.rows;
         check_buffer buffer = {out, part[r].block_bytes * (size_t)part[r].plan.nodes};
         check_kernels(artel__depthwise_weight_gradient_kernels, &p, &buffer, 1);

@@ -204,9 +204,12 @@ static void gradient_part(const gradient_case *c, const float *x, const float *d
                                         out,
                                         block,
                                         c->bias ? out + dw : NULL,
-                                        block};
+                                        block,
+                                        {0}};
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__product_weight_gradient_kernels, &p, &buffer, 1);
+    p.dw = NULL;
+    check_followed(artel__product_weight_gradient_kernels, &p, &p.follow, out, dw);
 }
 
 static void gradient_truth(const gradient_case *c, const float *x, const float *dy, const float *root)

@@ -9,6 +9,7 @@ const artel__kernel artel__avx2_product_weight_gradient = {.name = "avx2 product
                                                            .isa = ARTEL__ISA_AVX2,
                                                            .tasks = product_gradient_tasks,
                                                            .grain = product_gradient_grain,
+                                                           .follows = product_gradient_follows,
                                                            .scratch_bytes = product_gradient_scratch,
                                                            .run = product_gradient_run};
 
@@ -16,5 +17,6 @@ const artel__kernel artel__avx2_conv2d_weight_gradient = {.name = "avx2 conv2d_w
                                                           .isa = ARTEL__ISA_AVX2,
                                                           .tasks = conv_gradient_tasks,
                                                           .grain = conv_gradient_grain,
+                                                          .follows = conv_gradient_follows,
                                                           .scratch_bytes = conv_gradient_scratch,
                                                           .run = conv_gradient_run};

@@ -123,14 +123,16 @@ static void gradient_look_ahead(const gradient *g, gradient_chunk *c, int64_t t0
     c->burst = (c->x.lines * c->x.rows + c->dy.lines * c->dy.rows + bursts - 1) / bursts;
 }
 
-/* All tiles [t0, t1) of one panel and group over one chunk. x and dy are in the room. `block`: which of the held panels. */
-static void gradient_panel(const gradient *g, const gradient_room *room, gradient_chunk *c, int64_t t0, int64_t t1, int64_t panel,
-                           int64_t group, int64_t block)
+/* Tiles [first, last) of one panel and group over one chunk. x and dy of tiles [t0, t1) are in the room. `block`: which of the held
+ * panels. */
+static void gradient_panel(const gradient *g, const gradient_room *room, gradient_chunk *c, int64_t t0, int64_t t1, int64_t first,
+                           int64_t last, int64_t panel, int64_t group, int64_t block)
 {
     int64_t width = artel__panel_width(g->n, panel), base = panel * ARTEL__PANEL, wide = g->n / g->groups;
     int64_t from = group * wide > base ? group * wide - base : 0;
     int64_t to = group + 1 == g->groups || (group + 1) * wide > base + width ? width : (group + 1) * wide - base;
     int64_t copied = gradient_first_copied(g, t0, t1);
+    int64_t k0 = room->start[first - t0];
     bool keep = g->rows > g->chunk;
     for (int64_t strip = 0; strip < width; strip += TILE_COLUMNS) {
         if (strip >= to || strip + TILE_COLUMNS <= from) continue;
@@ -144,29 +146,34 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
                        .burst = c->burst,
                        .node_stride = g->dw_stride,
                        .bias_stride = g->dbias_stride};
+        float *out = g->follow.run ? room->part + strip : g->dw + base * g->k + k0 * width + strip;
         t.first = from > strip ? (int)(from - strip) : 0;
         t.last = to - strip < TILE_COLUMNS ? (int)(to - strip) : TILE_COLUMNS;
         t.bias_first = t.first;
         t.bias_last = g->n - base - strip < t.last ? (int)(g->n - base - strip) : t.last;
-        for (int64_t i = t0; i < t1; i++) {
-            int64_t k0 = room->start[i - t0], k1 = room->start[i - t0 + 1];
+        for (int64_t i = first; i < last; i++) {
+            int64_t start = room->start[i - t0], end = room->start[i - t0 + 1];
             int64_t place = keep ? (block * GRADIENT_DEEP + i - t0) * GRADIENT_STRIPS + strip / TILE_COLUMNS : 0;
             fold_lines lines;
-            t.a = i < copied ? g->x + c->begin * g->ldx + k0 : room->x + (i - copied) * g->pitch;
+            t.a = i < copied ? g->x + c->begin * g->ldx + start : room->x + (i - copied) * g->pitch;
             t.sa = i < copied ? g->ldx : VEC_LANES;
             t.lines = NULL;
             if (i < copied && g->walk.ny > 0) {
-                lines = gradient_lines(g, c->begin, k0);
+                lines = gradient_lines(g, c->begin, start);
                 t.lines = &lines;
             }
             t.partial = room->partial + place * FOLD_TILE;
             t.stack = room->stack + place * g->levels * FOLD_TILE;
-            t.next = c->resume && i + 1 < t1 ? t.partial + GRADIENT_STRIPS * FOLD_TILE : NULL;
-            t.out = g->dw + base * g->k + k0 * width + strip;
-            t.bias = k1 > g->k ? g->dbias + base + strip : NULL;
+            t.next = c->resume && i + 1 < last ? t.partial + GRADIENT_STRIPS * FOLD_TILE : NULL;
+            t.out = out + (start - k0) * width;
+            t.bias = end > g->k ? g->dbias + base + strip : NULL;
             t.ahead = c->dy.rows > 0 ? &c->dy : &c->x;
-            fold_run((int)(k1 - k0), &t);
+            fold_run((int)(end - start), &t);
         }
+    }
+    if (g->follow.run && c->end == g->rows) {
+        int64_t k1 = room->start[last - t0] < g->k ? room->start[last - t0] : g->k;
+        g->follow.run(g->follow.user, room->part, base * g->k + k0 * width, (k1 - k0) * width);
     }
 }
 
@@ -179,7 +186,11 @@ static void gradient_chunk_run(const gradient *g, const gradient_room *room, int
     if (fresh) gradient_take_x(g, room, c.begin, c.end, group, gradient_first_copied(g, t0, t1), t1);
     if (!g->direct) gradient_take_dy(g, room, c.begin, c.end, p0, p1);
     gradient_look_ahead(g, &c, t0, t1, p0, p1);
-    for (int64_t panel = p0; panel < p1; panel++) gradient_panel(g, room, &c, t0, t1, panel, group, panel - p0);
+    int64_t step = g->follow.run ? GRADIENT_PART : t1 - t0;
+    for (int64_t panel = p0; panel < p1; panel++) {
+        for (int64_t t = t0; t < t1; t += step)
+            gradient_panel(g, room, &c, t0, t1, t, t + step < t1 ? t + step : t1, panel, group, panel - p0);
+    }
 }
 
 /* Tiles [t0, t1) of k, at most GRADIENT_DEEP, by panels [p0, p1). */
@@ -256,7 +267,8 @@ static gradient gradient_of_product(const artel__product_weight_gradient *p)
                   .dw = p->dw,
                   .dw_stride = p->dw_stride,
                   .dbias = p->dbias,
-                  .dbias_stride = p->dbias_stride};
+                  .dbias_stride = p->dbias_stride,
+                  .follow = p->follow};
     gradient_finish(&g);
     return g;
 }
@@ -271,6 +283,12 @@ static int64_t product_gradient_grain(const void *params)
 {
     gradient g = gradient_of_product(params);
     return gradient_line_tasks(&g);
+}
+
+static bool product_gradient_follows(const void *params)
+{
+    gradient g = gradient_of_product(params);
+    return gradient_follows(&g);
 }
 
 static size_t product_gradient_scratch(const void *params)
@@ -301,7 +319,8 @@ static gradient gradient_of_conv(const artel__conv2d_weight_gradient *p)
                   .dw = p->dw,
                   .dw_stride = p->dw_stride,
                   .dbias = p->dbias,
-                  .dbias_stride = p->dbias_stride};
+                  .dbias_stride = p->dbias_stride,
+                  .follow = p->follow};
     bool pointwise = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->top == 0 && s->left == 0 && s->oh == s->ih &&
                      s->ow == s->iw && s->groups == 1;
     if (!pointwise) g.walk = conv_walk_forward(s, p->x);
@@ -319,6 +338,12 @@ static int64_t conv_gradient_grain(const void *params)
 {
     gradient g = gradient_of_conv(params);
     return gradient_line_tasks(&g);
+}
+
+static bool conv_gradient_follows(const void *params)
+{
+    gradient g = gradient_of_conv(params);
+    return gradient_follows(&g);
 }
 
 static size_t conv_gradient_scratch(const void *params)

@@ -29,6 +29,7 @@ enum {
     GRADIENT_SHORT = 8,                        /* and columns that are neighbours in memory */
     GRADIENT_FAR = 512,                        /* floats between rows from which on they are copied in groups */
     GRADIENT_GROUP = 8,                        /* as many as a set of the first-level cache has lines */
+    GRADIENT_PART = 112 / TILE_ROWS,           /* tiles of a panel that are followed at once: in the first-level cache */
     GRADIENT_HALF = 8                          /* columns of x from which on a lone tile is cut in two, for a second thread */
 };
 
@@ -44,6 +45,7 @@ typedef struct gradient {
     int64_t dw_stride;
     float *dbias;
     int64_t dbias_stride;
+    artel__consumer follow;
     /* derived */
     int64_t rows, chunk; /* all rows; rows of a chunk */
     int64_t pitch;       /* floats between two tiles of x: an odd number of rows, so that tiles spread over the cache's sets */
@@ -76,7 +78,7 @@ typedef struct gradient_list {
 
 /* Where things lie in a thread's scratch. */
 typedef struct gradient_room {
-    float *x, *dy, *partial, *stack;
+    float *x, *dy, *partial, *stack, *part; /* part: of a followed dw, tiles of a panel */
     gradient_list joined, cut;
     int64_t start[GRADIENT_DEEP + 1]; /* first columns of the tiles under way: computing them takes divisions */
     fold_piece *pieces;
@@ -146,6 +148,12 @@ static char *gradient_room_for(size_t *used, char *base, int64_t bytes)
     return at;
 }
 
+/* One node, whose panels are computed whole. */
+static bool gradient_follows(const gradient *g)
+{
+    return g->groups == 1 && g->fold->nodes == 1;
+}
+
 static gradient_room gradient_lay(const gradient *g, char *base)
 {
     gradient_room r;
@@ -157,6 +165,7 @@ static gradient_room gradient_lay(const gradient *g, char *base)
     r.cut.take = (gradient_take *)gradient_room_for(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
     r.partial = (float *)gradient_room_for(&used, base, held * FOLD_TILE * 4);
     r.stack = (float *)gradient_room_for(&used, base, held * g->levels * FOLD_TILE * 4);
+    r.part = (float *)gradient_room_for(&used, base, gradient_follows(g) ? GRADIENT_PART * TILE_ROWS * ARTEL__PANEL * 4 : 0);
     r.pieces = (fold_piece *)gradient_room_for(&used, base, (g->fold->count + 2) * (int64_t)sizeof(fold_piece));
     r.bytes = used;
     return r;

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps that follow their gradient part by part.
+ *
+ * The gradient of a weight is mostly read once, by the optimizer's step on that weight. Where one replica computes it, the step can be
+ * taken on each part as soon as the kernel has computed it, while it is near: the gradient is never written to memory, nor read from it,
+ * and has no buffer. Since no variable may change before the APPLY phase, such a gradient is put off until then, so that what it is
+ * computed from must be kept for that long. This is done where that is no larger than the gradient is: small batches and large layers.
+ * The step is elementwise, so no bit changes.
+ */
+#include "exec/plan_impl.h"
+
+/* What a value is a view of. */
+static artel__value_id source(const artel__plan *plan, artel__value_id value)
+{
+    for (;;) {
+        int32_t node = plan->graph->value[value].node;
+        if (node < 0 || !plan->node[node].view) return value;
+        value = plan->graph->node[node].input[0];
+    }
+}
+
+static bool comes_from(const artel__plan *plan, artel__value_id value, int32_t index)
+{
+    return value >= 0 && plan->graph->value[source(plan, value)].node == index;
+}
+
+/* Whether input k of node `index` is a gradient of which it needs no more than a part at a time. */
+static bool takes_parts(const artel__plan *plan, int32_t index, int k)
+{
+    const artel__graph *graph = plan->graph;
+    const artel__node *node = &graph->node[index];
+    if (!node->op->part || k != node->op->summed || node->period > 1 || (node->gated && graph->gate >= 0)) return false;
+    for (int i = k + 1; i < node->inputs; i++) {
+        if (node->input[i] >= 0) return false; /* a norm, for one, is of the whole gradient */
+    }
+    return true;
+}
+
+/* The only reader of the first result of node `index`, if that is a step which can follow it and nothing needs the others before; -1. */
+static int32_t find_step(const artel__plan *plan, int32_t index)
+{
+    const artel__graph *graph = plan->graph;
+    int32_t step = -1;
+    for (int32_t i = index + 1; i < graph->nodes; i++) {
+        const artel__node *node = &graph->node[i];
+        if (plan->node[i].view) continue; /* looked through */
+        for (int k = 0; k < node->inputs; k++) {
+            if (!comes_from(plan, node->input[k], index)) continue;
+            bool first = source(plan, node->input[k]) == graph->node[index].output[0];
+            if (node->phase != ARTEL__PHASE_APPLY || first == (step >= 0)) return -1;
+            if (first && !takes_parts(plan, i, k)) return -1;
+            if (first) step = i;
+        }
+    }
+    for (int i = 0; i < graph->kept_count; i++) {
+        if (comes_from(plan, graph->kept[i], index)) return -1;
+    }
+    return step;
+}
+
+/* Whether what the gradient is computed from is no larger than the gradient. Values from outside are there anyway. */
+static bool saves(const artel__plan *plan, int32_t index)
+{
+    const artel__node *node = &plan->graph->node[index];
+    size_t bytes = 0;
+    for (int k = 0; k < node->inputs; k++) {
+        artel__value_id from = node->input[k] < 0 ? node->input[k] : source(plan, node->input[k]);
+        if (from >= 0 && plan->graph->value[from].node >= 0) bytes += artel__plan_value_bytes(plan, from);
+    }
+    return bytes <= artel__plan_value_bytes(plan, node->output[0]);
+}
+
+static bool can_be_followed(const artel__plan *plan, int32_t index)
+{
+    const artel__node *node = &plan->graph->node[index];
+    const artel__kernel *kernel = plan->node[index].kernel;
+    if (!node->op->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY || node->period > 1) return false;
+    if (plan->graph->value[node->output[0]].rounds || !saves(plan, index)) return false;
+    _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+    artel__plan_params(plan, index, 0, params);
+    return kernel->follows(params);
+}
+
+/* The gradient and the views of what it computes are left out of the pass. */
+static void put_off(artel__plan *plan, int32_t index, int32_t step)
+{
+    const artel__graph *graph = plan->graph;
+    plan->node[index].step = step;
+    plan->node[index].put_off = true;
+    for (int32_t i = index + 1; i < graph->nodes; i++) {
+        if (plan->node[i].view && comes_from(plan, graph->node[i].output[0], index)) plan->node[i].put_off = true;
+    }
+}
+
+void artel__plan_follow(artel__plan *plan)
+{
+    if (plan->options.replicas > 1) return; /* others' sums are added to it */
+    for (int32_t i = 0; i < plan->graph->nodes; i++) {
+        if (!can_be_followed(plan, i)) continue;
+        int32_t step = find_step(plan, i);
+        if (step >= 0) put_off(plan, i, step);
+    }
+}
+
+int32_t artel__plan_followed(const artel__plan *plan, int32_t node)
+{
+    const artel__node *step = &plan->graph->node[node];
+    if (!step->op->part) return -1;
+    int32_t made = plan->graph->value[source(plan, step->input[step->op->summed])].node;
+    return made >= 0 && plan->node[made].step == node ? made : -1;
+}
