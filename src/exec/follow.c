@@ -47,8 +47,8 @@ static int32_t find_step(const artel__plan *plan, int32_t index)
         for (int k = 0; k < node->inputs; k++) {
             if (!comes_from(plan, node->input[k], index)) continue;
             bool first = source(plan, node->input[k]) == graph->node[index].output[0];
-            if (node->phase != ARTEL__PHASE_APPLY || first == (step >= 0)) return -1;
-            if (first && !takes_parts(plan, i, k)) return -1;
+            if (node->phase != ARTEL__PHASE_APPLY) return -1;
+            if (first ? step >= 0 || !takes_parts(plan, i, k) : step < 0) return -1;
             if (first) step = i;
         }
     }
