@@ -343,7 +343,7 @@ def left(rank):
 
 def rejoined(scene):
     """A task that died is started again: it gets the state from the others' memory, and the job ends with all."""
-    one, cluster = undisturbed(scene, "--epochs", 400), started(scene, "--epochs", 400)
+    one, cluster = undisturbed(scene, "--epochs", 2000), started(scene, "--epochs", 2000)
     cluster.kill(1)
     for task in cluster.tasks.values():
         task.drain()
