@@ -12,10 +12,8 @@
 /* The variable that a value is or shows; -1: none. */
 static int variable_of(const artel__plan *plan, artel__value_id id)
 {
-    const artel__graph *graph = plan->graph;
-    while (id >= 0 && graph->value[id].node >= 0 && plan->node[graph->value[id].node].view)
-        id = graph->node[graph->value[id].node].input[0];
-    return id < 0 ? -1 : graph->value[id].variable;
+    artel__value_id source = artel__plan_source(plan, id);
+    return source < 0 ? -1 : plan->graph->value[source].variable;
 }
 
 static bool applies(const artel__node *node)

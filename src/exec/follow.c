@@ -9,19 +9,11 @@
  */
 #include "exec/plan_impl.h"
 
-/* What a value is a view of. */
-static artel__value_id source(const artel__plan *plan, artel__value_id value)
+/* The node that has made a value, or what it is a view of; -1: none. */
+static int32_t maker(const artel__plan *plan, artel__value_id value)
 {
-    for (;;) {
-        int32_t node = plan->graph->value[value].node;
-        if (node < 0 || !plan->node[node].view) return value;
-        value = plan->graph->node[node].input[0];
-    }
-}
-
-static bool comes_from(const artel__plan *plan, artel__value_id value, int32_t index)
-{
-    return value >= 0 && plan->graph->value[source(plan, value)].node == index;
+    artel__value_id source = artel__plan_source(plan, value);
+    return source < 0 ? -1 : plan->graph->value[source].node;
 }
 
 /* Whether input k of node `index` is a gradient of which it needs no more than a part at a time. */
@@ -45,15 +37,15 @@ static int32_t find_step(const artel__plan *plan, int32_t index)
         const artel__node *node = &graph->node[i];
         if (plan->node[i].view) continue; /* looked through */
         for (int k = 0; k < node->inputs; k++) {
-            if (!comes_from(plan, node->input[k], index)) continue;
-            bool first = source(plan, node->input[k]) == graph->node[index].output[0];
+            if (maker(plan, node->input[k]) != index) continue;
+            bool first = artel__plan_source(plan, node->input[k]) == graph->node[index].output[0];
             if (node->phase != ARTEL__PHASE_APPLY) return -1;
             if (first ? step >= 0 || !takes_parts(plan, i, k) : step < 0) return -1;
             if (first) step = i;
         }
     }
     for (int i = 0; i < graph->kept_count; i++) {
-        if (comes_from(plan, graph->kept[i], index)) return -1;
+        if (maker(plan, graph->kept[i]) == index) return -1;
     }
     return step;
 }
@@ -64,7 +56,7 @@ static bool saves(const artel__plan *plan, int32_t index)
     const artel__node *node = &plan->graph->node[index];
     size_t bytes = 0;
     for (int k = 0; k < node->inputs; k++) {
-        artel__value_id from = node->input[k] < 0 ? node->input[k] : source(plan, node->input[k]);
+        artel__value_id from = artel__plan_source(plan, node->input[k]);
         if (from >= 0 && plan->graph->value[from].node >= 0) bytes += artel__plan_value_bytes(plan, from);
     }
     return bytes <= artel__plan_value_bytes(plan, node->output[0]);
@@ -88,7 +80,7 @@ static void put_off(artel__plan *plan, int32_t index, int32_t step)
     plan->node[index].step = step;
     plan->node[index].put_off = true;
     for (int32_t i = index + 1; i < graph->nodes; i++) {
-        if (plan->node[i].view && comes_from(plan, graph->node[i].output[0], index)) plan->node[i].put_off = true;
+        if (plan->node[i].view && maker(plan, graph->node[i].output[0]) == index) plan->node[i].put_off = true;
     }
 }
 
@@ -106,6 +98,6 @@ int32_t artel__plan_followed(const artel__plan *plan, int32_t node)
 {
     const artel__node *step = &plan->graph->node[node];
     if (!step->op->part) return -1;
-    int32_t made = plan->graph->value[source(plan, step->input[step->op->summed])].node;
+    int32_t made = maker(plan, step->input[step->op->summed]);
     return made >= 0 && plan->node[made].step == node ? made : -1;
 }

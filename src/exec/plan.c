@@ -114,6 +114,14 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
     return ARTEL_OK;
 }
 
+artel__value_id artel__plan_source(const artel__plan *plan, artel__value_id value)
+{
+    const artel__graph *graph = plan->graph;
+    while (value >= 0 && graph->value[value].node >= 0 && plan->node[graph->value[value].node].view)
+        value = graph->node[graph->value[value].node].input[0];
+    return value;
+}
+
 typedef struct scheduler {
     artel__plan *plan;
     bool *pending;         /* by value: the result of a collective not yet carried out */

@@ -78,6 +78,8 @@ struct artel__run {
     artel__node_time *time;
 };
 
+/* What a value is a view of, through views of views: itself mostly. Of ARTEL__NO_VALUE that. As soon as kernels are chosen. */
+artel__value_id artel__plan_source(const artel__plan *plan, artel__value_id value);
 /* Who does what in the APPLY phase of replicas with common variables; exec/common.c. */
 artel_status artel__plan_divide(artel__plan *plan);
 /* Whether the first replica alone does this node; for a run of another one, which must not even look at its inputs. */

@@ -25,20 +25,13 @@ typedef struct walk {
     int covered;   /* exchanges with work between posting and waiting */
 } walk;
 
-/* The node that has made a value, or what it is a view of; -1: none. Looking at what has not come yet is legal, reading is not. */
-static int maker(const artel__plan *plan, artel__value_id id)
-{
-    const artel__graph *graph = plan->graph;
-    while (id >= 0 && graph->value[id].node >= 0 && plan->node[graph->value[id].node].view)
-        id = graph->node[graph->value[id].node].input[0];
-    return id < 0 ? -1 : graph->value[id].node;
-}
-
+/* Looking at what has not come yet is legal, as views do; reading is not. */
 static void check_inputs(const walk *w, int32_t index)
 {
     const artel__graph *graph = w->plan->graph;
     for (int k = 0; k < graph->node[index].inputs && !w->plan->node[index].view; k++) {
-        int from = maker(w->plan, graph->node[index].input[k]);
+        artel__value_id source = artel__plan_source(w->plan, graph->node[index].input[k]);
+        int from = source < 0 ? -1 : graph->value[source].node;
         if (from >= 0 && !w->readied[from]) fail_msg("node %d (%s) comes before its input %d", index, graph->node[index].op->name, from);
     }
 }
