@@ -13,17 +13,17 @@
 
 #include "exec/plan_impl.h"
 
-static bool touches(const artel__plan *plan, int32_t index, const artel__node *made)
+static bool touches(const artel__plan *plan, int32_t index, int32_t made)
 {
     const artel__node *node = &plan->graph->node[index];
     for (int k = 0; k < node->inputs; k++) {
-        if (node->input[k] >= 0 && plan->graph->value[node->input[k]].node == (int32_t)(made - plan->graph->node)) return true;
+        if (node->input[k] >= 0 && plan->graph->value[node->input[k]].node == made) return true;
     }
     return false;
 }
 
-/* Whether an action uses what a node has made. */
-static bool uses(const artel__plan *plan, const artel__action *action, const artel__node *made)
+/* Whether an action uses what node `made` has computed. */
+static bool uses(const artel__plan *plan, const artel__action *action, int32_t made)
 {
     if (action->node >= 0) return touches(plan, action->node, made);
     for (int32_t c = 0; c < action->count; c++) {
@@ -44,10 +44,9 @@ static int find_cover(const artel__plan *plan, int end, int *begin)
             continue;
         }
         if (action->node < 0) return -1;
-        const artel__node *node = &plan->graph->node[action->node];
-        if (!plan->node[action->node].kernel || !node->op->cost) continue;
+        if (!plan->node[action->node].kernel || !plan->graph->node[action->node].op->cost) continue;
         for (int b = a + 1; b <= end; b++) {
-            if (b != *begin && uses(plan, &plan->action[b], node)) return -1;
+            if (b != *begin && uses(plan, &plan->action[b], action->node)) return -1;
         }
         return a;
     }
