@@ -50,14 +50,17 @@ static int32_t find_step(const artel__plan *plan, int32_t index)
     return step;
 }
 
-/* Whether what the gradient is computed from is no larger than the gradient. Values from outside are there anyway. */
-static bool saves(const artel__plan *plan, int32_t index)
+/* Whether the gradient can be computed in the APPLY phase, and what it is computed from is no larger than itself. A variable may have
+ * been written by then; values that are fed are there anyway. */
+static bool can_wait(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
     size_t bytes = 0;
     for (int k = 0; k < node->inputs; k++) {
         artel__value_id from = artel__plan_source(plan, node->input[k]);
-        if (from >= 0 && plan->graph->value[from].node >= 0) bytes += artel__plan_value_bytes(plan, from);
+        if (from < 0) continue;
+        if (plan->graph->value[from].variable >= 0) return false;
+        if (plan->graph->value[from].node >= 0) bytes += artel__plan_value_bytes(plan, from);
     }
     return bytes <= artel__plan_value_bytes(plan, node->output[0]);
 }
@@ -67,7 +70,7 @@ static bool can_be_followed(const artel__plan *plan, int32_t index)
     const artel__node *node = &plan->graph->node[index];
     const artel__kernel *kernel = plan->node[index].kernel;
     if (!node->op->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY || node->period > 1) return false;
-    if (plan->graph->value[node->output[0]].rounds || !saves(plan, index)) return false;
+    if (plan->graph->value[node->output[0]].rounds || !can_wait(plan, index)) return false;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     artel__plan_params(plan, index, 0, params);
     return kernel->follows(params);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps that follow their gradient part by part: the bits are those of a gradient that was written first, less memory is used, and
- * gradients that somebody else reads, or that are cheaper to keep than what they are made from, are written as ever. */
+ * gradients that somebody else reads, that are cheaper to keep than what they are made from, or that a variable has a part in are written
+ * as ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,6 +33,23 @@ static artel__value_id add_variable(graph_bench *b, const char *name, bool weigh
     return artel__graph_variable(&b->graph, variable);
 }
 
+/* A step with momentum. */
+static void add_step(artel__graph *g, artel__value_id variable, artel__value_id velocity, artel__value_id gradient, reader kind)
+{
+    artel__optimize o = {.options = {.rule = ARTEL__RULE_SGD, .momentum = 0.9},
+                         .clip = kind == CLIPPED ? ARTEL__CLIP_NORM : ARTEL__CLIP_NONE,
+                         .limit = 1e9,
+                         .squared_norm = kind == CLIPPED ? artel__op_squared_norm(g, gradient) : ARTEL__NO_VALUE,
+                         .u_product = ARTEL__NO_VALUE,
+                         .squares = ARTEL__NO_VALUE,
+                         .scale = ARTEL__NO_VALUE,
+                         .slot = {velocity},
+                         .slots = 1,
+                         .variable = variable,
+                         .gradient = gradient};
+    artel__op_optimize(g, &o);
+}
+
 /* tanh(x w + b), its gradients, and a step with momentum on each variable. */
 static void build(graph_bench *b, int64_t rows, reader kind)
 {
@@ -50,20 +68,26 @@ static void build(graph_bench *b, int64_t rows, reader kind)
     assert_int_equal(artel__graph_differentiate(g, &request, gradient), ARTEL_OK);
     if (kind == KEPT) artel__graph_keep(g, gradient[0]);
     g->phase = ARTEL__PHASE_APPLY;
-    for (int i = 0; i < 2; i++) {
-        artel__optimize o = {.options = {.rule = ARTEL__RULE_SGD, .momentum = 0.9},
-                             .clip = kind == CLIPPED ? ARTEL__CLIP_NORM : ARTEL__CLIP_NONE,
-                             .limit = 1e9,
-                             .squared_norm = kind == CLIPPED ? artel__op_squared_norm(g, gradient[i]) : ARTEL__NO_VALUE,
-                             .u_product = ARTEL__NO_VALUE,
-                             .squares = ARTEL__NO_VALUE,
-                             .scale = ARTEL__NO_VALUE,
-                             .slot = {velocity[i]},
-                             .slots = 1,
-                             .variable = wanted[i],
-                             .gradient = gradient[i]};
-        artel__op_optimize(g, &o);
-    }
+    for (int i = 0; i < 2; i++) add_step(g, wanted[i], velocity[i], gradient[i], kind);
+    assert_int_equal(artel__graph_seal(g), ARTEL_OK);
+    graph_bench_plan(b);
+}
+
+/* A gradient of one row, which is that of a variable seen through views. The variable is written before the step is taken. */
+static void build_of_variable(graph_bench *b, reader kind)
+{
+    artel__graph *g = &b->graph;
+    artel_shape shape = {.rank = 1, .dim = {WIDTH}}, column = {.rank = 2, .dim = {WIDTH, 1}};
+    graph_bench_begin(b, 1);
+    artel__value_id w = add_variable(b, "w", true), velocity = add_variable(b, "v of w", true);
+    artel__value_id row = add_variable(b, "row", false), next = add_variable(b, "next row", false);
+    artel__value_id dy = artel__graph_input(g, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
+    artel__value_id x = artel__op_reshape(g, artel__op_reshape(g, row, &column), &shape);
+    artel__value_id gradient = artel__op_all_reduce(g, artel__op_weight_gradient(g, x, dy, WIDTH, WIDTH, false));
+    if (kind == KEPT) artel__graph_keep(g, gradient);
+    artel__op_assign(g, row, next);
+    g->phase = ARTEL__PHASE_APPLY;
+    add_step(g, w, velocity, gradient, kind);
     assert_int_equal(artel__graph_seal(g), ARTEL_OK);
     graph_bench_plan(b);
 }
@@ -118,8 +142,23 @@ static void others_are_written(void **state)
     graph_bench_close(&b);
 }
 
+static void written_variables_are_not_read(void **state)
+{
+    (void)state;
+    graph_bench alone, written;
+    build_of_variable(&alone, STEP_ALONE);
+    build_of_variable(&written, KEPT);
+    take_steps(&alone, 1);
+    take_steps(&written, 1);
+    assert_memory_equal(alone.state.block, written.state.block, alone.variables.bytes);
+    assert_int_equal(count_followed(alone.plan), 0);
+    graph_bench_close(&alone);
+    graph_bench_close(&written);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(others_are_written)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(others_are_written),
+                                       cmocka_unit_test(written_variables_are_not_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
