@@ -76,25 +76,20 @@ static bool can_be_followed(const artel__plan *plan, int32_t index)
     return kernel->follows(params);
 }
 
-/* The gradient and the views of what it computes are left out of the pass. */
-static void put_off(artel__plan *plan, int32_t index, int32_t step)
-{
-    const artel__graph *graph = plan->graph;
-    plan->node[index].step = step;
-    plan->node[index].put_off = true;
-    for (int32_t i = index + 1; i < graph->nodes; i++) {
-        if (plan->node[i].view && maker(plan, graph->node[i].output[0]) == index) plan->node[i].put_off = true;
-    }
-}
-
 void artel__plan_follow(artel__plan *plan)
 {
     if (plan->options.replicas > 1) return; /* others' sums are added to it */
     for (int32_t i = 0; i < plan->graph->nodes; i++) {
         if (!can_be_followed(plan, i)) continue;
         int32_t step = find_step(plan, i);
-        if (step >= 0) put_off(plan, i, step);
+        if (step >= 0) plan->node[i].step = step;
     }
+}
+
+bool artel__plan_puts_off(const artel__plan *plan, int32_t node)
+{
+    int32_t made = plan->graph->node[node].outputs > 0 ? maker(plan, plan->graph->node[node].output[0]) : -1;
+    return made >= 0 && plan->node[made].step > 0;
 }
 
 int32_t artel__plan_followed(const artel__plan *plan, int32_t node)

@@ -193,7 +193,7 @@ static void schedule_node(scheduler *s, int32_t index)
     for (int k = 0; k < node->inputs; k++) {
         if (node->input[k] >= 0 && s->pending[node->input[k]] && s->needed[node->input[k]]) flush(s);
     }
-    if (plan->node[index].lazy || plan->node[index].put_off) return;
+    if (plan->node[index].lazy || artel__plan_puts_off(plan, index)) return;
     int32_t followed = artel__plan_followed(plan, index);
     if (followed >= 0) index = followed;
     const artel__node *lazy = artel__plan_lazy_input(plan, index);

@@ -28,8 +28,7 @@ typedef struct artel__node_plan {
     bool view;
     bool divided; /* its tasks are shared out among replicas with common variables */
     bool lazy;    /* a collective whose only reader adds up, piece by piece, what it needs */
-    bool put_off; /* a gradient, and the views of it: computed in the APPLY phase, in the place of the step that follows it */
-    int32_t step; /* of such a gradient: the step that is taken on each part of it at once; 0: none */
+    int32_t step; /* of a gradient that is put off: the step that is taken on each part of it at once; 0: none */
     int64_t cost; /* operations of a full batch: decides whether other threads are woken */
 } artel__node_plan;
 
@@ -92,6 +91,8 @@ const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node)
 void artel__plan_overlap(artel__plan *plan);
 /* Finds gradients that need not be written, because a step can follow each part of them at once; exec/follow.c. */
 void artel__plan_follow(artel__plan *plan);
+/* Whether a node is such a gradient, which is computed in the APPLY phase in the place of its step, or a view of what it computes. */
+bool artel__plan_puts_off(const artel__plan *plan, int32_t node);
 /* The gradient whose parts step `node` follows; -1: none. */
 int32_t artel__plan_followed(const artel__plan *plan, int32_t node);
 /* Gives every value its place; exec/memory.c. */
