@@ -87,11 +87,6 @@ typedef struct kernel_call {
     /* Of run_summed_tasks: what is added up, and how many elements of it a task reads. */
     const artel__comm *comm;
     artel__comm_sum sum;
-    /* Of follow_part: the step on all of what is computed. */
-    const artel__kernel *step;
-    const void *step_params;
-    size_t step_size;
-    void (*part)(void *params, const float *gradient, int64_t first, int64_t count);
     /* Of run_rounded_tasks: what is done to the first result, by which kernel, and how many elements of it a task writes. */
     artel__narrow round;
     const artel__kernel *narrow;
@@ -176,39 +171,44 @@ static bool list_summed(artel__run *run, int32_t index, kernel_call *call)
     return true;
 }
 
-/* The optimizer's step on one part of a gradient, by whoever has computed it. */
-static void follow_part(const void *user, const float *gradient, int64_t first, int64_t count)
-{
-    const kernel_call *call = user;
+/* The optimizer's step on all of a gradient, which is taken on each part of it. */
+typedef struct follower {
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
-    memcpy(params, call->step_params, call->step_size);
-    call->part(params, gradient, first, count);
-    call->step->run(params, 0, call->step->tasks(params), NULL);
+    const artel__kernel *kernel;
+    const artel__op_def *op;
+} follower;
+
+/* The step on one part, by whoever has computed it. */
+static void follow_part(void *user, const float *gradient, int64_t first, int64_t count)
+{
+    const follower *whole = user;
+    _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+    memcpy(params, whole->params, whole->op->params_size);
+    whole->op->part(params, gradient, first, count);
+    whole->kernel->run(params, 0, whole->kernel->tasks(params), NULL);
 }
 
-/* Lets the step of node `index` follow the gradient that is to be computed with `params`; `step_params`: room. */
-static void follow(artel__run *run, int32_t index, const artel__step *step, void *params, kernel_call *call, void *step_params)
+/* Lets a step follow the gradient of node `index`, which is to be computed with `params`. */
+static void follow(const artel__run *run, int32_t index, const artel__step *step, void *params, follower *whole)
 {
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
     artel__run_args args;
-    const artel__node *node = &run->plan->graph->node[index];
-    artel__plan_args(run->plan, run, run->plan->node[index].step, step, in, out, &args);
-    const artel__op_def *op = args.node->op;
-    memset(step_params, 0, op->params_size);
-    op->fill(&args, step_params);
-    call->step = run->plan->node[run->plan->node[index].step].kernel;
-    call->step_params = step_params;
-    call->step_size = op->params_size;
-    call->part = op->part;
-    artel__consumer parts = {follow_part, call};
-    memcpy((char *)params + node->op->follow, &parts, sizeof parts);
+    int32_t taken = run->plan->node[index].step;
+    artel__plan_args(run->plan, run, taken, step, in, out, &args);
+    whole->kernel = run->plan->node[taken].kernel;
+    whole->op = args.node->op;
+    memset(whole->params, 0, args.node->op->params_size);
+    args.node->op->fill(&args, whole->params);
+    artel__consumer parts = {follow_part, whole};
+    memcpy((char *)params + run->plan->graph->node[index].op->follow, &parts, sizeof parts);
 }
 
 static void run_node(artel__run *run, int32_t index, const artel__step *step)
 {
     const artel__node_plan *chosen = &run->plan->node[index];
     if (!chosen->kernel || artel__run_leaves(run, index) || shut(run, index, step)) return;
-    _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS], step_params[ARTEL__MAX_PARAMS];
+    _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+    follower whole;
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
     artel__run_args args;
     artel__plan_args(run->plan, run, index, step, in, out, &args);
@@ -228,7 +228,7 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     int64_t tasks = kernel->tasks(params);
     artel__run_share(run, index, tasks, &call.first, &tasks);
     bool summed = list_summed(run, index, &call);
-    if (chosen->step) follow(run, index, step, params, &call, step_params);
+    if (chosen->step) follow(run, index, step, params, &whole);
     artel__pool_run(run->pool, tasks, grain, summed ? run_summed_tasks : at_once ? run_rounded_tasks : run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
     for (int k = at_once; k < args.node->outputs; k++) {

@@ -19,8 +19,8 @@
 /* What is done with a result part by part, while it is near, instead of writing it: elements [first, first + count) of it lie at `part`,
  * for the length of the call. Parts come in any order, from any thread, each element once. */
 typedef struct artel__consumer {
-    void (*run)(const void *user, const float *part, int64_t first, int64_t count); /* NULL: the result is written */
-    const void *user;
+    void (*run)(void *user, const float *part, int64_t first, int64_t count); /* NULL: the result is written */
+    void *user;
 } artel__consumer;
 
 typedef struct artel__kernel {

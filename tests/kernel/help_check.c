@@ -116,17 +116,17 @@ typedef struct collected {
     int64_t count;
 } collected;
 
-static void collect(const void *user, const float *part, int64_t first, int64_t count)
+static void collect(void *user, const float *part, int64_t first, int64_t count)
 {
-    collected *c = *(collected *const *)user;
+    collected *c = user;
     memcpy(c->all + first, part, (size_t)count * sizeof *part);
     c->count += count;
 }
 
 void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow, const float *expected, int64_t count)
 {
-    collected got = {.all = check_alloc((size_t)count * sizeof *expected)}, *user = &got;
-    *follow = (artel__consumer){collect, &user};
+    collected got = {.all = check_alloc((size_t)count * sizeof *expected)};
+    *follow = (artel__consumer){collect, &got};
     for (; *list; list++) {
         if (!machine_runs((*list)->isa) || !(*list)->follows || !(*list)->follows(params)) continue;
         for (int cut = 0; cut < 3; cut++) {
