@@ -6,15 +6,18 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/text.h"
 
 /* Cuts "host:port" apart; brackets go. */
 static bool split(const char *text, char *host, size_t host_bytes, char *port, size_t port_bytes)
 {
     const char *colon = strrchr(text, ':');
-    if (!colon || colon[1] == '\0' || strlen(colon + 1) >= port_bytes) return false;
-    if (strspn(colon + 1, "0123456789") != strlen(colon + 1) || strtol(colon + 1, NULL, 10) > 65535) return false; /* libc would wrap it */
+    int64_t number;
+    if (!colon || strlen(colon + 1) >= port_bytes) return false;
+    /* Without a sign; what is larger libc would wrap. */
+    if (colon[1] < '0' || !artel__parse_int64(colon + 1, &number) || number > 65535) return false;
     const char *begin = text, *end = colon;
     if (*begin == '[') {
         begin++;

@@ -271,7 +271,10 @@ static void addresses(void **state)
     assert_true(artel__net_address_same_host(&a, &b));
     assert_true(artel__net_address_parse("10.1.2.3:9", &b));
     assert_false(artel__net_address_is_loopback(&b));
-    static const char *const wrong[] = {"", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "[::1:80", "host:80", "1.2.3.4:99999999"};
+    assert_true(artel__net_address_parse("10.1.2.3:065535", &b));
+    assert_int_equal(artel__net_address_port(&b), 65535);
+    static const char *const wrong[] = {"",         ":80",       "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:+80",
+                                        "[::1]:-0", "[::1]:80 ", "[::1]: 80", "[::1:80",    "host:80",     "1.2.3.4:99999999"};
     for (size_t i = 0; i < ARTEL__COUNT(wrong); i++) assert_false(artel__net_address_parse(wrong[i], &a));
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
     assert_int_equal(artel__net_address_resolve(ctx, "nowhere", &a), ARTEL_ERROR_INVALID);
