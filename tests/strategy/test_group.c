@@ -208,6 +208,15 @@ static bool fails(const rank *k, int step, int place)
     return k->number == s->failing_rank && step == s->failing_step && place == s->failing_place;
 }
 
+/* How every step of a rank begins. */
+static artel_status begin_step(rank *k, int number, const artel__comm **out_comm, artel__step *out_step)
+{
+    *out_comm = artel__group_comm(k->scene->group, k->number);
+    *out_step = (artel__step){.fold = &k->fold, .batch = (uint64_t)number};
+    atomic_fetch_add(&k->scene->progressed, 1);
+    return fails(k, number, 0) ? ARTEL_ERROR_IO : ARTEL_OK;
+}
+
 /* What a step exchanges: in the background, and waited for. */
 typedef struct segments {
     artel__comm_segment gradient, most, soon[2];
@@ -224,12 +233,10 @@ static segments list_segments(rank *k)
 /* The same with sums under way while others are waited for; the rank is somewhere else for a moment now and then. */
 static artel_status background_step(rank *k, int number)
 {
-    scene *s = k->scene;
-    const artel__comm *comm = artel__group_comm(s->group, k->number);
-    artel__step step = {.fold = &k->fold, .batch = (uint64_t)number};
+    const artel__comm *comm;
+    artel__step step;
     segments of = list_segments(k);
-    atomic_fetch_add(&s->progressed, 1);
-    if (fails(k, number, 0)) return ARTEL_ERROR_IO;
+    ARTEL_TRY(begin_step(k, number, &comm, &step));
     ARTEL_TRY(comm->ops->begin(comm->self, &step, 0, &of.gradient, 1));
     if (fails(k, number, 1)) return ARTEL_ERROR_IO;
     ARTEL_TRY(comm->ops->all_reduce(comm->self, &step, 1, of.soon, 2));
@@ -244,12 +251,10 @@ static artel_status background_step(rank *k, int number)
 /* The same with what is waited for posted first: sums in the background begin, and end partly, before it is waited for. */
 static artel_status posted_step(rank *k, int number)
 {
-    scene *s = k->scene;
-    const artel__comm *comm = artel__group_comm(s->group, k->number);
-    artel__step step = {.fold = &k->fold, .batch = (uint64_t)number};
+    const artel__comm *comm;
+    artel__step step;
     segments of = list_segments(k);
-    atomic_fetch_add(&s->progressed, 1);
-    if (fails(k, number, 0)) return ARTEL_ERROR_IO;
+    ARTEL_TRY(begin_step(k, number, &comm, &step));
     ARTEL_TRY(comm->ops->begin(comm->self, &step, 0, &of.most, 1));
     ARTEL_TRY(comm->ops->post(comm->self, &step, 1, of.soon, 2));
     if (fails(k, number, 1)) return ARTEL_ERROR_IO;
@@ -268,15 +273,13 @@ static artel_status one_step(rank *k, int number)
 {
     if (number % 3 == 1) return background_step(k, number);
     if (number % 3 == 2) return posted_step(k, number);
-    scene *s = k->scene;
-    const artel__comm *comm = artel__group_comm(s->group, k->number);
-    artel__step step = {.fold = &k->fold, .batch = (uint64_t)number};
+    const artel__comm *comm;
+    artel__step step;
     artel__comm_segment first[] = {{ARTEL__COLLECTIVE_MOMENTS, ARTEL_DTYPE_FLOAT64, 3 * COLUMNS, k->moments_in, k->moments_out}};
-    artel__comm_segment second[] = {{ARTEL__COLLECTIVE_SUM, ARTEL_DTYPE_FLOAT32, s->gradient, k->in, k->out},
+    artel__comm_segment second[] = {{ARTEL__COLLECTIVE_SUM, ARTEL_DTYPE_FLOAT32, k->scene->gradient, k->in, k->out},
                                     {ARTEL__COLLECTIVE_GATHER, ARTEL_DTYPE_FLOAT32, GATHERED, k->rows_in, k->rows_out},
                                     {ARTEL__COLLECTIVE_MAX, ARTEL_DTYPE_INT64, 1, k->most_in, &k->most_out}};
-    atomic_fetch_add(&s->progressed, 1);
-    if (fails(k, number, 0)) return ARTEL_ERROR_IO;
+    ARTEL_TRY(begin_step(k, number, &comm, &step));
     ARTEL_TRY(comm->ops->all_reduce(comm->self, &step, 0, first, 1));
     if (fails(k, number, 1)) return ARTEL_ERROR_IO;
     ARTEL_TRY(comm->ops->all_reduce(comm->self, &step, 1, second, 3));
