@@ -54,6 +54,8 @@ void artel__operation_begin(artel_context *ctx);
 /* What the running operation has been asked to do; polled at step boundaries and by long loops. */
 bool artel__cancelled(const artel_context *ctx);
 bool artel__preempted(const artel_context *ctx);
+/* Whoever sleeps until others have done something looks so often whether it is cancelled: a signal handler can wake nobody. */
+#define ARTEL__LOOK_NS 50000000
 
 /* The instruction sets for which kernels exist, worst first. Bits are the same in all of them. */
 typedef enum artel__isa {

@@ -7,8 +7,7 @@
 #include "coll/communicator_impl.h"
 
 enum {
-    MOST_MEMBERS = 4096,
-    LOOK_NS = 50000000 /* whoever waits looks so often whether its context is cancelled */
+    MOST_MEMBERS = 4096
 };
 
 /* -- threads -- */
@@ -294,7 +293,7 @@ static artel_status renew_threads(artel__coll_home *home)
         pthread_cond_broadcast(&t->changed);
     }
     while (t->generation == before && t->homes == t->members && !artel__cancelled(home->ctx)) {
-        struct timespec until = artel__after_ns(LOOK_NS);
+        struct timespec until = artel__after_ns(ARTEL__LOOK_NS);
         pthread_cond_timedwait(&t->changed, &t->mutex, &until);
     }
     bool renewed = t->generation != before, left = t->homes < t->members;

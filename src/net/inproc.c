@@ -23,8 +23,6 @@
  * is waited for. */
 #define SPIN_NS 300000
 #define LOOKS_BEFORE_YIELD 100
-/* Nobody sleeps longer: the caller looks whether its context is cancelled, which no signal handler can say here. */
-#define SLEEP_NS 50000000
 
 typedef struct queue {
     artel__net_request *head, *tail;
@@ -144,7 +142,7 @@ static void inproc_wait(artel__endpoint *endpoint)
     if (self->fabric->spin && spin_until_event(self)) return;
     pthread_mutex_lock(&self->mutex);
     atomic_store(&self->sleeping, true);
-    struct timespec until = artel__after_ns(SLEEP_NS);
+    struct timespec until = artel__after_ns(ARTEL__LOOK_NS); /* then the caller looks at its context */
     while (atomic_load(&self->events) == self->seen) {
         if (pthread_cond_timedwait(&self->wake, &self->mutex, &until) == ETIMEDOUT) break;
     }
