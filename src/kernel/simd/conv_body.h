@@ -91,25 +91,25 @@ static int64_t conv_segments(const conv_walk *w, segment *out)
 }
 
 /* A tile of pixels, given with its A and its two runs in out, against panels [p0, p1). */
-static void conv_tile(const conv_sweep *c, const conv_walk *w, const tile *from, conv_run run[2], int mr, int64_t p0, int64_t p1)
+static void conv_tile(const conv_sweep *c, const conv_walk *w, tile *t, conv_run run[2], int mr, int64_t p0, int64_t p1)
 {
+    const float *a0 = t->a0, *a1 = t->a1;
     int64_t wide = c->n / c->groups, left = p0 * ARTEL__PANEL, right = p1 * ARTEL__PANEL < c->n ? p1 * ARTEL__PANEL : c->n;
     int64_t around = run[0].rows * run[0].wide + run[1].rows * run[1].wide, each = (around + p1 - p0 - 1) / (p1 - p0);
     for (int64_t column = left; column < right; column += TILE_COLUMNS) {
         int64_t panel = column / ARTEL__PANEL, end = column + TILE_COLUMNS < c->n ? column + TILE_COLUMNS : c->n;
-        tile t = *from;
-        t.sb = artel__panel_width(c->n, panel);
-        t.b = c->w + panel * ARTEL__PANEL * c->k + column % ARTEL__PANEL;
-        t.c0 = run[0].out + column;
-        t.c1 = run[1].out + column;
-        t.bias = c->bias ? c->bias + column : NULL;
+        t->sb = artel__panel_width(c->n, panel);
+        t->b = c->w + panel * ARTEL__PANEL * c->k + column % ARTEL__PANEL;
+        t->c0 = run[0].out + column;
+        t->c1 = run[1].out + column;
+        t->bias = c->bias ? c->bias + column : NULL;
         for (int64_t group = column / wide; group * wide < end; group++) {
-            t.a0 = from->a0 + group * w->depth;
-            t.a1 = from->a1 + group * w->depth;
-            t.first = group * wide > column ? (int)(group * wide - column) : 0;
-            t.last = (int)(((group + 1) * wide < end ? (group + 1) * wide : end) - column);
-            if (column > left) t.from0 = NULL;
-            product_tile(mr, &t);
+            t->a0 = a0 + group * w->depth;
+            t->a1 = a1 + group * w->depth;
+            t->first = group * wide > column ? (int)(group * wide - column) : 0;
+            t->last = (int)(((group + 1) * wide < end ? (group + 1) * wide : end) - column);
+            product_tile(mr, t);
+            t->from0 = NULL;
         }
         if (around > 0) conv_clear(&c->gaps, &run[1], conv_clear(&c->gaps, &run[0], each, left, right - left), left, right - left);
     }
@@ -121,12 +121,13 @@ static conv_run conv_out(const conv_sweep *c, const conv_line *line, int64_t pix
     return conv_run_make(&c->gaps, out, line->y, pixel, pixels);
 }
 
-/* The tile with its pixels side by side where they lie badly. */
-static tile conv_gather(const tile *from, int mr, int64_t columns, float *rows)
+/* The tile's pixels begin at a0 and a1, `step` floats apart; they are moved side by side where they lie badly. */
+static void conv_take(tile *t, const float *a0, const float *a1, int64_t step, int mr, int64_t columns, float *rows)
 {
-    tile t = *from;
-    if (rows) product_take(&t, mr, columns, rows);
-    return t;
+    t->a0 = a0;
+    t->a1 = a1;
+    t->sa = step;
+    if (rows) product_take(t, mr, columns, rows);
 }
 
 /* The pixels behind those of the tile, fetched meanwhile where one stretch of each is read: the next ones of the line or, behind its
@@ -145,31 +146,27 @@ static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room 
 {
     const conv_line *line = room->line;
     int64_t step = w->sx * w->c, tiles = tile_count(w->pixels), columns = c->n - p0 * ARTEL__PANEL;
-    tile t = *from, moved;
-    t.sa = step;
+    tile t = *from;
     t.sc = c->out_pixel;
     for (int64_t i = 0; i < lines; i++) {
         if (w->pixels <= TILE_PAIR && i + 1 < lines) {
-            t.a0 = line[i].in;
-            t.a1 = line[i + 1].in;
             tile_ahead ahead = conv_ahead(w, &t, &line[i + 1], w->pixels, w->sx == 1 ? 2 * w->pixels : w->pixels, p1 - p0);
             t.ahead = &ahead;
-            moved = conv_gather(&t, (int)(2 * w->pixels), columns, room->rows);
+            conv_take(&t, line[i].in, line[i + 1].in, step, (int)(2 * w->pixels), columns, room->rows);
             conv_run run[] = {conv_out(c, &line[i], 0, w->pixels), conv_out(c, &line[i + 1], 0, w->pixels)};
-            conv_tile(c, w, &moved, run, (int)(2 * w->pixels), p0, p1);
+            conv_tile(c, w, &t, run, (int)(2 * w->pixels), p0, p1);
             i++;
             continue;
         }
         for (int64_t j = 0; j < tiles; j++) {
             int64_t x = tile_cut(w->pixels, tiles, j);
             int mr = (int)(tile_cut(w->pixels, tiles, j + 1) - x), half = (mr + 1) / 2;
-            t.a0 = line[i].in + x * step;
-            t.a1 = t.a0 + half * step;
+            const float *first = line[i].in + x * step;
             tile_ahead ahead = conv_ahead(w, &t, &line[i], x + mr, mr, p1 - p0);
             t.ahead = &ahead;
-            moved = conv_gather(&t, mr, columns, room->rows);
+            conv_take(&t, first, first + half * step, step, mr, columns, room->rows);
             conv_run run[] = {conv_out(c, &line[i], x, half), conv_out(c, &line[i], x + half, mr - half)};
-            conv_tile(c, w, &moved, run, mr, p0, p1);
+            conv_tile(c, w, &t, run, mr, p0, p1);
         }
     }
 }
