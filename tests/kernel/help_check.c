@@ -46,9 +46,14 @@ static const artel__kernel *reference_of(const artel__kernel *const *list)
     return last;
 }
 
+void check_run(const artel__kernel *kernel, const void *params)
+{
+    run_cut(kernel, params, 0);
+}
+
 void check_run_reference(const artel__kernel *const *list, const void *params)
 {
-    run_cut(reference_of(list), params, 0);
+    check_run(reference_of(list), params);
 }
 
 static void compare(const artel__kernel *kernel, int cut, const check_buffer *buffer, const void *expected)

@@ -29,7 +29,10 @@ void check_kernels(const artel__kernel *const *list, const void *params, const c
 /* Runs every kernel that can be followed with `follow`, a part of `params`, under the same cuts: the parts make up `expected`. */
 void check_followed(const artel__kernel *const *list, const void *params, artel__consumer *follow, const float *expected, int64_t count);
 
-/* The reference alone, on whatever the buffers hold. */
+/* All tasks of a kernel at once, on whatever the buffers hold. */
+void check_run(const artel__kernel *kernel, const void *params);
+
+/* The reference alone, likewise. */
 void check_run_reference(const artel__kernel *const *list, const void *params);
 
 /* A sequence of numbers that depends on `seed` alone. */

@@ -68,31 +68,39 @@ static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, 
 
 static void test_forward(void **state)
 {
-    static const int64_t shapes[][3] = {{0, 5, 3},
-                                        {3, 0, 3},
-                                        {3, 5, 0},
-                                        {1, 1, 1},
-                                        {1, 40, 7},
-                                        {14, 32, 64},
-                                        {15, 33, 65},
-                                        {29, 16, 31},
-                                        {64, 10, 512},
-                                        {3, 513, 33},
-                                        {17, 100, 1537},
-                                        {5, 70, 3500},
-                                        {130, 65, 12},
-                                        {1, 2100, 1600},
-                                        /* rows far enough apart in memory to be fetched ahead: one cut and several, few panels */
-                                        {2000, 20, 400},
-                                        {12400, 70, 65},
-                                        {800, 17, 1030},
-                                        /* tasks numbered by rows, more panels than the cache holds together */
-                                        {301, 200, 1030},
-                                        /* rows of A that collide in the cache */
-                                        {33, 70, 1024},
-                                        {20, 100, 3069},
-                                        {20, 100, 3072},
-                                        {29, 50, 1021}};
+    static const int64_t shapes[][3] = {
+        {0, 5, 3},
+        {3, 0, 3},
+        {3, 5, 0},
+        {1, 1, 1},
+        {1, 40, 7},
+        {14, 32, 64},
+        {15, 33, 65},
+        {29, 16, 31},
+        {64, 10, 512},
+        {3, 513, 33},
+        {17, 100, 1537},
+        {5, 70, 3500},
+        {130, 65, 12},
+        {1, 2100, 1600},
+        /* rows far enough apart in memory to be fetched ahead: one cut and several, few panels */
+        {2000, 20, 400},
+        {12400, 70, 65},
+        {800, 17, 1030},
+        /* tasks numbered by rows, more panels than the cache holds together */
+        {301, 200, 1030},
+        /* rows of A that collide in the cache */
+        {33, 70, 1024},
+        {20, 100, 3069},
+        {20, 100, 3072},
+        {29, 50, 1021},
+        /* blocks of rows under many panels: one and several blocks and cuts, more panels than pass at once */
+        {5, 353, 1030},
+        {110, 360, 1024},
+        {99, 353, 2048},
+        {30, 380, 2100},
+        {770, 353, 1030},
+        {16, 4150, 1040}};
     check_random random = {1};
     (void)state;
     for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) {
@@ -102,6 +110,33 @@ static void test_forward(void **state)
     for (int64_t n = 1; n <= 70; n++) {
         forward_case(&random, 1 + check_below(&random, 40), n, check_below(&random, 50), (int)n % 16);
         forward_case(&random, 1 + check_below(&random, 40), n, check_below(&random, 90), (int)n % 16 + 16);
+    }
+}
+
+/* So much output that it goes past the caches gives the bits of the same product with rows that cannot. */
+static void test_forward_past_the_caches(void **state)
+{
+    static const int64_t shapes[][3] = {{800, 4000, 70}, {800, 4000, 1030}};
+    check_random random = {6};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(shapes); i++) {
+        int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2], apart = n + 5;
+        float *a = check_floats(&random, m * k, -1, 1), *w = panels(&random, k, n);
+        float *out = filled(m * n + 16, 7.0f), *other = filled(m * apart, 7.0f),
+              *whole = out + (64 - (uintptr_t)out % 64) % 64 / sizeof *out;
+        for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
+            if ((*kernel)->isa == ARTEL__ISA_BASELINE || !isa_runs((*kernel)->isa)) continue;
+            artel__product_forward p = {m, n, k, a, k, w, NULL, ARTEL__FUSED_NONE, whole, n, false}, q = p;
+            q.out = other;
+            q.ldo = apart;
+            check_run(*kernel, &p);
+            check_run(*kernel, &q);
+            for (int64_t row = 0; row < m; row++) assert_memory_equal(whole + row * n, other + row * apart, (size_t)n * sizeof(float));
+        }
+        test_free(a);
+        test_free(w);
+        test_free(out);
+        test_free(other);
     }
 }
 
@@ -354,8 +389,13 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward),      cmocka_unit_test(test_forward_keeps_nan), cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_pack_returns), cmocka_unit_test(test_gradient),          cmocka_unit_test(test_micro),
+        cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_forward_past_the_caches),
+        cmocka_unit_test(test_forward_keeps_nan),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_pack_returns),
+        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_micro),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -19,7 +19,7 @@ typedef struct segment {
     int64_t a, b, count;
 } segment;
 
-/* Lines of memory to be fetched into the second-level cache while tiles are computed: `rows` stretches of `lines` lines. */
+/* Lines of memory to be fetched while tiles are computed: `rows` stretches of `lines` lines. */
 typedef struct tile_ahead {
     const char *at;
     int64_t left, lines, jump, rows; /* lines left of this stretch; from its end to the next one's start; stretches left */
@@ -55,6 +55,8 @@ typedef struct tile {
     int64_t burst;
     const float *from0, *from1; /* where rows of A in scratch are still to be copied from, at segment->a; NULL: nowhere */
     int64_t sf;
+    const float *held; /* the chains to be loaded wait here, rows TILE_COLUMNS apart; NULL: in C */
+    int64_t claimed;   /* floats from C to what is asked for: C itself, or that of the next tile */
 } tile;
 
 enum {
@@ -157,17 +159,13 @@ static inline int64_t tile_head(int64_t depth)
     return depth < TILE_BURST ? depth : TILE_BURST + depth % TILE_BURST;
 }
 
-/* A burst of columns of a row, through integer registers: a line that passes through a vector took up to three cycles from the
- * multiply-adds, so nothing. */
+/* A burst of columns of a row; the next one is fetched. */
 VEC_INLINE void tile_copy(float *to, const float *from)
 {
     VEC_UNROLL
-    for (int i = 0; i < TILE_BURST / 2; i++) {
-        int64_t two;
-        memcpy(&two, from + 2 * i, sizeof two);
-        __asm__("" : "+r"(two)); /* compilers would make vectors of it */
-        memcpy(to + 2 * i, &two, sizeof two);
-    }
+    for (int i = 0; i < TILE_BURST; i += 16) __builtin_prefetch(from + TILE_BURST + i, 0, 3);
+    VEC_UNROLL
+    for (int i = 0; i < TILE_BURST; i += VEC_LANES) vec_store(to + i, vec_load(from + i));
 }
 
 /* The rows of A are copied burst by burst, each before the multiply-adds need it: a row for every TILE_UNROLL steps. */
@@ -223,7 +221,7 @@ VEC_INLINE void tile_resume(int mr, int nv, tile_acc *acc, const tile *t)
     vec_mask m0 = vec_range(t->first, t->last), m1 = vec_range(t->first - VEC_LANES, t->last - VEC_LANES);
     VEC_UNROLL
     for (int i = 0; i < mr; i++) {
-        const float *c = tile_c(t, (mr + 1) / 2, i);
+        const float *c = t->held ? t->held + i * TILE_COLUMNS : tile_c(t, (mr + 1) / 2, i);
         acc->p[i] = vec_load_part(c, m0);
         if (nv == 2) acc->q[i] = vec_load_part(c + VEC_LANES, m1);
     }
@@ -288,10 +286,12 @@ VEC_INLINE void tile_compute(tile_kind kind, int mr, int nv, const tile *t)
     else
         tile_clear(mr, nv, &acc);
     if ((kind == TILE_PANEL || kind == TILE_AHEAD || kind == TILE_COPY) && t->claim) {
+        const float *c = t->c0 + t->claimed;
         VEC_UNROLL
-        for (int i = 0; i < mr; i++) {
-            tile_claim(tile_c(t, (mr + 1) / 2, i));
-            if (nv == 2) tile_claim(tile_c(t, (mr + 1) / 2, i) + VEC_LANES);
+        for (int i = 0; i < mr; i++, c += t->sc) {
+            if (i == (mr + 1) / 2) c = t->c1 + t->claimed;
+            tile_claim(c);
+            if (nv == 2) tile_claim(c + VEC_LANES);
         }
     }
     if (kind == TILE_OUTER) {

@@ -4,45 +4,24 @@
  * A block of panels stays in the second-level cache while the rows pass over it; a tile of rows stays in the first-level
  * cache while it meets the panels. Turned weights are transposed, some panels at a time, just before the rows pass over them, and the
  * next ones fetched meanwhile. Depths beyond PRODUCT_DEPTH are cut; the partial chains wait in the output,
- * which changes no bit. A is read in place, except where its rows would push one another out of the first-level cache: then each
- * tile's rows are copied side by side while the first panel is computed. What the next tile reads is fetched meanwhile, and what a tile
- * writes is asked for at its beginning, or goes past the caches when it is much: memory works while the registers do.
+ * which changes no bit. Deep products of many columns are cut the other way: see product_block.h. How a tile meets its rows: product_row.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_BODY_H
 
 #include <string.h>
 
-#include "kernel/simd/micro_tile.h"
 #include "kernel/simd/micro_transpose.h"
+#include "kernel/simd/product_block.h"
 #include "kernel/simd/product_grid.h"
+#include "kernel/simd/product_row.h"
 
-enum {
-    PRODUCT_DEPTH = 1024,
-    PRODUCT_PITCH = PRODUCT_DEPTH + 16,
-    PRODUCT_COLLIDES = 1024,        /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
-    PRODUCT_COPIES = TILE_ROWS > 6, /* with fewer rows a tile has no room for moves beside its multiply-adds */
-    PRODUCT_FAR = 3 << 20,          /* bytes of A from which on it is not expected in the second-level cache */
-    PRODUCT_PAST = 12 << 20         /* bytes of the output from which on little of it would be found in a cache by who reads it */
-};
-
-static void product_tile(int mr, const tile *t)
-{
-    int nv = t->last > VEC_LANES ? 2 : 1;
-    if (PRODUCT_COPIES && t->from0 && nv == 2)
-        tile_dispatch(TILE_COPY, mr, 2, t);
-    else if (t->burst > 0 && nv == 2)
-        tile_dispatch(TILE_AHEAD, mr, 2, t);
-    else if (nv == 2)
-        tile_dispatch(TILE_PANEL, mr, 2, t);
-    else
-        tile_dispatch(TILE_PANEL, mr, 1, t);
-}
-
-/* One tile of rows against panels [p0, p1), reduction [k0, k1). `t` holds A and the rows' stride of C. */
-static void product_sweep(const artel__product_forward *p, tile *t, int mr, int64_t row, int64_t p0, int64_t p1, int64_t k1)
+/* One tile of rows against panels [p0, p1), reduction [k0, k1). `t` holds A and the rows' stride of C; more tiles follow or this is the
+ * last one. */
+static void product_sweep(const artel__product_forward *p, tile *t, int mr, int64_t row, int64_t p0, int64_t p1, int64_t k1, bool more)
 {
     int half = (mr + 1) / 2;
+    int64_t end = p1 * ARTEL__PANEL < p->n ? p1 * ARTEL__PANEL : p->n;
     for (int64_t panel = p0; panel < p1; panel++) {
         int64_t width = artel__panel_width(p->n, panel);
         for (int64_t strip = 0; strip < width; strip += TILE_COLUMNS) {
@@ -54,25 +33,11 @@ static void product_sweep(const artel__product_forward *p, tile *t, int mr, int6
             t->c1 = t->c0 + half * p->ldo;
             t->last = p->n - column < TILE_COLUMNS ? (int)(p->n - column) : TILE_COLUMNS;
             t->bias = p->bias && k1 == p->k ? p->bias + column : NULL;
+            t->claimed = column + TILE_COLUMNS < end ? TILE_COLUMNS : more ? mr * p->ldo + p0 * ARTEL__PANEL - column : 0;
             product_tile(mr, t);
             t->from0 = NULL;
         }
     }
-}
-
-/* `rows` rows of A, `pitch` floats apart, fetched while `panels` panels of the tile are computed. */
-static tile_ahead product_fetch(tile *t, const float *row, int64_t pitch, int64_t rows, int64_t panels)
-{
-    int64_t depth = t->segments->count, lines = (depth + 15) / 16, bursts = (depth + TILE_BURST - 1) / TILE_BURST * panels;
-    t->burst = bursts > 0 ? (lines * rows + bursts - 1) / bursts : 0;
-    return (tile_ahead){(const char *)(row + t->segments->a), lines, lines, (pitch - lines * 16) * 4, rows};
-}
-
-/* What the next tile will read: `rows` rows of A from `row` on. */
-static tile_ahead product_ahead(const artel__product_forward *p, tile *t, int64_t row, int64_t rows, int64_t panels)
-{
-    if (rows <= 0 || p->m * p->k * 4 < PRODUCT_FAR) return (tile_ahead){0};
-    return product_fetch(t, p->a + row * p->lda, p->lda, rows, panels);
 }
 
 /* Lines of turned weights to be fetched with each burst of a rectangle of so many tiles. */
@@ -83,48 +48,10 @@ static int64_t product_turned_burst(const artel__product_forward *p, const produ
     return bursts > 0 ? (lines + bursts - 1) / bursts : 0;
 }
 
-/* Rows of A, `depth` floats each, side by side and spread over the cache's sets. */
-static void product_gather(const float *from, int64_t lda, int rows, int64_t depth, float *to)
-{
-    for (int i = 0; i < rows; i++, from += lda, to += PRODUCT_PITCH) {
-        int64_t k = 0;
-        for (; k + VEC_LANES <= depth; k += VEC_LANES) vec_store(to + k, vec_load(from + k));
-        if (k < depth) vec_store_part(to + k, vec_range(0, (int)(depth - k)), vec_load_part(from + k, vec_range(0, (int)(depth - k))));
-    }
-}
-
-/* The rows of a tile of `columns` are read from scratch: their beginning is copied now, the rest while the first panel is computed. */
-static void product_take(tile *t, int mr, int64_t columns, float *rows)
-{
-    const segment *g = t->segments;
-    int half = (mr + 1) / 2;
-    int64_t head = PRODUCT_COPIES && columns > VEC_LANES ? tile_head(g->count) : g->count;
-    const float *from0 = t->a0 + g->a, *from1 = t->a1 + g->a;
-    product_gather(from0, t->sa, half, head, rows);
-    product_gather(from1, t->sa, mr - half, head, rows + half * PRODUCT_PITCH);
-    t->from0 = head < g->count ? from0 : NULL;
-    t->from1 = from1;
-    t->sf = t->sa;
-    t->a0 = rows - g->a;
-    t->a1 = t->a0 + half * PRODUCT_PITCH;
-    t->sa = PRODUCT_PITCH;
-}
-
-static bool product_collides(const artel__product_forward *p)
-{
-    return p->lda % PRODUCT_COLLIDES == 0;
-}
-
-/* Whether so much is written that it goes past the caches; only with vectors of a whole line, as halves of lines cost more than is won. */
-static bool product_streams(const float *out, int64_t count, int64_t pitch)
-{
-    return VEC_LANES == 16 && count * 4 >= PRODUCT_PAST && (uintptr_t)out % 64 == 0 && pitch % 16 == 0;
-}
-
 /* `next`: what is fetched instead of A; NULL: A. */
 static void product_rectangle(const artel__product_forward *p, product_rect r, float *rows, tile_ahead *next)
 {
-    int64_t tiles = tile_count(r.row1 - r.row0), cuts = (p->k + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH;
+    int64_t tiles = tile_count(r.row1 - r.row0), cuts = product_cuts(p);
     bool collides = product_collides(p), stream = cuts == 1 && product_streams(p->out, p->m * p->n, p->ldo);
     if (cuts == 0) cuts = 1;
     for (int64_t cut = 0; cut < cuts; cut++) {
@@ -142,7 +69,7 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
             tile_ahead ahead = product_ahead(p, &t, row + mr, i + 2 < tiles ? (int64_t)mr : r.row1 - row - mr, r.panel1 - r.panel0);
             t.ahead = next ? next : &ahead;
             if (next) t.burst = product_turned_burst(p, &r, tiles);
-            product_sweep(p, &t, mr, row, r.panel0, r.panel1, k1);
+            product_sweep(p, &t, mr, row, r.panel0, r.panel1, k1, i + 1 < tiles);
         }
     }
 }
@@ -179,6 +106,7 @@ static product_grid product_forward_grid(const artel__product_forward *p)
     bool shallow = p->k < PRODUCT_DEPTH;
     product_grid g = product_grid_make(p->m, shallow != p->turned ? p->k : PRODUCT_DEPTH, p->n, 56, 14);
     g.by_rows = p->m > p->n && !p->turned; /* every thread reads all of the smaller operand */
+    if (product_in_blocks(p)) g.wide = product_block_panels(p) / g.group * g.group;
     return g;
 }
 
@@ -197,6 +125,7 @@ static size_t product_forward_rows(const artel__product_forward *p)
 static size_t product_forward_scratch(const void *params)
 {
     const artel__product_forward *p = params;
+    if (product_in_blocks(p)) return product_block_floats(p) * sizeof(float);
     size_t turned = p->turned ? (size_t)(product_forward_grid(p).wide * ARTEL__PANEL * p->k) : 0;
     return (product_forward_rows(p) + turned) * sizeof(float);
 }
@@ -211,6 +140,8 @@ static void product_forward_run(const void *params, int64_t begin, int64_t end, 
         int64_t follow = range.left.panel1 - range.left.panel0;
         if (p->turned)
             product_rectangle_turned(p, r, follow < g.wide ? follow : g.wide, scratch, (float *)scratch + product_forward_rows(p));
+        else if (product_in_blocks(p))
+            product_rectangle_blocks(p, r, scratch);
         else
             product_rectangle(p, r, scratch, NULL);
     }
