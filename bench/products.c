@@ -98,7 +98,7 @@ static void multiply(const side *s, shape p)
     } else {
         artel__product_forward f = {p.m, p.n, p.k, s->a, p.k, s->b, NULL, ARTEL__FUSED_NONE, s->c, p.n, false};
         const artel__kernel *kernel = artel__kernel_choose(artel__product_forward_kernels, isa(), &f);
-        static _Alignas(64) char scratch[1 << 20];
+        static _Alignas(64) char scratch[4 << 20];
         if (kernel->scratch_bytes && kernel->scratch_bytes(&f) > sizeof scratch) exit(1);
         kernel->run(&f, 0, kernel->tasks(&f), scratch);
     }

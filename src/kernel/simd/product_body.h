@@ -57,7 +57,8 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
     for (int64_t cut = 0; cut < cuts; cut++) {
         int64_t k0 = tile_cut(p->k, cuts, cut), k1 = tile_cut(p->k, cuts, cut + 1);
         segment all = {k0, k0, k1 - k0};
-        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = !stream, .stream = stream};
+        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .stream = stream};
+        t.claim = !stream && p->m * p->n * 4 > PRODUCT_NEAR;
         t.relu = k1 == p->k && p->activation == ARTEL__FUSED_RELU;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t row = r.row0 + tile_cut(r.row1 - r.row0, tiles, i);

@@ -15,6 +15,7 @@ enum {
     PRODUCT_COLLIDES = 1024,        /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
     PRODUCT_COPIES = TILE_ROWS > 6, /* with fewer rows a tile has no room for moves beside its multiply-adds */
     PRODUCT_FAR = 3 << 20,          /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_NEAR = 128 << 10,       /* bytes of the output up to which it is expected in the second-level cache */
     PRODUCT_PAST = 12 << 20         /* bytes of the output from which on little of it would be found in a cache by who reads it */
 };
 
