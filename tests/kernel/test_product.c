@@ -317,6 +317,7 @@ static void test_gradient(void **state)
                                           {16, 40, 40, 330, 8, true},
                                           {16, 40, 270, 330, 8, true},
                                           {16, 40, 70, 336, 8, true},
+                                          {5, 190, 60, 290, 4, true}, /* shards of a chunk and of two */
                                           {9, 41, 530, 80, 8, true},
                                           /* a node of 8, of 4 short leaves; the last tile with and without the bias, of 14 and 13 */
                                           {64, 1, 55, 70, 8, true},

@@ -14,8 +14,8 @@
 #include "kernel/simd/micro_fold.h"
 
 enum {
-    GRADIENT_ROWS = 128,             /* rows of a chunk of plain x */
-    GRADIENT_LINES = 144,            /* rows of a chunk of whole lines, at most; a lone line may be longer */
+    GRADIENT_ROWS = 192,             /* rows of a chunk of plain x */
+    GRADIENT_LINES = 208,            /* rows of a chunk of whole lines, at most; a lone line may be longer */
     GRADIENT_ALL = 512,              /* so many rows at most are taken as one chunk, with fewer tiles */
     GRADIENT_DEEP = 448 / TILE_ROWS, /* tiles of x that are held at once */
     GRADIENT_WIDE = 8,               /* panels of dy while chains are unfinished */
