@@ -18,6 +18,7 @@
 #include "cluster/mesh_impl.h"
 
 #define CONNECT_NS (5 * ARTEL__MESH_SECOND) /* a member that cannot be connected for so long is lost */
+#define SEATS_NS (CONNECT_NS / 2)           /* a task that fails for so long says why, before the others give it up */
 #define KEEP_NS (10 * ARTEL__MESH_SECOND)   /* an accepted connection waits for its generation */
 
 /* -- lists -- */
@@ -301,7 +302,7 @@ static void retry_seats(artel_cluster *mesh, int64_t now)
 {
     const artel__generation *generation = artel__membership_generation(mesh->machine);
     artel_status status = generation ? artel__mesh_take_seats(mesh, generation) : ARTEL_OK;
-    if (status < 0 && now - mesh->start_ns >= CONNECT_NS) artel__mesh_fail_machine(mesh, false, status);
+    if (status < 0 && now - mesh->start_ns >= SEATS_NS) artel__mesh_fail_machine(mesh, false, status);
 }
 
 void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
