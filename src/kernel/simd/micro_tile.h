@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 /* count elements: A from float `a` of each row on, B from row `b` on. */
 typedef struct segment {

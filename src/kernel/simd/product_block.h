@@ -72,7 +72,7 @@ static void product_block_take(const product_block *b, tile *t, int64_t i, int m
 {
     const artel__product_forward *p = b->p;
     int64_t row = b->first[i];
-    float *place = b->rows + (row - b->first[0]) * PRODUCT_PITCH;
+    float *place = product_collides(p) ? b->rows + (row - b->first[0]) * PRODUCT_PITCH : NULL;
     t->from0 = NULL;
     t->sa = p->lda;
     t->a0 = p->a + row * p->lda;
@@ -80,8 +80,8 @@ static void product_block_take(const product_block *b, tile *t, int64_t i, int m
     if (first) {
         tile_ahead next = product_ahead(p, t, row + mr, i + 1 < b->tiles ? b->first[i + 2] - row - mr : 0, 1);
         if (next.rows > 0) *ahead = next;
-        if (product_collides(p)) product_take(t, mr, t->last, place);
-    } else if (product_collides(p)) {
+        if (place) product_take(t, mr, t->last, place);
+    } else if (place) {
         t->sa = PRODUCT_PITCH;
         t->a0 = place - b->k0;
         t->a1 = t->a0 + (mr + 1) / 2 * PRODUCT_PITCH;
@@ -92,9 +92,9 @@ static void product_block_take(const product_block *b, tile *t, int64_t i, int m
 static void product_block_place(const product_block *b, tile *t, int64_t i, int mr, int64_t strip, int64_t column)
 {
     const artel__product_forward *p = b->p;
-    int64_t row = b->first[i], back = (row - b->first[0]) * p->ldo;
-    int64_t after = column + TILE_COLUMNS < p->n ? TILE_COLUMNS - back : 0; /* the first tile of the next strip */
-    float *held = b->held + (strip * b->tiles + i) * PRODUCT_HELD;
+    int64_t row = b->first[i], end = b->r.panel1 * ARTEL__PANEL < p->n ? b->r.panel1 * ARTEL__PANEL : p->n;
+    int64_t after = column + TILE_COLUMNS < end ? TILE_COLUMNS - (row - b->first[0]) * p->ldo : 0; /* the first tile of the next strip */
+    float *held = b->cuts > 1 ? b->held + (strip * b->tiles + i) * PRODUCT_HELD : NULL;
     bool last = b->cut + 1 == b->cuts;
     t->held = held;
     t->sc = last ? p->ldo : TILE_COLUMNS;
@@ -132,7 +132,9 @@ static void product_rectangle_blocks(const artel__product_forward *p, product_re
 {
     int64_t tiles = tile_count(r.row1 - r.row0), blocks = (tiles + PRODUCT_BLOCK - 1) / PRODUCT_BLOCK;
     bool stream = product_streams(p->out, p->m * p->n, p->ldo);
-    product_block b = {.p = p, .r = r, .cuts = product_cuts(p), .rows = scratch, .held = scratch + product_block_rows(p)};
+    bool claim = !stream && product_claims(p);
+    product_block b = {.p = p, .r = r, .cuts = product_cuts(p), .rows = scratch};
+    if (b.cuts > 1) b.held = scratch + product_block_rows(p);
     for (int64_t i = 0; i < blocks; i++) {
         int64_t from = tile_cut(tiles, blocks, i);
         b.tiles = tile_cut(tiles, blocks, i + 1) - from;
@@ -142,7 +144,7 @@ static void product_rectangle_blocks(const artel__product_forward *p, product_re
             b.k0 = tile_cut(p->k, b.cuts, b.cut);
             b.k1 = tile_cut(p->k, b.cuts, b.cut + 1);
             segment all = {b.k0, b.k0, b.k1 - b.k0};
-            tile t = {.segments = &all, .count = 1, .load = b.cut > 0, .stream = last && stream, .claim = !last || !stream};
+            tile t = {.segments = &all, .count = 1, .load = b.cut > 0, .stream = last && stream, .claim = !last || claim};
             t.relu = last && p->activation == ARTEL__FUSED_RELU;
             for (int64_t panel = r.panel0; panel < r.panel1; panel++) product_block_panel(&b, t, panel);
         }

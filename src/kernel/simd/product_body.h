@@ -53,12 +53,12 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
 {
     int64_t tiles = tile_count(r.row1 - r.row0), cuts = product_cuts(p);
     bool collides = product_collides(p), stream = cuts == 1 && product_streams(p->out, p->m * p->n, p->ldo);
+    bool claim = !stream && product_claims(p);
     if (cuts == 0) cuts = 1;
     for (int64_t cut = 0; cut < cuts; cut++) {
         int64_t k0 = tile_cut(p->k, cuts, cut), k1 = tile_cut(p->k, cuts, cut + 1);
         segment all = {k0, k0, k1 - k0};
-        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .stream = stream};
-        t.claim = !stream && p->m * p->n * 4 > PRODUCT_NEAR;
+        tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = claim, .stream = stream};
         t.relu = k1 == p->k && p->activation == ARTEL__FUSED_RELU;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t row = r.row0 + tile_cut(r.row1 - r.row0, tiles, i);
@@ -107,7 +107,7 @@ static product_grid product_forward_grid(const artel__product_forward *p)
     bool shallow = p->k < PRODUCT_DEPTH;
     product_grid g = product_grid_make(p->m, shallow != p->turned ? p->k : PRODUCT_DEPTH, p->n, 56, 14);
     g.by_rows = p->m > p->n && !p->turned; /* every thread reads all of the smaller operand */
-    if (product_in_blocks(p)) g.wide = product_block_panels(p) / g.group * g.group;
+    if (product_in_blocks(p)) g.wide = product_block_panels(p);
     return g;
 }
 

@@ -19,7 +19,7 @@ typedef struct product_grid {
     int64_t rows, panels; /* the whole */
     int64_t block, group; /* rows and panels of a task */
     int64_t blocks, groups;
-    int64_t wide; /* panels that fit the cache together, a multiple of group */
+    int64_t wide; /* panels that a rectangle may have: those that fit the cache together, a multiple of group; or others */
     bool by_rows; /* tasks are numbered block by block, not group by group */
 } product_grid;
 

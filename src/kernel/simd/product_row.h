@@ -85,6 +85,12 @@ static bool product_streams(const float *out, int64_t count, int64_t pitch)
     return VEC_LANES == 16 && count * 4 >= PRODUCT_PAST && (uintptr_t)out % 64 == 0 && pitch % 16 == 0;
 }
 
+/* Whether the output is asked for before it is written. */
+static bool product_claims(const artel__product_forward *p)
+{
+    return p->m * p->n * 4 > PRODUCT_NEAR;
+}
+
 /* The parts into which the depth is cut. */
 static int64_t product_cuts(const artel__product_forward *p)
 {
