@@ -5,7 +5,8 @@
  * accumulators stay in registers. The rows of A come in two runs, a0 for the first half (rounded up) and a1 for the
  * rest, each with the same stride, so that a tile may span two lines of an image and needs only two pointers. The reduction
  * is a list of segments: stretches that are contiguous in A and in B.
- * Inner loops are unrolled by two at the most: longer ones measured slower, and with 16 registers gcc 12 spills from two on.
+ * Inner loops take TILE_UNROLL steps at a time: two with 32 registers, where longer ones measured slower; with 16 registers gcc 12 spills
+ * from two on, and four steps are in assembly.
  */
 #ifndef ARTEL_KERNEL_SIMD_MICRO_TILE_H
 #define ARTEL_KERNEL_SIMD_MICRO_TILE_H
@@ -118,11 +119,27 @@ VEC_INLINE void tile_step(int mr, int nv, bool part, tile_acc *acc, const tile_w
     }
 }
 
+/* Steps one by one: 1 or 2 in a row, more in a loop. */
+VEC_INLINE void tile_single(int mr, int nv, bool part, tile_acc *acc, const tile_walk *w, int count)
+{
+    if (TILE_UNROLL > 2) {
+        VEC_LOOP
+        for (int u = 0; u < count; u++) tile_step(mr, nv, part, acc, w, u);
+        return;
+    }
+    if (count > 0) tile_step(mr, nv, part, acc, w, 0);
+    if (count > 1) tile_step(mr, nv, part, acc, w, 1);
+}
+
 /* TILE_UNROLL steps of the reduction. */
 VEC_INLINE void tile_steps(int mr, int nv, bool part, tile_acc *acc, tile_walk *w)
 {
-    tile_step(mr, nv, part, acc, w, 0);
-    if (TILE_UNROLL > 1) tile_step(mr, nv, part, acc, w, 1);
+#if TILE_ASSEMBLY
+    if (nv == 2 && !part)
+        steps_of_rows(mr, acc->p, acc->q, w->g0, w->g1, w->s, w->b, w->sb * 4);
+    else
+#endif
+        tile_single(mr, nv, part, acc, w, TILE_UNROLL);
     w->g0 += 4 * TILE_UNROLL;
     w->g1 += 4 * TILE_UNROLL;
     w->b += TILE_UNROLL * w->sb;
@@ -148,7 +165,7 @@ VEC_INLINE void tile_rows(int mr, int nv, bool part, bool fetch, tile_acc *acc, 
             if (fetch) tile_fetch(t->ahead, t->burst);
             while (w.g0 < end) tile_steps(mr, nv, part, acc, &w);
         }
-        if (g->count % TILE_UNROLL) tile_step(mr, nv, part, acc, &w, 0);
+        tile_single(mr, nv, part, acc, &w, (int)(g->count % TILE_UNROLL));
     }
 }
 
@@ -190,13 +207,18 @@ VEC_INLINE void tile_rows_copied(int mr, int nv, tile_acc *acc, const tile *t)
     }
     tile_fetch(t->ahead, t->burst);
     while (w.g0 < last) tile_steps(mr, nv, false, acc, &w);
-    if (g->count % TILE_UNROLL) tile_step(mr, nv, false, acc, &w, 0);
+    tile_single(mr, nv, false, acc, &w, (int)(g->count % TILE_UNROLL));
 }
 
 /* count steps of k: rows are neighbours in A. sa may be 0. */
 VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b, int64_t sb, int64_t count,
                            vec_mask m0, vec_mask m1)
 {
+#if TILE_ASSEMBLY
+    if (nv == 2 && !part) {
+        for (; count >= 4; count -= 4, a += 4 * sa, b += 4 * sb) steps_of_side(mr, acc->p, acc->q, a, sa * 4, b, sb * 4);
+    }
+#endif
     VEC_LOOP
     for (const float *end = b + count * sb; b < end; a += sa, b += sb) {
         vec b0 = part ? vec_load_part(b, m0) : vec_load(b);

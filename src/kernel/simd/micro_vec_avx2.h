@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#include "kernel/simd/micro_steps_avx2.h"
+
 #define VEC_INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
 #define VEC_UNROLL _Pragma("clang loop unroll(full)")
@@ -17,13 +19,24 @@
 typedef __m256 vec;
 typedef __m256i vec_mask;
 
-/* A tile: 6 x 16 takes 12 accumulators, two vectors of B and one of A. */
+/* A tile: 6 x 16 takes 12 accumulators, two vectors of B and one of A. Whole tiles take micro_steps_avx2.h, but not where a sanitizer
+ * is to see what they read. */
 #define TILE_ROWS_ABOVE_6 0
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TILE_ASSEMBLY 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
+#define TILE_ASSEMBLY 0
+#endif
+#endif
+#ifndef TILE_ASSEMBLY
+#define TILE_ASSEMBLY 1
+#endif
 enum {
     VEC_LANES = 8,
     TILE_ROWS = 6,
     TILE_PAIR = 3,
-    TILE_UNROLL = 1,
+    TILE_UNROLL = 4,
     TILE_COLUMNS = 16
 };
 

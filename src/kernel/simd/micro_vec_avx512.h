@@ -24,6 +24,7 @@ typedef __mmask16 vec_mask;
 
 /* A tile: 14 x 32 takes 28 accumulators, two vectors of B and one of A. TILE_PAIR rows fit half a tile. */
 #define TILE_ROWS_ABOVE_6 1
+#define TILE_ASSEMBLY 0
 enum {
     VEC_LANES = 16,
     TILE_ROWS = 14,
