@@ -11,7 +11,7 @@
 
 /* Bytes of weights that a sweep over rows keeps in the second-level cache. */
 enum {
-    PRODUCT_CACHE = 768 * 1024,
+    PRODUCT_CACHE = VEC_LANES == 16 ? 768 << 10 : 384 << 10,
     PRODUCT_TASKS = 128
 };
 

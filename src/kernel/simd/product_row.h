@@ -10,19 +10,18 @@
 #include "kernel/simd/micro_tile.h"
 
 enum {
-    PRODUCT_DEPTH = 1024,
+    PRODUCT_DEPTH = VEC_LANES == 16 ? 1024 : 512, /* processors without AVX-512 have half the second-level cache and less of the first */
     PRODUCT_PITCH = PRODUCT_DEPTH + 16,
-    PRODUCT_COLLIDES = 1024,        /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
-    PRODUCT_COPIES = TILE_ROWS > 6, /* with fewer rows a tile has no room for moves beside its multiply-adds */
-    PRODUCT_FAR = 3 << 20,          /* bytes of A from which on it is not expected in the second-level cache */
-    PRODUCT_NEAR = 128 << 10,       /* bytes of the output up to which it is expected in the second-level cache */
-    PRODUCT_PAST = 12 << 20         /* bytes of the output from which on little of it would be found in a cache by who reads it */
+    PRODUCT_COLLIDES = 1024,  /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
+    PRODUCT_FAR = 3 << 20,    /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_NEAR = 128 << 10, /* bytes of the output up to which it is expected in the second-level cache */
+    PRODUCT_PAST = 12 << 20   /* bytes of the output from which on little of it would be found in a cache by who reads it */
 };
 
 static void product_tile(int mr, const tile *t)
 {
     int nv = t->last > VEC_LANES ? 2 : 1;
-    if (PRODUCT_COPIES && t->from0 && nv == 2)
+    if (t->from0 && nv == 2)
         tile_dispatch(TILE_COPY, mr, 2, t);
     else if (t->burst > 0 && nv == 2)
         tile_dispatch(TILE_AHEAD, mr, 2, t);
@@ -62,7 +61,7 @@ static void product_take(tile *t, int mr, int64_t columns, float *rows)
 {
     const segment *g = t->segments;
     int half = (mr + 1) / 2;
-    int64_t head = PRODUCT_COPIES && columns > VEC_LANES ? tile_head(g->count) : g->count;
+    int64_t head = columns > VEC_LANES ? tile_head(g->count) : g->count;
     const float *from0 = t->a0 + g->a, *from1 = t->a1 + g->a;
     product_gather(from0, t->sa, half, head, rows);
     product_gather(from1, t->sa, mr - half, head, rows + half * PRODUCT_PITCH);
