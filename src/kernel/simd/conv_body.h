@@ -15,7 +15,9 @@
 #include "kernel/simd/product_body.h"
 
 enum {
-    CONV_STRIP = 96 * 1024, /* floats of strip that a band should not pass */
+    CONV_STRIP = VEC_LANES == 16 ? 96 << 10 : 48 << 10, /* floats of strip that a band should not pass */
+    CONV_DEPTH = VEC_LANES == 16 ? 6144 : 2816,         /* steps of the reduction whose panel stays in the second-level cache */
+    CONV_JOINS = TILE_ROWS <= 6,                        /* a line's half has too few chains with 6 rows, not with 14 */
     CONV_PIXELS = 16 * TILE_ROWS
 };
 
@@ -130,78 +132,121 @@ static void conv_take(tile *t, const float *a0, const float *a1, int64_t step, i
     if (rows) product_take(t, mr, columns, rows);
 }
 
+/* Neighbouring pixels of a line. */
+typedef struct conv_stretch {
+    const conv_line *line;
+    int64_t first, count;
+} conv_stretch;
+
 /* The pixels behind those of the tile, fetched meanwhile where one stretch of each is read: the next ones of the line or, behind its
  * last, those that begin the next line of the image. */
-static tile_ahead conv_ahead(const conv_walk *w, tile *t, const conv_line *line, int64_t pixel, int64_t rows, int64_t panels)
+static tile_ahead conv_ahead(const conv_walk *w, tile *t, const conv_stretch *last, int64_t rows, int64_t panels)
+{
+    int64_t step = w->sx * w->c, pixel = last->first + last->count;
+    const float *next = pixel < w->pixels ? last->line->in + pixel * step : last->line->in + w->sy * w->wide * w->c;
+    if (!conv_single(w) || w->images * w->h * w->w * w->c * 4 < PRODUCT_FAR) return (tile_ahead){0};
+    return product_fetch(t, next, step, w->sx > 1 && rows > w->pixels ? w->pixels : rows, panels);
+}
+
+/* A tile of two stretches, of which the first is as long as the second or one pixel longer, against panels [p0, p1). */
+static void conv_pixels(const conv_sweep *c, const conv_walk *w, const conv_room *room, tile *t, conv_stretch a, conv_stretch b, int64_t p0,
+                        int64_t p1)
 {
     int64_t step = w->sx * w->c;
-    const float *next = pixel < w->pixels ? line->in + pixel * step : line->in + w->sy * w->wide * w->c;
-    if (!conv_single(w) || w->images * w->h * w->w * w->c * 4 < PRODUCT_FAR) return (tile_ahead){0};
-    return product_fetch(t, next, step, rows, panels);
+    int mr = (int)(a.count + b.count);
+    tile_ahead ahead = conv_ahead(w, t, &b, mr, p1 - p0);
+    t->ahead = &ahead;
+    conv_take(t, a.line->in + a.first * step, b.line->in + b.first * step, step, mr, c->n - p0 * ARTEL__PANEL, room->rows);
+    conv_run run[] = {conv_out(c, a.line, a.first, a.count), conv_out(c, b.line, b.first, b.count)};
+    conv_tile(c, w, t, run, mr, p0, p1);
+}
+
+/* Of two lines that share three tiles, the pixels of each that the outer tile takes; 0: lines are not shared so. */
+static int64_t conv_outer(int64_t pixels)
+{
+    int64_t outer = (2 * pixels + 1) / 3;
+    return CONV_JOINS && pixels > TILE_ROWS && outer <= TILE_ROWS && pixels - outer <= TILE_PAIR ? outer : 0;
 }
 
 /* `lines` lines of the room against panels [p0, p1). */
 static void conv_lines(const conv_sweep *c, const conv_walk *w, const conv_room *room, int64_t lines, const tile *from, int64_t p0,
                        int64_t p1)
 {
-    const conv_line *line = room->line;
-    int64_t step = w->sx * w->c, tiles = tile_count(w->pixels), columns = c->n - p0 * ARTEL__PANEL;
+    int64_t tiles = tile_count(w->pixels), outer = conv_outer(w->pixels), inner = w->pixels - outer;
     tile t = *from;
     t.sc = c->out_pixel;
     for (int64_t i = 0; i < lines; i++) {
-        if (w->pixels <= TILE_PAIR && i + 1 < lines) {
-            tile_ahead ahead = conv_ahead(w, &t, &line[i + 1], w->pixels, w->sx == 1 ? 2 * w->pixels : w->pixels, p1 - p0);
-            t.ahead = &ahead;
-            conv_take(&t, line[i].in, line[i + 1].in, step, (int)(2 * w->pixels), columns, room->rows);
-            conv_run run[] = {conv_out(c, &line[i], 0, w->pixels), conv_out(c, &line[i + 1], 0, w->pixels)};
-            conv_tile(c, w, &t, run, (int)(2 * w->pixels), p0, p1);
+        const conv_line *line = &room->line[i], *next = line + 1;
+        bool two = i + 1 < lines;
+        if (two && w->pixels <= TILE_PAIR) {
+            conv_pixels(c, w, room, &t, (conv_stretch){line, 0, w->pixels}, (conv_stretch){next, 0, w->pixels}, p0, p1);
             i++;
-            continue;
-        }
-        for (int64_t j = 0; j < tiles; j++) {
-            int64_t x = tile_cut(w->pixels, tiles, j);
-            int mr = (int)(tile_cut(w->pixels, tiles, j + 1) - x), half = (mr + 1) / 2;
-            const float *first = line[i].in + x * step;
-            tile_ahead ahead = conv_ahead(w, &t, &line[i], x + mr, mr, p1 - p0);
-            t.ahead = &ahead;
-            conv_take(&t, first, first + half * step, step, mr, columns, room->rows);
-            conv_run run[] = {conv_out(c, &line[i], x, half), conv_out(c, &line[i], x + half, mr - half)};
-            conv_tile(c, w, &t, run, mr, p0, p1);
+        } else if (two && outer > 0) {
+            int64_t half = (outer + 1) / 2;
+            conv_pixels(c, w, room, &t, (conv_stretch){line, 0, half}, (conv_stretch){line, half, outer - half}, p0, p1);
+            conv_pixels(c, w, room, &t, (conv_stretch){line, outer, inner}, (conv_stretch){next, 0, inner}, p0, p1);
+            conv_pixels(c, w, room, &t, (conv_stretch){next, inner, half}, (conv_stretch){next, inner + half, outer - half}, p0, p1);
+            i++;
+        } else {
+            for (int64_t j = 0; j < tiles; j++) {
+                int64_t x = tile_cut(w->pixels, tiles, j), end = tile_cut(w->pixels, tiles, j + 1), middle = (x + end + 1) / 2;
+                conv_pixels(c, w, room, &t, (conv_stretch){line, x, middle - x}, (conv_stretch){line, middle, end - middle}, p0, p1);
+            }
         }
     }
 }
 
-/* Lines [q0, q1) against panels [p0, p1). */
+/* The parts into which the reduction is cut: depths of a lone tap, or segments. */
+static int64_t conv_cuts(const conv_walk *w, int64_t segments)
+{
+    int64_t steps = w->ny * w->nx * w->depth, each = steps > 0 ? CONV_DEPTH * segments / steps : 1;
+    if (conv_single(w)) return w->depth > PRODUCT_DEPTH ? (w->depth + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH : 1;
+    if (each < 1) each = 1;
+    return segments > each ? (segments + each - 1) / each : 1;
+}
+
+/* Part `cut` of `cuts` of a reduction of `count` segments. */
+static tile conv_cut(const conv_walk *w, const conv_room *room, int64_t count, int64_t cuts, int64_t cut)
+{
+    int64_t first = tile_cut(count, cuts, cut), k0 = tile_cut(w->depth, cuts, cut), k1 = tile_cut(w->depth, cuts, cut + 1);
+    if (!conv_single(w))
+        return (tile){.segments = room->segments + first, .count = tile_cut(count, cuts, cut + 1) - first, .load = cut > 0};
+    room->segments[0] = (segment){k0, w->first * w->depth + k0, k1 - k0};
+    return (tile){.segments = room->segments, .count = 1, .load = cut > 0};
+}
+
+/* Lines [q0, q1) against panels [p0, p1). Where lines are copied each band meets all parts of the reduction before the next one comes;
+ * else all lines pass over a part, which stays in the cache. */
 static void conv_rectangle(const conv_sweep *c, const conv_walk *w, int64_t q0, int64_t q1, int64_t p0, int64_t p1, char *scratch)
 {
     conv_room room = conv_lay(w, scratch);
-    int64_t band = conv_band_lines(w), count = conv_segments(w, room.segments);
-    int64_t cuts = conv_single(w) && w->depth > PRODUCT_DEPTH ? (w->depth + PRODUCT_DEPTH - 1) / PRODUCT_DEPTH : 1;
+    int64_t band = conv_band_lines(w), count = conv_segments(w, room.segments), cuts = conv_cuts(w, count),
+            turn = w->direct ? q1 - q0 : band;
     if (w->pixels == 0) return;
-    for (int64_t cut = 0; cut < cuts; cut++) {
-        bool last = cut + 1 == cuts;
-        conv_sweep part = *c;
-        tile t = {.segments = room.segments, .count = count, .load = cut > 0, .relu = last && c->relu};
-        t.stream = cuts == 1 && c->stream;
-        t.claim = !t.stream;
-        if (!last) part.bias = NULL;
-        if (cut > 0) part.gaps.sy = 0;
-        if (cuts > 1) {
-            int64_t k0 = tile_cut(w->depth, cuts, cut), k1 = tile_cut(w->depth, cuts, cut + 1);
-            room.segments[0] = (segment){k0, w->first * w->depth + k0, k1 - k0};
-        }
-        for (int64_t q = q0; q < q1; q += band) {
-            int64_t lines = conv_band(w, q, q + band < q1 ? q + band : q1, room.strip, room.line);
-            conv_lines(&part, w, &room, lines, &t, p0, p1);
+    for (int64_t q = q0; q < q1; q += turn) {
+        int64_t end = q + turn < q1 ? q + turn : q1, lines = 0;
+        for (int64_t cut = 0; cut < cuts; cut++) {
+            bool last = cut + 1 == cuts;
+            conv_sweep part = *c;
+            tile t = conv_cut(w, &room, count, cuts, cut);
+            t.relu = last && c->relu;
+            t.stream = cuts == 1 && c->stream;
+            t.claim = !t.stream;
+            if (!last) part.bias = NULL;
+            if (cut > 0) part.gaps.sy = 0;
+            for (int64_t b = q; b < end; b += band) {
+                if (w->direct || cut == 0) lines = conv_band(w, b, b + band < end ? b + band : end, room.strip, room.line);
+                conv_lines(&part, w, &room, lines, &t, p0, p1);
+            }
         }
     }
     vec_leave();
 }
 
-/* A task has about CONV_PIXELS / 2 pixels, and may shrink to a line or two. One tap's depth may be cut. */
+/* A task has about CONV_PIXELS / 2 pixels, and may shrink to a line or two. Depths may be cut. */
 static product_grid conv_grid(int64_t lines, int64_t pixels, int64_t taps, int64_t depth, int64_t n)
 {
-    int64_t k = taps == 1 && depth > PRODUCT_DEPTH ? PRODUCT_DEPTH : taps * depth;
+    int64_t most = taps == 1 ? PRODUCT_DEPTH : CONV_DEPTH, k = taps * depth < most ? taps * depth : most;
     int64_t coarse = pixels > 0 ? (CONV_PIXELS / 2 + pixels - 1) / pixels : 1, fine = pixels <= TILE_PAIR ? 2 : 1;
     return product_grid_make(lines, k, n, coarse > fine ? coarse : fine, fine);
 }
