@@ -136,9 +136,11 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
     bool keep = g->rows > g->chunk;
     for (int64_t strip = 0; strip < width; strip += TILE_COLUMNS) {
         if (strip >= to || strip + TILE_COLUMNS <= from) continue;
-        const float *dy = g->direct ? g->dy + c->begin * g->ldy + base : room->dy + block * g->chunk * ARTEL__PANEL;
-        fold_tile t = {.b = dy + strip,
-                       .sb = g->direct ? g->ldy : width,
+        const float *direct = g->dy + c->begin * g->ldy + base + strip, *copied_dy = room->dy + (block * ARTEL__PANEL + strip) * g->chunk;
+        fold_tile t = {.b = g->direct ? direct : copied_dy,
+                       .sb = g->direct              ? g->ldy
+                             : width < TILE_COLUMNS ? width
+                                                    : TILE_COLUMNS,
                        .pieces = room->pieces,
                        .count = c->pieces,
                        .resume = c->resume,

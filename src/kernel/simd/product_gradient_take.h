@@ -2,7 +2,7 @@
 /* Weight gradients: the problem, a thread's scratch, and how rows of x and dy get into it.
  *
  * x lies in scratch as [tile][row][VEC_LANES], the columns of a tile side by side whatever taps they come from, with a column
- * of ones behind the last one for the bias; dy as [panel][row][width]. Pixels whose taps all lie inside the image are copied in
+ * of ones behind the last one for the bias; dy as [strip of a tile's columns][row][column]. Pixels whose taps all lie inside the image are copied in
  * the longest stretches there are, those near the border tap by tap with zeros for what is outside. Of a line each stretch is copied as
  * a whole: what is read has been fetched, what is written waits for its lines. Nothing is copied where rows of x are near to one another
  * and, of a convolution, lines are long: then the tiles are cut so that each lies in one tap or row of taps. Included behind a micro_vec_*.h.
@@ -331,11 +331,12 @@ static void gradient_take_dy(const gradient *g, const gradient_room *room, int64
     for (int64_t r = begin; r < end; r++) {
         for (int64_t panel = p0; panel < p1; panel++) {
             const float *from = g->dy + r * g->ldy + panel * ARTEL__PANEL;
-            int width = (int)artel__panel_width(g->n, panel), real = ARTEL__PANEL;
-            float *to = room->dy + (panel - p0) * g->chunk * ARTEL__PANEL + (r - begin) * width;
+            int width = (int)artel__panel_width(g->n, panel), real = ARTEL__PANEL, strip = width < TILE_COLUMNS ? width : TILE_COLUMNS;
+            float *to = room->dy + (panel - p0) * g->chunk * ARTEL__PANEL + (r - begin) * strip;
             if (g->n - panel * ARTEL__PANEL < ARTEL__PANEL) real = (int)(g->n - panel * ARTEL__PANEL);
             for (int j = 0; j < width; j += VEC_LANES) {
-                vec_store(to + j, real >= j + VEC_LANES ? vec_load(from + j) : vec_load_part(from + j, vec_range(0, real - j)));
+                vec dy = real >= j + VEC_LANES ? vec_load(from + j) : vec_load_part(from + j, vec_range(0, real - j));
+                vec_store(to + j % TILE_COLUMNS + j / TILE_COLUMNS * g->chunk * TILE_COLUMNS, dy);
             }
         }
     }
