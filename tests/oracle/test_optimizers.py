@@ -33,7 +33,8 @@ OPTIMIZERS = {
     "adam-amsgrad": lambda: O.Adam(0.01, amsgrad=True),
     "adam-weight-decay": lambda: O.Adam(0.01, weight_decay=0.05),
     "adam-clipnorm": lambda: O.Adam(0.01, clipnorm=0.01),
-    "adam-clipvalue": lambda: O.Adam(0.01, clipvalue=0.003),
+    # short steps: long ones overshoot where clipped, and what rounding left grows up to the whole tolerance
+    "adam-clipvalue": lambda: O.Adam(0.002, clipvalue=0.003),
     "adam-global-clipnorm": lambda: O.Adam(0.01, global_clipnorm=0.02),
     "adamw": lambda: O.AdamW(),
     "adamw-options": lambda: O.AdamW(0.01, weight_decay=0.1, amsgrad=True, clipnorm=0.5),
