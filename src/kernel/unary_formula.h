@@ -103,13 +103,15 @@ ARTEL__MATH float backward_celu(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_gelu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return 0.5f * v * artel__erfcf(-v * 0.70710678f);
+    float bell;
+    return v * artel__normal_cdf(v, &bell);
 }
 
 ARTEL__MATH float backward_gelu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * (0.5f * artel__erfcf(-v * 0.70710678f) + v * (0.39894228f * artel__expf(-0.5f * (v * v))));
+    float bell, cdf = artel__normal_cdf(v, &bell);
+    return dy * (cdf + v * (0.39894228f * bell));
 }
 
 ARTEL__MATH float forward_gelu_tanh(ARTEL__UNARY_ARGS)

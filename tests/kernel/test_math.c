@@ -22,6 +22,29 @@ static double true_softplus(double x)
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
+static double true_normal(double x)
+{
+    return 0.5 * erfc(-x / sqrt(2.0));
+}
+
+static double true_bell(double x)
+{
+    return exp(-0.5 * x * x);
+}
+
+static float normal(float x)
+{
+    float bell;
+    return artel__normal_cdf(x, &bell);
+}
+
+static float bell(float x)
+{
+    float y;
+    artel__normal_cdf(x, &y);
+    return y;
+}
+
 static const math_row rows[] = {
     {"exp", artel__expf, exp, -87.3f, 88.7f, 1.0},
     {"expm1", artel__expm1f, expm1, -3e38f, 88.7f, 2.0},
@@ -31,7 +54,8 @@ static const math_row rows[] = {
     {"sigmoid", artel__sigmoidf, true_sigmoid, -87.0f, 3e38f, 2.5},
     {"softplus", artel__softplusf, true_softplus, -87.0f, 3e38f, 2.0},
     {"erf", artel__erff, erf, -3e38f, 3e38f, 1.5},
-    {"erfc", artel__erfcf, erfc, -3e38f, 8.0f, 6.0},
+    {"normal_cdf", normal, true_normal, -12.0f, 3e38f, 8.0},
+    {"its bell", bell, true_bell, -12.0f, 12.0f, 1.5},
     {"sin", artel__sinf, sin, -1e6f, 1e6f, 0.51},
     {"cos", artel__cosf, cos, -1e6f, 1e6f, 0.51},
 };
@@ -81,7 +105,8 @@ static void test_limits(void **state)
     assert_true(artel__tanhf(INFINITY) == 1 && artel__tanhf(-INFINITY) == -1 && artel__tanhf(0) == 0);
     assert_true(artel__sigmoidf(INFINITY) == 1 && artel__sigmoidf(-INFINITY) == 0 && artel__sigmoidf(0) == 0.5f);
     assert_true(artel__softplusf(INFINITY) == INFINITY && artel__softplusf(-INFINITY) == 0);
-    assert_true(artel__erff(INFINITY) == 1 && artel__erff(-INFINITY) == -1 && artel__erfcf(INFINITY) == 0 && artel__erfcf(-INFINITY) == 2);
+    assert_true(normal(INFINITY) == 1 && normal(-INFINITY) == 0 && normal(0) == 0.5f && bell(0) == 1 && bell(-INFINITY) == 0);
+    assert_true(artel__erff(INFINITY) == 1 && artel__erff(-INFINITY) == -1);
     assert_true(isnan(artel__sinf(INFINITY)) && artel__cosf(0) == 1);
 }
 
