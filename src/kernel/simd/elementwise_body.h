@@ -16,20 +16,45 @@
 typedef float unary_fn(float v, float a, float b, float c);
 typedef float unary_gradient_fn(float v, float dy, float a, float b, float c);
 
+enum {
+    UNARY_STRETCH = 128, /* elements between two looks ahead */
+    UNARY_AHEAD = 256    /* elements */
+};
+
+/* Asks for what is read and written UNARY_AHEAD elements on: functions of a hundred instructions leave a processor no room to see so far by
+ * itself, and of arrays in memory gelu took twice the time. y may be NULL. */
+ARTEL__INLINE void unary_ahead(const float *x, const float *y, const float *out, int64_t left)
+{
+    if (left <= UNARY_AHEAD) return;
+    for (int i = UNARY_AHEAD; i < UNARY_AHEAD + UNARY_STRETCH; i += 16) {
+        __builtin_prefetch(x + i, 0, 3);
+        if (y) __builtin_prefetch(y + i, 0, 3);
+        __builtin_prefetch(out + i, 1, 3);
+    }
+}
+
 ARTEL__INLINE void unary_loop(unary_fn *f, const artel__unary_forward *p, int64_t begin, int64_t end)
 {
     const float *x = p->x;
     float *y = p->y, a = p->a, b = p->b, c = p->c;
-    ARTEL__INDEPENDENT
-    for (int64_t i = begin; i < end; i++) y[i] = f(x[i], a, b, c);
+    for (int64_t i = begin; i < end; i += UNARY_STRETCH) {
+        int64_t last = end - i < UNARY_STRETCH ? end : i + UNARY_STRETCH;
+        unary_ahead(x + i, NULL, y + i, end - i);
+        ARTEL__INDEPENDENT
+        for (int64_t j = i; j < last; j++) y[j] = f(x[j], a, b, c);
+    }
 }
 
 ARTEL__INLINE void unary_gradient_loop(unary_gradient_fn *f, const artel__unary_gradient *p, const float *v, int64_t begin, int64_t end)
 {
     const float *dy = p->dy;
     float *dx = p->dx, a = p->a, b = p->b, c = p->c;
-    ARTEL__INDEPENDENT
-    for (int64_t i = begin; i < end; i++) dx[i] = f(v[i], dy[i], a, b, c);
+    for (int64_t i = begin; i < end; i += UNARY_STRETCH) {
+        int64_t last = end - i < UNARY_STRETCH ? end : i + UNARY_STRETCH;
+        unary_ahead(v + i, dy + i, dx + i, end - i);
+        ARTEL__INDEPENDENT
+        for (int64_t j = i; j < last; j++) dx[j] = f(v[j], dy[j], a, b, c);
+    }
 }
 
 /* Of functions, which take longer than memory does: rounding the elements of one task after the other gains nothing where sums of
