@@ -25,7 +25,7 @@ enum {
  * itself, and of arrays in memory gelu took twice the time. y may be NULL. */
 ARTEL__INLINE void unary_ahead(const float *x, const float *y, const float *out, int64_t left)
 {
-    if (left <= UNARY_AHEAD) return;
+    if (left < UNARY_AHEAD + UNARY_STRETCH) return;
     for (int i = UNARY_AHEAD; i < UNARY_AHEAD + UNARY_STRETCH; i += 16) {
         __builtin_prefetch(x + i, 0, 3);
         if (y) __builtin_prefetch(y + i, 0, 3);
