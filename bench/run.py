@@ -173,10 +173,15 @@ def measure(a, folder, pythons, rows, name, batch, threads):
 
 
 def machine():
+    """The processor, its family and model too where there are any: the name alone is often that of many generations."""
+    fields = {}
     for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return f"{line.split(':')[1].strip()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
-    return platform.platform()
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    if "model name" not in fields:
+        return platform.platform()
+    generation = f" (family {fields['cpu family']}, model {fields['model']})" if "cpu family" in fields and "model" in fields else ""
+    return f"{fields['model name']}{generation}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
 
 
 def write_table(path, rows):
