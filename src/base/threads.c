@@ -202,7 +202,7 @@ void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__tas
 {
     if (tasks <= 0) return;
     uint32_t state = artel__fp_enter();
-    if (grain <= 0 || tasks == 1 || pool->threads == 1) {
+    if (grain == ARTEL__POOL_CALLER || tasks == 1 || pool->threads == 1) {
         run(user, 0, tasks, 0);
         artel__fp_leave(state);
         return;
@@ -210,7 +210,7 @@ void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__tas
     pool->run = run;
     pool->user = user;
     pool->tasks = tasks;
-    pool->piece = grain > 1 ? even_piece(tasks, grain, pool->threads) : 0;
+    pool->piece = grain > 0 ? even_piece(tasks, grain, pool->threads) : 0;
     atomic_store(&pool->next, (int64_t)0);
     atomic_fetch_add(&pool->epoch, 1); /* opens */
     if (atomic_load(&pool->sleepers) > 0) futex_wake(&pool->epoch, tasks - 1 < INT_MAX ? (int)(tasks - 1) : INT_MAX);

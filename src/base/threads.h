@@ -21,9 +21,14 @@ typedef void artel__task_fn(void *user, int64_t begin, int64_t end, int thread);
 artel_status artel__pool_create(artel_context *ctx, int threads, artel__pool **out);
 void artel__pool_destroy(artel__pool *pool);
 int artel__pool_threads(const artel__pool *pool);
-/* `tasks` tasks in contiguous pieces. With a `grain` of 1 pieces become smaller towards the end. A larger one says that tasks
- * share work with their neighbours: one piece a thread, cut at multiples of it when that stays balanced. 0 runs everything on
- * the caller, when waking others cannot pay. */
+
+enum {
+    ARTEL__POOL_CALLER = 0, /* a grain: everything on the caller, when waking others cannot pay */
+    ARTEL__POOL_ALONE = -1  /* a grain: tasks have nothing to do with one another; pieces become smaller towards the end */
+};
+
+/* `tasks` tasks in contiguous pieces. A `grain` above 0 says that tasks share work with their neighbours: one piece a thread, cut
+ * at multiples of it when that stays balanced. */
 void artel__pool_run(artel__pool *pool, int64_t tasks, int64_t grain, artel__task_fn *run, void *user);
 
 /* Waits for `word` to differ from `seen`, as long as idle workers poll; false when it still does not. For threads with a core each. */

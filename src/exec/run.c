@@ -140,7 +140,8 @@ static void round_value(artel__run *run, artel__value_id id, const artel__step *
 {
     artel__narrow params = rounding(run, id, step);
     kernel_call call = {.kernel = run->plan->narrow, .params = &params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
-    artel__pool_run(run->pool, run->plan->narrow->tasks(&params), params.count < HEAVY_COST ? 0 : 1, run_tasks, &call);
+    artel__pool_run(run->pool, run->plan->narrow->tasks(&params), params.count < HEAVY_COST ? ARTEL__POOL_CALLER : ARTEL__POOL_ALONE,
+                    run_tasks, &call);
 }
 
 static bool rounds(const artel__run *run, const artel__node *node, int output)
@@ -218,7 +219,7 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     op->fill(&args, params);
     const artel__kernel *kernel = chosen->kernel;
     kernel_call call = {.kernel = kernel, .params = params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
-    int64_t grain = chosen->cost < HEAVY_COST ? 0 : kernel->grain ? kernel->grain(params) : 1;
+    int64_t grain = chosen->cost < HEAVY_COST ? ARTEL__POOL_CALLER : kernel->grain ? kernel->grain(params) : ARTEL__POOL_ALONE;
     bool at_once = kernel->elements && args.node->outputs > 0 && rounds(run, args.node, 0);
     if (at_once) {
         call.round = rounding(run, args.node->output[0], step);

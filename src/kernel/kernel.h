@@ -28,7 +28,7 @@ typedef struct artel__kernel {
     artel__isa isa;                             /* the least instruction set it needs */
     const char *(*refuses)(const void *params); /* optional: a constant reason, or NULL when it can run */
     int64_t (*tasks)(const void *params);       /* how many tasks there are; 0 is legal */
-    int64_t (*grain)(const void *params);       /* optional (1): tasks that are best run together, in multiples */
+    int64_t (*grain)(const void *params);       /* optional: tasks share work with neighbours, in such multiples most */
     /* Optional: task i writes elements [i e, (i + 1) e) of its first result and no others; what to do with them next may be done while
      * they are near. */
     int64_t (*elements)(const void *params);

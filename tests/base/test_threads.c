@@ -71,7 +71,7 @@ static void test_every_task_once(void **state)
         assert_int_equal(artel__pool_create(*state, threads[t], &pool), ARTEL_OK);
         assert_int_equal(artel__pool_threads(pool), threads[t]);
         for (size_t i = 0; i < ARTEL__COUNT(tasks); i++) {
-            for (int64_t grain = 0; grain < 6; grain++) check_run(pool, tasks[i], grain);
+            for (int64_t grain = ARTEL__POOL_ALONE; grain < 6; grain++) check_run(pool, tasks[i], grain);
         }
         artel__pool_destroy(pool);
     }
@@ -116,7 +116,7 @@ static void test_jobs_follow_each_other(void **state)
     int64_t values[TASKS] = {0};
     assert_int_equal(artel__pool_create(*state, 3, &pool), ARTEL_OK);
     uint64_t calls = artel__heap_calls(*state);
-    for (int i = 0; i < JOBS; i++) artel__pool_run(pool, TASKS, 1, add_one, values);
+    for (int i = 0; i < JOBS; i++) artel__pool_run(pool, TASKS, ARTEL__POOL_ALONE, add_one, values);
     assert_int_equal(artel__heap_calls(*state), calls); /* a steady step takes nothing from the heap */
     for (int i = 0; i < TASKS; i++) assert_int_equal(values[i], JOBS);
     artel__pool_destroy(pool);
@@ -133,7 +133,7 @@ static void *run_own_pool(void *argument)
     owner *self = argument;
     artel__pool *pool = NULL;
     self->status = artel__pool_create(self->ctx, 4, &pool);
-    for (int i = 0; i < 300 && self->status == ARTEL_OK; i++) artel__pool_run(pool, 10, 1, add_one, self->values);
+    for (int i = 0; i < 300 && self->status == ARTEL_OK; i++) artel__pool_run(pool, 10, ARTEL__POOL_ALONE, add_one, self->values);
     artel__pool_destroy(pool);
     return NULL;
 }
@@ -165,9 +165,9 @@ static void test_callers_state_comes_back(void **state)
     assert_int_equal(artel__pool_create(*state, 2, &pool), ARTEL_OK);
     _mm_setcsr(foreign);
     tally seen = {.threads = 2};
-    artel__pool_run(pool, 50, 1, count_tasks, &seen);
+    artel__pool_run(pool, 50, ARTEL__POOL_ALONE, count_tasks, &seen);
     unsigned after = _mm_getcsr();
-    artel__pool_run(pool, 1, 0, count_tasks, &seen);
+    artel__pool_run(pool, 1, ARTEL__POOL_CALLER, count_tasks, &seen);
     unsigned last = _mm_getcsr();
     _mm_setcsr(before);
     assert_int_equal(after & ~0x3Fu, foreign);

@@ -40,7 +40,7 @@ static tiles tiles_at(int64_t channels, int64_t size, int64_t task, int64_t end,
 }
 
 /* Columns of a task of sums: whole positions when there are rows enough to share out. Threads that each read parts of the same
- * positions were no faster than one thread. */
+ * positions were slower than one thread: the parts are shared out together where that is possible. */
 static int64_t sums_size(int64_t rows, int64_t channels)
 {
     int64_t size = SUMS_TILE;
@@ -48,10 +48,21 @@ static int64_t sums_size(int64_t rows, int64_t channels)
     return size;
 }
 
+static int64_t sums_grain(int64_t rows, int64_t channels)
+{
+    return artel__pieces(channels, sums_size(rows, channels));
+}
+
 static int64_t batch_moments_rows_tasks(const void *params)
 {
     const artel__batch_moments_rows *p = params;
-    return p->rows * artel__pieces(p->channels, sums_size(p->rows, p->channels));
+    return p->rows * sums_grain(p->rows, p->channels);
+}
+
+static int64_t batch_moments_rows_grain(const void *params)
+{
+    const artel__batch_moments_rows *p = params;
+    return sums_grain(p->rows, p->channels);
 }
 
 static void batch_moments_rows_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -75,7 +86,13 @@ static void batch_moments_rows_run(const void *params, int64_t begin, int64_t en
 static int64_t batch_norm_gradient_rows_tasks(const void *params)
 {
     const artel__batch_norm_gradient_rows *p = params;
-    return p->rows * artel__pieces(p->channels, sums_size(p->rows, p->channels));
+    return p->rows * sums_grain(p->rows, p->channels);
+}
+
+static int64_t batch_norm_gradient_rows_grain(const void *params)
+{
+    const artel__batch_norm_gradient_rows *p = params;
+    return sums_grain(p->rows, p->channels);
 }
 
 ARTEL__INLINE void gradient_sums(artel__norm_activation activation, const artel__batch_norm_gradient_rows *p, const tiles *t)
@@ -463,6 +480,7 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NORM_KERNELS] = {
     [ARTEL__NORM_BATCH_MOMENTS_ROWS] = {.name = ARTEL__SIMD_NAME " batch_moments_rows",
                                         .isa = ARTEL__SIMD_ISA,
                                         .tasks = batch_moments_rows_tasks,
+                                        .grain = batch_moments_rows_grain,
                                         .run = batch_moments_rows_run},
     [ARTEL__NORM_BATCH_MOMENTS_FOLD] = {.name = ARTEL__SIMD_NAME " batch_moments_fold",
                                         .isa = ARTEL__SIMD_ISA,
@@ -476,6 +494,7 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NORM_KERNELS] = {
     [ARTEL__NORM_BATCH_NORM_GRADIENT_ROWS] = {.name = ARTEL__SIMD_NAME " batch_norm_gradient_rows",
                                               .isa = ARTEL__SIMD_ISA,
                                               .tasks = batch_norm_gradient_rows_tasks,
+                                              .grain = batch_norm_gradient_rows_grain,
                                               .run = batch_norm_gradient_rows_run},
     [ARTEL__NORM_BATCH_NORM_GRADIENT] = {.name = ARTEL__SIMD_NAME " batch_norm_gradient",
                                          .isa = ARTEL__SIMD_ISA,
