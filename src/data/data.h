@@ -15,6 +15,7 @@
 
 #include "artel/data.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "tensor/shape.h"
 
 /* Which arrays of a file with training and test parts are meant, and whether targets are needed. */
@@ -86,9 +87,9 @@ const artel__feed_array *artel__feed_arrays(const artel__feed *feed, int *out_co
 const artel__feed_array *artel__feed_find(const artel__feed *feed, artel_data_role role, int index, int *out_position);
 
 /* Gathers `count` rows of every array: buffers[i] receives count * arrays[i].row_bytes bytes; a NULL buffer leaves its array out.
- * rows[] below artel__feed_count. Thread-safe. Errors name the record and the value (a label outside the classes, a
- * damaged image); then the buffers are undefined. */
-artel_status artel__feed_fetch(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers);
+ * rows[] below artel__feed_count. Thread-safe. `pool`: threads that share the rows; NULL: the caller alone. Errors name a record and
+ * the value (a label outside the classes, a damaged image); then the buffers are undefined. */
+artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers);
 
 /* Divides as Keras' validation_split does: the first floor(n * (1 - fraction)) rows train, the rest validate. Sources
  * sorted by class (images) give a random subset instead, a function of the seed, and a note says so. Both parts are feeds of

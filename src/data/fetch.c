@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetching: rows of a feed into the caller's buffers.
  *
- * Nothing here writes to the feed, so any number of threads may fetch at once. Rows that lie in memory are converted
- * from where they lie. Rows that are produced (images, planar pixels) go through a scratch block: on the stack when
+ * Nothing here writes to the feed, so any number of threads may fetch at once, and those of a pool share the rows of a call, unless
+ * their source delivers several at a time. Rows that lie in memory are converted from where they lie. Rows that are produced (images, planar pixels) go through a scratch block: on the stack when
  * small, else from the heap, and straight into the buffer when nothing is to be converted. The floating-point state is
  * pinned, since foreign callers may have set another, and a denormal would then depend on who fetched it.
  */
@@ -12,6 +12,7 @@
 #include "data/feed.h"
 
 #define STACK_BYTES 4096
+#define SHARED_BYTES 65536 /* from which on waking other threads pays */
 
 /* The row of the core that row `row` of the feed stands for. */
 static int64_t core_row(const artel__feed *feed, uint64_t row)
@@ -173,22 +174,51 @@ static artel_status fetch_delivered(const artel__feed *feed, const uint64_t *row
 
 /* ---- */
 
-static artel_status fetch_bindings(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers)
+typedef struct fetch_job {
+    const artel__feed *feed;
+    const uint64_t *rows;
+    void *const *buffers;
+    atomic_int status; /* of a piece that failed */
+} fetch_job;
+
+/* Rows [begin, end) of the call. */
+static artel_status fetch_piece(const fetch_job *job, int64_t begin, int64_t end)
 {
-    const artel__feed_core *core = feed->core;
+    const artel__feed_core *core = job->feed->core;
+    const uint64_t *rows = job->rows + begin;
     for (int b = 0; b < core->binding_count; b++) {
         const artel__binding *binding = &core->bindings[b];
-        if (buffers[b] == NULL) continue;
+        if (job->buffers[b] == NULL) continue;
+        uint8_t *buffer = (uint8_t *)job->buffers[b] + (size_t)begin * binding->public.row_bytes;
         bool in_memory = binding->segment_count > 0 && binding->segments[0].base != NULL;
         if (in_memory)
-            ARTEL_TRY(gather_rows(feed, binding, rows, count, buffers[b]));
+            ARTEL_TRY(gather_rows(job->feed, binding, rows, end - begin, buffer));
         else
-            ARTEL_TRY(produce_rows(feed, binding, rows, count, buffers[b]));
+            ARTEL_TRY(produce_rows(job->feed, binding, rows, end - begin, buffer));
     }
     return ARTEL_OK;
 }
 
-artel_status artel__feed_fetch(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers)
+static void fetch_task(void *user, int64_t begin, int64_t end, int thread)
+{
+    fetch_job *job = user;
+    (void)thread;
+    artel_status status = fetch_piece(job, begin, end);
+    if (status < 0) atomic_store(&job->status, status);
+}
+
+static artel_status fetch_bindings(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
+{
+    const artel__feed_core *core = feed->core;
+    fetch_job job = {.feed = feed, .rows = rows, .buffers = buffers};
+    size_t bytes = 0;
+    for (int b = 0; b < core->binding_count; b++) bytes += buffers[b] ? core->bindings[b].public.row_bytes * (size_t)count : 0;
+    if (!pool || bytes < SHARED_BYTES) return fetch_piece(&job, 0, count);
+    artel__pool_run(pool, count, ARTEL__POOL_ALONE, fetch_task, &job);
+    return (artel_status)atomic_load(&job.status);
+}
+
+artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     for (int64_t i = 0; i < count; i++) {
@@ -199,7 +229,7 @@ artel_status artel__feed_fetch(const artel__feed *feed, const uint64_t *rows, in
     if (count <= 0) return ARTEL_OK;
     uint32_t state = artel__fp_enter();
     artel_status status = core->data->sources[0].format->fetch_rows != NULL ? fetch_delivered(feed, rows, count, buffers)
-                                                                            : fetch_bindings(feed, rows, count, buffers);
+                                                                            : fetch_bindings(feed, pool, rows, count, buffers);
     artel__fp_leave(state);
     return status;
 }

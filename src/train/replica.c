@@ -131,7 +131,7 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
     const artel__session_mode *shared = &session->mode[m];
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
-    ARTEL_TRY(artel__feed_fetch(shared->feed, batch->rows + replica->fold.row, replica->fold.rows, replica->mode[m].buffer));
+    ARTEL_TRY(artel__feed_fetch(shared->feed, replica->pool, batch->rows + replica->fold.row, replica->fold.rows, replica->mode[m].buffer));
     if (shared->weighted) weigh_classes(replica, m);
     return ARTEL_OK;
 }

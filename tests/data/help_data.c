@@ -135,7 +135,7 @@ void bench_fetch(bench *b, const artel__feed *feed, uint64_t first, int64_t coun
     uint64_t rows[4096];
     assert_true(count <= 4096);
     for (int64_t i = 0; i < count; i++) rows[i] = first + (uint64_t)i;
-    artel_status status = artel__feed_fetch(feed, rows, count, buffers);
+    artel_status status = artel__feed_fetch(feed, NULL, rows, count, buffers);
     if (status < 0) fail_msg("%s (%s)", artel_context_error(b->ctx)->what, artel_context_error(b->ctx)->where);
 }
 

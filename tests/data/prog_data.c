@@ -22,7 +22,7 @@ static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE
     ARTEL_TRY(artel__alloc(ctx, array->row_bytes + 1, "row", &row));
     artel_status status = ARTEL_OK;
     for (uint64_t i = 0; i < (uint64_t)artel__feed_count(feed) && status == ARTEL_OK; i++) {
-        status = artel__feed_fetch(feed, &i, 1, &row);
+        status = artel__feed_fetch(feed, NULL, &i, 1, &row);
         if (fwrite(row, 1, array->row_bytes, out) != array->row_bytes) status = ARTEL_ERROR_IO;
     }
     artel__free(ctx, row);

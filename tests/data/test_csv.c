@@ -143,9 +143,9 @@ static void class_labels(void **state)
     artel_data *data = bench_open(b, "csv:%s#label=y", path);
     wants_init(&w, 1, (int64_t)1);
     artel__feed *feed = bench_bind(b, data, &w.wants);
-    assert_int_equal(artel__feed_fetch(feed, (const uint64_t[]){0, 2}, 2, buffers), ARTEL_OK);
+    assert_int_equal(artel__feed_fetch(feed, NULL, (const uint64_t[]){0, 2}, 2, buffers), ARTEL_OK);
     assert_true(y[0] == 3 && y[1] == 4);
-    assert_int_equal(artel__feed_fetch(feed, (const uint64_t[]){0, 1}, 2, buffers), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel__feed_fetch(feed, NULL, (const uint64_t[]){0, 1}, 2, buffers), ARTEL_ERROR_INVALID);
     bench_failed(b, ARTEL_ERROR_INVALID, "record 1 (counted from 0): the label 10");
     artel__feed_destroy(feed);
     artel_data_destroy(data);

@@ -111,7 +111,7 @@ static void *fetch_all(void *user)
     void *buffers[2] = {row, &class};
     for (uint64_t i = 0; i < ROWS; i++) {
         uint64_t at = (f->start + i * 7) % ROWS;
-        if (artel__feed_fetch(f->feed, &at, 1, buffers) != ARTEL_OK) f->wrong++;
+        if (artel__feed_fetch(f->feed, NULL, &at, 1, buffers) != ARTEL_OK) f->wrong++;
         f->wrong += row[0] != (float)(at * WIDTH) || class != (int32_t)(at % 10);
     }
     return NULL;
@@ -132,6 +132,35 @@ static void many_threads(void **state)
         pthread_join(threads[i], NULL);
         assert_int_equal(fetchers[i].wrong, 0);
     }
+    artel__feed_destroy(feed);
+    artel_data_destroy(data);
+}
+
+/* A fetch that the threads of a pool share delivers what one thread does, and a bad row in any piece fails it. */
+static void pool_shares(void **state)
+{
+    enum {
+        MANY = 7 * ROWS
+    };
+    static uint64_t order[MANY];
+    static float rows[MANY * WIDTH];
+    static int32_t classes[MANY];
+    void *buffers[2] = {rows, classes};
+    bench *b = *state;
+    artel_data *data = numbered(b);
+    artel__feed *feed = bound(b, data);
+    artel__pool *pool = NULL;
+    assert_int_equal(artel__pool_create(b->ctx, 3, &pool), ARTEL_OK);
+    for (uint64_t i = 0; i < MANY; i++) order[i] = i * 13 % ROWS;
+    assert_int_equal(artel__feed_fetch(feed, pool, order, MANY, buffers), ARTEL_OK);
+    for (int i = 0; i < MANY; i++) {
+        for (int k = 0; k < WIDTH; k++) assert_true(rows[i * WIDTH + k] == (float)(order[i] * WIDTH + (uint64_t)k));
+        assert_int_equal(classes[i], order[i] % 10);
+    }
+    labels[777] = 10;
+    assert_int_equal(artel__feed_fetch(feed, pool, order, MANY, buffers), ARTEL_ERROR_INVALID);
+    bench_failed(b, ARTEL_ERROR_INVALID, "record 777 (counted from 0): the label 10");
+    artel__pool_destroy(pool);
     artel__feed_destroy(feed);
     artel_data_destroy(data);
 }
@@ -242,6 +271,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(split_refused, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(steady_heap, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(many_threads, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(pool_shares, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(fingerprints, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(failing_memory, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(descriptions, bench_setup, bench_teardown),

@@ -62,7 +62,7 @@ static void classes_in_order(void **state)
     artel__feed_destroy(feed);
     w.target.classes = 1;
     feed = bench_bind(b, data, &w.wants);
-    assert_int_equal(artel__feed_fetch(feed, (const uint64_t[]){3}, 1, buffers), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel__feed_fetch(feed, NULL, (const uint64_t[]){3}, 1, buffers), ARTEL_ERROR_INVALID);
     bench_failed(b, ARTEL_ERROR_INVALID, "record 3");
     artel__feed_destroy(feed);
     artel_data_destroy(data);
@@ -155,7 +155,7 @@ static artel_status fetch_one(bench *b, const char *folder)
     artel_data *data = bench_open(b, "images:%s", folder);
     wants_init(&w, 3, (int64_t)SIDE, (int64_t)SIDE, (int64_t)3);
     artel__feed *feed = bench_bind(b, data, &w.wants);
-    artel_status status = artel__feed_fetch(feed, (const uint64_t[]){0}, 1, buffers);
+    artel_status status = artel__feed_fetch(feed, NULL, (const uint64_t[]){0}, 1, buffers);
     artel__feed_destroy(feed);
     artel_data_destroy(data);
     return status;

@@ -79,7 +79,7 @@ static void *fetch_many(void *user)
     int32_t y;
     void *buffers[2] = {x, &y};
     for (uint64_t i = 0; i < 100; i++) {
-        if (artel__feed_fetch(feed, &i, 1, buffers) != ARTEL_OK || x[0] != (float)i) return user;
+        if (artel__feed_fetch(feed, NULL, &i, 1, buffers) != ARTEL_OK || x[0] != (float)i) return user;
     }
     return NULL;
 }
@@ -116,7 +116,7 @@ static void callback_fails(void **state)
     uint64_t rows[2] = {2, 3};
     wants_init(&w, 1, (int64_t)2);
     artel__feed *feed = bench_bind(b, data, &w.wants);
-    assert_int_equal(artel__feed_fetch(feed, rows, 2, buffers), ARTEL_ERROR_IO);
+    assert_int_equal(artel__feed_fetch(feed, NULL, rows, 2, buffers), ARTEL_ERROR_IO);
     bench_failed(b, ARTEL_ERROR_IO, "the tape is torn");
     artel__feed_destroy(feed);
     artel_data_destroy(data);
