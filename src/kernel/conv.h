@@ -5,8 +5,10 @@
  * dimension is a convolution of height 1; a separable one is a depthwise (depthwise.h) and a 1x1 convolution; a
  * transposed one is the data gradient, whose bias and activation are there for it.
  *
- * Pixels outside the image are +0.0f and take part in the chain (fmaf(0, w, acc)), in every kernel of a kind alike.
- * Chains, bias and activation as in product.h; the same bits whatever the kernel and the split into tasks.
+ * Pixels outside the image are +0.0f and take part in the chain (fmaf(0, w, acc)). A chain over more than one tap (kh * kw > 1)
+ * ends with + 0.0f, in front of the bias: then a kernel may leave such pixels out and gives the same bits, since they can change
+ * nothing but the sign of a zero. Chains, bias and activation else as in product.h; the same bits whatever the kernel and the split
+ * into tasks.
  */
 #ifndef ARTEL_KERNEL_CONV_H
 #define ARTEL_KERNEL_CONV_H
@@ -32,6 +34,12 @@ int64_t artel__conv_extent(int64_t in, int64_t kernel, int64_t stride, int64_t d
 
 /* Keras' padding "same": the extent ceil(in / stride); *before receives the smaller half of the padding. */
 int64_t artel__conv_extent_same(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t *before);
+
+/* Whether a chain ends with + 0.0f. */
+static inline bool artel__conv_normalises(const artel__conv2d_shape *s)
+{
+    return s->kh * s->kw > 1;
+}
 
 /* conv2d_forward: out[n][oh][ow][oc] = activation(chain over kh, kw, ic of x * w + bias[oc]). */
 typedef struct artel__conv2d_forward {

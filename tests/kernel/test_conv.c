@@ -197,6 +197,57 @@ static void test_random(void **state)
     }
 }
 
+/* Taps so deep that those outside the image are left out one by one: pairs of short lines, tiles with one end of a line and with both,
+ * groups, taps apart, strides, taps that reach nothing, a reduction that is cut, lines that end in the middle of the kernel. */
+static const shape deep[] = {
+    {3, 7, 7, 64, 7, 7, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1},    {2, 14, 14, 128, 14, 14, 40, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {1, 5, 31, 130, 5, 31, 70, 3, 3, 1, 1, 1, 1, 1, 1, 1}, {2, 8, 8, 192, 8, 8, 60, 3, 3, 1, 1, 1, 1, 1, 1, 2},
+    {2, 9, 9, 100, 9, 9, 33, 3, 3, 1, 1, 2, 2, 2, 2, 1},   {2, 13, 15, 64, 7, 8, 40, 3, 3, 2, 2, 1, 1, 1, 1, 1},
+    {2, 2, 2, 128, 2, 2, 20, 5, 5, 1, 1, 1, 1, 2, 2, 1},   {1, 5, 6, 1500, 5, 6, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+    {3, 6, 5, 90, 10, 9, 16, 5, 4, 1, 1, 1, 2, 4, 6, 1},   {2, 4, 17, 192, 4, 17, 33, 1, 7, 1, 1, 1, 1, 0, 3, 1},
+};
+
+/* Products of such operands vanish, with either sign, beside others that do not: a pixel outside the image may change the sign of a
+ * zero. */
+static void make_tiny(check_random *random, float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) x[i] *= check_below(random, 8) == 0 ? 1e-16f : 1e-20f;
+}
+
+static void tiny_case(check_random *random, const shape *s)
+{
+    operands o = operands_make(random, s);
+    float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7);
+    check_buffer buffer = {out, (size_t)o.outputs * sizeof(float)};
+    make_tiny(random, o.x, o.inputs);
+    make_tiny(random, o.dy, o.outputs);
+    make_tiny(random, o.w, o.weights);
+    make_tiny(random, o.wt, artel__pack_transposed_floats(s->kh * s->kw, s->ic / s->groups, s->oc, s->groups));
+    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, out};
+    check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
+    buffer = (check_buffer){dx, (size_t)o.inputs * sizeof(float)};
+    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, dx};
+    check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
+    weight_root(s, &o, 8, 1, dw);
+    operands_free(&o);
+    test_free(out);
+    test_free(dx);
+    test_free(dw);
+}
+
+static void test_outside(void **state)
+{
+    static const shape padded[] = {{3, 5, 5, 1, 5, 5, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+                                   {3, 5, 5, 2, 5, 5, 20, 5, 5, 1, 1, 1, 1, 2, 2, 1},
+                                   {2, 3, 52, 1, 3, 52, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+                                   {3, 4, 4, 2, 6, 6, 33, 3, 3, 1, 1, 1, 1, 2, 2, 1}};
+    check_random random = {4};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(deep); i++) all_of(&random, &deep[i]);
+    for (size_t i = 0; i < ARTEL__COUNT(padded); i++) tiny_case(&random, &padded[i]);
+    tiny_case(&random, &deep[0]);
+}
+
 /* Forward and data gradient of operands so large that what is read next is fetched; out and dx begin `offset` floats behind a line. */
 static void large_case(check_random *random, const shape *s, int offset)
 {
@@ -269,6 +320,6 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_shapes), cmocka_unit_test(test_large),
-                                       cmocka_unit_test(test_random)};
+                                       cmocka_unit_test(test_outside), cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reference convolutions in plain C, one element at a time, in the order conv.h prescribes.
  *
- * A pixel outside the image is read as +0.0f and multiplied like any other, so that kernels which copy images into
- * zero-padded strips give the same bits.
+ * A pixel outside the image is read as +0.0f and multiplied like any other.
  */
 #include "kernel/conv.h"
 
@@ -43,6 +42,7 @@ static float forward_element(const artel__conv2d_forward *p, const float *image,
             }
         }
     }
+    if (artel__conv_normalises(s)) acc += 0.0f;
     if (p->bias) acc += p->bias[c];
     return artel__ref_activate(p->activation, acc);
 }
@@ -81,6 +81,7 @@ static float data_element(const artel__conv2d_data_gradient *p, const float *ima
             }
         }
     }
+    if (artel__conv_normalises(s)) acc += 0.0f;
     if (p->bias) acc += p->bias[c];
     return artel__ref_activate(p->activation, acc);
 }

@@ -9,6 +9,7 @@
 #ifndef ARTEL_KERNEL_SIMD_CONV_WALK_H
 #define ARTEL_KERNEL_SIMD_CONV_WALK_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernel/conv.h"
@@ -22,7 +23,8 @@ typedef struct conv_walk {
     int64_t ny, nx, dy, dx;        /* taps and their distances */
     int64_t depth;                 /* channels of a tap: c / groups */
     int64_t first, next_y, next_x; /* which row of the weights the first tap starts at, and how many further the next ones */
-    bool direct;                   /* every tap lies inside: no strip */
+    bool direct;                   /* every tap lies inside, or those outside are left out: no strip */
+    bool bare;                     /* taps lie outside and are left out */
     int64_t wide;                  /* input columns of a row as the tile sees them */
 } conv_walk;
 
@@ -36,6 +38,27 @@ static inline void conv_walk_finish(conv_walk *w)
     int64_t below = (w->valid - 1) * w->sy + w->y0 + (w->ny - 1) * w->dy, across = (w->pixels - 1) * w->sx + w->x0 + (w->nx - 1) * w->dx;
     w->direct = w->ny == 0 || w->nx == 0 || w->pixels <= 0 || w->valid <= 0 || (w->y0 >= 0 && w->x0 >= 0 && below < w->h && across < w->w);
     w->wide = w->direct ? w->w : (w->pixels - 1) * w->sx + (w->nx - 1) * w->dx + 1;
+}
+
+/* The positions i of 0 .. count - 1 with 0 <= at + i * step < extent: *first <= i < *last. */
+static inline void conv_range(int64_t at, int64_t step, int64_t extent, int64_t count, int64_t *first, int64_t *last)
+{
+    *first = at < 0 ? (-at + step - 1) / step : 0;
+    *last = extent > at ? (extent - 1 - at) / step + 1 : 0;
+    if (*last > count) *last = count;
+    if (*first > *last) *first = *last;
+}
+
+/* Pixels of a line of which tap column x lies inside the image. */
+static inline void conv_pixels_inside(const conv_walk *w, int64_t x, int64_t *first, int64_t *last)
+{
+    conv_range(w->x0 + x * w->dx, w->sx, w->w, w->pixels, first, last);
+}
+
+/* Lines of an image of which tap row y lies inside it. */
+static inline void conv_lines_inside(const conv_walk *w, int64_t y, int64_t *first, int64_t *last)
+{
+    conv_range(w->y0 + y * w->dy, w->sy, w->h, w->lines, first, last);
 }
 
 static inline int64_t conv_span(const conv_walk *w)

@@ -30,7 +30,8 @@ enum {
     FOLD_SOON = 10   /* lines fetched a burst, of a tile's FOLD_TILE floats */
 };
 
-/* Where the rows of x lie: pixels of lines of images, of which those outside the image are zeros. */
+/* Where the rows of x lie: pixels of lines of images, of which those outside the image are left out: in a leaf, which ends with + 0.0f,
+ * their zeros would change no bit. */
 typedef struct fold_lines {
     const float *line;           /* pixel 0 of the line under way */
     int64_t step, line_step;     /* floats between pixels, between lines */
@@ -159,18 +160,17 @@ VEC_INLINE void fold_next_line(fold_lines *w)
     w->line += w->jump;
 }
 
-/* The next rows that lie even steps apart: how many, where, and how far apart. */
+/* The next rows that lie even steps apart: how many, where, and how far apart; NULL: outside the image. */
 VEC_INLINE int64_t fold_next(fold_lines *w, const float **a, int64_t *sa)
 {
-    static const float zeros[TILE_ROWS];
     if (w->pixel == w->pixels) fold_next_line(w);
     int64_t begin = w->pixel, end = w->pixels;
     bool inside = w->row >= 0 && w->row < w->rows;
     if (inside && begin < w->first) end = w->first, inside = false;
     if (inside && begin >= w->last) inside = false;
     if (inside) end = w->last;
-    *a = inside ? w->line + begin * w->step : zeros;
-    *sa = inside ? w->step : 0;
+    *a = inside ? w->line + begin * w->step : NULL;
+    *sa = w->step;
     w->pixel = end;
     return end - begin;
 }
@@ -190,12 +190,14 @@ VEC_INLINE void fold_compute(int mr, int nv, const fold_tile *t)
         fold_soon soon = fold_after(t, piece, piece + 1 == end);
         for (int64_t left = piece->rows, rows; left > 0; left -= rows) {
             if (even == 0) even = fold_next(t->lines, &a, &sa);
-            rows = left < FOLD_BURST ? left : FOLD_BURST;
-            if (rows > even) rows = even;
-            tile_fetch(t->ahead, t->burst);
-            fold_fetch(&soon);
-            tile_outer(mr, nv, false, &acc, a, sa, b, t->sb, rows, all, all);
-            a += rows * sa;
+            rows = left < even ? left : even;
+            if (a) {
+                if (rows > FOLD_BURST) rows = FOLD_BURST;
+                tile_fetch(t->ahead, t->burst);
+                fold_fetch(&soon);
+                tile_outer(mr, nv, false, &acc, a, sa, b, t->sb, rows, all, all);
+                a += rows * sa;
+            }
             b += rows * t->sb;
             even -= rows;
         }
@@ -352,7 +354,8 @@ VEC_INLINE void fold_short(int mr, const fold_tile *t)
         fold_short_4(mr, t);
 }
 
-/* Whether the tile is whole and so are its pieces: one node of 4 or 8 leaves. */
+/* Whether the tile is whole and so are its pieces: one node of 4 or 8 leaves. Rows so few are copied, with zeros for those outside the
+ * image. */
 VEC_INLINE bool fold_is_short(const fold_tile *t)
 {
     int64_t count = t->count;

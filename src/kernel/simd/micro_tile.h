@@ -49,6 +49,7 @@ typedef struct tile {
     const float *bias; /* of column 0 of the tile; NULL: none */
     int first, last;   /* columns first <= j < last exist in B and C; others are neither read (part) nor written */
     bool load, relu;   /* the chains go on from C; relu behind the bias */
+    bool normalise;    /* + 0.0f in front of the bias */
     bool stream;       /* whole rows of C go past the caches; they lie on whole vectors */
     bool claim;        /* ask for C before computing: it is expected in memory */
     tile_ahead *ahead; /* fetched `burst` lines at a time, before every TILE_BURST steps of the reduction */
@@ -250,6 +251,13 @@ VEC_INLINE void tile_resume(int mr, int nv, tile_acc *acc, const tile *t)
 
 VEC_INLINE void tile_finish(int mr, int nv, tile_acc *acc, const tile *t)
 {
+    if (t->normalise) {
+        VEC_UNROLL
+        for (int i = 0; i < mr; i++) {
+            acc->p[i] = vec_add(acc->p[i], vec_zero());
+            if (nv == 2) acc->q[i] = vec_add(acc->q[i], vec_zero());
+        }
+    }
     if (t->bias) {
         vec b0 = vec_load_part(t->bias, vec_range(0, t->last));
         vec b1 = nv == 2 ? vec_load_part(t->bias + VEC_LANES, vec_range(0, t->last - VEC_LANES)) : b0;

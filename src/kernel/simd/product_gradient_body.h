@@ -163,6 +163,8 @@ static void gradient_panel(const gradient *g, const gradient_room *room, gradien
             if (i < copied && g->walk.ny > 0) {
                 lines = gradient_lines(g, c->begin, start);
                 t.lines = &lines;
+            } else if (i >= copied && gradient_rows_inside(g, c->begin, start, end, t.a, &lines)) {
+                t.lines = &lines;
             }
             t.partial = room->partial + place * FOLD_TILE;
             t.stack = room->stack + place * g->levels * FOLD_TILE;

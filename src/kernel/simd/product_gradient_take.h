@@ -12,6 +12,7 @@
 
 #include "kernel/simd/conv_walk.h"
 #include "kernel/simd/micro_fold.h"
+#include "kernel/simd/room.h"
 
 enum {
     GRADIENT_ROWS = 192,             /* rows of a chunk of plain x */
@@ -140,14 +141,6 @@ static void gradient_finish(gradient *g)
     for (g->levels = 1; most > 1; most /= 2) g->levels++;
 }
 
-/* The next `bytes` of `base`; NULL while only the sum is wanted. */
-static char *gradient_room_for(size_t *used, char *base, int64_t bytes)
-{
-    char *at = base ? base + *used : NULL;
-    *used += ((size_t)bytes + 63) & ~(size_t)63;
-    return at;
-}
-
 /* One node, whose panels are computed whole. */
 static bool gradient_follows(const gradient *g)
 {
@@ -159,14 +152,14 @@ static gradient_room gradient_lay(const gradient *g, char *base)
     gradient_room r;
     size_t used = 0;
     int64_t held = g->rows > g->chunk ? GRADIENT_DEEP * GRADIENT_WIDE * GRADIENT_STRIPS : 1;
-    r.x = (float *)gradient_room_for(&used, base, g->most * g->pitch * 4);
-    r.dy = (float *)gradient_room_for(&used, base, g->direct ? 0 : GRADIENT_WIDE * g->chunk * ARTEL__PANEL * 4);
-    r.joined.take = (gradient_take *)gradient_room_for(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
-    r.cut.take = (gradient_take *)gradient_room_for(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
-    r.partial = (float *)gradient_room_for(&used, base, held * FOLD_TILE * 4);
-    r.stack = (float *)gradient_room_for(&used, base, held * g->levels * FOLD_TILE * 4);
-    r.part = (float *)gradient_room_for(&used, base, gradient_follows(g) ? GRADIENT_PART * TILE_ROWS * ARTEL__PANEL * 4 : 0);
-    r.pieces = (fold_piece *)gradient_room_for(&used, base, (g->fold->count + 2) * (int64_t)sizeof(fold_piece));
+    r.x = room_take(&used, base, g->most * g->pitch * 4);
+    r.dy = room_take(&used, base, g->direct ? 0 : GRADIENT_WIDE * g->chunk * ARTEL__PANEL * 4);
+    r.joined.take = room_take(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
+    r.cut.take = room_take(&used, base, GRADIENT_DEEP * TILE_ROWS * (int64_t)sizeof(gradient_take));
+    r.partial = room_take(&used, base, held * FOLD_TILE * 4);
+    r.stack = room_take(&used, base, held * g->levels * FOLD_TILE * 4);
+    r.part = room_take(&used, base, gradient_follows(g) ? GRADIENT_PART * TILE_ROWS * ARTEL__PANEL * 4 : 0);
+    r.pieces = room_take(&used, base, (g->fold->count + 2) * (int64_t)sizeof(fold_piece));
     r.bytes = used;
     return r;
 }
@@ -291,16 +284,6 @@ static void gradient_take_x(const gradient *g, const gradient_room *room, int64_
     for (int64_t r = 0; r < end - begin; r++) ones[r * VEC_LANES] = 1.0f;
 }
 
-/* Pixels of tap column x that lie inside the image, those below the first result and those below the second. */
-static void gradient_inside(const conv_walk *w, int64_t x, int64_t *first, int64_t *last)
-{
-    int64_t at = w->x0 + x * w->dx;
-    *first = at < 0 ? (-at + w->sx - 1) / w->sx : 0;
-    *last = w->w > at ? (w->w - 1 - at) / w->sx + 1 : 0;
-    if (*last > w->pixels) *last = w->pixels;
-    if (*first > *last) *first = *last;
-}
-
 /* Where rows from `begin` on of a tile of a convolution lie that is read in place, k0 its first column. */
 static fold_lines gradient_lines(const gradient *g, int64_t begin, int64_t k0)
 {
@@ -318,11 +301,32 @@ static fold_lines gradient_lines(const gradient *g, int64_t begin, int64_t k0)
         x = y % w->nx;
         y = y / w->nx;
     }
-    gradient_inside(w, x, &a.first, &a.last);
+    conv_pixels_inside(w, x, &a.first, &a.last);
     if (w->direct) a.last = w->pixels;
     a.row = number * w->sy + w->y0 + y * w->dy;
     a.line = w->in + ((line / w->lines * w->h + a.row) * w->w + w->x0 + x * w->dx) * w->c + k0 % g->run;
     return a;
+}
+
+/* Of a copied tile of columns [k0, k1) whose tap row leaves the image: the rows inside, as pixels of one line an image; false: all rows
+ * are wanted, for other taps or for the bias. */
+static bool gradient_rows_inside(const gradient *g, int64_t begin, int64_t k0, int64_t k1, const float *first_row, fold_lines *out)
+{
+    const conv_walk *w = &g->walk;
+    int64_t first, last, run = w->nx * w->depth, image = w->lines * w->pixels;
+    if (w->ny == 0 || w->direct || k1 > g->k || k0 / run != (k1 - 1) / run) return false;
+    conv_lines_inside(w, k0 / run, &first, &last);
+    if (first == 0 && last == w->lines) return false;
+    *out = (fold_lines){.line = first_row - begin % image * VEC_LANES,
+                        .step = VEC_LANES,
+                        .line_step = image * VEC_LANES,
+                        .pixels = image,
+                        .first = first * w->pixels,
+                        .last = last * w->pixels,
+                        .rows = 1,
+                        .lines = 1,
+                        .pixel = begin % image};
+    return true;
 }
 
 /* Columns of panels [p0, p1) of dy, zeros behind the last. */
