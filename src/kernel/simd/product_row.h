@@ -12,10 +12,12 @@
 enum {
     PRODUCT_DEPTH = VEC_LANES == 16 ? 1024 : 512, /* processors without AVX-512 have half the second-level cache and less of the first */
     PRODUCT_PITCH = PRODUCT_DEPTH + 16,
-    PRODUCT_COLLIDES = 1024,  /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
-    PRODUCT_FAR = 3 << 20,    /* bytes of A from which on it is not expected in the second-level cache */
-    PRODUCT_NEAR = 128 << 10, /* bytes of the output up to which it is expected in the second-level cache */
-    PRODUCT_PAST = 12 << 20   /* bytes of the output from which on little of it would be found in a cache by who reads it */
+    PRODUCT_COLLIDES = 1024,        /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
+    PRODUCT_FAR = 3 << 20,          /* bytes of A from which on it is not expected in the second-level cache */
+    PRODUCT_NEAR = 128 << 10,       /* bytes of the output up to which it is expected in the second-level cache */
+    PRODUCT_PAST = 12 << 20,        /* bytes of the output from which on little of it would be found in a cache by who reads it */
+    PRODUCT_PAST_SHALLOW = 6 << 20, /* the same where writing takes as long as computing */
+    PRODUCT_SHALLOW = 256           /* steps of a reduction up to which it does */
 };
 
 static void product_tile(int mr, const tile *t)
@@ -79,9 +81,10 @@ static bool product_collides(const artel__product_forward *p)
 }
 
 /* Whether so much is written that it goes past the caches; only with vectors of a whole line, as halves of lines cost more than is won. */
-static bool product_streams(const float *out, int64_t count, int64_t pitch)
+static bool product_streams(const float *out, int64_t count, int64_t pitch, int64_t depth)
 {
-    return VEC_LANES == 16 && count * 4 >= PRODUCT_PAST && (uintptr_t)out % 64 == 0 && pitch % 16 == 0;
+    int64_t past = depth > PRODUCT_SHALLOW ? PRODUCT_PAST : PRODUCT_PAST_SHALLOW;
+    return VEC_LANES == 16 && count * 4 >= past && (uintptr_t)out % 64 == 0 && pitch % 16 == 0;
 }
 
 /* Whether the output is asked for before it is written. */
