@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first step is left out of the table (it touches memory for the first time), and the timeline ends after some steps so that
- * viewers can open it. */
+/* The first step is left out of the table (it touches memory for the first time): a step lasts from the end of the one before it to its
+ * own, so that each has the whole of its time and nothing of the first's. The timeline ends after some steps so that viewers can
+ * open it. */
 #include "cli/profile.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ struct artel__profiler {
     const char *path;
     table operations, layers;
     int replicas, threads, room;
-    int64_t steps, seen, last_begin_ns;
+    int64_t steps, seen, last_end_ns;
     double busy_ns, span_ns, period_ns;
     artel_status status;
 };
@@ -126,11 +127,11 @@ void artel__profiler_step(artel__profiler *p, int64_t step, const artel_profile_
     }
     if (begin == INT64_MAX) return;
     if (p->seen < TRACED_STEPS) trace_step(p, step, nodes, count, begin, end);
-    int64_t before = p->last_begin_ns;
-    p->last_begin_ns = begin;
+    int64_t before = p->last_end_ns;
+    p->last_end_ns = end;
     if (p->seen++ == 0 || !p->room) return;
     p->steps++;
-    p->period_ns += (double)(begin - before);
+    p->period_ns += (double)(end - before);
     p->span_ns += (double)(end - begin);
     for (int i = 0; i < count; i++) {
         p->busy_ns += (double)nodes[i].ns;
@@ -179,10 +180,10 @@ void artel__profiler_print(const artel__profiler *p, FILE *out)
     fprintf(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
             (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
     fprintf(out,
-            "a step from begin to begin: %.3f ms, of which operations %.3f ms, between them %.3f ms, between steps (data, events, other "
-            "replicas) %.3f ms\n",
-            p->period_ns / steps * 1e-6, p->busy_ns / steps * 1e-6, (p->span_ns - p->busy_ns) / steps * 1e-6,
-            (p->period_ns - p->span_ns) / steps * 1e-6);
+            "a step from end to end: %.3f ms, of which before it (data, events, validation, other replicas) %.3f ms, operations %.3f ms, "
+            "between them %.3f ms\n",
+            p->period_ns / steps * 1e-6, (p->period_ns - p->span_ns) / steps * 1e-6, p->busy_ns / steps * 1e-6,
+            (p->span_ns - p->busy_ns) / steps * 1e-6);
     if (peak > 0)
         fprintf(out, "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation does not count\n\n",
                 peak * 1e-9, threads, threads == 1 ? "" : "s");
