@@ -11,11 +11,14 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/machine.h"
+#include "observe/number.h"
 #include "observe/trace.h"
 
 enum {
     TRACED_STEPS = 50,
-    MOST_LINES = 40
+    MOST_LINES = 40,
+    NAME_COLUMNS = 46,
+    MOST_COLUMNS = 64
 };
 
 /* Sums under one name. */
@@ -33,6 +36,7 @@ typedef struct table {
 struct artel__profiler {
     artel_context *ctx;
     artel__arena arena;
+    artel__text arguments; /* of a span */
     artel__trace *trace;
     const char *path;
     table operations, layers;
@@ -49,6 +53,7 @@ artel_status artel__profiler_create(artel_context *ctx, const char *path, artel_
     artel__profiler *p = block;
     p->ctx = ctx;
     artel__arena_init(&p->arena, ctx);
+    artel__text_init(&p->arguments, ctx);
     bool folder = artel__is_directory(path) || artel__ends_with(path, "/");
     artel_status status = folder ? artel__make_directory(ctx, path) : ARTEL_OK;
     p->path = folder ? artel__arena_printf(&p->arena, "%s%strace.json", path, artel__ends_with(path, "/") ? "" : "/")
@@ -93,21 +98,32 @@ static void add(artel__profiler *p, table *t, const char *name, const char *phas
     l->nodes++;
 }
 
+/* A layer's name is any text. NULL: no memory for it. */
+static const char *span_arguments(artel__profiler *p, const artel_profile_node *node)
+{
+    const char *const member[][2] = {{"layer", node->layer}, {"kernel", node->kernel}, {"phase", node->phase}};
+    artel__text_clear(&p->arguments);
+    for (size_t i = 0; i < ARTEL__COUNT(member); i++) {
+        artel__text_printf(&p->arguments, "%s\"%s\": ", i ? ", " : "{", member[i][0]);
+        artel__put_json_string(&p->arguments, member[i][1]);
+    }
+    artel__text_append(&p->arguments, "}");
+    return artel__text_status(&p->arguments) == ARTEL_OK ? p->arguments.data : NULL;
+}
+
 static void trace_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count, int64_t begin, int64_t end)
 {
-    char name[64], arguments[512];
+    char name[64];
     snprintf(name, sizeof name, "step %lld", (long long)step);
     artel__trace_span(p->trace, &(artel__trace_span_record){.category = "step", .name = name, .begin_ns = begin, .end_ns = end});
     for (int i = 0; i < count; i++) {
         const artel_profile_node *n = &nodes[i];
         if (n->ns <= 0) continue;
-        snprintf(arguments, sizeof arguments, "{\"layer\": \"%.200s\", \"kernel\": \"%.80s\", \"phase\": \"%s\"}", n->layer, n->kernel,
-                 n->phase);
         artel__trace_span(p->trace, &(artel__trace_span_record){.category = "op",
                                                                 .name = n->operation,
                                                                 .begin_ns = n->begin_ns,
                                                                 .end_ns = n->begin_ns + n->ns,
-                                                                .arguments = strpbrk(n->layer, "\"\\\n") ? NULL : arguments});
+                                                                .arguments = span_arguments(p, n)});
     }
 }
 
@@ -146,17 +162,31 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* One column a character of UTF-8, and at least NAME_COLUMNS. Terminals take control characters for orders. */
+static void print_name(const line *l, FILE *out)
+{
+    int columns = 0;
+    const char *const part[] = {l->name, l->phase ? ", " : "", l->phase ? l->phase : ""};
+    for (size_t i = 0; i < ARTEL__COUNT(part); i++) {
+        for (const char *c = part[i]; *c; c++) {
+            bool begins = ((unsigned char)*c & 0xC0) != 0x80;
+            if (begins && columns == MOST_COLUMNS) break;
+            columns += begins;
+            fputc((unsigned char)*c < ' ' || *c == 0x7F ? '?' : *c, out);
+        }
+    }
+    fprintf(out, "%*s", columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0, "");
+}
+
 static void print_table(const artel__profiler *p, const table *t, const char *title, double peak, FILE *out)
 {
     double steps = (double)p->steps;
     qsort(t->item, (size_t)t->count, sizeof *t->item, by_time);
-    fprintf(out, "%-46s %6s %10s %7s %9s %8s\n", title, "nodes", "ms a step", "share", "GFLOP/s", "of peak");
+    fprintf(out, "%-*s %6s %10s %7s %9s %8s\n", NAME_COLUMNS, title, "nodes", "ms a step", "share", "GFLOP/s", "of peak");
     for (int i = 0; i < t->count && i < MOST_LINES; i++) {
         const line *l = &t->item[i];
-        char name[128];
-        snprintf(name, sizeof name, "%.60s%s%.20s", l->name, l->phase ? ", " : "", l->phase ? l->phase : "");
-        fprintf(out, "%-46s %6lld %10.3f %6.1f%%", name, (long long)(l->nodes / p->steps), l->ns / steps * 1e-6,
-                100.0 * l->ns / p->busy_ns);
+        print_name(l, out);
+        fprintf(out, " %6lld %10.3f %6.1f%%", (long long)(l->nodes / p->steps), l->ns / steps * 1e-6, 100.0 * l->ns / p->busy_ns);
         if (l->operations > 0 && l->counted_ns > 0)
             fprintf(out, " %9.1f", l->operations / l->counted_ns);
         else
@@ -199,6 +229,7 @@ artel_status artel__profiler_destroy(artel__profiler *profiler)
     if (!profiler) return ARTEL_OK;
     artel_context *ctx = profiler->ctx;
     artel_status status = artel__trace_destroy(profiler->trace);
+    artel__text_fini(&profiler->arguments);
     artel__arena_fini(&profiler->arena);
     artel__free(ctx, profiler);
     return status;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ typedef struct bench {
     artel_context *ctx;
     artel__profiler *profiler;
     char path[256];
+    char *text; /* the table */
 } bench;
 
 static void open_bench(bench *b)
@@ -41,18 +43,20 @@ static artel_profile_node node(const char *layer, int64_t begin_ms, int64_t ms)
         .layer = layer, .operation = "product", .kernel = "k", .phase = "forward", .begin_ns = begin_ms * MS, .ns = ms * MS};
 }
 
-/* The table; to be freed. */
-static char *close_bench(bench *b)
+/* Fills in the table, to be freed, and returns the timeline. */
+static json_t *close_bench(bench *b)
 {
-    char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    json_error_t error;
+    FILE *out = open_memstream(&b->text, &length);
     artel__profiler_print(b->profiler, out);
     fclose(out);
     assert_int_equal(ARTEL_OK, artel__profiler_destroy(b->profiler));
     artel_context_destroy(b->ctx);
+    json_t *trace = json_load_file(b->path, 0, &error);
     remove(b->path);
-    return text;
+    if (!trace) fail_msg("the timeline: %s", error.text);
+    return trace;
 }
 
 /* A slow first step is in none of the sums: 1 s, then three of 2 + 1 + 4 ms, 3 ms after one another. */
@@ -67,17 +71,44 @@ static void test_slow_first_step(void **state)
         artel_profile_node next[] = {node("a", 1103 + 10 * i, 2), node("b", 1106 + 10 * i, 4)};
         artel__profiler_step(b.profiler, 2 + i, next, 2);
     }
-    char *text = close_bench(&b);
-    assert_non_null(strstr(text, "profile of 3 steps without the first"));
-    assert_non_null(strstr(text, "end to end: 10.000 ms, of which before it (data, events, validation, other replicas) 3.000 ms, "
-                                 "operations 6.000 ms, between them 1.000 ms\n"));
-    free(text);
+    json_decref(close_bench(&b));
+    assert_non_null(strstr(b.text, "profile of 3 steps without the first"));
+    assert_non_null(strstr(b.text, "end to end: 10.000 ms, of which before it (data, events, validation, other replicas) 3.000 ms, "
+                                   "operations 6.000 ms, between them 1.000 ms\n"));
+    free(b.text);
+}
+
+/* A name with what JSON and terminals take for something else, and one that is long. */
+static void test_names(void **state)
+{
+    (void)state;
+    static const char long_name[] = "\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9"
+                                    "0123456789012345678901234567890123456789012345678901234567890123456789"
+                                    "0123456789012345678901234567890123456789012345678901234567890123456789"
+                                    "0123456789012345678901234567890123456789012345678901234567890123456789";
+    bench b;
+    open_bench(&b);
+    for (int i = 0; i < 2; i++) {
+        artel_profile_node nodes[] = {node("a\t\"b\\\n", 1 + 10 * i, 2), node(long_name, 4 + 10 * i, 1), node("\xC3\xA9", 6 + 10 * i, 1)};
+        artel__profiler_step(b.profiler, 1 + i, nodes, 3);
+    }
+    json_t *trace = close_bench(&b);
+    json_t *of_op = json_object_get(json_array_get(trace, 3), "args"), *of_long = json_object_get(json_array_get(trace, 4), "args");
+    assert_string_equal(json_string_value(json_object_get(of_op, "layer")), "a\t\"b\\\n");
+    assert_string_equal(json_string_value(json_object_get(of_op, "phase")), "forward");
+    assert_string_equal(json_string_value(json_object_get(of_long, "layer")), long_name);
+    assert_non_null(strstr(b.text, "a?\"b\\?                                              1      2.000   50.0%"));
+    assert_non_null(strstr(b.text, "\n\xC3\xA9                                                   1      1.000   25.0%"));
+    assert_non_null(strstr(b.text, "90123456789012345678901234567890123      1      1.000   25.0%"));
+    json_decref(trace);
+    free(b.text);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slow_first_step),
+        cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
