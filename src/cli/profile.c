@@ -122,7 +122,7 @@ static void trace_step(artel__profiler *p, int64_t step, const artel_profile_nod
         artel__trace_span(p->trace, &(artel__trace_span_record){.category = "op",
                                                                 .name = n->operation,
                                                                 .begin_ns = n->begin_ns,
-                                                                .end_ns = n->begin_ns + n->ns,
+                                                                .end_ns = n->begin_ns + n->longest_ns,
                                                                 .arguments = span_arguments(p, n)});
     }
 }
@@ -139,7 +139,7 @@ void artel__profiler_step(artel__profiler *p, int64_t step, const artel_profile_
     for (int i = 0; i < count; i++) {
         if (nodes[i].ns <= 0) continue;
         if (nodes[i].begin_ns < begin) begin = nodes[i].begin_ns;
-        if (nodes[i].begin_ns + nodes[i].ns > end) end = nodes[i].begin_ns + nodes[i].ns;
+        if (nodes[i].begin_ns + nodes[i].longest_ns > end) end = nodes[i].begin_ns + nodes[i].longest_ns;
     }
     if (begin == INT64_MAX) return;
     if (p->seen < TRACED_STEPS) trace_step(p, step, nodes, count, begin, end);

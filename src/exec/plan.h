@@ -89,7 +89,7 @@ bool artel__run_find_nonfinite(artel__run *run, const artel__step *step, const v
  * are exchanged together count for the first of them. */
 typedef struct artel__node_time {
     int64_t ns, calls;
-    int64_t begin_ns; /* of the last call, artel__now_ns() */
+    int64_t begin_ns, longest_ns; /* of the longest call: artel__now_ns(), and how long it took */
 } artel__node_time;
 artel_status artel__run_profile(artel__run *run);
 const artel__node_time *artel__run_times(const artel__run *run);

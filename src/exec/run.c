@@ -239,9 +239,13 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
 
 static void note_time(artel__run *run, int32_t index, int64_t before)
 {
-    run->time[index].ns += artel__now_ns() - before;
-    run->time[index].begin_ns = before;
-    run->time[index].calls++;
+    artel__node_time *time = &run->time[index];
+    int64_t took = artel__now_ns() - before;
+    time->ns += took;
+    time->calls++;
+    if (time->calls > 1 && took < time->longest_ns) return;
+    time->longest_ns = took;
+    time->begin_ns = before;
 }
 
 static void run_node_timed(artel__run *run, int32_t index, const artel__step *step)

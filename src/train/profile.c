@@ -22,8 +22,9 @@ void artel__fit_profile_step(artel__fit *fit, int64_t rows)
                                                      .operation = node->op->name,
                                                      .kernel = kernel,
                                                      .phase = phases[node->phase],
-                                                     .begin_ns = time[i].begin_ns,
                                                      .ns = time[i].ns,
+                                                     .begin_ns = time[i].begin_ns,
+                                                     .longest_ns = time[i].longest_ns,
                                                      .operations = operations * (double)rows / (double)fit->batch_size};
     }
     if (count) fit->options.on_profile(fit->options.event_user, fit->step + 1, fit->profile, count);

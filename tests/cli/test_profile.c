@@ -39,8 +39,13 @@ static void open_bench(bench *b)
 
 static artel_profile_node node(const char *layer, int64_t begin_ms, int64_t ms)
 {
-    return (artel_profile_node){
-        .layer = layer, .operation = "product", .kernel = "k", .phase = "forward", .begin_ns = begin_ms * MS, .ns = ms * MS};
+    return (artel_profile_node){.layer = layer,
+                                .operation = "product",
+                                .kernel = "k",
+                                .phase = "forward",
+                                .ns = ms * MS,
+                                .begin_ns = begin_ms * MS,
+                                .longest_ns = ms * MS};
 }
 
 /* Fills in the table, to be freed, and returns the timeline. */

@@ -578,6 +578,33 @@ static void test_profile(void **state)
     assert_string_equal(digest[0], digest[1]);
 }
 
+/* No two spans have anything in common; a collective of two calls has the time of both, and the place of one. */
+static void spans_apart(void *user, int64_t step, const artel_profile_node *nodes, int count)
+{
+    (void)user;
+    (void)step;
+    for (int i = 0; i < count; i++) {
+        assert_true(nodes[i].longest_ns <= nodes[i].ns);
+        for (int k = 0; k < count; k++) {
+            bool before = nodes[k].begin_ns + nodes[k].longest_ns <= nodes[i].begin_ns;
+            bool behind = nodes[i].begin_ns + nodes[i].longest_ns <= nodes[k].begin_ns;
+            if (k != i && nodes[i].ns && nodes[k].ns && !before && !behind)
+                fail_msg("%s of %s and %s of %s at once", nodes[i].operation, nodes[i].layer, nodes[k].operation, nodes[k].layer);
+        }
+    }
+}
+
+static void test_profile_spans(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, cnn, 96, 72, (artel_shape){.rank = 3, .dim = {6, 6, 2}});
+    artel_fit_options o = options_of(&b, 16, 2, 2);
+    o.on_profile = spans_apart;
+    expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+    bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -595,6 +622,7 @@ int main(void)
         cmocka_unit_test(test_wrong_groups),
         cmocka_unit_test(test_struct_size),
         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_profile_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
