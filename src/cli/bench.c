@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 
@@ -36,9 +35,10 @@ static void say(const bench_options *o, const char *key, const char *label, doub
         printf("%-44s %12.4g %s\n", label, value, unit);
 }
 
-static void say_peaks(const bench_options *o, artel_context *ctx, int threads)
+static void say_peaks(const bench_options *o, artel_context *ctx, artel__pool *pool)
 {
     static const artel__isa sets[] = {ARTEL__ISA_AVX2, ARTEL__ISA_AVX512};
+    int threads = artel__pool_threads(pool);
     for (size_t i = 0; i < ARTEL__COUNT(sets); i++) {
         char key[64], label[64];
         const char *name = artel__isa_name(sets[i]);
@@ -50,20 +50,14 @@ static void say_peaks(const bench_options *o, artel_context *ctx, int threads)
         if (threads == 1) continue;
         snprintf(key, sizeof key, "fma_%s_all_gflops", name);
         snprintf(label, sizeof label, "multiply-add peak, %s, %d threads", name, threads);
-        say(o, key, label, artel__machine_peak_of(sets[i], threads) * 1e-9, "GFLOP/s");
+        say(o, key, label, artel__machine_peak_of(pool, sets[i]) * 1e-9, "GFLOP/s");
     }
 }
 
-static artel_status run_bench(artel__invocation *call)
+static void say_all(const bench_options *o, artel_context *ctx, artel__pool *pool, double fsync_seconds)
 {
-    const bench_options *o = call->options;
-    double fsync_seconds;
-    if (strcmp(call->argument[0], "machine") != 0)
-        return artel__cli_usage(call, call->argument[0], "is not a benchmark; there is: machine (make bench measures training)");
-    ARTEL_TRY(artel__machine_fsync(call->ctx, o->folder, &fsync_seconds));
-    int threads = o->threads ? (int)o->threads : artel__usable_cores();
-    if (o->json) printf("{\"threads\":%d", threads);
-    say_peaks(o, call->ctx, threads);
+    if (o->json) printf("{\"threads\":%d", artel__pool_threads(pool));
+    say_peaks(o, ctx, pool);
     for (size_t i = 0; i < ARTEL__COUNT(buffers); i++) {
         char key[64], label[64];
         snprintf(key, sizeof key, "read_%s_gb_s", buffers[i].name);
@@ -76,6 +70,20 @@ static artel_status run_bench(artel__invocation *call)
     say(o, "fsync_ms", "write 4 KiB and fsync", fsync_seconds * 1e3, "ms");
     say(o, "round_trip_us", "one byte and back, TCP on loopback", artel__machine_round_trip() * 1e6, "us");
     if (o->json) printf("}\n");
+}
+
+/* What can fail comes before the first figure. */
+static artel_status run_bench(artel__invocation *call)
+{
+    const bench_options *o = call->options;
+    double fsync_seconds;
+    artel__pool *pool;
+    if (strcmp(call->argument[0], "machine") != 0)
+        return artel__cli_usage(call, call->argument[0], "is not a benchmark; there is: machine (make bench measures training)");
+    ARTEL_TRY(artel__machine_fsync(call->ctx, o->folder, &fsync_seconds));
+    ARTEL_TRY(artel__pool_create(call->ctx, o->threads ? (int)o->threads : artel__usable_cores(), &pool));
+    say_all(o, call->ctx, pool, fsync_seconds);
+    artel__pool_destroy(pool);
     return ARTEL_OK;
 }
 

@@ -79,6 +79,8 @@ static bool has(artel__isa isa)
 
 enum {
     RUNS = 7,
+    ROUNDS = 3,
+    ROUND = 128, /* runs of the chains a core */
     TRIPS = 1000,
     SYNCS = 21
 };
@@ -101,39 +103,33 @@ double artel__machine_peak(artel__isa isa)
     return best;
 }
 
-typedef struct peak_thread {
-    pthread_t thread;
+typedef struct peak_run {
     artel__isa isa;
-    double rate;
-} peak_thread;
+    double *done; /* by thread, a cache line apart */
+} peak_run;
 
-/* In wall time: what the threads take from one another counts. */
-static void *run_peak(void *argument)
+static void run_peak(void *user, int64_t begin, int64_t end, int thread)
 {
-    peak_thread *self = argument;
-    int64_t end = artel__now_ns() + 200000000;
-    while (artel__now_ns() < end) {
-        int64_t before = artel__now_ns();
-        double done = chains(self->isa), rate = done / ((double)(artel__now_ns() - before) * 1e-9);
-        if (rate > self->rate) self->rate = rate;
-    }
-    return NULL;
+    const peak_run *run = user;
+    for (int64_t i = begin; i < end; i++) run->done[thread * 8] += chains(run->isa);
 }
 
-double artel__machine_peak_of(artel__isa isa, int threads)
+/* In wall time, and all that was done together: what the threads take from one another counts, a core that several share too. */
+double artel__machine_peak_of(artel__pool *pool, artel__isa isa)
 {
-    peak_thread *all = threads > 0 && has(isa) ? calloc((size_t)threads, sizeof *all) : NULL;
-    if (!all) return 0;
-    double sum = 0;
-    int started = 0;
-    for (int i = 0; i < threads; i++) all[i].isa = isa;
-    while (started < threads && pthread_create(&all[started].thread, NULL, run_peak, &all[started]) == 0) started++;
-    for (int i = 0; i < started; i++) {
-        pthread_join(all[i].thread, NULL);
-        sum += all[i].rate;
+    int threads = artel__pool_threads(pool), cores = artel__usable_cores();
+    peak_run run = {.isa = isa, .done = has(isa) ? calloc((size_t)threads * 8, sizeof *run.done) : NULL};
+    double best = 0, before_this = 0;
+    for (int r = 0; r < ROUNDS && run.done; r++) {
+        int64_t before = artel__now_ns();
+        artel__pool_run(pool, (int64_t)(threads < cores ? threads : cores) * ROUND, ARTEL__POOL_ALONE, run_peak, &run);
+        double seconds = (double)(artel__now_ns() - before) * 1e-9, done = 0;
+        for (int i = 0; i < threads; i++) done += run.done[i * 8];
+        if ((done - before_this) / seconds > best) best = (done - before_this) / seconds;
+        before_this = done;
     }
-    free(all);
-    return started == threads ? sum : 0;
+    free(run.done);
+    return best;
 }
 
 /* Reads as a search that finds nothing does: in the widest vectors the C library knows. */

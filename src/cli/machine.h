@@ -3,13 +3,13 @@
 #ifndef ARTEL_CLI_MACHINE_H
 #define ARTEL_CLI_MACHINE_H
 
-#include "base/context.h"
+#include "base/threads.h"
 
 /* Float32 operations a second of one thread, two for each fused multiply-add in registers; 0 when the instruction set has
  * none or the processor lacks it. The best of several runs, in processor time of the thread. */
 double artel__machine_peak(artel__isa isa);
-/* The same at once on `threads` threads, added up. 0 when threads cannot be started. */
-double artel__machine_peak_of(artel__isa isa, int threads);
+/* The same of all threads of a pool together, in wall time: threads that share a core do what the core can. */
+double artel__machine_peak_of(artel__pool *pool, artel__isa isa);
 
 /* Bytes a second of one thread over a buffer of `bytes`: read, or copied (bytes of the source counted). 0: no memory. */
 double artel__machine_read(size_t bytes);

@@ -199,6 +199,17 @@ static void print_table(const artel__profiler *p, const table *t, const char *ti
     if (t->count > MOST_LINES) fprintf(out, "... and %d more\n", t->count - MOST_LINES);
 }
 
+/* Of as many threads as the replica has; 0: not known. */
+static double peak_of_replica(artel_context *ctx, int threads)
+{
+    artel__pool *pool;
+    if (threads == 1) return artel__machine_peak(artel__context_isa(ctx));
+    if (artel__pool_create(ctx, threads, &pool) < 0) return 0;
+    double peak = artel__machine_peak_of(pool, artel__context_isa(ctx));
+    artel__pool_destroy(pool);
+    return peak;
+}
+
 void artel__profiler_print(const artel__profiler *p, FILE *out)
 {
     if (p->steps == 0) {
@@ -206,7 +217,7 @@ void artel__profiler_print(const artel__profiler *p, FILE *out)
         return;
     }
     int threads = p->threads / (p->replicas > 0 ? p->replicas : 1) > 0 ? p->threads / (p->replicas > 0 ? p->replicas : 1) : 1;
-    double peak = artel__machine_peak(artel__context_isa(p->ctx)) * threads, steps = (double)p->steps;
+    double peak = peak_of_replica(p->ctx, threads), steps = (double)p->steps;
     fprintf(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
             (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
     fprintf(out,

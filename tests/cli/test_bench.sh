@@ -15,6 +15,17 @@ assert all(v > 0 for v in figures.values()), figures
 assert {"read_16KiB_gb_s", "copy_256MiB_gb_s", "fsync_ms", "round_trip_us"} <= set(figures), figures
 assert figures["fsync_ms"] < 60000 and figures["round_trip_us"] < 1e6, figures
 PY
+# Sixteen threads of one core do what one does, not sixteen times that.
+core=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
+taskset -c "$core" "$artel" bench machine --json --dir "$folder" --threads 16 >"$folder/out.json"
+python3 - "$folder/out.json" <<'PY'
+import json, sys
+figures = json.load(open(sys.argv[1]))
+assert figures["threads"] == 16
+for isa in ("avx2", "avx512"):
+    one, together = (figures.get("fma_%s%s_gflops" % (isa, kind), 0) for kind in ("", "_all"))
+    assert together <= 1.5 * one, figures
+PY
 [ "$(ls "$folder")" = out.json ] || { echo "left behind: $(ls "$folder")"; exit 1; }
 "$artel" bench machine --dir "$folder" | grep -q 'TCP on loopback'
 for wrong in 'bench' 'bench nothing' "bench machine --dir $folder/none"; do
