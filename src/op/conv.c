@@ -57,6 +57,7 @@ static void describe_conv(const artel__node *node, artel__text *out)
     artel__text_printf(out, "%lldx%lld/%lld,%lld %lldx%lldx%lld -> %lldx%lldx%lld groups=%lld%s", (long long)s->kh, (long long)s->kw,
                        (long long)s->sh, (long long)s->sw, (long long)s->ih, (long long)s->iw, (long long)s->ic, (long long)s->oh,
                        (long long)s->ow, (long long)s->oc, (long long)s->groups, a->activation ? " relu" : "");
+    if (s->dh > 1 || s->dw > 1) artel__text_printf(out, " dilation=%lld,%lld", (long long)s->dh, (long long)s->dw);
 }
 
 static int64_t cost_conv(const artel__graph *graph, const artel__node *node)

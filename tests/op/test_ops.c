@@ -3,6 +3,7 @@
  * number of threads. A new operation fails test_coverage until it has a case here. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "help_op.h"
 #include "op/elementwise.h"
@@ -558,17 +559,45 @@ static void test_bits(void **state)
     each(op_check_bits, false);
 }
 
+static void open_graph(op_graph *g)
+{
+    *g = (op_graph){.feds = 0};
+    assert_int_equal(artel_context_create(NULL, &g->ctx), ARTEL_OK);
+    artel__arena_init(&g->arena, g->ctx);
+    artel__variables_init(&g->variables, &g->arena);
+    artel__graph_init(&g->graph, &g->arena, &g->variables, false);
+}
+
+/* Two convolutions that differ are two texts of --explain. */
+static void test_description(void **state)
+{
+    static const char *const expected[] = {"conv2d[2x3/2,2 ", " groups=2 dilation=2,2]", "[3x2/2,2 7x6x3 -> 4x3x4 groups=1 dilation=2,2]"};
+    static const int shapes[] = {1, 2, 4};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        op_graph g;
+        artel__text text;
+        open_graph(&g);
+        artel__text_init(&text, g.ctx);
+        g.parameter = shapes[i];
+        conv(&g);
+        artel__graph_dump(&g.graph, &text);
+        if (!strstr(text.data, expected[i])) fail_msg("%s is not in %s", expected[i], text.data);
+        assert_int_equal(i == 0, strstr(text.data, "dilation") == NULL);
+        artel__text_fini(&text);
+        artel__arena_fini(&g.arena);
+        artel_context_destroy(g.ctx);
+    }
+}
+
 /* The gradient of a stopped operand is none, that of the other what it should be. */
 static void test_stop_gradient(void **state)
 {
     (void)state;
     op_case c = {.name = "stop gradient", .build = stopped};
     op_check_bits(&c);
-    op_graph g = {.feds = 0};
-    assert_int_equal(artel_context_create(NULL, &g.ctx), ARTEL_OK);
-    artel__arena_init(&g.arena, g.ctx);
-    artel__variables_init(&g.variables, &g.arena);
-    artel__graph_init(&g.graph, &g.arena, &g.variables, false);
+    op_graph g;
+    open_graph(&g);
     artel__value_id out = stopped(&g), wanted[] = {g.fed[0].id, g.fed[1].id}, found[2], seed = artel__op_fill_like(&g.graph, out, 1);
     artel__differentiate request = {
         .add = &artel__op_binary_def, .targets = &out, .seeds = &seed, .target_count = 1, .wanted = wanted, .wanted_count = 2};
@@ -589,10 +618,8 @@ static void test_coverage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_bits),
-        cmocka_unit_test(test_stop_gradient),
-        cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_gradients),     cmocka_unit_test(test_bits),     cmocka_unit_test(test_description),
+        cmocka_unit_test(test_stop_gradient), cmocka_unit_test(test_coverage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
