@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/machine.h"
@@ -31,6 +32,7 @@ typedef struct line {
 typedef struct table {
     line *item;
     int count;
+    int32_t *of_node; /* where a node was found last */
 } table;
 
 struct artel__profiler {
@@ -42,6 +44,7 @@ struct artel__profiler {
     table operations, layers;
     int replicas, threads, room;
     int64_t steps, seen, last_end_ns;
+    int64_t own_ns; /* what was spent here after that */
     double busy_ns, span_ns, period_ns;
     artel_status status;
 };
@@ -75,23 +78,32 @@ void artel__profiler_start(artel__profiler *profiler, int replicas, int threads)
     profiler->threads = threads;
 }
 
-/* Names are compared by content and kept: the graph is gone when the table is printed. */
-static void add(artel__profiler *p, table *t, const char *name, const char *phase, const artel_profile_node *node)
+static bool is_of(const line *l, const char *name, const char *phase)
 {
-    line *l = NULL;
-    for (int i = 0; i < t->count && !l; i++) {
-        if (strcmp(t->item[i].name, name) == 0 && (!phase || strcmp(t->item[i].phase, phase) == 0)) l = &t->item[i];
-    }
-    if (!l) {
-        if (t->count == p->room) return;
-        l = &t->item[t->count++];
-        l->name = artel__arena_strdup(&p->arena, name);
-        l->phase = phase ? artel__arena_strdup(&p->arena, phase) : NULL;
-        if (!l->name || (phase && !l->phase)) {
-            t->count--;
-            return;
-        }
-    }
+    return strcmp(l->name, name) == 0 && (!phase || strcmp(l->phase, phase) == 0);
+}
+
+/* The line of node `index`: mostly the one it had in the step before. Names are compared by content and kept: the graph is gone when
+ * the table is printed. NULL: there is no room. */
+static line *line_of(artel__profiler *p, table *t, int index, const char *name, const char *phase)
+{
+    int32_t *known = index < p->room ? &t->of_node[index] : NULL;
+    int found = known && *known < t->count && is_of(&t->item[*known], name, phase) ? *known : 0;
+    while (found < t->count && !is_of(&t->item[found], name, phase)) found++;
+    if (found == p->room) return NULL;
+    if (known) *known = found;
+    if (found < t->count) return &t->item[found];
+    line *l = &t->item[found];
+    l->name = artel__arena_strdup(&p->arena, name);
+    l->phase = phase ? artel__arena_strdup(&p->arena, phase) : NULL;
+    if (!l->name || (phase && !l->phase)) return NULL;
+    t->count++;
+    return l;
+}
+
+static void add(line *l, const artel_profile_node *node)
+{
+    if (!l) return;
     l->ns += (double)node->ns;
     l->operations += node->operations;
     if (node->operations > 0) l->counted_ns += (double)node->ns;
@@ -127,15 +139,30 @@ static void trace_step(artel__profiler *p, int64_t step, const artel_profile_nod
     }
 }
 
+static bool make_table(artel__profiler *p, table *t, int room)
+{
+    t->item = artel__arena_alloc(&p->arena, (size_t)room, sizeof *t->item);
+    t->of_node = artel__arena_alloc(&p->arena, (size_t)room, sizeof *t->of_node);
+    return t->item && t->of_node;
+}
+
+static void add_step(artel__profiler *p, const artel_profile_node *nodes, int count, int64_t begin, int64_t end)
+{
+    p->steps++;
+    p->period_ns += (double)(end - p->last_end_ns - p->own_ns);
+    p->span_ns += (double)(end - begin);
+    for (int i = 0; i < count; i++) {
+        const artel_profile_node *n = &nodes[i];
+        p->busy_ns += (double)n->ns;
+        add(line_of(p, &p->operations, i, n->operation, n->phase), n);
+        add(line_of(p, &p->layers, i, n->layer[0] ? n->layer : "(no layer)", NULL), n);
+    }
+}
+
 void artel__profiler_step(artel__profiler *p, int64_t step, const artel_profile_node *nodes, int count)
 {
-    int64_t begin = INT64_MAX, end = 0;
-    if (!p->room) {
-        p->room = count + 1;
-        p->operations.item = artel__arena_alloc(&p->arena, (size_t)p->room, sizeof(line));
-        p->layers.item = artel__arena_alloc(&p->arena, (size_t)p->room, sizeof(line));
-        if (!p->operations.item || !p->layers.item) p->room = 0;
-    }
+    int64_t called = artel__now_ns(), begin = INT64_MAX, end = 0;
+    if (!p->room && make_table(p, &p->operations, count + 1) && make_table(p, &p->layers, count + 1)) p->room = count + 1;
     for (int i = 0; i < count; i++) {
         if (nodes[i].ns <= 0) continue;
         if (nodes[i].begin_ns < begin) begin = nodes[i].begin_ns;
@@ -143,17 +170,9 @@ void artel__profiler_step(artel__profiler *p, int64_t step, const artel_profile_
     }
     if (begin == INT64_MAX) return;
     if (p->seen < TRACED_STEPS) trace_step(p, step, nodes, count, begin, end);
-    int64_t before = p->last_end_ns;
+    if (p->seen++ > 0 && p->room) add_step(p, nodes, count, begin, end);
     p->last_end_ns = end;
-    if (p->seen++ == 0 || !p->room) return;
-    p->steps++;
-    p->period_ns += (double)(end - before);
-    p->span_ns += (double)(end - begin);
-    for (int i = 0; i < count; i++) {
-        p->busy_ns += (double)nodes[i].ns;
-        add(p, &p->operations, nodes[i].operation, nodes[i].phase, &nodes[i]);
-        add(p, &p->layers, nodes[i].layer[0] ? nodes[i].layer : "(no layer)", NULL, &nodes[i]);
-    }
+    p->own_ns = artel__now_ns() - called;
 }
 
 static int by_time(const void *a, const void *b)
