@@ -60,7 +60,8 @@ void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t in
                               .isa = plan->options.isa};
 }
 
-static int64_t node_cost(const artel__plan *plan, int32_t index)
+/* Operations with `rows` rows of this replica; where the operation does not count them, elements with the most it can have. */
+static int64_t node_cost(const artel__plan *plan, int32_t index, int64_t rows)
 {
     const artel__node *node = &plan->graph->node[index];
     bool row = false;
@@ -72,13 +73,13 @@ static int64_t node_cost(const artel__plan *plan, int32_t index)
         elements += (int64_t)(artel__plan_value_bytes(plan, id) / 4);
     }
     if (!node->op->cost) return elements;
-    return node->op->cost(plan->graph, node) * (row ? plan->max_rows : 1);
+    return node->op->cost(plan->graph, node) * (row ? rows : 1);
 }
 
-const char *artel__plan_kernel(const artel__plan *plan, int32_t node, double *operations)
+const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t rows, double *operations)
 {
     const artel__node_plan *chosen = &plan->node[node];
-    *operations = plan->graph->node[node].op->cost ? (double)chosen->cost : 0;
+    *operations = plan->graph->node[node].op->cost ? (double)node_cost(plan, node, rows) : 0;
     return chosen->kernel ? chosen->kernel->name : chosen->view ? "view" : "collective";
 }
 
@@ -98,7 +99,7 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
     const artel__node *node = &plan->graph->node[index];
     artel__node_plan *chosen = &plan->node[index];
     chosen->view = node->op->placement == ARTEL__PLACE_VIEW || (node->op->collective && plan->options.replicas == 1);
-    chosen->cost = node_cost(plan, index);
+    chosen->cost = node_cost(plan, index, plan->max_rows);
     if (chosen->view || node->op->collective) return ARTEL_OK;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     for (int r = 0; r < plan->options.replicas; r++) {

@@ -29,9 +29,9 @@ typedef struct artel__plan_options {
 artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out);
 void artel__plan_destroy(artel__plan *plan);
 size_t artel__plan_bytes(const artel__plan *plan); /* activations, sums and scratch of one run, without variables */
-/* The kernel of a node ("view", "collective" when it has none) and its floating-point operations for a full batch of one replica;
+/* The kernel of a node ("view", "collective" when it has none) and its floating-point operations for `rows` rows of a replica;
  * 0 when the operation does not count them. */
-const char *artel__plan_kernel(const artel__plan *plan, int32_t node, double *operations);
+const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t rows, double *operations);
 /* Stable text: node, kernel, refused kernels with reasons, tasks at full batch, buffer offsets. */
 void artel__plan_dump(const artel__plan *plan, artel__text *out);
 

@@ -121,7 +121,7 @@ static artel_status one_step(artel__fit *fit)
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
     time_step(fit, before);
-    if (fit->profile) artel__fit_profile_step(fit, count);
+    if (fit->profile) artel__fit_profile_step(fit);
     fit->cursor += count;
     fit->examples += count;
     fit->step++;

@@ -143,7 +143,7 @@ static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_s
 }
 
 /* profile.c: times of nodes for options.on_profile. */
-void artel__fit_profile_step(artel__fit *fit, int64_t rows);
+void artel__fit_profile_step(artel__fit *fit);
 
 /* join.c: makes sure that all tasks of the cluster do the same run, and joins them. Nothing to do outside a cluster. */
 artel_status artel__fit_join(artel__fit *fit);

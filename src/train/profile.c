@@ -7,16 +7,17 @@
 static const char *const phases[] = {"forward", "backward", "apply"};
 
 /* Plans change when ranks come or go, and what computes with them. */
-void artel__fit_profile_step(artel__fit *fit, int64_t rows)
+void artel__fit_profile_step(artel__fit *fit)
 {
     const artel__graph *graph = &artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph;
     const artel__plan *plan = artel__session_plan(fit->session, ARTEL__MODE_TRAIN);
-    const artel__node_time *time = artel__session_times(fit->session);
+    int64_t rows;
+    const artel__node_time *time = artel__session_times(fit->session, &rows);
     int count = 0;
     for (int i = 0; time && i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
         double operations;
-        const char *kernel = artel__plan_kernel(plan, i, &operations);
+        const char *kernel = artel__plan_kernel(plan, i, rows, &operations);
         if (strcmp(kernel, "view") == 0) continue;
         fit->profile[count++] = (artel_profile_node){.layer = node->name ? node->name : "",
                                                      .operation = node->op->name,
@@ -25,7 +26,7 @@ void artel__fit_profile_step(artel__fit *fit, int64_t rows)
                                                      .ns = time[i].ns,
                                                      .begin_ns = time[i].begin_ns,
                                                      .longest_ns = time[i].longest_ns,
-                                                     .operations = operations * (double)rows / (double)fit->batch_size};
+                                                     .operations = operations};
     }
     if (count) fit->options.on_profile(fit->options.event_user, fit->step + 1, fit->profile, count);
 }

@@ -562,7 +562,8 @@ artel_status artel__session_profile(artel__session *session)
     return artel__run_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }
 
-const artel__node_time *artel__session_times(const artel__session *session)
+const artel__node_time *artel__session_times(const artel__session *session, int64_t *rows)
 {
+    *rows = session->replica[0].fold.rows;
     return artel__run_times(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }

@@ -184,9 +184,9 @@ int artel__session_threads(const artel__session *session);
 int32_t artel__session_shards(const artel__session *session);
 const char *artel__session_arithmetic(const artel__session *session);
 void artel__session_explain(const artel__session *session, artel__text *out);
-/* Per node of the training graph: time since artel__session_profile was called last (replica 0). NULL: it was not, or there is another
- * plan since then, because ranks have come or gone. */
-const artel__node_time *artel__session_times(const artel__session *session);
+/* Per node of the training graph: time since artel__session_profile was called last (replica 0), and how many rows that replica had in
+ * the last step. NULL: it was not, or there is another plan since then, because ranks have come or gone. */
+const artel__node_time *artel__session_times(const artel__session *session, int64_t *rows);
 artel_status artel__session_profile(artel__session *session);
 
 /* V for a global batch: the largest power of two <= B / 32, at least 8, at most 256. */
