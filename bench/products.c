@@ -92,7 +92,7 @@ static float *floats(int64_t count)
 
 static artel__product_forward product(const side *s, shape p)
 {
-    return (artel__product_forward){p.m, p.n, p.k, s->a, p.k, s->b, NULL, ARTEL__FUSED_NONE, s->c, p.n, false};
+    return (artel__product_forward){.m = p.m, .n = p.n, .k = p.k, .a = s->a, .lda = p.k, .w = s->b, .out = s->c, .ldo = p.n};
 }
 
 static void multiply(const side *s, shape p)

@@ -310,7 +310,10 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     }
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &plan->graph->value[node->output[k]];
-        if (value->rounds) artel__text_printf(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
+        if (value->rounds && k == 0 && node->op->narrow)
+            artel__text_printf(out, " rounding to %s", artel_dtype_name(value->precision));
+        else if (value->rounds)
+            artel__text_printf(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
     }
     if (chosen->divided) artel__text_append(out, " shared out");
     if (chosen->step)

@@ -220,8 +220,10 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     const artel__kernel *kernel = chosen->kernel;
     kernel_call call = {.kernel = kernel, .params = params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
     int64_t grain = chosen->cost < HEAVY_COST ? ARTEL__POOL_CALLER : kernel->grain ? kernel->grain(params) : ARTEL__POOL_ALONE;
-    bool at_once = kernel->elements && args.node->outputs > 0 && rounds(run, args.node, 0);
-    if (at_once) {
+    bool at_once = args.node->outputs > 0 && rounds(run, args.node, 0) && (kernel->elements || op->narrow);
+    if (at_once && op->narrow) {
+        memcpy(params + op->narrow, &run->plan->graph->value[args.node->output[0]].precision, sizeof(artel_dtype));
+    } else if (at_once) {
         call.round = rounding(run, args.node->output[0], step);
         call.narrow = run->plan->narrow;
         call.elements = kernel->elements(params);
@@ -230,7 +232,7 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     artel__run_share(run, index, tasks, &call.first, &tasks);
     bool summed = list_summed(run, index, &call);
     if (chosen->step) follow(run, index, step, params, &whole);
-    artel__pool_run(run->pool, tasks, grain, summed ? run_summed_tasks : at_once ? run_rounded_tasks : run_tasks, &call);
+    artel__pool_run(run->pool, tasks, grain, summed ? run_summed_tasks : call.narrow ? run_rounded_tasks : run_tasks, &call);
     if (run->fault.node < 0 && run->fault.row != INT64_MAX) run->fault.node = index;
     for (int k = at_once; k < args.node->outputs; k++) {
         if (rounds(run, args.node, k)) round_value(run, args.node->output[k], step);

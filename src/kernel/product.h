@@ -65,6 +65,7 @@ typedef struct artel__product_forward {
     float *out; /* m rows of n */
     int64_t ldo;
     bool turned;
+    artel_dtype narrow; /* the 16-bit type that results are rounded to last (narrow.h); FLOAT32: none */
 } artel__product_forward;
 
 /* Where element (row, column) of the weights lies, both counted untransposed. */

@@ -150,6 +150,7 @@ const artel__op_def artel__op_conv2d_data_gradient_def = {
     .fill = fill_conv_data,
     .cost = cost_conv,
     .describe = describe_conv,
+    .narrow = offsetof(artel__conv2d_data_gradient, narrow),
 };
 
 const artel__op_def artel__op_conv2d_weight_gradient_def = {
@@ -277,6 +278,7 @@ const artel__op_def artel__op_conv2d_transpose_def = {
     .fill = fill_transpose,
     .cost = cost_conv,
     .describe = describe_conv,
+    .narrow = offsetof(artel__conv2d_data_gradient, narrow),
 };
 
 artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
@@ -298,6 +300,7 @@ const artel__op_def artel__op_conv2d_def = {
     .fill = fill_conv,
     .cost = cost_conv,
     .describe = describe_conv,
+    .narrow = offsetof(artel__conv2d_forward, narrow),
 };
 
 const artel__op_def artel__op_depthwise_def = {

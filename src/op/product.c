@@ -214,6 +214,7 @@ const artel__op_def artel__op_product_def = {
     .params_size = sizeof(artel__product_forward),
     .fill = fill_product,
     .cost = cost_product,
+    .narrow = offsetof(artel__product_forward, narrow),
     .describe = describe_product,
 };
 

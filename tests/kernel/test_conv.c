@@ -96,10 +96,10 @@ static void fused_case(const shape *s, const operands *o, float *out, float *dx,
 {
     float *bias = check_floats(random, s->oc + s->ic, -1, 1);
     check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o->x, o->w, bias, ARTEL__FUSED_RELU, out};
+    artel__conv2d_forward f = {*s, o->x, o->w, bias, ARTEL__FUSED_RELU, out, ARTEL_DTYPE_BFLOAT16};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, bias, ARTEL__FUSED_RELU, dx};
+    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, bias, ARTEL__FUSED_RELU, dx, ARTEL_DTYPE_FLOAT16};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     test_free(bias);
 }
@@ -148,10 +148,10 @@ static void all_of(check_random *random, const shape *s)
     float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7), *again = filled(o.weights + s->oc, 8);
     check_buffer buffer = {out, (size_t)o.outputs * sizeof(float)};
     fused_case(s, &o, out, dx, random);
-    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, out};
+    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, out, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o.inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, dx};
+    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, dx, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     weight_root(s, &o, 8, 1, dw);
     weight_root(s, &o, 8, 3, again);
@@ -223,10 +223,10 @@ static void tiny_case(check_random *random, const shape *s)
     make_tiny(random, o.dy, o.outputs);
     make_tiny(random, o.w, o.weights);
     make_tiny(random, o.wt, artel__pack_transposed_floats(s->kh * s->kw, s->ic / s->groups, s->oc, s->groups));
-    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, out};
+    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, out, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o.inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, dx};
+    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, dx, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     weight_root(s, &o, 8, 1, dw);
     operands_free(&o);
@@ -255,10 +255,10 @@ static void large_case(check_random *random, const shape *s, int offset)
     float *block = filled((o.inputs > o.outputs ? o.inputs : o.outputs) + 32, 7);
     float *to = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63) + offset;
     check_buffer buffer = {to, (size_t)o.outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to};
+    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer.bytes = (size_t)o.inputs * sizeof(float);
-    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to};
+    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     operands_free(&o);
     test_free(block);
@@ -291,7 +291,8 @@ static void test_known(void **state)
     for (int i = 0; i < 9; i++) w[i * 16] = (float)(i + 1);
     assert_int_equal(artel__conv_extent_same(3, 3, 1, 1, &before), 3);
     assert_int_equal(before, 1);
-    artel__conv2d_forward p = {{1, 3, 3, 1, 3, 3, 1, 3, 3, 1, 1, 1, 1, before, before, 1}, x, w, bias, ARTEL__FUSED_RELU, out};
+    artel__conv2d_forward p = {
+        {1, 3, 3, 1, 3, 3, 1, 3, 3, 1, 1, 1, 1, before, before, 1}, x, w, bias, ARTEL__FUSED_RELU, out, ARTEL_DTYPE_FLOAT32};
     check_buffer buffer = {out, sizeof out};
     check_kernels(artel__conv2d_forward_kernels, &p, &buffer, 1);
     for (int i = 0; i < 9; i++) {

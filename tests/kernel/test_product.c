@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernel/micro.h"
+#include "kernel/narrow.h"
 
 static bool isa_runs(artel__isa isa)
 {
@@ -48,6 +49,26 @@ static void check_truth(const artel__product_forward *p)
     }
 }
 
+/* Results rounded in the kernel are those rounded behind it: of the fast kernels alone, which the reference has just agreed with. */
+static void check_rounded(artel__product_forward *p, const check_buffer *buffer)
+{
+    float *plain = check_alloc(buffer->bytes);
+    memcpy(plain, buffer->data, buffer->bytes);
+    for (artel_dtype to = ARTEL_DTYPE_FLOAT16; to <= ARTEL_DTYPE_BFLOAT16; to++) {
+        p->narrow = to;
+        for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
+            if (!isa_runs((*kernel)->isa)) continue;
+            check_run(*kernel, p);
+            for (int64_t i = 0; i < p->m * p->n; i++) {
+                int64_t at = i / p->n * p->ldo + i % p->n;
+                float rounded = artel__narrow_one(to, plain[at]);
+                assert_memory_equal(&p->out[at], &rounded, sizeof rounded);
+            }
+        }
+    }
+    test_free(plain);
+}
+
 static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
 {
     int64_t lda = k + (options & 1 ? 3 : 0), ldo = n + (options & 2 ? 5 : 0);
@@ -55,11 +76,22 @@ static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, 
     float *a = check_floats(random, m * lda, -1, 1), *w = turned ? panels(random, n, k) : panels(random, k, n);
     float *bias = check_floats(random, n, -1, 1);
     float *out = filled(m * ldo, 7.0f);
-    artel__product_forward p = {m,   n,   k,     a, lda, w, options & 4 ? bias : NULL, options & 8 ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE,
-                                out, ldo, turned};
+    artel__product_forward p = {m,
+                                n,
+                                k,
+                                a,
+                                lda,
+                                w,
+                                options & 4 ? bias : NULL,
+                                options & 8 ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE,
+                                out,
+                                ldo,
+                                turned,
+                                ARTEL_DTYPE_FLOAT32};
     check_buffer buffer = {out, (size_t)(m * ldo) * sizeof(float)};
     check_kernels(artel__product_forward_kernels, &p, &buffer, 1);
     check_truth(&p);
+    check_rounded(&p, &buffer);
     test_free(a);
     test_free(w);
     test_free(bias);
@@ -126,7 +158,7 @@ static void test_forward_past_the_caches(void **state)
               *whole = out + (64 - (uintptr_t)out % 64) % 64 / sizeof *out;
         for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
             if ((*kernel)->isa == ARTEL__ISA_BASELINE || !isa_runs((*kernel)->isa)) continue;
-            artel__product_forward p = {m, n, k, a, k, w, NULL, ARTEL__FUSED_NONE, whole, n, false}, q = p;
+            artel__product_forward p = {m, n, k, a, k, w, NULL, ARTEL__FUSED_NONE, whole, n, false, ARTEL_DTYPE_FLOAT32}, q = p;
             q.out = other;
             q.ldo = apart;
             check_run(*kernel, &p);
@@ -143,7 +175,7 @@ static void test_forward_past_the_caches(void **state)
 static void test_forward_keeps_nan(void **state)
 {
     float a[2] = {NAN, -1.0f}, w[16] = {1.0f}, out[2];
-    artel__product_forward p = {2, 1, 1, a, 1, w, NULL, ARTEL__FUSED_RELU, out, 1, false};
+    artel__product_forward p = {2, 1, 1, a, 1, w, NULL, ARTEL__FUSED_RELU, out, 1, false, ARTEL_DTYPE_FLOAT32};
     (void)state;
     for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
         if (!isa_runs((*kernel)->isa)) continue;

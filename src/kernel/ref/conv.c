@@ -44,7 +44,7 @@ static float forward_element(const artel__conv2d_forward *p, const float *image,
     }
     if (artel__conv_normalises(s)) acc += 0.0f;
     if (p->bias) acc += p->bias[c];
-    return artel__ref_activate(p->activation, acc);
+    return artel__ref_finish(p->activation, p->narrow, acc);
 }
 
 static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -83,7 +83,7 @@ static float data_element(const artel__conv2d_data_gradient *p, const float *ima
     }
     if (artel__conv_normalises(s)) acc += 0.0f;
     if (p->bias) acc += p->bias[c];
-    return artel__ref_activate(p->activation, acc);
+    return artel__ref_finish(p->activation, p->narrow, acc);
 }
 
 static void data_run(const void *params, int64_t begin, int64_t end, void *scratch)

@@ -4,6 +4,7 @@
 #define ARTEL_KERNEL_REF_CONV_ROWS_H
 
 #include "kernel/conv.h"
+#include "kernel/ref/finish.h"
 
 /* Output channel c of pixel (y, x) of an input image. */
 typedef float artel__ref_conv_element(const artel__conv2d_forward *p, const float *image, int64_t y, int64_t x, int64_t c);
@@ -25,11 +26,6 @@ static inline void artel__ref_conv_rows(const artel__conv2d_forward *p, int64_t 
             for (int64_t c = 0; c < s->oc; c++) out[x * s->oc + c] = element(p, image, row % s->oh, x, c);
         }
     }
-}
-
-static inline float artel__ref_activate(artel__fused activation, float x)
-{
-    return activation == ARTEL__FUSED_RELU && x < 0.0f ? 0.0f : x;
 }
 
 #endif

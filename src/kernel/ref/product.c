@@ -6,12 +6,8 @@
  */
 #include "kernel/product.h"
 
+#include "kernel/ref/finish.h"
 #include "kernel/ref/product_fold.h"
-
-static float activate(artel__fused activation, float x)
-{
-    return activation == ARTEL__FUSED_RELU && x < 0.0f ? 0.0f : x;
-}
 
 static int64_t forward_tasks(const void *params)
 {
@@ -30,7 +26,7 @@ static void forward_run(const void *params, int64_t begin, int64_t end, void *sc
                 acc = __builtin_fmaf(p->a[i * p->lda + r], p->w[artel__product_weight(p, r, j)], acc);
             }
             if (p->bias) acc += p->bias[j];
-            p->out[i * p->ldo + j] = activate(p->activation, acc);
+            p->out[i * p->ldo + j] = artel__ref_finish(p->activation, p->narrow, acc);
         }
     }
 }

@@ -32,6 +32,7 @@ typedef struct conv_sweep {
     int64_t k, n, groups;
     const float *bias;
     bool relu, normalise;
+    artel_dtype narrow;
     float *out;                             /* line 0, pixel 0 of image 0 */
     int64_t out_image, out_line, out_pixel; /* floats */
     conv_gaps gaps;
@@ -238,6 +239,7 @@ static tile conv_cut(const conv_walk *w, const conv_room *room, int64_t count, i
     tile t = {.segments = room->segments, .count = 1, .load = cut > 0, .relu = last && part->relu, .normalise = last && part->normalise};
     t.stream = cuts == 1 && part->stream;
     t.claim = !t.stream;
+    t.narrow = last ? part->narrow : ARTEL_DTYPE_FLOAT32;
     if (!last) part->bias = NULL;
     if (cut > 0) part->gaps.sy = 0;
     if (conv_single(w)) {
@@ -312,8 +314,17 @@ static bool conv_pointwise(const artel__conv2d_shape *s)
 static artel__product_forward conv_forward_product(const artel__conv2d_forward *p)
 {
     const artel__conv2d_shape *s = &p->shape;
-    return (artel__product_forward){
-        s->images * s->oh * s->ow, s->oc, s->ic, p->x, s->ic, p->w, p->bias, p->activation, p->out, s->oc, false};
+    return (artel__product_forward){.m = s->images * s->oh * s->ow,
+                                    .n = s->oc,
+                                    .k = s->ic,
+                                    .a = p->x,
+                                    .lda = s->ic,
+                                    .w = p->w,
+                                    .bias = p->bias,
+                                    .activation = p->activation,
+                                    .out = p->out,
+                                    .ldo = s->oc,
+                                    .narrow = p->narrow};
 }
 
 static product_grid conv_forward_grid(const artel__conv2d_shape *s)
@@ -361,6 +372,7 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
                     .bias = p->bias,
                     .relu = p->activation == ARTEL__FUSED_RELU,
                     .normalise = artel__conv_normalises(s),
+                    .narrow = p->narrow,
                     .out = p->out,
                     .out_image = s->oh * s->ow * s->oc,
                     .out_line = s->ow * s->oc,
@@ -377,8 +389,17 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
 static artel__product_forward conv_data_product(const artel__conv2d_data_gradient *p)
 {
     const artel__conv2d_shape *s = &p->shape;
-    return (artel__product_forward){
-        s->images * s->ih * s->iw, s->ic, s->oc, p->dy, s->oc, p->wt, p->bias, p->activation, p->dx, s->ic, false};
+    return (artel__product_forward){.m = s->images * s->ih * s->iw,
+                                    .n = s->ic,
+                                    .k = s->oc,
+                                    .a = p->dy,
+                                    .lda = s->oc,
+                                    .w = p->wt,
+                                    .bias = p->bias,
+                                    .activation = p->activation,
+                                    .out = p->dx,
+                                    .ldo = s->ic,
+                                    .narrow = p->narrow};
 }
 
 /* Rows of the grid are lines of every phase at once. */
@@ -451,6 +472,7 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
                             .bias = p->bias,
                             .relu = p->activation == ARTEL__FUSED_RELU,
                             .normalise = artel__conv_normalises(s),
+                            .narrow = p->narrow,
                             .out = p->dx + (y * s->iw + x) * s->ic,
                             .out_image = s->ih * s->iw * s->ic,
                             .out_line = s->sh * s->iw * s->ic,

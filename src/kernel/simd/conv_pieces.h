@@ -148,6 +148,7 @@ static void conv_pieces_run(const conv_pieces *p, const tile *whole, int rows)
     t.bias = NULL;
     t.load = true;
     t.relu = t.normalise = t.stream = t.claim = false;
+    t.narrow = ARTEL_DTYPE_FLOAT32;
     t.sc = TILE_COLUMNS;
     for (const conv_piece *piece = p->piece; piece < p->piece + p->count; piece++) {
         t.segments = piece->segments;

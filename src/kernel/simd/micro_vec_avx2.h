@@ -8,6 +8,7 @@
 #include "kernel/simd/micro_steps_avx2.h"
 
 #define VEC_INLINE static inline __attribute__((always_inline))
+#define VEC_APART static __attribute__((noinline))
 #ifdef __clang__
 #define VEC_UNROLL _Pragma("clang loop unroll(full)")
 #define VEC_LOOP _Pragma("clang loop unroll_count(1)")
@@ -86,6 +87,22 @@ VEC_INLINE vec vec_fma(vec a, vec b, vec c)
 VEC_INLINE vec vec_add(vec a, vec b)
 {
     return _mm256_add_ps(a, b);
+}
+
+/* Rounded to what bfloat16 holds (narrow.h); x is no denormal, as arithmetic flushes them. */
+VEC_INLINE vec vec_to_bfloat16(vec x)
+{
+    __m256i bits = _mm256_castps_si256(x), odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256 rounded = _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))));
+    __m256 quiet = _mm256_castsi256_ps(_mm256_or_si256(bits, _mm256_set1_epi32(0x00400000)));
+    rounded = _mm256_blendv_ps(rounded, quiet, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    return _mm256_and_ps(rounded, _mm256_castsi256_ps(_mm256_set1_epi32((int)0xffff0000)));
+}
+
+/* Rounded to what float16 holds. */
+VEC_INLINE vec vec_to_float16(vec x)
+{
+    return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 /* x < 0 ? +0 : x */

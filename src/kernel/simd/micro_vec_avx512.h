@@ -81,6 +81,21 @@ VEC_INLINE vec vec_add(vec a, vec b)
     return _mm512_add_ps(a, b);
 }
 
+/* Rounded to what bfloat16 holds (narrow.h); x is no denormal, as arithmetic flushes them. */
+VEC_INLINE vec vec_to_bfloat16(vec x)
+{
+    __m512i bits = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    rounded = _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits, _mm512_set1_epi32(0x00400000));
+    return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32((int)0xffff0000)));
+}
+
+/* Rounded to what float16 holds. */
+VEC_INLINE vec vec_to_float16(vec x)
+{
+    return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
 /* x < 0 ? +0 : x */
 VEC_INLINE vec vec_relu(vec x)
 {

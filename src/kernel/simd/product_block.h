@@ -146,6 +146,7 @@ static void product_rectangle_blocks(const artel__product_forward *p, product_re
             segment all = {b.k0, b.k0, b.k1 - b.k0};
             tile t = {.segments = &all, .count = 1, .load = b.cut > 0, .stream = last && stream, .claim = !last || claim};
             t.relu = last && p->activation == ARTEL__FUSED_RELU;
+            t.narrow = last ? p->narrow : ARTEL_DTYPE_FLOAT32;
             for (int64_t panel = r.panel0; panel < r.panel1; panel++) product_block_panel(&b, t, panel);
         }
     }

@@ -60,6 +60,7 @@ static void product_rectangle(const artel__product_forward *p, product_rect r, f
         segment all = {k0, k0, k1 - k0};
         tile t = {.sa = p->lda, .segments = &all, .count = 1, .sc = p->ldo, .load = cut > 0, .claim = claim, .stream = stream};
         t.relu = k1 == p->k && p->activation == ARTEL__FUSED_RELU;
+        t.narrow = k1 == p->k ? p->narrow : ARTEL_DTYPE_FLOAT32;
         for (int64_t i = 0; i < tiles; i++) {
             int64_t row = r.row0 + tile_cut(r.row1 - r.row0, tiles, i);
             int mr = (int)(r.row0 + tile_cut(r.row1 - r.row0, tiles, i + 1) - row);

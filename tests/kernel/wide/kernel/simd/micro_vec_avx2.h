@@ -94,6 +94,30 @@ VEC_INLINE vec vec_relu(vec x)
     return (vec){vec_half_relu(x.low), vec_half_relu(x.high)};
 }
 
+VEC_INLINE __m256 vec_half_bfloat16(__m256 x)
+{
+    __m256i bits = _mm256_castps_si256(x), odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    __m256 rounded = _mm256_castsi256_ps(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))));
+    __m256 quiet = _mm256_castsi256_ps(_mm256_or_si256(bits, _mm256_set1_epi32(0x00400000)));
+    rounded = _mm256_blendv_ps(rounded, quiet, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    return _mm256_and_ps(rounded, _mm256_castsi256_ps(_mm256_set1_epi32((int)0xffff0000)));
+}
+
+VEC_INLINE vec vec_to_bfloat16(vec x)
+{
+    return (vec){vec_half_bfloat16(x.low), vec_half_bfloat16(x.high)};
+}
+
+VEC_INLINE __m256 vec_half_float16(__m256 x)
+{
+    return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+
+VEC_INLINE vec vec_to_float16(vec x)
+{
+    return (vec){vec_half_float16(x.low), vec_half_float16(x.high)};
+}
+
 VEC_INLINE vec_mask vec_range(int first, int last)
 {
     first = first < 0 ? 0 : first > 16 ? 16 : first;
