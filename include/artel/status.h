@@ -22,12 +22,12 @@ extern "C" {
 typedef enum artel_status {
     ARTEL_OK = 0,
     ARTEL_AGAIN = 1,              /* in progress, or: no more items */
-    ARTEL_ERROR_INVALID = -1,     /* an argument, an option, a model or a value is wrong */
+    ARTEL_ERROR_INVALID = -1,     /* an argument, an option, a model or a value is wrong; a file may not be read or written */
     ARTEL_ERROR_NOT_FOUND = -2,   /* a file, an array, a layer or a name does not exist */
     ARTEL_ERROR_CORRUPT = -3,     /* a file is damaged or is not what it claims to be */
     ARTEL_ERROR_UNSUPPORTED = -4, /* well-formed, known, and not something this build can do */
     ARTEL_ERROR_NO_MEMORY = -5,   /* an allocation failed or would pass a limit */
-    ARTEL_ERROR_IO = -6,          /* the operating system refused to read or write (disk full, permission) */
+    ARTEL_ERROR_IO = -6,          /* the operating system refused to read or write (disk full, bad sector) */
     ARTEL_ERROR_RUN = -7,         /* the run itself failed: NaN with stop-on-nan, peers lost beyond repair */
     ARTEL_ERROR_CANCELLED = -8,   /* artel_context_cancel() was called; everything done so far is in order */
     ARTEL_ERROR_PREEMPTED = -9,   /* stopped on request after saving; start again to continue */

@@ -196,6 +196,16 @@ static const char *errno_advice(int error)
     }
 }
 
+/* Whether the path or address is at fault: it would be refused another time, too, and on any disk. */
+static bool is_refused_by_name(int error)
+{
+    static const int errors[] = {EACCES, EPERM, EROFS, EISDIR, ENOTDIR, ENAMETOOLONG, ELOOP};
+    for (size_t i = 0; i < ARTEL__COUNT(errors); i++) {
+        if (errors[i] == error) return true;
+    }
+    return false;
+}
+
 artel_status artel__fail_errno(artel_context *ctx, const char *where, const char *what)
 {
     int error = errno;
@@ -205,7 +215,8 @@ artel_status artel__fail_errno(artel_context *ctx, const char *where, const char
     if (error == ENOMEM)
         return artel__fail(ctx, ARTEL_ERROR_NO_MEMORY, where, "use a smaller batch or model, or a machine with more memory",
                            "cannot %s: %s", what, reason);
-    return artel__fail(ctx, ARTEL_ERROR_IO, where, errno_advice(error), "cannot %s: %s", what, reason);
+    return artel__fail(ctx, is_refused_by_name(error) ? ARTEL_ERROR_INVALID : ARTEL_ERROR_IO, where, errno_advice(error), "cannot %s: %s",
+                       what, reason);
 }
 
 artel_status artel__fail_memory(artel_context *ctx, const char *where, size_t bytes)

@@ -32,7 +32,8 @@ artel_status artel__fail(artel_context *ctx, artel_status status, const char *wh
     ARTEL__PRINTF(5, 6);
 
 /* The same for a failed system call: `what` is the action ("open", "write"); errno is read first thing.
- * ENOENT gives ARTEL_ERROR_NOT_FOUND, ENOMEM ARTEL_ERROR_NO_MEMORY, everything else ARTEL_ERROR_IO. */
+ * ENOENT gives ARTEL_ERROR_NOT_FOUND, ENOMEM ARTEL_ERROR_NO_MEMORY, what would be refused another time too (permission,
+ * a read-only place, a file in a directory's stead) ARTEL_ERROR_INVALID, everything else ARTEL_ERROR_IO. */
 artel_status artel__fail_errno(artel_context *ctx, const char *where, const char *what);
 
 /* Fails with ARTEL_ERROR_NO_MEMORY for `bytes` bytes wanted by `where`. */

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,6 +18,17 @@
 #include "base/file.h"
 
 #define DEEPEST_TREE 200
+
+const char *artel__folder_of(const char *path, char *buffer, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return ".";
+    size_t length = slash == path ? 1 : (size_t)(slash - path);
+    if (length >= size) return NULL;
+    memcpy(buffer, path, length);
+    buffer[length] = '\0';
+    return buffer;
+}
 
 bool artel__file_exists(const char *path)
 {
@@ -50,6 +63,16 @@ artel_status artel__make_directory(artel_context *ctx, const char *path)
     if (status == ARTEL_OK) status = make_one(ctx, copy);
     artel__free(ctx, copy);
     return status;
+}
+
+artel_status artel__probe_directory(artel_context *ctx, const char *path)
+{
+    char probe[PATH_MAX];
+    int length = snprintf(probe, sizeof probe, "%s/.probe-XXXXXX", path);
+    if (length < 0 || (size_t)length >= sizeof probe) errno = ENAMETOOLONG;
+    if (length < 0 || (size_t)length >= sizeof probe || !mkdtemp(probe)) return artel__fail_errno(ctx, path, "write into this directory");
+    rmdir(probe);
+    return ARTEL_OK;
 }
 
 static bool is_dot(const char *name)

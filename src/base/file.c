@@ -216,13 +216,9 @@ artel_status artel__output_write(artel__output *out, const void *bytes, size_t c
 /* Makes the rename itself lasting; file systems that cannot sync a directory are left alone. */
 static void sync_directory(const char *path)
 {
-    char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t length = slash ? (size_t)(slash - path) + 1 : 0;
-    if (length >= sizeof(directory)) return;
-    memcpy(directory, path, length);
-    memcpy(directory + length, length ? "" : ".", length ? 1 : 2);
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char buffer[PATH_MAX];
+    const char *directory = artel__folder_of(path, buffer, sizeof(buffer));
+    int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd < 0) return;
     (void)fsync(fd);
     close(fd);
@@ -251,6 +247,16 @@ void artel__output_abandon(artel__output *out)
     close(out->fd);
     if (out->temporary) unlink(out->temporary);
     output_forget(out);
+}
+
+artel_status artel__probe_output(artel_context *ctx, const char *path)
+{
+    struct stat info;
+    artel__output probe;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return ARTEL_OK;
+    ARTEL_TRY(artel__output_open(ctx, path, &probe));
+    artel__output_abandon(&probe);
+    return ARTEL_OK;
 }
 
 static artel_status write_whole(artel_context *ctx, const char *path, bool private, const void *bytes, size_t count)

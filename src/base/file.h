@@ -35,11 +35,19 @@ artel_status artel__output_commit(artel__output *out);
 /* Closes and removes the temporary file; after a commit it does nothing. */
 void artel__output_abandon(artel__output *out);
 
+/* Whether a file could be written there: fails as artel__output_open does, and leaves nothing behind. What is no regular file is not
+ * tried, for whoever reads a pipe would notice. */
+artel_status artel__probe_output(artel_context *ctx, const char *path);
+
 artel_status artel__write_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
 /* The same for secrets: readable by its owner only (mode 0600) from the first byte on, whatever was there before. */
 artel_status artel__write_private_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
 artel_status artel__make_directory(artel_context *ctx, const char *path); /* and its parents; existing is fine */
+/* Whether entries can be made in a directory: fails as making one does, and leaves nothing there. */
+artel_status artel__probe_directory(artel_context *ctx, const char *path);
 artel_status artel__remove_tree(artel_context *ctx, const char *path); /* missing is fine, also when another process removes it meanwhile */
+/* The directory that a path lies in: what stands before its last slash, "." when there is none; NULL when it does not fit. */
+const char *artel__folder_of(const char *path, char *buffer, size_t size);
 bool artel__file_exists(const char *path);
 bool artel__is_directory(const char *path);
 

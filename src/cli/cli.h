@@ -70,6 +70,8 @@ void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user);
 
 /* Whether a result could be written there: nothing is left behind. Fails as the write would in the end. */
 artel_status artel__cli_check_target(artel__invocation *call, const char *path);
+/* The same for a file that is written line by line, where it lies. */
+artel_status artel__cli_check_log(artel__invocation *call, const char *path);
 /* Whether the text is a data specification and not a file. */
 bool artel__cli_is_specification(const char *text);
 /* Refuses data in place of a file, and names the nearest file when there is none of that name. */

@@ -7,28 +7,24 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
-
-/* The part before the last slash, "." when there is none. */
-static const char *folder_of(const char *path, char *buffer, size_t size)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash) return ".";
-    snprintf(buffer, size, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    return buffer;
-}
+#include "observe/stream.h"
 
 artel_status artel__cli_check_target(artel__invocation *call, const char *path)
 {
     char buffer[4096];
-    struct stat info;
-    const char *folder = folder_of(path, buffer, sizeof buffer);
-    if (!artel__is_directory(folder))
+    const char *folder = artel__folder_of(path, buffer, sizeof buffer);
+    if (folder && !artel__is_directory(folder))
         return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "create the directory first", "the directory %s does not exist", folder);
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return ARTEL_OK; /* a pipe or device */
-    artel__output probe;
-    ARTEL_TRY(artel__output_open(call->ctx, path, &probe));
-    artel__output_abandon(&probe);
-    return ARTEL_OK;
+    return artel__probe_output(call->ctx, path);
+}
+
+artel_status artel__cli_check_log(artel__invocation *call, const char *path)
+{
+    struct stat info;
+    artel__stream stream;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return artel__cli_check_target(call, path);
+    ARTEL_TRY(artel__stream_open(call->ctx, path, ARTEL__STREAM_APPEND, &stream));
+    return artel__stream_close(&stream);
 }
 
 bool artel__cli_is_specification(const char *text)
@@ -43,7 +39,8 @@ static const char *nearest_file(artel__invocation *call, const char *path)
     char buffer[4096];
     artel__paths names;
     const char *slash = strrchr(path, '/');
-    if (artel__list_directory(call->ctx, folder_of(path, buffer, sizeof buffer), &names) < 0) return NULL;
+    const char *folder = artel__folder_of(path, buffer, sizeof buffer);
+    if (!folder || artel__list_directory(call->ctx, folder, &names) < 0) return NULL;
     const char **list = artel__arena_alloc(&call->arena, names.count + 1, sizeof *list);
     const char *near = NULL;
     for (size_t i = 0; list && i < names.count; i++) list[i] = names.items[i];

@@ -141,10 +141,11 @@ static artel_status check(artel__invocation *call, const fit_options *o)
         return artel__cli_usage(call, "--recompute", "the value does not fit (found %.60s, expected a percentage from 0 to 100)",
                                 o->recompute);
     if (o->output) ARTEL_TRY(check_output(call, o->output));
-    const char *const files[] = {o->output, o->history, o->csv_log};
+    const char *const files[] = {o->output, o->history};
     for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
         if (files[i]) ARTEL_TRY(artel__cli_check_target(call, files[i]));
     }
+    if (o->csv_log) ARTEL_TRY(artel__cli_check_log(call, o->csv_log));
     if (o->profile && !artel__is_directory(o->profile) && !artel__ends_with(o->profile, "/"))
         ARTEL_TRY(artel__cli_check_target(call, o->profile));
     note_idle_options(call, o);
@@ -277,7 +278,7 @@ static artel_status train(artel__invocation *call, const fit_options *o, artel_m
                                     .cluster = cluster};
     artel_status status = load_data(call, o, &data, &validation);
     if (status == ARTEL_OK) status = read_callbacks(call, o->callbacks, &show, &callbacks);
-    if (status == ARTEL_OK && show.csv_log && show.csv_log != o->csv_log) status = artel__cli_check_target(call, show.csv_log);
+    if (status == ARTEL_OK && show.csv_log && show.csv_log != o->csv_log) status = artel__cli_check_log(call, show.csv_log);
     if (o->dry_run) show = (artel__observer_options){.json = o->json, .verbose = 0}; /* nothing is written */
     if (status == ARTEL_OK) status = artel__observers_open(call->ctx, model, &show, &r.observers);
     if (status == ARTEL_OK) {

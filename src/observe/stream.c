@@ -37,7 +37,7 @@ static int64_t regular_size(int fd)
 artel_status artel__stream_open(artel_context *ctx, const char *path, artel__stream_mode mode, artel__stream *out)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | open_flags(mode), 0666);
-    if (fd < 0 && errno == EEXIST && mode == ARTEL__STREAM_NEW) return ARTEL_ERROR_INVALID;
+    if (fd < 0 && errno == EEXIST && mode == ARTEL__STREAM_NEW) return ARTEL_AGAIN;
     if (fd < 0) return artel__fail_errno(ctx, path, "open for writing");
     artel__stream stream = {ctx, NULL, fd, true, mode == ARTEL__STREAM_PLACE && regular_size(fd) >= 0 ? 0 : -1};
     artel_status status = artel__strdup(ctx, path, &stream.path);

@@ -19,7 +19,7 @@ typedef struct artel__stream {
 } artel__stream;
 
 typedef enum artel__stream_mode {
-    ARTEL__STREAM_NEW,       /* the file must not exist: ARTEL_ERROR_INVALID when it does, without an error record */
+    ARTEL__STREAM_NEW,       /* the file must not exist: ARTEL_AGAIN when it does */
     ARTEL__STREAM_OVERWRITE, /* emptied when it exists */
     ARTEL__STREAM_APPEND,    /* continued when it exists */
     ARTEL__STREAM_PLACE      /* written over from its beginning, or from `at` on: what lies behind stays until it is cut */

@@ -206,15 +206,15 @@ static artel_status open_file(artel_context *ctx, const char *directory, int seq
     if (gethostname(host, sizeof host - 1) != 0 || !host[0]) snprintf(host, sizeof host, "localhost");
     artel__text path;
     artel__text_init(&path, ctx);
-    artel_status status = ARTEL_ERROR_INVALID;
-    for (int n = sequence; n < sequence + SEQUENCE_TRIES && status == ARTEL_ERROR_INVALID; n++) {
+    artel_status status = ARTEL_AGAIN;
+    for (int n = sequence; n < sequence + SEQUENCE_TRIES && status == ARTEL_AGAIN; n++) {
         artel__text_clear(&path);
         artel__text_printf(&path, "%s/events.out.tfevents.%010lld.%s.%ld.%d.v2", directory, (long long)artel__wall_seconds(), host,
                            (long)getpid(), n);
         status = artel__text_status(&path);
         if (status == ARTEL_OK) status = artel__stream_open(ctx, path.data, ARTEL__STREAM_NEW, out);
     }
-    if (status == ARTEL_ERROR_INVALID) {
+    if (status == ARTEL_AGAIN) {
         status = artel__fail(ctx, ARTEL_ERROR_IO, directory, "give another --log-dir", "%d event files of this second exist already",
                              SEQUENCE_TRIES);
     }

@@ -34,14 +34,15 @@ typedef struct save_own {
     int64_t every; /* batches; 0: epochs */
 } save_own;
 
-/* Creates the folder that the file goes to, as Keras does. A folder with a {field} in its name waits until that is known. */
+/* Creates the folder that the file goes to, as Keras does, and sees that it can be written into. A folder with a {field} in its name
+ * waits until that is known. */
 static artel_status make_folder(artel__fit *fit, const char *path)
 {
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    if (!slash || slash == path || (size_t)(slash - path) >= sizeof folder) return ARTEL_OK;
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-    return strchr(folder, '{') || artel__is_directory(folder) ? ARTEL_OK : artel__make_directory(fit->ctx, folder);
+    char buffer[4096];
+    const char *folder = artel__folder_of(path, buffer, sizeof buffer);
+    if (!folder || strchr(folder, '{')) return ARTEL_OK;
+    if (!artel__is_directory(folder)) ARTEL_TRY(artel__make_directory(fit->ctx, folder));
+    return artel__probe_directory(fit->ctx, folder);
 }
 
 static artel_status save_begin(artel__fit *fit, artel__callback *callback)

@@ -323,6 +323,7 @@ artel_status artel__checkpointer_create(artel__fit *fit)
     ARTEL_TRY(read_interval(fit, fit->checkpointer));
     if (fit->writes) {
         ARTEL_TRY(artel__make_directory(fit->ctx, fit->options.checkpoint_dir));
+        ARTEL_TRY(artel__probe_directory(fit->ctx, fit->options.checkpoint_dir));
         ARTEL_TRY(artel__checkpoint_sweep(fit->ctx, fit->options.checkpoint_dir));
     }
     ARTEL_TRY(artel__identity_make(fit, &fit->checkpointer->identity));

@@ -53,6 +53,8 @@ static void test_errno(void **state)
     assert_int_equal(artel__fail_errno(ctx, "x", "map"), ARTEL_ERROR_NO_MEMORY);
     errno = ENOSPC;
     assert_int_equal(artel__fail_errno(ctx, "x", "write"), ARTEL_ERROR_IO);
+    errno = EROFS;
+    assert_int_equal(artel__fail_errno(ctx, "x", "create"), ARTEL_ERROR_INVALID);
 }
 
 static void test_long_text_is_cut_whole(void **state)

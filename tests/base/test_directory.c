@@ -70,6 +70,31 @@ static void test_make_and_remove(void **state)
     assert_false(artel__file_exists(at(made, "kept")));
 }
 
+static void test_folder_of_a_path(void **state)
+{
+    static const char *const cases[][2] = {{"a", "."}, {"a/b", "a"}, {"/a", "/"}, {"/a/b", "/a"}, {"a//b", "a/"}, {"a/b/", "a/b"}};
+    char buffer[8];
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) assert_string_equal(artel__folder_of(cases[i][0], buffer, sizeof buffer), cases[i][1]);
+    assert_null(artel__folder_of("12345678/a", buffer, sizeof buffer));
+}
+
+static void test_probe_leaves_nothing(void **state)
+{
+    place *made = *state;
+    artel__paths paths;
+    assert_int_equal(artel__probe_directory(made->ctx, made->root), ARTEL_OK);
+    assert_int_equal(rmdir(made->root), 0); /* hidden names count, too */
+    assert_int_equal(artel__probe_directory(made->ctx, made->root), ARTEL_ERROR_NOT_FOUND);
+    assert_string_equal(artel_context_error(made->ctx)->where, made->root);
+    assert_int_equal(artel__make_directory(made->ctx, made->root), ARTEL_OK);
+    touch(made, "file");
+    assert_int_equal(artel__probe_directory(made->ctx, at(made, "file")), ARTEL_ERROR_INVALID);
+    assert_int_equal(artel__list_directory(made->ctx, made->root, &paths), ARTEL_OK);
+    assert_int_equal(paths.count, 1);
+    artel__paths_fini(&paths);
+}
+
 static void test_lists_in_byte_order(void **state)
 {
     static const char *const expected[] = {"B", "a", "a.b", "a10", "a9", "\xC3\xA4"};
@@ -135,6 +160,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_make_and_remove, set_up, tear_down),
+        cmocka_unit_test(test_folder_of_a_path),
+        cmocka_unit_test_setup_teardown(test_probe_leaves_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lists_in_byte_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_glob, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_allocations_fail, set_up, tear_down),

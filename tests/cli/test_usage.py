@@ -3,6 +3,7 @@
 """The command line from the outside: help, options, exit codes, what goes to stdout and stderr, events, logs."""
 
 import csv
+import ctypes
 import dataclasses
 import json
 import os
@@ -453,6 +454,36 @@ def early_refusals(b):
     has(err, "artel: --epochs: ", "found three, expected an integer from 0 to 1000000000")
 
 
+def bound_by_permissions():
+    """In a child, before exec: root, too, is told to keep out (PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)."""
+    ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+
+
+def unwritable(b):
+    """Where results cannot go is said before training begins, and what lies there already stays as it is."""
+    os.mkdir(b("shut"))
+    for name in ("shut/o.keras", "old.csv"):
+        with open(b(name), "w") as f:
+            f.write("old")
+        os.chmod(b(name), 0o444)
+    os.chmod(b("shut"), 0o555)
+    with open(b("cb.json"), "w") as f:
+        json.dump([{"class_name": "ModelCheckpoint", "config": {"filepath": b("shut/m{epoch}.keras")}}], f)
+    for option, value in (("--checkpoint-dir", "shut"), ("--checkpoint-dir", "shut/new"), ("--output", "shut/o.keras"), ("--output", "shut/n.keras"),
+                          ("--history", "shut/h.json"), ("--csv-log", "shut/l.csv"), ("--csv-log", "old.csv"), ("--log-dir", "shut/logs"),
+                          ("--log-dir", "shut"), ("--profile", "shut/t.json"), ("--callbacks", "cb.json")):
+        ran = subprocess.run([ARTEL, "fit", b.model, "--data", b.data, "--json", option, b(value)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=clean_environment(), preexec_fn=bound_by_permissions, text=True)
+        equal("exit code with %s %s" % (option, value), ran.returncode, 1)
+        equal("events", ran.stdout, "")
+        has(ran.stderr, "artel: " + b("shut" if option != "--csv-log" else value), "Permission denied; check the permissions")
+    for option in ("--output", "--history", "--csv-log"):
+        has(b.fit(option, b("none/file.keras"), rc=1).err, "the directory %s does not exist; create the directory first" % b("none"))
+    for option in ("--checkpoint-dir", "--log-dir"):
+        has(b.fit(option, b.model, rc=1).err, b.model, "is a file, expected a directory")
+    equal("what is left", (os.listdir(b("shut")), open(b("shut/o.keras")).read(), open(b("old.csv")).read()), (["o.keras"], "old", "old"))
+
+
 ROWS = [Row("help-" + n, help_of(n)) for n in SUBCOMMANDS]
 ROWS += [
     Row("help-top", top_help), Row("version", version), Row("full-output", full),
@@ -465,7 +496,7 @@ ROWS += [
     Row("csv-log", csv_log), Row("initial-epoch", epochs_zero), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
-    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals),
+    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals), Row("unwritable", unwritable),
     Row("repeatable", repeatable), Row("overrides", overrides), Row("closed-stdout", last_line),
 ]
 
