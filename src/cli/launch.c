@@ -138,6 +138,7 @@ typedef struct program {
     bool json;     /* lines that are JSON objects are events */
     bool verdicts; /* a subcommand whose codes 1 and 2 would be the same another time */
     bool together; /* and that makes its tasks one job: --strategy multi-worker */
+    int needed;    /* to begin, of those who train; 0: all */
 } program;
 
 static const artel__option *option_of(const artel__command *command, const char *name)
@@ -153,15 +154,27 @@ static bool asks_for_json(const artel__invocation *call, int first)
     return false;
 }
 
-/* Whether the subcommand is to be one job of all tasks: as it will itself find out from these words or the environment. */
-static bool works_together(const artel__invocation *call, int first)
+/* What the subcommand will itself take for the value of its option (`--name`), from these words or the environment; or NULL. */
+static const char *value_of(const artel__invocation *call, int first, const char *option, const char *variable)
 {
-    const char *strategy = getenv("ARTEL_STRATEGY");
+    const char *value = getenv(variable);
+    size_t length = strlen(option);
     for (int i = first; i < call->arguments && strcmp(call->argument[i], "--") != 0; i++) {
-        if (artel__starts_with(call->argument[i], "--strategy=")) strategy = call->argument[i] + strlen("--strategy=");
-        if (strcmp(call->argument[i], "--strategy") == 0 && i + 1 < call->arguments) strategy = call->argument[++i];
+        const char *word = call->argument[i];
+        if (artel__starts_with(word, option) && word[length] == '=') value = word + length + 1;
+        if (strcmp(word, option) == 0 && i + 1 < call->arguments) value = call->argument[++i];
     }
-    return strategy && strcmp(strategy, "multi-worker") == 0;
+    return value;
+}
+
+/* Whether the subcommand is to be one job of all tasks, and how many of them it needs to begin. */
+static void read_strategy(const artel__invocation *call, int first, program *out)
+{
+    const char *strategy = value_of(call, first, "--strategy", "ARTEL_STRATEGY");
+    const char *needed = value_of(call, first, "--min-workers", "ARTEL_MIN_WORKERS");
+    int64_t count;
+    out->together = strategy && strcmp(strategy, "multi-worker") == 0;
+    if (needed && artel__parse_int64(needed, &count) && count > 0 && count <= ARTEL__LAUNCH_MAX_TASKS) out->needed = (int)count;
 }
 
 /* This program's path, in the arena. */
@@ -195,7 +208,7 @@ static artel_status artel_words(artel__invocation *call, const char **words, pro
     const artel__option *option = option_of(command, "json");
     out->json = o->json || (option && asks_for_json(call, first));
     out->verdicts = option_of(command, "strategy") != NULL;
-    out->together = out->verdicts && works_together(call, first);
+    if (out->verdicts) read_strategy(call, first, out);
     if (o->json && option)
         words[count++] = option->type == ARTEL__OPTION_STRING ? artel__arena_printf(&call->arena, "--json=%s", o->json) : "--json";
     for (int i = first; i < call->arguments; i++) words[count++] = call->argument[i];
@@ -263,6 +276,7 @@ static artel_status start(artel__invocation *call, artel__launch *launch, const 
         .restarts = o->restarts > 1000000000 ? 1000000000 : (int)o->restarts,
         .together = what->together,
         .verdicts = what->verdicts,
+        .needed = what->needed,
         .json = what->json,
         .control = state.pipe[0],
         .out = STDOUT_FILENO,

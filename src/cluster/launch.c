@@ -324,6 +324,20 @@ artel_status artel__launch_set_program(artel__launch *launch, const char *const 
     return ARTEL_OK;
 }
 
+artel_status artel__launch_question(artel__launch *launch, int i, artel__status_request *out)
+{
+    const artel__launch_wish *wish = &launch->wish;
+    const artel__launch_task *task = &launch->task[i];
+    const char *folder = wish->insecure ? NULL : wish->cert_dir ? wish->cert_dir : launch->folder;
+    *out = (artel__status_request){.address = task->task.address,
+                                   .question = "status",
+                                   .cert_dir = folder,
+                                   .name = folder ? cert_name(launch, task) : NULL,
+                                   .insecure_network = wish->insecure,
+                                   .timeout = 1};
+    return artel__arena_status(&launch->arena);
+}
+
 void artel__launch_describe(const artel__launch *launch, artel__text *out)
 {
     for (int i = 0; i < launch->tasks; i++) {

@@ -11,6 +11,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/launch_process.h"
+#include "cluster/status.h"
 
 #define ARTEL__LAUNCH_MAX_TASKS 1024
 
@@ -67,6 +68,8 @@ artel_status artel__launch_prepare(artel__launch *launch);
 artel_status artel__launch_set_program(artel__launch *launch, const char *const *words);
 /* What would be started: for each task a line "# worker 1" and a command for a shell. */
 void artel__launch_describe(const artel__launch *launch, artel__text *out);
+/* How task i is asked for its status (status.h); strings live in the launch's arena. After prepare. */
+artel_status artel__launch_question(artel__launch *launch, int i, artel__status_request *out);
 /* Releases ports and removes certificates; a cleared one is accepted. */
 void artel__launch_close(artel__launch *launch);
 
@@ -74,6 +77,7 @@ typedef struct artel__launch_run_options {
     int restarts;   /* of each task */
     bool together;  /* the tasks work at one result: see launch_job.h */
     bool verdicts;  /* codes 1 and 2 are final: likewise */
+    int needed;     /* of a job together, to begin: likewise */
     bool json;      /* events of tasks go through unchanged, see launch_output.h */
     int control;    /* bytes read here are signals to the launcher: SIGINT, SIGTERM, ...; -1: none */
     int out, err;   /* where output goes */

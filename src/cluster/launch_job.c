@@ -42,6 +42,7 @@ void artel__launch_job_init(artel__launch_job *job, int64_t now)
     for (int i = 0; i < job->members; i++)
         job->member[i] = (artel__launch_member){.type = job->member[i].type, .state = ARTEL__LAUNCH_DUE, .when = now};
     job->stopped = job->signals = 0;
+    job->missed = -1;
 }
 
 int artel__launch_job_next(const artel__launch_job *job, int64_t now, int64_t *out_wait)
@@ -121,15 +122,20 @@ bool artel__launch_job_ended(artel__launch_job *job, int i, int status, int64_t 
     return true;
 }
 
-artel__launch_order artel__launch_job_signal(artel__launch_job *job, int number)
+static void tell_all(artel__launch_job *job)
 {
-    if (job->signals++ == 0) job->stopped = number;
     for (int i = 0; i < job->members; i++) {
         artel__launch_member *member = &job->member[i];
         if (member->state == ARTEL__LAUNCH_ENDED) continue;
         member->told = true;
         if (member->state == ARTEL__LAUNCH_DUE) member->state = ARTEL__LAUNCH_ENDED;
     }
+}
+
+artel__launch_order artel__launch_job_signal(artel__launch_job *job, int number)
+{
+    if (job->signals++ == 0) job->stopped = number;
+    tell_all(job);
     return job->signals == 1 ? ARTEL__LAUNCH_TERMINATE : job->signals == 2 ? ARTEL__LAUNCH_KILL : ARTEL__LAUNCH_LEAVE;
 }
 
@@ -153,6 +159,28 @@ artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i,
     if (member->type == ARTEL__TASK_EVALUATOR && last_well(job)) return ARTEL__LAUNCH_STAYS;
     member->told = member->dismissed = true;
     return trains(member) ? ARTEL__LAUNCH_ASKED : ARTEL__LAUNCH_HURRIED;
+}
+
+int artel__launch_job_misses(const artel__launch_job *job)
+{
+    int first = -1, left = 0, all = 0;
+    if (!job->together || job->stopped || job->missed >= 0 || last_well(job)) return -1;
+    for (int i = 0; i < job->members; i++) {
+        const artel__launch_member *member = &job->member[i];
+        if (!trains(member)) continue;
+        all++;
+        if (member->state != ARTEL__LAUNCH_ENDED)
+            left++;
+        else if (first < 0 || member->when < job->member[first].when)
+            first = i;
+    }
+    return left > 0 && left < (job->needed ? job->needed : all) ? first : -1;
+}
+
+void artel__launch_job_abandon(artel__launch_job *job, int i)
+{
+    job->missed = i;
+    tell_all(job);
 }
 
 bool artel__launch_job_over(const artel__launch_job *job)
@@ -185,7 +213,7 @@ int artel__launch_job_code(const artel__launch_job *job, int *out_member)
     int failed = first_of(job, FAILED);
     *out_member = -1;
     if (job->stopped && (job->stopped != SIGTERM || failed < 0)) return 128 + job->stopped;
-    if (failed < 0 && last_well(job)) return 0;
-    *out_member = failed >= 0 ? failed : first_of(job, DIED);
+    if (job->missed < 0 && failed < 0 && last_well(job)) return 0;
+    *out_member = job->missed >= 0 ? job->missed : failed >= 0 ? failed : first_of(job, DIED);
     return *out_member >= 0 ? exit_code(&job->member[*out_member]) : 0;
 }

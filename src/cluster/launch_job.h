@@ -10,10 +10,14 @@
  * The tasks of a job *together* (artel with --strategy multi-worker) work at one result, each able to go on without the others;
  * those of any other job work on their own.
  *
+ * A job together begins with all who train, or with as many as it needs. When too few are left, because some ended and are not started
+ * again, and nobody has begun, those who wait are told to end (artel__launch_job_abandon): they would wait in vain.
+ *
  * The exit code: after a signal to the launcher 130 (SIGINT) or 128 + signal, unless everything had ended before; after
  * SIGTERM a task's own failure goes first. Otherwise that of the task which failed first. Not counted are, in a job
  * together, failures of others than the evaluator after which a chief or worker ended well: they were survived. When
- * none failed, 0 if a chief or worker ended well, for then the dead were survived; else that of the task that died first.
+ * none failed, 0 if a chief or worker ended well, for then the dead were survived; else that of the task that died first. Of a job that
+ * was abandoned it is that of the task that was missed.
  *
  * Restarts: a task that died or failed is started again while it has restarts left, at once if it lived for a second,
  * else after 0.1 s, doubled each time, up to 5 s. Codes 1 and 2 of artel itself are final, for the same command would fail
@@ -60,6 +64,8 @@ typedef struct artel__launch_job {
     int restarts;  /* allowed to each */
     bool together; /* see above */
     bool verdicts; /* codes 1 and 2 are final: see above */
+    int needed;    /* of those who train, for a job together to begin; 0: all */
+    int missed;    /* for whose end it was abandoned, or -1 */
     int stopped;   /* the signal that ends the job, or 0 */
     int signals;   /* how many came */
 } artel__launch_job;
@@ -86,6 +92,11 @@ typedef enum artel__launch_dismissal {
 artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i, int64_t now);
 /* The time, in ns, until those who train too long are dismissed; -1 when nobody will be. */
 int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now);
+
+/* The first that ended for good, when too few are left for a job together to begin, should it not have begun yet; else -1. */
+int artel__launch_job_misses(const artel__launch_job *job);
+/* It has not begun, for want of member i: all others are marked as told to end. */
+void artel__launch_job_abandon(artel__launch_job *job, int i);
 
 bool artel__launch_job_over(const artel__launch_job *job);
 /* Of a job that is over. *out_member is the task that decided it, or -1. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cluster/launch_ask.h"
 #include "cluster/launch_job.h"
 #include "cluster/launch_output.h"
 
@@ -25,7 +26,8 @@
 #define DISMISSAL (10000 * MS) /* for who serves to end when nobody trains */
 #define REMINDER (5000 * MS)   /* between notes that say who is waited for */
 #define RETRY (100 * MS)
-#define BLIND (20 * MS) /* between looks where there is no pidfd */
+#define ASK_AGAIN (200 * MS) /* whether the job has begun */
+#define BLIND (20 * MS)      /* between looks where there is no pidfd */
 #define PIECE ((size_t)64 << 10)
 #define FILLINGS 4 /* times PIECE: more than a pipe holds */
 #define WRITES 32  /* of an outlet in one round */
@@ -57,6 +59,10 @@ typedef struct runner {
     slot *slot;
     artel__outlet out, err;
     int control;
+    artel__launch_inquiry inquiry;
+    artel__status_request *request; /* of the inquiry */
+    int64_t ask_at;
+    bool begun;       /* the job has, as far as anybody had to ask */
     int64_t reminder; /* when the next is due; 0: none */
     bool left;        /* told to wait no more */
     struct pollfd *set;
@@ -251,6 +257,39 @@ static void dismiss(runner *r, int64_t now)
     if (!training && r->reminder == 0) r->reminder = now + REMINDER;
 }
 
+/* -- a job that cannot begin -- */
+
+static void ask(runner *r, int64_t now)
+{
+    int count = 0;
+    r->ask_at = now + ASK_AGAIN;
+    for (int i = 0; i < r->launch->tasks; i++) {
+        bool trains = r->job.member[i].type == ARTEL__TASK_CHIEF || r->job.member[i].type == ARTEL__TASK_WORKER;
+        if (!trains || r->job.member[i].state == ARTEL__LAUNCH_ENDED) continue;
+        if (artel__launch_question(r->launch, i, &r->request[count++]) < 0) return;
+    }
+    artel__launch_ask_start(&r->inquiry, r->request, count);
+}
+
+/* Who waits for a task that will not come is told to end, once all say that they wait. */
+static void look_for_missed(runner *r, int64_t now)
+{
+    artel__launch_answer answer;
+    int missed = r->begun ? -1 : artel__launch_job_misses(&r->job);
+    if (missed < 0 || !artel__launch_ask_look(&r->inquiry, &answer)) return;
+    if (answer == ARTEL__LAUNCH_BEGUN) {
+        r->begun = true;
+    } else if (answer == ARTEL__LAUNCH_WAITS) {
+        artel__launch_job_abandon(&r->job, missed);
+        signal_all(r, SIGTERM);
+        for (int i = 0; i < r->launch->tasks; i++)
+            if (!r->slot[i].noticed) r->slot[i].deadline = now + DISMISSAL;
+        note(r, "note", "%s will not come, and the job cannot begin without it: the others are told to end", r->launch->task[missed].label);
+    } else if (now >= r->ask_at) {
+        ask(r, now);
+    }
+}
+
 /* -- streams -- */
 
 static int *stream_end(slot *s, int k)
@@ -347,6 +386,7 @@ static int time_left(const runner *r, int64_t now)
         if (s->deadline) shorten(&wait, s->deadline - now);
         if (!s->noticed && s->process.watch < 0) shorten(&wait, BLIND);
     }
+    if (!r->begun && artel__launch_job_misses(&r->job) >= 0) shorten(&wait, r->inquiry.running ? BLIND : r->ask_at - now);
     if (r->reminder) shorten(&wait, r->reminder - now);
     int64_t patience = artel__launch_job_patience(&r->job, now);
     if (patience >= 0) shorten(&wait, patience);
@@ -394,6 +434,7 @@ static artel_status run_tasks(runner *r)
         now = artel__now_ns();
         for (int i = 0; i < r->launch->tasks; i++) look_after(r, i, now);
         dismiss(r, now);
+        look_for_missed(r, now);
         if (r->reminder && now >= r->reminder) remind(r, now);
         int next = artel__launch_job_next(&r->job, now, &wait);
         if (next >= 0) ARTEL_TRY(start(r, next));
@@ -417,10 +458,14 @@ static int conclude(runner *r)
 {
     int member, code = artel__launch_job_code(&r->job, &member);
     char how[96];
-    if (member >= 0) {
-        describe_end(&r->job.member[member], how, sizeof how);
+    if (member >= 0) describe_end(&r->job.member[member], how, sizeof how);
+    if (member >= 0 && member == r->job.missed)
+        note(r, "error",
+             "the job failed before it began: %s %s; see what it printed, and start the job again: --restarts of launch starts "
+             "such a task again, --min-workers of the job begins without it",
+             r->launch->task[member].label, how);
+    else if (member >= 0)
         note(r, "error", "the job failed: %s %s", r->launch->task[member].label, how);
-    }
     flush(r);
     return code == 0 && (r->out.broken || r->err.broken) ? 2 : code;
 }
@@ -429,11 +474,13 @@ static artel_status open_runner(artel__launch *launch, const artel__launch_run_o
 {
     size_t tasks = (size_t)launch->tasks;
     *r = (runner){.launch = launch, .options = o, .control = o->control};
-    r->job = (artel__launch_job){.members = launch->tasks, .restarts = o->restarts, .together = o->together, .verdicts = o->verdicts};
+    r->job = (artel__launch_job){
+        .members = launch->tasks, .restarts = o->restarts, .together = o->together, .verdicts = o->verdicts, .needed = o->needed};
     r->job.member = artel__arena_alloc(&launch->arena, tasks, sizeof *r->job.member);
     r->slot = artel__arena_alloc(&launch->arena, tasks, sizeof *r->slot);
     r->set = artel__arena_alloc(&launch->arena, 3 * tasks + 3, sizeof *r->set);
     r->owner = artel__arena_alloc(&launch->arena, 3 * tasks + 3, sizeof *r->owner);
+    r->request = artel__arena_alloc(&launch->arena, tasks, sizeof *r->request);
     r->piece = artel__arena_alloc(&launch->arena, 1, PIECE);
     ARTEL_TRY(artel__arena_status(&launch->arena));
     for (int i = 0; i < launch->tasks; i++) {
@@ -451,6 +498,7 @@ artel_status artel__launch_run(artel__launch *launch, const artel__launch_run_op
     runner r;
     ARTEL_TRY(open_runner(launch, options, &r));
     artel_status status = run_tasks(&r);
+    artel__launch_ask_fini(&r.inquiry);
     for (int i = 0; i < launch->tasks; i++) { /* after a failed start, or when told to leave */
         slot *s = &r.slot[i];
         if (s->process.pid == 0) continue;

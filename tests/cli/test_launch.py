@@ -472,9 +472,54 @@ def no_orphans(folder):
     same(folders() - before, set(), "left behind")
 
 
+def wrapped(folder, script):
+    """A program that launch takes for artel, with what a task does first."""
+    path = folder + "/artel"
+    with open(path, "w") as f:
+        f.write("#!/bin/sh\n%s\nexec '%s' \"$@\"\n" % (script, ARTEL))
+    os.chmod(path, 0o755)
+    with open(folder + "/m.json", "w") as f:
+        json.dump({"class_name": "Sequential", "config": {"name": "m", "layers": [
+            {"class_name": "InputLayer", "config": {"batch_shape": [None, 4], "dtype": "float32", "name": "i"}},
+            {"class_name": "Dense", "config": {"name": "d", "units": 3}}]}}, f)
+    return [path, "fit", folder + "/m.json", "--loss", "mse", "--data", "synthetic:64", "--strategy", "multi-worker", "--verbose", 0]
+
+
+def never_began(folder):
+    """Who died before the job began, and is not started again, is not waited for; unless it can begin without."""
+    begin = time.monotonic()
+    for end, rc in (("kill -9 $$", 137), ("exit 7", 7)):
+        ran = launch("-n", 3, *wrapped(folder, "[ $ARTEL_TASK = worker:1 ] && %s" % end), rc=rc)
+        for words in ("worker 1 will not come, and the job cannot begin without it", "the job failed before it began: worker 1 ", "--restarts"):
+            if words not in ran.err:
+                raise Failure("%r is missing in %r" % (words, ran.err))
+    if time.monotonic() - begin > PATIENCE / 2:
+        raise Failure("took %.0f s" % (time.monotonic() - begin))
+    more = ["--wait-for-cluster", "1s", "--min-workers", 2]
+    launch("-n", 3, *wrapped(folder, "[ $ARTEL_TASK = worker:1 ] && kill -9 $$"), *more)
+    launch("-n", 3, *wrapped(folder, "[ $ARTEL_TASK != worker:0 ] && kill -9 $$"), *more, rc=137)
+    once = "[ $ARTEL_TASK = worker:1 ] && mkdir '%s/once' 2>/dev/null && kill -9 $$" % folder
+    launch("-n", 2, "--restarts", 1, *wrapped(folder, once))
+
+
+def died_later(folder):
+    """Once the job has begun the others go on, however few they are."""
+    process = start("-n", 2, *wrapped(folder, ""), "--epochs", 200, "--steps-per-epoch", 50, "--json=epochs")
+    pids = {}
+    while len(pids) < 2:
+        event = json.loads(await_lines(process, 1)[0])
+        if event["event"] == "start":
+            pids[event["task"]] = event["pid"]
+    os.kill(pids["worker:1"], signal.SIGKILL)
+    ran = finish(process)
+    same(ran.rc, 0, "exit")
+    if '"event": "end"' not in ran.out or "worker 1 was ended by signal 9 (SIGKILL)" not in ran.err:
+        raise Failure(ran.out + ran.err)
+
+
 ROWS = [Row(f.__name__, f) for f in (
     prefixes, colours, events, flood, reader_stops, reader_leaves, closed_output, left_running, forms, usage, environment, ports, cores, dry_run,
-    many, certificates, codes, restarts, kill_a_task, services, signals, suspended, names_who_is_waited_for, no_orphans)]
+    many, certificates, codes, restarts, kill_a_task, services, signals, suspended, names_who_is_waited_for, no_orphans, never_began, died_later)]
 
 
 def run(row, index, folder, keras_only):

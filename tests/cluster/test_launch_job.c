@@ -44,7 +44,8 @@ static int wait_status(const char *how)
     return how[0] == 's' ? atoi(how + 1) : atoi(how) << 8;
 }
 
-/* Words: "TASK=CODE", "TASK=sSIGNAL": an end; "!SIGNAL": to the launcher; "+": dismiss whom it will. Each takes 2 s, "..." 6. */
+/* Words: "TASK=CODE", "TASK=sSIGNAL": an end; "!SIGNAL": to the launcher; "+": dismiss whom it will; "?": nobody has begun. Each takes
+ * 2 s, "..." 6. */
 static void play(bench *b, const char *story)
 {
     char copy[256], *rest = copy, *word;
@@ -56,6 +57,10 @@ static void play(bench *b, const char *story)
             artel__launch_job_signal(&b->job, atoi(word + 1));
         else if (word[0] == '.')
             b->now += 4000 * MS;
+        else if (word[0] == '?' && artel__launch_job_misses(&b->job) >= 0)
+            artel__launch_job_abandon(&b->job, artel__launch_job_misses(&b->job));
+        else if (word[0] == '?')
+            continue;
         else if (word[0] == '+')
             for (int i = 0; i < b->job.members; i++) artel__launch_job_dismiss(&b->job, i, b->now);
         else
@@ -109,6 +114,15 @@ static void test_exit_codes(void **state)
         {"cwe", 0, true, "0=0 1=0 + 2=0", 0, -1},
         {"cwe", 0, true, "0=0 1=0 + 2=1", 1, 2},
         {"cwe", 0, true, "0=3 1=3 + 2=s15", 3, 0},
+        {"www", 0, true, "1=s9 ? 0=143 2=143", 137, 1}, /* never began */
+        {"www", 0, true, "1=s9 ? 0=2 2=1", 137, 1},     /* what follows from it does not count */
+        {"www", 0, true, "2=7 1=s9 ? 0=143", 7, 2},
+        {"cwe", 0, true, "1=s9 ? 0=143 2=s15", 137, 1},
+        {"wwe", 0, true, "2=s9 ? 0=0 1=0", 0, -1}, /* begins without an evaluator */
+        {"www", 0, true, "1=s9 0=0 ? 2=0", 0, -1}, /* it had begun */
+        {"www", 1, true, "1=s9 ? 0=0 1=0 2=0", 0, -1},
+        {"ww", 0, false, "1=s9 ? 0=0", 0, -1},
+        {"ww", 0, true, "1=s9 ? !2 0=143", 130, -1},
         {"ww", 9, true, "1=s9 0=0 ... + 1=143", 0, -1}, /* came when the job was done, and dismissed: its end counts for nothing */
         {"ww", 9, true, "1=s9 0=0 ... + 1=75", 0, -1},  /* with a --preempt-exit-code */
         {"ww", 9, true, "1=s9 0=0 ... + 1=2", 2, 1},    /* it was to write the results */
@@ -125,6 +139,29 @@ static void test_exit_codes(void **state)
         int code = artel__launch_job_code(&b.job, &member);
         if (code != cases[k].code || member != cases[k].member)
             fail_msg("%s: %d by %d, expected %d by %d", cases[k].story, code, member, cases[k].code, cases[k].member);
+    }
+}
+
+static void test_who_is_missed(void **state)
+{
+    static const struct {
+        const char *tasks;
+        int needed;
+        const char *story;
+        int missed;
+    } cases[] = {
+        {"www", 0, "", -1},        {"www", 0, "1=s9", 1},        {"www", 3, "1=s9", 1}, {"www", 2, "1=s9", -1},
+        {"www", 2, "2=s9 1=3", 2}, {"wwp", 0, "2=1", -1},        {"w", 0, "0=s9", -1},  {"www", 0, "!15 1=143", -1},
+        {"ww", 0, "1=0", -1},      {"www", 0, "1=s9 ? 0=2", -1}, /* once */
+    };
+    (void)state;
+    for (size_t k = 0; k < ARTEL__COUNT(cases); k++) {
+        bench b;
+        set_up(&b, cases[k].tasks, 0, true);
+        b.job.needed = cases[k].needed;
+        play(&b, cases[k].story);
+        int missed = artel__launch_job_misses(&b.job);
+        if (missed != cases[k].missed) fail_msg("%s: %d is missed, expected %d", cases[k].story, missed, cases[k].missed);
     }
 }
 
@@ -263,9 +300,9 @@ static void test_latecomers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_restarts),  cmocka_unit_test(test_delays),
-        cmocka_unit_test(test_signals),    cmocka_unit_test(test_dismissal), cmocka_unit_test(test_latecomers),
-        cmocka_unit_test(test_each_alone),
+        cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_who_is_missed), cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_delays),     cmocka_unit_test(test_signals),       cmocka_unit_test(test_dismissal),
+        cmocka_unit_test(test_latecomers), cmocka_unit_test(test_each_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
