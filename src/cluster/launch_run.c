@@ -467,7 +467,10 @@ static int conclude(runner *r)
     else if (member >= 0)
         note(r, "error", "the job failed: %s %s", r->launch->task[member].label, how);
     flush(r);
-    return code == 0 && (r->out.broken || r->err.broken) ? 2 : code;
+    if (code != 0 || (!r->out.broken && !r->err.broken)) return code;
+    note(r, "standard output", "could not be written to the end; free some space, or read it all");
+    flush(r);
+    return 2;
 }
 
 static artel_status open_runner(artel__launch *launch, const artel__launch_run_options *o, runner *r)

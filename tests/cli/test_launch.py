@@ -185,9 +185,16 @@ def reader_leaves(folder):
     await_lines(process, 1)
     process.stdout.close()
     same(process.wait(PATIENCE), 2, "exit")
+    same(process.stderr.read(), b"artel: standard output: could not be written to the end; free some space, or read it all\n")
     process.stderr.close()
     if not os.path.exists(path):
         raise Failure("the task did not come to its end")
+
+
+def full_output(folder):
+    with open("/dev/full", "w") as out:
+        ran = launch("-n", 2, "version", stdout=out, rc=2)
+    same(ran.err, "artel: standard output: could not be written to the end; free some space, or read it all\n")
 
 
 def closed_output(folder):
@@ -518,7 +525,7 @@ def died_later(folder):
 
 
 ROWS = [Row(f.__name__, f) for f in (
-    prefixes, colours, events, flood, reader_stops, reader_leaves, closed_output, left_running, forms, usage, environment, ports, cores, dry_run,
+    prefixes, colours, events, flood, reader_stops, reader_leaves, full_output, closed_output, left_running, forms, usage, environment, ports, cores, dry_run,
     many, certificates, codes, restarts, kill_a_task, services, signals, suspended, names_who_is_waited_for, no_orphans, never_began, died_later)]
 
 

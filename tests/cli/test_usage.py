@@ -59,7 +59,10 @@ def equal(what, a, b):
 def full(b):
     """Results that do not arrive are an error of whoever printed them."""
     for args in (["help"], ["help", "fit"], ["fit", "--help"], ["version"], ["summary", b.model], ["inspect", b.model], ["check", b.model],
-                 ["evaluate", b.model, "--data", b.data]):
+                 ["inspect", b.model, "--digest"], ["evaluate", b.model, "--data", b.data], ["evaluate", b.model, "--data", b.data, "--json"],
+                 ["predict", b.model, "--data", b.data, "--output", b("p.npy"), "--json"], ["fit", b.model, "--data", b.data, "--dry-run"],
+                 ["fit", b.model, "--data", b.data, "--json"], ["fit", b.model, "--data", b.data, "--explain"], ["cert", "init", b("certs")],
+                 ["check", "--cluster"], ["launch", "-n", "2", "--dry-run", "version"]):
         with open("/dev/full", "w") as out:
             ran = subprocess.run([ARTEL, *args], stdout=out, stderr=subprocess.PIPE, env=clean_environment())
         equal("exit code of artel " + " ".join(args), ran.returncode, 2)
