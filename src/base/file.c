@@ -2,11 +2,12 @@
 /* Files: mapped or read whole, and written whole or not at all.
  *
  * An output is written under a temporary dot name in the same directory, synced and renamed, so that a reader never
- * sees half a file and a full disk leaves the former one. What is not a regular file (/dev/stdout, a pipe) is written
+ * sees half a file and a full disk leaves the former one. What a killed process left under such a name is removed by who writes next. What is not a regular file (/dev/stdout, a pipe) is written
  * directly. Every system call passes refused(), where tests make it fail; writes cope with short counts.
  */
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,6 +20,10 @@
 
 #include "base/context_impl.h"
 #include "base/text.h"
+
+enum {
+    PREFIX = 128 /* of a temporary name */
+};
 
 void artel__fail_file_after(artel_context *ctx, uint64_t n, int error)
 {
@@ -125,6 +130,33 @@ artel_status artel__read_file(artel_context *ctx, const char *path, size_t limit
     return ARTEL_OK;
 }
 
+/* ".NAME.HOST.PID-ATTEMPT.tmp", of a long NAME its beginning. */
+static void temporary_prefix(const char *path, char out[PREFIX])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(out, PREFIX, ".%.*s.", PREFIX - 3, slash ? slash + 1 : path);
+}
+
+/* Removes what killed processes left of earlier writes; to fail in that is no failure of this one. */
+static void sweep(const char *path)
+{
+    char buffer[PATH_MAX], prefix[PREFIX], mark[NAME_MAX + 1], left[PATH_MAX];
+    const char *folder = artel__folder_of(path, buffer, sizeof(buffer));
+    DIR *directory = folder ? opendir(folder) : NULL;
+    struct dirent *entry;
+    temporary_prefix(path, prefix);
+    while (directory && (entry = readdir(directory))) {
+        if (!artel__starts_with(entry->d_name, prefix) || !artel__ends_with(entry->d_name, ".tmp")) continue;
+        snprintf(mark, sizeof(mark), "%s", entry->d_name + strlen(prefix));
+        char *attempt = strrchr(mark, '-');
+        int length = snprintf(left, sizeof(left), "%s/%s", folder, entry->d_name);
+        if (!attempt || length >= (int)sizeof(left)) continue;
+        *attempt = '\0';
+        if (artel__writer_is_gone(mark, left)) unlink(left);
+    }
+    if (directory) closedir(directory);
+}
+
 /* The file behind symbolic links, so that a link survives being written to; the path itself when there is none. */
 static artel_status resolve(artel_context *ctx, const char *path, char **out)
 {
@@ -136,10 +168,12 @@ static artel_status temporary_name(artel_context *ctx, const char *path, unsigne
 {
     artel__text text;
     const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    char prefix[PREFIX], mark[ARTEL__WRITER_MARK];
+    temporary_prefix(path, prefix);
+    artel__writer_mark(mark);
     artel__text_init(&text, ctx);
-    artel__text_append_bytes(&text, path, (size_t)(base - path));
-    artel__text_printf(&text, ".%s.%ld-%u.tmp", base, (long)getpid(), attempt);
+    artel__text_append_bytes(&text, path, slash ? (size_t)(slash - path) + 1 : 0);
+    artel__text_printf(&text, "%s%s-%u.tmp", prefix, mark, attempt);
     if (artel__text_status(&text) < 0) {
         artel__text_fini(&text);
         return ARTEL_ERROR_NO_MEMORY;
@@ -150,6 +184,7 @@ static artel_status temporary_name(artel_context *ctx, const char *path, unsigne
 
 static artel_status open_temporary(artel_context *ctx, artel__output *out, mode_t mode)
 {
+    sweep(out->path);
     for (unsigned attempt = 0; attempt < 100; attempt++) {
         ARTEL_TRY(temporary_name(ctx, out->path, attempt, &out->temporary));
         out->fd = refused(ctx) ? -1 : open(out->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);

@@ -32,7 +32,7 @@ artel_status artel__output_open(artel_context *ctx, const char *path, artel__out
 artel_status artel__output_write(artel__output *out, const void *bytes, size_t count);
 /* Syncs, closes and renames; the output is finished in any case. */
 artel_status artel__output_commit(artel__output *out);
-/* Closes and removes the temporary file; after a commit it does nothing. */
+/* Closes and removes the temporary file; after a commit it does nothing. What a killed process left goes when the file is next written. */
 void artel__output_abandon(artel__output *out);
 
 /* Whether a file could be written there: fails as artel__output_open does, and leaves nothing behind. What is no regular file is not
@@ -43,6 +43,14 @@ artel_status artel__write_file(artel_context *ctx, const char *path, const void 
 /* The same for secrets: readable by its owner only (mode 0600) from the first byte on, whatever was there before. */
 artel_status artel__write_private_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
 artel_status artel__make_directory(artel_context *ctx, const char *path); /* and its parents; existing is fine */
+/* Marks what is being written with host and process, "HOST.PID" (writer.c). */
+enum {
+    ARTEL__WRITER_MARK = 96
+};
+void artel__writer_mark(char out[ARTEL__WRITER_MARK]);
+/* Whether the writer of `path`, whose name bears that mark, lives no more: then it may be removed. */
+bool artel__writer_is_gone(const char *mark, const char *path);
+
 /* Whether entries can be made in a directory: fails as making one does, and leaves nothing there. */
 artel_status artel__probe_directory(artel_context *ctx, const char *path);
 artel_status artel__remove_tree(artel_context *ctx, const char *path); /* missing is fine, also when another process removes it meanwhile */

@@ -8,13 +8,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "train/checkpoint_file.h"
@@ -22,22 +19,14 @@
 #define TEMPORARY "tmp-ckpt-"
 
 enum {
-    HOST = 64,
-    OLD_SECONDS = 3600,
     TRIES = 20 /* to publish beside others who do */
 };
 
-static void host_name(char out[HOST + 1])
-{
-    if (gethostname(out, HOST) != 0) out[0] = '\0';
-    out[HOST] = '\0';
-}
-
 void artel__checkpoint_temporary(const char *directory, int64_t step, char out[ARTEL__CHECKPOINT_PATH])
 {
-    char host[HOST + 1];
-    host_name(host);
-    snprintf(out, ARTEL__CHECKPOINT_PATH, "%.4096s/" TEMPORARY "%lld.%s.%ld", directory, (long long)step, host, (long)getpid());
+    char mark[ARTEL__WRITER_MARK];
+    artel__writer_mark(mark);
+    snprintf(out, ARTEL__CHECKPOINT_PATH, "%.4096s/" TEMPORARY "%lld.%s", directory, (long long)step, mark);
 }
 
 static void sync_directory(const char *path)
@@ -51,10 +40,10 @@ static void sync_directory(const char *path)
 /* At once for whoever looks: aside first. */
 static artel_status remove_folder(artel_context *ctx, const char *directory, int64_t step)
 {
-    char folder[ARTEL__CHECKPOINT_PATH], aside[ARTEL__CHECKPOINT_PATH], host[HOST + 1];
-    host_name(host);
+    char folder[ARTEL__CHECKPOINT_PATH], aside[ARTEL__CHECKPOINT_PATH], mark[ARTEL__WRITER_MARK];
+    artel__writer_mark(mark);
     snprintf(folder, sizeof folder, "%.4096s/ckpt-%lld", directory, (long long)step);
-    snprintf(aside, sizeof aside, "%.4096s/" TEMPORARY "%lld-old.%s.%ld", directory, (long long)step, host, (long)getpid());
+    snprintf(aside, sizeof aside, "%.4096s/" TEMPORARY "%lld-old.%s", directory, (long long)step, mark);
     ARTEL_TRY(artel__remove_tree(ctx, aside));
     if (rename(folder, aside) != 0) return errno == ENOENT ? ARTEL_OK : artel__fail_errno(ctx, folder, "remove");
     return artel__remove_tree(ctx, aside);
@@ -114,20 +103,6 @@ artel_status artel__checkpoint_thin(artel_context *ctx, const char *directory, i
     return status;
 }
 
-/* Whether nobody works at a temporary folder. A process of this number that lives is this one, which has not begun, or another. */
-static bool is_dead(const char *directory, const char *name)
-{
-    char host[HOST + 1], path[ARTEL__CHECKPOINT_PATH];
-    const char *first = strchr(name, '.'), *last = strrchr(name, '.');
-    struct stat info;
-    int64_t pid;
-    host_name(host);
-    bool here = first && last > first && (size_t)(last - first - 1) == strlen(host) && strncmp(first + 1, host, strlen(host)) == 0;
-    if (here && artel__parse_int64(last + 1, &pid) && pid > 0) return pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH);
-    snprintf(path, sizeof path, "%.4096s/%.255s", directory, name);
-    return stat(path, &info) == 0 && artel__wall_seconds() - (double)info.st_mtime > OLD_SECONDS;
-}
-
 artel_status artel__checkpoint_sweep(artel_context *ctx, const char *directory)
 {
     artel__paths names;
@@ -135,9 +110,9 @@ artel_status artel__checkpoint_sweep(artel_context *ctx, const char *directory)
     artel_status status = ARTEL_OK;
     for (size_t i = 0; i < names.count && status == ARTEL_OK; i++) {
         char path[ARTEL__CHECKPOINT_PATH];
-        if (!artel__starts_with(names.items[i], TEMPORARY) || !is_dead(directory, names.items[i])) continue;
+        const char *mark = artel__starts_with(names.items[i], TEMPORARY) ? strchr(names.items[i], '.') : NULL;
         snprintf(path, sizeof path, "%.4096s/%.255s", directory, names.items[i]);
-        status = artel__remove_tree(ctx, path);
+        if (mark && artel__writer_is_gone(mark + 1, path)) status = artel__remove_tree(ctx, path);
     }
     artel__paths_fini(&names);
     return status;

@@ -7,10 +7,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -167,6 +169,63 @@ static void test_short_writes(void **state)
     expect_content(made, made->path, text);
 }
 
+static void leave(place *made, const char *name, bool old)
+{
+    char path[400];
+    struct timespec times[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    snprintf(path, sizeof(path), "%s/%s", made->root, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    if (old) assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* Temporary names of this file whose writers are dead go; those of the living and of other files stay. */
+static void test_what_the_killed_left_is_swept(void **state)
+{
+    place *made = *state;
+    char host[65] = "";
+    gethostname(host, sizeof(host) - 1);
+    pid_t gone = fork();
+    if (gone == 0) _exit(0);
+    waitpid(gone, NULL, 0);
+    const struct {
+        const char *base, *host;
+        long pid;
+        bool old, stays;
+    } cases[] = {
+        {"data.bin", host, gone, false, false},         {"data.bin", host, getppid(), true, true}, /* lives */
+        {"data.bin", host, getpid(), true, false},      /* of an earlier process with this number */
+        {"data.bin", host, getpid(), false, true},      /* another thread's */
+        {"data.bin", "far.example", gone, false, true}, /* who knows */
+        {"data.bin", "old.example", 1, true, false},    /* for an hour, nobody has written there */
+        {"other.bin", host, gone, true, true},          /* not asked for */
+        {"data.bin.part", host, gone, false, true},
+    };
+    for (size_t i = 0; i < ARTEL__COUNT(cases); i++) {
+        char name[300], path[400];
+        size_t before = entries(made->root);
+        snprintf(name, sizeof(name), ".%s.%s.%ld-0.tmp", cases[i].base, cases[i].host, cases[i].pid);
+        snprintf(path, sizeof(path), "%s/%s", made->root, name);
+        leave(made, name, cases[i].old);
+        assert_int_equal(artel__write_file(made->ctx, made->path, "new", 3), ARTEL_OK);
+        if (artel__file_exists(path) != cases[i].stays) fail_msg("%s", name);
+        unlink(path);
+        assert_int_equal(entries(made->root), before + (i == 0));
+    }
+}
+
+static void test_long_names(void **state)
+{
+    place *made = *state;
+    char path[400];
+    for (int length = 100; length <= 255; length += 31) {
+        snprintf(path, sizeof(path), "%s/%0*d", made->root, length, length);
+        assert_int_equal(artel__write_file(made->ctx, path, "long", 4), ARTEL_OK);
+        expect_content(made, path, "long");
+    }
+}
+
 static void test_links_and_modes_survive(void **state)
 {
     place *made = *state;
@@ -238,6 +297,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_abandoning_keeps_the_old_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_every_call_fails_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_short_writes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_the_killed_left_is_swept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_and_modes_survive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_devices_are_written_directly, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_allocations_fail, set_up, tear_down),

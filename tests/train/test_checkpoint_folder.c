@@ -70,7 +70,8 @@ static void test_only_what_the_dead_left_is_swept(void **state)
     make_for(host, getppid(), alive);
     make_old(alive);
     make_for(host, gone, dead);
-    make_for(host, getpid(), own); /* of an earlier process with this number */
+    make_for(host, getpid(), own);
+    make_old(own); /* of an earlier process with this number */
     make_for("far.example", gone, far);
     make_for("old.example", getppid(), far_old);
     make_old(far_old);
