@@ -5,7 +5,7 @@
  * every compiler and instruction set gives the same bits, and loops over them vectorise. Results below the smallest normal number
  * may be flushed to zero (compute runs with FTZ and DAZ). NaN gives NaN; infinities and poles as in C.
  * Largest errors against libm in float64, in units in the last place (tests/kernel/test_math.c holds them to this):
- *   exp 1, expm1 2, log 1, log1p 1.5, tanh 2.5, sigmoid 2.5, softplus 2, erf 1.5, normal_cdf 8 (above -12), its bell 1.5, sin, cos and pow 0.51
+ *   exp 1, expm1 2, log 1, log1p 1.5, tanh 2.5, sigmoid 2.5, softplus 2, erf 1.5, normal_cdf 8 (above -12), its bell 1.5, sin, cos (anywhere) and pow 0.51
  * Polynomials: exp and log after Cephes (S. Moshier), erf and its complement fitted for this file.
  * The float64 functions at the end serve schedules and powers of beta: below 2 units of float64.
  */
@@ -303,16 +303,19 @@ ARTEL__MATH double artel__logd(double x)
     return x < 0.0 ? (double)NAN : x != x ? x : y;
 }
 
-/* x^y as C's pow, except (-1)^inf (NaN here), (-0)^-odd (+inf here) and (-inf)^fraction (NaN here). */
+/* x^y as C's pow (C17 annex F.10.4.4). */
 ARTEL__MATH double artel__powd(double x, double y)
 {
-    double magnitude = x < 0.0 ? -x : x;
+    double magnitude = artel__from_bits64(artel__bits64(x) & 0x7fffffffffffffffu);
     double r = artel__expd(y * artel__logd(magnitude));
     double size = y < 0.0 ? -y : y;
     double whole = size >= 4503599627370496.0 ? size : (size + 4503599627370496.0) - 4503599627370496.0;
     double half = 0.5 * size;
     double half_whole = half >= 4503599627370496.0 ? half : (half + 4503599627370496.0) - 4503599627370496.0;
-    r = x < 0.0 ? whole != size ? (double)NAN : half_whole != half ? -r : r : r;
+    double sign = artel__from_bits64((artel__bits64(x) & 0x8000000000000000u) | 0x3ff0000000000000u);
+    double of_whole = half_whole != half ? r * sign : r, of_broken = x < 0.0 ? magnitude == (double)INFINITY ? r : (double)NAN : r;
+    r = whole == size ? of_whole : of_broken;
+    r = magnitude == 1.0 ? size == (double)INFINITY ? 1.0 : r : r;
     return x == 1.0 || y == 0.0 ? 1.0 : r;
 }
 
@@ -322,14 +325,11 @@ ARTEL__MATH float artel__powf(float x, float y)
     return (float)artel__powd((double)x, (double)y);
 }
 
-/* sin (quarter 0) or cos (quarter 1) of x through float64; exact to the last place for |x| up to 10^6, in [-1, 1] up to 10^9, else NaN. */
-ARTEL__MATH float artel__sin_quarter(float x, uint64_t quarter)
+/* -- sine and cosine: through float64, hence all but correctly rounded -- */
+
+/* sin(q pi / 2 + r), |r| <= pi / 4. */
+ARTEL__MATH double artel__sin_reduced(double r, uint64_t q)
 {
-    double d = (double)x;
-    double t = d * 6.36619772367581382433e-01 + ARTEL__ROUND_MAGIC64;
-    double k = t - ARTEL__ROUND_MAGIC64;
-    uint64_t q = artel__bits64(t) - artel__bits64(ARTEL__ROUND_MAGIC64) + quarter;
-    double r = (d - k * 1.57079632673412561417e+00) - k * 6.07710050650619224932e-11;
     double s = r * r;
     double a = 1.58969099521155010221e-10;
     a = a * s - 2.50507602534068634195e-08;
@@ -344,18 +344,78 @@ ARTEL__MATH float artel__sin_quarter(float x, uint64_t quarter)
     b = b * s - 1.38888888888741095749e-03;
     b = b * s + 4.16666666666666019037e-02;
     double y = q & 1u ? (1.0 - 0.5 * s) + s * s * b : r + r * s * a;
-    y = q & 2u ? -y : y;
-    return d > 1e9 || d < -1e9 ? NAN : (float)y;
+    return q & 2u ? -y : y;
+}
+
+/* Up to here the multiple of pi / 2 that is taken away is near enough when pi / 2 has two parts. */
+#define ARTEL__SIN_NEAR 8388608.0f
+
+/* sin (quarter 0) or cos (quarter 1) of |x| <= ARTEL__SIN_NEAR. */
+ARTEL__MATH float artel__sin_near(float x, uint64_t quarter)
+{
+    double d = (double)x;
+    double t = d * 6.36619772367581382433e-01 + ARTEL__ROUND_MAGIC64;
+    double k = t - ARTEL__ROUND_MAGIC64;
+    uint64_t q = artel__bits64(t) - artel__bits64(ARTEL__ROUND_MAGIC64) + quarter;
+    double r = (d - k * 1.57079632673412561417e+00) - k * 6.07710050650619224932e-11;
+    return (float)artel__sin_reduced(r, q);
+}
+
+/* Adds one product d * part of d * 2 / pi to the fraction s, |s| <= 1/2, and counts in q the quarters that have become whole. The product
+ * has 50 bits, hence is exact, and a multiple of 4 from 2^53 on: whole turns are left out. */
+ARTEL__MATH double artel__add_quarters(double d, double part, double s, uint64_t *q)
+{
+    const double fours = 4.0 * ARTEL__ROUND_MAGIC64;
+    double t = d * part;
+    t = artel__from_bits64(artel__bits64(t) & 0x7fffffffffffffffu) < 9007199254740992.0 ? t : 0.0;
+    double sum = s + (t - ((t + fours) - fours));
+    double k = sum + ARTEL__ROUND_MAGIC64;
+    *q += artel__bits64(k) - artel__bits64(ARTEL__ROUND_MAGIC64);
+    return sum - (k - ARTEL__ROUND_MAGIC64);
+}
+
+/* The same of any x beyond: after Payne and Hanek (1983), with 208 bits of 2 / pi in parts of 26. */
+ARTEL__MATH float artel__sin_far(float x, uint64_t quarter)
+{
+    double d = (double)x, s;
+    uint64_t q = quarter;
+    s = artel__add_quarters(d, 0x1.45f3068p-1, 0.0, &q);
+    s = artel__add_quarters(d, 0x1.7272208p-27, s, &q);
+    s = artel__add_quarters(d, 0x1.4a7f09p-54, s, &q);
+    s = artel__add_quarters(d, 0x1.abe8fa8p-79, s, &q);
+    s = artel__add_quarters(d, 0x1.a6ee06p-107, s, &q);
+    s = artel__add_quarters(d, 0x1.b629590p-132, s, &q);
+    s = artel__add_quarters(d, 0x1.278872p-157, s, &q);
+    s = artel__add_quarters(d, 0x1.07f944p-186, s, &q);
+    float y = (float)artel__sin_reduced(s * 1.57079632679489661923, q);
+    return x != x ? x : artel__absf(x) == INFINITY ? NAN : y;
+}
+
+/* Both for near arguments only: artel__is_near says which those are. */
+ARTEL__MATH float artel__sin_of_near(float x)
+{
+    return x == 0.0f ? x : artel__sin_near(x, 0);
+}
+
+ARTEL__MATH float artel__cos_of_near(float x)
+{
+    return artel__sin_near(x, 1);
+}
+
+/* False for NaN. */
+ARTEL__MATH int artel__is_near(float x)
+{
+    return artel__absf(x) <= ARTEL__SIN_NEAR;
 }
 
 ARTEL__MATH float artel__sinf(float x)
 {
-    return x == 0.0f ? x : artel__sin_quarter(x, 0);
+    return artel__is_near(x) ? artel__sin_of_near(x) : artel__sin_far(x, 0);
 }
 
 ARTEL__MATH float artel__cosf(float x)
 {
-    return artel__sin_quarter(x, 1);
+    return artel__is_near(x) ? artel__cos_of_near(x) : artel__sin_far(x, 1);
 }
 
 #endif

@@ -46,6 +46,29 @@ static void test_unary_same_bits(void **state)
     }
 }
 
+/* sin and cos have two forms: stretches in which all, some and none are near. */
+static void test_far_sines_same_bits(void **state)
+{
+    enum {
+        COUNT = 9001
+    };
+    static const artel__unary ops[] = {ARTEL__UNARY_SIN, ARTEL__UNARY_COS};
+    check_random random = {4};
+    (void)state;
+    float *x = check_floats(&random, COUNT, -100, 100), *y = check_floats(&random, COUNT, -1, 1), *dy = check_floats(&random, COUNT, -1, 1);
+    for (int i = 2000; i < COUNT; i++) {
+        if (i < 5000 || i % 701 == 0) x[i] = ldexpf(x[i], i % 120);
+        if (i % 1999 == 0) x[i] = i % 2 ? INFINITY : -NAN;
+    }
+    for (size_t k = 0; k < ARTEL__COUNT(ops); k++) {
+        artel__unary_forward f = {ops[k], COUNT, x, y, 0, 0, 0};
+        artel__unary_gradient g = {ops[k], COUNT, x, NULL, dy, y, 0, 0, 0};
+        check_kernels(artel__unary_forward_kernels, &f, &(check_buffer){y, COUNT * 4}, 1);
+        check_kernels(artel__unary_gradient_kernels, &g, &(check_buffer){y, COUNT * 4}, 1);
+    }
+    test_free(x), test_free(y), test_free(dy);
+}
+
 static bool piecewise_constant(artel__unary op)
 {
     return op == ARTEL__UNARY_SIGN || op == ARTEL__UNARY_ROUND || op == ARTEL__UNARY_FLOOR || op == ARTEL__UNARY_ZERO_TEST;
@@ -258,6 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unary_same_bits),
+        cmocka_unit_test(test_far_sines_same_bits),
         cmocka_unit_test(test_unary_finite_differences),
         cmocka_unit_test(test_unary_values),
         cmocka_unit_test(test_unary_kinks),

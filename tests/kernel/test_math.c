@@ -2,6 +2,8 @@
 /* The elementary functions against libm in float64, at the error bounds that kernel/math.h promises. */
 #include "help_check.h"
 
+#include <float.h>
+
 #include "kernel/math.h"
 
 typedef struct math_row {
@@ -56,8 +58,10 @@ static const math_row rows[] = {
     {"erf", artel__erff, erf, -3e38f, 3e38f, 1.5},
     {"normal_cdf", normal, true_normal, -12.0f, 3e38f, 8.0},
     {"its bell", bell, true_bell, -12.0f, 12.0f, 1.5},
-    {"sin", artel__sinf, sin, -1e6f, 1e6f, 0.51},
-    {"cos", artel__cosf, cos, -1e6f, 1e6f, 0.51},
+    {"sin", artel__sinf, sin, -FLT_MAX, FLT_MAX, 0.51},
+    {"cos", artel__cosf, cos, -FLT_MAX, FLT_MAX, 0.51},
+    {"sin of near", artel__sin_of_near, sin, -ARTEL__SIN_NEAR, ARTEL__SIN_NEAR, 0.51},
+    {"cos of near", artel__cos_of_near, cos, -ARTEL__SIN_NEAR, ARTEL__SIN_NEAR, 0.51},
 };
 
 static double units(float got, double want)
@@ -93,6 +97,41 @@ static void test_pow(void **state)
     assert_true(artel__powf(0.9f, 1) == 0.9f && artel__powf(-3, 3) == -27 && artel__powf(INFINITY, -1) == 0);
 }
 
+/* All special cases of annex F, and what lies beside them. */
+static void test_pow_table(void **state)
+{
+    static const float values[] = {0.0f,  1.0f,      0.5f,      2.0f,     3.0f,     2.5f,        1e30f,
+                                   3e38f, 0x1p-100f, 16777215., 8388609., INFINITY, 0.99999994f, 1.0000001f};
+    int count = 2 * (int)ARTEL__COUNT(values) + 1;
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < count; j++) {
+            float x = i == count - 1 ? NAN : i & 1 ? -values[i / 2] : values[i / 2];
+            float y = j == count - 1 ? NAN : j & 1 ? -values[j / 2] : values[j / 2];
+            float got = artel__powf(x, y), want = (float)pow((double)x, (double)y);
+            bool same = isnan(want) ? isnan(got) : artel__bits(got) == artel__bits(want);
+            if (!same) fail_msg("pow(%a, %a): %a, expected %a", (double)x, (double)y, (double)got, (double)want);
+        }
+    }
+}
+
+/* The argument that lies nearest to a multiple of pi / 2, and others that need all of it. */
+static void test_far_sines(void **state)
+{
+    static const float values[] = {0x1.f37742p+95f, 0x1.fffffep+127f, 0x1.000002p+23f, 0x1p+24f, 0x1p+127f, 1e9f, 1e22f};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(values); i++) {
+        for (int sign = -1; sign <= 1; sign += 2) {
+            float x = (float)sign * values[i];
+            assert_true(units(artel__sinf(x), sin(x)) <= 0.51 && units(artel__cosf(x), cos(x)) <= 0.51);
+        }
+    }
+    for (uint32_t i = 0; i < 1u << 20; i++) { /* both forms where they meet */
+        float x = artel__from_bits(artel__bits(ARTEL__SIN_NEAR) - i);
+        assert_true(artel__sin_far(x, 0) == artel__sinf(x) && artel__sin_far(-x, 1) == artel__cosf(x));
+    }
+}
+
 static void test_limits(void **state)
 {
     float nan = NAN;
@@ -107,7 +146,8 @@ static void test_limits(void **state)
     assert_true(artel__softplusf(INFINITY) == INFINITY && artel__softplusf(-INFINITY) == 0);
     assert_true(normal(INFINITY) == 1 && normal(-INFINITY) == 0 && normal(0) == 0.5f && bell(0) == 1 && bell(-INFINITY) == 0);
     assert_true(artel__erff(INFINITY) == 1 && artel__erff(-INFINITY) == -1);
-    assert_true(isnan(artel__sinf(INFINITY)) && artel__cosf(0) == 1);
+    assert_true(isnan(artel__sinf(INFINITY)) && isnan(artel__cosf(-INFINITY)) && artel__cosf(0) == 1);
+    assert_true(artel__bits(artel__sinf(-0.0f)) == 0x80000000u && artel__sinf(0x1p-126f) == 0x1p-126f);
 }
 
 static void test_double(void **state)
@@ -126,10 +166,8 @@ static void test_double(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accuracy),
-        cmocka_unit_test(test_pow),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_double),
+        cmocka_unit_test(test_accuracy),  cmocka_unit_test(test_pow),    cmocka_unit_test(test_pow_table),
+        cmocka_unit_test(test_far_sines), cmocka_unit_test(test_limits), cmocka_unit_test(test_double),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

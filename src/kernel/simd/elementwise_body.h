@@ -18,7 +18,8 @@ typedef float unary_gradient_fn(float v, float dy, float a, float b, float c);
 
 enum {
     UNARY_STRETCH = 128, /* elements between two looks ahead */
-    UNARY_AHEAD = 256    /* elements */
+    UNARY_AHEAD = 256,   /* elements */
+    SINE_STRETCH = 1024  /* elements that are near, or not, together */
 };
 
 /* Asks for what is read and written UNARY_AHEAD elements on: functions of a hundred instructions leave a processor no room to see so far by
@@ -57,6 +58,38 @@ ARTEL__INLINE void unary_gradient_loop(unary_gradient_fn *f, const artel__unary_
     }
 }
 
+/* Whether the cheaper form of sin and cos holds for all. */
+ARTEL__INLINE bool all_near(const float *x, int64_t count)
+{
+    int far = 0;
+    for (int64_t i = 0; i < count; i++) far |= !artel__is_near(x[i]);
+    return !far;
+}
+
+/* sin and cos: each stretch in the form that its elements allow. */
+ARTEL__INLINE void sine_loop(unary_fn *near, unary_fn *any, const artel__unary_forward *p, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i += SINE_STRETCH) {
+        int64_t last = end - i < SINE_STRETCH ? end : i + SINE_STRETCH;
+        if (all_near(p->x + i, last - i))
+            unary_loop(near, p, i, last);
+        else
+            unary_loop(any, p, i, last);
+    }
+}
+
+ARTEL__INLINE void sine_gradient_loop(unary_gradient_fn *near, unary_gradient_fn *any, const artel__unary_gradient *p, int64_t begin,
+                                      int64_t end)
+{
+    for (int64_t i = begin; i < end; i += SINE_STRETCH) {
+        int64_t last = end - i < SINE_STRETCH ? end : i + SINE_STRETCH;
+        if (all_near(p->x + i, last - i))
+            unary_gradient_loop(near, p, p->x, i, last);
+        else
+            unary_gradient_loop(any, p, p->x, i, last);
+    }
+}
+
 /* Of functions, which take longer than memory does: rounding the elements of one task after the other gains nothing where sums of
  * arrays pass through. */
 static int64_t element_task(const void *params)
@@ -75,6 +108,14 @@ static void unary_forward_run(const void *params, int64_t begin, int64_t end, vo
     const artel__unary_forward *p = params;
     int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
     (void)scratch;
+    if (p->op == ARTEL__UNARY_SIN) {
+        sine_loop(forward_near_sin, forward_sin, p, from, to);
+        return;
+    }
+    if (p->op == ARTEL__UNARY_COS) {
+        sine_loop(forward_near_cos, forward_cos, p, from, to);
+        return;
+    }
     switch (p->op) {
 #define UNARY(name, function, reads, formula)        \
     case ARTEL__UNARY_##name:                        \
@@ -98,6 +139,14 @@ static void unary_gradient_run(const void *params, int64_t begin, int64_t end, v
     artel__reads reads = artel__unary_table[p->op].reads;
     const float *v = reads == ARTEL__READS_X ? p->x : reads == ARTEL__READS_Y ? p->y : p->dy;
     (void)scratch;
+    if (p->op == ARTEL__UNARY_SIN) {
+        sine_gradient_loop(backward_near_sin, backward_sin, p, from, to);
+        return;
+    }
+    if (p->op == ARTEL__UNARY_COS) {
+        sine_gradient_loop(backward_near_cos, backward_cos, p, from, to);
+        return;
+    }
     switch (p->op) {
 #define UNARY(name, function, reads, formula)                     \
     case ARTEL__UNARY_##name:                                     \
