@@ -26,7 +26,8 @@ typedef struct reader {
     artel__model *model;
     pending *call;
     int calls, capacity;
-    int room; /* for outputs */
+    int room;    /* for outputs */
+    bool nested; /* some of the outputs lie deeper than others, or all do */
 } reader;
 
 static artel_status broken(const reader *r, const char *what)
@@ -280,6 +281,18 @@ static artel_status each_end(reader *r, json_t *ends, leaf_fn *visit)
     return is_leaf(ends) ? visit(r, &(place){"", "", false}, ends) : each_leaf(r, "", ends, visit);
 }
 
+static bool is_nested(json_t *ends)
+{
+    size_t i;
+    const char *key;
+    json_t *item;
+    bool nested = false;
+    if (is_leaf(ends)) return false;
+    json_array_foreach(ends, i, item) nested = nested || !is_leaf(item);
+    json_object_foreach(ends, key, item) nested = nested || !is_leaf(item);
+    return nested;
+}
+
 static pending *leaf_call(reader *r, json_t *leaf)
 {
     const char *name = json_string_value(json_array_get(leaf, 0));
@@ -318,7 +331,7 @@ static artel_status read_output(reader *r, const place *at, json_t *leaf)
     if (model->outputs == r->room) return broken(r, "too many outputs");
     const char *layer = model->layer[call->layer]->name, *last = at->keyed ? at->last : layer;
     artel__model_output *output = &model->output[model->outputs];
-    output->name = at->above[0] ? layer : last;
+    output->name = r->nested ? layer : last;
     output->loss_name = artel__arena_printf(model->arena, "%s%s", at->above, last);
     output->path = artel__arena_printf(model->arena, "%s%s", at->above, at->last);
     ARTEL_TRY(artel__arena_status(model->arena));
@@ -336,6 +349,7 @@ static artel_status read_ends(reader *r, json_t *config)
     ARTEL_TRY(artel__arena_status(model->arena));
     r->room = (int)room;
     ARTEL_TRY(each_end(r, json_object_get(config, "input_layers"), read_input));
+    r->nested = is_nested(json_object_get(config, "output_layers"));
     ARTEL_TRY(each_end(r, json_object_get(config, "output_layers"), read_output));
     if (model->inputs == 0 || model->outputs == 0) return broken(r, "the model has no inputs or no outputs");
     for (int i = 0; i < model->sites; i++) {

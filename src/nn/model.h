@@ -18,7 +18,7 @@ typedef struct artel__model_input {
 } artel__model_input;
 
 typedef struct artel__model_output {
-    const char *name;      /* Keras' output name: that of the layer (Functional), or the dict key */
+    const char *name;      /* Keras' output name: that of the layer (Functional), or the key of a plain dict */
     const char *loss_name; /* "_loss" comes behind it: the name, in nested outputs with the place in front: "q/a" */
     const char *path;      /* keys and positions in the nesting of the outputs: "q/0"; NULL or empty: it is the only one */
     artel_shape shape;     /* known after creation */

@@ -7,6 +7,7 @@
  */
 #include "train/session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -52,10 +53,23 @@ static json_t *at_place(const artel_model *model, json_t *json, int i)
     return path && !*path ? json : NULL;
 }
 
-static bool is_nested(const artel_model *model, int i)
+static bool is_nested(const artel_model *model)
 {
-    const char *path = model->nn->output[i].path;
-    return path && strchr(path, '/');
+    bool nested = false;
+    for (int i = 0; i < model->nn->outputs; i++) nested = nested || (model->nn->output[i].path && strchr(model->nn->output[i].path, '/'));
+    return nested;
+}
+
+/* The same, when what is given is nested too: a list holds one entry for each outermost place, not for each output. */
+static bool fits_nesting(const artel_model *model, json_t *json)
+{
+    int64_t last;
+    char word[24];
+    if (!is_nested(model) || is_one(json)) return false;
+    if (!json_is_array(json)) return true;
+    const char *path = model->nn->output[model->nn->outputs - 1].path;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(path, "/"), path);
+    return artel__parse_int64(word, &last) && json_array_size(json) == (size_t)last + 1;
 }
 
 /* The part of `json` that belongs to output i: for one output the whole, else by position or by name. */
@@ -64,7 +78,7 @@ static artel_status part_of(const artel_model *model, const char *what, json_t *
     int outputs = model->nn->outputs;
     *out = NULL;
     if (is_nothing(json)) return ARTEL_OK;
-    if (outputs > 1 && is_nested(model, i) && !is_one(json)) *out = at_place(model, json, i);
+    if (outputs > 1 && fits_nesting(model, json)) *out = at_place(model, json, i);
     if (*out) return ARTEL_OK;
     if (json_is_object(json) && !is_one(json)) {
         *out = json_object_get(json, model->nn->output[i].name);
@@ -143,7 +157,8 @@ static artel_status read_output(artel__arena *arena, const artel_model *model, j
     json_t *loss, *weights = json_object_get(compile, "loss_weights"), *metrics;
     output->loss_weight = 1.0;
     ARTEL_TRY(part_of(model, "loss", json_object_get(compile, "loss"), i, false, &loss));
-    if (is_nested(model, i) && at_place(model, weights, i)) weights = at_place(model, weights, i);
+    if (json_is_array(loss) && json_array_size(loss) == 1) loss = json_array_get(loss, 0);
+    if (weights && fits_nesting(model, weights) && at_place(model, weights, i)) weights = at_place(model, weights, i);
     if (!is_nothing(loss)) {
         ARTEL_TRY(artel__loss_read(arena, loss, &output->loss));
         output->has_loss = true;
@@ -175,7 +190,8 @@ static artel_status check_names(const artel_model *model, json_t *json, const ch
         for (int i = 0; i < model->nn->outputs; i++) {
             const artel__model_output *output = &model->nn->output[i];
             size_t length = strlen(key);
-            bool above = is_nested(model, i) && strncmp(output->path, key, length) == 0 && output->path[length] == '/';
+            bool above =
+                is_nested(model) && strncmp(output->path, key, length) == 0 && (output->path[length] == '/' || !output->path[length]);
             known = known || above || strcmp(key, output->name) == 0;
         }
         if (!known)

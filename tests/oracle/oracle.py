@@ -309,7 +309,9 @@ def one(items):
 def nested(case, model, ys):
     """As the model's outputs are: Keras wants that of targets where a loss is nested."""
     outputs = getattr(model, "_outputs_struct", None)
-    return keras_module().tree.pack_sequence_as(outputs, ys) if isinstance(outputs, dict) and isinstance(case.loss, dict) else one(ys)
+    by_key = isinstance(outputs, dict) and isinstance(case.loss, dict)
+    by_place = isinstance(outputs, list) and isinstance(case.loss, list) and any(isinstance(part, list) for part in case.loss)
+    return keras_module().tree.pack_sequence_as(outputs, ys) if by_key or by_place else one(ys)
 
 
 def fit_data(case, model, rng):
