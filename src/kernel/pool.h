@@ -5,7 +5,8 @@
  *   max      the greatest value (NaN is never greater); a window wholly outside gives -inf
  *   average  sum over the window in row-major order, divided by the number of positions inside the input
  * Gradients: max gives dy to the first maximum in row-major order (recomputed from x and y); average dy / n to each.
- * dx starts from 0 and adds in row-major order of the outputs. Global pools are reductions (reduce.h).
+ * dx starts from 0 and adds in row-major order of the outputs; with `relu` it then is 0.0f * dx where x is not positive: the gradient
+ * of a ReLU that made x. Global pools are reductions (reduce.h).
  */
 #ifndef ARTEL_KERNEL_POOL_H
 #define ARTEL_KERNEL_POOL_H
@@ -32,14 +33,18 @@ typedef struct artel__pool_forward {
     float *y;
 } artel__pool_forward;
 
-/* x and y are read by MAX only. Tasks: rows times tiles of 64 channels. */
+/* x, y and relu are read by MAX only. dx may be x where windows lie apart (artel__pool_apart). Tasks: rows times tiles of 64 channels. */
 typedef struct artel__pool_gradient {
     artel__pool_op op;
     int64_t rows;
     artel__pool_shape shape;
     const float *x, *y, *dy;
     float *dx;
+    bool relu;
 } artel__pool_gradient;
+
+/* Whether no element of the input lies in two windows. */
+bool artel__pool_apart(const artel__pool_shape *shape);
 
 /* Fills out, pad and the rest for Keras' "same" (TensorFlow's split: the smaller half in front) or "valid" padding along one axis. */
 void artel__pool_axis(artel__pool_shape *shape, int axis, int64_t in, int64_t window, int64_t stride, bool same);

@@ -9,15 +9,19 @@ typedef struct artel__window {
     int64_t begin[3], end[3]; /* input positions along each axis */
 } artel__window;
 
+/* Sets the positions along one axis. */
+static inline void artel__window_along(const artel__pool_shape *s, int axis, int64_t o, artel__window *w)
+{
+    int64_t first = o * s->stride[axis] - s->pad[axis], last = first + s->window[axis];
+    w->begin[axis] = first < 0 ? 0 : first;
+    w->end[axis] = last > s->in[axis] ? s->in[axis] : last;
+}
+
 static inline artel__window artel__window_at(const artel__pool_shape *s, int64_t o0, int64_t o1, int64_t o2)
 {
     const int64_t o[3] = {o0, o1, o2};
     artel__window w;
-    for (int d = 0; d < 3; d++) {
-        int64_t first = o[d] * s->stride[d] - s->pad[d], last = first + s->window[d];
-        w.begin[d] = first < 0 ? 0 : first;
-        w.end[d] = last > s->in[d] ? s->in[d] : last;
-    }
+    for (int d = 0; d < 3; d++) artel__window_along(s, d, o[d], &w);
     return w;
 }
 

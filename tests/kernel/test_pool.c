@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling: fast against reference, values by hand, gradients by finite differences, Keras' padding. */
+/* Pooling: fast against reference, values by hand, gradients by finite differences, that of a ReLU in front, Keras' padding. */
 #include "help_check.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "kernel/elementwise.h"
 #include "kernel/pool.h"
 
 static artel__pool_shape shape_of(int64_t channels, const int64_t *in, int64_t window, int64_t stride, bool same)
@@ -34,7 +35,7 @@ static void pool_case(artel__pool_op op, int64_t rows, artel__pool_shape s, chec
     float *dx = check_floats(random, in, 0, 1);
     for (int64_t i = 0; i < in; i++) x[i] = roundf(x[i] * 50) / 50; /* so that there are ties */
     artel__pool_forward f = {op, rows, s, x, y};
-    artel__pool_gradient g = {op, rows, s, x, y, dy, dx};
+    artel__pool_gradient g = {op, rows, s, x, y, dy, dx, false};
     check_kernels(artel__pool_forward_kernels, &f, &(check_buffer){y, (size_t)out * 4}, 1);
     check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){dx, (size_t)in * 4}, 1);
     for (int trial = 0; trial < 10 && in > 0; trial++) {
@@ -65,12 +66,80 @@ static void test_pool(void **state)
                     pool_case((artel__pool_op)op, k == 7 ? 0 : 2, shape_of(channels[c], ins[i], 2 + k % 2, 1 + k / 2 % 2, k >= 4), &random);
 }
 
+static artel__pool_shape plane_of(int64_t channels, int64_t extent, int64_t window, int64_t stride, bool same)
+{
+    return shape_of(channels, (int64_t[]){1, extent, extent}, window, stride, same);
+}
+
+/* What a convolution with a fused ReLU leaves: many zeros of either sign, and what it lets pass. */
+static float *rectified(check_random *random, int64_t count)
+{
+    static const float odd[] = {NAN, INFINITY, -0.0f, 1e-42f};
+    float *x = check_floats(random, count, -1, 1);
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = roundf(x[i] * 20) / 20;
+        if (x[i] < 0) x[i] = 0;
+        if (check_below(random, 8) == 0) x[i] = odd[check_below(random, ARTEL__COUNT(odd))];
+    }
+    return x;
+}
+
+/* With `relu` the gradient is that of the pool and then of the ReLU, dx may be x where windows lie apart, and all kernels agree. */
+static void relu_case(int64_t rows, artel__pool_shape s, check_random *random)
+{
+    int64_t in = rows * product(s.in) * s.channels, out = rows * product(s.out) * s.channels;
+    float *x = rectified(random, in), *y = check_floats(random, out, 0, 1), *dy = check_floats(random, out, -1, 1);
+    float *dx = check_floats(random, in, 0, 1), *masked = check_floats(random, in, 0, 1);
+    for (int64_t i = 0; i < out; i++) {
+        if (check_below(random, 16) == 0) dy[i] = check_below(random, 2) ? -0.0f : INFINITY;
+    }
+    artel__pool_forward f = {ARTEL__POOL_MAX, rows, s, x, y};
+    artel__pool_gradient g = {ARTEL__POOL_MAX, rows, s, x, y, dy, dx, false};
+    artel__unary_gradient mask = {.op = ARTEL__UNARY_RELU, .count = in, .x = x, .dy = dx, .dx = masked, .b = INFINITY};
+    check_kernels(artel__pool_forward_kernels, &f, &(check_buffer){y, (size_t)out * 4}, 1);
+    check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){dx, (size_t)in * 4}, 1);
+    check_run_reference(artel__unary_gradient_kernels, &mask);
+    g.relu = true;
+    check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){dx, (size_t)in * 4}, 1);
+    assert_memory_equal(dx, masked, (size_t)in * 4);
+    if (artel__pool_apart(&s)) {
+        g.dx = x;
+        check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){x, (size_t)in * 4}, 1);
+        assert_memory_equal(x, masked, (size_t)in * 4);
+    }
+    test_free(x), test_free(y), test_free(dy), test_free(dx), test_free(masked);
+}
+
+static void test_relu(void **state)
+{
+    static const int64_t windows[][2] = {{2, 2}, {2, 3}, {1, 2}, {3, 2}, {3, 1}, {2, 1}};
+    static const int64_t channels[] = {1, 7, 32, 100, 515};
+    check_random random = {2};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(windows); i++)
+        for (size_t c = 0; c < ARTEL__COUNT(channels); c++)
+            for (int same = 0; same < 2; same++) {
+                relu_case(2, plane_of(channels[c], 9, windows[i][0], windows[i][1], same), &random);
+                relu_case(2, shape_of(channels[c], (int64_t[]){4, 3, 5}, windows[i][0], windows[i][1], same), &random);
+            }
+}
+
+/* Results that go past the caches: tiles of channels, channels that are no whole vectors. */
+static void test_large(void **state)
+{
+    check_random random = {3};
+    (void)state;
+    relu_case(1, plane_of(528, 79, 2, 2, false), &random);
+    relu_case(1, plane_of(529, 79, 3, 2, true), &random);
+    relu_case(2, plane_of(80, 144, 3, 2, false), &random);
+}
+
 static void test_values(void **state)
 {
     float x[] = {1, 5, 5, 2, 0, 3}, y[2], dy[] = {10, 20}, dx[6];
     artel__pool_shape s = {.channels = 1, .in = {1, 2, 3}, .out = {1, 1, 2}, .window = {1, 2, 2}, .stride = {1, 1, 1}};
     artel__pool_forward f = {ARTEL__POOL_MAX, 1, s, x, y};
-    artel__pool_gradient g = {ARTEL__POOL_MAX, 1, s, x, y, dy, dx};
+    artel__pool_gradient g = {ARTEL__POOL_MAX, 1, s, x, y, dy, dx, false};
     (void)state;
     check_run_reference(artel__pool_forward_kernels, &f);
     check_run_reference(artel__pool_gradient_kernels, &g);
@@ -101,9 +170,8 @@ static void test_same_padding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_same_padding),
+        cmocka_unit_test(test_pool),   cmocka_unit_test(test_relu),         cmocka_unit_test(test_large),
+        cmocka_unit_test(test_values), cmocka_unit_test(test_same_padding),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

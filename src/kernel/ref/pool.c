@@ -18,6 +18,13 @@ void artel__pool_axis(artel__pool_shape *shape, int axis, int64_t in, int64_t wi
     shape->pad[axis] = pad > 0 ? pad / 2 : 0;
 }
 
+bool artel__pool_apart(const artel__pool_shape *shape)
+{
+    bool apart = true;
+    for (int d = 0; d < 3; d++) apart = apart && shape->stride[d] >= shape->window[d];
+    return apart;
+}
+
 /* Offsets of the window's positions in a row of the input, in row-major order: the i-th of them. */
 static int64_t window_offset(const artel__pool_shape *s, const artel__window *w, int64_t i)
 {
@@ -63,30 +70,48 @@ static int64_t pool_gradient_tasks(const void *params)
     return p->rows * p->shape.channels;
 }
 
+/* The sum of a channel of a row waits here: dx may be x. */
+static size_t pool_gradient_scratch(const void *params)
+{
+    return (size_t)artel__pool_in(&((const artel__pool_gradient *)params)->shape) * sizeof(float);
+}
+
+/* What window o adds to the positions of a channel; x, y and dy are those of the channel. */
+static void add_window(const artel__pool_gradient *p, int64_t o, const float *x, const float *y, const float *dy, float *sum)
+{
+    const artel__pool_shape *s = &p->shape;
+    artel__window w = window_of(s, o);
+    int64_t count = artel__window_count(&w), to = o * s->channels;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = window_offset(s, &w, i);
+        if (p->op == ARTEL__POOL_MAX && x[at] != y[to]) continue;
+        sum[at / s->channels] += p->op == ARTEL__POOL_MAX ? dy[to] : dy[to] / (float)count;
+        if (p->op == ARTEL__POOL_MAX) return;
+    }
+}
+
 static void pool_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__pool_gradient *p = params;
     const artel__pool_shape *s = &p->shape;
     int64_t in = artel__pool_in(s), out = artel__pool_out(s);
-    (void)scratch;
+    bool max = p->op == ARTEL__POOL_MAX;
+    float *sum = scratch;
     for (int64_t task = begin; task < end; task++) {
-        int64_t c = task % s->channels, row = task / s->channels, from = row * in * s->channels + c;
-        for (int64_t i = 0; i < in; i++) p->dx[from + i * s->channels] = 0.0f;
-        for (int64_t o = 0; o < out; o++) {
-            artel__window w = window_of(s, o);
-            int64_t count = artel__window_count(&w), to = (row * out + o) * s->channels + c;
-            for (int64_t i = 0; i < count; i++) {
-                int64_t at = from + window_offset(s, &w, i);
-                if (p->op == ARTEL__POOL_MAX && p->x[at] != p->y[to]) continue;
-                p->dx[at] += p->op == ARTEL__POOL_MAX ? p->dy[to] : p->dy[to] / (float)count;
-                if (p->op == ARTEL__POOL_MAX) break;
-            }
+        int64_t c = task % s->channels, row = task / s->channels, from = row * in * s->channels + c, to = row * out * s->channels + c;
+        const float *x = max ? p->x + from : NULL, *y = max ? p->y + to : NULL;
+        for (int64_t i = 0; i < in; i++) sum[i] = 0.0f;
+        for (int64_t o = 0; o < out; o++) add_window(p, o, x, y, p->dy + to, sum);
+        for (int64_t i = 0; i < in; i++) {
+            bool passed = !(max && p->relu) || x[i * s->channels] > 0.0f;
+            p->dx[from + i * s->channels] = passed ? sum[i] : 0.0f * sum[i];
         }
     }
 }
 
 static const artel__kernel forward = {.name = "reference pool_forward", .tasks = pool_forward_tasks, .run = pool_forward_run};
-static const artel__kernel gradient = {.name = "reference pool_gradient", .tasks = pool_gradient_tasks, .run = pool_gradient_run};
+static const artel__kernel gradient = {
+    .name = "reference pool_gradient", .tasks = pool_gradient_tasks, .scratch_bytes = pool_gradient_scratch, .run = pool_gradient_run};
 
 #define FAST(row) &artel__pool_avx512[row], &artel__pool_avx2[row], &artel__pool_baseline[row]
 

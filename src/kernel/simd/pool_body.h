@@ -2,28 +2,18 @@
 /* Pooling; see simd.h for how this file is compiled, kernel/pool.h for the contracts. Inner loops run over channels. */
 #include "kernel/simd/simd.h"
 
-#include "kernel/pool_window.h"
+#include "kernel/simd/pool_max.h"
 #include "kernel/simd/pool_tables.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Channels of a maximum's gradient that stay in registers: a vector. */
-#if defined(__AVX512F__)
-#define BLOCK 16
-#elif defined(__AVX2__)
-#define BLOCK 8
-#else
-#define BLOCK 4
-#endif
-
 enum {
     CHANNELS = 64,
+    LONG_POSITION = 128, /* floats */
+    SHORT_LINE = 2048,
     TOGETHER = 8 * CHANNELS /* channels of a gradient done at once */
 };
-
-typedef float block_floats __attribute__((vector_size(4 * BLOCK)));
-typedef int32_t block_bits __attribute__((vector_size(4 * BLOCK)));
 
 static int64_t pool_forward_tasks(const void *params)
 {
@@ -31,19 +21,51 @@ static int64_t pool_forward_tasks(const void *params)
     return p->rows * p->shape.out[0] * p->shape.out[1];
 }
 
-ARTEL__INLINE void window_forward(bool max, const artel__pool_shape *s, const artel__window *w, const float *x, float *restrict y)
+/* `wide` vectors of channels of one window. */
+ARTEL__INLINE void forward_blocks(bool max, const artel__pool_shape *s, const artel__window *w, float count, const float *x, float *y,
+                                  int wide)
 {
-    int64_t channels = s->channels;
-    for (int64_t c = 0; c < channels; c++) y[c] = max ? -INFINITY : 0.0f;
+    block_floats sum[WIDE];
+    for (int b = 0; b < wide; b++) sum[b] = (block_floats){0} + (max ? -INFINITY : 0.0f);
+    for (int64_t i = w->begin[0]; i < w->end[0]; i++)
+        for (int64_t j = w->begin[1]; j < w->end[1]; j++) {
+            const float *from = x + ((i * s->in[1] + j) * s->in[2] + w->begin[2]) * s->channels;
+            for (int64_t k = w->begin[2]; k < w->end[2]; k++, from += s->channels)
+                for (int b = 0; b < wide; b++) {
+                    block_floats value = block_load(from + b * BLOCK);
+                    sum[b] = max ? block_greater(value, sum[b]) : sum[b] + value;
+                }
+        }
+    for (int b = 0; b < wide; b++) block_store(y + b * BLOCK, max ? sum[b] : sum[b] / count);
+}
+
+ARTEL__INLINE float forward_channel(bool max, const artel__pool_shape *s, const artel__window *w, float count, const float *x)
+{
+    float y = max ? -INFINITY : 0.0f;
     for (int64_t i = w->begin[0]; i < w->end[0]; i++)
         for (int64_t j = w->begin[1]; j < w->end[1]; j++)
             for (int64_t k = w->begin[2]; k < w->end[2]; k++) {
-                const float *from = x + ((i * s->in[1] + j) * s->in[2] + k) * channels;
-                for (int64_t c = 0; c < channels; c++) y[c] = max ? (from[c] > y[c] ? from[c] : y[c]) : y[c] + from[c];
+                float v = x[((i * s->in[1] + j) * s->in[2] + k) * s->channels];
+                y = max ? (v > y ? v : y) : y + v;
             }
-    if (max) return;
-    float count = (float)artel__window_count(w);
-    for (int64_t c = 0; c < channels; c++) y[c] = y[c] / count;
+    return max ? y : y / count;
+}
+
+/* A line of windows. */
+ARTEL__INLINE void forward_line(bool max, const artel__pool_shape *s, artel__window w, const float *x, float *y)
+{
+    /* Long lines whose positions are short the processor foresees itself. */
+    bool ahead = s->channels > LONG_POSITION || s->in[2] * s->channels <= SHORT_LINE;
+    for (int64_t o = 0; o < s->out[2]; o++, y += s->channels) {
+        int64_t c = 0;
+        artel__window_along(s, 2, o, &w);
+        float count = (float)artel__window_count(&w);
+        if (ahead) fetch_ahead(s, &w, x, s->channels);
+        for (; c + WIDE * BLOCK <= s->channels; c += WIDE * BLOCK) forward_blocks(max, s, &w, count, x + c, y + c, WIDE);
+        for (; c + SOME * BLOCK <= s->channels; c += SOME * BLOCK) forward_blocks(max, s, &w, count, x + c, y + c, SOME);
+        for (; c + BLOCK <= s->channels; c += BLOCK) forward_blocks(max, s, &w, count, x + c, y + c, 1);
+        for (; c < s->channels; c++) y[c] = forward_channel(max, s, &w, count, x + c);
+    }
 }
 
 static void pool_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -55,14 +77,12 @@ static void pool_forward_run(const void *params, int64_t begin, int64_t end, voi
     for (int64_t task = begin; task < end; task++) {
         int64_t row = task / lines, line = task % lines;
         const float *x = p->x + row * artel__pool_in(s) * s->channels;
-        for (int64_t o = 0; o < s->out[2]; o++) {
-            artel__window w = artel__window_at(s, line / s->out[1], line % s->out[1], o);
-            float *y = p->y + (task * s->out[2] + o) * s->channels;
-            if (p->op == ARTEL__POOL_MAX)
-                window_forward(true, s, &w, x, y);
-            else
-                window_forward(false, s, &w, x, y);
-        }
+        float *y = p->y + task * s->out[2] * s->channels;
+        artel__window w = artel__window_at(s, line / s->out[1], line % s->out[1], 0);
+        if (p->op == ARTEL__POOL_MAX)
+            forward_line(true, s, w, x, y);
+        else
+            forward_line(false, s, w, x, y);
     }
 }
 
@@ -70,36 +90,6 @@ static int64_t pool_gradient_tasks(const void *params)
 {
     const artel__pool_gradient *p = params;
     return p->rows * artel__pieces(p->shape.channels, CHANNELS);
-}
-
-/* At most BLOCK channels of one window. open: all bits are set until the maximum of a channel is found. */
-ARTEL__INLINE void window_max_block(const artel__pool_shape *s, const artel__window *w, size_t bytes, const float *x, const float *y,
-                                    const float *dy, float *dx)
-{
-    block_floats top = {0}, slope = {0}, value = {0}, sum = {0};
-    block_bits open = ~(block_bits){0};
-    memcpy(&top, y, bytes);
-    memcpy(&slope, dy, bytes);
-    for (int64_t i = w->begin[0]; i < w->end[0]; i++)
-        for (int64_t j = w->begin[1]; j < w->end[1]; j++)
-            for (int64_t k = w->begin[2]; k < w->end[2]; k++) {
-                int64_t at = ((i * s->in[1] + j) * s->in[2] + k) * s->channels;
-                memcpy(&value, x + at, bytes);
-                memcpy(&sum, dx + at, bytes);
-                block_bits hit = (value == top) & open;
-                sum = sum + (block_floats)((block_bits)slope & hit);
-                open &= ~hit;
-                memcpy(dx + at, &sum, bytes);
-            }
-}
-
-/* n channels of one window. */
-static void window_max_gradient(const artel__pool_shape *s, const artel__window *w, int64_t n, const float *x, const float *y,
-                                const float *dy, float *dx)
-{
-    int64_t c = 0;
-    for (; c + BLOCK <= n; c += BLOCK) window_max_block(s, w, sizeof(block_floats), x + c, y + c, dy + c, dx + c);
-    if (c < n) window_max_block(s, w, (size_t)(n - c) * sizeof *x, x + c, y + c, dy + c, dx + c);
 }
 
 static void window_average_gradient(const artel__pool_shape *s, const artel__window *w, int64_t n, const float *dy, float *restrict dx)
@@ -121,26 +111,44 @@ static void clear_lines(const artel__pool_shape *s, int64_t begin, int64_t end, 
 }
 
 /* n channels of a row, from `channel` on. Lines of dx are cleared when the first window comes to them: they are near then. */
-static void row_gradient(const artel__pool_gradient *p, int64_t row, int64_t channel, int64_t n)
+static void row_average(const artel__pool_gradient *p, int64_t row, int64_t channel, int64_t n)
 {
     const artel__pool_shape *s = &p->shape;
-    int64_t from = row * artel__pool_in(s) * s->channels + channel, to = row * artel__pool_out(s) * s->channels + channel, cleared = 0;
-    float *dx = p->dx + from;
+    const float *dy = p->dy + row * artel__pool_out(s) * s->channels + channel;
+    float *dx = p->dx + row * artel__pool_in(s) * s->channels + channel;
+    int64_t cleared = 0;
     for (int64_t line = 0; line < s->out[0] * s->out[1]; line++) {
-        for (int64_t o = 0; o < s->out[2]; o++, to += s->channels) {
-            artel__window w = artel__window_at(s, line / s->out[1], line % s->out[1], o);
-            int64_t needed = (w.end[0] - 1) * s->in[1] + w.end[1];
-            if (needed > cleared) {
-                clear_lines(s, cleared, needed, n, dx);
-                cleared = needed;
-            }
-            if (p->op == ARTEL__POOL_MAX)
-                window_max_gradient(s, &w, n, p->x + from, p->y + to, p->dy + to, dx);
-            else
-                window_average_gradient(s, &w, n, p->dy + to, dx);
+        artel__window w = artel__window_at(s, line / s->out[1], line % s->out[1], 0);
+        int64_t needed = (w.end[0] - 1) * s->in[1] + w.end[1];
+        if (needed > cleared) {
+            clear_lines(s, cleared, needed, n, dx);
+            cleared = needed;
+        }
+        for (int64_t o = 0; o < s->out[2]; o++, dy += s->channels) {
+            artel__window_along(s, 2, o, &w);
+            window_average_gradient(s, &w, n, dy, dx);
         }
     }
     clear_lines(s, cleared, s->in[0] * s->in[1], n, dx);
+}
+
+static void row_max(const artel__pool_gradient *p, int64_t row, int64_t channel, int64_t n, float *scratch)
+{
+    const artel__pool_shape *s = &p->shape;
+    int64_t from = row * artel__pool_in(s) * s->channels + channel, to = row * artel__pool_out(s) * s->channels + channel;
+    max_row r = {.s = s, .relu = p->relu, .n = n, .x = p->x + from, .y = p->y + to, .dy = p->dy + to, .dx = p->dx + from};
+    if (artel__pool_apart(s)) {
+        if (apart_streams(p, &r))
+            apart_row(&r, true);
+        else
+            apart_row(&r, false);
+        return;
+    }
+    r.waits = max_waits(p);
+    r.line = r.waits ? scratch : r.dx;
+    r.lines = r.waits ? s->window[1] : s->in[0] * s->in[1];
+    r.step = r.waits ? n : s->channels;
+    overlap_row(&r);
 }
 
 /* Whether the gradient is gathered: averages, one apart, of planes or lines. Each element of dx is then written once, where adding window
@@ -217,8 +225,10 @@ static void row_gather(const artel__pool_gradient *p, int64_t row, int64_t chann
 static size_t pool_gradient_scratch(const void *params)
 {
     const artel__pool_gradient *p = params;
-    int64_t n = p->shape.channels < TOGETHER ? p->shape.channels : TOGETHER;
-    return gathers(p) ? (size_t)(p->shape.window[1] * p->shape.out[2] * n) * sizeof(float) : 0;
+    const artel__pool_shape *s = &p->shape;
+    int64_t n = s->channels < TOGETHER ? s->channels : TOGETHER;
+    if (gathers(p)) return (size_t)(s->window[1] * s->out[2] * n) * sizeof(float);
+    return p->op == ARTEL__POOL_MAX && max_waits(p) ? (size_t)(s->window[1] * s->in[2] * n) * sizeof(float) : 0;
 }
 
 /* Neighbouring tiles of a row are done together, so that memory is read in order. */
@@ -232,10 +242,13 @@ static void pool_gradient_run(const void *params, int64_t begin, int64_t end, vo
         int64_t channel = tile * CHANNELS, last = channel + count * CHANNELS < channels ? channel + count * CHANNELS : channels;
         if (gathers(p))
             row_gather(p, begin / tiles, channel, last - channel, scratch);
+        else if (p->op == ARTEL__POOL_AVERAGE)
+            row_average(p, begin / tiles, channel, last - channel);
         else
-            row_gradient(p, begin / tiles, channel, last - channel);
+            row_max(p, begin / tiles, channel, last - channel, scratch);
         begin += count;
     }
+    artel__stream_end();
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__POOL_KERNELS] = {
