@@ -79,7 +79,7 @@ static void share_in_place(artel__plan *plan, lifetime *life)
         if (index < 0) continue;
         const artel__node *node = &graph->node[index];
         artel__in_place over = artel__node_in_place(node);
-        if (node->op->placement != ARTEL__PLACE_INPLACE || node->input[over.input] < 0) continue;
+        if (node->op->placement != ARTEL__PLACE_INPLACE || over.input < 0 || node->input[over.input] < 0) continue;
         int32_t from = plan->root[node->input[over.input]], to = node->output[over.output];
         bool dies = !external(graph, from) && life[from].to == a && plan->root[to] == to;
         for (int k = 0; k < node->inputs; k++) dies = dies && (k == over.input || node->input[k] < 0 || plan->root[node->input[k]] != from);

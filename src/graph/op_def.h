@@ -76,7 +76,7 @@ typedef enum artel__placement {
     ARTEL__PLACE_VIEW_WRITTEN /* is input 0, of which a part is written; nobody else may use input 0 */
 } artel__placement;
 
-/* The input that a node may overwrite, and the output that does. */
+/* The input that a node may overwrite, -1 for none, and the output that does. */
 typedef struct artel__in_place {
     int input, output;
 } artel__in_place;

@@ -333,7 +333,8 @@ static int32_t overwritten(const artel__step_model *model, const bool *drop, int
     int32_t event = again ? ~trial->log[position] : trial->log[position];
     const artel__node *node = &model->graph->node[model->node[event]];
     artel__in_place over = artel__node_in_place(node);
-    if (node->op->placement != ARTEL__PLACE_INPLACE || node->input[over.input] < 0 || model->buffer[node->input[over.input]] < 0) return -1;
+    if (node->op->placement != ARTEL__PLACE_INPLACE || over.input < 0) return -1;
+    if (node->input[over.input] < 0 || model->buffer[node->input[over.input]] < 0) return -1;
     int32_t from = model->buffer[node->input[over.input]], to = model->buffer[node->output[over.output]];
     for (int k = 0; k < node->inputs; k++) {
         if (k != over.input && node->input[k] >= 0 && model->buffer[node->input[k]] == from) return -1;

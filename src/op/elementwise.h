@@ -17,7 +17,8 @@ artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, art
 artel__value_id artel__op_binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b);
 artel__value_id artel__op_add(artel__graph *graph, artel__value_id a, artel__value_id b);
 extern const artel__op_def artel__op_unary_def;
-extern const artel__op_def artel__op_binary_def; /* with zero attributes: addition, for sums of gradients */
+extern const artel__op_def artel__op_unary_gradient_def; /* inputs: dy and what the function's row reads */
+extern const artel__op_def artel__op_binary_def;         /* with zero attributes: addition, for sums of gradients */
 /* Sums x over the axes along which `like` was broadcast to it, rows included when `like` is GLOBAL. */
 artel__value_id artel__op_sum_to(artel__graph *graph, artel__value_id x, artel__value_id like);
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fusion pass: batch normalisation takes over a residual addition and the ReLU behind it.
+/* The fusion passes: batch normalisation takes over a residual addition and the ReLU behind it; in the backward pass, a pool of maxima
+ * the ReLU before it.
  *
  * Joined only where the intermediate value has no other use. An addition joins the later of its two operands, so that
  * the other exists when the normalisation runs. Addition commutes bit for bit, and max(x, 0) is the same in both places.
+ * The gradient of a ReLU is a mask times what comes back. A pool that alone reads the ReLU's result hands back its dx, and its own x
+ * says where the mask is 1: x is the ReLU's result, whether the mask is made from that or from what the ReLU read.
  */
 #include "op/fuse.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "op/elementwise.h"
 #include "op/norm.h"
@@ -82,6 +86,46 @@ static void join_activation(fuser *f, artel__node *node)
     artel__value_id host = node->input[0], old = node->output[0];
     node->input[0] = ARTEL__NO_VALUE;
     rename_value(f, old, host);
+}
+
+/* max(x, 0) and its gradient, to the bit. */
+static bool is_relu(const artel__node *node)
+{
+    static const float constants[3] = {0.0f, INFINITY, 0.0f};
+    const unary_view *unary = node->attributes;
+    bool one = node->op == &artel__op_unary_def || node->op == &artel__op_unary_gradient_def;
+    return one && unary->function == ARTEL__UNARY_RELU && memcmp(unary->parameter, constants, sizeof constants) == 0;
+}
+
+/* Whether x is positive where `read` is: the same value, or the ReLU of it. */
+static bool as_positive(const artel__graph *graph, artel__value_id x, artel__value_id read)
+{
+    const artel__value *value = &graph->value[x];
+    if (x == read) return true;
+    return value->node >= 0 && !value->rounds && is_relu(&graph->node[value->node]) && graph->node[value->node].input[0] == read;
+}
+
+static void join_mask(fuser *f, artel__node *node)
+{
+    if (node->op != &artel__op_unary_gradient_def || !is_relu(node)) return;
+    artel__value_id host = node->input[0], old = node->output[0];
+    const artel__value *dx = &f->graph->value[host], *masked = &f->graph->value[old];
+    artel__node *pool = dx->node < 0 ? NULL : &f->graph->node[dx->node];
+    if (!pool || pool->op != &artel__op_pool_gradient_def || f->uses[host] != 1) return;
+    if (dx->rounds || masked->rounds || dx->precision != masked->precision) return;
+    if (!as_positive(f->graph, pool->input[1], node->input[1]) || !artel__op_pool_take_relu(f->graph, pool)) return;
+    node->input[0] = node->input[1] = ARTEL__NO_VALUE;
+    rename_value(f, old, host);
+}
+
+artel_status artel__op_fuse_gradients(artel__graph *graph)
+{
+    if (graph->status < 0) return graph->status;
+    fuser f = {.graph = graph, .uses = artel__arena_alloc(graph->arena, (size_t)graph->values + 1, sizeof(int32_t))};
+    if (!f.uses) return graph->status = ARTEL_ERROR_NO_MEMORY;
+    artel__graph_count_uses(graph, f.uses);
+    for (int i = 0; i < graph->nodes; i++) join_mask(&f, &graph->node[i]);
+    return graph->status;
 }
 
 artel_status artel__op_fuse(artel__graph *graph, artel__value_id **values, int count)

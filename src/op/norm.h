@@ -32,6 +32,9 @@ artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode
                                      artel__value_id beta, int axes, float epsilon);
 
 /* x [in...][channels] with one to three spatial axes, those missing counted as leading extents of 1 in `shape`. */
+extern const artel__op_def artel__op_pool_gradient_def; /* inputs: dy, x, y */
+/* Has a gradient of pooling pass a ReLU, whose result x is, as well; false, and nothing changes, where it is not one of maxima. */
+bool artel__op_pool_take_relu(artel__graph *graph, artel__node *node);
 artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape);
 
 #endif

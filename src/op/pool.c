@@ -3,6 +3,7 @@
  *
  *   max      y = greatest value of the window; dy goes to its first maximum
  *   average  y = mean over the positions inside the input; dy is shared among them
+ * Where windows lie apart, the gradient of maxima is written over x. It takes over the gradient of a ReLU that made x (fuse.c).
  * Formulas and orders: kernel/pool.h.
  */
 #include "op/norm.h"
@@ -10,6 +11,7 @@
 typedef struct pool_attributes {
     artel__pool_op function;
     artel__pool_shape shape;
+    bool relu; /* of a gradient */
 } pool_attributes;
 
 static artel_status infer_pool(artel__infer *infer)
@@ -50,7 +52,8 @@ static void fill_pool_gradient(const artel__run_args *args, void *params)
                                                              .dy = args->in[0],
                                                              .x = args->in[1],
                                                              .y = args->in[2],
-                                                             .dx = args->out[0]};
+                                                             .dx = args->out[0],
+                                                             .relu = a->relu};
 }
 
 /* An average has the same slope everywhere. */
@@ -63,35 +66,53 @@ static uint32_t unread_by_gradient(const artel__node *node)
 static bool spreads_maximum(const void *attributes)
 {
     const pool_attributes *a = attributes;
-    bool apart = a->function == ARTEL__POOL_MAX;
-    for (int i = 0; i < 3; i++) apart = apart && a->shape.stride[i] >= a->shape.window[i];
-    return apart;
+    return a->function == ARTEL__POOL_MAX && artel__pool_apart(&a->shape);
+}
+
+static artel__in_place place_pool_gradient(const void *attributes)
+{
+    return (artel__in_place){spreads_maximum(attributes) ? 1 : -1, 0};
+}
+
+static void describe_pool(const artel__node *node, artel__text *out)
+{
+    const pool_attributes *a = node->attributes;
+    artel__text_printf(out, "%s %lldx%lldx%lld%s", a->function == ARTEL__POOL_MAX ? "max" : "average", (long long)a->shape.window[0],
+                       (long long)a->shape.window[1], (long long)a->shape.window[2], a->relu ? " relu" : "");
 }
 
 const artel__op_def artel__op_pool_gradient_def = {
     .name = "pool_gradient",
-    .doc = "Gradient of pooling.",
+    .doc = "Gradient of pooling, and of a ReLU in front of it.",
     .attribute_size = sizeof(pool_attributes),
+    .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_pool_gradient,
     .kernels = artel__pool_gradient_kernels,
     .params_size = sizeof(artel__pool_gradient),
     .moves = spreads_maximum,
     .fill = fill_pool_gradient,
     .unread = unread_by_gradient,
+    .in_place = place_pool_gradient,
+    .describe = describe_pool,
 };
+
+bool artel__op_pool_take_relu(artel__graph *graph, artel__node *node)
+{
+    const pool_attributes *now = node->attributes;
+    if (now->function != ARTEL__POOL_MAX || now->relu) return false;
+    pool_attributes *attributes = artel__arena_alloc(graph->arena, 1, sizeof *attributes);
+    if (!attributes) return false;
+    *attributes = *now;
+    attributes->relu = true;
+    node->attributes = attributes;
+    return true;
+}
 
 static artel_status grad_pool(artel__gradient *g)
 {
     artel__value_id inputs[] = {g->out_gradient[0], g->in[0], g->out[0]};
     g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_pool_gradient_def, g->attributes, inputs, 3);
     return ARTEL_OK;
-}
-
-static void describe_pool(const artel__node *node, artel__text *out)
-{
-    const pool_attributes *a = node->attributes;
-    artel__text_printf(out, "%s %lldx%lldx%lld", a->function == ARTEL__POOL_MAX ? "max" : "average", (long long)a->shape.window[0],
-                       (long long)a->shape.window[1], (long long)a->shape.window[2]);
 }
 
 static bool takes_maximum(const void *attributes)
@@ -114,6 +135,6 @@ const artel__op_def artel__op_pool_def = {
 
 artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape)
 {
-    pool_attributes attributes = {function, *shape};
+    pool_attributes attributes = {.function = function, .shape = *shape};
     return artel__graph_add(graph, &artel__op_pool_def, &attributes, &x, 1);
 }

@@ -318,6 +318,7 @@ static artel_status add_training(builder *b)
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
     graph->gating = false;
     artel__op_narrow_late(graph);
+    ARTEL_TRY(artel__op_fuse_gradients(graph));
     return graph->status;
 }
 

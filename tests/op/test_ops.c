@@ -297,6 +297,16 @@ static artel__value_id pool(op_graph *g)
     return artel__op_pool(&g->graph, (artel__pool_op)(g->parameter & 1), op_row(g, OP_APART, SHAPE(6, 5, 3)), &shape);
 }
 
+/* What the pool reads is needed by nobody else: gradients are written over it. */
+static artel__value_id pool_apart(op_graph *g)
+{
+    artel__pool_shape shape = {.channels = 3};
+    artel__pool_axis(&shape, 0, 1, 1, 1, false);
+    artel__pool_axis(&shape, 1, 6, 2, 2 + (g->parameter >> 1), false);
+    artel__pool_axis(&shape, 2, 5, 2, 2, g->parameter & 1);
+    return artel__op_pool(&g->graph, ARTEL__POOL_MAX, artel__op_affine(&g->graph, op_row(g, OP_APART, SHAPE(6, 5, 3)), 1.5f, 0.1f), &shape);
+}
+
 static artel__value_id embedding(op_graph *g)
 {
     artel__value_id table = op_weight(g, OP_SIGNED, 0, SHAPE(11, 4));
@@ -512,6 +522,7 @@ static const family families[] = {
     {{.name = "batch norm inference", .build = batch_norm, .parameter = 2}, 1},
     {{.name = "layer norm", .build = layer_norm, .tolerance = 5e-3}, 4},
     {{.name = "pool", .build = pool}, 4},
+    {{.name = "pool apart", .build = pool_apart}, 4},
     {{.name = "embedding", .build = embedding}, 2},
     {{.name = "embedding rows", .build = embedding_rows, .bits_only = true}, 2},
     {{.name = "recurrent", .build = recurrent}, 24},
