@@ -12,29 +12,83 @@
 
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+/* LANES counter blocks are a vector; GROUP vectors are done side by side, in registers. */
+#if defined(__AVX512F__)
+#define LANES 8
+#define GROUP 4
+#elif defined(__AVX2__)
+#define LANES 4
+#define GROUP 2
+#else
+#define LANES 2
+#define GROUP 2
+#endif
+
 enum {
     RUN = 512,
-    BLOCKS = RUN / 4 + 2
+    TOGETHER = GROUP * LANES,
+    BLOCKS = (RUN / 4 + 1 + TOGETHER) / TOGETHER * TOGETHER
 };
 
-/* Words of counter blocks first .. first + count - 1: word i of block b at out[4 * (b - first) + i]. */
+/* Words of the generator are the low halves of their lanes; what the high halves hold does not matter. */
+typedef uint64_t lanes __attribute__((vector_size(8 * LANES)));
+
+ARTEL__INLINE lanes low_product(lanes a, lanes b)
+{
+#if defined(__AVX512F__)
+    return (lanes)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (lanes)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__)
+    return (lanes)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+    return (a & 0xFFFFFFFFu) * (b & 0xFFFFFFFFu);
+#endif
+}
+
+ARTEL__INLINE lanes all_lanes(uint32_t word)
+{
+    return (lanes){0} + word;
+}
+
+/* As artel__philox, of blocks first .. first + TOGETHER - 1; c1, c2, c3: the rest of their counters. */
+static void philox_group(const artel__noise *p, uint32_t c1, uint32_t c2, uint32_t first, uint32_t *restrict out)
+{
+    lanes c[GROUP][4], count;
+    uint32_t k0 = p->key.word[0], k1 = p->key.word[1];
+    for (int i = 0; i < LANES; i++) count[i] = first + (uint32_t)i;
+    for (int g = 0; g < GROUP; g++) {
+        c[g][0] = count + (uint32_t)(g * LANES);
+        c[g][1] = all_lanes(c1), c[g][2] = all_lanes(c2), c[g][3] = all_lanes((uint32_t)p->batch);
+    }
+    for (int round = 0; round < 10; round++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
+        for (int g = 0; g < GROUP; g++) {
+            lanes p0 = low_product(c[g][0], all_lanes(0xD2511F53u)), p1 = low_product(c[g][2], all_lanes(0xCD9E8D57u));
+            c[g][0] = (p1 >> 32) ^ c[g][1] ^ k0;
+            c[g][2] = (p0 >> 32) ^ c[g][3] ^ k1;
+            c[g][1] = p1;
+            c[g][3] = p0;
+        }
+    for (int g = 0; g < GROUP; g++) {
+        uint64_t front[LANES], back[LANES], both[2 * LANES];
+        lanes pair = (c[g][0] & 0xFFFFFFFFu) | c[g][1] << 32;
+        memcpy(front, &pair, sizeof front);
+        pair = (c[g][2] & 0xFFFFFFFFu) | c[g][3] << 32;
+        memcpy(back, &pair, sizeof back);
+        for (int i = 0; i < LANES; i++) both[2 * i] = front[i], both[2 * i + 1] = back[i];
+        memcpy(out + g * 4 * LANES, both, sizeof both);
+    }
+}
+
+/* Words of counter blocks first .. first + count - 1, and of some more: word i of block b at out[4 * (b - first) + i]. */
 static void philox_blocks(const artel__noise *p, uint32_t row, uint64_t first, int count, uint32_t *restrict out)
 {
-    uint32_t c0[BLOCKS], c1[BLOCKS], c2[BLOCKS], c3[BLOCKS], k0 = p->key.word[0], k1 = p->key.word[1];
     uint32_t node = p->node | (uint32_t)(p->batch >> 32) << 24;
-    for (int j = 0; j < count; j++) c0[j] = (uint32_t)first + (uint32_t)j, c1[j] = row, c2[j] = node, c3[j] = (uint32_t)p->batch;
-    for (int round = 0; round < 10; round++) {
-        for (int j = 0; j < count; j++) {
-            uint64_t p0 = (uint64_t)0xD2511F53u * c0[j], p1 = (uint64_t)0xCD9E8D57u * c2[j];
-            c0[j] = (uint32_t)(p1 >> 32) ^ c1[j] ^ k0;
-            c2[j] = (uint32_t)(p0 >> 32) ^ c3[j] ^ k1;
-            c1[j] = (uint32_t)p1;
-            c3[j] = (uint32_t)p0;
-        }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    for (int j = 0; j < count; j++) out[4 * j] = c0[j], out[4 * j + 1] = c1[j], out[4 * j + 2] = c2[j], out[4 * j + 3] = c3[j];
+    for (int j = 0; j < count; j += TOGETHER) philox_group(p, row, node, (uint32_t)first + (uint32_t)j, out + 4 * j);
 }
 
 /* The draws (uniform or normal) of logical indices from .. from + n - 1 of a row; n <= RUN. */
