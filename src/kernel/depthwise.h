@@ -11,7 +11,7 @@
 #include "kernel/conv.h"
 
 /* depthwise_forward: out = activation(chain over kh, kw of x * w + bias[oc]). */
-typedef artel__conv2d_forward artel__depthwise_forward; /* w plain: [kh][kw][c][multiplier] */
+typedef artel__conv2d_forward artel__depthwise_forward; /* w plain: [kh][kw][c][multiplier]; narrow is FLOAT32: who runs it rounds */
 
 /* depthwise_data_gradient: dx[n][ih][iw][c] = chain over kh ascending, kw ascending, m ascending of dy * w, over the taps
  * for which oh = (ih + top - kh*dh) / sh is whole and inside the output, ow likewise. */

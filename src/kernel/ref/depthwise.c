@@ -18,7 +18,7 @@ static float forward_element(const artel__depthwise_forward *p, const float *ima
         }
     }
     if (p->bias) acc += p->bias[c];
-    return artel__ref_finish(p->activation, p->narrow, acc);
+    return artel__ref_finish(p->activation, ARTEL_DTYPE_FLOAT32, acc);
 }
 
 static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
