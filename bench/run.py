@@ -188,7 +188,7 @@ def write_table(path, rows):
     with open(path, "w") as out:
         out.write(f"# Training speed beside the peers\n\n{machine()}; interleaved rounds, medians; written by `make bench`.\n"
                   "The share of the peak counts the products of the forward pass, the weight gradients and the data gradients (none for the first layer) "
-                  "over float32 FMA measured in the same rounds.\n\n"
+                  "over float32 FMA measured in the same rounds; taps outside of an image count, as in the figures of others, although artel leaves most of them out.\n\n"
                   "| model | batch | cores | rounds | artel, examples/s | best peer | ratio | share of FMA peak | memory MB: artel, peer |\n|---|---|---|---|---|---|---|---|---|\n")
         for r in rows:
             out.write(f"| {r['model']} | {r['batch']} | {r['threads']} | {r['rounds']} | {r['rates'].get('artel', 0):,.1f} | {r['best']} {r['rates'].get(r['best'], 0):,.1f} | "

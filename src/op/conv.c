@@ -60,11 +60,26 @@ static void describe_conv(const artel__node *node, artel__text *out)
     if (s->dh > 1 || s->dw > 1) artel__text_printf(out, " dilation=%lld,%lld", (long long)s->dh, (long long)s->dw);
 }
 
+/* Pairs of an output and a tap, along one axis, that meet inside the input. */
+static int64_t meetings(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t before)
+{
+    int64_t count = 0;
+    for (int64_t tap = 0; tap < kernel; tap++) {
+        int64_t at = tap * dilation - before, first = at < 0 ? (-at + stride - 1) / stride : 0;
+        int64_t last = at < in ? (in - 1 - at) / stride + 1 : 0;
+        if (last > out) last = out;
+        if (last > first) count += last - first;
+    }
+    return count;
+}
+
+/* Of taps inside the image: kernels leave the others out, or could. */
 static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
 {
-    const conv_attributes *a = node->attributes;
+    const artel__conv2d_shape *s = &((const conv_attributes *)node->attributes)->shape;
     (void)graph;
-    return 2 * a->shape.oh * a->shape.ow * a->shape.oc * filter_rows(&a->shape);
+    return 2 * meetings(s->ih, s->oh, s->kh, s->sh, s->dh, s->top) * meetings(s->iw, s->ow, s->kw, s->sw, s->dw, s->left) *
+           (s->ic / s->groups) * s->oc;
 }
 
 /* Depthwise ones too: their kernels take the same parameters. */

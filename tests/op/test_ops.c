@@ -601,6 +601,33 @@ static void test_description(void **state)
     }
 }
 
+/* Products of taps inside the image, counted one by one. */
+static int64_t operations(const artel__conv2d_shape *s)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < s->oh * s->ow * s->kh * s->kw; i++) {
+        int64_t tap = i % (s->kh * s->kw), pixel = i / (s->kh * s->kw);
+        int64_t y = pixel / s->ow * s->sh - s->top + tap / s->kw * s->dh, x = pixel % s->ow * s->sw - s->left + tap % s->kw * s->dw;
+        count += y >= 0 && y < s->ih && x >= 0 && x < s->iw;
+    }
+    return 2 * count * (s->ic / s->groups) * s->oc;
+}
+
+static void test_cost(void **state)
+{
+    (void)state;
+    for (int i = 0; i < (int)ARTEL__COUNT(conv_shapes); i++) {
+        op_graph g;
+        open_graph(&g);
+        g.parameter = i;
+        artel__value_id out = conv(&g);
+        const artel__node *node = &g.graph.node[g.graph.value[out].node];
+        assert_int_equal(node->op->cost(&g.graph, node), operations(&conv_shapes[i]));
+        artel__arena_fini(&g.arena);
+        artel_context_destroy(g.ctx);
+    }
+}
+
 /* The gradient of a stopped operand is none, that of the other what it should be. */
 static void test_stop_gradient(void **state)
 {
@@ -629,8 +656,8 @@ static void test_coverage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),     cmocka_unit_test(test_bits),     cmocka_unit_test(test_description),
-        cmocka_unit_test(test_stop_gradient), cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_bits),          cmocka_unit_test(test_description),
+        cmocka_unit_test(test_cost),      cmocka_unit_test(test_stop_gradient), cmocka_unit_test(test_coverage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
