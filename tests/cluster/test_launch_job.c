@@ -52,6 +52,7 @@ static void play(bench *b, const char *story)
     snprintf(copy, sizeof copy, "%s", story);
     start_due(b);
     while ((word = strsep(&rest, " "))) {
+        if (!word[0]) continue; /* an empty story */
         b->now += 2000 * MS;
         if (word[0] == '!')
             artel__launch_job_signal(&b->job, atoi(word + 1));
