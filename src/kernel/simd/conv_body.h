@@ -377,7 +377,7 @@ static void conv_forward_run(const void *params, int64_t begin, int64_t end, voi
                     .out_image = s->oh * s->ow * s->oc,
                     .out_line = s->ow * s->oc,
                     .out_pixel = s->oc,
-                    .stream = product_streams(p->out, s->images * s->oh * s->ow * s->oc, s->oc, s->kh * s->kw * w.depth)};
+                    .stream = !p->narrow && product_streams(p->out, s->images * s->oh * s->ow * s->oc, s->oc, s->kh * s->kw * w.depth)};
     product_range range = {.begin = begin, .end = end};
     product_rect r;
     while (product_grid_next(&g, &range, &r)) {
@@ -478,7 +478,8 @@ static void conv_data_run(const void *params, int64_t begin, int64_t end, void *
                             .out_line = s->sh * s->iw * s->ic,
                             .out_pixel = s->sw * s->ic,
                             .gaps = gaps,
-                            .stream = product_streams(p->dx, s->images * s->ih * s->iw * s->ic, s->ic, s->kh * s->kw * w.depth)};
+                            .stream =
+                                !p->narrow && product_streams(p->dx, s->images * s->ih * s->iw * s->ic, s->ic, s->kh * s->kw * w.depth)};
             conv_rectangle(&c, &w, r.row0, r.row1, r.panel0, r.panel1, scratch);
         }
     }

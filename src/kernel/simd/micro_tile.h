@@ -52,7 +52,7 @@ typedef struct tile {
     int first, last;    /* columns first <= j < last exist in B and C; others are neither read (part) nor written */
     bool load, relu;    /* the chains go on from C; relu behind the bias */
     bool normalise;     /* + 0.0f in front of the bias */
-    artel_dtype narrow; /* rounded last; FLOAT32: not */
+    artel_dtype narrow; /* C is rounded to it by tile_narrow, and not written past the caches; FLOAT32: not */
     bool stream;        /* whole rows of C go past the caches; they lie on whole vectors */
     bool claim;         /* ask for C before computing: it is expected in memory */
     tile_ahead *ahead;  /* fetched `burst` lines at a time, before every TILE_BURST steps of the reduction */
@@ -252,27 +252,6 @@ VEC_INLINE void tile_resume(int mr, int nv, tile_acc *acc, const tile *t)
     }
 }
 
-/* Rounds rows of TILE_COLUMNS on their way to C: apart from the tile and through memory, so that not each of its variants has a copy. It
- * runs while the next tile begins. */
-VEC_APART void tile_store_narrow(int mr, int nv, const tile *t, const float *from)
-{
-    vec_mask m[] = {vec_range(t->first, t->last), vec_range(t->first - VEC_LANES, t->last - VEC_LANES)};
-    bool whole = t->first == 0 && t->last == nv * VEC_LANES;
-    for (int i = 0; i < mr; i++) {
-        float *c = tile_c(t, (mr + 1) / 2, i);
-        for (int j = 0; j < nv; j++) {
-            vec x = vec_load(from + i * TILE_COLUMNS + j * VEC_LANES);
-            x = t->narrow == ARTEL_DTYPE_BFLOAT16 ? vec_to_bfloat16(x) : vec_to_float16(x);
-            if (whole && t->stream)
-                vec_stream(c + j * VEC_LANES, x);
-            else if (whole)
-                vec_store(c + j * VEC_LANES, x);
-            else
-                vec_store_part(c + j * VEC_LANES, m[j], x);
-        }
-    }
-}
-
 VEC_INLINE void tile_finish(int mr, int nv, tile_acc *acc, const tile *t)
 {
     if (t->normalise) {
@@ -297,16 +276,6 @@ VEC_INLINE void tile_finish(int mr, int nv, tile_acc *acc, const tile *t)
             acc->p[i] = vec_relu(acc->p[i]);
             if (nv == 2) acc->q[i] = vec_relu(acc->q[i]);
         }
-    }
-    if (t->narrow) {
-        float rows[TILE_ROWS * TILE_COLUMNS];
-        VEC_UNROLL
-        for (int i = 0; i < mr; i++) {
-            vec_store(rows + i * TILE_COLUMNS, acc->p[i]);
-            if (nv == 2) vec_store(rows + i * TILE_COLUMNS + VEC_LANES, acc->q[i]);
-        }
-        tile_store_narrow(mr, nv, t, rows);
-        return;
     }
     if (t->stream && t->first == 0 && t->last == nv * VEC_LANES) {
         VEC_UNROLL

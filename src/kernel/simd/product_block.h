@@ -131,7 +131,7 @@ static void product_block_panel(const product_block *b, tile t, int64_t panel)
 static void product_rectangle_blocks(const artel__product_forward *p, product_rect r, float *scratch)
 {
     int64_t tiles = tile_count(r.row1 - r.row0), blocks = (tiles + PRODUCT_BLOCK - 1) / PRODUCT_BLOCK;
-    bool stream = product_streams(p->out, p->m * p->n, p->ldo, p->k);
+    bool stream = !p->narrow && product_streams(p->out, p->m * p->n, p->ldo, p->k);
     bool claim = !stream && product_claims(p);
     product_block b = {.p = p, .r = r, .cuts = product_cuts(p), .rows = scratch};
     if (b.cuts > 1) b.held = scratch + product_block_rows(p);

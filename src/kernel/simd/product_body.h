@@ -52,7 +52,7 @@ static int64_t product_turned_burst(const artel__product_forward *p, const produ
 static void product_rectangle(const artel__product_forward *p, product_rect r, float *rows, tile_ahead *next)
 {
     int64_t tiles = tile_count(r.row1 - r.row0), cuts = product_cuts(p);
-    bool collides = product_collides(p), stream = cuts == 1 && product_streams(p->out, p->m * p->n, p->ldo, p->k);
+    bool collides = product_collides(p), stream = cuts == 1 && !p->narrow && product_streams(p->out, p->m * p->n, p->ldo, p->k);
     bool claim = !stream && product_claims(p);
     if (cuts == 0) cuts = 1;
     for (int64_t cut = 0; cut < cuts; cut++) {

@@ -20,6 +20,19 @@ enum {
     PRODUCT_SHALLOW = 256           /* steps of a reduction up to which it does */
 };
 
+/* Rounds what the tile has just written. Apart from it: with the rounding inside the tile, compilers keep its loops 5 % slower. */
+VEC_APART void tile_narrow(int mr, const tile *t)
+{
+    vec_mask m[] = {vec_range(t->first, t->last), vec_range(t->first - VEC_LANES, t->last - VEC_LANES)};
+    for (int i = 0; i < mr; i++) {
+        float *c = tile_c(t, (mr + 1) / 2, i);
+        for (int j = 0; j * VEC_LANES < t->last; j++, c += VEC_LANES) {
+            vec x = vec_load_part(c, m[j]);
+            vec_store_part(c, m[j], t->narrow == ARTEL_DTYPE_BFLOAT16 ? vec_to_bfloat16(x) : vec_to_float16(x));
+        }
+    }
+}
+
 static void product_tile(int mr, const tile *t)
 {
     int nv = t->last > VEC_LANES ? 2 : 1;
@@ -31,6 +44,7 @@ static void product_tile(int mr, const tile *t)
         tile_dispatch(TILE_PANEL, mr, 2, t);
     else
         tile_dispatch(TILE_PANEL, mr, 1, t);
+    if (t->narrow) tile_narrow(mr, t);
 }
 
 /* `rows` rows of A, `pitch` floats apart, fetched while `panels` panels of the tile are computed. */
