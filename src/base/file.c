@@ -2,7 +2,8 @@
 /* Files: mapped or read whole, and written whole or not at all.
  *
  * An output is written under a temporary dot name in the same directory, synced and renamed, so that a reader never
- * sees half a file and a full disk leaves the former one. What a killed process left under such a name is removed by who writes next. What is not a regular file (/dev/stdout, a pipe) is written
+ * sees half a file and a full disk leaves the former one. What a killed process left under such a name is
+ * removed by who writes next. What is not a regular file (/dev/stdout, a pipe) is written
  * directly. Every system call passes refused(), where tests make it fail; writes cope with short counts.
  */
 #include "base/file.h"

@@ -120,7 +120,7 @@ typedef struct artel__op_def {
      * Optional: steps on parts are not the step on the whole. */
     void (*part)(void *params, const float *gradient, int64_t first, int64_t count);
     size_t follow; /* offset of the artel__consumer in the params; 0: the kernels have none */
-    size_t narrow; /* offset of the artel_dtype that the kernels round output 0 to; 0: the run rounds it behind them */
+    size_t narrow; /* offset of the artel_dtype to which the kernels round output 0; 0: the run rounds it behind them */
 } artel__op_def;
 
 static inline artel__in_place artel__node_in_place(const artel__node *node)
