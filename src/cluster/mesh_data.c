@@ -18,7 +18,7 @@
 #include "cluster/mesh_impl.h"
 
 #define CONNECT_NS (5 * ARTEL__MESH_SECOND) /* a member that cannot be connected for so long is lost */
-#define SEATS_NS (CONNECT_NS / 2)           /* a task that fails for so long says why, before the others give it up */
+#define LACK_NS (CONNECT_NS / 2)            /* a task that cannot connect for so long says why, before the others give it up */
 #define KEEP_NS (10 * ARTEL__MESH_SECOND)   /* an accepted connection waits for its generation */
 
 /* -- lists -- */
@@ -164,6 +164,29 @@ artel_status artel__mesh_take_seats(artel_cluster *mesh, const artel__generation
     return status;
 }
 
+/* -- what this process lacks -- */
+
+/* Files or memory for a connection: what failed at first may go better in a moment. */
+static void note_lack(artel_cluster *mesh, const char *what, int64_t now)
+{
+    if (!mesh->lack_since) mesh->lack_since = now;
+    snprintf(mesh->lack, sizeof mesh->lack, "%.250s", what);
+}
+
+/* A task that others wait for and that cannot connect for so long leaves them. */
+static void check_lack(artel_cluster *mesh, int64_t now)
+{
+    int error = artel__listener_lack(mesh->listener);
+    bool awaited = (mesh->start && !mesh->seated) || mesh->copy;
+    for (int r = 0; r < mesh->peers; r++) awaited = awaited || mesh->serve[r];
+    if (!awaited) return;
+    if (error) note_lack(mesh, strerror(error), now);
+    if (!mesh->lack_since || now - mesh->lack_since < LACK_NS) return;
+    artel_status status = artel__fail(mesh->ctx, ARTEL_ERROR_IO, "cluster", "raise the limit on open files (ulimit -n)",
+                                      "cannot connect to the others: %s", mesh->lack);
+    artel__mesh_fail_machine(mesh, false, status);
+}
+
 /* -- connecting -- */
 
 static void attach(artel_cluster *mesh, artel__mesh_data *d)
@@ -225,15 +248,22 @@ static void dial(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
     int owner = d->from == ARTEL__MESH_STATE ? mesh->copy_from : artel__mesh_owner(mesh, (int)d->to);
     artel__mesh_peer *p = &mesh->peer[owner];
     artel__connection_request request = {.purpose = ARTEL__NET_DATA, .task = p->name};
-    bool known = owner == mesh->self || artel__mesh_locate(mesh, p);
+    if (owner != mesh->self && !artel__mesh_locate(mesh, p)) {
+        wait_longer(d, now);
+        return;
+    }
     request.to = owner == mesh->self ? mesh->own : p->resolved;
     d->moved = 0;
     mesh->site.self.generation = d->generation.counter;
-    if (!known || artel__connection_open(&mesh->site, &request, &d->connection) < 0) {
-        d->connection = NULL;
-        wait_longer(d, now);
-    }
+    artel_status status = artel__connection_open(&mesh->site, &request, &d->connection);
     mesh->site.self.generation = mesh->pass;
+    if (status == ARTEL_OK) {
+        mesh->lack_since = 0;
+        return;
+    }
+    d->connection = NULL;
+    note_lack(mesh, artel_context_error(mesh->ctx)->what, now);
+    wait_longer(d, now);
 }
 
 static void lose(artel__mesh_data *d, int64_t now)
@@ -297,12 +327,11 @@ static void check_seated(artel_cluster *mesh, int64_t now)
         check_missing(mesh, now);
 }
 
-/* What failed at first may go better in a moment; a task that cannot make its seats for longer leaves the others, who would wait. */
 static void retry_seats(artel_cluster *mesh, int64_t now)
 {
     const artel__generation *generation = artel__membership_generation(mesh->machine);
     artel_status status = generation ? artel__mesh_take_seats(mesh, generation) : ARTEL_OK;
-    if (status < 0 && now - mesh->start_ns >= SEATS_NS) artel__mesh_fail_machine(mesh, false, status);
+    if (status < 0) note_lack(mesh, artel_context_error(mesh->ctx)->what, now);
 }
 
 void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
@@ -320,6 +349,7 @@ void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
     }
     tidy(mesh);
     check_seated(mesh, now);
+    check_lack(mesh, now);
 }
 
 /* -- state -- */

@@ -19,6 +19,8 @@ enum {
     PER_HOST = 64
 };
 
+#define LACK_NS INT64_C(20000000) /* the port rests so long when there are no files or memory for a connection */
+
 typedef struct slot {
     artel__connection *connection;
     artel__net_address from;
@@ -29,6 +31,8 @@ typedef struct slot {
 struct artel__listener {
     artel__site *site;
     int socket, epoll, port, most_pending, most_per_host, count;
+    int lack; /* errno of an accept that found no files or memory; 0: the last one did */
+    int64_t rest_until;
     slot *slot; /* [most_pending], the oldest first */
 };
 
@@ -102,11 +106,29 @@ static bool make_room(artel__listener *l, const artel__net_address *from)
     return true;
 }
 
+static void watch_port(artel__listener *l, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.fd = l->socket};
+    epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->socket, &event);
+}
+
+/* Whoever waits at the port keeps it readable: it is not looked at for a moment. */
+static bool rest(artel__listener *l, int error)
+{
+    bool lack = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+    if (!lack) return error == EINTR || error == ECONNABORTED;
+    l->lack = error;
+    l->rest_until = artel__now_ns() + LACK_NS;
+    watch_port(l, 0);
+    return false;
+}
+
 static bool accept_one(artel__listener *l)
 {
     artel__net_address from = {.bytes = sizeof from.socket};
     int fd = accept4(l->socket, (struct sockaddr *)&from.socket, &from.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return errno == EINTR || errno == ECONNABORTED;
+    if (fd < 0) return rest(l, errno);
+    l->lack = 0;
     if (!make_room(l, &from)) {
         close(fd);
         return true;
@@ -146,6 +168,10 @@ void artel__listener_progress(artel__listener *l)
         if (i >= 0) move(l, i);
     }
     int64_t now = artel__now_ns();
+    if (l->rest_until && now >= l->rest_until) {
+        l->rest_until = 0;
+        watch_port(l, EPOLLIN);
+    }
     for (int i = 0; i < l->count;) {
         bool stays = l->slot[i].open || now < artel__connection_deadline(l->slot[i].connection) || move(l, i);
         if (stays) i++;
@@ -166,7 +192,7 @@ artel__connection *artel__listener_take(artel__listener *l)
 
 int64_t artel__listener_deadline(const artel__listener *l)
 {
-    int64_t first = INT64_MAX;
+    int64_t first = l->rest_until ? l->rest_until : INT64_MAX;
     for (int i = 0; i < l->count; i++) {
         int64_t at = l->slot[i].open ? INT64_MAX : artel__connection_deadline(l->slot[i].connection);
         if (at < first) first = at;
@@ -179,6 +205,11 @@ int artel__listener_pending(const artel__listener *l)
     int count = 0;
     for (int i = 0; i < l->count; i++) count += !l->slot[i].open;
     return count;
+}
+
+int artel__listener_lack(const artel__listener *l)
+{
+    return l->lack;
 }
 
 int artel__listener_fd(const artel__listener *l)

@@ -26,7 +26,7 @@ void artel__listener_destroy(artel__listener *listener); /* closes what is pendi
 
 /* Readable (level-triggered) when artel__listener_progress has something to do; may itself be polled or put into epoll. */
 int artel__listener_fd(const artel__listener *listener);
-int64_t artel__listener_deadline(const artel__listener *listener); /* of the next handshake to run out; INT64_MAX: none */
+int64_t artel__listener_deadline(const artel__listener *listener); /* of the next call of progress for its time; INT64_MAX: none */
 int artel__listener_port(const artel__listener *listener);
 
 /* Accepts, moves handshakes on, ends those out of time. Does not block; bounded work a call. */
@@ -34,6 +34,9 @@ void artel__listener_progress(artel__listener *listener);
 
 /* The next open connection, now the caller's; NULL: none. Its purpose is in artel__connection_peer. */
 artel__connection *artel__listener_take(artel__listener *listener);
+
+/* errno of the last accept, if it found no files or no memory; the port then rests for some milliseconds. Else 0. */
+int artel__listener_lack(const artel__listener *listener);
 
 /* Unfinished ones, for tests and status. */
 int artel__listener_pending(const artel__listener *listener);

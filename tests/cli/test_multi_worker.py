@@ -263,16 +263,21 @@ def lost(rank, more=()):
     return check
 
 
-def few_files(scene):
+def few_files(rank):
     """A task that has no files left for its connections to a new generation says so and leaves; the others go on."""
-    one, cluster = undisturbed(scene), started(scene)
-    resource.prlimit(cluster.tasks[1].process.pid, resource.RLIMIT_NOFILE, (4, 4))
-    cluster.kill(2)
-    codes = cluster.finish(60)
-    expect(codes == {0: 0, 1: 2, 2: -signal.SIGKILL}, "exit codes", codes, cluster.tasks[0].err(), cluster.tasks[1].err())
-    for r in (0, 1):
-        expect("Too many open files" in cluster.tasks[r].err(), "worker %d does not say why:" % r, cluster.tasks[r].err())
-    check_result(scene, one)
+
+    def check(scene):
+        one, cluster = undisturbed(scene), started(scene)
+        resource.prlimit(cluster.tasks[rank].process.pid, resource.RLIMIT_NOFILE, (4, 4))
+        cluster.kill(2)
+        codes = cluster.finish(60)
+        said = cluster.tasks[0].err(), cluster.tasks[1].err()
+        expect(codes == {rank: 2, 1 - rank: 0, 2: -signal.SIGKILL}, "exit codes", codes, *said)
+        for r in (0, 1):
+            expect("Too many open files" in said[r], "worker %d does not say why:" % r, said[r])
+        check_result(scene, one)
+
+    return check
 
 
 def profile(scene):
@@ -499,7 +504,8 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("killed-2", lost(2)),
     Row("killed-0", lost(0)),
     Row("killed-1-replicas", lost(1, ["--replicas", 2, "--threads", 2])),
-    Row("few-files", few_files),
+    Row("few-files-1", few_files(1)),
+    Row("few-files-0", few_files(0)),
     Row("profile", profile),
     Row("lent", lent, "wide"),
     Row("killed-0-lent", lost(0), "wide"),

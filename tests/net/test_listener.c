@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -252,6 +253,36 @@ static void the_port_is_taken(void **state)
     close_site(&mesh);
 }
 
+/* At the limit of open files the port is let be for a moment, and whoever waits there is taken later. */
+static void no_files(void **state)
+{
+    (void)state;
+    support_mesh mesh;
+    struct rlimit before, none;
+    open_site(&mesh, false);
+    artel__listener *listener = mesh.listener[1];
+    int fd = dial(&mesh);
+    struct pollfd ready = {artel__listener_fd(listener), POLLIN, 0};
+    assert_int_equal(poll(&ready, 1, 2000), 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    artel__listener_progress(listener);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(artel__listener_lack(listener), EMFILE);
+    assert_int_equal(artel__listener_pending(listener), 0);
+    assert_true(artel__listener_deadline(listener) < INT64_MAX);
+    assert_int_equal(poll(&ready, 1, 0), 0);
+    for (int64_t until = artel__now_ns() + INT64_C(20000000000); artel__now_ns() < until && !artel__listener_pending(listener);) {
+        artel__listener_progress(listener);
+        poll(&ready, 1, 5);
+    }
+    assert_int_equal(artel__listener_pending(listener), 1);
+    assert_int_equal(artel__listener_lack(listener), 0);
+    close(fd);
+    close_site(&mesh);
+}
+
 static void addresses(void **state)
 {
     artel__net_address a, b;
@@ -291,6 +322,7 @@ int main(void)
         cmocka_unit_test(killed_in_the_handshake),
         cmocka_unit_test(farewell),
         cmocka_unit_test(the_port_is_taken),
+        cmocka_unit_test(no_files),
         cmocka_unit_test(addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
