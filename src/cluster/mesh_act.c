@@ -36,7 +36,7 @@ static void send_bytes(artel_cluster *mesh, const artel__action *action)
 static void forget_orders(artel_cluster *mesh)
 {
     mesh->start = mesh->save = mesh->copy = false;
-    mesh->lack_since = 0;
+    mesh->lack_since = mesh->deaf_since = 0;
     memset(mesh->serve, 0, (size_t)mesh->peers);
     atomic_fetch_add(&mesh->serial, 1);
 }

@@ -176,14 +176,15 @@ static void note_lack(artel_cluster *mesh, const char *what, int64_t now)
 /* A task that others wait for and that cannot connect for so long leaves them. */
 static void check_lack(artel_cluster *mesh, int64_t now)
 {
-    int error = artel__listener_lack(mesh->listener);
     bool awaited = (mesh->start && !mesh->seated) || mesh->copy;
     for (int r = 0; r < mesh->peers; r++) awaited = awaited || mesh->serve[r];
     if (!awaited) return;
-    if (error) note_lack(mesh, strerror(error), now);
-    if (!mesh->lack_since || now - mesh->lack_since < LACK_NS) return;
+    int error = artel__listener_lack(mesh->listener);
+    if (!error || !mesh->deaf_since) mesh->deaf_since = error ? now : 0;
+    bool mute = mesh->lack_since && now - mesh->lack_since >= LACK_NS, deaf = mesh->deaf_since && now - mesh->deaf_since >= LACK_NS;
+    if (!mute && !deaf) return;
     artel_status status = artel__fail(mesh->ctx, ARTEL_ERROR_IO, "cluster", "raise the limit on open files (ulimit -n)",
-                                      "cannot connect to the others: %s", mesh->lack);
+                                      "cannot connect to the others: %s", mute ? mesh->lack : strerror(error));
     artel__mesh_fail_machine(mesh, false, status);
 }
 
@@ -331,7 +332,10 @@ static void retry_seats(artel_cluster *mesh, int64_t now)
 {
     const artel__generation *generation = artel__membership_generation(mesh->machine);
     artel_status status = generation ? artel__mesh_take_seats(mesh, generation) : ARTEL_OK;
-    if (status < 0) note_lack(mesh, artel_context_error(mesh->ctx)->what, now);
+    if (status < 0)
+        note_lack(mesh, artel_context_error(mesh->ctx)->what, now);
+    else
+        mesh->lack_since = 0;
 }
 
 void artel__mesh_move_data(artel_cluster *mesh, int64_t now)

@@ -169,8 +169,8 @@ struct artel_cluster {
     artel__mesh_seat seat; /* what START told of it */
     uint64_t start_step;
     int64_t start_ns;
-    int64_t lack_since; /* connections cannot be made here since then; 0: they can */
-    char lack[ARTEL__MESH_WHY];
+    int64_t lack_since, deaf_since; /* since then no connection can be made here; none be accepted; 0: they can */
+    char lack[ARTEL__MESH_WHY];     /* what they cannot be made for */
     bool ever_formed, writes;
     int ranks;
     artel__mesh_table now, next; /* handed out; being connected */

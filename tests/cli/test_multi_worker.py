@@ -280,6 +280,26 @@ def few_files(rank):
     return check
 
 
+def few_files_for_a_moment(rank):
+    """What failed at first goes better in time: nobody leaves."""
+
+    def check(scene):
+        one, cluster = undisturbed(scene), started(scene)
+        pid = cluster.tasks[rank].process.pid
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (4, before[1]))
+        cluster.kill(2)
+        time.sleep(0.5)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        codes = cluster.finish(60)
+        said = cluster.tasks[0].err(), cluster.tasks[1].err()
+        expect(codes == {0: 0, 1: 0, 2: -signal.SIGKILL}, "exit codes", codes, *said)
+        expect("2 members" in said[0] and "1 left" in said[0], "worker %d was not kept:" % rank, *said)
+        check_result(scene, one)
+
+    return check
+
+
 def profile(scene):
     """A profile of one worker, of all steps but those that were broken off, while another dies; the bits are the same."""
     one, trace = undisturbed(scene), scene.path("t.json")
@@ -506,6 +526,8 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("killed-1-replicas", lost(1, ["--replicas", 2, "--threads", 2])),
     Row("few-files-1", few_files(1)),
     Row("few-files-0", few_files(0)),
+    Row("few-files-healed-1", few_files_for_a_moment(1)),
+    Row("few-files-healed-0", few_files_for_a_moment(0)),
     Row("profile", profile),
     Row("lent", lent, "wide"),
     Row("killed-0-lent", lost(0), "wide"),

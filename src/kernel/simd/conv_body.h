@@ -4,8 +4,9 @@
  * Both are the same sweep over a conv_walk. A tile is up to TILE_ROWS pixels of one line, or two short lines; the
  * reduction is a list of segments, one a tap row where the taps are neighbours in memory, else one a tap. Taps outside the image
  * are left out one by one where that pays, see conv_pieces.h; else they read zeros of a padded copy, and only tap rows that no
- * line of the tile has are left out. Pointwise convolutions without stride go to the product; those with stride walk, and as in the product their depth is cut and pixels that
- * lie badly are copied side by side; what their data gradients leave out is cleared on the way, see conv_gaps.h.
+ * line of the tile has are left out. Pointwise convolutions without stride go to the product; those with stride walk, and as in the
+ * product their depth is cut and pixels that lie badly are copied side by side; what their data gradients leave out is cleared on the
+ * way, see conv_gaps.h.
  */
 #ifndef ARTEL_KERNEL_SIMD_CONV_BODY_H
 #define ARTEL_KERNEL_SIMD_CONV_BODY_H
