@@ -136,7 +136,7 @@ def run_artel(a, folder, name, batch, threads):
 def peak(a, threads):
     """Multiply-add rate of the cores that are used, in GFLOP/s."""
     limits = pinned([os.path.abspath(a.artel), "bench", "machine", "--json", "--threads", str(threads), "--dir", tempfile.gettempdir()], threads)
-    rates = [v for k, v in (limits or {}).items() if k.startswith("fma_") and k.endswith("_all_gflops" if threads > 1 else "_gflops")]
+    rates = [v for k, v in (limits or {}).items() if k.startswith("fma_") and "bf16" not in k and k.endswith("_all_gflops" if threads > 1 else "_gflops")]
     return max(rates, default=float("nan"))
 
 

@@ -19,7 +19,7 @@
 #include <cpuid.h>
 #endif
 
-static const char *const isa_names[ARTEL__ISA_COUNT] = {"baseline", "avx2", "avx512"};
+static const char *const isa_names[ARTEL__ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512_bf16"};
 
 const char *artel__isa_name(artel__isa isa)
 {
@@ -42,6 +42,7 @@ static artel__isa isa_of_machine(void)
     bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && cpu_has_f16c();
     bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
+    if (avx512 && __builtin_cpu_supports("avx512bf16")) return ARTEL__ISA_AVX512_BF16;
     return avx512 ? ARTEL__ISA_AVX512 : avx2 ? ARTEL__ISA_AVX2 : ARTEL__ISA_BASELINE;
 #else
     return ARTEL__ISA_BASELINE;

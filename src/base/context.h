@@ -63,6 +63,7 @@ typedef enum artel__isa {
     ARTEL__ISA_BASELINE,
     ARTEL__ISA_AVX2,
     ARTEL__ISA_AVX512,
+    ARTEL__ISA_AVX512_BF16,
     ARTEL__ISA_COUNT
 } artel__isa;
 

@@ -41,6 +41,20 @@ __attribute__((target("avx512f"))) static double chains_avx512(void)
     return 32.0 * CHAINS * STEPS + (_mm512_reduce_add_ps(sum) == 42.0f);
 }
 
+/* Pairs of bfloat16, whose products are added to float32. */
+__attribute__((target("avx512f,avx512bf16"))) static double chains_avx512_bf16(void)
+{
+    __m512 a[CHAINS], sum = _mm512_setzero_ps();
+    __m512i x = _mm512_set1_epi32(0x3f803f80), y = _mm512_set1_epi32(0x2f802f80);
+    for (int i = 0; i < CHAINS; i++) a[i] = _mm512_set1_ps((float)i);
+    for (int k = 0; k < STEPS; k++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < CHAINS; i++) a[i] = _mm512_dpbf16_ps(a[i], (__m512bh)x, (__m512bh)y);
+    }
+    for (int i = 0; i < CHAINS; i++) sum = _mm512_add_ps(sum, a[i]);
+    return 64.0 * CHAINS * STEPS + (_mm512_reduce_add_ps(sum) == 42.0f);
+}
+
 __attribute__((target("avx2,fma"))) static double chains_avx2(void)
 {
     __m256 a[CHAINS], x = _mm256_set1_ps(1.0000001f), y = _mm256_set1_ps(1e-9f), sum = _mm256_setzero_ps();
@@ -55,11 +69,13 @@ __attribute__((target("avx2,fma"))) static double chains_avx2(void)
 
 static double chains(artel__isa isa)
 {
+    if (isa == ARTEL__ISA_AVX512_BF16) return chains_avx512_bf16();
     return isa == ARTEL__ISA_AVX512 ? chains_avx512() : isa == ARTEL__ISA_AVX2 ? chains_avx2() : 0;
 }
 
 static bool has(artel__isa isa)
 {
+    if (isa == ARTEL__ISA_AVX512_BF16) return __builtin_cpu_supports("avx512bf16");
     if (isa == ARTEL__ISA_AVX512) return __builtin_cpu_supports("avx512f");
     return isa == ARTEL__ISA_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }

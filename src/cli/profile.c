@@ -218,13 +218,14 @@ static void print_table(const artel__profiler *p, const table *t, const char *ti
     if (t->count > MOST_LINES) fprintf(out, "... and %d more\n", t->count - MOST_LINES);
 }
 
-/* Of as many threads as the replica has; 0: not known. */
+/* In float32, of as many threads as the replica has; 0: not known. */
 static double peak_of_replica(artel_context *ctx, int threads)
 {
+    artel__isa isa = artel__context_isa(ctx) < ARTEL__ISA_AVX512 ? artel__context_isa(ctx) : ARTEL__ISA_AVX512;
     artel__pool *pool;
-    if (threads == 1) return artel__machine_peak(artel__context_isa(ctx));
+    if (threads == 1) return artel__machine_peak(isa);
     if (artel__pool_create(ctx, threads, &pool) < 0) return 0;
-    double peak = artel__machine_peak_of(pool, artel__context_isa(ctx));
+    double peak = artel__machine_peak_of(pool, isa);
     artel__pool_destroy(pool);
     return peak;
 }

@@ -77,6 +77,7 @@ typedef struct artel__conv2d_weight_gradient {
     int64_t dw_stride;
     float *dbias; /* for each node oc values; or NULL */
     int64_t dbias_stride;
+    artel_dtype held;       /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
     artel__consumer follow; /* of dw */
 } artel__conv2d_weight_gradient;
 

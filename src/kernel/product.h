@@ -66,6 +66,7 @@ typedef struct artel__product_forward {
     int64_t ldo;
     bool turned;
     artel_dtype narrow; /* the 16-bit type that results are rounded to last (narrow.h); FLOAT32: none */
+    artel_dtype held;   /* BFLOAT16: a and w hold nothing else; FLOAT32: whatever they hold */
 } artel__product_forward;
 
 /* Where element (row, column) of the weights lies, both counted untransposed. */
@@ -120,6 +121,7 @@ typedef struct artel__product_weight_gradient {
     int64_t dw_stride;
     float *dbias; /* or NULL */
     int64_t dbias_stride;
+    artel_dtype held;       /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
     artel__consumer follow; /* of dw */
 } artel__product_weight_gradient;
 

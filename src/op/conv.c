@@ -152,7 +152,8 @@ static void fill_conv_weights(const artel__run_args *args, void *params)
                                                                                .dw = args->out[0],
                                                                                .dw_stride = artel__args_out(args, 0)->storage,
                                                                                .dbias = a->bias ? args->out[1] : NULL,
-                                                                               .dbias_stride = a->shape.oc};
+                                                                               .dbias_stride = a->shape.oc,
+                                                                               .held = artel__args_held(args, 0, 1)};
 }
 
 const artel__op_def artel__op_conv2d_data_gradient_def = {

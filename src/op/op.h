@@ -28,6 +28,13 @@ static inline const artel__value *artel__args_out(const artel__run_args *args, i
 {
     return &args->graph->value[args->node->output[k]];
 }
+/* The precision of both values; FLOAT32 where they differ. */
+static inline artel_dtype artel__args_held(const artel__run_args *args, int first, int second)
+{
+    artel_dtype held = artel__args_in(args, first)->precision;
+    return artel__args_in(args, second)->precision == held ? held : ARTEL_DTYPE_FLOAT32;
+}
+
 /* Where a kernel of this node reports an element that is out of range. */
 artel__fault_slot artel__args_fault_slot(const artel__run_args *args);
 

@@ -54,6 +54,7 @@ static void fill_product(const artel__run_args *args, void *params)
     p->out = args->out[0];
     p->ldo = a->n;
     p->turned = a->turned;
+    p->held = artel__args_held(args, 0, 1);
 }
 
 static int64_t cost_product(const artel__graph *graph, const artel__node *node)
@@ -149,6 +150,7 @@ static void fill_weight_gradient(const artel__run_args *args, void *params)
     p->dw_stride = artel__args_out(args, 0)->storage;
     p->dbias = a->bias ? args->out[1] : NULL;
     p->dbias_stride = a->n;
+    p->held = artel__args_held(args, 0, 1);
 }
 
 static int64_t cost_weight_gradient(const artel__graph *graph, const artel__node *node)

@@ -54,7 +54,7 @@ def fit(folder, model, data, *args, name="out.keras", rc=0, program=None):
 def ways():
     for n, t in ((1, 2), (2, 1), (3, 2), (4, 1)):
         yield ("--strategy", "mirrored", "--replicas", n, "--threads", t)
-    for isa in ("baseline", "avx2"):
+    for isa in ("baseline", "avx2", "avx512"):
         yield ("--isa", isa, "--threads", 2)
     yield ("--recompute",)
 

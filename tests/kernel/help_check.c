@@ -10,13 +10,19 @@ void check_setup(void)
     _mm_setcsr((_mm_getcsr() & ~0x6000u) | 0x8040u | 0x1f80u); /* nearest, FTZ, DAZ, exceptions masked */
 }
 
-static bool machine_runs(artel__isa isa)
+bool check_isa_runs(artel__isa isa)
 {
     if (isa == ARTEL__ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (isa == ARTEL__ISA_AVX512_BF16) return check_isa_runs(ARTEL__ISA_AVX512) && __builtin_cpu_supports("avx512bf16");
     if (isa == ARTEL__ISA_AVX512)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl");
     return true;
+}
+
+bool check_can_run(const artel__kernel *kernel, const void *params)
+{
+    return check_isa_runs(kernel->isa) && !(kernel->refuses && kernel->refuses(params));
 }
 
 static void *scratch_for(const artel__kernel *kernel, const void *params, void **block)
@@ -102,7 +108,7 @@ void check_kernels(const artel__kernel *const *list, const void *params, const c
     check_run_reference(list, params);
     for (int i = 0; i < count; i++) memcpy(expected[i], buffers[i].data, buffers[i].bytes);
     for (; *list; list++) {
-        if (!machine_runs((*list)->isa) || ((*list)->refuses && (*list)->refuses(params))) continue;
+        if (!check_can_run(*list, params)) continue;
         if (count > 0) check_elements(*list, params, &buffers[0], before[0]);
         for (int cut = 0; cut < 3; cut++) {
             for (int i = 0; i < count; i++) memcpy(buffers[i].data, before[i], buffers[i].bytes);
@@ -133,7 +139,7 @@ void check_followed(const artel__kernel *const *list, const void *params, artel_
     collected got = {.all = check_alloc((size_t)count * sizeof *expected)};
     *follow = (artel__consumer){collect, &got};
     for (; *list; list++) {
-        if (!machine_runs((*list)->isa) || !(*list)->follows || !(*list)->follows(params)) continue;
+        if (!check_can_run(*list, params) || !(*list)->follows || !(*list)->follows(params)) continue;
         for (int cut = 0; cut < 3; cut++) {
             memset(got.all, 0x55, (size_t)count * sizeof *expected);
             got.count = 0;

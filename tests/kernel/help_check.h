@@ -22,6 +22,10 @@ typedef struct check_buffer {
 /* Sets the floating-point state of compute. */
 void check_setup(void);
 
+/* Whether this machine has the instruction set, and whether it can run the kernel on these parameters. */
+bool check_isa_runs(artel__isa isa);
+bool check_can_run(const artel__kernel *kernel, const void *params);
+
 /* Runs the reference, then every kernel that this machine can run: all tasks at once, one by one from the last to the first, in
  * uneven pieces. On return the buffers hold the reference's result. */
 void check_kernels(const artel__kernel *const *list, const void *params, const check_buffer *buffers, int count);

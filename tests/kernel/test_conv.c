@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernel/conv.h"
+#include "kernel/narrow.h"
 
 typedef artel__conv2d_shape shape;
 
@@ -47,6 +48,7 @@ static float *filled(int64_t count, float value)
 typedef struct operands {
     float *x, *dy, *w, *wt;
     int64_t inputs, outputs, weights;
+    artel_dtype held;
 } operands;
 
 static operands operands_make(check_random *random, const shape *s)
@@ -65,6 +67,13 @@ static operands operands_make(check_random *random, const shape *s)
     artel__product_pack pack = {ARTEL__PACK_TRANSPOSE, s->kh * s->kw, rows, s->oc, s->groups, o.w, o.wt};
     check_run_reference(artel__product_pack_kernels, &pack);
     return o;
+}
+
+static void operands_narrow(operands *o, artel_dtype to)
+{
+    o->held = to;
+    for (int64_t i = 0; i < o->inputs; i++) o->x[i] = artel__narrow_one(to, o->x[i]);
+    for (int64_t i = 0; i < o->outputs; i++) o->dy[i] = artel__narrow_one(to, o->dy[i]);
 }
 
 static void operands_free(operands *o)
@@ -120,6 +129,7 @@ static void weight_part(const shape *s, const operands *o, int32_t shards, int32
                                        block,
                                        out + o->weights,
                                        block,
+                                       o->held,
                                        {0}};
     p.shape.images = part->plan.rows;
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
@@ -157,6 +167,9 @@ static void all_of(check_random *random, const shape *s)
     weight_root(s, &o, 8, 3, again);
     assert_memory_equal(dw, again, (size_t)(o.weights + s->oc) * sizeof(float));
     check_adjoint(s, &o, out, dx, dw);
+    operands_narrow(&o, ARTEL_DTYPE_BFLOAT16);
+    weight_root(s, &o, 8, 1, dw);
+    weight_root(s, &o, 4, 2, again);
     operands_free(&o);
     test_free(out);
     test_free(dx);

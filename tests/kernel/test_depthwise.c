@@ -35,6 +35,7 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
                                               block,
                                               out + weights,
                                               block,
+                                              ARTEL_DTYPE_FLOAT32,
                                               {0}};
         p.shape.images = part[r].plan.rows;
         check_buffer buffer = {out, part[r].block_bytes * (size_t)part[r].plan.nodes};

@@ -9,13 +9,6 @@
 #include "kernel/micro.h"
 #include "kernel/narrow.h"
 
-static bool isa_runs(artel__isa isa)
-{
-    if (isa == ARTEL__ISA_AVX2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return isa != ARTEL__ISA_AVX512 || (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
-}
-
 static float *filled(int64_t count, float value)
 {
     float *x = check_alloc((size_t)count * sizeof *x);
@@ -57,7 +50,7 @@ static void check_rounded(artel__product_forward *p, const check_buffer *buffer)
     for (artel_dtype to = ARTEL_DTYPE_FLOAT16; to <= ARTEL_DTYPE_BFLOAT16; to++) {
         p->narrow = to;
         for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
-            if (!isa_runs((*kernel)->isa)) continue;
+            if (!check_can_run(*kernel, p)) continue;
             check_run(*kernel, p);
             for (int64_t i = 0; i < p->m * p->n; i++) {
                 int64_t at = i / p->n * p->ldo + i % p->n;
@@ -69,13 +62,15 @@ static void check_rounded(artel__product_forward *p, const check_buffer *buffer)
     test_free(plain);
 }
 
-static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
+static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, int options, artel_dtype held)
 {
     int64_t lda = k + (options & 1 ? 3 : 0), ldo = n + (options & 2 ? 5 : 0);
     bool turned = options & 16;
     float *a = check_floats(random, m * lda, -1, 1), *w = turned ? panels(random, n, k) : panels(random, k, n);
     float *bias = check_floats(random, n, -1, 1);
     float *out = filled(m * ldo, 7.0f);
+    for (int64_t i = 0; i < m * lda; i++) a[i] = artel__narrow_one(held, a[i]);
+    for (int64_t i = 0; i < (turned ? artel__panels_floats(n, k) : artel__panels_floats(k, n)); i++) w[i] = artel__narrow_one(held, w[i]);
     artel__product_forward p = {m,
                                 n,
                                 k,
@@ -87,7 +82,8 @@ static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, 
                                 out,
                                 ldo,
                                 turned,
-                                ARTEL_DTYPE_FLOAT32};
+                                ARTEL_DTYPE_FLOAT32,
+                                held};
     check_buffer buffer = {out, (size_t)(m * ldo) * sizeof(float)};
     check_kernels(artel__product_forward_kernels, &p, &buffer, 1);
     check_truth(&p);
@@ -96,6 +92,12 @@ static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, 
     test_free(w);
     test_free(bias);
     test_free(out);
+}
+
+static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
+{
+    forward_held(random, m, n, k, options, ARTEL_DTYPE_FLOAT32);
+    forward_held(random, m, n, k, options, ARTEL_DTYPE_BFLOAT16);
 }
 
 static void test_forward(void **state)
@@ -157,8 +159,8 @@ static void test_forward_past_the_caches(void **state)
         float *out = filled(m * n + 16, 7.0f), *other = filled(m * apart, 7.0f),
               *whole = out + (64 - (uintptr_t)out % 64) % 64 / sizeof *out;
         for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
-            if ((*kernel)->isa == ARTEL__ISA_BASELINE || !isa_runs((*kernel)->isa)) continue;
-            artel__product_forward p = {m, n, k, a, k, w, NULL, ARTEL__FUSED_NONE, whole, n, false, ARTEL_DTYPE_FLOAT32}, q = p;
+            artel__product_forward p = {.m = m, .n = n, .k = k, .a = a, .lda = k, .w = w, .out = whole, .ldo = n}, q = p;
+            if ((*kernel)->isa == ARTEL__ISA_BASELINE || !check_can_run(*kernel, &p)) continue;
             q.out = other;
             q.ldo = apart;
             check_run(*kernel, &p);
@@ -175,10 +177,10 @@ static void test_forward_past_the_caches(void **state)
 static void test_forward_keeps_nan(void **state)
 {
     float a[2] = {NAN, -1.0f}, w[16] = {1.0f}, out[2];
-    artel__product_forward p = {2, 1, 1, a, 1, w, NULL, ARTEL__FUSED_RELU, out, 1, false, ARTEL_DTYPE_FLOAT32};
+    artel__product_forward p = {.m = 2, .n = 1, .k = 1, .a = a, .lda = 1, .w = w, .activation = ARTEL__FUSED_RELU, .out = out, .ldo = 1};
     (void)state;
     for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
-        if (!isa_runs((*kernel)->isa)) continue;
+        if (!check_can_run(*kernel, &p)) continue;
         (*kernel)->run(&p, 0, (*kernel)->tasks(&p), NULL);
         assert_true(isnan(out[0]));
         assert_true(out[1] == 0.0f);
@@ -253,7 +255,8 @@ typedef struct gradient_case {
 } gradient_case;
 
 /* The gradient of the rows that one replica owns, checked against the reference. */
-static void gradient_part(const gradient_case *c, const float *x, const float *dy, int32_t first, int32_t count, check_part *part)
+static void gradient_part(const gradient_case *c, artel_dtype held, const float *x, const float *dy, int32_t first, int32_t count,
+                          check_part *part)
 {
     int64_t ldx = c->k + 2, ldy = c->n + 1, dw = artel__panels_floats(c->k, c->n), block = dw + c->n;
     check_plan_init(&part->plan, c->shards, first, count, c->batch);
@@ -272,6 +275,7 @@ static void gradient_part(const gradient_case *c, const float *x, const float *d
                                         block,
                                         c->bias ? out + dw : NULL,
                                         block,
+                                        held,
                                         {0}};
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__product_weight_gradient_kernels, &p, &buffer, 1);
@@ -297,20 +301,22 @@ static void gradient_truth(const gradient_case *c, const float *x, const float *
     }
 }
 
-static void gradient_all(check_random *random, const gradient_case *c, int replicas)
+static void gradient_held(check_random *random, const gradient_case *c, artel_dtype held, int replicas)
 {
     int64_t rows = c->batch * c->inner, columns = artel__panels_floats(c->k, c->n) + c->n;
     float *x = check_floats(random, rows * (c->k + 2), -1, 1), *dy = check_floats(random, rows * (c->n + 1), -1, 1);
     float *whole = filled(columns, 0), *root = filled(columns, 0);
     check_part part[8] = {0};
-    gradient_part(c, x, dy, 0, c->shards, &part[0]);
+    for (int64_t i = 0; i < rows * (c->k + 2); i++) x[i] = artel__narrow_one(held, x[i]);
+    for (int64_t i = 0; i < rows * (c->n + 1); i++) dy[i] = artel__narrow_one(held, dy[i]);
+    gradient_part(c, held, x, dy, 0, c->shards, &part[0]);
     check_finish(part, 1, columns, check_add_floats, whole);
     gradient_truth(c, x, dy, whole);
     check_plan_fini(&part[0].plan);
     test_free(part[0].blocks);
     for (int r = 0; r < replicas; r++) {
         int32_t first = artel__replica_first_shard(c->shards, replicas, r);
-        gradient_part(c, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first, &part[r]);
+        gradient_part(c, held, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first, &part[r]);
     }
     check_finish(part, replicas, columns, check_add_floats, root);
     for (int r = 0; r < replicas; r++) {
@@ -325,6 +331,12 @@ static void gradient_all(check_random *random, const gradient_case *c, int repli
     test_free(dy);
     test_free(whole);
     test_free(root);
+}
+
+static void gradient_all(check_random *random, const gradient_case *c, int replicas)
+{
+    gradient_held(random, c, ARTEL_DTYPE_FLOAT32, replicas);
+    gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, replicas);
 }
 
 static void test_gradient(void **state)
@@ -379,7 +391,7 @@ static void micro_case(check_random *random, int64_t m, int64_t n, int64_t k, bo
         const artel__micro *fast = artel__micro_for(isa);
         artel__gemm_fn *const functions[4][2] = {
             {fast->panels, reference->panels}, {fast->nn, reference->nn}, {fast->nt, reference->nt}, {fast->tn, reference->tn}};
-        if (!isa_runs(isa)) continue;
+        if (!check_isa_runs(isa)) continue;
         for (int f = 0; f < 4; f++) {
             artel__gemm g = {m, n, k, a, lda, f == 0 ? w : b, ldb, c, n + 3, accumulate};
             memcpy(c, start, (size_t)size * sizeof(float));

@@ -10,4 +10,5 @@ const artel__kernel *const artel__conv2d_forward_kernels[] = {&artel__avx512_con
 const artel__kernel *const artel__conv2d_data_gradient_kernels[] = {&artel__avx512_conv2d_data_gradient, &artel__avx2_conv2d_data_gradient,
                                                                     &artel__ref_conv2d_data_gradient, NULL};
 const artel__kernel *const artel__conv2d_weight_gradient_kernels[] = {
-    &artel__avx512_conv2d_weight_gradient, &artel__avx2_conv2d_weight_gradient, &artel__ref_conv2d_weight_gradient, NULL};
+    &artel__avx512_bf16_conv2d_weight_gradient, &artel__avx512_conv2d_weight_gradient, &artel__avx2_conv2d_weight_gradient,
+    &artel__ref_conv2d_weight_gradient, NULL};

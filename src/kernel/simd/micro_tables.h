@@ -10,6 +10,8 @@ extern const artel__micro artel__micro_ref, artel__micro_avx2, artel__micro_avx5
 
 extern const artel__kernel artel__avx2_product_forward, artel__avx512_product_forward;
 extern const artel__kernel artel__avx2_product_weight_gradient, artel__avx512_product_weight_gradient;
+extern const artel__kernel artel__avx512_bf16_product_forward;
+extern const artel__kernel artel__avx512_bf16_product_weight_gradient, artel__avx512_bf16_conv2d_weight_gradient;
 extern const artel__kernel artel__avx2_conv2d_forward, artel__avx512_conv2d_forward;
 extern const artel__kernel artel__avx2_conv2d_data_gradient, artel__avx512_conv2d_data_gradient;
 extern const artel__kernel artel__avx2_conv2d_weight_gradient, artel__avx512_conv2d_weight_gradient;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kernel/narrow.h"
+#include "kernel/simd/micro_step.h"
 
 /* count elements: A from float `a` of each row on, B from row `b` on. */
 typedef struct segment {
@@ -118,8 +119,8 @@ VEC_INLINE void tile_step(int mr, int nv, bool part, tile_acc *acc, const tile_w
     VEC_UNROLL
     for (int i = 0; i < mr; i++) {
         vec x = vec_set(tile_element((mr + 1) / 2, i, w->g0, w->g1, w->s, w->s3, w->s5, u));
-        acc->p[i] = vec_fma(x, b0, acc->p[i]);
-        if (nv == 2) acc->q[i] = vec_fma(x, b1, acc->q[i]);
+        acc->p[i] = vec_step(x, b0, acc->p[i]);
+        if (nv == 2) acc->q[i] = vec_step(x, b1, acc->q[i]);
     }
 }
 
@@ -214,7 +215,7 @@ VEC_INLINE void tile_rows_copied(int mr, int nv, tile_acc *acc, const tile *t)
     tile_single(mr, nv, false, acc, &w, (int)(g->count % TILE_UNROLL));
 }
 
-/* count steps of k: rows are neighbours in A. sa may be 0. */
+/* count steps of k, each of VEC_ROWS rows: rows are neighbours in A. sa may be 0. */
 VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float *a, int64_t sa, const float *b, int64_t sb, int64_t count,
                            vec_mask m0, vec_mask m1)
 {
@@ -230,8 +231,8 @@ VEC_INLINE void tile_outer(int mr, int nv, bool part, tile_acc *acc, const float
         VEC_UNROLL
         for (int i = 0; i < mr; i++) {
             vec x = vec_set(a[i]);
-            acc->p[i] = vec_fma(x, b0, acc->p[i]);
-            if (nv == 2) acc->q[i] = vec_fma(x, b1, acc->q[i]);
+            acc->p[i] = vec_step(x, b0, acc->p[i]);
+            if (nv == 2) acc->q[i] = vec_step(x, b1, acc->q[i]);
         }
     }
 }

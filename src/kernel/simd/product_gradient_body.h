@@ -78,6 +78,7 @@ static int64_t gradient_pieces(const gradient *g, int64_t begin, int64_t end, fo
         gradient_tree tree = gradient_node(g, node);
         count += gradient_node_pieces(&tree, begin, end, out + count, resume);
     }
+    for (int64_t i = 0; i < count; i++) out[i].rows /= VEC_ROWS;
     return count;
 }
 
@@ -115,7 +116,8 @@ static tile_ahead gradient_ahead_x(const gradient *g, int64_t begin, int64_t row
 static void gradient_look_ahead(const gradient *g, gradient_chunk *c, int64_t t0, int64_t t1, int64_t p0, int64_t p1)
 {
     int64_t rows = g->rows - c->end < g->chunk ? g->rows - c->end : g->chunk, column = p0 * ARTEL__PANEL;
-    int64_t bursts = (t1 - t0) * (p1 - p0) * GRADIENT_STRIPS * ((c->end - c->begin + FOLD_BURST - 1) / FOLD_BURST);
+    int64_t steps = (c->end - c->begin) / VEC_ROWS,
+            bursts = (t1 - t0) * (p1 - p0) * GRADIENT_STRIPS * ((steps + FOLD_BURST - 1) / FOLD_BURST);
     int64_t floats = p1 * ARTEL__PANEL < g->n ? (p1 - p0) * ARTEL__PANEL : g->n - column;
     if (rows <= 0 || bursts <= 0) return;
     c->dy = gradient_stretches(g->dy + c->end * g->ldy + column, floats, g->ldy, rows);

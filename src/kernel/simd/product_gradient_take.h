@@ -94,7 +94,9 @@ static int64_t gradient_chunk_rows(const gradient *g)
     if (g->rows <= GRADIENT_ALL) return g->rows > 0 ? g->rows : GRADIENT_ROWS;
     if (shard > GRADIENT_ROWS / 2 && shard <= GRADIENT_ROWS && shard % pixels == 0) return shard;
     if (pixels == 1) return GRADIENT_ROWS;
-    return (pixels < GRADIENT_LINES ? GRADIENT_LINES / pixels : 1) * pixels;
+    int64_t lines = pixels < GRADIENT_LINES ? GRADIENT_LINES / pixels : 1;
+    if (lines * pixels % VEC_ROWS > 0) lines += lines > 1 ? -1 : 1;
+    return lines * pixels;
 }
 
 /* Cuts the columns into tiles. In place a tile lies in one stretch, and where pixels may lie outside of the image in one tap. */
@@ -103,8 +105,9 @@ static void gradient_cut(gradient *g)
     const conv_walk *w = &g->walk;
     g->columns = g->k + (g->dbias ? 1 : 0);
     g->run = g->columns;
-    g->in_place = w->ny == 0 && g->ldx <= GRADIENT_NEAR;
-    if (w->ny * w->nx > 0 && w->pixels >= GRADIENT_LONG && w->lines > 0 && g->groups == 1 && w->sx * w->c <= GRADIENT_PIXEL) {
+    g->in_place = VEC_ROWS == 1 && w->ny == 0 && g->ldx <= GRADIENT_NEAR;
+    if (VEC_ROWS == 1 && w->ny * w->nx > 0 && w->pixels >= GRADIENT_LONG && w->lines > 0 && g->groups == 1 &&
+        w->sx * w->c <= GRADIENT_PIXEL) {
         int64_t run = w->direct && w->dx == 1 ? w->nx * w->depth : w->depth;
         g->in_place = run >= GRADIENT_SHORT;
         if (g->in_place) g->run = run;
@@ -135,7 +138,7 @@ static void gradient_finish(gradient *g)
     gradient_cut(g);
     g->panels = artel__panel_count(g->n);
     if (g->tiles == 1 && g->panels == 1 && g->columns >= GRADIENT_HALF) g->tiles = 2;
-    g->direct = (g->n <= GRADIENT_DIRECT || g->k <= GRADIENT_FEW) && g->n % 16 == 0;
+    g->direct = VEC_ROWS == 1 && (g->n <= GRADIENT_DIRECT || g->k <= GRADIENT_FEW) && g->n % 16 == 0;
     g->by_panels = g->k < g->n;
     for (int32_t i = 0; i < g->fold->nodes; i++) most = g->fold->node[i].count > most ? g->fold->node[i].count : most;
     for (g->levels = 1; most > 1; most /= 2) g->levels++;
@@ -266,6 +269,15 @@ static int64_t gradient_first_copied(const gradient *g, int64_t t0, int64_t t1)
     return t1 == g->tiles && g->columns > g->k ? t1 - 1 : t1;
 }
 
+/* The rows of a tile as rows of pairs, from its beginning on. */
+static void gradient_join(float *x, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r += VEC_ROWS) {
+        const float *from = x + r * VEC_LANES;
+        vec_store(x + r / VEC_ROWS * VEC_LANES, vec_join(vec_load(from), vec_load(from + (VEC_ROWS - 1) * VEC_LANES)));
+    }
+}
+
 /* Tiles [t0, t1) of x for group `group` and rows [begin, end), the ones behind the last column. */
 static void gradient_take_x(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t group, int64_t t0, int64_t t1)
 {
@@ -279,9 +291,11 @@ static void gradient_take_x(const gradient *g, const gradient_room *room, int64_
             gradient_line(g, room, line, group, room->x + (line * w->pixels - begin) * VEC_LANES);
         }
     }
-    if (t1 < g->tiles || g->columns == g->k) return;
-    float *ones = room->x + (t1 - 1 - t0) * g->pitch + g->k - gradient_start(g, t1 - 1);
-    for (int64_t r = 0; r < end - begin; r++) ones[r * VEC_LANES] = 1.0f;
+    if (t1 == g->tiles && g->columns > g->k) {
+        float *ones = room->x + (t1 - 1 - t0) * g->pitch + g->k - gradient_start(g, t1 - 1);
+        for (int64_t r = 0; r < end - begin; r++) ones[r * VEC_LANES] = 1.0f;
+    }
+    for (int64_t i = t0; i < t1 && VEC_ROWS > 1; i++) gradient_join(room->x + (i - t0) * g->pitch, end - begin);
 }
 
 /* Where rows from `begin` on of a tile of a convolution lie that is read in place, k0 its first column. */
@@ -313,33 +327,40 @@ static fold_lines gradient_lines(const gradient *g, int64_t begin, int64_t k0)
 static bool gradient_rows_inside(const gradient *g, int64_t begin, int64_t k0, int64_t k1, const float *first_row, fold_lines *out)
 {
     const conv_walk *w = &g->walk;
-    int64_t first, last, run = w->nx * w->depth, image = w->lines * w->pixels;
-    if (w->ny == 0 || w->direct || k1 > g->k || k0 / run != (k1 - 1) / run) return false;
+    int64_t first, last, run = w->nx * w->depth, image = w->lines * w->pixels / VEC_ROWS;
+    if (w->ny == 0 || w->direct || k1 > g->k || k0 / run != (k1 - 1) / run || w->pixels % VEC_ROWS > 0) return false;
     conv_lines_inside(w, k0 / run, &first, &last);
     if (first == 0 && last == w->lines) return false;
+    begin /= VEC_ROWS;
     *out = (fold_lines){.line = first_row - begin % image * VEC_LANES,
                         .step = VEC_LANES,
                         .line_step = image * VEC_LANES,
                         .pixels = image,
-                        .first = first * w->pixels,
-                        .last = last * w->pixels,
+                        .first = first * w->pixels / VEC_ROWS,
+                        .last = last * w->pixels / VEC_ROWS,
                         .rows = 1,
                         .lines = 1,
                         .pixel = begin % image};
     return true;
 }
 
+VEC_INLINE vec gradient_dy(const float *from, int real)
+{
+    return real >= VEC_LANES ? vec_load(from) : vec_load_part(from, vec_range(0, real));
+}
+
 /* Columns of panels [p0, p1) of dy, zeros behind the last. */
 static void gradient_take_dy(const gradient *g, const gradient_room *room, int64_t begin, int64_t end, int64_t p0, int64_t p1)
 {
-    for (int64_t r = begin; r < end; r++) {
+    for (int64_t r = begin; r < end; r += VEC_ROWS) {
         for (int64_t panel = p0; panel < p1; panel++) {
             const float *from = g->dy + r * g->ldy + panel * ARTEL__PANEL;
             int width = (int)artel__panel_width(g->n, panel), real = ARTEL__PANEL, strip = width < TILE_COLUMNS ? width : TILE_COLUMNS;
-            float *to = room->dy + (panel - p0) * g->chunk * ARTEL__PANEL + (r - begin) * strip;
+            float *to = room->dy + (panel - p0) * g->chunk * ARTEL__PANEL + (r - begin) / VEC_ROWS * strip;
             if (g->n - panel * ARTEL__PANEL < ARTEL__PANEL) real = (int)(g->n - panel * ARTEL__PANEL);
             for (int j = 0; j < width; j += VEC_LANES) {
-                vec dy = real >= j + VEC_LANES ? vec_load(from + j) : vec_load_part(from + j, vec_range(0, real - j));
+                vec dy = gradient_dy(from + j, real - j);
+                if (VEC_ROWS > 1) dy = vec_join(dy, gradient_dy(from + g->ldy + j, real - j));
                 vec_store(to + j % TILE_COLUMNS + j / TILE_COLUMNS * g->chunk * TILE_COLUMNS, dy);
             }
         }

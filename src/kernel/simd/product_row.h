@@ -6,46 +6,17 @@
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_ROW_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_ROW_H
 
-#include "kernel/product.h"
-#include "kernel/simd/micro_tile.h"
+#include "kernel/simd/product_tile.h"
 
 enum {
     PRODUCT_DEPTH = VEC_LANES == 16 ? 1024 : 512, /* processors without AVX-512 have half the second-level cache and less of the first */
     PRODUCT_PITCH = PRODUCT_DEPTH + 16,
     PRODUCT_COLLIDES = 1024,        /* rows of A a multiple of so many floats apart fall into one set of the first-level cache */
     PRODUCT_FAR = 3 << 20,          /* bytes of A from which on it is not expected in the second-level cache */
-    PRODUCT_NEAR = 128 << 10,       /* bytes of the output up to which it is expected in the second-level cache */
     PRODUCT_PAST = 12 << 20,        /* bytes of the output from which on little of it would be found in a cache by who reads it */
     PRODUCT_PAST_SHALLOW = 6 << 20, /* the same where writing takes as long as computing */
     PRODUCT_SHALLOW = 256           /* steps of a reduction up to which it does */
 };
-
-/* Rounds what the tile has just written. Apart from it: with the rounding inside the tile, compilers keep its loops 5 % slower. */
-VEC_APART void tile_narrow(int mr, const tile *t)
-{
-    vec_mask m[] = {vec_range(t->first, t->last), vec_range(t->first - VEC_LANES, t->last - VEC_LANES)};
-    for (int i = 0; i < mr; i++) {
-        float *c = tile_c(t, (mr + 1) / 2, i);
-        for (int j = 0; j * VEC_LANES < t->last; j++, c += VEC_LANES) {
-            vec x = vec_load_part(c, m[j]);
-            vec_store_part(c, m[j], t->narrow == ARTEL_DTYPE_BFLOAT16 ? vec_to_bfloat16(x) : vec_to_float16(x));
-        }
-    }
-}
-
-static void product_tile(int mr, const tile *t)
-{
-    int nv = t->last > VEC_LANES ? 2 : 1;
-    if (t->from0 && nv == 2)
-        tile_dispatch(TILE_COPY, mr, 2, t);
-    else if (t->burst > 0 && nv == 2)
-        tile_dispatch(TILE_AHEAD, mr, 2, t);
-    else if (nv == 2)
-        tile_dispatch(TILE_PANEL, mr, 2, t);
-    else
-        tile_dispatch(TILE_PANEL, mr, 1, t);
-    if (t->narrow) tile_narrow(mr, t);
-}
 
 /* `rows` rows of A, `pitch` floats apart, fetched while `panels` panels of the tile are computed. */
 static tile_ahead product_fetch(tile *t, const float *row, int64_t pitch, int64_t rows, int64_t panels)
@@ -99,12 +70,6 @@ static bool product_streams(const float *out, int64_t count, int64_t pitch, int6
 {
     int64_t past = depth > PRODUCT_SHALLOW ? PRODUCT_PAST : PRODUCT_PAST_SHALLOW;
     return VEC_LANES == 16 && count * 4 >= past && (uintptr_t)out % 64 == 0 && pitch % 16 == 0;
-}
-
-/* Whether the output is asked for before it is written. */
-static bool product_claims(const artel__product_forward *p)
-{
-    return p->m * p->n * 4 > PRODUCT_NEAR;
 }
 
 /* The parts into which the depth is cut. */
