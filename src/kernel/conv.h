@@ -49,7 +49,7 @@ typedef struct artel__conv2d_forward {
     const float *bias; /* oc values, or NULL */
     artel__fused activation;
     float *out;
-    artel_dtype narrow; /* as in product.h */
+    artel_dtype narrow, held; /* as in product.h */
 } artel__conv2d_forward;
 
 /* conv2d_data_gradient: dx[n][ih][iw][ic] = activation(chain + bias[ic]), the chain over kh descending, kw descending,
@@ -63,7 +63,7 @@ typedef struct artel__conv2d_data_gradient {
     const float *bias; /* ic values, or NULL: NULL in a gradient */
     artel__fused activation;
     float *dx;
-    artel_dtype narrow; /* as in product.h */
+    artel_dtype narrow, held; /* as in product.h */
 } artel__conv2d_data_gradient;
 
 /* conv2d_weight_gradient: as product_weight_gradient, the rows of a shard being its images' (oh, ow) in row-major order,

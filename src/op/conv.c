@@ -91,7 +91,8 @@ static void fill_conv(const artel__run_args *args, void *params)
                                                                .w = args->in[1],
                                                                .bias = a->bias ? args->in[2] : NULL,
                                                                .activation = a->activation,
-                                                               .out = args->out[0]};
+                                                               .out = args->out[0],
+                                                               .held = artel__args_held(args, 0, 1)};
 }
 
 /* -- gradients: attributes are those of the forward node -- */
@@ -106,8 +107,8 @@ static artel_status infer_data_gradient(artel__infer *infer)
 
 static void fill_conv_data(const artel__run_args *args, void *params)
 {
-    *(artel__conv2d_data_gradient *)params =
-        (artel__conv2d_data_gradient){.shape = shape_now(args), .dy = args->in[0], .wt = args->in[1], .dx = args->out[0]};
+    *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){
+        .shape = shape_now(args), .dy = args->in[0], .wt = args->in[1], .dx = args->out[0], .held = artel__args_held(args, 0, 1)};
 }
 
 static void fill_depthwise_data(const artel__run_args *args, void *params)
@@ -265,7 +266,8 @@ static void fill_transpose(const artel__run_args *args, void *params)
                                                                            .wt = args->in[1],
                                                                            .bias = a->bias ? args->in[3] : NULL,
                                                                            .activation = a->activation,
-                                                                           .dx = args->out[0]};
+                                                                           .dx = args->out[0],
+                                                                           .held = artel__args_held(args, 0, 1)};
 }
 
 static artel_status grad_transpose(artel__gradient *g)

@@ -69,11 +69,23 @@ static operands operands_make(check_random *random, const shape *s)
     return o;
 }
 
-static void operands_narrow(operands *o, artel_dtype to)
+static void narrow_all(artel_dtype to, float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) x[i] = artel__narrow_one(to, x[i]);
+}
+
+static int64_t turned_weights(const shape *s)
+{
+    return artel__pack_transposed_floats(s->kh * s->kw, s->ic / s->groups, s->oc, s->groups);
+}
+
+static void operands_narrow(const shape *s, operands *o, artel_dtype to)
 {
     o->held = to;
-    for (int64_t i = 0; i < o->inputs; i++) o->x[i] = artel__narrow_one(to, o->x[i]);
-    for (int64_t i = 0; i < o->outputs; i++) o->dy[i] = artel__narrow_one(to, o->dy[i]);
+    narrow_all(to, o->x, o->inputs);
+    narrow_all(to, o->dy, o->outputs);
+    narrow_all(to, o->w, o->weights);
+    narrow_all(to, o->wt, turned_weights(s));
 }
 
 static void operands_free(operands *o)
@@ -105,12 +117,22 @@ static void fused_case(const shape *s, const operands *o, float *out, float *dx,
 {
     float *bias = check_floats(random, s->oc + s->ic, -1, 1);
     check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o->x, o->w, bias, ARTEL__FUSED_RELU, out, ARTEL_DTYPE_BFLOAT16};
+    artel__conv2d_forward f = {*s, o->x, o->w, bias, ARTEL__FUSED_RELU, out, ARTEL_DTYPE_BFLOAT16, o->held};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, bias, ARTEL__FUSED_RELU, dx, ARTEL_DTYPE_FLOAT16};
+    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, bias, ARTEL__FUSED_RELU, dx, ARTEL_DTYPE_FLOAT16, o->held};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     test_free(bias);
+}
+
+static void plain_case(const shape *s, const operands *o, float *out, float *dx)
+{
+    check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
+    artel__conv2d_forward f = {*s, o->x, o->w, NULL, ARTEL__FUSED_NONE, out, ARTEL_DTYPE_FLOAT32, o->held};
+    check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
+    buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
+    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, NULL, ARTEL__FUSED_NONE, dx, ARTEL_DTYPE_FLOAT32, o->held};
+    check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
 }
 
 /* The gradient of the images that one replica owns. */
@@ -156,18 +178,15 @@ static void all_of(check_random *random, const shape *s)
 {
     operands o = operands_make(random, s);
     float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7), *again = filled(o.weights + s->oc, 8);
-    check_buffer buffer = {out, (size_t)o.outputs * sizeof(float)};
     fused_case(s, &o, out, dx, random);
-    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, out, ARTEL_DTYPE_FLOAT32};
-    check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
-    buffer = (check_buffer){dx, (size_t)o.inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, dx, ARTEL_DTYPE_FLOAT32};
-    check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
+    plain_case(s, &o, out, dx);
     weight_root(s, &o, 8, 1, dw);
     weight_root(s, &o, 8, 3, again);
     assert_memory_equal(dw, again, (size_t)(o.weights + s->oc) * sizeof(float));
     check_adjoint(s, &o, out, dx, dw);
-    operands_narrow(&o, ARTEL_DTYPE_BFLOAT16);
+    operands_narrow(s, &o, ARTEL_DTYPE_BFLOAT16);
+    fused_case(s, &o, out, dx, random);
+    plain_case(s, &o, out, dx);
     weight_root(s, &o, 8, 1, dw);
     weight_root(s, &o, 4, 2, again);
     operands_free(&o);
@@ -231,16 +250,14 @@ static void tiny_case(check_random *random, const shape *s)
 {
     operands o = operands_make(random, s);
     float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7);
-    check_buffer buffer = {out, (size_t)o.outputs * sizeof(float)};
     make_tiny(random, o.x, o.inputs);
     make_tiny(random, o.dy, o.outputs);
     make_tiny(random, o.w, o.weights);
-    make_tiny(random, o.wt, artel__pack_transposed_floats(s->kh * s->kw, s->ic / s->groups, s->oc, s->groups));
-    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, out, ARTEL_DTYPE_FLOAT32};
-    check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
-    buffer = (check_buffer){dx, (size_t)o.inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, dx, ARTEL_DTYPE_FLOAT32};
-    check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
+    make_tiny(random, o.wt, turned_weights(s));
+    plain_case(s, &o, out, dx);
+    weight_root(s, &o, 8, 1, dw);
+    operands_narrow(s, &o, ARTEL_DTYPE_BFLOAT16);
+    plain_case(s, &o, out, dx);
     weight_root(s, &o, 8, 1, dw);
     operands_free(&o);
     test_free(out);
@@ -268,10 +285,10 @@ static void large_case(check_random *random, const shape *s, int offset)
     float *block = filled((o.inputs > o.outputs ? o.inputs : o.outputs) + 32, 7);
     float *to = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63) + offset;
     check_buffer buffer = {to, (size_t)o.outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32};
+    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer.bytes = (size_t)o.inputs * sizeof(float);
-    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32};
+    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     operands_free(&o);
     test_free(block);
@@ -304,8 +321,14 @@ static void test_known(void **state)
     for (int i = 0; i < 9; i++) w[i * 16] = (float)(i + 1);
     assert_int_equal(artel__conv_extent_same(3, 3, 1, 1, &before), 3);
     assert_int_equal(before, 1);
-    artel__conv2d_forward p = {
-        {1, 3, 3, 1, 3, 3, 1, 3, 3, 1, 1, 1, 1, before, before, 1}, x, w, bias, ARTEL__FUSED_RELU, out, ARTEL_DTYPE_FLOAT32};
+    artel__conv2d_forward p = {{1, 3, 3, 1, 3, 3, 1, 3, 3, 1, 1, 1, 1, before, before, 1},
+                               x,
+                               w,
+                               bias,
+                               ARTEL__FUSED_RELU,
+                               out,
+                               ARTEL_DTYPE_FLOAT32,
+                               ARTEL_DTYPE_FLOAT32};
     check_buffer buffer = {out, sizeof out};
     check_kernels(artel__conv2d_forward_kernels, &p, &buffer, 1);
     for (int i = 0; i < 9; i++) {
