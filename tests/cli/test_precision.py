@@ -72,6 +72,31 @@ def same_bits(row, folder):
     return "%d ways" % count
 
 
+def pairs(row, folder):
+    """Where the processor multiplies pairs of bfloat16 the kernels that do are chosen, and not below it; others say why not."""
+    def built():
+        keras_module().config.set_dtype_policy("mixed_bfloat16")
+        return K.Sequential([K.Input((8, 8, 2)), L.Conv2D(4, 3, strides=2), L.Conv2D(4, 3, groups=2), L.Flatten(), L.Dense(3)])
+
+    model = save(built, os.path.join(folder, "m.keras"))
+    keras_module().config.set_dtype_policy("float32")
+    with open("/proc/cpuinfo") as f:
+        here = "avx512_bf16" in f.read().split()
+    explain = ("--data", "synthetic:64", "--loss", "sparse_categorical_crossentropy", "--optimizer", "sgd", "--dry-run", "--explain")
+    plan = artel("fit", model, *explain)
+    capped = artel("fit", model, *explain, "--isa", "avx2" if here else "baseline")
+    if plan.rc != 0 or capped.rc != 0:
+        raise Failure("fit --dry-run: exit %d (%s), capped %d (%s)" % (plan.rc, plan.first, capped.rc, capped.first))
+    words = ["avx512_bf16 " + kind + " tasks" for kind in ("product_forward", "product_weight_gradient", "conv2d_forward", "conv2d_weight_gradient")]
+    words += ["refused avx512_bf16 conv2d_forward: groups"]
+    for word in words if here else []:
+        if word not in plan.out:
+            raise Failure("--explain does not say %r" % word)
+    if "avx512_bf16 conv2d_forward tasks" in capped.out or "avx512_bf16 product_forward tasks" in capped.out:
+        raise Failure("--isa does not cap the pairs")
+    return "pairs" if here else "no pairs"
+
+
 def resumes(row, folder):
     """Two epochs at once, and one after the other from a checkpoint: weights, slots, scale and counter."""
     model, data = start(row, folder, overflowing), save_arrays("cnn", os.path.join(folder, "d.npz"), 200)
@@ -153,7 +178,7 @@ ROWS = [Row("same-bits-%s-%s" % (policy[6:], model), same_bits, policy, model) f
 ROWS += [Row("resume-falling-scale", resumes, "mixed_float16", "cnn")]
 ROWS += [Row("back-to-keras-%s-%s" % (policy[6:], model), back_to_keras, policy, model)
          for policy in ("mixed_bfloat16", "mixed_float16") for model in ("mlp", "cnn")]
-ROWS += [Row("options", by_option, "mixed_float16"), Row("refusals", refused)]
+ROWS += [Row("options", by_option, "mixed_float16"), Row("refusals", refused), Row("pairs", pairs)]
 
 
 if __name__ == "__main__":

@@ -113,25 +113,15 @@ static void check_adjoint(const shape *s, const operands *o, const float *out, c
     assert_true(fabs(forward - weight) < 1e-4 * size);
 }
 
-static void fused_case(const shape *s, const operands *o, float *out, float *dx, check_random *random)
+/* With `bias` a ReLU follows it, and results are rounded. */
+static void sweep_case(const shape *s, const operands *o, const float *bias, float *out, float *dx)
 {
-    float *bias = check_floats(random, s->oc + s->ic, -1, 1);
+    artel__fused activation = bias ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE;
     check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o->x, o->w, bias, ARTEL__FUSED_RELU, out, ARTEL_DTYPE_BFLOAT16, o->held};
+    artel__conv2d_forward f = {*s, o->x, o->w, bias, activation, out, bias ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32, o->held};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, bias, ARTEL__FUSED_RELU, dx, ARTEL_DTYPE_FLOAT16, o->held};
-    check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
-    test_free(bias);
-}
-
-static void plain_case(const shape *s, const operands *o, float *out, float *dx)
-{
-    check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o->x, o->w, NULL, ARTEL__FUSED_NONE, out, ARTEL_DTYPE_FLOAT32, o->held};
-    check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
-    buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, NULL, ARTEL__FUSED_NONE, dx, ARTEL_DTYPE_FLOAT32, o->held};
+    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, bias, activation, dx, bias ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_FLOAT32, o->held};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
 }
 
@@ -178,15 +168,16 @@ static void all_of(check_random *random, const shape *s)
 {
     operands o = operands_make(random, s);
     float *out = filled(o.outputs, 7), *dx = filled(o.inputs, 7), *dw = filled(o.weights + s->oc, 7), *again = filled(o.weights + s->oc, 8);
-    fused_case(s, &o, out, dx, random);
-    plain_case(s, &o, out, dx);
+    float *bias = check_floats(random, s->oc + s->ic, -1, 1);
+    sweep_case(s, &o, bias, out, dx);
+    sweep_case(s, &o, NULL, out, dx);
     weight_root(s, &o, 8, 1, dw);
     weight_root(s, &o, 8, 3, again);
     assert_memory_equal(dw, again, (size_t)(o.weights + s->oc) * sizeof(float));
     check_adjoint(s, &o, out, dx, dw);
     operands_narrow(s, &o, ARTEL_DTYPE_BFLOAT16);
-    fused_case(s, &o, out, dx, random);
-    plain_case(s, &o, out, dx);
+    sweep_case(s, &o, bias, out, dx);
+    sweep_case(s, &o, NULL, out, dx);
     weight_root(s, &o, 8, 1, dw);
     weight_root(s, &o, 4, 2, again);
     operands_free(&o);
@@ -194,6 +185,7 @@ static void all_of(check_random *random, const shape *s)
     test_free(dx);
     test_free(dw);
     test_free(again);
+    test_free(bias);
 }
 
 static void test_shapes(void **state)
@@ -254,10 +246,10 @@ static void tiny_case(check_random *random, const shape *s)
     make_tiny(random, o.dy, o.outputs);
     make_tiny(random, o.w, o.weights);
     make_tiny(random, o.wt, turned_weights(s));
-    plain_case(s, &o, out, dx);
+    sweep_case(s, &o, NULL, out, dx);
     weight_root(s, &o, 8, 1, dw);
     operands_narrow(s, &o, ARTEL_DTYPE_BFLOAT16);
-    plain_case(s, &o, out, dx);
+    sweep_case(s, &o, NULL, out, dx);
     weight_root(s, &o, 8, 1, dw);
     operands_free(&o);
     test_free(out);

@@ -187,6 +187,30 @@ static void test_forward_keeps_nan(void **state)
     }
 }
 
+/* A short last batch runs the kernel that was chosen for more rows. */
+static void test_forward_of_fewer_rows(void **state)
+{
+    check_random random = {9};
+    float *a = check_floats(&random, 8 * 70, -1, 1), *w = panels(&random, 70, 40), out[8 * 40], expected[8 * 40];
+    (void)state;
+    for (int i = 0; i < 8 * 70; i++) a[i] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, a[i]);
+    for (int64_t i = 0; i < artel__panels_floats(70, 40); i++) w[i] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, w[i]);
+    for (const artel__kernel *const *kernel = artel__product_forward_kernels; *kernel; kernel++) {
+        artel__product_forward p = {
+            .m = 8, .n = 40, .k = 70, .a = a, .lda = 70, .w = w, .out = expected, .ldo = 40, .held = ARTEL_DTYPE_BFLOAT16};
+        if (!check_can_run(*kernel, &p)) continue;
+        check_run_reference(artel__product_forward_kernels, &p);
+        p.out = out;
+        for (p.m = 0; p.m < 8; p.m++) {
+            memset(out, 0x55, sizeof out);
+            check_run(*kernel, &p);
+            assert_memory_equal(out, expected, (size_t)(p.m * p.n) * sizeof *out);
+        }
+    }
+    test_free(a);
+    test_free(w);
+}
+
 static void pack_case(check_random *random, artel__product_pack p)
 {
     int64_t k = p.taps * p.rows, plain = k * p.columns, packed = artel__panels_floats(k, p.columns);
@@ -437,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_forward),
         cmocka_unit_test(test_forward_past_the_caches),
         cmocka_unit_test(test_forward_keeps_nan),
+        cmocka_unit_test(test_forward_of_fewer_rows),
         cmocka_unit_test(test_pack),
         cmocka_unit_test(test_pack_returns),
         cmocka_unit_test(test_gradient),

@@ -14,7 +14,7 @@ static const char *gather_refuses(const artel__conv2d_shape *s, const pairs_prod
     const char *why = pairs_refuse(&of->p);
     if (why) return why;
     if (s->groups > 1) return "groups";
-    if (of->walk.ny * of->walk.nx == 0 || of->p.m == 0) return "nothing to gather";
+    if (of->walk.ny * of->walk.nx == 0) return "no taps";
     return of->walk.ny * of->walk.nx > 1 && of->walk.depth % 2 > 0 ? "a pair would lie in two taps" : NULL;
 }
 

@@ -21,95 +21,92 @@ static const char *pairs_refuse(artel_dtype held)
     return held == ARTEL_DTYPE_BFLOAT16 ? NULL : "operands are not bfloat16";
 }
 
-/* The kernel without pairs; NULL: they fit. */
-static const artel__kernel *product_plain(const artel__product_weight_gradient *p)
+static const artel__kernel product_pairs = {.tasks = product_gradient_tasks,
+                                            .grain = product_gradient_grain,
+                                            .scratch_bytes = product_gradient_scratch,
+                                            .run = product_gradient_run};
+
+/* With pairs or without. */
+static const artel__kernel *product_way(const void *params)
 {
-    return pairs_fit(p->fold, p->inner) ? NULL : &artel__avx512_product_weight_gradient;
+    const artel__product_weight_gradient *p = params;
+    return pairs_fit(p->fold, p->inner) ? &product_pairs : &artel__avx512_product_weight_gradient;
 }
 
-static const char *product_pairs_refuse(const void *params)
+static const char *product_refuses(const void *params)
 {
     return pairs_refuse(((const artel__product_weight_gradient *)params)->held);
 }
 
-static int64_t product_pairs_tasks(const void *params)
+static int64_t product_tasks(const void *params)
 {
-    const artel__kernel *plain = product_plain(params);
-    return plain ? plain->tasks(params) : product_gradient_tasks(params);
+    return product_way(params)->tasks(params);
 }
 
-static int64_t product_pairs_grain(const void *params)
+static int64_t product_grain(const void *params)
 {
-    const artel__kernel *plain = product_plain(params);
-    return plain ? plain->grain(params) : product_gradient_grain(params);
+    return product_way(params)->grain(params);
 }
 
-static size_t product_pairs_scratch(const void *params)
+static size_t product_scratch(const void *params)
 {
-    const artel__kernel *plain = product_plain(params);
-    return plain ? plain->scratch_bytes(params) : product_gradient_scratch(params);
+    return product_way(params)->scratch_bytes(params);
 }
 
-static void product_pairs_run(const void *params, int64_t begin, int64_t end, void *scratch)
+static void product_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
-    const artel__kernel *plain = product_plain(params);
-    if (plain)
-        plain->run(params, begin, end, scratch);
-    else
-        product_gradient_run(params, begin, end, scratch);
+    product_way(params)->run(params, begin, end, scratch);
 }
 
-static const artel__kernel *conv_plain(const artel__conv2d_weight_gradient *p)
+static const artel__kernel conv_pairs = {
+    .tasks = conv_gradient_tasks, .grain = conv_gradient_grain, .scratch_bytes = conv_gradient_scratch, .run = conv_gradient_run};
+
+/* With pairs or without. */
+static const artel__kernel *conv_way(const void *params)
 {
-    return pairs_fit(p->fold, p->shape.oh * p->shape.ow) ? NULL : &artel__avx512_conv2d_weight_gradient;
+    const artel__conv2d_weight_gradient *p = params;
+    return pairs_fit(p->fold, p->shape.oh * p->shape.ow) ? &conv_pairs : &artel__avx512_conv2d_weight_gradient;
 }
 
-static const char *conv_pairs_refuse(const void *params)
+static const char *conv_refuses(const void *params)
 {
     return pairs_refuse(((const artel__conv2d_weight_gradient *)params)->held);
 }
 
-static int64_t conv_pairs_tasks(const void *params)
+static int64_t conv_tasks(const void *params)
 {
-    const artel__kernel *plain = conv_plain(params);
-    return plain ? plain->tasks(params) : conv_gradient_tasks(params);
+    return conv_way(params)->tasks(params);
 }
 
-static int64_t conv_pairs_grain(const void *params)
+static int64_t conv_grain(const void *params)
 {
-    const artel__kernel *plain = conv_plain(params);
-    return plain ? plain->grain(params) : conv_gradient_grain(params);
+    return conv_way(params)->grain(params);
 }
 
-static size_t conv_pairs_scratch(const void *params)
+static size_t conv_scratch(const void *params)
 {
-    const artel__kernel *plain = conv_plain(params);
-    return plain ? plain->scratch_bytes(params) : conv_gradient_scratch(params);
+    return conv_way(params)->scratch_bytes(params);
 }
 
-static void conv_pairs_run(const void *params, int64_t begin, int64_t end, void *scratch)
+static void conv_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
-    const artel__kernel *plain = conv_plain(params);
-    if (plain)
-        plain->run(params, begin, end, scratch);
-    else
-        conv_gradient_run(params, begin, end, scratch);
+    conv_way(params)->run(params, begin, end, scratch);
 }
 
 const artel__kernel artel__avx512_bf16_product_weight_gradient = {.name = "avx512_bf16 product_weight_gradient",
                                                                   .isa = ARTEL__ISA_AVX512_BF16,
-                                                                  .refuses = product_pairs_refuse,
-                                                                  .tasks = product_pairs_tasks,
-                                                                  .grain = product_pairs_grain,
+                                                                  .refuses = product_refuses,
+                                                                  .tasks = product_tasks,
+                                                                  .grain = product_grain,
                                                                   .follows = product_gradient_follows,
-                                                                  .scratch_bytes = product_pairs_scratch,
-                                                                  .run = product_pairs_run};
+                                                                  .scratch_bytes = product_scratch,
+                                                                  .run = product_run};
 
 const artel__kernel artel__avx512_bf16_conv2d_weight_gradient = {.name = "avx512_bf16 conv2d_weight_gradient",
                                                                  .isa = ARTEL__ISA_AVX512_BF16,
-                                                                 .refuses = conv_pairs_refuse,
-                                                                 .tasks = conv_pairs_tasks,
-                                                                 .grain = conv_pairs_grain,
+                                                                 .refuses = conv_refuses,
+                                                                 .tasks = conv_tasks,
+                                                                 .grain = conv_grain,
                                                                  .follows = conv_gradient_follows,
-                                                                 .scratch_bytes = conv_pairs_scratch,
-                                                                 .run = conv_pairs_run};
+                                                                 .scratch_bytes = conv_scratch,
+                                                                 .run = conv_run};
