@@ -158,7 +158,7 @@ static void measure(const row *row, artel__isa isa, double total[4])
     artel__fold_plan_make(&plan, 8, 0, 8, s->images, start);
     artel__conv2d_forward forward = {*s, x, w, bias, ARTEL__FUSED_RELU, y};
     artel__conv2d_data_gradient data = {*s, y, wt, NULL, ARTEL__FUSED_NONE, dx};
-    artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc, ARTEL_DTYPE_FLOAT32, {0}};
+    artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc, ARTEL_DTYPE_FLOAT32, {0}, ARTEL__ARITHMETIC_CHAIN};
     double f = parts[0] ? rate(artel__conv2d_forward_kernels, isa, &forward, flop) : NAN;
     double d = parts[1] ? rate(artel__conv2d_data_gradient_kernels, isa, &data, flop) : NAN;
     double g = parts[2] ? rate(artel__conv2d_weight_gradient_kernels, isa, &weight, flop) : NAN;

@@ -34,7 +34,7 @@ typedef struct artel_context_options {
     artel_log_fn *log;  /* where notes and warnings go; NULL drops them */
     void *log_user;
     artel_log_level log_level; /* the least important level that is still passed on (default: notes) */
-    const char *isa; /* "auto", "baseline", "avx2", "avx512", "avx512_bf16": cap of the instruction set; results are the same bits */
+    const char *isa; /* "auto", "baseline", "avx2", "avx512", "avx512_bf16", "amx": cap of the instruction set; results are the same bits */
 } artel_context_options;
 
 #define ARTEL_CONTEXT_OPTIONS_INIT                                        \

@@ -64,12 +64,24 @@ typedef enum artel__isa {
     ARTEL__ISA_AVX2,
     ARTEL__ISA_AVX512,
     ARTEL__ISA_AVX512_BF16,
+    ARTEL__ISA_AMX, /* all of AVX-512 and the tiles of AMX with bfloat16 */
     ARTEL__ISA_COUNT
 } artel__isa;
 
+/* In which order the terms of a product of two bfloat16 operands are added: part of what a run is, not of the machine (kernel/tiles.h).
+ * Products of float32 are chains in both. */
+typedef enum artel__arithmetic {
+    ARTEL__ARITHMETIC_CHAIN, /* one chain of fused multiply-adds in the order of the reduction index */
+    ARTEL__ARITHMETIC_TILES  /* blocks of 32 terms, as AMX adds them */
+} artel__arithmetic;
+
+/* The best set of this machine. */
+artel__isa artel__isa_of_machine(void);
 /* The set this context computes with: the best of the machine, capped by the context's options. */
 artel__isa artel__context_isa(const artel_context *ctx);
 const char *artel__isa_name(artel__isa isa);
+/* "chain", "tiles". */
+const char *artel__arithmetic_name(artel__arithmetic arithmetic);
 
 /* Heap memory through the context, so that tests can count it and make it fail. Contents of artel__alloc are
  * undefined, artel__calloc clears. Failures are recorded with `where`. Free with artel__free (NULL accepted).

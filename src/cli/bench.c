@@ -37,7 +37,7 @@ static void say(const bench_options *o, const char *key, const char *label, doub
 
 static void say_peaks(const bench_options *o, artel_context *ctx, artel__pool *pool)
 {
-    static const artel__isa sets[] = {ARTEL__ISA_AVX2, ARTEL__ISA_AVX512, ARTEL__ISA_AVX512_BF16};
+    static const artel__isa sets[] = {ARTEL__ISA_AVX2, ARTEL__ISA_AVX512, ARTEL__ISA_AVX512_BF16, ARTEL__ISA_AMX};
     int threads = artel__pool_threads(pool);
     for (size_t i = 0; i < ARTEL__COUNT(sets); i++) {
         char key[64], label[64];

@@ -39,8 +39,8 @@ static const char *const json_words[] = {"all", NULL};
         {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},       \
         {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL}, \
     {                                                                                                                                      \
-        "isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16; changes no bit", ARTEL__OPTION_STRING, AT(isa),     \
-            "auto", 0, 0, NULL                                                                                                             \
+        "isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING,         \
+            AT(isa), "auto", 0, 0, NULL                                                                                                    \
     }
 
 static const artel__option evaluate_options[] = {

@@ -55,6 +55,29 @@ __attribute__((target("avx512f,avx512bf16"))) static double chains_avx512_bf16(v
     return 64.0 * CHAINS * STEPS + (_mm512_reduce_add_ps(sum) == 42.0f);
 }
 
+/* Products of tiles of bfloat16. */
+__attribute__((target("amx-tile,amx-bf16"))) static double chains_amx(void)
+{
+    struct {
+        uint8_t palette, start, reserved[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } config = {.palette = 1};
+    for (int i = 0; i < 8; i++) {
+        config.bytes[i] = 64;
+        config.rows[i] = 16;
+    }
+    _tile_loadconfig(&config);
+    for (int k = 0; k < STEPS / 8; k++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+    return 4.0 * 2 * 16 * 16 * 32 * (STEPS / 8);
+}
+
 __attribute__((target("avx2,fma"))) static double chains_avx2(void)
 {
     __m256 a[CHAINS], x = _mm256_set1_ps(1.0000001f), y = _mm256_set1_ps(1e-9f), sum = _mm256_setzero_ps();
@@ -69,12 +92,14 @@ __attribute__((target("avx2,fma"))) static double chains_avx2(void)
 
 static double chains(artel__isa isa)
 {
+    if (isa == ARTEL__ISA_AMX) return chains_amx();
     if (isa == ARTEL__ISA_AVX512_BF16) return chains_avx512_bf16();
     return isa == ARTEL__ISA_AVX512 ? chains_avx512() : isa == ARTEL__ISA_AVX2 ? chains_avx2() : 0;
 }
 
 static bool has(artel__isa isa)
 {
+    if (isa == ARTEL__ISA_AMX) return artel__isa_of_machine() == ARTEL__ISA_AMX;
     if (isa == ARTEL__ISA_AVX512_BF16) return __builtin_cpu_supports("avx512bf16");
     if (isa == ARTEL__ISA_AVX512) return __builtin_cpu_supports("avx512f");
     return isa == ARTEL__ISA_AVX2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

@@ -5,7 +5,7 @@
 
 #include "base/threads.h"
 
-/* Operations a second of one thread, two for each fused multiply-add in registers, of float32 or of AVX512_BF16's pairs; 0 when the
+/* Operations a second of one thread, two for each fused multiply-add in registers, of float32, of AVX512_BF16's pairs or of AMX' tiles; 0 when the
  * instruction set has none or the processor lacks it. The best of several runs, in processor time of the thread. */
 double artel__machine_peak(artel__isa isa);
 /* The same of all threads of a pool together, in wall time: threads that share a core do what the core can. */

@@ -297,7 +297,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         artel__plan_params(plan, index, 0, params);
         artel__text_printf(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
         for (const artel__kernel *const *k = kernel_list(node); *k != chosen->kernel; k++) {
-            const char *reason = (*k)->isa > plan->options.isa ? "instruction set" : (*k)->refuses ? (*k)->refuses(params) : NULL;
+            const char *reason = artel__kernel_refuses(*k, plan->options.isa, params);
             artel__text_printf(out, " refused %s: %s;", (*k)->name, reason ? reason : "?");
         }
     }

@@ -117,16 +117,17 @@ typedef struct artel__graph {
     int inputs, input_capacity;
     artel__value_id *kept; /* results that outlive the step (loss, metrics, predictions) */
     int kept_count, kept_capacity;
-    artel__phase phase;    /* of the nodes being added */
-    const char *scope;     /* name given to the nodes being added */
-    artel_dtype precision; /* FLOAT16, BFLOAT16: what ROW results of the nodes being added are rounded to; FLOAT32: not at all */
-    bool gating;           /* APPLY nodes being added are gated */
-    int64_t period;        /* of the APPLY nodes being added */
-    artel__value_id gate;  /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */
-    bool training;         /* layers that differ between training and inference ask this */
-    int64_t batch_size;    /* the most rows of a global batch; 0: not known */
-    int batch_groups;      /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
-    uint32_t random_ops;   /* random operations so far: each gets its own number for the counter (base/rng.h) */
+    artel__phase phase;           /* of the nodes being added */
+    const char *scope;            /* name given to the nodes being added */
+    artel_dtype precision;        /* FLOAT16, BFLOAT16: what ROW results of the nodes being added are rounded to; FLOAT32: not at all */
+    artel__arithmetic arithmetic; /* of products of two bfloat16 operands; set before the graph is used */
+    bool gating;                  /* APPLY nodes being added are gated */
+    int64_t period;               /* of the APPLY nodes being added */
+    artel__value_id gate;         /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */
+    bool training;                /* layers that differ between training and inference ask this */
+    int64_t batch_size;           /* the most rows of a global batch; 0: not known */
+    int batch_groups;             /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
+    uint32_t random_ops;          /* random operations so far: each gets its own number for the counter (base/rng.h) */
     bool sealed;
     artel_status status; /* the first failure while building; every later call is a no-op */
 } artel__graph;

@@ -50,6 +50,7 @@ typedef struct artel__conv2d_forward {
     artel__fused activation;
     float *out;
     artel_dtype narrow, held; /* as in product.h */
+    artel__arithmetic arithmetic;
 } artel__conv2d_forward;
 
 /* conv2d_data_gradient: dx[n][ih][iw][ic] = activation(chain + bias[ic]), the chain over kh descending, kw descending,
@@ -64,6 +65,7 @@ typedef struct artel__conv2d_data_gradient {
     artel__fused activation;
     float *dx;
     artel_dtype narrow, held; /* as in product.h */
+    artel__arithmetic arithmetic;
 } artel__conv2d_data_gradient;
 
 /* conv2d_weight_gradient: as product_weight_gradient, the rows of a shard being its images' (oh, ow) in row-major order,
@@ -77,8 +79,9 @@ typedef struct artel__conv2d_weight_gradient {
     int64_t dw_stride;
     float *dbias; /* for each node oc values; or NULL */
     int64_t dbias_stride;
-    artel_dtype held;       /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
-    artel__consumer follow; /* of dw */
+    artel_dtype held;             /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
+    artel__consumer follow;       /* of dw */
+    artel__arithmetic arithmetic; /* as in product.h; the sums for the bias stay chains */
 } artel__conv2d_weight_gradient;
 
 extern const artel__kernel *const artel__conv2d_forward_kernels[];

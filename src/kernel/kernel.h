@@ -37,6 +37,9 @@ typedef struct artel__kernel {
     void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);
 } artel__kernel;
 
+/* Why a kernel is passed over where `isa` is the instruction set: a constant text; NULL: it can run. */
+const char *artel__kernel_refuses(const artel__kernel *kernel, artel__isa isa, const void *params);
+
 /* The first kernel of a NULL-terminated list that the instruction set and the parameters allow. The last entry of
  * every list is the reference, which can always run. */
 const artel__kernel *artel__kernel_choose(const artel__kernel *const *list, artel__isa isa, const void *params);

@@ -65,8 +65,9 @@ typedef struct artel__product_forward {
     float *out; /* m rows of n */
     int64_t ldo;
     bool turned;
-    artel_dtype narrow; /* the 16-bit type that results are rounded to last (narrow.h); FLOAT32: none */
-    artel_dtype held;   /* BFLOAT16: a and w hold nothing else; FLOAT32: whatever they hold */
+    artel_dtype narrow;           /* the 16-bit type that results are rounded to last (narrow.h); FLOAT32: none */
+    artel_dtype held;             /* BFLOAT16: a and w hold nothing else; FLOAT32: whatever they hold */
+    artel__arithmetic arithmetic; /* TILES: held is BFLOAT16, and the chain is replaced by blocks (tiles.h) */
 } artel__product_forward;
 
 /* Where element (row, column) of the weights lies, both counted untransposed. */
@@ -121,8 +122,9 @@ typedef struct artel__product_weight_gradient {
     int64_t dw_stride;
     float *dbias; /* or NULL */
     int64_t dbias_stride;
-    artel_dtype held;       /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
-    artel__consumer follow; /* of dw */
+    artel_dtype held;             /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
+    artel__consumer follow;       /* of dw */
+    artel__arithmetic arithmetic; /* as in artel__product_forward; the sums for the bias stay chains */
 } artel__product_weight_gradient;
 
 extern const artel__kernel *const artel__product_forward_kernels[];

@@ -85,6 +85,7 @@ static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
 /* Depthwise ones too: their kernels take the same parameters. */
 static void fill_conv(const artel__run_args *args, void *params)
 {
+    artel_dtype held = artel__args_held(args, 0, 1);
     const conv_attributes *a = args->attributes;
     *(artel__conv2d_forward *)params = (artel__conv2d_forward){.shape = shape_now(args),
                                                                .x = args->in[0],
@@ -92,7 +93,8 @@ static void fill_conv(const artel__run_args *args, void *params)
                                                                .bias = a->bias ? args->in[2] : NULL,
                                                                .activation = a->activation,
                                                                .out = args->out[0],
-                                                               .held = artel__args_held(args, 0, 1)};
+                                                               .held = held,
+                                                               .arithmetic = artel__args_arithmetic(args, held)};
 }
 
 /* -- gradients: attributes are those of the forward node -- */
@@ -107,8 +109,13 @@ static artel_status infer_data_gradient(artel__infer *infer)
 
 static void fill_conv_data(const artel__run_args *args, void *params)
 {
-    *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){
-        .shape = shape_now(args), .dy = args->in[0], .wt = args->in[1], .dx = args->out[0], .held = artel__args_held(args, 0, 1)};
+    artel_dtype held = artel__args_held(args, 0, 1);
+    *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){.shape = shape_now(args),
+                                                                           .dy = args->in[0],
+                                                                           .wt = args->in[1],
+                                                                           .dx = args->out[0],
+                                                                           .held = held,
+                                                                           .arithmetic = artel__args_arithmetic(args, held)};
 }
 
 static void fill_depthwise_data(const artel__run_args *args, void *params)
@@ -145,6 +152,7 @@ static artel_status infer_depthwise_weights(artel__infer *infer)
 
 static void fill_conv_weights(const artel__run_args *args, void *params)
 {
+    artel_dtype held = artel__args_held(args, 0, 1);
     const conv_attributes *a = args->attributes;
     *(artel__conv2d_weight_gradient *)params = (artel__conv2d_weight_gradient){.shape = shape_now(args),
                                                                                .fold = args->step->fold,
@@ -154,7 +162,8 @@ static void fill_conv_weights(const artel__run_args *args, void *params)
                                                                                .dw_stride = artel__args_out(args, 0)->storage,
                                                                                .dbias = a->bias ? args->out[1] : NULL,
                                                                                .dbias_stride = a->shape.oc,
-                                                                               .held = artel__args_held(args, 0, 1)};
+                                                                               .held = held,
+                                                                               .arithmetic = artel__args_arithmetic(args, held)};
 }
 
 const artel__op_def artel__op_conv2d_data_gradient_def = {
@@ -260,6 +269,7 @@ static artel_status infer_transpose(artel__infer *infer)
 
 static void fill_transpose(const artel__run_args *args, void *params)
 {
+    artel_dtype held = artel__args_held(args, 0, 1);
     const conv_attributes *a = args->attributes;
     *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){.shape = shape_now(args),
                                                                            .dy = args->in[0],
@@ -267,7 +277,8 @@ static void fill_transpose(const artel__run_args *args, void *params)
                                                                            .bias = a->bias ? args->in[3] : NULL,
                                                                            .activation = a->activation,
                                                                            .dx = args->out[0],
-                                                                           .held = artel__args_held(args, 0, 1)};
+                                                                           .held = held,
+                                                                           .arithmetic = artel__args_arithmetic(args, held)};
 }
 
 static artel_status grad_transpose(artel__gradient *g)

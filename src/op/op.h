@@ -35,6 +35,12 @@ static inline artel_dtype artel__args_held(const artel__run_args *args, int firs
     return artel__args_in(args, second)->precision == held ? held : ARTEL_DTYPE_FLOAT32;
 }
 
+/* How a product of operands that hold `held` is added up. */
+static inline artel__arithmetic artel__args_arithmetic(const artel__run_args *args, artel_dtype held)
+{
+    return held == ARTEL_DTYPE_BFLOAT16 ? args->graph->arithmetic : ARTEL__ARITHMETIC_CHAIN;
+}
+
 /* Where a kernel of this node reports an element that is out of range. */
 artel__fault_slot artel__args_fault_slot(const artel__run_args *args);
 

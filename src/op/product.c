@@ -55,6 +55,7 @@ static void fill_product(const artel__run_args *args, void *params)
     p->ldo = a->n;
     p->turned = a->turned;
     p->held = artel__args_held(args, 0, 1);
+    p->arithmetic = artel__args_arithmetic(args, p->held);
 }
 
 static int64_t cost_product(const artel__graph *graph, const artel__node *node)
@@ -151,6 +152,7 @@ static void fill_weight_gradient(const artel__run_args *args, void *params)
     p->dbias = a->bias ? args->out[1] : NULL;
     p->dbias_stride = a->n;
     p->held = artel__args_held(args, 0, 1);
+    p->arithmetic = artel__args_arithmetic(args, p->held);
 }
 
 static int64_t cost_weight_gradient(const artel__graph *graph, const artel__node *node)

@@ -22,7 +22,7 @@ python3 - "$folder/out.json" <<'PY'
 import json, sys
 figures = json.load(open(sys.argv[1]))
 assert figures["threads"] == 16
-for isa in ("avx2", "avx512", "avx512_bf16"):
+for isa in ("avx2", "avx512", "avx512_bf16", "amx"):
     one, together = (figures.get("fma_%s%s_gflops" % (isa, kind), 0) for kind in ("", "_all"))
     assert together <= 1.5 * one, figures
 PY

@@ -76,7 +76,7 @@ def odd_ways():
     yield "default", (), {}, None
     yield "json", ("--json", "--strategy", "auto"), {}, None
     yield "shards", ("--shards", 8, "--strategy", "one-device"), {}, None
-    for isa in ("baseline", "avx2", "avx512", "avx512_bf16"):
+    for isa in ("baseline", "avx2", "avx512", "avx512_bf16", "amx"):
         yield "isa-" + isa, ("--isa", isa, "--threads", 2), {}, None
     for path in builds():
         yield "build-" + os.path.basename(os.path.dirname(path)), ("--strategy", "mirrored", "--replicas", 3), {}, path
@@ -91,7 +91,7 @@ ROWS += [Row("accumulating", "cnn", 100, [mirrored(*p) for p in PAIRS])]
 
 def in_cpu(isa):
     with open("/proc/cpuinfo") as f:
-        return {"baseline": "sse2", "avx2": "avx2", "avx512": "avx512f", "avx512_bf16": "avx512_bf16"}[isa] in f.read().split()
+        return {"baseline": "sse2", "avx2": "avx2", "avx512": "avx512f", "avx512_bf16": "avx512_bf16", "amx": "amx_bf16"}[isa] in f.read().split()
 
 
 def train(row, folder, model, data, way):

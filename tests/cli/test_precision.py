@@ -81,9 +81,10 @@ def pairs(row, folder):
     model = save(built, os.path.join(folder, "m.keras"))
     keras_module().config.set_dtype_policy("float32")
     with open("/proc/cpuinfo") as f:
-        here = "avx512_bf16" in f.read().split()
+        flags = f.read().split()
+    here = "avx512_bf16" in flags
     explain = ("--data", "synthetic:64", "--loss", "sparse_categorical_crossentropy", "--optimizer", "sgd", "--dry-run", "--explain")
-    plan = artel("fit", model, *explain)
+    plan = artel("fit", model, *explain, *(("--isa", "avx512_bf16") if here else ()))
     capped = artel("fit", model, *explain, "--isa", "avx2" if here else "baseline")
     if plan.rc != 0 or capped.rc != 0:
         raise Failure("fit --dry-run: exit %d (%s), capped %d (%s)" % (plan.rc, plan.first, capped.rc, capped.first))
@@ -92,6 +93,9 @@ def pairs(row, folder):
     for word in words if here else []:
         if word not in plan.out:
             raise Failure("--explain does not say %r" % word)
+    whole = artel("fit", model, *explain)
+    if "amx_bf16" in flags and "refused avx512_bf16 conv2d_forward: slow on processors with AMX" not in whole.out:
+        raise Failure("pairs are not passed over where they are slow: %s" % whole.first)
     if "avx512_bf16 conv2d_forward tasks" in capped.out or "avx512_bf16 product_forward tasks" in capped.out:
         raise Failure("--isa does not cap the pairs")
     return "pairs" if here else "no pairs"

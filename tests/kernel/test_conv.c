@@ -49,6 +49,7 @@ typedef struct operands {
     float *x, *dy, *w, *wt;
     int64_t inputs, outputs, weights;
     artel_dtype held;
+    artel__arithmetic arithmetic;
 } operands;
 
 static operands operands_make(check_random *random, const shape *s)
@@ -118,10 +119,12 @@ static void sweep_case(const shape *s, const operands *o, const float *bias, flo
 {
     artel__fused activation = bias ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE;
     check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o->x, o->w, bias, activation, out, bias ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32, o->held};
+    artel__conv2d_forward f = {*s,      o->x,         o->w, bias, activation, out, bias ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32,
+                               o->held, o->arithmetic};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s, o->dy, o->wt, bias, activation, dx, bias ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_FLOAT32, o->held};
+    artel__conv2d_data_gradient d = {*s,      o->dy,        o->wt, bias, activation, dx, bias ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_FLOAT32,
+                                     o->held, o->arithmetic};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
 }
 
@@ -142,7 +145,8 @@ static void weight_part(const shape *s, const operands *o, int32_t shards, int32
                                        out + o->weights,
                                        block,
                                        o->held,
-                                       {0}};
+                                       {0},
+                                       o->arithmetic};
     p.shape.images = part->plan.rows;
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__conv2d_weight_gradient_kernels, &p, &buffer, 1);
@@ -180,6 +184,13 @@ static void all_of(check_random *random, const shape *s)
     sweep_case(s, &o, NULL, out, dx);
     weight_root(s, &o, 8, 1, dw);
     weight_root(s, &o, 4, 2, again);
+    o.arithmetic = ARTEL__ARITHMETIC_TILES;
+    sweep_case(s, &o, bias, out, dx);
+    sweep_case(s, &o, NULL, out, dx);
+    weight_root(s, &o, 8, 1, dw);
+    weight_root(s, &o, 8, 3, again);
+    assert_memory_equal(dw, again, (size_t)(o.weights + s->oc) * sizeof(float));
+    check_adjoint(s, &o, out, dx, dw);
     operands_free(&o);
     test_free(out);
     test_free(dx);
@@ -251,6 +262,9 @@ static void tiny_case(check_random *random, const shape *s)
     operands_narrow(s, &o, ARTEL_DTYPE_BFLOAT16);
     sweep_case(s, &o, NULL, out, dx);
     weight_root(s, &o, 8, 1, dw);
+    o.arithmetic = ARTEL__ARITHMETIC_TILES;
+    sweep_case(s, &o, NULL, out, dx);
+    weight_root(s, &o, 8, 1, dw);
     operands_free(&o);
     test_free(out);
     test_free(dx);
@@ -277,10 +291,12 @@ static void large_case(check_random *random, const shape *s, int offset)
     float *block = filled((o.inputs > o.outputs ? o.inputs : o.outputs) + 32, 7);
     float *to = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63) + offset;
     check_buffer buffer = {to, (size_t)o.outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32};
+    artel__conv2d_forward f = {
+        *s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer.bytes = (size_t)o.inputs * sizeof(float);
-    artel__conv2d_data_gradient d = {*s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32};
+    artel__conv2d_data_gradient d = {
+        *s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     operands_free(&o);
     test_free(block);
@@ -320,7 +336,8 @@ static void test_known(void **state)
                                ARTEL__FUSED_RELU,
                                out,
                                ARTEL_DTYPE_FLOAT32,
-                               ARTEL_DTYPE_FLOAT32};
+                               ARTEL_DTYPE_FLOAT32,
+                               ARTEL__ARITHMETIC_CHAIN};
     check_buffer buffer = {out, sizeof out};
     check_kernels(artel__conv2d_forward_kernels, &p, &buffer, 1);
     for (int i = 0; i < 9; i++) {

@@ -36,7 +36,8 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
                                               out + weights,
                                               block,
                                               ARTEL_DTYPE_FLOAT32,
-                                              {0}};
+                                              {0},
+                                              ARTEL__ARITHMETIC_CHAIN};
         p.shape.images = part[r].plan.rows;
         check_buffer buffer = {out, part[r].block_bytes * (size_t)part[r].plan.nodes};
         check_kernels(artel__depthwise_weight_gradient_kernels, &p, &buffer, 1);
@@ -54,8 +55,15 @@ static void all_of(check_random *random, const shape *s, bool fused)
     float *x = check_floats(random, inputs, -1, 1), *dy = check_floats(random, outputs, -1, 1), *w = check_floats(random, weights, -1, 1);
     float *bias = check_floats(random, s->oc, -1, 1), *out = check_floats(random, outputs, 7, 8), *dx = check_floats(random, inputs, 7, 8);
     float *dw = check_floats(random, weights + s->oc, 0, 1), *again = check_floats(random, weights + s->oc, 0, 1);
-    artel__depthwise_forward f = {
-        *s, x, w, fused ? bias : NULL, fused ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE, out, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32};
+    artel__depthwise_forward f = {*s,
+                                  x,
+                                  w,
+                                  fused ? bias : NULL,
+                                  fused ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE,
+                                  out,
+                                  ARTEL_DTYPE_FLOAT32,
+                                  ARTEL_DTYPE_FLOAT32,
+                                  ARTEL__ARITHMETIC_CHAIN};
     artel__depthwise_data_gradient d = {*s, dy, w, dx};
     check_buffer buffer = {out, (size_t)outputs * sizeof(float)};
     check_kernels(artel__depthwise_forward_kernels, &f, &buffer, 1);

@@ -62,7 +62,7 @@ static void check_rounded(artel__product_forward *p, const check_buffer *buffer)
     test_free(plain);
 }
 
-static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, int options, artel_dtype held)
+static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, int options, artel_dtype held, artel__arithmetic arithmetic)
 {
     int64_t lda = k + (options & 1 ? 3 : 0), ldo = n + (options & 2 ? 5 : 0);
     bool turned = options & 16;
@@ -83,7 +83,8 @@ static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, 
                                 ldo,
                                 turned,
                                 ARTEL_DTYPE_FLOAT32,
-                                held};
+                                held,
+                                arithmetic};
     check_buffer buffer = {out, (size_t)(m * ldo) * sizeof(float)};
     check_kernels(artel__product_forward_kernels, &p, &buffer, 1);
     check_truth(&p);
@@ -96,8 +97,10 @@ static void forward_held(check_random *random, int64_t m, int64_t n, int64_t k, 
 
 static void forward_case(check_random *random, int64_t m, int64_t n, int64_t k, int options)
 {
-    forward_held(random, m, n, k, options, ARTEL_DTYPE_FLOAT32);
-    if (m * n * k < 25000000) forward_held(random, m, n, k, options, ARTEL_DTYPE_BFLOAT16); /* the largest are about what float32 fetches */
+    forward_held(random, m, n, k, options, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN);
+    if (m * n * k >= 25000000) return; /* the largest are about what float32 fetches */
+    forward_held(random, m, n, k, options, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_CHAIN);
+    forward_held(random, m, n, k, options, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_TILES);
 }
 
 static void test_forward(void **state)
@@ -279,8 +282,8 @@ typedef struct gradient_case {
 } gradient_case;
 
 /* The gradient of the rows that one replica owns, checked against the reference. */
-static void gradient_part(const gradient_case *c, artel_dtype held, const float *x, const float *dy, int32_t first, int32_t count,
-                          check_part *part)
+static void gradient_part(const gradient_case *c, artel_dtype held, artel__arithmetic arithmetic, const float *x, const float *dy,
+                          int32_t first, int32_t count, check_part *part)
 {
     int64_t ldx = c->k + 2, ldy = c->n + 1, dw = artel__panels_floats(c->k, c->n), block = dw + c->n;
     check_plan_init(&part->plan, c->shards, first, count, c->batch);
@@ -300,7 +303,8 @@ static void gradient_part(const gradient_case *c, artel_dtype held, const float 
                                         c->bias ? out + dw : NULL,
                                         block,
                                         held,
-                                        {0}};
+                                        {0},
+                                        arithmetic};
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__product_weight_gradient_kernels, &p, &buffer, 1);
     p.dw = NULL;
@@ -325,7 +329,7 @@ static void gradient_truth(const gradient_case *c, const float *x, const float *
     }
 }
 
-static void gradient_held(check_random *random, const gradient_case *c, artel_dtype held, int replicas)
+static void gradient_held(check_random *random, const gradient_case *c, artel_dtype held, artel__arithmetic arithmetic, int replicas)
 {
     int64_t rows = c->batch * c->inner, columns = artel__panels_floats(c->k, c->n) + c->n;
     float *x = check_floats(random, rows * (c->k + 2), -1, 1), *dy = check_floats(random, rows * (c->n + 1), -1, 1);
@@ -333,14 +337,14 @@ static void gradient_held(check_random *random, const gradient_case *c, artel_dt
     check_part part[8] = {0};
     for (int64_t i = 0; i < rows * (c->k + 2); i++) x[i] = artel__narrow_one(held, x[i]);
     for (int64_t i = 0; i < rows * (c->n + 1); i++) dy[i] = artel__narrow_one(held, dy[i]);
-    gradient_part(c, held, x, dy, 0, c->shards, &part[0]);
+    gradient_part(c, held, arithmetic, x, dy, 0, c->shards, &part[0]);
     check_finish(part, 1, columns, check_add_floats, whole);
     if (held == ARTEL_DTYPE_FLOAT32) gradient_truth(c, x, dy, whole);
     check_plan_fini(&part[0].plan);
     test_free(part[0].blocks);
     for (int r = 0; r < replicas; r++) {
         int32_t first = artel__replica_first_shard(c->shards, replicas, r);
-        gradient_part(c, held, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first, &part[r]);
+        gradient_part(c, held, arithmetic, x, dy, first, artel__replica_first_shard(c->shards, replicas, r + 1) - first, &part[r]);
     }
     check_finish(part, replicas, columns, check_add_floats, root);
     for (int r = 0; r < replicas; r++) {
@@ -359,8 +363,9 @@ static void gradient_held(check_random *random, const gradient_case *c, artel_dt
 
 static void gradient_all(check_random *random, const gradient_case *c, int replicas)
 {
-    gradient_held(random, c, ARTEL_DTYPE_FLOAT32, replicas);
-    gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, replicas);
+    gradient_held(random, c, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN, replicas);
+    gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_CHAIN, replicas);
+    gradient_held(random, c, ARTEL_DTYPE_BFLOAT16, ARTEL__ARITHMETIC_TILES, replicas);
 }
 
 static void test_gradient(void **state)

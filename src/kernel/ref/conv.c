@@ -7,6 +7,7 @@
 
 #include "kernel/ref/conv_rows.h"
 #include "kernel/ref/product_fold.h"
+#include "kernel/tiles.h"
 
 static float pixel(const float *image, int64_t height, int64_t width, int64_t channels, int64_t y, int64_t x, int64_t c)
 {
@@ -32,16 +33,17 @@ static float forward_element(const artel__conv2d_forward *p, const float *image,
     const artel__conv2d_shape *s = &p->shape;
     int64_t group_in = s->ic / s->groups, first = c / (s->oc / s->groups) * group_in;
     int64_t depth = s->kh * s->kw * group_in, k = 0;
-    float acc = 0.0f;
+    artel__terms sum = {.arithmetic = p->arithmetic};
     for (int64_t kh = 0; kh < s->kh; kh++) {
         for (int64_t kw = 0; kw < s->kw; kw++) {
             for (int64_t i = 0; i < group_in; i++, k++) {
                 float value =
                     pixel(image, s->ih, s->iw, s->ic, y * s->sh - s->top + kh * s->dh, x * s->sw - s->left + kw * s->dw, first + i);
-                acc = __builtin_fmaf(value, p->w[artel__panels_offset(depth, s->oc, k, c)], acc);
+                artel__terms_add(&sum, value, p->w[artel__panels_offset(depth, s->oc, k, c)]);
             }
         }
     }
+    float acc = artel__terms_end(&sum);
     if (artel__conv_normalises(s)) acc += 0.0f;
     if (p->bias) acc += p->bias[c];
     return artel__ref_finish(p->activation, p->narrow, acc);
@@ -67,7 +69,7 @@ static float data_element(const artel__conv2d_data_gradient *p, const float *ima
     const artel__conv2d_shape *s = &p->shape;
     int64_t group_out = s->oc / s->groups, first = c / (s->ic / s->groups) * group_out;
     int64_t depth = s->kh * s->kw * group_out;
-    float acc = 0.0f;
+    artel__terms sum = {.arithmetic = p->arithmetic};
     for (int64_t kh = s->kh - 1; kh >= 0; kh--) {
         int64_t up = y + s->top - kh * s->dh;
         if (up % s->sh != 0) continue;
@@ -77,10 +79,11 @@ static float data_element(const artel__conv2d_data_gradient *p, const float *ima
             int64_t k = ((s->kh - 1 - kh) * s->kw + s->kw - 1 - kw) * group_out;
             for (int64_t o = 0; o < group_out; o++, k++) {
                 float value = pixel(image, s->oh, s->ow, s->oc, up / s->sh, across / s->sw, first + o);
-                acc = __builtin_fmaf(value, p->wt[artel__panels_offset(depth, s->ic, k, c)], acc);
+                artel__terms_add(&sum, value, p->wt[artel__panels_offset(depth, s->ic, k, c)]);
             }
         }
     }
+    float acc = artel__terms_end(&sum);
     if (artel__conv_normalises(s)) acc += 0.0f;
     if (p->bias) acc += p->bias[c];
     return artel__ref_finish(p->activation, p->narrow, acc);
@@ -112,19 +115,19 @@ static float weight_leaf(const void *user, int64_t begin, int64_t end)
 {
     const weight_at *at = user;
     const artel__conv2d_shape *s = &at->p->shape;
-    float acc = 0.0f;
+    artel__terms sum = {.arithmetic = at->p->arithmetic};
     for (int64_t r = begin * s->oh * s->ow; r < end * s->oh * s->ow; r++) {
         int64_t image = r / (s->oh * s->ow), y = r / s->ow % s->oh, x = r % s->ow;
         float dy = at->p->dy[r * s->oc + at->n];
         if (at->kh == s->kh) {
-            acc += dy;
+            sum.acc += dy;
             continue;
         }
         float value = pixel(at->p->x + image * s->ih * s->iw * s->ic, s->ih, s->iw, s->ic, y * s->sh - s->top + at->kh * s->dh,
                             x * s->sw - s->left + at->kw * s->dw, at->channel);
-        acc = __builtin_fmaf(value, dy, acc);
+        artel__terms_add(&sum, value, dy);
     }
-    return acc;
+    return artel__terms_end(&sum);
 }
 
 static int64_t weight_tasks(const void *params)

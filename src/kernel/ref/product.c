@@ -8,6 +8,7 @@
 
 #include "kernel/ref/finish.h"
 #include "kernel/ref/product_fold.h"
+#include "kernel/tiles.h"
 
 static int64_t forward_tasks(const void *params)
 {
@@ -21,10 +22,9 @@ static void forward_run(const void *params, int64_t begin, int64_t end, void *sc
     (void)scratch;
     for (int64_t i = begin; i < end; i++) {
         for (int64_t j = 0; j < p->n; j++) {
-            float acc = 0.0f;
-            for (int64_t r = 0; r < p->k; r++) {
-                acc = __builtin_fmaf(p->a[i * p->lda + r], p->w[artel__product_weight(p, r, j)], acc);
-            }
+            artel__terms sum = {.arithmetic = p->arithmetic};
+            for (int64_t r = 0; r < p->k; r++) artel__terms_add(&sum, p->a[i * p->lda + r], p->w[artel__product_weight(p, r, j)]);
+            float acc = artel__terms_end(&sum);
             if (p->bias) acc += p->bias[j];
             p->out[i * p->ldo + j] = artel__ref_finish(p->activation, p->narrow, acc);
         }
@@ -104,12 +104,15 @@ static float gradient_leaf(const void *user, int64_t begin, int64_t end)
 {
     const gradient_at *at = user;
     const artel__product_weight_gradient *p = at->p;
-    float acc = 0.0f;
+    artel__terms sum = {.arithmetic = p->arithmetic};
     for (int64_t r = begin * p->inner; r < end * p->inner; r++) {
         float dy = p->dy[r * p->ldy + at->n];
-        acc = at->k == p->k ? acc + dy : __builtin_fmaf(p->x[r * p->ldx + at->k], dy, acc);
+        if (at->k == p->k)
+            sum.acc += dy;
+        else
+            artel__terms_add(&sum, p->x[r * p->ldx + at->k], dy);
     }
-    return acc;
+    return artel__terms_end(&sum);
 }
 
 /* One task is one row of K, and one more the bias. */

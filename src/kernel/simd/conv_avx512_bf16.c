@@ -31,7 +31,8 @@ static pairs_product forward_product(const artel__conv2d_forward *f)
                                     .out = f->out,
                                     .ldo = s->oc,
                                     .narrow = f->narrow,
-                                    .held = f->held};
+                                    .held = f->held,
+                                    .arithmetic = f->arithmetic};
     return of;
 }
 
@@ -74,7 +75,8 @@ static pairs_product data_product(const artel__conv2d_data_gradient *d)
                                     .out = d->dx,
                                     .ldo = s->ic,
                                     .narrow = d->narrow,
-                                    .held = d->held};
+                                    .held = d->held,
+                                    .arithmetic = d->arithmetic};
     return of;
 }
 

@@ -2,11 +2,13 @@
 /* product_weight_gradient and conv2d_weight_gradient with AVX2. */
 #include "kernel/simd/micro_vec_avx2.h"
 
+#include "kernel/simd/chain.h"
 #include "kernel/simd/micro_tables.h"
 #include "kernel/simd/product_gradient_body.h"
 
 const artel__kernel artel__avx2_product_weight_gradient = {.name = "avx2 product_weight_gradient",
                                                            .isa = ARTEL__ISA_AVX2,
+                                                           .refuses = chain_product_weight_gradient,
                                                            .tasks = product_gradient_tasks,
                                                            .grain = product_gradient_grain,
                                                            .follows = product_gradient_follows,
@@ -15,6 +17,7 @@ const artel__kernel artel__avx2_product_weight_gradient = {.name = "avx2 product
 
 const artel__kernel artel__avx2_conv2d_weight_gradient = {.name = "avx2 conv2d_weight_gradient",
                                                           .isa = ARTEL__ISA_AVX2,
+                                                          .refuses = chain_conv2d_weight_gradient,
                                                           .tasks = conv_gradient_tasks,
                                                           .grain = conv_gradient_grain,
                                                           .follows = conv_gradient_follows,

@@ -5,6 +5,7 @@
  */
 #include "kernel/simd/micro_vec_avx512.h"
 
+#include "kernel/simd/chain.h"
 #include "kernel/simd/micro_tables.h"
 #include "kernel/simd/product_gradient_body.h"
 
@@ -16,9 +17,9 @@ static bool pairs_fit(const artel__fold_plan *fold, int64_t inner)
     return true;
 }
 
-static const char *pairs_refuse(artel_dtype held)
+static const char *pairs_refuse(artel_dtype held, artel__arithmetic arithmetic)
 {
-    return held == ARTEL_DTYPE_BFLOAT16 ? NULL : "operands are not bfloat16";
+    return held == ARTEL_DTYPE_BFLOAT16 ? chain_refuses(arithmetic) : "operands are not bfloat16";
 }
 
 static const artel__kernel product_pairs = {.tasks = product_gradient_tasks,
@@ -35,7 +36,8 @@ static const artel__kernel *product_way(const void *params)
 
 static const char *product_refuses(const void *params)
 {
-    return pairs_refuse(((const artel__product_weight_gradient *)params)->held);
+    const artel__product_weight_gradient *p = params;
+    return pairs_refuse(p->held, p->arithmetic);
 }
 
 static int64_t product_tasks(const void *params)
@@ -70,7 +72,8 @@ static const artel__kernel *conv_way(const void *params)
 
 static const char *conv_refuses(const void *params)
 {
-    return pairs_refuse(((const artel__conv2d_weight_gradient *)params)->held);
+    const artel__conv2d_weight_gradient *p = params;
+    return pairs_refuse(p->held, p->arithmetic);
 }
 
 static int64_t conv_tasks(const void *params)

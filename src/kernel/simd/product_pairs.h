@@ -10,6 +10,7 @@
 #ifndef ARTEL_KERNEL_SIMD_PRODUCT_PAIRS_H
 #define ARTEL_KERNEL_SIMD_PRODUCT_PAIRS_H
 
+#include "kernel/simd/chain.h"
 #include "kernel/simd/conv_walk.h"
 #include "kernel/simd/micro_transpose.h"
 #include "kernel/simd/product_grid.h"
@@ -241,6 +242,7 @@ static pairs_room pairs_lay(const artel__product_forward *p, char *base)
 static const char *pairs_refuse(const artel__product_forward *p)
 {
     if (p->held != ARTEL_DTYPE_BFLOAT16) return "operands are not bfloat16";
+    if (p->arithmetic != ARTEL__ARITHMETIC_CHAIN) return chain_refuses(p->arithmetic);
     return p->m < PAIRS_FEW ? "too few rows" : NULL;
 }
 
