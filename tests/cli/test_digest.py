@@ -5,7 +5,7 @@
 
 1,000 samples, shuffled, two epochs, global batch 96 and 100 (both leave a short last batch, 100 does not divide by
 8). Each row trains a model in many ways and compares digest and History to the last bit with one replica, one thread.
-By default a part of the grid; all of it with ARTEL_LONG=1. Under CTest the builds by clang and without optimisation
+The builds by other compilers train to the golden digests too (tests/golden). By default a part of the grid; all of it with ARTEL_LONG=1. Under CTest the builds by clang and without optimisation
 are made first (scripts/build-variant); run by hand, those that are there are used.
 """
 
@@ -20,6 +20,7 @@ import subprocess
 from cli import K, L, O, MODELS, save, save_arrays
 from oracle import BUILD, LONG, Failure, artel, digest, table
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 GRID = list(itertools.product((1, 2, 3, 4, 8), (1, 2, 4, 16)))
 SHORT = [(1, 2), (1, 16), (2, 1), (3, 2), (4, 4), (8, 1), (8, 16)]
 VARIANTS = ["clang", "debug"]
@@ -85,6 +86,7 @@ def odd_ways():
 ROWS = [Row("%s-%d" % (m, b), m, b, [mirrored(*p) for p in PAIRS]) for m in MODELS for b in (96, 100)]
 ROWS += [Row("%s-odd-ways" % m, m, 100, odd_ways) for m in MODELS]
 ROWS += [Row("%s-synthetic" % m, m, 96, [mirrored(3, 2), mirrored(8, 1)], True) for m in MODELS]
+ROWS += [Row("golden", "", 0, None)]
 ROWS += [Row("stateful", "lstm", 96, [mirrored(*p) for p in PAIRS], samples=960)]
 ROWS += [Row("accumulating", "cnn", 100, [mirrored(*p) for p in PAIRS])]
 
@@ -109,7 +111,19 @@ def train(row, folder, model, data, way):
         return digest(out), f.read()
 
 
+def golden(folder):
+    script = os.path.join(os.path.dirname(HERE), "golden", "test_digests.sh")
+    for path in builds():
+        ran = subprocess.run(["bash", script, "corners"], cwd=folder, env=dict(os.environ, ARTEL=path, ARTEL_SOURCE=os.path.dirname(os.path.dirname(HERE))),
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if ran.returncode != 0:
+            raise Failure("%s: %s" % (path, ran.stdout[-1500:]))
+    return [len(builds()), ""]
+
+
 def run(row, index, folder, keras_only):
+    if row.name == "golden":
+        return ["", ""] if keras_only else golden(folder)
     model = save(OWN.get(row.name, MODELS[row.model]), os.path.join(folder, "m.keras"))
     data = "synthetic:1000" if row.synthetic else save_arrays(row.model, os.path.join(folder, "d.npz"), row.samples)
     if keras_only:
