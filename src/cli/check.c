@@ -128,7 +128,7 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
         printf("compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
         return;
     }
-    bool settled = artel__settings_read(&call->arena, model, true, 1, o->batch_size, &settings) == ARTEL_OK;
+    bool settled = artel__settings_read(&call->arena, model, true, 0, o->batch_size, &settings) == ARTEL_OK;
     if (!settled)
         print_finding(call->ctx, findings);
     else

@@ -19,7 +19,7 @@ static artel_status read_setting(artel_context *ctx, const char *what, const cha
     return list ? artel__spec_read_list(ctx, what, text, out) : artel__spec_read(ctx, what, text, out);
 }
 
-/* Replaces the optimizer by its full record, as Keras would save it. */
+/* Replaces the optimizer by its full record, as Keras would save it. Tables by replicas and batch size stay: the run is not known. */
 static artel_status set_optimizer(artel_context *ctx, json_t *compile, const char *text)
 {
     json_t *given;
@@ -27,7 +27,7 @@ static artel_status set_optimizer(artel_context *ctx, json_t *compile, const cha
     artel__optimizer optimizer = {.record = NULL};
     ARTEL_TRY(read_setting(ctx, "optimizer", text, false, &given));
     artel__arena_init(&arena, ctx);
-    artel_status status = artel__optimizer_read(&arena, given, 1, 32, &optimizer);
+    artel_status status = artel__optimizer_read(&arena, given, 0, 0, &optimizer);
     if (status == ARTEL_OK && json_object_set(compile, "optimizer", optimizer.record ? optimizer.record : given) < 0)
         status = artel__fail_memory(ctx, "optimizer", 0);
     json_decref(optimizer.record);
@@ -100,7 +100,7 @@ static json_t *record_of(artel_context *ctx, json_t *name)
     artel__arena arena;
     artel__optimizer optimizer = {.record = NULL};
     artel__arena_init(&arena, ctx);
-    if (artel__optimizer_read(&arena, name, 1, 32, &optimizer) < 0) artel__operation_begin(ctx);
+    if (artel__optimizer_read(&arena, name, 0, 0, &optimizer) < 0) artel__operation_begin(ctx);
     artel__arena_fini(&arena);
     return optimizer.record;
 }

@@ -176,7 +176,7 @@ static artel_status load_h5_weights(artel_model *model, const char *path)
         const artel__h5_node *group = artel__h5_child(file.root, "model_weights");
         status = artel__keras_load_layers(model, path, group ? group : file.root);
     } else if (status == ARTEL_OK) {
-        artel__saved_optimizer saved = {NULL, 0}; /* taken up when the file has any, as Keras' load_weights of a compiled model does */
+        artel__saved_optimizer saved = {.count = 0}; /* taken up when the file has any, as Keras' load_weights of a compiled model does */
         status = artel__keras_load_tree(model, path, file.root, &saved);
         if (status == ARTEL_OK && saved.count > 0) {
             artel__saved_optimizer_fini(model->ctx, &model->optimizer);

@@ -27,6 +27,7 @@ void artel__saved_optimizer_fini(artel_context *ctx, artel__saved_optimizer *opt
 {
     for (int i = 0; i < optimizer->count; i++) artel__free(ctx, optimizer->array[i].data);
     artel__free(ctx, optimizer->array);
+    json_decref(optimizer->record);
     *optimizer = (artel__saved_optimizer){.count = 0};
 }
 

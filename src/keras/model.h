@@ -25,7 +25,8 @@ enum {
 };
 typedef struct artel__saved_optimizer {
     artel__saved_array *array;
-    int count; /* 0: no state saved */
+    int count;      /* 0: no state saved */
+    json_t *record; /* of the optimizer with the entries that a run has chosen in tables (docs/schedules.md); NULL: compile_config's */
 } artel__saved_optimizer;
 
 struct artel_model {

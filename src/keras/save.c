@@ -33,6 +33,10 @@ json_t *artel__keras_compile_record(const artel_model *model)
     double rate, old;
     if (!model->compile_config) return NULL;
     json_t *compile = json_copy(model->compile_config);
+    if (compile && model->optimizer.record && json_object_set(compile, "optimizer", model->optimizer.record) < 0) {
+        json_decref(compile);
+        return NULL;
+    }
     json_t *optimizer = json_object_get(compile, "optimizer");
     json_t *inner = artel__optimizer_inner(optimizer), *config = json_object_get(inner ? inner : optimizer, "config");
     if (!compile || !artel__json_number(json_object_get(config, "learning_rate"), &old) || !saved_rate(model, &rate) || rate == old)

@@ -216,18 +216,23 @@ static void take_settings(const settings *s, artel__optimizer *out)
                                           .weight_decay = s->weight_decay};
 }
 
-/* Reads the rate, with tables resolved, and puts it into the record; the schedule then borrows from there. */
+/* Reads the rate, with tables resolved if the run is known, and puts it into the record; the schedule then borrows from there. */
 static artel_status read_rate(artel__optimizer *out, json_t *config, int replicas, int64_t batch_size)
 {
     artel_context *ctx = out->arena->ctx;
-    json_t *rate;
-    ARTEL_TRY(artel__schedule_read(out->arena, json_object_get(config, "learning_rate"), replicas, batch_size, &out->schedule));
-    if (!out->schedule.def)
+    json_t *given = json_object_get(config, "learning_rate"), *rate;
+    ARTEL_TRY(artel__schedule_read(out->arena, given, replicas, batch_size, &out->schedule));
+    bool tabled = out->schedule.tabled;
+    if (tabled && replicas == 0)
+        ARTEL_TRY(artel__schedule_complete(ctx, given, &rate));
+    else if (!out->schedule.def)
         rate = artel__json_real(out->schedule.constant);
     else
         ARTEL_TRY(artel__schedule_complete(ctx, out->schedule.record, &rate));
     if (!rate || json_object_set_new(config, "learning_rate", rate) < 0) return artel__fail_memory(ctx, "optimizer", 64);
-    return artel__schedule_read(out->arena, rate, replicas, batch_size, &out->schedule);
+    artel_status status = artel__schedule_read(out->arena, rate, replicas, batch_size, &out->schedule);
+    out->schedule.tabled = tabled;
+    return status;
 }
 
 static artel_status read_given(artel__optimizer *out, json_t *given, int replicas, int64_t batch_size)

@@ -16,9 +16,11 @@ typedef struct artel__schedule {
     void *config;
     double constant;
     json_t *record; /* as it came, borrowed; NULL for a constant */
+    bool tabled;    /* an entry of a table: of another run it may be another one */
 } artel__schedule;
 /* A number, or a schedule's record. Besides Keras' schedules: "WarmUp"-like linear scaling and a table by replicas or batch
- * (docs/schedules.md). `replicas` and `batch_size` resolve these. */
+ * (docs/schedules.md). `replicas` and `batch_size` resolve these; 0: not known yet, every entry of a table is checked and none
+ * holds. */
 artel_status artel__schedule_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__schedule *out);
 /* The rate of the step after `iteration` steps; the double of a float32. Keras' formulas in float32, operation by operation. */
 double artel__schedule_rate(const artel__schedule *schedule, int64_t iteration);
@@ -52,7 +54,8 @@ typedef struct artel__optimizer {
 json_t *artel__optimizer_wrap(json_t *inner);
 /* The record inside that of a LossScaleOptimizer, borrowed; NULL for all others. */
 json_t *artel__optimizer_inner(json_t *record);
-/* `json`: a record or a name. Errors: unknown optimizers and settings. */
+/* `json`: a record or a name. The record that comes out has the entry of a table that was chosen; with `replicas` 0, before the run is
+ * known, the table itself. Errors: unknown optimizers and settings. */
 artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replicas, int64_t batch_size, artel__optimizer *out);
 /* A new constant rate, in the record too; for the rate found in a file, --learning-rate and callbacks. Replaces a schedule. */
 artel_status artel__optimizer_set_rate(artel__optimizer *optimizer, double rate);

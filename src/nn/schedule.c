@@ -245,21 +245,26 @@ static artel_status configure_cosine(const reading *r, settings *s)
     return ARTEL_OK;
 }
 
-/* The entry of the largest key that is not above `number` becomes the schedule. */
+/* The entry of the largest key that is not above `number` becomes the schedule; 0, a number not known yet: each must be one. */
 static artel_status choose_entry(const reading *r, int64_t number, const char *what)
 {
     json_t *table = json_object_get(r->config, "table"), *value, *chosen = NULL;
     const char *key;
     int64_t best = 0;
+    if (!json_is_object(table) || !json_object_size(table))
+        return wrong(r, "write {\"1\": RATE, \"8\": RATE}", "the table is no object with entries");
     json_object_foreach(table, key, value)
     {
         int64_t least;
         if (!artel__parse_int64(key, &least)) return wrong(r, "write keys as whole numbers in quotes", "a key of the table is no number");
-        if (least > number || (chosen && least < best)) continue;
+        if (number == 0) ARTEL_TRY(read_schedule(r, value));
+        if (number > 0 && (least > number || (chosen && least < best))) continue;
         best = least;
         chosen = value;
     }
-    if (chosen) return read_schedule(r, chosen);
+    if (chosen) ARTEL_TRY(read_schedule(r, chosen));
+    r->out->tabled = true;
+    if (chosen) return ARTEL_OK;
     return artel__fail(r->arena->ctx, ARTEL_ERROR_INVALID, r->where, "add an entry for a smaller number",
                        "the table has no entry for %s %lld or less", what, (long long)number);
 }
@@ -285,7 +290,9 @@ static artel_status configure_scaling(const reading *r, settings *s)
     if (!s->then) return ARTEL_ERROR_NO_MEMORY;
     reading inner = *r;
     inner.out = s->then;
-    return read_schedule(&inner, after);
+    ARTEL_TRY(read_schedule(&inner, after));
+    r->out->tabled = s->then->tabled;
+    return ARTEL_OK;
 }
 
 /* -- the table -- */

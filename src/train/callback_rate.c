@@ -108,6 +108,7 @@ typedef struct scheduler_own {
     double *rate;
     int64_t count;
     artel__schedule schedule;
+    int replicas; /* that the schedule was read for */
 } scheduler_own;
 
 static artel_status read_rates(artel__fit *fit, json_t *list, scheduler_own *own)
@@ -123,20 +124,18 @@ static artel_status read_rates(artel__fit *fit, json_t *list, scheduler_own *own
     return ARTEL_OK;
 }
 
-static artel_status scheduler_begin(artel__fit *fit, artel__callback *callback)
+static artel_status read_scheduler(artel__fit *fit, artel__callback *callback)
 {
     const scheduler_config *c = callback->config;
-    scheduler_own *own = artel__arena_alloc(&fit->arena, 1, sizeof *own);
+    scheduler_own *own = callback->own;
     json_t *json = NULL;
-    ARTEL_TRY(needs_constant(fit, callback));
-    if (!own) return ARTEL_ERROR_NO_MEMORY;
-    callback->own = own;
+    own->replicas = fit->schedule_replicas;
     if (c->schedule) ARTEL_TRY(artel__json_load(fit->ctx, "LearningRateScheduler", c->schedule, strlen(c->schedule), &json));
     artel_status status;
     if (json_is_array(json) && json_array_size(json))
         status = read_rates(fit, json, own);
     else if (json_is_object(json))
-        status = artel__schedule_read(&fit->arena, json, artel__session_ranks(fit->session), fit->batch_size, &own->schedule);
+        status = artel__schedule_read(&fit->arena, json, fit->schedule_replicas, fit->batch_size, &own->schedule);
     else
         status = artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "LearningRateScheduler",
                              "give \"schedule\": a list of rates by epoch, or a schedule's record", "there is no schedule");
@@ -144,10 +143,19 @@ static artel_status scheduler_begin(artel__fit *fit, artel__callback *callback)
     return status;
 }
 
+static artel_status scheduler_begin(artel__fit *fit, artel__callback *callback)
+{
+    ARTEL_TRY(needs_constant(fit, callback));
+    callback->own = artel__arena_alloc(&fit->arena, 1, sizeof(scheduler_own));
+    return callback->own ? read_scheduler(fit, callback) : ARTEL_ERROR_NO_MEMORY;
+}
+
 static artel_status scheduler_epoch_begin(artel__fit *fit, artel__callback *callback)
 {
     const scheduler_config *c = callback->config;
     const scheduler_own *own = callback->own;
+    /* Among other tasks the replicas are known from the first seat on, in a continued run from its checkpoint. */
+    if (own->schedule.tabled && own->replicas != fit->schedule_replicas) ARTEL_TRY(read_scheduler(fit, callback));
     int64_t last = own->count - 1;
     double rate = own->count ? own->rate[fit->epoch < last ? fit->epoch : last] : artel__schedule_rate(&own->schedule, fit->epoch);
     fit->learning_rate = (double)(float)rate;

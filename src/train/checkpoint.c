@@ -257,7 +257,7 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     fit->learning_rate = artel__real_of_hex(json_object_get(manifest, "learning_rate"));
     fit->unit = integer(manifest, "unit");
     fit->validation_row = integer(manifest, "validation_row");
-    fit->schedule_replicas = (int)replicas;
+    if (replicas > 0) fit->schedule_replicas = (int)replicas;
     fit->epoch_begun = json_is_true(json_object_get(manifest, "epoch_begun"));
     ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "tally"), &fit->tally));
     ARTEL_TRY(read_tally(fit, where, json_object_get(manifest, "validation"), &fit->validation_tally));

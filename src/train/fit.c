@@ -14,8 +14,7 @@
 #include "train/fit_impl.h"
 
 enum {
-    STEP_ROOM = 65536,
-    MOST_REPLICAS = 256
+    STEP_ROOM = 65536
 };
 
 void artel__fit_event(const artel__fit *fit, artel_event *event)
@@ -338,18 +337,20 @@ static artel_status open_session(artel__fit *fit)
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
     fit->iteration = artel__session_iteration(fit->session);
-    return ARTEL_OK;
+    if (!artel__session_cluster(fit->session)) fit->schedule_replicas = artel__session_ranks(fit->session);
+    return artel__fit_apply_replicas(fit);
 }
 
 artel_status artel__fit_apply_replicas(artel__fit *fit)
 {
     artel__settings again;
     bool applied = fit->schedule_replicas == fit->applied_replicas; /* as in most new seats: the arena does not grow with them */
-    if (!fit->settings.has_optimizer || applied) return ARTEL_OK;
-    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, fit->schedule_replicas, fit->batch_size, &again));
-    fit->settings.optimizer.schedule = again.optimizer.schedule;
     fit->applied_replicas = fit->schedule_replicas;
-    json_decref(again.optimizer.record);
+    if (!fit->settings.has_optimizer || applied || !fit->settings.optimizer.schedule.tabled) return ARTEL_OK;
+    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, fit->schedule_replicas, fit->batch_size, &again));
+    json_decref(fit->settings.optimizer.record);
+    fit->settings.optimizer.schedule = again.optimizer.schedule;
+    fit->settings.optimizer.record = again.optimizer.record;
     return ARTEL_OK;
 }
 
@@ -426,9 +427,7 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
     ARTEL_TRY(check_options(fit));
     fit->batch_size = fit->options.batch_size;
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
-    bool single = fit->options.dry_run || artel__mesh_is_single(fit->options.cluster);
-    int replicas = !single ? MOST_REPLICAS : fit->options.replicas > 0 ? fit->options.replicas : 1; /* of all tasks: not known yet */
-    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, replicas, fit->batch_size, &fit->settings));
+    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->batch_size, &fit->settings));
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
@@ -444,6 +443,7 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
     fit->epoch = fit->options.initial_epoch;
     fit->pass = fit->epoch;
     if (fit->options.checkpoint_dir && !fit->options.dry_run) ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
+    ARTEL_TRY(artel__fit_apply_replicas(fit)); /* those that the run began with */
     artel__fit_order_rows(fit);
     return ARTEL_OK;
 }

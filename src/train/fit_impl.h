@@ -85,7 +85,7 @@ struct artel__fit {
     bool started;           /* the start event has been sent */
     /* Among other tasks (regroup.c). */
     bool begun, seated, seated_before, over, save_and_end;
-    int schedule_replicas; /* that a schedule counts: those of the job's first generation; 0: not known yet */
+    int schedule_replicas; /* that a schedule counts: those that the job began with; 0: not known yet */
     int applied_replicas;  /* that the schedule has been told */
     void *extra;           /* what belongs to the state beside variables: predictions */
     size_t extra_bytes;

@@ -153,7 +153,7 @@ static artel_status export_optimizer(artel__session *session, artel__saved_optim
 
 artel_status artel__session_export(artel__session *session, artel_model *model, int64_t iteration, double learning_rate)
 {
-    artel__saved_optimizer saved = {NULL, 0};
+    artel__saved_optimizer saved = {.count = 0};
     artel_status status = export_optimizer(session, &saved, iteration, learning_rate);
     if (status < 0) {
         artel__saved_optimizer_fini(session->ctx, &saved);
@@ -161,6 +161,8 @@ artel_status artel__session_export(artel__session *session, artel_model *model, 
     }
     memcpy(model->weights.block, session->replica[0].state.block, model->nn->variables->bytes);
     artel__saved_optimizer_fini(session->ctx, &model->optimizer);
+    const artel__optimizer *optimizer = &session->options.settings->optimizer;
+    if (optimizer->schedule.tabled) saved.record = json_incref(optimizer->record);
     model->optimizer = saved;
     return ARTEL_OK;
 }

@@ -36,7 +36,7 @@ typedef struct artel__settings {
     bool has_optimizer;
 } artel__settings;
 
-/* Reads compile_config. `replicas` and `batch_size` resolve schedules. With `train` false the optimizer is not read. */
+/* Reads compile_config. `replicas` (0: not known yet) and `batch_size` resolve schedules. With `train` false the optimizer is not read. */
 artel_status artel__settings_read(artel__arena *arena, const artel_model *model, bool train, int replicas, int64_t batch_size,
                                   artel__settings *out);
 
