@@ -90,7 +90,7 @@ typedef struct artel_fit_options {
     int64_t epochs;                /* 1; counts from the beginning of training, initial_epoch included */
     int64_t initial_epoch;         /* 0 */
     int64_t batch_size;            /* 32: the GLOBAL batch */
-    int64_t steps_per_epoch;       /* 0: once through the data */
+    int64_t steps_per_epoch;       /* an epoch ends with the data at the latest, as in Keras; 0: once through the data */
     int64_t shards;                /* 0: a function of the batch size */
     uint64_t seed;                 /* 0 */
     bool shuffle;                  /* true */

@@ -129,6 +129,19 @@ bool artel__metric_takes_mask(const artel__metric *metric)
     return !metric->def->result; /* a plain mean */
 }
 
+int artel__metric_direction(const artel__metric *metric)
+{
+    static const struct {
+        const char *class_name;
+        int direction;
+    } unlike[] = {{"CosineSimilarity", 1}, {"TruePositives", 0}, {"FalsePositives", 0}, {"TrueNegatives", 0}, {"FalseNegatives", 0}};
+    const artel__metric_def *def = metric->def;
+    for (size_t i = 0; i < ARTEL__COUNT(unlike); i++) {
+        if (strcmp(unlike[i].class_name, def->class_name) == 0) return unlike[i].direction;
+    }
+    return def->loss || strcmp(def->class_name, "MeanMetricWrapper") == 0 ? -1 : 1; /* means of losses fall */
+}
+
 double artel__metric_result(const artel__metric *metric, const double *sums)
 {
     double scale = metric->def->scale == 0 ? 1 : metric->def->scale;

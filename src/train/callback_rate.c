@@ -36,8 +36,8 @@ static artel_status needs_constant(artel__fit *fit, const artel__callback *callb
 static artel_status plateau_begin(artel__fit *fit, artel__callback *callback)
 {
     const plateau_config *c = callback->config;
-    callback->state.up = artel__monitor_up(c->mode, c->monitor);
-    return needs_constant(fit, callback);
+    ARTEL_TRY(needs_constant(fit, callback));
+    return artel__monitor_direction(fit, callback, c->mode, c->monitor);
 }
 
 static bool improved(const artel__callback *callback, double value)

@@ -32,6 +32,7 @@ static const artel__option save_options[] = {
 
 typedef struct save_own {
     int64_t every; /* batches; 0: epochs */
+    bool told;     /* that there is nothing to compare */
 } save_own;
 
 /* Creates the folder that the file goes to, as Keras does, and sees that it can be written into. A folder with a {field} in its name
@@ -45,23 +46,43 @@ static artel_status make_folder(artel__fit *fit, const char *path)
     return artel__probe_directory(fit->ctx, folder);
 }
 
+/* Whether each {name} of the file name will be known when it is written. */
+static artel_status check_fields(artel__fit *fit, const save_config *c, bool by_batch)
+{
+    for (const char *p = strchr(c->filepath, '{'); p; p = strchr(p + 1, '{')) {
+        char name[128];
+        size_t length = strcspn(p + 1, ":}");
+        if (!p[1 + length] || length >= sizeof name) break;
+        memcpy(name, p + 1, length);
+        name[length] = '\0';
+        bool counted = strcmp(name, "epoch") == 0 || (by_batch && strcmp(name, "batch") == 0);
+        bool late = by_batch && (artel__starts_with(name, "val_") || strcmp(name, "learning_rate") == 0);
+        if (!counted && (late || !artel__monitor_exists(fit, name)))
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint",
+                               late ? "save_freq \"epoch\" knows it; use epoch, batch or a name of the batch's logs"
+                                    : "use epoch or a name of the epoch's logs",
+                               "filepath names \"%s\", which is not known when the file is written", name);
+    }
+    return ARTEL_OK;
+}
+
 static artel_status save_begin(artel__fit *fit, artel__callback *callback)
 {
     const save_config *c = callback->config;
     save_own *own = artel__arena_alloc(&fit->arena, 1, sizeof *own);
     if (!own) return ARTEL_ERROR_NO_MEMORY;
     callback->own = own;
-    callback->state.up = artel__monitor_up(c->mode, c->monitor);
+    if (c->save_best_only) ARTEL_TRY(artel__monitor_direction(fit, callback, c->mode, c->monitor));
     if (c->initial_value_threshold) artel__parse_double(c->initial_value_threshold, &callback->state.best);
     const char *ending = c->save_weights_only ? ".weights.h5" : ".keras";
     bool legacy = !c->save_weights_only && c->filepath && artel__ends_with(c->filepath, ".h5");
     if (!c->filepath || (!artel__ends_with(c->filepath, ending) && !legacy))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "as Keras wants it", "filepath must end in %s", ending);
-    if (!fit->options.dry_run && fit->writes) ARTEL_TRY(make_folder(fit, c->filepath));
     if (strcmp(c->save_freq, "epoch") != 0 && (!artel__parse_int64(c->save_freq, &own->every) || own->every < 1))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "give \"epoch\" or a number of batches", "save_freq is \"%s\"",
                            c->save_freq);
-    return ARTEL_OK;
+    ARTEL_TRY(check_fields(fit, c, own->every > 0));
+    return !fit->options.dry_run && fit->writes ? make_folder(fit, c->filepath) : ARTEL_OK;
 }
 
 /* One {name:format} of the file name. */
@@ -82,7 +103,7 @@ static artel_status expand_field(artel__fit *fit, const char *field, size_t leng
         return ARTEL_OK;
     }
     double value = artel__logs_get(&fit->logs, name);
-    if (isnan(value) && !artel__starts_with(name, "val_") && strcmp(name, "loss") != 0)
+    if (isnan(value) && !artel__logs_has(&fit->logs, name))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "ModelCheckpoint", "use epoch or a name of the epoch's logs",
                            "filepath names \"%s\", which is not known", name);
     const char *dot = strchr(format, '.');
@@ -137,12 +158,20 @@ static artel_status save_now(artel__fit *fit, artel__callback *callback)
     return fit->writes ? write_owed(fit, callback) : ARTEL_OK;
 }
 
-/* With save_best_only: whether this value is the best so far. */
+/* With save_best_only: whether this value is the best so far. What is not there is saved without comparing, as Keras does. */
 static bool is_best(artel__fit *fit, artel__callback *callback)
 {
     const save_config *c = callback->config;
-    double value;
-    if (!artel__monitor_value(fit, callback, c->monitor, &value)) return false;
+    save_own *own = callback->own;
+    if (!artel__logs_has(&fit->logs, c->monitor)) {
+        if (!own->told && fit->writes)
+            artel__log(fit->ctx, ARTEL_LOG_WARNING,
+                       "ModelCheckpoint monitors \"%s\", which %s does not have: it saves without comparing, as Keras does%s", c->monitor,
+                       own->every ? "a batch" : "this epoch", own->every ? "; save_freq \"epoch\" compares" : "");
+        own->told = true;
+        return true;
+    }
+    double value = artel__logs_get(&fit->logs, c->monitor);
     double best = callback->state.best;
     bool better = isnan(best) || (callback->state.up ? value > best : value < best);
     if (better) callback->state.best = value;

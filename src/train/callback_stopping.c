@@ -30,9 +30,7 @@ static const artel__option early_options[] = {
 static artel_status early_begin(artel__fit *fit, artel__callback *callback)
 {
     const early_config *c = callback->config;
-    (void)fit;
-    callback->state.up = artel__monitor_up(c->mode, c->monitor);
-    return ARTEL_OK;
+    return artel__monitor_direction(fit, callback, c->mode, c->monitor);
 }
 
 static bool better(const artel__callback *callback, double value, double reference)

@@ -19,15 +19,68 @@ static const struct {
     {"SwapEMAWeights", "evaluate a model saved with the averages written back (ema_overwrite_frequency)"},
 };
 
-bool artel__monitor_up(const char *mode, const char *monitor)
+static const artel__metric *metric_of(const artel__fit *fit, const char *name)
 {
-    static const char *const rising[] = {"acc", "auc", "precision", "recall", "top_k", "f1", "r2", "true_", "cosine_similarity", "iou"};
-    if (strcmp(mode, "max") == 0) return true;
-    if (strcmp(mode, "min") == 0) return false;
-    for (size_t i = 0; i < ARTEL__COUNT(rising); i++) {
-        if (strstr(monitor, rising[i])) return true;
+    const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_TRAIN);
+    for (int i = 0; i < objective->slots; i++) {
+        if (strcmp(objective->slot[i].name, name) == 0) return objective->slot[i].metric;
     }
-    return false;
+    return NULL;
+}
+
+/* "loss", or with several outputs NAME_loss. */
+static bool is_loss(const artel__fit *fit, const char *name)
+{
+    bool found = strcmp(name, "loss") == 0;
+    for (int i = 0; fit->settings.outputs > 1 && i < fit->settings.outputs; i++) {
+        const char *output = fit->model->nn->output[i].name;
+        size_t length = strlen(output);
+        found = found || (strncmp(name, output, length) == 0 && strcmp(name + length, "_loss") == 0);
+    }
+    return found;
+}
+
+static const char *without_val(const char *monitor)
+{
+    return monitor + (artel__starts_with(monitor, "val_") ? 4 : 0);
+}
+
+bool artel__monitor_exists(const artel__fit *fit, const char *monitor)
+{
+    const char *name = without_val(monitor);
+    if (name != monitor && !fit->validation_feed) return false;
+    return strcmp(monitor, "learning_rate") == 0 || is_loss(fit, name) || metric_of(fit, name);
+}
+
+/* 1: rises, -1: falls; 0 when nobody knows. */
+static int direction_of(const artel__fit *fit, const char *monitor)
+{
+    const char *name = without_val(monitor);
+    const artel__metric *metric = metric_of(fit, name);
+    if (is_loss(fit, name)) return -1;
+    return metric ? artel__metric_direction(metric) : 0;
+}
+
+artel_status artel__monitor_direction(artel__fit *fit, artel__callback *callback, const char *mode, const char *monitor)
+{
+    bool up = strcmp(mode, "max") == 0, down = strcmp(mode, "min") == 0;
+    if (!up && !down && strcmp(mode, "auto") != 0)
+        artel__log(fit->ctx, ARTEL_LOG_WARNING, "%s: mode \"%s\" is none of auto, min, max; auto is taken", callback->def->class_name,
+                   mode);
+    int direction = up ? 1 : down ? -1 : direction_of(fit, monitor);
+    callback->state.up = direction > 0;
+    if (direction != 0) return ARTEL_OK;
+    artel__text names;
+    artel__text_init(&names, fit->ctx);
+    const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_TRAIN);
+    artel__text_append(&names, "loss");
+    for (int i = 0; i < objective->slots; i++) artel__text_printf(&names, ", %s", objective->slot[i].name);
+    artel_status status =
+        artel__fail(fit->ctx, ARTEL_ERROR_INVALID, callback->def->class_name, "give \"mode\": \"max\" or \"mode\": \"min\"",
+                    "it is not known whether more or less of \"%s\" is better (the run has %s, each with val_ too)", monitor,
+                    names.data ? names.data : "");
+    artel__text_fini(&names);
+    return status;
 }
 
 bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, const char *monitor, double *out)

@@ -39,8 +39,11 @@ struct artel__callback {
 
 extern const artel__callback_def *const artel__callback_defs[];
 
-/* Whether larger values of this quantity are better: as `mode` says, for "auto" by its name. */
-bool artel__monitor_up(const char *mode, const char *monitor);
+/* Whether larger values of this quantity are better, into callback->state.up: as `mode` says, for "auto" as the loss or the metric of
+ * that name says, as Keras does. INVALID when neither knows: a name that no epoch will have, a count such as FalseNegatives. */
+artel_status artel__monitor_direction(artel__fit *fit, artel__callback *callback, const char *mode, const char *monitor);
+/* Whether the logs of this run have such a quantity at some time. */
+bool artel__monitor_exists(const artel__fit *fit, const char *monitor);
 /* The monitored value of this epoch; false, and a warning that names what there is, when it is absent. */
 bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, const char *monitor, double *out);
 /* Copies the weights of this moment into the callback. */

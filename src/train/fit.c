@@ -233,13 +233,28 @@ static artel_status end_training(artel__fit *fit)
     return ARTEL_OK;
 }
 
+/* With steps_per_epoch an epoch that reaches the end of the data before its last step ends there, as in Keras. */
+static bool ran_out(artel__fit *fit)
+{
+    bool short_of = fit->options.steps_per_epoch && fit->step_in_epoch > 0 && fit->cursor >= fit->rows;
+    if (short_of && !fit->told_short && fit->writes)
+        artel__log(
+            fit->ctx, ARTEL_LOG_WARNING,
+            "epoch %lld ends after %lld of %lld steps, with the data, as in Keras: steps per epoch that divide the %lld batches of the "
+            "data make epochs of one length",
+            (long long)fit->epoch + 1, (long long)fit->step_in_epoch, (long long)fit->steps_per_epoch,
+            (long long)((fit->rows + fit->batch_size - 1) / fit->batch_size));
+    fit->told_short = fit->told_short || short_of;
+    return short_of;
+}
+
 static artel_status one_unit(artel__fit *fit)
 {
     artel__fit_say_start(fit);
     if (!artel__session_cluster(fit->session)) ARTEL_TRY(check_requests(fit));
     if (!fit->epoch_begun && (fit->epoch >= fit->options.epochs || fit->stop)) return end_training(fit);
     if (!fit->epoch_begun) ARTEL_TRY(begin_epoch(fit));
-    if (fit->step_in_epoch < fit->steps_per_epoch && !fit->stop) return one_step(fit);
+    if (fit->step_in_epoch < fit->steps_per_epoch && !fit->stop && !ran_out(fit)) return one_step(fit);
     return must_validate(fit) ? validate_batch(fit) : end_epoch(fit);
 }
 

@@ -61,6 +61,7 @@ struct artel__fit {
     int64_t iteration;         /* of the optimizer */
     double learning_rate;      /* set by callbacks or options; the schedule counts when negative */
     bool stop;                 /* a callback asked to end after this epoch */
+    bool told_short;           /* that epochs end with the data */
     artel__log_list logs;      /* of the running epoch's end */
     artel__log_list step_logs; /* of the last step */
     artel__log_list validation_logs;
@@ -100,6 +101,7 @@ void artel__tally_add(artel__tally *tally, const artel__session *session, artel_
 artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective, const char *prefix,
                                artel__log_list *out);
 artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char *name, double value);
+bool artel__logs_has(const artel__log_list *logs, const char *name);
 /* NAN when absent. */
 double artel__logs_get(const artel__log_list *logs, const char *name);
 artel_status artel__history_create(artel_context *ctx, artel_history **out);

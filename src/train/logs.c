@@ -84,6 +84,14 @@ artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char 
     return ARTEL_OK;
 }
 
+bool artel__logs_has(const artel__log_list *logs, const char *name)
+{
+    for (int i = 0; i < logs->count; i++) {
+        if (strcmp(logs->item[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
 double artel__logs_get(const artel__log_list *logs, const char *name)
 {
     for (int i = 0; i < logs->count; i++) {

@@ -7,7 +7,7 @@ import json
 import os
 
 import numpy as np
-from oracle import K, L, O, Failure, artel, history_error, keras_module, rng_of, table, weight_error, weights
+from oracle import K, L, M, O, Failure, artel, history_error, keras_module, rng_of, table, weight_error, weights
 
 
 @dataclasses.dataclass
@@ -19,6 +19,7 @@ class Row:
     files: tuple = ()  # that both must have written
     epochs: int = 10
     optimizer: object = None
+    metrics: object = None
 
 
 SCHEDULE = {"class_name": "ExponentialDecay", "module": "keras.optimizers.schedules", "registered_name": None,
@@ -30,6 +31,8 @@ ROWS = [
     Row("validation-split-odd", keras={"validation_split": 0.17}, args=("--validation-split", 0.17), epochs=3),
     Row("initial-epoch", keras={"initial_epoch": 3}, args=("--initial-epoch", 3), epochs=6),
     Row("steps-per-epoch", keras={"steps_per_epoch": 4}, args=("--steps-per-epoch", 4), epochs=2),
+    Row("steps-per-epoch-uneven", keras={"steps_per_epoch": 7}, args=("--steps-per-epoch", 7), epochs=5),
+    Row("steps-per-epoch-beyond", keras={"steps_per_epoch": 14}, args=("--steps-per-epoch", 14), epochs=3),
     Row("early-stopping", [("EarlyStopping", {"monitor": "loss", "min_delta": 0.05})]),
     Row("early-stopping-patience", [("EarlyStopping", {"monitor": "val_loss", "patience": 2})], **SPLIT, epochs=40, optimizer=lambda: O.SGD(0.3)),
     Row("early-stopping-restore", [("EarlyStopping", {"monitor": "val_loss", "patience": 3, "restore_best_weights": True})], **SPLIT, epochs=40,
@@ -37,6 +40,10 @@ ROWS = [
     Row("early-stopping-restore-at-end", [("EarlyStopping", {"monitor": "val_mae", "patience": 50, "restore_best_weights": True, "mode": "min"})],
         **SPLIT, epochs=12, optimizer=lambda: O.SGD(0.3)),
     Row("early-stopping-max", [("EarlyStopping", {"monitor": "val_mae", "mode": "max", "patience": 2})], **SPLIT),
+    Row("mode-auto-up", [("EarlyStopping", {"monitor": "val_gap", "patience": 2}), ("ReduceLROnPlateau", {"monitor": "val_gap", "patience": 1})],
+        **SPLIT, optimizer=lambda: O.SGD(0.3), metrics=lambda: [M.CosineSimilarity(name="gap")]),
+    Row("mode-auto-down", [("EarlyStopping", {"monitor": "val_accuracy_gap", "patience": 2})],
+        **SPLIT, optimizer=lambda: O.SGD(0.3), metrics=lambda: [M.RootMeanSquaredError(name="accuracy_gap")]),
     Row("early-stopping-baseline", [("EarlyStopping", {"monitor": "val_loss", "baseline": 0.01, "patience": 3})], **SPLIT),
     Row("early-stopping-start", [("EarlyStopping", {"monitor": "val_loss", "min_delta": 10.0, "start_from_epoch": 4})], **SPLIT),
     Row("plateau", [("ReduceLROnPlateau", {"monitor": "loss", "factor": 0.3, "patience": 1, "min_delta": 0.1})]),
@@ -57,6 +64,8 @@ ROWS = [
                                                           "save_best_only": True})], epochs=4, files=("w.weights.h5",)),
     Row("model-checkpoint-metric-in-name", [("ModelCheckpoint", {"filepath": "@/{epoch}-{val_loss:.2f}.keras"})], **SPLIT, epochs=2, files=("*",)),
     Row("model-checkpoint-steps", [("ModelCheckpoint", {"filepath": "@/s.keras", "save_freq": 7})], epochs=2, files=("s.keras",)),
+    Row("model-checkpoint-steps-best", [("ModelCheckpoint", {"filepath": "@/s.keras", "save_freq": 3, "monitor": "val_loss", "save_best_only": True})],
+        **SPLIT, epochs=2, files=("s.keras",)),
     Row("terminate-on-nan", [("TerminateOnNaN", {})], epochs=4),
 ]
 
@@ -103,7 +112,7 @@ def run(row, index, folder, keras_only):
     y = (np.tanh(x[:, :2] - x[:, 2:4]) + 0.3 * rng.standard_normal((80, 2))).astype("f4")
     np.savez(os.path.join(folder, "d.npz"), x=x, y=y)
     model = K.Sequential([K.Input((6,)), L.Dense(12, activation="tanh"), L.Dense(2)])
-    model.compile(row.optimizer() if row.optimizer else O.SGD(0.05), "mse", metrics=["mae"])
+    model.compile(row.optimizer() if row.optimizer else O.SGD(0.05), "mse", metrics=row.metrics() if row.metrics else ["mae"])
     start, end, mine = (os.path.join(folder, n) for n in ("start.keras", "theirs.keras", "mine.keras"))
     model.save(start)
     model.jit_compile = False
