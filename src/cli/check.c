@@ -123,6 +123,10 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     artel__keras_count(model, &trainable, &frozen);
     printf("model: %s, %d layers, %lld parameters\n", model->nn->name, model->nn->layers, (long long)(trainable + frozen));
     memset(&settings, 0, sizeof settings);
+    if (artel__model_is_custom(model->nn))
+        printf(
+            "class: %s, the user's own; a train_step, compute_loss or call of its own is not in the file, so fit wants --standard-step\n",
+            model->nn->class_name);
     json_t *loss = json_object_get(model->compile_config, "loss");
     if (!o->data && (!loss || json_is_null(loss))) { /* enough to predict with */
         printf("compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");

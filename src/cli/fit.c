@@ -18,7 +18,7 @@ typedef struct fit_options {
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code;
-    bool shuffle, fresh, resume, stop_on_nan, explain, dry_run;
+    bool shuffle, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
     artel__cluster_choice cluster;
 } fit_options;
 
@@ -81,6 +81,8 @@ static const artel__option options[] = {
     {"recompute", "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
      ARTEL__OPTION_STRING, AT(recompute), "0", 0, 0, recompute_words},
     {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0, NULL},
+    {"standard-step", "train a model of your own class by the standard step: its train_step is in no file", ARTEL__OPTION_BOOL,
+     AT(standard_step), "false", 0, 0, NULL},
     {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code), "143", 0, 255, NULL},
     {"isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING, AT(isa),
      "auto", 0, 0, NULL},
@@ -244,6 +246,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->fresh = o->fresh;
     fit->resume = o->resume;
     fit->stop_on_nan = o->stop_on_nan;
+    fit->standard_step = o->standard_step;
     fit->dry_run = o->dry_run;
     if (o->explain || o->dry_run) fit->on_plan = print_plan;
     if (o->profile) fit->on_profile = artel__observers_profile;
@@ -265,6 +268,9 @@ static int stop_code(const fit_options *o)
 static artel_status train(artel__invocation *call, const fit_options *o, artel_model *model, artel_cluster *cluster)
 {
     bool writes = !cluster || artel_cluster_writes(cluster);
+    if (writes && !o->output && !o->checkpoint_dir && !o->callbacks && !o->dry_run) /* ModelCheckpoint is a callback */
+        artel__log(call->ctx, ARTEL_LOG_NOTE,
+                   "nothing will be left of the trained weights: --output FILE.keras or --checkpoint-dir DIR saves them");
     artel_data *data = NULL, *validation = NULL;
     artel_history *history = NULL;
     run r = {.observers = {.ctx = call->ctx}, .call = call, .options = o};

@@ -4,7 +4,7 @@
  * Casts follow NumPy's astype (artel__convert). Scaling is done in float32 as value * by / over + shift, where a factor
  * of one and a divisor of one are left out: `scale=1/255` is a division by 255, bit for bit what x / 255.0 gives for a
  * float32 array in NumPy, which the multiplication by a rounded 1/255 would not be. Class numbers are read as integers
- * (fractions are cut off, as Keras' cast does) and held against the number of classes.
+ * and held against the number of classes; one with a fraction is refused, which Keras' cast would cut off in silence.
  */
 #include <string.h>
 
@@ -76,7 +76,7 @@ static bool read_classes(const artel__conversion *conversion, const uint8_t *sou
         cast(conversion->from, source, ARTEL_DTYPE_FLOAT64, values, count);
         for (int64_t i = 0; i < count; i++) {
             *out_bad = values[i];
-            if (!(values[i] > -9e15 && values[i] < 9e15)) return false;
+            if (!(values[i] > -9e15 && values[i] < 9e15) || (double)(int64_t)values[i] != values[i]) return false;
             out[i] = (int64_t)values[i];
         }
     } else {

@@ -55,8 +55,9 @@ typedef struct artel__data_wants {
     int input_count;
     const artel__data_want_target *targets; /* ignored for predict */
     int target_count;
-    uint64_t seed;      /* of synthetic data and of the split of sorted sources */
-    bool scales_itself; /* the model starts with Rescaling or Normalization: no note about unscaled bytes */
+    uint64_t seed;         /* of synthetic data and of the split of sorted sources */
+    bool scales_itself;    /* the model starts with Rescaling or Normalization: no note about unscaled bytes */
+    const char *rescaling; /* name of the Rescaling it starts with, or NULL: a note when the data is scaled, too */
 } artel__data_wants;
 
 /* One array as delivered. Order in a feed: inputs in the model's order, targets in the model's order, then the

@@ -160,6 +160,10 @@ static artel_status bind_files(artel__feed_core *core, const artel__data_wants *
                    "%s: bytes reach the model as 0..255; it has no Rescaling or Normalization at its front (#scale=1/255 divides them)",
                    core->data->specification);
     }
+    const artel__data_options *options = &core->data->sources[0].options;
+    if (wants->rescaling && options->has_scale)
+        artel__log(core->ctx, ARTEL_LOG_NOTE, "%s: values are scaled twice, by #scale=%s and by the model's own layer \"%s\" (Rescaling)",
+                   core->data->specification, options->scale_text, wants->rescaling);
     return settle_count(core);
 }
 

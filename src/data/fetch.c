@@ -36,6 +36,11 @@ static const artel__segment *find_segment(const artel__binding *binding, int64_t
 static artel_status bad_label(const artel__feed *feed, const artel__binding *binding, int64_t row, double value)
 {
     char text[32];
+    if (value > -9e15 && value < 9e15 && (double)(int64_t)value != value)
+        return artel__fail(feed->core->ctx, ARTEL_ERROR_INVALID, feed->core->data->specification,
+                           "give whole class numbers; Keras would cut the fraction off in silence",
+                           "record %lld (counted from 0): the label %s in '%s' is no class number", (long long)row,
+                           artel__format_double(text, sizeof text, value), binding->public.name);
     return artel__fail(feed->core->ctx, ARTEL_ERROR_INVALID, feed->core->data->specification,
                        "correct the record, or give the model an output for every class",
                        "record %lld (counted from 0): the label %s in '%s' is outside the classes 0 to %lld of '%s'", (long long)row,

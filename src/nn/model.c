@@ -236,3 +236,41 @@ void artel__model_destroy(artel__model *model)
     artel__arena_fini(&model->storage);
     artel__free(ctx, model);
 }
+
+static bool is_scaling(const artel__layer *layer)
+{
+    return strcmp(layer->def->class_name, "Rescaling") == 0 || strcmp(layer->def->class_name, "Normalization") == 0;
+}
+
+/* Whether the result of a site is an input, moved or resized at most. */
+static bool is_raw(const artel__model *model, int site)
+{
+    for (int steps = 0; steps <= model->sites; steps++) {
+        const artel__model_call_site *s = &model->site[site];
+        if (!s->layer) return true;
+        bool plain = s->layer->variable_count == 0 && s->layer->child_count == 0 && !s->layer->model && !is_scaling(s->layer);
+        if (!plain || s->inputs != 1) return false;
+        site = s->in[0].call;
+    }
+    return false;
+}
+
+const artel__layer *artel__model_scaling(const artel__model *model)
+{
+    for (int i = 0; i < model->sites; i++) {
+        const artel__model_call_site *site = &model->site[i];
+        if (!site->layer || site->inputs < 1 || !is_raw(model, site->in[0].call)) continue;
+        if (is_scaling(site->layer)) return site->layer;
+        const artel__layer *inside = site->layer->model ? artel__model_scaling(site->layer->model) : NULL;
+        if (inside) return inside;
+    }
+    return NULL;
+}
+
+bool artel__model_is_custom(const artel__model *model)
+{
+    static const char *const known[] = {"Functional", "Sequential", "Model"};
+    bool custom = true;
+    for (size_t i = 0; i < ARTEL__COUNT(known); i++) custom = custom && strcmp(model->class_name, known[i]) != 0;
+    return custom;
+}

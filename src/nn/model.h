@@ -87,6 +87,11 @@ artel__model_call_site *artel__model_add_site(artel__model *model);
 artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format, ...)
     ARTEL__PRINTF(4, 5);
 
+/* The Rescaling or Normalization that an input meets first, behind layers without weights at most; NULL: none. */
+const artel__layer *artel__model_scaling(const artel__model *model);
+/* A subclass of Model around a graph of layers: what it does in a method of its own is not in the file. */
+bool artel__model_is_custom(const artel__model *model);
+
 /* Keras' snake_case of a class name, as it appears in weights files: "MaxPooling2D" -> "max_pooling2d". */
 void artel__snake_case(const char *class_name, char *out, size_t size);
 

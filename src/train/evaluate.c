@@ -20,6 +20,10 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
 {
     artel__fit *fit = &p->fit;
     artel__data_wants wants;
+    if (artel__model_is_custom(fit->model->nn) && fit->writes)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE,
+                   "the model's class %s is the user's own: a test_step, predict_step or call of its own is not in the file",
+                   fit->model->nn->class_name);
     if (mode == ARTEL__MODE_EVALUATE)
         ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, false, 1, options->batch_size, &fit->settings));
     ARTEL_TRY(artel__objective_wants(&fit->arena, fit->model->nn, &fit->settings, mode, &wants));

@@ -288,52 +288,6 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
     return artel__feed_split(fit->whole, fit->options.validation_split, &fit->train_feed, &fit->validation_feed);
 }
 
-#define MOST_CLASSES 65536
-
-static artel_status wrong_class_weight(artel__fit *fit, const char *key, bool is_class)
-{
-    static const char *const advice = "write an object from class numbers to weights: {\"0\": 1, \"1\": 5}";
-    if (!is_class)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", advice,
-                           "\"%.60s\" is not a class (expected an integer from 0 to %d)", key, MOST_CLASSES - 1);
-    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", advice,
-                       "the weight of class %.60s does not fit (expected a number of at least 0)", key);
-}
-
-/* {"0": 1, "1": 5} as an array by class; classes left out weigh 1. */
-static artel_status fill_class_weight(artel__fit *fit, json_t *json, double *weight, int *count)
-{
-    const char *key;
-    json_t *value;
-    if (!json_is_object(json))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--class-weight", "write {\"0\": 1, \"1\": 5}",
-                           "the value is not an object from class numbers to weights");
-    for (int i = 0; i < MOST_CLASSES; i++) weight[i] = 1;
-    json_object_foreach(json, key, value)
-    {
-        int64_t class;
-        double number;
-        bool is_class = artel__parse_int64(key, &class) && class >= 0 && class < MOST_CLASSES;
-        if (!is_class || !artel__json_number(value, &number) || !(number >= 0)) return wrong_class_weight(fit, key, is_class);
-        weight[class] = number;
-        if (class >= *count) *count = (int)class + 1;
-    }
-    return ARTEL_OK;
-}
-
-static artel_status read_class_weight(artel__fit *fit, const double **out, int *count)
-{
-    json_t *json;
-    const char *text = fit->options.class_weight;
-    double *weight = artel__arena_alloc(&fit->arena, MOST_CLASSES, sizeof *weight);
-    if (!weight) return ARTEL_ERROR_NO_MEMORY;
-    ARTEL_TRY(artel__json_load(fit->ctx, "--class-weight", text, strlen(text), &json));
-    artel_status status = fill_class_weight(fit, json, weight, count);
-    json_decref(json);
-    *out = weight;
-    return status;
-}
-
 static artel_status open_session(artel__fit *fit)
 {
     artel__session_options options = {.model = fit->model,
@@ -348,7 +302,7 @@ static artel_status open_session(artel__fit *fit)
                                       .batch_groups = fit->options.batch_norm_groups,
                                       .recompute = fit->options.recompute * 0.01,
                                       .stop_on_nan = fit->options.stop_on_nan};
-    if (fit->options.class_weight) ARTEL_TRY(read_class_weight(fit, &options.class_weight, &options.classes));
+    if (fit->options.class_weight) ARTEL_TRY(artel__class_weight_read(fit, &options.class_weight, &options.classes));
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
     fit->iteration = artel__session_iteration(fit->session);
@@ -437,9 +391,23 @@ static artel_status check_options(artel__fit *fit)
     return ARTEL_OK;
 }
 
+/* What a class of the user's own does in train_step, compute_loss or call is code, and in no file. */
+static artel_status check_class(artel__fit *fit)
+{
+    const artel__model *nn = fit->model->nn;
+    if (!artel__model_is_custom(nn)) return ARTEL_OK;
+    if (!fit->options.standard_step)
+        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, nn->class_name,
+                           "if it has none, or the standard ones will do, give --standard-step (standard_step)",
+                           "the model's class is the user's own, and a train_step, compute_loss or call of its own is not in the file");
+    artel__log(fit->ctx, ARTEL_LOG_NOTE, "the model of the class %s is trained with the standard step", nn->class_name);
+    return ARTEL_OK;
+}
+
 static artel_status open_fit(artel__fit *fit, artel_data *data)
 {
     ARTEL_TRY(check_options(fit));
+    ARTEL_TRY(check_class(fit));
     fit->batch_size = fit->options.batch_size;
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
     ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->batch_size, &fit->settings));

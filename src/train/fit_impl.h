@@ -144,6 +144,9 @@ static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_s
     return rows > 0 && rows < batch_size ? rows : batch_size;
 }
 
+/* class_weight.c: options.class_weight by class number, in the fit's arena. */
+artel_status artel__class_weight_read(artel__fit *fit, const double **out, int *count);
+
 /* profile.c: times of nodes for options.on_profile. */
 void artel__fit_profile_step(artel__fit *fit);
 

@@ -72,7 +72,7 @@ artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn,
     for (int i = 0; mode != ARTEL__MODE_PREDICT && i < nn->outputs; i++) {
         if (settings->output[i].has_loss || settings->output[i].metrics) want_target(nn, settings, i, &targets[count++]);
     }
-    const char *first = nn->layers > 1 ? nn->layer[1]->def->class_name : "";
+    const artel__layer *scaling = artel__model_scaling(nn);
     *out = (artel__data_wants){.purpose = mode == ARTEL__MODE_TRAIN      ? ARTEL__DATA_PURPOSE_TRAIN
                                           : mode == ARTEL__MODE_EVALUATE ? ARTEL__DATA_PURPOSE_EVALUATE
                                                                          : ARTEL__DATA_PURPOSE_PREDICT,
@@ -80,7 +80,8 @@ artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn,
                                .input_count = nn->inputs,
                                .targets = targets,
                                .target_count = count,
-                               .scales_itself = strcmp(first, "Rescaling") == 0 || strcmp(first, "Normalization") == 0};
+                               .scales_itself = scaling,
+                               .rescaling = scaling && strcmp(scaling->def->class_name, "Rescaling") == 0 ? scaling->name : NULL};
     return ARTEL_OK;
 }
 

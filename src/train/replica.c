@@ -99,32 +99,6 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     return ARTEL_OK;
 }
 
-/* Sample weights from class weights: the weight of the class that the target names. */
-static void weigh_classes(const artel__replica *replica, artel__mode m)
-{
-    const artel__session *session = replica->session;
-    const artel__session_mode *shared = &session->mode[m];
-    const artel__graph *graph = &shared->objective->graph;
-    const artel__value *target = &graph->value[graph->input[shared->target]];
-    float *weight = replica->mode[m].buffer[shared->weight];
-    for (int64_t r = 0; r < replica->fold.rows; r++) {
-        int64_t class = 0;
-        if (target->dtype == ARTEL_DTYPE_INT32) {
-            class = ((const int32_t *)replica->mode[m].buffer[shared->target])[r * target->storage];
-        } else {
-            const float *row = (const float *)replica->mode[m].buffer[shared->target] + r * target->storage;
-            if (target->storage == 1)
-                class = (int64_t)row[0];
-            else
-                for (int64_t c = 1; c < target->storage; c++) {
-                    if (row[c] > row[class]) class = c;
-                }
-        }
-        bool known = class >= 0 && class < session->options.classes;
-        weight[r] = known ? (float)session->options.class_weight[class] : 1.0f;
-    }
-}
-
 static artel_status fetch(artel__replica *replica, artel__mode m, const artel__batch *batch)
 {
     artel__session *session = replica->session;
@@ -132,8 +106,7 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
     ARTEL_TRY(artel__feed_fetch(shared->feed, replica->pool, batch->rows + replica->fold.row, replica->fold.rows, replica->mode[m].buffer));
-    if (shared->weighted) weigh_classes(replica, m);
-    return ARTEL_OK;
+    return shared->weighted ? artel__class_weight_apply(replica, m, batch) : ARTEL_OK;
 }
 
 enum {

@@ -222,31 +222,13 @@ void artel__session_release(artel__session *session)
     }
 }
 
-/* Where class weights come from and go to, among the fed inputs. */
-static artel_status find_weights(artel__session *session, artel__session_mode *mode)
-{
-    int count;
-    const artel__feed_array *arrays = artel__feed_arrays(mode->feed, &count);
-    mode->target = -1;
-    for (int i = count - 1; i >= 0; i--) {
-        if (arrays[i].role == ARTEL_DATA_ROLE_TARGET) mode->target = i;
-        if (arrays[i].role == ARTEL_DATA_ROLE_WEIGHT)
-            return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--class-weight", "give one or the other",
-                               "class weights and sample weights cannot be combined");
-    }
-    mode->weight = count;
-    if (mode->target < 0)
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--class-weight", "remove it", "the model has no target that names classes");
-    return ARTEL_OK;
-}
-
 artel_status artel__session_prepare(artel__session *session, artel__mode m, const artel__feed *feed, int64_t batch_size)
 {
     artel__session_mode *mode = &session->mode[m];
     mode->feed = feed;
     mode->batch_size = batch_size;
     mode->weighted = m == ARTEL__MODE_TRAIN && session->options.class_weight;
-    if (mode->weighted) ARTEL_TRY(find_weights(session, mode));
+    if (mode->weighted) ARTEL_TRY(artel__class_weight_find(session, mode));
     artel__plan_destroy(mode->plan);
     artel__objective_destroy(mode->objective);
     mode->plan = NULL;

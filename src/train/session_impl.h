@@ -88,6 +88,10 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode mode);
 void artel__replica_unprepare(artel__replica *replica, artel__mode mode);
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch);
 
+/* class_weight.c: which fed inputs they read and write; the weights of the rows that were fetched. */
+artel_status artel__class_weight_find(artel__session *session, artel__session_mode *mode);
+artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode mode, const artel__batch *batch);
+
 /* session.c: plan and runs of a mode whose objective is there, for the ranks of the moment. */
 artel_status artel__session_place(artel__session *session, artel__mode mode);
 

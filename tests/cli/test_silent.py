@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""Nothing is wrong in silence: what would train something else than was meant is refused by name, or said before the first step.
+
+Models are JSON text made here, so that no Keras is needed.
+"""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+from cli import Failure
+from oracle import artel, table
+
+RNG = np.random.default_rng(3)
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    args: object  # Bench -> words of the command
+    says: tuple = ()  # in what it prints
+    rc: int = 1
+    never: tuple = ()
+
+
+def record(layers, name="m"):
+    return {"class_name": "Sequential", "config": {"name": name, "layers": layers}}
+
+
+def layer(class_name, name, **config):
+    return {"class_name": class_name, "config": {"name": name, **config}}
+
+
+def source(shape, name="x"):
+    return layer("InputLayer", name, batch_shape=[None, *shape], dtype="float32")
+
+
+def node(name, index=0):
+    return {"class_name": "__keras_tensor__", "config": {"shape": [None, 4], "dtype": "float32", "keras_history": [name, 0, index]}}
+
+
+def functional(layers, inputs, outputs, class_name="Functional"):
+    """`layers`: (record, names of what it is called on)."""
+    made = [{**r, "name": r["config"]["name"], "inbound_nodes": [{"args": [node(n) for n in on], "kwargs": {}}] if on else []} for r, on in layers]
+    return {"class_name": class_name, "config": {"name": "m", "layers": made, "input_layers": [[n, 0, 0] for n in inputs],
+                                                 "output_layers": [[n, 0, 0] for n in outputs]}}
+
+
+class Bench:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, name):
+        return os.path.join(self.folder, name)
+
+    def model(self, made):
+        with open(self("model.json"), "w") as f:
+            json.dump(made, f)
+        return self("model.json")
+
+    def data(self, **arrays):
+        np.savez(self("d.npz"), **arrays)
+        return "npz:" + self("d.npz")
+
+    def fit(self, made, arrays, *more, loss="sparse_categorical_crossentropy", output=True):
+        out = ["--output", self("out.keras")] if output else []
+        return ["fit", self.model(made), "--data", self.data(**arrays), "--optimizer", "sgd", "--loss", loss, "--verbose", 0, *out, *more]
+
+    def dense(self, *more, y=None, loss="sparse_categorical_crossentropy", units=3, output=True):
+        y = RNG.integers(0, 3, 20) if y is None else y
+        return self.fit(record([source([4]), layer("Dense", "d", units=units, activation="softmax" if units > 1 else "sigmoid")]),
+                        {"x": RNG.standard_normal((20, 4)), "y": y}, *more, loss=loss, output=output)
+
+    def pixels(self, *more):
+        made = record([source([2, 2, 4]), layer("Dense", "d", units=3, activation="softmax")])
+        return self.fit(made, {"x": RNG.standard_normal((20, 2, 2, 4)), "y": RNG.integers(0, 3, (20, 2, 2))}, *more)
+
+    def tokens(self, *more):
+        made = record([source([5, 4]), layer("Dense", "d", units=3, activation="softmax")])
+        return self.fit(made, {"x": RNG.standard_normal((20, 5, 4)), "y": RNG.integers(0, 3, (20, 5))}, *more)
+
+    def two(self, *more):
+        made = functional([(source([4]), ()), (layer("Dense", "a", units=3, activation="softmax"), ("x",)),
+                           (layer("Dense", "b", units=3, activation="softmax"), ("x",))], ["x"], ["a", "b"])
+        return self.fit(made, {"x": RNG.standard_normal((20, 4)), "a": RNG.integers(0, 3, 20), "b": RNG.integers(0, 3, 20)}, *more)
+
+    def mine(self, command, *more):
+        made = functional([(source([4]), ()), (layer("Dense", "d", units=1), ("x",))], ["x"], ["d"], "CustomModel")
+        arrays = {"x": RNG.standard_normal((20, 4)), "y": RNG.standard_normal((20, 1))}
+        if command == "fit":
+            return self.fit(made, arrays, *more, loss="mse")
+        return [command, self.model(made), *([] if command == "check" else ["--data", self.data(**arrays)]), *more]
+
+    def scaled(self, command, options, layers, *more):
+        made = record([source([4]), *layers, layer("Dense", "d", units=1)])
+        words = self.fit(made, {"x": RNG.integers(0, 255, (20, 4)).astype("u1"), "y": RNG.standard_normal((20, 1))}, loss="mse")
+        words[3] += options
+        return words if command == "fit" else [command, words[1], "--data", words[3], *more]
+
+
+RESCALING = layer("Rescaling", "re", scale=1 / 255, offset=0.0)
+TWICE = ("scaled twice", "#scale=1/255", '"re"')
+HALF = np.where(np.arange(20) == 13, 0.37, 1.0)
+
+ROWS = [
+    # class weights: one number a record, of a class that there is
+    Row("class-weight", lambda b: b.dense("--class-weight", '{"0": 2, "2": 0.5}'), rc=0),
+    Row("class-weight-pixels", lambda b: b.pixels("--class-weight", '{"0": 2}'), ("--class-weight", "4 labels")),
+    Row("class-weight-tokens", lambda b: b.tokens("--class-weight", '{"0": 2}'), ("--class-weight", "5 labels")),
+    Row("class-weight-outputs", lambda b: b.two("--class-weight", '{"0": 2}'), ("--class-weight", "one output", "has 2")),
+    Row("class-weight-no-such-class", lambda b: b.dense("--class-weight", '{"0": 2, "3": 5}'), ("no class 3", "has 3, from 0 on")),
+    Row("class-weight-no-such-bit", lambda b: b.dense("--class-weight", '{"2": 5}', y=np.arange(20) % 2, units=1, loss="binary_crossentropy"),
+        ("no class 2",)),
+    Row("class-weight-bit", lambda b: b.dense("--class-weight", '{"1": 5}', y=np.arange(20) % 2, units=1, loss="binary_crossentropy"), rc=0),
+    Row("class-weight-fraction", lambda b: b.dense("--class-weight", '{"1": 5}', "--no-shuffle", y=HALF, units=1, loss="binary_crossentropy"),
+        ("--class-weight", "record 13", "0.37")),
+    # labels that name no class
+    Row("label-fraction", lambda b: b.dense("--no-shuffle", y=HALF), ("record 13", "0.37", "no class number", "'y'")),
+    Row("label-whole-float", lambda b: b.dense(y=np.float32(np.arange(20) % 3)), rc=0),
+    # a class of the user's own
+    Row("own-class", lambda b: b.mine("fit"), ("CustomModel", "train_step", "--standard-step")),
+    Row("own-class-standard-step", lambda b: b.mine("fit", "--standard-step"), ("CustomModel", "standard step"), 0),
+    Row("own-class-predict", lambda b: b.mine("predict", "--output", b("p.npy")), ("CustomModel", "predict_step"), 0),
+    Row("own-class-check", lambda b: b.mine("check"), ("CustomModel", "--standard-step"), 0),
+    # scaled by the data and by the model
+    Row("scaled-twice", lambda b: b.scaled("fit", "#scale=1/255", [RESCALING]), TWICE, 0),
+    Row("scaled-twice-behind", lambda b: b.scaled("fit", "#scale=1/255", [layer("Dropout", "drop", rate=0.5), RESCALING]), TWICE, 0),
+    Row("scaled-twice-predict", lambda b: b.scaled("predict", "#scale=1/255", [RESCALING], "--output", b("p.npy")), TWICE, 0),
+    Row("scaled-twice-nested", lambda b: b.scaled("fit", "#scale=1/255", [record([source([4], "in"), RESCALING], "inner")]), TWICE, 0),
+    Row("scaled-once", lambda b: b.scaled("fit", "#scale=1/255", []), (), 0, ("scaled twice",)),
+    Row("scaled-by-model", lambda b: b.scaled("fit", "", [RESCALING]), (), 0, ("scaled twice", "0..255")),
+    Row("scaled-later", lambda b: b.scaled("fit", "#scale=1/255", [layer("Dense", "e", units=4), RESCALING]), (), 0, ("scaled twice",)),
+    # a run that leaves nothing
+    Row("nothing-left", lambda b: b.dense(output=False), ("nothing will be left", "--output"), 0),
+    Row("nothing-left-dry", lambda b: b.dense("--dry-run", output=False), (), 0, ("nothing will be left",)),
+    Row("checkpoints-left", lambda b: b.dense("--checkpoint-dir", b("c"), output=False), (), 0, ("nothing will be left",)),
+]
+
+
+def run(row, index, folder, keras_only):
+    b = Bench(folder)
+    ran = artel(*row.args(b))
+    said = ran.out + ran.err
+    if ran.rc != row.rc:
+        raise Failure("exit %d instead of %d: %s" % (ran.rc, row.rc, said[-300:]))
+    for part in row.says:
+        if part not in said:
+            raise Failure("it does not say %r: %s" % (part, said[-300:]))
+    for part in row.never:
+        if part in said:
+            raise Failure("it says %r: %s" % (part, said[-300:]))
+    if ran.rc and os.path.exists(b("out.keras")):
+        raise Failure("a model is written although the command failed")
+    return [ran.rc]
+
+
+if __name__ == "__main__":
+    table(ROWS, run, ["exit"])
