@@ -120,6 +120,7 @@ typedef struct artel_fit_options {
     artel_cluster *cluster;        /* the tasks to train with, which must all call this; NULL: none */
     artel_result_fn *on_result;    /* writes the results, or NULL */
     double recompute;              /* 0; P: save memory by computing activations again, for at most about P % more time; same bits */
+    const char *check_data;        /* "auto" (NULL), "start", "reading", "off": when the content of the data is compared, docs/data.md */
     bool standard_step;            /* train a model of the user's own class as a Model is trained; without it such a model is refused */
 } artel_fit_options;
 

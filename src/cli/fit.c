@@ -14,7 +14,7 @@
 
 typedef struct fit_options {
     const char *data, *validation, *strategy, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log, *history,
-        *callbacks, *output, *json, *class_weight, *isa, *batch_norm, *profile, *recompute;
+        *callbacks, *output, *json, *class_weight, *isa, *batch_norm, *profile, *recompute, *check_data;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code;
@@ -81,6 +81,8 @@ static const artel__option options[] = {
     {"recompute", "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
      ARTEL__OPTION_STRING, AT(recompute), "0", 0, 0, recompute_words},
     {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0, NULL},
+    {"check-data", "when tasks and checkpoints compare the content of the data: start, before the first step; reading, as it is read; off",
+     ARTEL__OPTION_STRING, AT(check_data), "auto", 0, 0, NULL},
     {"standard-step", "train a model of your own class by the standard step: its train_step is in no file", ARTEL__OPTION_BOOL,
      AT(standard_step), "false", 0, 0, NULL},
     {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code), "143", 0, 255, NULL},
@@ -247,6 +249,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->resume = o->resume;
     fit->stop_on_nan = o->stop_on_nan;
     fit->standard_step = o->standard_step;
+    fit->check_data = o->check_data;
     fit->dry_run = o->dry_run;
     if (o->explain || o->dry_run) fit->on_plan = print_plan;
     if (o->profile) fit->on_profile = artel__observers_profile;

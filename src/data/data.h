@@ -102,6 +102,17 @@ artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__
 artel_status artel__data_fingerprint(const artel_data *data, uint8_t out[32]);
 artel_status artel__feed_fingerprint(const artel__feed *feed, uint8_t out[32]);
 
+/* -- content (content.c): hashes of rows as their source holds them, their numbers included -- */
+
+/* False when no row lies in a file or in memory: synthetic data, data from a function. */
+bool artel__feed_has_content(const artel__feed *feed);
+/* Bytes of all rows in memory; -1 when rows have to be read one by one (images). */
+int64_t artel__feed_content_bytes(const artel__feed *feed);
+/* Of all rows of the data behind the feed, in order. */
+artel_status artel__feed_content(const artel__feed *feed, uint64_t *out);
+/* Adds the hash of each of these rows: a sum that does not depend on their order. Thread-safe. */
+artel_status artel__feed_hash_rows(const artel__feed *feed, const uint64_t *rows, int64_t count, uint64_t *sum);
+
 /* For `artel inspect`: format, files, rows, one line for each array (name, dtype, shape, what it is). */
 void artel__data_describe(const artel_data *data, artel__text *out);
 /* For `artel check` and --explain: one line for each array: what it is, what it becomes and which layer it feeds. */

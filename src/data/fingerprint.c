@@ -3,7 +3,7 @@
  *
  * Content counts, paths do not: the same files in another folder are the same data. Of each file the size and the
  * first and last 64 KiB are hashed, so that a fingerprint of a large set costs milliseconds; a change in the middle
- * of a file of the same size goes unseen. Integers are hashed as 8 little-endian bytes, texts with their length in front.
+ * of a file of the same size is for content.c. Integers are hashed as 8 little-endian bytes, texts with their length in front.
  */
 #include "data/fingerprint.h"
 

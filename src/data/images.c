@@ -194,6 +194,22 @@ static artel_status images_fetch(const artel__source *source, int array, const a
     return status;
 }
 
+/* Of the file as it is: nothing is decoded. */
+static artel_status images_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)
+{
+    const images_state *state = source->state;
+    const image *item = state->items[row];
+    artel__mapping mapping;
+    if (array == 1) {
+        *out = artel__hash64(&item->label, sizeof item->label);
+        return ARTEL_OK;
+    }
+    ARTEL_TRY(artel__map_file(source->ctx, item->path, &mapping));
+    *out = artel__hash64(mapping.bytes, mapping.size);
+    artel__unmap_file(&mapping);
+    return ARTEL_OK;
+}
+
 /* Names and sizes of all files, and the ends of the first and last few: opening every one of a large set takes minutes. */
 static artel_status images_fingerprint(const artel__source *source, artel__sha256 *hash)
 {
@@ -225,6 +241,7 @@ const artel__data_format artel__data_images = {
     .options = "scale shift size channels interpolation",
     .open = images_open,
     .fetch_row = images_fetch,
+    .hash_row = images_hash_row,
     .fingerprint = images_fingerprint,
     .close = images_close,
 };

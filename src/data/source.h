@@ -131,6 +131,8 @@ struct artel__data_format {
     artel_status (*fetch_row)(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
     /* Instead of fetch_row: rows of all arrays in their own dtypes. Thread-safe. */
     artel_status (*fetch_rows)(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers);
+    /* Optional: a hash of the row, for formats with fetch_row. Thread-safe. */
+    artel_status (*hash_row)(const artel__source *source, int array, int64_t row, uint64_t *out);
     /* Optional: adds what identifies the content; default: size and ends of each blob. */
     artel_status (*fingerprint)(const artel__source *source, artel__sha256 *hash);
     /* Optional: releases the state. */

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "train/callbacks.h"
 #include "train/checkpoint_file.h"
+#include "train/content.h"
 #include "train/identity.h"
 
 struct artel__checkpointer {
@@ -85,15 +86,16 @@ artel_status artel__fit_position(artel__fit *fit, json_t **out)
     artel__checkpointer *c = fit->checkpointer;
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
-    *out = json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o}",
-                     "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic", artel__session_arithmetic(fit->session),
-                     "step", (json_int_t)fit->step, "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch,
-                     "cursor", (json_int_t)fit->cursor, "pass", (json_int_t)fit->pass, "iteration", (json_int_t)fit->iteration, "epochs",
-                     (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row,
-                     "replicas", fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended,
-                     "epoch_begun", fit->epoch_begun, "learning_rate", artel__hex_real(fit->learning_rate), "tally",
-                     tally_json(&fit->tally), "validation", tally_json(&fit->validation_tally), "history",
-                     fit->history ? history_json(fit->history) : json_object(), "callbacks", callbacks);
+    *out =
+        json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+                  "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic", artel__session_arithmetic(fit->session),
+                  "step", (json_int_t)fit->step, "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor",
+                  (json_int_t)fit->cursor, "pass", (json_int_t)fit->pass, "iteration", (json_int_t)fit->iteration, "epochs",
+                  (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row,
+                  "replicas", fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended,
+                  "epoch_begun", fit->epoch_begun, "learning_rate", artel__hex_real(fit->learning_rate), "tally", tally_json(&fit->tally),
+                  "validation", tally_json(&fit->validation_tally), "history", fit->history ? history_json(fit->history) : json_object(),
+                  "callbacks", callbacks, "content", artel__content_save(fit));
     if (!*out) return artel__fail_memory(fit->ctx, "checkpoint", 4096);
     return status;
 }
@@ -264,6 +266,7 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     if (fit->history) ARTEL_TRY(restore_history(fit, json_object_get(manifest, "history")));
     bool stopped = json_is_true(json_object_get(manifest, "stopped")), done = stopped || fit->epoch >= fit->options.epochs;
     bool through = fit->units && fit->unit == fit->units; /* a pass */
+    artel__content_restore(fit, json_object_get(manifest, "content"));
     fit->stop = stopped;
     fit->ended = through || (json_is_true(json_object_get(manifest, "ended")) && done);
     if (c) c->finished = json_is_true(json_object_get(manifest, "finished")) && done;
@@ -300,7 +303,7 @@ static artel_status take_up(artel__fit *fit, bool *gone)
         status =
             artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, folder, "continue with the artel that wrote it, or give --fresh to begin anew",
                         "the checkpoint has format %lld (this artel reads %d)", (long long)integer(manifest, "format"), FORMAT);
-    if (status == ARTEL_OK && !json_equal(c->identity, json_object_get(manifest, "identity")))
+    if (status == ARTEL_OK && !artel__identity_equal(c->identity, json_object_get(manifest, "identity")))
         status = artel__identity_refuse(fit->ctx, fit->options.checkpoint_dir, c->identity, json_object_get(manifest, "identity"));
     if (status == ARTEL_OK) status = restore(fit, folder, manifest);
     if (status == ARTEL_OK && c->finished)

@@ -2,7 +2,7 @@
 /* Evaluation and prediction: one pass over data in its own order, on any number of replicas. */
 #include <string.h>
 
-#include "train/fit_impl.h"
+#include "train/content.h"
 
 /* What evaluation and prediction share: settings, session, order of rows. */
 typedef struct pass {
@@ -42,6 +42,7 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     p->batch_size = fit->batch_size = options->batch_size;
     fit->units = (p->rows + p->batch_size - 1) / p->batch_size;
     if (options->steps > 0 && options->steps < fit->units) fit->units = options->steps;
+    ARTEL_TRY(artel__content_begin(fit, p->feed, NULL, NULL));
     ARTEL_TRY(artel__session_prepare(fit->session, mode, p->feed, artel__batch_room(p->feed, options->batch_size)));
     p->order = artel__arena_alloc(&fit->arena, (size_t)p->rows + 1, sizeof *p->order);
     if (!p->order) return ARTEL_ERROR_NO_MEMORY;
@@ -125,6 +126,7 @@ static artel_status step_pass(pass *p, artel__batch *batch)
                            "stopped on request after %lld of %lld batches", (long long)fit->unit, (long long)fit->units);
     int64_t row = fit->unit * p->batch_size;
     *batch = (artel__batch){.rows = p->order + row, .count = p->rows - row < p->batch_size ? p->rows - row : p->batch_size};
+    batch->compares = fit->content.reads && (fit->unit + 1 == fit->units || fit->unit % 64 == 63);
     return artel__session_step(fit->session, p->mode, batch);
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/threads.h"
-#include "train/fit_impl.h"
+#include "train/content.h"
 
 enum {
     STEP_ROOM = 65536
@@ -107,15 +107,18 @@ static artel_status one_step(artel__fit *fit)
     if (fit->cursor >= fit->rows) {
         fit->pass++;
         fit->cursor = 0;
+        artel__content_begin_pass(fit);
         artel__fit_order_rows(fit);
     }
     int64_t count = fit->rows - fit->cursor < fit->batch_size ? fit->rows - fit->cursor : fit->batch_size;
+    bool last = fit->cursor + count >= fit->rows || fit->step_in_epoch + 1 >= fit->steps_per_epoch;
     double rate = artel__fit_rate(fit);
     artel__batch batch = {.rows = fit->order + fit->cursor,
                           .count = count,
                           .ordinal = (uint64_t)(fit->options.initial_epoch * fit->steps_per_epoch + fit->step),
                           .iteration = fit->iteration,
-                          .learning_rate = rate};
+                          .learning_rate = rate,
+                          .compares = artel__content_is_due(fit, last)};
     if (fit->profile) ARTEL_TRY(artel__session_profile(fit->session));
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
@@ -129,6 +132,7 @@ static artel_status one_step(artel__fit *fit)
     artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_TRAIN, count);
     double loss = artel__session_loss(fit->session, ARTEL__MODE_TRAIN, NULL);
     ARTEL_TRY(report_fault(fit));
+    ARTEL_TRY(artel__content_stepped(fit));
     ARTEL_TRY(step_event(fit, loss, rate));
     return artel__callbacks_batch_end(fit, loss);
 }
@@ -152,6 +156,9 @@ static artel_status validate_batch(artel__fit *fit)
 {
     int64_t most = validation_batch_size(fit), rest = fit->validation_rows - fit->validation_row, count = rest < most ? rest : most;
     artel__batch batch = {.rows = fit->validation_order + fit->validation_row, .count = count};
+    fit->validation_row += count;
+    batch.compares = fit->content.reads && !must_validate(fit); /* the last one of the pass */
+    fit->validation_row -= count;
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
     artel__tally_add(&fit->validation_tally, fit->session, ARTEL__MODE_EVALUATE, count);
     fit->validation_row += count;
@@ -415,6 +422,7 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
     ARTEL_TRY(make_orders(fit));
+    ARTEL_TRY(artel__content_begin(fit, fit->train_feed, fit->validation_feed, fit->options.check_data));
     ARTEL_TRY(prepare_modes(fit));
     if (fit->options.on_profile) {
         int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;

@@ -26,6 +26,17 @@ typedef struct artel__tally {
     int outputs, sum_count;
 } artel__tally;
 
+/* What is known of the rows a run is trained on (content.h). */
+typedef struct artel__fit_content {
+    char data[32], validation[32]; /* hashed whole before the first step, in digits; "" if not */
+    bool reads;                    /* hashed as they are read */
+    bool whole;                    /* `sum` covers the running pass from its beginning on */
+    bool has_known, restored;      /* `known`; from a checkpoint */
+    uint64_t sum, known;           /* of the running pass; of a whole one */
+    int64_t covered;               /* the cursor up to which `sum` goes */
+    int64_t saving_steps;
+} artel__fit_content;
+
 typedef struct artel__callback artel__callback;
 typedef struct artel__checkpointer artel__checkpointer;
 
@@ -71,6 +82,7 @@ struct artel__fit {
     artel__callback *callbacks;
     int callback_count;
     artel__checkpointer *checkpointer;
+    artel__fit_content content;
     int64_t resumed_from;
     bool writes; /* this task writes checkpoints and what callbacks save */
     int64_t first_step_ns, started_ns, examples;

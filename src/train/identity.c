@@ -86,6 +86,8 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     ARTEL_TRY(add_hash(fit, identity, "compile settings", json_deep_copy(fit->model->compile_config)));
     ARTEL_TRY(add_data(identity, "data", fit->train_feed));
     ARTEL_TRY(add_data(identity, "validation data", fit->validation_feed));
+    if (fit->content.data[0]) json_object_set_new(identity, "data content", json_string(fit->content.data));
+    if (fit->content.data[0]) json_object_set_new(identity, "validation content", json_string(fit->content.validation));
     json_object_set_new(identity, "seed", json_sprintf("%llu", (unsigned long long)o->seed));
     json_object_set_new(identity, "batch size", json_integer(fit->batch_size));
     json_object_set_new(identity, "shards", json_integer(artel__session_shards(fit->session)));
@@ -121,6 +123,29 @@ artel_status artel__identity_model(artel__fit *fit, char out[65])
     return status;
 }
 
+/* Content that only one of the two knows cannot be compared before the first step; a run that does not know it compares as it reads. */
+static bool is_optional(const char *key)
+{
+    return artel__ends_with(key, " content");
+}
+
+static bool covers(const json_t *ours, const json_t *theirs)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)ours, key, value)
+    {
+        const json_t *other = json_object_get(theirs, key);
+        if (!json_equal(value, other) && (other || !is_optional(key))) return false;
+    }
+    return true;
+}
+
+bool artel__identity_equal(const json_t *ours, const json_t *theirs)
+{
+    return json_is_object(theirs) && covers(ours, theirs) && covers(theirs, ours);
+}
+
 artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_t *ours, json_t *theirs)
 {
     artel__text fields;
@@ -129,7 +154,8 @@ artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_
     json_t *value;
     json_object_foreach(ours, key, value)
     {
-        if (!json_equal(value, json_object_get(theirs, key))) artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
+        const json_t *other = json_object_get(theirs, key);
+        if (!json_equal(value, other) && (other || !is_optional(key))) artel__text_printf(&fields, "%s%s", fields.length ? ", " : "", key);
     }
     artel_status status = artel__fail(
         ctx, ARTEL_ERROR_INVALID, where, "use another directory, repeat the command that wrote it, or give --fresh to begin anew",

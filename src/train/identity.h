@@ -12,6 +12,8 @@ artel_status artel__identity_make(artel__fit *fit, json_t **out);
 artel_status artel__identity_model(artel__fit *fit, char out[65]);
 /* SHA-256 of the canonical text of the object, as 64 hex digits and a NUL. */
 artel_status artel__identity_hash(artel_context *ctx, const json_t *identity, char out[65]);
+/* Whether a run may continue another's checkpoint. The content of the data counts where both know it. */
+bool artel__identity_equal(const json_t *ours, const json_t *theirs);
 /* Fails, naming the fields that differ. `where` is the checkpoint directory. */
 artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_t *ours, json_t *theirs);
 

@@ -110,6 +110,7 @@ static artel_status add_course(artel__fit *fit, facts *f)
     ARTEL_TRY(add_number(fit->ctx, f, "validation batch size", o->validation_batch_size));
     ARTEL_TRY(add_number(fit->ctx, f, "validation frequency", o->validation_frequency));
     ARTEL_TRY(add_number(fit->ctx, f, "stop on NaN", o->stop_on_nan));
+    ARTEL_TRY(add_fact(fit->ctx, f, "save every", o->save_every ? o->save_every : "")); /* tasks compare what they have read then */
     ARTEL_TRY(add_fact(fit->ctx, f, "recompute", recompute)); /* changes no bit, but may change when folds are exchanged */
     return add_fact(fit->ctx, f, "callbacks", o->callbacks ? o->callbacks : "");
 }
@@ -140,6 +141,7 @@ artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__fe
     ARTEL_TRY(add_version(fit, &f));
     ARTEL_TRY(add_fact(fit->ctx, &f, "command", names[mode]));
     ARTEL_TRY(add_fact(fit->ctx, &f, "data", hex));
+    if (fit->content.data[0]) ARTEL_TRY(add_fact(fit->ctx, &f, "data content", fit->content.data));
     ARTEL_TRY(add_number(fit->ctx, &f, "batch size", fit->batch_size));
     ARTEL_TRY(add_number(fit->ctx, &f, "steps", steps));
     ARTEL_TRY(add_number(fit->ctx, &f, "shards", artel__session_shards(fit->session)));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "train/callbacks.h"
+#include "train/content.h"
 #include "train/fit_impl.h"
 
 static artel_cluster *cluster_of(const artel__fit *fit)
@@ -71,6 +72,7 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
 {
     bool first = !fit->seated_before;
     fit->seated_before = true;
+    artel__content_seated(fit);
     fit->writes = order->seat.writer;
     fit->save_and_end = order->last;
     if (order->step != (uint64_t)fit->unit)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "train/session_impl.h"
+#include "train/content.h"
 
 /* Ownership may change between two steps (artel__session_seat), so nobody keeps what this says. */
 static int32_t first_shard(const artel__replica *replica, int after)
@@ -96,7 +96,7 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(prepare_gathers(replica));
     ARTEL_TRY(artel__run_create(shared->plan, &replica->state, replica->pool, comm, &mode->run));
     if (session->cluster) artel__run_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
-    return ARTEL_OK;
+    return artel__content_prepare(replica, m);
 }
 
 static artel_status fetch(artel__replica *replica, artel__mode m, const artel__batch *batch)
@@ -106,6 +106,7 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
     ARTEL_TRY(artel__feed_fetch(shared->feed, replica->pool, batch->rows + replica->fold.row, replica->fold.rows, replica->mode[m].buffer));
+    ARTEL_TRY(artel__content_read(replica, m, batch));
     return shared->weighted ? artel__class_weight_apply(replica, m, batch) : ARTEL_OK;
 }
 
@@ -212,10 +213,14 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
         if (status == ARTEL_OK) status = agreed;
     }
     if (status < 0) return status;
+    status = artel__content_compare(replica, m, batch, &step);
+    replica->failed_here = replica->mode[m].content.differs;
+    if (status < 0) return status;
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(gather_predictions(replica, &step, comm));
     if (m == ARTEL__MODE_TRAIN) ARTEL_TRY(look_for_nonfinite(replica, m, &step));
     enter(replica, ARTEL__MEMBER_APPLY);
     artel__run_apply(run, &step);
+    artel__content_apply(replica, m, batch);
     replica->applied = true;
     return ARTEL_OK;
 }

@@ -12,7 +12,7 @@
 
 #include "base/threads.h"
 #include "nn/row_state.h"
-#include "train/session_impl.h"
+#include "train/content.h"
 
 int32_t artel__default_shards(int64_t batch_size)
 {
@@ -343,19 +343,21 @@ static void judge_failure(artel__session *session, bool faulted)
 static artel_status join_status(artel__session *session, artel__mode m, const artel__batch *batch)
 {
     artel_status status = ARTEL_OK;
-    bool faulted = false;
+    bool faulted = false, differs = false;
     session->interrupted = session->common_fault = false;
     if (session->cluster && complete_step(session, m)) session->replica[0].failed_here = false;
     for (int r = 0; r < session->replicas; r++) {
         artel_status one = session->replica[r].status;
         faulted = faulted || session->replica[r].faulted;
+        differs = differs || (one == ARTEL_ERROR_INVALID && session->replica[r].mode[m].content.differs);
         if (one < 0 && (status == ARTEL_OK || status == ARTEL_ERROR_CANCELLED)) status = one;
     }
     if (status < 0 && session->group) artel__group_reset(session->group);
     describe_nonfinite(session, batch);
     if (faulted) status = report_fault(session, m, batch);
-    if (status < 0) judge_failure(session, faulted);
-    if (faulted || session->interrupted) return status;
+    if (differs) status = artel__content_report(session, m);
+    if (status < 0) judge_failure(session, faulted || differs);
+    if (faulted || differs || session->interrupted) return status;
     if (status == ARTEL_ERROR_RUN && session->fault[0])
         return artel__fail(session->ctx, ARTEL_ERROR_RUN, "--stop-on-nan",
                            "lower the learning rate, clip gradients, or look at these samples", "%s", session->fault);

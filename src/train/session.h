@@ -143,8 +143,14 @@ typedef struct artel__batch {
     uint64_t ordinal;  /* batches consumed before this one */
     int64_t iteration; /* optimizer steps before */
     double learning_rate;
+    bool compares; /* among tasks: what has been read so far is compared; the same on all */
 } artel__batch;
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch);
+
+/* Hashing of the rows that are read (content.h): whether it is done, from the next seat or preparation on; after a step of training,
+ * the sum over the rows it covers. False: none yet, later ones cover this step, too. */
+void artel__session_read_content(artel__session *session, bool reads);
+bool artel__session_content(const artel__session *session, uint64_t *sum);
 
 /* Optimizer steps that the model had behind it when the session took it up. */
 int64_t artel__session_iteration(const artel__session *session);

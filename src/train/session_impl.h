@@ -8,7 +8,17 @@
 #include "strategy/strategy.h"
 #include "train/session.h"
 
+/* Hashes of the rows that a replica has read, by shard (content.h). */
+typedef struct artel__replica_content {
+    uint64_t *sum, *step; /* since the last comparison, without the running step; of the running step */
+    double *give, *take;  /* of a comparison: [2][shards], the former for each fold node */
+    bool compared, differs;
+    int32_t shard;  /* the first one that differs */
+    uint64_t total; /* of what was applied: all rows since the last comparison if compared, else this replica's own of the step */
+} artel__replica_content;
+
 typedef struct artel__replica_mode {
+    artel__replica_content content;
     artel__arena arena; /* of the lists below: a seat's */
     artel__run *run;
     void **buffer; /* by fed input */
@@ -58,6 +68,7 @@ struct artel__session {
     artel__session_mode mode[ARTEL__MODE_COUNT];
     artel__replica *replica;
     bool common;            /* all replicas have the state of the first */
+    bool reads_content;     /* rows are hashed as they are read */
     int replicas;           /* of this process */
     int first, ranks;       /* rank of its first replica; replicas of all tasks */
     artel_cluster *cluster; /* NULL: this process trains alone */

@@ -129,6 +129,30 @@ def refused(field, *different):
     return check
 
 
+def other_rows(scene):
+    """Rows in the middle of one worker's file are others: named before the first step, or as they are read, and nothing is written."""
+    x, y = arrays(scene.row.model, 3000)
+    for name, rows in (("x", x), ("y", y), ("other", x + (np.arange(3000) // 100 == 14)[:, None])):  # a .npz has sums of its content at its end
+        np.save(scene.path(name), rows.astype(x.dtype) if name == "other" else rows)
+    scene.data, wrong = ("npy:%s.npy,%s.npy" % (scene.path(name), scene.path("y")) for name in ("x", "other"))
+    out, other = scene.path("out.keras"), lambda r: ["--data", wrong] if r == 1 else []
+    scene.all_end(scene.cluster(3, "--output", out, each=other), 1, 10, "data content")
+    for count in (2, 3):
+        cluster = scene.cluster(count, "--output", out, "--check-data", "reading", each=other)
+        scene.all_end(cluster, 1, 30, "--data", "is not that of")
+        expect(all("worker 1" in t.err() for t in cluster.tasks.values()), "worker 1 is not named:", cluster.tasks[0].err())
+    half = lambda r: ["--validation-split", 0, "--validation", wrong if r else scene.data]
+    scene.all_end(scene.cluster(2, "--output", out, "--check-data", "reading", each=half), 1, 30, "data of the evaluation")
+    expect(not os.path.exists(out), "a model was written")
+    scene.all_end(scene.cluster(2, "--check-data", "off", each=other), 0, 30)
+    expect(artel(*scene.fit("--epochs", 2, "--output", out)).rc == 0, "one process")
+    one = digest(out)
+    for replicas in ([1, 1], [1, 3, 2]):
+        scene.all_end(scene.cluster(len(replicas), "--epochs", 2, "--output", out, "--check-data", "reading", "--checkpoint-dir", scene.path("c%d" % len(replicas)),
+                                    "--save-every", "7steps", each=lambda r: ["--replicas", replicas[r], "--threads", replicas[r]]), 0, 60)
+        expect(digest(out) == one, "another digest")
+
+
 def other_weights(scene):
     other = save(MODELS[scene.row.model], scene.path("other.keras"))
     expect(artel("fit", scene.model, "--data", scene.data, "--output", other, "--verbose", 0).rc == 0, "one process")
@@ -509,6 +533,7 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("encrypted", encrypted),
     Row("other-model", refused("model", "other.keras")),
     Row("other-data", refused("data", "--data", "other.npz")),
+    Row("other-rows", other_rows),
     Row("other-seed", refused("seed", "--seed", 5)),
     Row("other-epochs", refused("epochs", "--epochs", 7)),
     Row("other-weights", other_weights),
