@@ -171,7 +171,7 @@ static artel_status verify_folder(artel__invocation *call, const artel__cert_mak
     artel__cert_info *info = artel__arena_alloc(&call->arena, 1, sizeof *info);
     ARTEL_TRY(artel__arena_status(&call->arena));
     artel_status status = artel__cert_locate(&call->arena, dir, name, &files);
-    if (status == ARTEL_OK) status = artel__cert_verify(maker, &files, name, (int64_t)artel__wall_seconds());
+    if (status == ARTEL_OK) status = artel__cert_verify(maker, &files, (artel__cert_owner){.name = name}, (int64_t)artel__wall_seconds());
     if (status == ARTEL_OK) status = artel__cert_read(maker, files.certificate, info);
     if (status < 0) {
         const artel_error *error = artel_context_error(call->ctx);

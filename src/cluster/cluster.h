@@ -71,6 +71,8 @@ typedef struct artel__host_port {
 
 /* Reads "host:port", "[v6]:port" or either after "grpc://". NULL, or what is wrong with it (a constant phrase). */
 const char *artel__host_port_parse(const char *text, artel__host_port *out);
+/* Whether it is a DNS name, neither a number nor "localhost". */
+bool artel__host_is_name(const char *host);
 /* The form kept in tasks; in the arena, NULL when memory is out. */
 const char *artel__host_port_format(artel__arena *arena, const char *host, int port);
 

@@ -120,6 +120,12 @@ const char *artel__host_port_parse(const char *text, artel__host_port *out)
     return is_host(out->host) ? parse_port(colon + 1, &out->port) : "the host name holds a character that no host name has";
 }
 
+bool artel__host_is_name(const char *host)
+{
+    struct in6_addr number;
+    return host[0] && inet_pton(AF_INET, host, &number) != 1 && inet_pton(AF_INET6, host, &number) != 1 && strcmp(host, "localhost") != 0;
+}
+
 const char *artel__host_port_format(artel__arena *arena, const char *host, int port)
 {
     return strchr(host, ':') ? artel__arena_printf(arena, "[%s]:%d", host, port) : artel__arena_printf(arena, "%s:%d", host, port);

@@ -221,7 +221,8 @@ static artel_status check_certificates(artel__launch *launch)
         const char *name = cert_name(launch, &launch->task[i]);
         status = artel__arena_status(&launch->arena);
         if (status == ARTEL_OK) status = artel__cert_locate(&launch->arena, launch->wish.cert_dir, name, &files);
-        if (status == ARTEL_OK) status = artel__cert_verify(&maker, &files, name, (int64_t)artel__wall_seconds());
+        if (status == ARTEL_OK)
+            status = artel__cert_verify(&maker, &files, (artel__cert_owner){.name = name}, (int64_t)artel__wall_seconds());
     }
     artel__cert_close(&maker);
     return status;

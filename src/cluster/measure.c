@@ -36,6 +36,7 @@ typedef struct measuring {
     partner *peer;
     int peers, self;
     int64_t until, noted;
+    char host[ARTEL__HOST_MAX + 1]; /* for host_of */
 } measuring;
 
 int artel__measure_partner(int n, int round, int i)
@@ -67,6 +68,20 @@ static artel__net_fault admit(void *user, const artel__hello *peer, char reason[
     snprintf(reason, ARTEL__HELLO_REASON, rank == m->self ? "another process is %.50s already" : "there is no task %.50s in this cluster",
              peer->task);
     return ARTEL__FAULT_REJECTED;
+}
+
+/* The DNS name of the task's host, when no other task is there. */
+static const char *host_of(void *user, const char *name)
+{
+    measuring *m = user;
+    int rank = find(m, name), there = 0;
+    artel__host_port known, other;
+    if (rank < 0 || artel__host_port_parse(m->cluster->task[rank].address, &known)) return NULL;
+    for (int r = 0; r < m->peers; r++)
+        there += !artel__host_port_parse(m->cluster->task[r].address, &other) && strcmp(known.host, other.host) == 0;
+    if (there != 1 || !artel__host_is_name(known.host) || find(m, known.host) >= 0) return NULL;
+    snprintf(m->host, sizeof m->host, "%s", known.host);
+    return m->host;
 }
 
 /* -- setting up -- */
@@ -209,7 +224,8 @@ artel_status artel__measure(artel_context *ctx, const artel__cluster *cluster, c
     int64_t now = artel__now_ns();
     m.until = now + (int64_t)(options->wait * 1e9);
     m.noted = now + SECOND;
-    m.site = (artel__site){.ctx = ctx, .insecure_network = options->insecure_network, .shares = true, .admit = admit, .user = &m};
+    m.site = (artel__site){
+        .ctx = ctx, .insecure_network = options->insecure_network, .shares = true, .admit = admit, .host_of = host_of, .user = &m};
     memset(out, 0, (size_t)cluster->trainers * sizeof *out);
     artel__arena_init(&m.arena, ctx);
     artel_status status = artel_context_create(NULL, &m.quiet);

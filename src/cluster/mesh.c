@@ -82,6 +82,30 @@ static void name_peer(artel_cluster *mesh, int rank)
     mesh->title[rank] = p->title;
 }
 
+/* Hosts of several tasks, and those that are numbers, this machine itself or called like a task, are nobody's names. */
+static void name_hosts(artel_cluster *mesh)
+{
+    artel__host_port known;
+    for (int r = 0; r < mesh->peers; r++) {
+        artel__mesh_peer *p = &mesh->peer[r];
+        if (!p->task->address || artel__host_port_parse(p->task->address, &known)) continue;
+        bool own = artel__host_is_name(known.host) && artel__mesh_find(mesh, known.host) < 0;
+        for (int other = 0; other < r; other++) {
+            if (strcmp(mesh->peer[other].host, known.host) != 0) continue;
+            mesh->peer[other].shared_host = true;
+            p->shared_host = true;
+        }
+        if (own) snprintf(p->host, sizeof p->host, "%s", known.host);
+    }
+}
+
+const char *artel__mesh_host(void *user, const char *task)
+{
+    const artel_cluster *mesh = user;
+    int rank = artel__mesh_find(mesh, task);
+    return rank >= 0 && mesh->peer[rank].host[0] && !mesh->peer[rank].shared_host ? mesh->peer[rank].host : NULL;
+}
+
 static artel_status make_peers(artel_cluster *mesh)
 {
     void *block;
@@ -105,6 +129,7 @@ static artel_status make_peers(artel_cluster *mesh)
     ARTEL_TRY(artel__calloc(mesh->ctx, (size_t)mesh->poll_room, sizeof *mesh->poll, "cluster", &block));
     mesh->poll = block;
     for (int r = 0; r < mesh->peers; r++) name_peer(mesh, r);
+    name_hosts(mesh);
     return ARTEL_OK;
 }
 
@@ -122,22 +147,33 @@ static uint64_t job_number(const artel_cluster *mesh)
 }
 
 /* This task can never join: the others need not wait for it. */
-static void say_farewell(artel_cluster *mesh)
+static void say_farewell(artel_cluster *mesh, const artel__tls_files *files)
 {
-    artel__refusal refusal = {.fault = ARTEL__FAULT_CERTIFICATE};
-    const artel_error *error = artel_context_error(mesh->ctx);
-    void *block;
+    artel__tls tls = {.identity = NULL};
+    artel__site site = {.ctx = mesh->quiet,
+                        .self = mesh->site.self,
+                        .tls = &tls,
+                        .host_of = artel__mesh_host,
+                        .incident = artel__mesh_ignore_incident,
+                        .user = mesh};
+    void *block, *names;
     int count = 0;
-    snprintf(refusal.reason, sizeof refusal.reason, "%.60s's own certificate is not good: %.100s", mesh->peer[mesh->self].name,
-             error ? error->what : "");
-    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(artel__net_address), "cluster", &block) < 0) return;
+    if (artel__tls_open(mesh->quiet, files, &tls) < 0) return; /* nothing that others would believe */
+    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(artel__net_address), "cluster", &block) < 0) goto undo_tls;
+    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(char *), "cluster", &names) < 0) goto undo_addresses;
     artel__net_address *to = block;
+    const char **task = names;
     for (int r = 0; r < mesh->peers; r++) {
-        const char *address = mesh->peer[r].address;
-        if (r != mesh->self && address[0] && artel__net_address_resolve(mesh->quiet, address, &to[count]) == ARTEL_OK) count++;
+        const artel__mesh_peer *p = &mesh->peer[r];
+        if (r == mesh->self || !p->address[0] || artel__net_address_resolve(mesh->quiet, p->address, &to[count]) < 0) continue;
+        task[count++] = p->name;
     }
-    artel__farewell(mesh->quiet, to, count, &refusal, FAREWELL_NS);
-    artel__free(mesh->quiet, to);
+    artel__farewell(&site, to, task, count, FAREWELL_NS);
+    artel__free(mesh->quiet, names);
+undo_addresses:
+    artel__free(mesh->quiet, block);
+undo_tls:
+    artel__tls_close(&tls);
 }
 
 static artel_status open_certificate(artel_cluster *mesh)
@@ -148,10 +184,11 @@ static artel_status open_certificate(artel_cluster *mesh)
     artel__cert_maker judge;
     ARTEL_TRY(artel__cert_locate(&mesh->cluster.arena, mesh->options.cert_dir, name, &files));
     ARTEL_TRY(artel__cert_open(mesh->ctx, &judge)); /* what every peer would refuse is said here */
-    artel_status status = artel__cert_verify(&judge, &files, name, (int64_t)artel__wall_seconds());
+    const artel__cert_owner owner = {name, artel__mesh_host(mesh, name)};
+    artel_status status = artel__cert_verify(&judge, &files, owner, (int64_t)artel__wall_seconds());
     artel__cert_close(&judge);
     if (status < 0) {
-        say_farewell(mesh);
+        say_farewell(mesh, &files);
         return status;
     }
     ARTEL_TRY(artel__tls_open(mesh->ctx, &files, &mesh->tls));
@@ -202,6 +239,7 @@ static artel_status start(artel_cluster *mesh)
                                .insecure_network = mesh->options.insecure_network,
                                .shares = !mesh->options.no_shared_memory,
                                .admit = artel__mesh_admit,
+                               .host_of = artel__mesh_host,
                                .incident = artel__mesh_note_incident,
                                .user = mesh};
     mesh->site.self.job = job_number(mesh);

@@ -3,7 +3,8 @@
  *
  * A task of this cluster may connect while a pass of the same number runs here; earlier and later it is asked to come again. Two
  * processes with one index are the machine's affair. What cannot become right by waiting ends the job while it has not
- * begun: a refusal by a task that is missing, or of somebody on the host of one. Later a stranger is a stranger.
+ * begun: what answers at the address of a task that is missing, or somebody refused on the host of one, who (where the job encrypts)
+ * has shown a certificate of the cluster. Anybody else is a stranger, and what strangers say ends nothing. Later all are.
  */
 #include <stdio.h>
 #include <string.h>
@@ -95,7 +96,7 @@ void artel__mesh_note_incident(void *user, const artel__net_incident *incident)
     bool theirs = incident->fault == ARTEL__FAULT_CERTIFICATE || incident->fault == ARTEL__FAULT_NAME ||
                   incident->fault == ARTEL__FAULT_PLAINTEXT || incident->fault == ARTEL__FAULT_VERSION ||
                   incident->fault == ARTEL__FAULT_JOB || incident->fault == ARTEL__FAULT_REJECTED;
-    if (!theirs || !artel__mesh_is_final(incident->fault)) return;
+    if (!theirs || !incident->proven) return;
     pthread_mutex_lock(&mesh->incident.mutex);
     if (!mesh->incident.text[0]) {
         mesh->incident.unwanted = incident->fault == ARTEL__FAULT_REJECTED;
@@ -104,6 +105,12 @@ void artel__mesh_note_incident(void *user, const artel__net_incident *incident)
                  mesh->peer[mesh->self].name, artel__net_fault_name(incident->fault), incident->reason);
     }
     pthread_mutex_unlock(&mesh->incident.mutex);
+}
+
+void artel__mesh_ignore_incident(void *mesh, const artel__net_incident *incident)
+{
+    (void)mesh;
+    (void)incident;
 }
 
 void artel__mesh_refuse(artel_cluster *mesh, const char *text)

@@ -53,6 +53,8 @@ typedef struct artel__mesh_peer {
     char name[ARTEL__MESH_NAME];        /* on the network and in certificates: "worker-1" */
     char title[ARTEL__MESH_TITLE];      /* for messages: "worker 1 (host:port)" */
     char address[ARTEL__HOST_MAX + 16]; /* "": not known yet */
+    char host[ARTEL__HOST_MAX + 1];     /* its DNS name in the cluster's description; "": none */
+    bool shared_host;                   /* other tasks are there, too */
     artel__mesh_lookup lookup;
     artel__net_address resolved;
     char why[ARTEL__MESH_WHY]; /* it could not be reached last time */
@@ -178,6 +180,10 @@ struct artel_cluster {
     int data_count, data_room, attached;
 };
 
+/* mesh.c */
+/* artel__net_host_fn */
+const char *artel__mesh_host(void *mesh, const char *task);
+
 /* mesh_io.c */
 void *artel__mesh_main(void *mesh);
 void artel__mesh_wake(artel_cluster *mesh);
@@ -195,6 +201,7 @@ void artel__mesh_hear_address(artel_cluster *mesh, artel__mesh_link *link, const
 /* mesh_admit.c */
 artel__net_fault artel__mesh_admit(void *mesh, const artel__hello *peer, char reason[ARTEL__HELLO_REASON]);
 void artel__mesh_note_incident(void *mesh, const artel__net_incident *incident);
+void artel__mesh_ignore_incident(void *mesh, const artel__net_incident *incident);
 /* Whether a connection that came to nothing for this reason never will. */
 bool artel__mesh_is_final(artel__net_fault fault);
 /* The task of that name on the network, or -1. */

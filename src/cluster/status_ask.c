@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "cluster/cluster.h"
 #include "cluster/status.h"
 #include "net/cert.h"
 
@@ -17,6 +18,7 @@ typedef struct asking {
     artel__tls tls;
     artel__connection *connection;
     int64_t deadline;
+    char host[ARTEL__HOST_MAX + 1]; /* its DNS name; "": a number, or this machine */
 } asking;
 
 /* What is refused here is what the caller is told. */
@@ -24,6 +26,14 @@ static void ignore_incident(void *user, const artel__net_incident *incident)
 {
     (void)user;
     (void)incident;
+}
+
+/* Who answers there may have a certificate for that host instead of one for its task. */
+static const char *host_asked(void *user, const char *task)
+{
+    const asking *a = user;
+    (void)task;
+    return a->host[0] ? a->host : NULL;
 }
 
 /* The certificate, and the name in it: under another one nobody would be let in. */
@@ -58,6 +68,8 @@ static artel_status connect_to(asking *a)
 {
     artel__connection_request request = {.purpose = ARTEL__NET_CONTROL, .task = ""};
     a->site = (artel__site){.ctx = a->ctx, .insecure_network = a->request->insecure_network, .incident = ignore_incident};
+    a->site.host_of = host_asked;
+    a->site.user = a;
     a->site.handshake_ns = (int64_t)(a->request->timeout * 1e9);
     snprintf(a->site.self.task, sizeof a->site.self.task, "operator");
     if (getrandom(&a->site.self.incarnation, sizeof a->site.self.incarnation, 0) < 0)
@@ -121,7 +133,10 @@ static artel_status converse(asking *a, artel__text *out)
 artel_status artel__status_ask(artel_context *ctx, const artel__status_request *request, artel__text *out)
 {
     asking a = {.ctx = ctx, .request = request, .deadline = artel__now_ns() + (int64_t)(request->timeout * 1e9)};
+    artel__host_port known;
     artel__arena_init(&a.arena, ctx);
+    bool named = !artel__host_port_parse(request->address, &known) && artel__host_is_name(known.host);
+    if (named) snprintf(a.host, sizeof a.host, "%s", known.host);
     artel_status status = connect_to(&a);
     if (status == ARTEL_OK) status = converse(&a, out);
     artel__connection_close(a.connection);

@@ -319,17 +319,27 @@ artel_status artel__cert_read(const artel__cert_maker *maker, const char *path, 
     return status;
 }
 
-static artel_status check_owner(const artel__cert_maker *maker, const artel__tls_files *files, const char *name)
+/* Certificates of other tools have no URI of ours, DNS names only. */
+static bool names(const artel__cert_info *info, const char *wanted)
+{
+    if (!wanted) return false;
+    bool found = strcmp(info->name, wanted) == 0;
+    for (int i = 0; i < info->hosts; i++) found = found || strcmp(info->host[i], wanted) == 0;
+    return found;
+}
+
+static artel_status check_owner(const artel__cert_maker *maker, const artel__tls_files *files, artel__cert_owner owner)
 {
     artel__cert_info *info = NULL;
     void *block;
     ARTEL_TRY(artel__alloc(maker->ctx, sizeof *info, files->certificate, &block));
     info = block;
     artel_status status = artel__cert_read(maker, files->certificate, info);
-    if (status == ARTEL_OK && name && strcmp(info->name, name) != 0)
+    const char *found = info->name[0] ? info->name : info->hosts ? info->host[0] : "no task's name";
+    if (status == ARTEL_OK && owner.name && !names(info, owner.name) && !names(info, owner.host))
         status = artel__fail(maker->ctx, ARTEL_ERROR_INVALID, files->certificate, "give each task its own certificate",
-                             "it is the certificate of another task (found %s, expected %s)", info->name[0] ? info->name : "no task's name",
-                             name);
+                             "it is the certificate of another task (found %s, expected %s%s%s)", found, owner.name,
+                             owner.host ? " or " : "", owner.host ? owner.host : "");
     artel__free(maker->ctx, block);
     return status;
 }
@@ -342,7 +352,7 @@ static void warn_of_readers(artel_context *ctx, const char *path)
                    (unsigned)(about.st_mode & 0777));
 }
 
-artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, const char *name, int64_t when)
+artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, artel__cert_owner owner, int64_t when)
 {
     file certificate = {NULL, 0}, key = {NULL, 0}, ca = {NULL, 0};
     artel__cert_why why;
@@ -352,7 +362,7 @@ artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls
     if (status == ARTEL_OK && maker->part->verify(certificate.text, key.text, ca.text, when, &why) < 0)
         status = artel__fail(maker->ctx, ARTEL_ERROR_INVALID, files->certificate,
                              "renew it with: artel cert renew DIR NAME, or issue another", "it does not hold: %s", why.text);
-    if (status == ARTEL_OK) status = check_owner(maker, files, name);
+    if (status == ARTEL_OK) status = check_owner(maker, files, owner);
     if (status == ARTEL_OK) warn_of_readers(maker->ctx, files->key);
     release(maker, &certificate);
     release(maker, &key);

@@ -47,8 +47,11 @@ artel_status artel__cert_renew(const artel__cert_maker *maker, const char *dir, 
 /* What a certificate file says. */
 artel_status artel__cert_read(const artel__cert_maker *maker, const char *path, artel__cert_info *out);
 /* Whether the files hold at that time (seconds since 1970): signed by the authority, in time, the key its own, and the
- * name the one wanted (NULL: any). */
-artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, const char *name, int64_t when);
+ * name the one wanted (NULL: any), or else that of the task's host (NULL: it has none of its own). */
+typedef struct artel__cert_owner {
+    const char *name, *host;
+} artel__cert_owner;
+artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls_files *files, artel__cert_owner owner, int64_t when);
 
 /* Letters, digits, '-' and '_', at most 63, not beginning with a sign. */
 bool artel__cert_is_name(const char *name);

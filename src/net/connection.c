@@ -39,7 +39,8 @@ static void describe(artel__connection *c, artel__net_fault fault, const char *r
 static void report(artel__connection *c, artel__net_fault fault, const char *reason)
 {
     if (fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST) return;
-    artel__net_incident incident = {.fault = fault, .address = c->address, .task = c->peer.task, .reason = reason};
+    artel__net_incident incident = {
+        .fault = fault, .address = c->address, .task = c->peer.task, .reason = reason, .proven = !c->site->tls || c->proven};
     artel__site_report(c->site, &incident);
 }
 
@@ -174,11 +175,25 @@ static void open_up(artel__connection *c)
     c->deadline = INT64_MAX;
 }
 
+/* Whether the peer's certificate is that of the task it says it is: it carries the task's name, or that of the task's own host. */
+static bool is_certified(artel__connection *c, char *names, size_t size)
+{
+    const artel__tls_stream_part *part = c->stream.part;
+    if (part->peer_is(c->stream.secure, c->peer.task, names, size)) return true;
+    const char *host = c->site->host_of ? c->site->host_of(c->site->user, c->peer.task) : NULL;
+    return host && part->peer_is(c->stream.secure, host, names, size);
+}
+
 /* The peer's certificate, claim, job, identity, and the site's own rule. */
 static artel__net_fault judge_peer(artel__connection *c, char reason[ARTEL__HELLO_REASON])
 {
     char names[128];
-    if (c->stream.secure && !c->stream.part->peer_is(c->stream.secure, c->peer.task, names, sizeof names)) {
+    artel__net_why why;
+    if (c->stream.secure && c->stream.part->doubts(c->stream.secure, &why)) {
+        snprintf(reason, ARTEL__HELLO_REASON, "%.190s", why.text);
+        return ARTEL__FAULT_CERTIFICATE;
+    }
+    if (c->stream.secure && !is_certified(c, names, sizeof names)) {
         snprintf(reason, ARTEL__HELLO_REASON, "it calls itself %.50s, its certificate is for %.100s", c->peer.task,
                  names[0] ? names : "nobody");
         return ARTEL__FAULT_NAME;
@@ -265,8 +280,17 @@ static void tell_refusal(artel__connection *c)
 enum {
     NOTHING_YET = -1,
     NOTHING_EVER = -2,
-    RECORD_MOST = ARTEL__CONNECTION_FIRST + 16384 + 256
+    RECORD_MOST = ARTEL__CONNECTION_FIRST + 4096 /* ours are of some hundred bytes; OpenSSL would take in 128 KB */
 };
+
+/* The first bytes of TLS: the head of a record and of the message in it, which must be whole. */
+static bool is_short_hello(const uint8_t *head, ssize_t count)
+{
+    size_t record = (size_t)head[3] << 8 | head[4];
+    if (count < ARTEL__CONNECTION_FIRST + 4 || record + ARTEL__CONNECTION_FIRST > RECORD_MOST) return false;
+    size_t message = (size_t)head[6] << 16 | (size_t)head[7] << 8 | head[8];
+    return head[0] == 22 && head[5] == 1 && message + 4 <= record;
+}
 
 /* The first byte from the peer. */
 static int peek(const artel__connection *c)
@@ -274,17 +298,6 @@ static int peek(const artel__connection *c)
     uint8_t first;
     ssize_t n = recv(c->stream.socket, &first, 1, MSG_PEEK | MSG_DONTWAIT);
     return n == 1 ? first : n < 0 && errno == EAGAIN ? NOTHING_YET : NOTHING_EVER;
-}
-
-/* Whether the first thing that a peer says, in plaintext, is that it will not come (net/farewell.h). */
-static bool is_farewell(const artel__connection *c, artel__refusal *told)
-{
-    uint8_t bytes[ARTEL__HELLO_BYTES];
-    artel__hello hello;
-    bool refused = false;
-    if (!c->server || recv(c->stream.socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT) != (ssize_t)sizeof bytes) return false;
-    artel__hello_decode(bytes, &hello, told, &refused);
-    return refused;
 }
 
 /* Whether the first record of TLS is here, or what is no such record and no less than its head. Until then the socket is asked to wake
@@ -322,11 +335,6 @@ static bool check_first_byte(artel__connection *c)
     if (first == NOTHING_YET) return true;
     c->looked = true;
     if (first == NOTHING_EVER) return true; /* whoever reads will notice */
-    artel__refusal told;
-    if (c->site->tls && is_farewell(c, &told)) {
-        refuse(c, told.fault, told.reason);
-        return false;
-    }
     bool secure = first >= 20 && first <= 23;
     if (secure == (c->site->tls != NULL)) return true;
     bool greeting = first == (ARTEL__HELLO_MAGIC & 0xff);
@@ -338,6 +346,16 @@ static bool check_first_byte(artel__connection *c)
     return false;
 }
 
+/* Whether TLS is begun as artel begins it; what is longer is not even looked at. */
+static bool check_first_record(artel__connection *c)
+{
+    uint8_t head[ARTEL__CONNECTION_FIRST + 4];
+    ssize_t n = recv(c->stream.socket, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    if (n <= 0 || head[0] < 20 || head[0] > 23 || is_short_hello(head, n)) return true; /* whoever reads will notice */
+    artel__connection_condemn(c, "it begins TLS with another message, or a longer one, than artel does");
+    return false;
+}
+
 /* Who accepts takes memory and keys for encryption only when the first record is here: strangers that say less cost a
  * socket and a small block. False when there is nothing to go on with. */
 static bool begin_encryption(artel__connection *c)
@@ -345,6 +363,7 @@ static bool begin_encryption(artel__connection *c)
     artel__net_why why = {""};
     artel__tls *tls = c->site->tls;
     if (c->stream.secure) return true;
+    if (c->server && !check_first_record(c)) return false;
     c->stream.part = tls->part;
     if (tls->part->create(tls->identity, c->stream.socket, c->server, &c->stream.secure, &why) >= 0) return true;
     artel__connection_lose(c, ARTEL__FAULT_LOST, why.text);
@@ -370,6 +389,11 @@ static void secure(artel__connection *c)
     }
     if (result < 0) {
         fail_stream(c, result, why.text);
+        return;
+    }
+    c->proven = true;
+    if (!c->server && c->stream.part->doubts(c->stream.secure, &why)) { /* nothing is said to it; who accepts hears its name first */
+        refuse(c, ARTEL__FAULT_CERTIFICATE, why.text);
         return;
     }
     c->state = ARTEL__CONNECTION_GREETING;
@@ -513,6 +537,16 @@ void artel__connection_close(artel__connection *c)
 }
 
 /* -- looking -- */
+
+bool artel__connection_knocks(const artel__connection *c)
+{
+    return c->server && c->state == ARTEL__CONNECTION_SECURING && c->site->tls && !c->stream.secure && is_first_here(c);
+}
+
+bool artel__connection_is_costly(const artel__connection *c)
+{
+    return c->server && c->stream.secure && c->state == ARTEL__CONNECTION_SECURING;
+}
 
 artel__connection_state artel__connection_get_state(const artel__connection *c)
 {

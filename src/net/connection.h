@@ -51,6 +51,11 @@ enum {
 /* Takes an accepted socket, also when it fails; for listeners. Nothing is looked at before the first progress. */
 artel_status artel__connection_accept(artel__site *site, int socket, const artel__net_address *from, artel__connection **out);
 
+/* For listeners: the peer has said what encryption begins with, and the next progress takes memory and keys for it; that has been
+ * taken, and the peer has not answered yet. */
+bool artel__connection_knocks(const artel__connection *connection);
+bool artel__connection_is_costly(const artel__connection *connection);
+
 /* NULL accepted. What was said and can leave at once does leave. */
 void artel__connection_close(artel__connection *connection);
 

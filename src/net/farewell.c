@@ -1,59 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A socket a listener, all at a time, until each has the bytes or the time is over. */
+/* A connection to each, all at a time, until each has answered or the time is over. */
 #include "net/farewell.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 
+#define AGAIN_NS INT64_C(20000000)
+
 typedef struct call {
-    int socket; /* -1: none */
+    artel__connection *connection; /* NULL: none */
+    int64_t again_at;
     bool told;
 } call;
 
-static void begin(call *c, const artel__net_address *to)
+static void begin(call *c, artel__site *site, const artel__net_address *to, const char *task, int64_t now)
 {
-    c->socket = socket(to->socket.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->socket < 0 || connect(c->socket, (const struct sockaddr *)&to->socket, to->bytes) == 0 || errno == EINPROGRESS) return;
-    close(c->socket);
-    c->socket = -1;
+    const artel__connection_request request = {.to = *to, .purpose = ARTEL__NET_CONTROL, .task = task};
+    c->again_at = now + AGAIN_NS;
+    if (artel__connection_open(site, &request, &c->connection) < 0) c->connection = NULL;
 }
 
-/* The other side says nothing before it has read, so closing at once does not take the bytes away from it. */
-static void move(call *c, const uint8_t bytes[ARTEL__HELLO_BYTES])
+/* What the other side finds, or this side, is what there is to say; only who was not reached may be reached later. */
+static void move(call *c)
 {
-    int error = 0;
-    socklen_t size = sizeof error;
-    struct pollfd ready = {.fd = c->socket, .events = POLLOUT};
-    if (poll(&ready, 1, 0) <= 0) return;
-    bool open = getsockopt(c->socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
-    c->told = open && send(c->socket, bytes, ARTEL__HELLO_BYTES, MSG_NOSIGNAL) == ARTEL__HELLO_BYTES;
-    close(c->socket);
-    c->socket = -1;
+    artel__connection_state state = artel__connection_progress(c->connection);
+    artel__net_fault fault = artel__connection_fault(c->connection);
+    if (state != ARTEL__CONNECTION_LOST && state != ARTEL__CONNECTION_OPEN) return;
+    c->told = state == ARTEL__CONNECTION_OPEN || (fault != ARTEL__FAULT_UNREACHABLE && fault != ARTEL__FAULT_CROWDED);
+    artel__connection_close(c->connection);
+    c->connection = NULL;
 }
 
-void artel__farewell(artel_context *ctx, const artel__net_address *to, int count, const artel__refusal *refusal, int64_t limit_ns)
+void artel__farewell(artel__site *site, const artel__net_address *to, const char *const *task, int count, int64_t limit_ns)
 {
-    uint8_t bytes[ARTEL__HELLO_BYTES];
     void *block;
-    int64_t until = artel__now_ns() + limit_ns;
-    if (artel__calloc(ctx, (size_t)count, sizeof(call), "farewell", &block) < 0) return;
+    int64_t now = artel__now_ns(), until = now + limit_ns;
+    if (artel__calloc(site->ctx, (size_t)count, sizeof(call), "farewell", &block) < 0) return;
     call *c = block;
-    for (int i = 0; i < count; i++) c[i].socket = -1;
-    artel__refusal_encode(refusal, bytes);
-    for (int told = 0; told < count && artel__now_ns() < until;) {
+    for (int told = 0; told < count && now < until; now = artel__now_ns()) {
         told = 0;
         for (int i = 0; i < count; i++) {
-            if (c[i].socket >= 0) move(&c[i], bytes);
-            if (c[i].socket < 0 && !c[i].told) begin(&c[i], &to[i]);
+            if (c[i].connection) move(&c[i]);
+            if (!c[i].connection && !c[i].told && now >= c[i].again_at) begin(&c[i], site, &to[i], task[i], now);
             told += c[i].told;
         }
-        if (told < count) poll(NULL, 0, 20);
+        if (told < count) poll(NULL, 0, 10);
     }
-    for (int i = 0; i < count; i++) {
-        if (c[i].socket >= 0) close(c[i].socket);
-    }
-    artel__free(ctx, c);
+    for (int i = 0; i < count; i++) artel__connection_close(c[i].connection);
+    artel__free(site->ctx, c);
 }

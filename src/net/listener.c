@@ -16,8 +16,12 @@ enum {
     ACCEPTS_A_CALL = 128,
     EVENTS_A_CALL = 64,
     PENDING = 256,
-    PER_HOST = 64
+    PER_HOST = 64,
+    COSTLY = 96,          /* handshakes of TLS that are under way, 40 KB each */
+    COSTLY_PER_HOST = 32, /* of one host */
 };
+
+#define COSTLY_NS INT64_C(500000000) /* so long a handshake that others wait for may take */
 
 #define LACK_NS INT64_C(20000000) /* the port rests so long when there are no files or memory for a connection */
 
@@ -26,14 +30,16 @@ typedef struct slot {
     artel__net_address from;
     uint32_t watched; /* epoll events asked for */
     bool open;        /* waits to be taken */
+    bool queues;      /* knocks, and waits until others are through */
+    int64_t costly_until;
 } slot;
 
 struct artel__listener {
     artel__site *site;
     int socket, epoll, port, most_pending, most_per_host, count;
-    int lack; /* errno of an accept that found no files or memory; 0: the last one did */
-    int64_t rest_until;
-    slot *slot; /* [most_pending], the oldest first */
+    int lack;                     /* errno of an accept that found no files or memory; 0: the last one did */
+    int64_t rest_until, retry_at; /* retry_at: those that queue are looked at again; 0: none queues */
+    slot *slot;                   /* [most_pending], the oldest first */
 };
 
 static void remove_slot(artel__listener *l, int i)
@@ -51,31 +57,12 @@ static void drop(artel__listener *l, int i)
 
 static void watch(artel__listener *l, slot *s)
 {
-    short wanted = s->open ? 0 : artel__connection_events(s->connection);
+    short wanted = s->open || s->queues ? 0 : artel__connection_events(s->connection);
     uint32_t events = (wanted & POLLIN ? (uint32_t)EPOLLIN : 0) | (wanted & POLLOUT ? (uint32_t)EPOLLOUT : 0);
     if (events == s->watched) return;
     struct epoll_event event = {.events = events, .data.fd = artel__connection_fd(s->connection)};
-    if (epoll_ctl(l->epoll, EPOLL_CTL_MOD, event.data.fd, &event) == 0) s->watched = events;
-}
-
-/* Moves one on; false when it is gone. */
-static bool move(artel__listener *l, int i)
-{
-    slot *s = &l->slot[i];
-    if (s->open) return true;
-    artel__connection_state state = artel__connection_progress(s->connection);
-    if (state == ARTEL__CONNECTION_LOST) {
-        drop(l, i);
-        return false;
-    }
-    if (state == ARTEL__CONNECTION_OPEN) {
-        /* Out of this epoll: whoever takes it has its own. */
-        epoll_ctl(l->epoll, EPOLL_CTL_DEL, artel__connection_fd(s->connection), NULL);
-        s->open = true;
-        return true;
-    }
-    watch(l, s);
-    return true;
+    int change = events == 0 ? EPOLL_CTL_DEL : s->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD; /* asked for nothing, it tells of ends */
+    if (epoll_ctl(l->epoll, change, event.data.fd, &event) == 0) s->watched = events;
 }
 
 static void report_crowd(artel__listener *l, const slot *s)
@@ -85,6 +72,70 @@ static void report_crowd(artel__listener *l, const slot *s)
                                     .task = "",
                                     .reason = "too many unfinished connections; the oldest gave way"};
     artel__site_report(l->site, &incident);
+}
+
+/* Whether handshakes under way leave room for one more from this host. One that has had its time gives way, the oldest first;
+ * among honest peers none has, and the next one is let on as soon as one is through. `victim` -1: none needs to. */
+static bool has_room(const artel__listener *l, const artel__net_address *from, int64_t now, int *victim)
+{
+    int all = 0, same = 0, late = -1, late_same = -1;
+    for (int i = l->count - 1; i >= 0; i--) {
+        const slot *s = &l->slot[i];
+        if (s->open || !artel__connection_is_costly(s->connection)) continue;
+        bool here = artel__net_address_same_host(&s->from, from), old = now >= s->costly_until;
+        all++;
+        same += here;
+        if (old) late = i;
+        if (old && here) late_same = i;
+    }
+    *victim = same >= COSTLY_PER_HOST ? late_same : all >= COSTLY ? late : -1;
+    return *victim >= 0 || (same < COSTLY_PER_HOST && all < COSTLY);
+}
+
+/* Lets one that knocks into its handshake; false when it has to queue. `i` may become less. */
+static bool let_on(artel__listener *l, int *i)
+{
+    slot *s = &l->slot[*i];
+    int64_t now = artel__now_ns();
+    int victim;
+    s->queues = !has_room(l, &s->from, now, &victim);
+    if (s->queues) {
+        l->retry_at = now + LACK_NS;
+        return false;
+    }
+    s->costly_until = now + COSTLY_NS;
+    if (victim < 0) return true;
+    report_crowd(l, &l->slot[victim]);
+    drop(l, victim);
+    *i -= victim < *i;
+    return true;
+}
+
+/* Moves one on; false when it is gone. */
+static bool move(artel__listener *l, int i)
+{
+    slot *s = &l->slot[i];
+    if (s->open) return true;
+    bool in_time = artel__now_ns() < artel__connection_deadline(s->connection);
+    if (in_time && artel__connection_knocks(s->connection) && !let_on(l, &i)) {
+        watch(l, s);
+        return true;
+    }
+    s = &l->slot[i];
+    artel__connection_state state = artel__connection_progress(s->connection);
+    if (state == ARTEL__CONNECTION_LOST) {
+        drop(l, i);
+        return false;
+    }
+    if (state == ARTEL__CONNECTION_OPEN) {
+        /* Out of this epoll: whoever takes it has its own. */
+        s->open = true;
+        watch(l, s);
+        if (l->retry_at) l->retry_at = 1; /* at once: there is a place */
+        return true;
+    }
+    watch(l, s);
+    return true;
 }
 
 /* Makes room for one more from this host. Open ones are never dropped; false when nothing else is left. */
@@ -138,7 +189,7 @@ static bool accept_one(artel__listener *l)
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     s->from = from;
     s->watched = EPOLLIN;
-    s->open = false;
+    s->open = s->queues = false;
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
         artel__connection_close(s->connection);
         return true;
@@ -172,10 +223,14 @@ void artel__listener_progress(artel__listener *l)
         l->rest_until = 0;
         watch_port(l, EPOLLIN);
     }
+    bool retry = l->retry_at && now >= l->retry_at;
+    if (retry) l->retry_at = 0;
     for (int i = 0; i < l->count;) {
-        bool stays = l->slot[i].open || now < artel__connection_deadline(l->slot[i].connection) || move(l, i);
-        if (stays) i++;
+        bool due = (retry && l->slot[i].queues) || now >= artel__connection_deadline(l->slot[i].connection);
+        if (l->slot[i].open || !due || move(l, i)) i++;
     }
+    for (int i = 0; i < l->count && !l->retry_at; i++)
+        if (l->slot[i].queues) l->retry_at = now + LACK_NS;
     for (int k = 0; port && k < ACCEPTS_A_CALL && accept_one(l);) k++;
 }
 
@@ -193,6 +248,7 @@ artel__connection *artel__listener_take(artel__listener *l)
 int64_t artel__listener_deadline(const artel__listener *l)
 {
     int64_t first = l->rest_until ? l->rest_until : INT64_MAX;
+    if (l->retry_at && l->retry_at < first) first = l->retry_at;
     for (int i = 0; i < l->count; i++) {
         int64_t at = l->slot[i].open ? INT64_MAX : artel__connection_deadline(l->slot[i].connection);
         if (at < first) first = at;

@@ -3,8 +3,9 @@
  *
  * Strangers cost little: at most `most_pending` connections are unfinished at a time and `most_per_host` from one host;
  * beyond that the oldest of the crowded gives way, because an honest peer is through within milliseconds and one that
- * gave way tries again. One that has not sent a first record yet wakes nobody, and costs a socket and a small block. Each has
- * the site's handshake time. No thread of its own: one file descriptor becomes readable
+ * gave way tries again. One that has not sent a first record yet wakes nobody, and costs a socket and a small block. At most 96
+ * handshakes of TLS, 32 of one host, are under way at a time; who comes then queues until one is through, or has taken half a second
+ * and gives way. Each has the site's handshake time. No thread of its own: one file descriptor becomes readable
  * when there is something to do.
  */
 #ifndef ARTEL_NET_LISTENER_H

@@ -19,6 +19,7 @@ typedef struct artel__net_incident {
     const char *address; /* of the peer, with its port */
     const char *task;    /* what the peer claims to be; "" when it did not come so far */
     const char *reason;
+    bool proven;      /* the peer has shown a certificate of the authority; or the job does not encrypt, and nothing can be proven */
     uint64_t further; /* incidents left out since the last one, so that a flood does not fill the log */
 } artel__net_incident;
 typedef void artel__net_incident_fn(void *user, const artel__net_incident *incident);
@@ -26,6 +27,10 @@ typedef void artel__net_incident_fn(void *user, const artel__net_incident *incid
 /* May a peer whose certificate, job and identity are right join in? FAULT_NONE, or a fault and its reason. Called by the
  * thread that progresses the connection. */
 typedef artel__net_fault artel__net_admit_fn(void *user, const artel__hello *peer, char reason[ARTEL__HELLO_REASON]);
+
+/* The DNS name under which others are told to find a task, which its certificate may carry instead of the task's name; NULL: none that
+ * is this task's alone. */
+typedef const char *artel__net_host_fn(void *user, const char *task);
 
 typedef struct artel__site {
     artel_context *ctx;
@@ -35,6 +40,7 @@ typedef struct artel__site {
     bool shares;                      /* data connections to processes of this host and user may go through shared memory */
     int64_t handshake_ns;             /* from the first packet to the end of the greeting; 0: 2 s */
     artel__net_admit_fn *admit;       /* NULL: everyone */
+    artel__net_host_fn *host_of;      /* NULL: certificates carry the task's name */
     artel__net_incident_fn *incident; /* NULL: the context's log, as warnings */
     void *user;
     /* The room's own. */

@@ -81,7 +81,7 @@ static artel__tls_files files_of(bench *b, const char *folder, const char *name)
 static void refuse(bench *b, const artel__tls_files *files, const char *name, int64_t when, const char *reason)
 {
     artel__operation_begin(b->ctx);
-    artel_status status = artel__cert_verify(&b->maker, files, name, when);
+    artel_status status = artel__cert_verify(&b->maker, files, (artel__cert_owner){name, NULL}, when);
     const artel_error *error = artel_context_error(b->ctx);
     if (status >= 0 || !strstr(error->what, reason)) fail_msg("expected \"%s\", found \"%s\"", reason, error->what);
     assert_true(error->advice[0] != '\0');
@@ -105,8 +105,8 @@ static void test_life(void **state)
     artel__tls_files files = files_of(b, "c", "worker-0");
     assert_string_equal(files.certificate, at(b, "c/worker-0/tls.crt"));
     files = files_of(b, "c/worker-0", "worker-0"); /* the folder itself */
-    assert_int_equal(artel__cert_verify(&b->maker, &files, "worker-0", b->now), ARTEL_OK);
-    assert_int_equal(artel__cert_verify(&b->maker, &files, NULL, b->now + 99 * DAY), ARTEL_OK);
+    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){"worker-0", NULL}, b->now), ARTEL_OK);
+    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){NULL, NULL}, b->now + 99 * DAY), ARTEL_OK);
     assert_mode(at(b, "c/ca.key"), 0600);
     assert_mode(files.key, 0600);
     assert_int_equal(artel__cert_read(&b->maker, files.certificate, info), ARTEL_OK);
@@ -149,7 +149,7 @@ static void test_renewing(void **state)
     const char *key = content(b, files.key), *old = content(b, files.certificate);
     refuse(b, &files, "worker-0", b->now + 2 * DAY, "expired");
     assert_int_equal(artel__cert_renew(&b->maker, at(b, "c"), "worker-0", 50), ARTEL_OK);
-    assert_int_equal(artel__cert_verify(&b->maker, &files, "worker-0", b->now + 49 * DAY), ARTEL_OK);
+    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){"worker-0", NULL}, b->now + 49 * DAY), ARTEL_OK);
     assert_string_equal(content(b, files.key), key);
     assert_string_not_equal(content(b, files.certificate), old);
     assert_int_equal(artel__cert_read(&b->maker, files.certificate, info), ARTEL_OK);
@@ -161,7 +161,7 @@ static void test_renewing(void **state)
     const artel__cert_request request = {.name = "worker-0", .days = 9, .kind = ARTEL__CERT_ED25519, .force = true};
     assert_int_equal(artel__cert_issue(&b->maker, at(b, "c"), &request), ARTEL_OK);
     assert_string_not_equal(content(b, files.key), key);
-    assert_int_equal(artel__cert_verify(&b->maker, &files, "worker-0", b->now), ARTEL_OK);
+    assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){"worker-0", NULL}, b->now), ARTEL_OK);
     artel__operation_begin(b->ctx);
     const artel__cert_request again = {.job = "other", .days = 9};
     assert_int_equal(artel__cert_init(&b->maker, at(b, "c"), &again), ARTEL_ERROR_INVALID);
@@ -217,7 +217,8 @@ static void test_damage(void **state)
         char was = flipped[i];
         flipped[i] = was == 'A' ? 'B' : 'A';
         assert_int_equal(artel__write_file(b->ctx, bad, flipped, length), ARTEL_OK);
-        artel_status status = artel__cert_verify(&b->maker, &(artel__tls_files){own.authority, bad, own.key}, NULL, b->now);
+        artel_status status =
+            artel__cert_verify(&b->maker, &(artel__tls_files){own.authority, bad, own.key}, (artel__cert_owner){NULL, NULL}, b->now);
         if (status >= 0) fail_msg("byte %zu flipped, and nobody noticed", i);
         artel__operation_begin(b->ctx);
         flipped[i] = was;
@@ -279,7 +280,7 @@ static void test_failures(void **state)
             assert_true(n < 200);
         }
         const artel__tls_files files = files_of(b, "c", name);
-        assert_int_equal(artel__cert_verify(&b->maker, &files, name, b->now), ARTEL_OK);
+        assert_int_equal(artel__cert_verify(&b->maker, &files, (artel__cert_owner){name, NULL}, b->now), ARTEL_OK);
     }
 }
 

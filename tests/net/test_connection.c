@@ -188,6 +188,31 @@ static void wrong_certificates(void **state)
     }
 }
 
+static const char *host_of(void *user, const char *task)
+{
+    (void)user;
+    return strcmp(task, "worker-0") == 0 ? "trainer-0.job.example" : NULL;
+}
+
+/* A certificate for the host under which a task is listed is that task's; for another host it is not. */
+static void certified_by_host(void **state)
+{
+    (void)state;
+    for (int good = 0; good < 2; good++) {
+        support_mesh mesh;
+        artel__connection *near;
+        open_site(&mesh, true);
+        give_certificate(&mesh, &(other){good ? "trainer-0.job.example" : "trainer-1.job.example", -60, 3600, false});
+        mesh.site[1].host_of = host_of;
+        artel__connection *far = meet(&mesh, &near);
+        assert_int_equal(far != NULL, good);
+        if (!good) assert_int_equal(artel__connection_fault(near), ARTEL__FAULT_NAME);
+        artel__connection_close(near);
+        artel__connection_close(far);
+        close_site(&mesh);
+    }
+}
+
 /* Files that are missing, or a key of somebody else. */
 static void unusable_files(void **state)
 {
@@ -305,6 +330,7 @@ int main(void)
         cmocka_unit_test(the_members_own_rule),
         cmocka_unit_test(one_side_encrypts),
         cmocka_unit_test(wrong_certificates),
+        cmocka_unit_test(certified_by_host),
         cmocka_unit_test(unusable_files),
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(control_messages),

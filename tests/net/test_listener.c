@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,7 +18,25 @@
 
 #include "base/clock.h"
 #include "net/farewell.h"
+#include "support/certificates.h"
 #include "support/net_mesh.h"
+
+enum {
+    CALLERS = 48 /* more than may be in their handshake */
+};
+
+typedef struct goodbye {
+    artel__site *site;
+    const artel__net_address *to;
+} goodbye;
+
+static void *say_farewell(void *user)
+{
+    const goodbye *g = user;
+    static const char *const task[] = {"worker-1"};
+    artel__farewell(g->site, g->to, task, 1, INT64_C(10000000000));
+    return NULL;
+}
 
 static void open_site(support_mesh *mesh, bool secure)
 {
@@ -212,29 +232,146 @@ static void half_open(void **state)
     close_site(&mesh);
 }
 
-/* Who says in plaintext that it will not come is an incident with its own reason. */
+/* What strangers say in plaintext to a task that encrypts is noted, and proves nothing. */
+static void said_in_plaintext(void **state)
+{
+    (void)state;
+    support_mesh mesh;
+    open_site(&mesh, true);
+    for (int fault = ARTEL__FAULT_UNREACHABLE; fault <= ARTEL__FAULT_REJECTED; fault++) {
+        uint8_t bytes[ARTEL__HELLO_BYTES];
+        artel__refusal_encode(&(artel__refusal){.fault = (artel__net_fault)fault, .reason = "no"}, bytes);
+        int fd = dial(&mesh);
+        mesh.proven = true;
+        mesh.site[1].incident_like = 0;
+        assert_int_equal(send(fd, bytes, sizeof bytes, MSG_NOSIGNAL), sizeof bytes);
+        settle(&mesh, fd);
+        assert_int_equal(mesh.fault, ARTEL__FAULT_PLAINTEXT);
+        assert_false(mesh.proven);
+        close(fd);
+    }
+    close_site(&mesh);
+}
+
+/* Whose certificate is out of its dates says so over TLS: it has proven who it is, and is refused for that. */
 static void farewell(void **state)
 {
     (void)state;
     support_mesh mesh;
     artel__net_address to;
-    char text[32];
+    char text[32], folder[] = "/tmp/artel-farewell-XXXXXX", path[4][64];
+    static const char *const files[] = {"ca", "crt", "key"};
     open_site(&mesh, true);
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 3; i++) snprintf(path[i], sizeof path[i], "%s/%s", folder, files[i]);
+    support_authority *authority = support_authority_create(path[0]);
+    for (int rank = 0; rank < 2; rank++) { /* rank 0: from tomorrow on */
+        support_issue(authority, &(support_certificate){rank ? "worker-1" : "worker-0", path[1], path[2], rank ? -60 : 86400, 172800});
+        artel__tls_close(&mesh.tls[rank]);
+        assert_int_equal(artel__tls_open(mesh.ctx, &(artel__tls_files){path[0], path[1], path[2]}, &mesh.tls[rank]), ARTEL_OK);
+    }
+    support_authority_destroy(authority);
+    for (int i = 0; i < 3; i++) unlink(path[i]);
+    rmdir(folder);
     snprintf(text, sizeof text, "127.0.0.1:%d", artel__listener_port(mesh.listener[1]));
     assert_true(artel__net_address_parse(text, &to));
-    const artel__refusal refusal = {.fault = ARTEL__FAULT_CERTIFICATE, .reason = "worker-0's own certificate is not good"};
-    artel__farewell(mesh.ctx, &to, 1, &refusal, INT64_C(1000000000));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, say_farewell, &(goodbye){&mesh.site[0], &to}), 0);
     int idle = dial(&mesh);
-    for (int i = 0; i < 100 && mesh.incidents == 0; i++) {
+    for (int64_t until = artel__now_ns() + INT64_C(20000000000); artel__now_ns() < until && !mesh.proven;) {
         struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
         poll(&ready, 1, 10);
         artel__listener_progress(mesh.listener[1]);
     }
-    assert_int_equal(mesh.incidents, 1);
+    shutdown(idle, SHUT_WR);
+    settle(&mesh, idle);
+    pthread_join(thread, NULL);
+    assert_true(mesh.proven);
     assert_int_equal(mesh.fault, ARTEL__FAULT_CERTIFICATE);
-    assert_string_equal(mesh.reason, refusal.reason);
+    assert_non_null(strstr(mesh.reason, "not yet valid"));
     assert_null(artel__listener_take(mesh.listener[1]));
     close(idle);
+    close_site(&mesh);
+}
+
+/* A first record that is none of ours costs nothing: it is not given to TLS. */
+static void long_hello(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t head[9];
+        size_t more;
+    } begun[] = {
+        {{22, 3, 1, 64, 0, 1, 1, 255, 0}, 16380}, /* a ClientHello of 128 KB, its first 16 */
+        {{22, 3, 1, 0, 60, 1, 0, 0, 57}, 56},     /* one that goes on in another record */
+        {{22, 3, 1, 0, 60, 11, 0, 0, 56}, 56},    /* another message */
+        {{23, 3, 1, 0, 60, 1, 0, 0, 56}, 56},     /* another kind of record */
+    };
+    static uint8_t rest[16384];
+    support_mesh mesh;
+    open_site(&mesh, true);
+    for (size_t i = 0; i < ARTEL__COUNT(begun); i++) {
+        int fd = dial(&mesh);
+        mesh.fault = ARTEL__FAULT_NONE;
+        mesh.site[1].incident_like = 0;
+        assert_int_equal(send(fd, begun[i].head, sizeof begun[i].head, MSG_NOSIGNAL), sizeof begun[i].head);
+        assert_int_equal(send(fd, rest, begun[i].more, MSG_NOSIGNAL), (ssize_t)begun[i].more);
+        settle(&mesh, fd);
+        assert_int_equal(mesh.fault, ARTEL__FAULT_GARBAGE);
+        assert_false(mesh.proven);
+        close(fd);
+    }
+    close_site(&mesh);
+}
+
+/* Moves all that have not been left to themselves, and the listener, until `wanted` have been taken. */
+static int meet_all(support_mesh *mesh, artel__connection **near, int from, int count, int wanted)
+{
+    artel__connection *far[CALLERS];
+    int met = 0;
+    for (int64_t until = artel__now_ns() + INT64_C(20000000000); artel__now_ns() < until && met < wanted;) {
+        for (int i = from; i < count; i++) artel__connection_progress(near[i]);
+        artel__listener_progress(mesh->listener[1]);
+        while (met < CALLERS && (far[met] = artel__listener_take(mesh->listener[1]))) met++;
+        struct pollfd ready = {artel__listener_fd(mesh->listener[1]), POLLIN, 0};
+        poll(&ready, 1, 1);
+    }
+    for (int i = 0; i < met; i++) artel__connection_close(far[i]);
+    return met;
+}
+
+/* Few handshakes are under way at a time. A crowd of honest peers is let in one after the other, and loses nobody. */
+static void honest_crowd(void **state)
+{
+    (void)state;
+    artel__connection *near[CALLERS];
+    support_mesh mesh;
+    open_site(&mesh, true);
+    for (int i = 0; i < CALLERS; i++) assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near[i]), ARTEL_OK);
+    assert_int_equal(meet_all(&mesh, near, 0, CALLERS, CALLERS), CALLERS);
+    assert_int_equal(mesh.incidents, 0);
+    for (int i = 0; i < CALLERS; i++) artel__connection_close(near[i]);
+    close_site(&mesh);
+}
+
+/* Those that begin and say no more hold few places, and give way in half a second to who comes after them. */
+static void stalled_handshakes(void **state)
+{
+    (void)state;
+    artel__connection *near[CALLERS];
+    support_mesh mesh;
+    open_site(&mesh, true);
+    for (int i = 0; i < CALLERS; i++) {
+        assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near[i]), ARTEL_OK);
+        for (int k = 0; k < 1000 && artel__connection_get_state(near[i]) == ARTEL__CONNECTION_CONNECTING; k++)
+            artel__connection_progress(near[i]);
+        if (i + 1 < CALLERS) artel__listener_progress(mesh.listener[1]);
+    }
+    int64_t start = artel__now_ns();
+    assert_int_equal(meet_all(&mesh, near, CALLERS - 1, CALLERS, 1), 1);
+    assert_true(artel__now_ns() - start < INT64_C(1900000000)); /* their time would be 2 s */
+    assert_int_equal(mesh.fault, ARTEL__FAULT_CROWDED);
+    for (int i = 0; i < CALLERS; i++) artel__connection_close(near[i]);
     close_site(&mesh);
 }
 
@@ -320,7 +457,11 @@ int main(void)
         cmocka_unit_test(half_a_word),
         cmocka_unit_test(half_open),
         cmocka_unit_test(killed_in_the_handshake),
+        cmocka_unit_test(said_in_plaintext),
         cmocka_unit_test(farewell),
+        cmocka_unit_test(long_hello),
+        cmocka_unit_test(honest_crowd),
+        cmocka_unit_test(stalled_handshakes),
         cmocka_unit_test(the_port_is_taken),
         cmocka_unit_test(no_files),
         cmocka_unit_test(addresses),

@@ -17,6 +17,7 @@ static void note(void *user, const artel__net_incident *incident)
     support_mesh *mesh = user;
     mesh->incidents++;
     mesh->fault = incident->fault;
+    mesh->proven = incident->proven;
     snprintf(mesh->reason, sizeof mesh->reason, "%s", incident->reason);
 }
 

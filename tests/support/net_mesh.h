@@ -25,6 +25,7 @@ typedef struct support_mesh {
     artel__endpoint *endpoint[SUPPORT_MOST_RANKS];
     int incidents; /* reported to any security log */
     artel__net_fault fault;
+    bool proven;
     char reason[512];
 } support_mesh;
 

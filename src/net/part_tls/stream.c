@@ -3,7 +3,10 @@
  *
  * Records go into a buffer of this file and leave it many at a time: a system call for each record of 16 KB costs a third
  * of the rate. Small pieces are gathered until they fill a record. Reading goes the other way by OpenSSL's own read-ahead.
- * Read-ahead begins when the handshake is done: its buffer is the largest part of a connection, and strangers are to cost little.
+ * Read-ahead, the large buffers and OpenSSL's keeping of its own begin when the handshake is done: strangers are to cost little. Both
+ * groups are elliptic: a key exchange over a finite field costs a tenth of a second, and anybody may ask for it.
+ * A peer whose certificate holds but for its dates is let through the handshake, which proves that the key is its own, and is
+ * then doubted: so what it is refused for is known to be about a task of this cluster.
  * Keys are changed every 64 GiB: AES-GCM is safe for 2^24.5 full records under one key (RFC 8446, 5.5), six times more.
  * The socket's errors are kept apart from OpenSSL's, so that a reset is called a reset.
  */
@@ -23,6 +26,9 @@
 enum {
     RECORD = 16384,
     OUT_BYTES = 16 * (RECORD + 256), /* of encrypted bytes that wait for the socket */
+    HANDSHAKE_BYTES = 8 << 10,       /* of those until the handshake is done: what does not fit waits for the peer to read */
+    CHAIN_BYTES = 32 << 10,          /* of the peer's certificates */
+    CHAIN_DEPTH = 4,
     READ_AHEAD = 128 << 10
 };
 
@@ -37,12 +43,13 @@ struct artel__tls_stream {
     SSL *ssl;
     int socket, error;  /* errno of the socket when it failed */
     bool ended, opened; /* opened: the handshake is done, which OpenSSL forgets after a failure */
-    uint8_t *out;       /* OUT_BYTES, taken when the first byte is written */
-    size_t begin, end;
+    int doubt;          /* X509_V_ERR of the dates of the peer's certificate; 0: they hold */
+    uint8_t *out;       /* taken when the first byte is written */
+    size_t begin, end, room;
     uint64_t under_key; /* bytes sent since the key was changed */
     int late;           /* what the next read answers: OpenSSL says it once, behind bytes that were good */
     artel__net_why late_why;
-    uint8_t gather[RECORD];
+    uint8_t *gather; /* RECORD, once the handshake is done */
 };
 
 ARTEL_API const artel__tls_stream_part *artel_part_tls_stream(void);
@@ -78,10 +85,13 @@ static int bio_write(BIO *bio, const char *bytes, int count)
 {
     artel__tls_stream *s = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
-    if (!s->out) s->out = malloc(OUT_BYTES);
+    if (!s->out) {
+        s->out = malloc(HANDSHAKE_BYTES);
+        s->room = s->out ? HANDSHAKE_BYTES : 0;
+    }
     if (!s->out || count <= 0) return -1;
-    if (s->end + (size_t)count > OUT_BYTES) flush_out(s);
-    size_t room = OUT_BYTES - s->end;
+    if (s->end + (size_t)count > s->room) flush_out(s);
+    size_t room = s->room - s->end;
     if (room == 0) {
         if (!s->error) BIO_set_retry_write(bio);
         return -1;
@@ -124,6 +134,31 @@ static int create_method(artel__tls_identity *identity)
            BIO_meth_set_ctrl(identity->method, bio_control);
 }
 
+/* Dates alone are judged when the handshake is over. */
+static int judge_certificate(int fine, X509_STORE_CTX *store)
+{
+    int error = X509_STORE_CTX_get_error(store);
+    bool dates = error == X509_V_ERR_CERT_HAS_EXPIRED || error == X509_V_ERR_CERT_NOT_YET_VALID;
+    if (fine || !dates || X509_STORE_CTX_get_error_depth(store) != 0) return fine;
+    const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    artel__tls_stream *s = ssl ? SSL_get_app_data(ssl) : NULL;
+    if (!s) return 0;
+    s->doubt = error;
+    return 1;
+}
+
+static bool set_up(SSL_CTX *context)
+{
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, judge_certificate);
+    SSL_CTX_set_verify_depth(context, CHAIN_DEPTH);
+    SSL_CTX_set_max_cert_list(context, CHAIN_BYTES);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 && SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1 &&
+           SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384") == 1 &&
+           SSL_CTX_set_num_tickets(context, 0) == 1;
+}
+
 static int load_files(SSL_CTX *context, const artel__tls_files *files, artel__net_why *why)
 {
     if (SSL_CTX_load_verify_locations(context, files->authority, NULL) != 1) return explain(why, files->authority);
@@ -151,17 +186,11 @@ static int identity_create(const artel__tls_files *files, artel__tls_identity **
         return explain(why, "TLS");
     }
     identity->context = context;
-    bool set = create_method(identity) && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
-               SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384") == 1 &&
-               SSL_CTX_set_num_tickets(context, 0) == 1;
-    int result = set ? load_files(context, files, why) : explain(why, "TLS");
+    int result = create_method(identity) && set_up(context) ? load_files(context, files, why) : explain(why, "TLS");
     if (result < 0) {
         identity_destroy(identity);
         return result;
     }
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     *out = identity;
     return 0;
 }
@@ -178,6 +207,7 @@ static void destroy(artel__tls_stream *stream)
     SSL_free(stream->ssl);
     ERR_clear_error();
     free(stream->out);
+    free(stream->gather);
     free(stream);
 }
 
@@ -193,6 +223,7 @@ static int create(artel__tls_identity *identity, int socket, bool server, artel_
     }
     stream->ssl = ssl;
     stream->socket = socket;
+    SSL_set_app_data(ssl, stream);
     BIO_set_data(bio, stream);
     BIO_set_init(bio, 1);
     SSL_set_bio(ssl, bio, bio);
@@ -234,17 +265,28 @@ static int judge(artel__tls_stream *s, int result, artel__net_why *why)
     return ARTEL__NET_STREAM_FAILED;
 }
 
+/* From here on it may cost what speed costs. */
+static int open_up(artel__tls_stream *s, artel__net_why *why)
+{
+    s->opened = true;
+    SSL_clear_mode(s->ssl, SSL_MODE_RELEASE_BUFFERS);
+    SSL_set_read_ahead(s->ssl, 1);
+    SSL_set_default_read_buffer_len(s->ssl, READ_AHEAD);
+    SSL_free_buffers(s->ssl); /* the next read takes one of that size */
+    uint8_t *out = realloc(s->out, OUT_BYTES), *gather = malloc(RECORD);
+    if (out) s->out = out;
+    s->gather = gather;
+    if (!out || !gather) return explain(why, "no memory for an encrypted connection");
+    s->room = OUT_BYTES;
+    return 0;
+}
+
 static int handshake(artel__tls_stream *s, artel__net_why *why)
 {
     ERR_clear_error();
     int result = SSL_do_handshake(s->ssl);
     int meaning = result == 1 ? 0 : judge(s, result, why);
-    if (result == 1 && !s->opened) {
-        s->opened = true;
-        SSL_set_read_ahead(s->ssl, 1);
-        SSL_set_default_read_buffer_len(s->ssl, READ_AHEAD);
-        SSL_free_buffers(s->ssl); /* the next read takes one of that size */
-    }
+    if (result == 1 && !s->opened) meaning = open_up(s, why);
     /* Alerts too: they say why to the other side. */
     bool flushed = flush_out(s);
     if (meaning == 0 && !flushed) return s->error ? judge(s, -1, why) : ARTEL__NET_STREAM_AGAIN;
@@ -293,6 +335,12 @@ static bool peer_is(artel__tls_stream *s, const char *name, char *names, size_t 
     if (!right) list_names(certificate, names, size);
     X509_free(certificate);
     return right;
+}
+
+static bool doubts(const artel__tls_stream *s, artel__net_why *why)
+{
+    if (s->doubt) snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s", X509_verify_cert_error_string(s->doubt));
+    return s->doubt != 0;
 }
 
 static int64_t read_stream(artel__tls_stream *s, const struct iovec *to, int count, artel__net_why *why)
@@ -353,7 +401,7 @@ static int64_t write_stream(artel__tls_stream *s, const struct iovec *from, int 
         size_t n = 0, bytes;
         const void *record = next_record(s, from, count, total, &bytes);
         if (!record || bytes == 0) break;
-        if (OUT_BYTES - s->end < RECORD + 512) {
+        if (s->room - s->end < RECORD + 512) {
             if (!flush_out(s)) break;
         }
         ERR_clear_error();
@@ -388,6 +436,7 @@ const artel__tls_stream_part *artel_part_tls_stream(void)
         .destroy = destroy,
         .handshake = handshake,
         .peer_is = peer_is,
+        .doubts = doubts,
         .read = read_stream,
         .write = write_stream,
         .flush = flush,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The boundary between net and libartel-tls.so for encrypted streams.
  *
- * TLS 1.3 only, AES-128-GCM first, both sides show a certificate of the cluster's authority; sessions are not resumed.
+ * TLS 1.3 only, AES-128-GCM first, X25519 or P-256; both sides show a certificate of the cluster's authority; sessions are not resumed.
  * A stream works on a socket that does not block and belongs to one thread; an identity may be used by any number of
  * streams and threads. The part knows nothing of artel but this header: failures are a line of text.
  */
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define ARTEL__TLS_STREAM_VERSION 2u
+#define ARTEL__TLS_STREAM_VERSION 3u
 #define ARTEL__TLS_STREAM_SYMBOL "artel_part_tls_stream"
 
 /* What a call answers instead of a count of bytes. */
@@ -45,10 +45,12 @@ typedef struct artel__tls_stream_part {
     /* Does not own the socket. */
     int (*create)(artel__tls_identity *identity, int socket, bool server, artel__tls_stream **out, artel__net_why *why);
     void (*destroy)(artel__tls_stream *stream);
-    /* 0: done. */
+    /* 0: done. The peer has then shown a certificate of the authority and that it has its key; only its dates may not hold (doubts). */
     int (*handshake)(artel__tls_stream *stream, artel__net_why *why);
     /* True when the peer's certificate carries `name` among its DNS names; otherwise `names` lists what it carries. */
     bool (*peer_is)(artel__tls_stream *stream, const char *name, char *names, size_t size);
+    /* After the handshake: whether the dates of the peer's certificate do not hold; then `why` says how. */
+    bool (*doubts)(const artel__tls_stream *stream, artel__net_why *why);
     /* Bytes moved, or one of the above. A write that took bytes may keep them encrypted in memory; `unsent` counts those, and
      * the next write or flush sends them first. */
     int64_t (*read)(artel__tls_stream *stream, const struct iovec *to, int count, artel__net_why *why);
