@@ -42,27 +42,38 @@ bool artel__is_directory(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static artel_status make_one(artel_context *ctx, const char *path)
+static artel_status make_one(artel_context *ctx, const char *path, mode_t mode)
 {
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && artel__is_directory(path))) return ARTEL_OK;
+    if (mkdir(path, mode) == 0 || (errno == EEXIST && artel__is_directory(path))) return ARTEL_OK;
     if (errno == EEXIST) return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "name another directory", "is a file, expected a directory");
     return artel__fail_errno(ctx, path, "make directory");
 }
 
-artel_status artel__make_directory(artel_context *ctx, const char *path)
+static artel_status make_all(artel_context *ctx, const char *path, mode_t mode)
 {
     char *copy = NULL;
     artel_status status = ARTEL_OK;
+    ARTEL_TRY(artel__refuse_foreign_links(ctx, path));
     ARTEL_TRY(artel__strdup(ctx, path, &copy));
     for (char *at = copy + (*copy == '/'); *at && status == ARTEL_OK; at++) {
         if (*at != '/') continue;
         *at = '\0';
-        if (at[-1] != '\0') status = make_one(ctx, copy);
+        if (at[-1] != '\0') status = make_one(ctx, copy, mode);
         *at = '/';
     }
-    if (status == ARTEL_OK) status = make_one(ctx, copy);
+    if (status == ARTEL_OK) status = make_one(ctx, copy, mode);
     artel__free(ctx, copy);
     return status;
+}
+
+artel_status artel__make_directory(artel_context *ctx, const char *path)
+{
+    return make_all(ctx, path, 0777);
+}
+
+artel_status artel__make_own_directory(artel_context *ctx, const char *path)
+{
+    return make_all(ctx, path, 0755);
 }
 
 artel_status artel__probe_directory(artel_context *ctx, const char *path)

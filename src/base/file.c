@@ -204,10 +204,12 @@ static void output_forget(artel__output *out)
     *out = (artel__output){.ctx = out->ctx, .fd = -1};
 }
 
-static artel_status open_output(artel_context *ctx, const char *path, bool private, artel__output *out)
+/* `mode` 0: that of the file that is there, or what the umask leaves. */
+static artel_status open_output(artel_context *ctx, const char *path, mode_t mode, artel__output *out)
 {
     struct stat info;
     artel__output output = {.ctx = ctx, .fd = -1};
+    ARTEL_TRY(artel__refuse_foreign_links(ctx, path));
     ARTEL_TRY(resolve(ctx, path, &output.path));
     bool exists = stat(output.path, &info) == 0;
     artel_status status = ARTEL_OK;
@@ -217,8 +219,8 @@ static artel_status open_output(artel_context *ctx, const char *path, bool priva
         output.fd = refused(ctx) ? -1 : open(output.path, O_WRONLY | O_CLOEXEC);
         if (output.fd < 0) status = artel__fail_errno(ctx, path, "open");
     } else {
-        status = open_temporary(ctx, &output, private ? 0600 : 0666);
-        if (status == ARTEL_OK && exists && !private) (void)!fchmod(output.fd, info.st_mode & 07777); /* a wish, not a promise */
+        status = open_temporary(ctx, &output, mode ? mode : 0666);
+        if (status == ARTEL_OK && exists && !mode) (void)!fchmod(output.fd, info.st_mode & 07777); /* a wish, not a promise */
     }
     if (status < 0) {
         output_forget(&output);
@@ -230,7 +232,7 @@ static artel_status open_output(artel_context *ctx, const char *path, bool priva
 
 artel_status artel__output_open(artel_context *ctx, const char *path, artel__output *out)
 {
-    return open_output(ctx, path, false, out);
+    return open_output(ctx, path, 0, out);
 }
 
 artel_status artel__output_write(artel__output *out, const void *bytes, size_t count)
@@ -295,10 +297,10 @@ artel_status artel__probe_output(artel_context *ctx, const char *path)
     return ARTEL_OK;
 }
 
-static artel_status write_whole(artel_context *ctx, const char *path, bool private, const void *bytes, size_t count)
+static artel_status write_whole(artel_context *ctx, const char *path, mode_t mode, const void *bytes, size_t count)
 {
     artel__output output;
-    ARTEL_TRY(open_output(ctx, path, private, &output));
+    ARTEL_TRY(open_output(ctx, path, mode, &output));
     artel_status status = artel__output_write(&output, bytes, count);
     if (status < 0) {
         artel__output_abandon(&output);
@@ -309,10 +311,15 @@ static artel_status write_whole(artel_context *ctx, const char *path, bool priva
 
 artel_status artel__write_file(artel_context *ctx, const char *path, const void *bytes, size_t count)
 {
-    return write_whole(ctx, path, false, bytes, count);
+    return write_whole(ctx, path, 0, bytes, count);
 }
 
 artel_status artel__write_private_file(artel_context *ctx, const char *path, const void *bytes, size_t count)
 {
-    return write_whole(ctx, path, true, bytes, count);
+    return write_whole(ctx, path, 0600, bytes, count);
+}
+
+artel_status artel__write_public_file(artel_context *ctx, const char *path, const void *bytes, size_t count)
+{
+    return write_whole(ctx, path, 0644, bytes, count);
 }

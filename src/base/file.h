@@ -42,7 +42,17 @@ artel_status artel__probe_output(artel_context *ctx, const char *path);
 artel_status artel__write_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
 /* The same for secrets: readable by its owner only (mode 0600) from the first byte on, whatever was there before. */
 artel_status artel__write_private_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
+/* The same for what all may read and only its owner change (mode 0644), such as certificates. */
+artel_status artel__write_public_file(artel_context *ctx, const char *path, const void *bytes, size_t count);
 artel_status artel__make_directory(artel_context *ctx, const char *path); /* and its parents; existing is fine */
+/* The same, but nobody else may make entries in those that are new, whatever the umask. */
+artel_status artel__make_own_directory(artel_context *ctx, const char *path);
+/* Whether a file that is to be loaded or run, and its folder, are of root, this user or the owner of the file `beside` (NULL: of no
+ * other), and nobody else can write to them (trust.c). */
+bool artel__may_trust(const char *path, const char *beside);
+/* Refuses to write to a path that leads through another user's symbolic link in a folder where all may make entries; outputs and
+ * directories that are made have been asked already. */
+artel_status artel__refuse_foreign_links(artel_context *ctx, const char *path);
 /* Marks what is being written with host and process, "HOST.PID" (writer.c). */
 enum {
     ARTEL__WRITER_MARK = 96

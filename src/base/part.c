@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding and opening a part. Build tree: the same folder or two above; installed: ../lib/artel. */
+/* Finding and opening a part. Installed: ../lib/artel; build tree: the same folder or two above. What another user could have put there
+ * is passed over. */
 #include "base/part.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of the program or library that holds this function, with a slash at the end; "" when unknown. */
-static void own_folder(char *out, size_t size)
+#include "base/file.h"
+
+/* The program or library that holds this function; false when unknown. */
+static bool find_own(char out[PATH_MAX])
 {
     Dl_info info;
-    char resolved[4096];
-    out[0] = '\0';
     /* Through an object pointer: ISO C has no cast from functions. */
     void (*self)(artel__part *) = artel__part_close;
     void *address;
     memcpy(&address, &self, sizeof address);
-    if (dladdr(address, &info) == 0 || info.dli_fname == NULL) return;
+    if (dladdr(address, &info) == 0 || info.dli_fname == NULL) return false;
     const char *file = info.dli_fname;
     if (strchr(file, '/') == NULL) file = "/proc/self/exe"; /* the program itself, found through PATH */
-    if (realpath(file, resolved) == NULL) return;
-    char *slash = strrchr(resolved, '/');
-    if (slash == NULL || (size_t)(slash - resolved) + 2 > size) return;
-    slash[1] = '\0';
-    strcpy(out, resolved);
+    return realpath(file, out) != NULL;
 }
 
-static void *try_folder(const char *folder, const char *below, const char *library)
+/* `own`: the file whose owner is trusted with it; NULL: whoever named the folder answers for it. */
+static void *try_folder(const char *folder, const char *below, const char *library, const char *own)
 {
-    char path[4352];
+    char path[PATH_MAX + 256];
     int length = snprintf(path, sizeof path, "%s%s%s", folder, below, library);
     if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0) return NULL;
+    if (own != NULL && !artel__may_trust(path, own)) return NULL;
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 static void *find_library(const char *library)
 {
-    static const char *const places[] = {"", "artel/", "../", "../../", "../lib/artel/", "../../lib/artel/"};
-    char folder[4096];
+    static const char *const places[] = {"", "artel/", "../lib/artel/", "../../lib/artel/", "../", "../../"};
+    char own[PATH_MAX], folder[PATH_MAX];
     const char *given = getenv("ARTEL_PART_DIR");
-    if (given != NULL && given[0] != '\0') return try_folder(given, "/", library);
-    own_folder(folder, sizeof folder);
-    if (folder[0] == '\0') return NULL;
+    if (given != NULL && given[0] != '\0') return try_folder(given, "/", library, NULL);
+    if (!find_own(own)) return NULL;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(own, '/') - own) + 1, own);
     for (size_t i = 0; i < ARTEL__COUNT(places); i++) {
-        void *handle = try_folder(folder, places[i], library);
+        void *handle = try_folder(folder, places[i], library, own);
         if (handle != NULL) return handle;
     }
     return NULL;

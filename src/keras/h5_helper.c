@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "keras/h5_wire.h"
 
 #define PROGRAM "artel-hdf5"
@@ -93,21 +94,20 @@ artel_status artel__memory_map(artel_context *ctx, const char *where, int fd, ar
     return ARTEL_OK;
 }
 
-/* `directory`/`below`/artel-hdf5 when it can be run. */
-static bool try_place(const char *directory, size_t length, const char *below, char *path, size_t size)
+/* Beside `file`, `below`/artel-hdf5 when it can be run, and nobody else can have put it there. */
+static bool try_place(const char *file, const char *below, char *path, size_t size)
 {
-    int needed = snprintf(path, size, "%.*s/%s" PROGRAM, (int)length, directory, below);
-    return needed > 0 && (size_t)needed < size && access(path, X_OK) == 0;
+    int needed = snprintf(path, size, "%.*s/%s" PROGRAM, (int)(strrchr(file, '/') - file), file, below);
+    return needed > 0 && (size_t)needed < size && access(path, X_OK) == 0 && artel__may_trust(path, file);
 }
 
 /* Installed beside the library or program, or in a build tree above a test. */
 static bool search_near(const char *file, char *path, size_t size)
 {
     static const char *const below[] = {"", "artel/", "../lib/artel/", "../libexec/artel/", "../", "../../"};
-    const char *slash = strrchr(file, '/');
-    if (file[0] != '/' || !slash) return false;
+    if (file[0] != '/') return false;
     for (size_t i = 0; i < ARTEL__COUNT(below); i++)
-        if (try_place(file, (size_t)(slash - file), below[i], path, size)) return true;
+        if (try_place(file, below[i], path, size)) return true;
     return false;
 }
 

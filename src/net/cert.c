@@ -74,7 +74,7 @@ static artel_status read_text(const artel__cert_maker *maker, const char *path, 
 
 static artel_status write_text(artel_context *ctx, const char *path, const char *text)
 {
-    return artel__write_file(ctx, path, text, strlen(text));
+    return artel__write_public_file(ctx, path, text, strlen(text));
 }
 
 static artel_status write_secret(artel_context *ctx, const char *path, const char *text)
@@ -142,7 +142,7 @@ static artel_status init_authority(const artel__cert_maker *maker, artel__arena 
         return artel__fail(maker->ctx, ARTEL_ERROR_INVALID, certificate,
                            "issue certificates with it, or choose another folder: a new authority makes all it has issued worthless",
                            "there is an authority already");
-    ARTEL_TRY(artel__make_directory(maker->ctx, dir));
+    ARTEL_TRY(artel__make_own_directory(maker->ctx, dir));
     const artel__cert_wish wish = make_wish(request, request->job, "");
     if (maker->part->make_authority(&wish, pem, &why) < 0)
         return artel__fail(maker->ctx, ARTEL_ERROR_RUN, dir, "check the installation of OpenSSL", "%s", why.text);
@@ -202,7 +202,7 @@ static artel_status place_folder(const artel__cert_maker *maker, artel__arena *a
     const char *copy = path_of(arena, fresh, NULL, "ca.crt");
     ARTEL_TRY(artel__arena_status(arena));
     artel_status status = artel__remove_tree(ctx, fresh);
-    if (status == ARTEL_OK) status = artel__make_directory(ctx, fresh);
+    if (status == ARTEL_OK) status = artel__make_own_directory(ctx, fresh);
     if (status == ARTEL_OK) status = write_secret(ctx, key, pem->key);
     if (status == ARTEL_OK) status = write_text(ctx, certificate, pem->certificate);
     if (status == ARTEL_OK) status = write_text(ctx, copy, ca);
@@ -344,6 +344,14 @@ static artel_status check_owner(const artel__cert_maker *maker, const artel__tls
     return status;
 }
 
+/* Whoever replaces the authority's certificate admits whom he likes. */
+static void warn_of_writers(artel_context *ctx, const char *path)
+{
+    if (!artel__may_trust(path, NULL))
+        artel__log(ctx, ARTEL_LOG_WARNING, "%s: others can replace it (it or its folder is not this user's alone); make them 0755 or less",
+                   path);
+}
+
 static void warn_of_readers(artel_context *ctx, const char *path)
 {
     struct stat about;
@@ -364,6 +372,7 @@ artel_status artel__cert_verify(const artel__cert_maker *maker, const artel__tls
                              "renew it with: artel cert renew DIR NAME, or issue another", "it does not hold: %s", why.text);
     if (status == ARTEL_OK) status = check_owner(maker, files, owner);
     if (status == ARTEL_OK) warn_of_readers(maker->ctx, files->key);
+    if (status == ARTEL_OK) warn_of_writers(maker->ctx, files->authority);
     release(maker, &certificate);
     release(maker, &key);
     release(maker, &ca);

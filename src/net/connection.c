@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "net/owner.h"
 
 #define HANDSHAKE_NS INT64_C(2000000000)
 #define REFUSAL_NS INT64_C(1000000000)
@@ -40,7 +41,7 @@ static void report(artel__connection *c, artel__net_fault fault, const char *rea
 {
     if (fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_LOST) return;
     artel__net_incident incident = {
-        .fault = fault, .address = c->address, .task = c->peer.task, .reason = reason, .proven = !c->site->tls || c->proven};
+        .fault = fault, .address = c->address, .task = c->peer.task, .reason = reason, .proven = c->site->tls ? c->proven : !c->foreign};
     artel__site_report(c->site, &incident);
 }
 
@@ -152,6 +153,26 @@ static bool read_in(artel__connection *c)
     return true;
 }
 
+/* Where nothing encrypts, within this machine: whether the other end is a process of this user. Who accepts asks before it reads a
+ * word, who connects when the other end has greeted (before it has accepted, the kernel knows nobody there). */
+static bool is_own(artel__connection *c)
+{
+    uid_t owner;
+    char reason[128];
+    if (!c->local || c->site->tls || c->site->insecure_network) return true;
+    c->foreign = true;
+    if (!artel__net_owner(c->stream.socket, &owner)) {
+        artel__connection_lose(c, ARTEL__FAULT_LOST, "no process holds its other end any more, as far as the kernel says");
+        return false;
+    }
+    c->foreign = !artel__net_owner_is_trusted(owner);
+    if (!c->foreign) return true;
+    snprintf(reason, sizeof reason, "it is of another user of this machine (%u); with certificates (--cert-dir) others can be told apart",
+             (unsigned)owner);
+    refuse(c, ARTEL__FAULT_PLAINTEXT, reason);
+    return false;
+}
+
 static bool make_nonce(artel__connection *c)
 {
     return getrandom(c->nonce, sizeof c->nonce, GRND_NONBLOCK) == (ssize_t)sizeof c->nonce;
@@ -237,6 +258,7 @@ static void take_greeting(artel__connection *c)
         be_refused(c, &refusal);
         return;
     }
+    if (!c->server && !is_own(c)) return;
     if (fault == ARTEL__FAULT_NONE) {
         c->peer = hello;
         if (c->server) c->purpose = hello.purpose;
@@ -322,6 +344,7 @@ static bool begin_serving(artel__connection *c)
     if (!is_first_here(c)) return false;
     setsockopt(c->stream.socket, SOL_SOCKET, SO_RCVLOWAT, &(int){1}, sizeof(int));
     setsockopt(c->stream.socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    if (!is_own(c)) return false;
     c->begun = make_nonce(c);
     if (!c->begun) artel__connection_lose(c, ARTEL__FAULT_LOST, "the system has no random numbers yet");
     return c->begun;
@@ -400,12 +423,12 @@ static void secure(artel__connection *c)
     greet(c);
 }
 
-static bool plaintext_allowed(const artel__connection *c, const artel__net_address *peer)
+static bool plaintext_allowed(artel__connection *c, const artel__net_address *peer)
 {
     artel__net_address own = {.bytes = sizeof own.socket};
-    if (c->site->tls || c->site->insecure_network) return true;
-    if (getsockname(c->stream.socket, (struct sockaddr *)&own.socket, &own.bytes) < 0) return false;
-    return artel__net_address_is_loopback(&own) && artel__net_address_is_loopback(peer);
+    bool known = getsockname(c->stream.socket, (struct sockaddr *)&own.socket, &own.bytes) == 0;
+    c->local = known && artel__net_address_is_loopback(&own) && artel__net_address_is_loopback(peer);
+    return c->site->tls || c->site->insecure_network || c->local;
 }
 
 static void begin_stream(artel__connection *c, const artel__net_address *peer)

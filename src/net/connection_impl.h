@@ -17,6 +17,7 @@ struct artel__connection {
     artel__net_purpose purpose;
     artel__net_fault fault;
     bool server, begun, looked, greeted, refused_there; /* begun: who accepts has the first record of the peer */
+    bool local, foreign;                                /* both ends are on loopback; the other one is, or may be, another user's */
     bool proven;                                        /* the peer has shown a certificate of the authority, and that it has its key */
     int64_t deadline;
     uint8_t nonce[16];
