@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times products and convolutions on the shapes of the bench models, one thread, against the FMA peak of the same core.
  *
- * kernel_bench [FILTER] [avx2|avx512|baseline] [fdw]: rows whose name contains FILTER; the best of several short runs, so that a busy
+ * kernel_bench [FILTER] [avx2|avx512|amx|baseline] [fdw]: rows whose name contains FILTER, amx in blocks of bfloat16; the best of several short runs, so that a busy
  * machine disturbs less. Columns, or those of the letters given: forward, data gradient, weight gradient with 8 shards, each GFLOP/s and
  * share of the peak, which is measured again beside every row. Pin it to a core (taskset). Built by hand, as products.c
  * says; that one compares with other libraries.
@@ -108,7 +108,7 @@ static double peak(artel__isa isa)
 {
     double best = 0;
     for (int r = 0; r < 5; r++) {
-        double start = seconds(), flop = isa == ARTEL__ISA_AVX512 ? peak_avx512(300000) : peak_avx2(300000), time = seconds() - start;
+        double start = seconds(), flop = isa >= ARTEL__ISA_AVX512 ? peak_avx512(300000) : peak_avx2(300000), time = seconds() - start;
         if (flop / time > best) best = flop / time;
     }
     return best * 1e-9;
@@ -156,9 +156,12 @@ static void measure(const row *row, artel__isa isa, double total[4])
     double flop = 2.0 * (double)outputs * (double)k, top = peak(isa);
     artel__fold_plan plan;
     artel__fold_plan_make(&plan, 8, 0, 8, s->images, start);
-    artel__conv2d_forward forward = {*s, x, w, bias, ARTEL__FUSED_RELU, y};
-    artel__conv2d_data_gradient data = {*s, y, wt, NULL, ARTEL__FUSED_NONE, dx};
-    artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc, ARTEL_DTYPE_FLOAT32, {0}, ARTEL__ARITHMETIC_CHAIN};
+    bool tiles = isa == ARTEL__ISA_AMX;
+    artel_dtype held = tiles ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32;
+    artel__arithmetic arithmetic = tiles ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
+    artel__conv2d_forward forward = {*s, x, w, bias, ARTEL__FUSED_RELU, y, held, held, arithmetic};
+    artel__conv2d_data_gradient data = {*s, y, wt, NULL, ARTEL__FUSED_NONE, dx, held, held, arithmetic};
+    artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc, held, {0}, arithmetic};
     double f = parts[0] ? rate(artel__conv2d_forward_kernels, isa, &forward, flop) : NAN;
     double d = parts[1] ? rate(artel__conv2d_data_gradient_kernels, isa, &data, flop) : NAN;
     double g = parts[2] ? rate(artel__conv2d_weight_gradient_kernels, isa, &weight, flop) : NAN;
@@ -178,9 +181,13 @@ static void measure(const row *row, artel__isa isa, double total[4])
 int main(int argc, char **argv)
 {
     const char *filter = argc > 1 ? argv[1] : "", *set = argc > 2 ? argv[2] : "avx512";
-    artel__isa isa = strcmp(set, "avx2") == 0 ? ARTEL__ISA_AVX2 : strcmp(set, "avx512") == 0 ? ARTEL__ISA_AVX512 : ARTEL__ISA_BASELINE;
+    artel__isa isa = strcmp(set, "amx") == 0      ? ARTEL__ISA_AMX
+                     : strcmp(set, "avx2") == 0   ? ARTEL__ISA_AVX2
+                     : strcmp(set, "avx512") == 0 ? ARTEL__ISA_AVX512
+                                                  : ARTEL__ISA_BASELINE;
     double total[4] = {0};
     for (int i = 0; argc > 3 && i < 3; i++) parts[i] = strchr(argv[3], "fdw"[i]) != NULL;
+    if (isa == ARTEL__ISA_AMX && artel__isa_of_machine() != isa) isa = ARTEL__ISA_AVX512;
     if (isa == ARTEL__ISA_AVX512 && !__builtin_cpu_supports("avx512bw")) isa = ARTEL__ISA_AVX2;
     _mm_setcsr((_mm_getcsr() & ~0x6000u) | 0x8040u);
     printf("%-27s %12s  %12s  %12s\n", "GFLOP/s, share of peak", "forward", "data grad", "weight grad");

@@ -7,7 +7,7 @@
  *   out[i] = sum_j D[i][j] v[j]
  *   gradient: dD = dout v^T;  dP = dropout of dD, plus dprobs;  dS = P (dP - sum_j dP P) scale, 0 where masked;
  *             dq = dS k;  dk = dS^T q;  dv = D^T dout; over the heads that share a key and value head in order of the heads
- * Products are chains of fused multiply-adds. Without a mask, causal attention does not compute what no query may see: products end
+ * Products are chains of fused multiply-adds, or sums in blocks (tiles.h). Without a mask, causal attention does not compute what no query may see: products end
  * or begin at multiples of 32 behind or before the diagonal. Masked probabilities are exact zeros but in rows that are masked throughout, which are
  * uniform, as Keras' are; so masked by a large negative number or by -1e9 added is all one.
  * Where Keras' formula is meant: keras.ops.dot_product_attention of 3.15 on TensorFlow.
@@ -35,6 +35,7 @@ typedef struct artel__attention_shape {
     uint64_t batch;
     uint32_t node;
     int64_t first_row;
+    artel__arithmetic arithmetic; /* of the products; TILES: q, k, v and dout are bfloat16, and P, D and dS are rounded to it (micro.h) */
 } artel__attention_shape;
 
 /* Tasks: a row and a head of keys. */

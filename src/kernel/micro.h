@@ -4,7 +4,8 @@
  * One table of functions for each instruction set, all with the same bits: every element of C is one chain of fused
  * multiply-adds in ascending order of the reduction index, started from +0.0f, or from the value that C holds when
  * `accumulate` is set; calling twice with the halves of the reduction, the second with accumulate, gives the bits of
- * one call. No threads, no heap, at most 40 KiB of stack; meant for operands that fit the second-level cache.
+ * one call. In the arithmetic of tiles (tiles.h) both operands are rounded to bfloat16, each element is a sum in blocks, started likewise,
+ * and a reduction may be halved at whole blocks. No threads, no heap, at most 200 KiB of stack; meant for operands that fit the second-level cache.
  * C may not overlap A or B. Extents may be 0 (k = 0 clears C, or leaves it with accumulate).
  */
 #ifndef ARTEL_KERNEL_MICRO_H
@@ -32,7 +33,7 @@ typedef struct artel__micro {
     artel__gemm_fn *tn;     /* C[i][j] (+)= A[k][i] * B[k][j] */
 } artel__micro;
 
-/* The table for an instruction set; never NULL. */
-const artel__micro *artel__micro_for(artel__isa isa);
+/* The table for an instruction set and an arithmetic; never NULL. */
+const artel__micro *artel__micro_for(artel__isa isa, artel__arithmetic arithmetic);
 
 #endif

@@ -71,6 +71,13 @@ static artel_status infer_attention(artel__infer *infer)
     return ARTEL_OK;
 }
 
+/* In blocks where query, key and value are bfloat16. */
+static artel__arithmetic arithmetic(const artel__run_args *args)
+{
+    artel_dtype held = artel__args_held(args, IN_QUERY, IN_KEY);
+    return held == artel__args_in(args, IN_VALUE)->precision ? artel__args_arithmetic(args, held) : ARTEL__ARITHMETIC_CHAIN;
+}
+
 static void fill_shape(const artel__run_args *args, artel__attention_shape *shape)
 {
     const attention_attributes *a = args->attributes;
@@ -93,7 +100,8 @@ static void fill_shape(const artel__run_args *args, artel__attention_shape *shap
                                       .key = artel__rng_make_key(args->step->seed, ARTEL__STREAM_DROPOUT),
                                       .batch = args->step->batch,
                                       .node = a->ordinal,
-                                      .first_row = args->step->fold->row};
+                                      .first_row = args->step->fold->row,
+                                      .arithmetic = arithmetic(args)};
     if (!shape->mask) return;
     const artel__value *mask = artel__args_in(args, IN_MASK);
     int64_t *const to[3] = {&shape->mask_key, &shape->mask_query, &shape->mask_head}, stride = 1;

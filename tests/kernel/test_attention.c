@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel/attention.h"
+#include "kernel/narrow.h"
 
 typedef struct arrays {
     int64_t q, k, v, out, probs; /* floats of each */
@@ -94,24 +95,56 @@ static void check_slopes(check_random *random, const artel__attention_shape *s, 
     }
 }
 
+/* Fast against reference. */
+static void compare_kernels(const artel__attention_shape *s, const arrays *a, bool scores)
+{
+    artel__attention_forward f = {*s, a->query, a->key, a->value, a->result, a->scores};
+    artel__attention_gradient g = {*s, a->query, a->key, a->value, a->scores, a->dresult, scores ? a->dscores : NULL, a->dq, a->dk, a->dv};
+    check_kernels(artel__attention_forward_kernels, &f,
+                  (check_buffer[]){{a->result, (size_t)a->out * 4}, {a->scores, (size_t)a->probs * 4}}, 2);
+    check_kernels(artel__attention_gradient_kernels, &g,
+                  (check_buffer[]){{a->dq, (size_t)a->q * 4}, {a->dk, (size_t)a->k * 4}, {a->dv, (size_t)a->v * 4}}, 3);
+}
+
+/* Of bfloat16 operands in blocks, every kernel gives the bits of the reference, and results are those of chains but for the rounding of
+ * probabilities and scores' gradients. */
+static void check_blocks(artel__attention_shape s, const arrays *a, bool scores)
+{
+    float *rounded[] = {a->query, a->key, a->value, a->dresult}, *made[] = {a->result, a->dq, a->dk, a->dv};
+    int64_t counts[] = {a->q, a->k, a->v, a->out}, sizes[] = {a->out, a->q, a->k, a->v};
+    float *chains[4];
+    for (int i = 0; i < 4; i++) {
+        for (int64_t k = 0; k < counts[i]; k++) rounded[i][k] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, rounded[i][k]);
+    }
+    compare_kernels(&s, a, scores);
+    for (int i = 0; i < 4; i++) {
+        chains[i] = check_alloc((size_t)sizes[i] * sizeof(float));
+        memcpy(chains[i], made[i], (size_t)sizes[i] * sizeof(float));
+    }
+    s.arithmetic = ARTEL__ARITHMETIC_TILES;
+    compare_kernels(&s, a, scores);
+    for (int i = 0; i < 4; i++) {
+        double most = 0;
+        for (int64_t k = 0; k < sizes[i]; k++) most = fmax(most, fabs((double)chains[i][k]));
+        for (int64_t k = 0; k < sizes[i]; k++) assert_true(fabs((double)made[i][k] - (double)chains[i][k]) <= 0.02 * most);
+        test_free(chains[i]);
+    }
+}
+
 static void one_case(artel__attention_shape s, bool masked, bool scores)
 {
     check_random random = {9};
     arrays a;
     arrays_init(&a, &s, &random);
     if (masked) s.mask = a.mask, s.mask_row = s.queries * s.keys, s.mask_query = s.keys, s.mask_key = 1;
-    artel__attention_forward f = {s, a.query, a.key, a.value, a.result, a.scores};
-    artel__attention_gradient g = {s, a.query, a.key, a.value, a.scores, a.dresult, scores ? a.dscores : NULL, a.dq, a.dk, a.dv};
-    check_kernels(artel__attention_forward_kernels, &f, (check_buffer[]){{a.result, (size_t)a.out * 4}, {a.scores, (size_t)a.probs * 4}},
-                  2);
-    check_kernels(artel__attention_gradient_kernels, &g,
-                  (check_buffer[]){{a.dq, (size_t)a.q * 4}, {a.dk, (size_t)a.k * 4}, {a.dv, (size_t)a.v * 4}}, 3);
+    compare_kernels(&s, &a, scores);
     if (s.rate == 0) {
         plain_loss(&s, &a, scores, true);
         check_slopes(&random, &s, &a, scores, a.query, a.dq, a.q);
         check_slopes(&random, &s, &a, scores, a.key, a.dk, a.k);
         check_slopes(&random, &s, &a, scores, a.value, a.dv, a.v);
     }
+    check_blocks(s, &a, scores);
     arrays_fini(&a);
 }
 

@@ -410,14 +410,14 @@ static void test_gradient(void **state)
     }
 }
 
-static void micro_case(check_random *random, int64_t m, int64_t n, int64_t k, bool accumulate)
+static void micro_case_of(check_random *random, int64_t m, int64_t n, int64_t k, bool accumulate, artel__arithmetic arithmetic)
 {
     int64_t size = (m + 1) * (n + 3), lda = (m > k ? m : k) + 1, ldb = (n > k ? n : k) + 2;
     float *a = check_floats(random, (m > k ? m : k) * lda, -1, 1), *b = check_floats(random, (n > k ? n : k) * ldb, -1, 1);
     float *w = panels(random, k, n), *start = check_floats(random, size, -1, 1), *c = filled(size, 0), *want = filled(size, 0);
-    const artel__micro *reference = artel__micro_for(ARTEL__ISA_BASELINE);
+    const artel__micro *reference = artel__micro_for(ARTEL__ISA_BASELINE, arithmetic);
     for (artel__isa isa = ARTEL__ISA_AVX2; isa < ARTEL__ISA_COUNT; isa++) {
-        const artel__micro *fast = artel__micro_for(isa);
+        const artel__micro *fast = artel__micro_for(isa, arithmetic);
         artel__gemm_fn *const functions[4][2] = {
             {fast->panels, reference->panels}, {fast->nn, reference->nn}, {fast->nt, reference->nt}, {fast->tn, reference->tn}};
         if (!check_isa_runs(isa)) continue;
@@ -439,12 +439,19 @@ static void micro_case(check_random *random, int64_t m, int64_t n, int64_t k, bo
     test_free(want);
 }
 
+static void micro_case(check_random *random, int64_t m, int64_t n, int64_t k, bool accumulate)
+{
+    micro_case_of(random, m, n, k, accumulate, ARTEL__ARITHMETIC_CHAIN);
+    micro_case_of(random, m, n, k, accumulate, ARTEL__ARITHMETIC_TILES);
+}
+
 static void test_micro(void **state)
 {
     check_random random = {5};
     (void)state;
     micro_case(&random, 128, 128, 64, false);
     micro_case(&random, 30, 70, 600, true);
+    micro_case(&random, 70, 600, 300, true);
     micro_case(&random, 0, 5, 5, true);
     micro_case(&random, 5, 0, 5, false);
     micro_case(&random, 5, 40, 0, false);

@@ -104,7 +104,7 @@ typedef struct rows {
 /* p = x y^T: x by query, y by key. */
 static void scores(const artel__attention_shape *s, rows x, rows y, float *p)
 {
-    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
+    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA, s->arithmetic);
     for (int64_t i = 0; i < block_count(s, s->keys); i++) {
         block b = key_block(s, i);
         artel__gemm g = {b.to - b.from, b.end - b.begin,
@@ -119,7 +119,7 @@ static void scores(const artel__attention_shape *s, rows x, rows y, float *p)
 /* out = p y, by query. */
 static void over_keys(const artel__attention_shape *s, const float *p, rows y, float *out, int64_t step)
 {
-    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
+    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA, s->arithmetic);
     for (int64_t i = 0; i < block_count(s, s->queries); i++) {
         block b = query_block(s, i);
         artel__gemm g = {b.end - b.begin, y.width, b.to, p + b.begin * s->keys, s->keys, y.at, y.step, out + b.begin * step, step, false};
@@ -130,7 +130,7 @@ static void over_keys(const artel__attention_shape *s, const float *p, rows y, f
 /* out (+)= p^T x, by key. */
 static void over_queries(const artel__attention_shape *s, const float *p, rows x, float *out, int64_t step, bool accumulate)
 {
-    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA);
+    const artel__micro *micro = artel__micro_for(ARTEL__SIMD_ISA, s->arithmetic);
     for (int64_t i = 0; i < block_count(s, s->keys); i++) {
         block b = key_block(s, i);
         artel__gemm g = {
@@ -138,6 +138,22 @@ static void over_queries(const artel__attention_shape *s, const float *p, rows x
             out + b.begin * step, step,    accumulate};
         micro->tn(&g);
     }
+}
+
+/* With AMX, whose small products are in blocks, chains are no business of this file's. */
+static const char *refuses(const artel__attention_shape *s)
+{
+    return ARTEL__SIMD_ISA < ARTEL__ISA_AMX || s->arithmetic == ARTEL__ARITHMETIC_TILES ? NULL : "adds in blocks, not in chains";
+}
+
+static const char *forward_refuses(const void *params)
+{
+    return refuses(&((const artel__attention_forward *)params)->shape);
+}
+
+static const char *gradient_refuses(const void *params)
+{
+    return refuses(&((const artel__attention_gradient *)params)->shape);
 }
 
 /* -- forward -- */
@@ -255,11 +271,13 @@ static void gradient_run(const void *params, int64_t begin, int64_t end, void *s
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ATTENTION_KERNELS] = {
     [ARTEL__ATTENTION_FORWARD] = {.name = ARTEL__SIMD_NAME " attention_forward",
                                   .isa = ARTEL__SIMD_ISA,
+                                  .refuses = forward_refuses,
                                   .tasks = forward_tasks,
                                   .scratch_bytes = forward_scratch,
                                   .run = forward_run},
     [ARTEL__ATTENTION_GRADIENT] = {.name = ARTEL__SIMD_NAME " attention_gradient",
                                    .isa = ARTEL__SIMD_ISA,
+                                   .refuses = gradient_refuses,
                                    .tasks = gradient_tasks,
                                    .scratch_bytes = gradient_scratch,
                                    .run = gradient_run},

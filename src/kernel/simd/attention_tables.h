@@ -14,5 +14,6 @@ enum {
 extern const artel__kernel artel__attention_reference[ARTEL__ATTENTION_KERNELS];
 extern const artel__kernel artel__attention_avx2[ARTEL__ATTENTION_KERNELS];
 extern const artel__kernel artel__attention_avx512[ARTEL__ATTENTION_KERNELS];
+extern const artel__kernel artel__attention_amx[ARTEL__ATTENTION_KERNELS];
 
 #endif

@@ -11,15 +11,8 @@
 #ifndef ARTEL_KERNEL_SIMD_MICRO_FOLD_H
 #define ARTEL_KERNEL_SIMD_MICRO_FOLD_H
 
+#include "kernel/simd/gradient_tree.h"
 #include "kernel/simd/micro_tile.h"
-
-/* A run of rows inside one shard. */
-typedef struct fold_piece {
-    int64_t rows;
-    int32_t merges; /* waiting subtrees to add once the leaf is finished; -1: the leaf goes on in the next chunk */
-    int32_t node;   /* >= 0: the node that this leaf completes, else the result waits in their place */
-    int32_t depth;  /* subtrees that wait when the leaf is finished: at places 0 .. depth - 1 of the stack */
-} fold_piece;
 
 /* Tiles in memory have rows of two vectors. */
 enum {

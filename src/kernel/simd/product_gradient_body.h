@@ -11,44 +11,10 @@
 
 #include "kernel/simd/product_gradient_take.h"
 
-/* The shards of one node that have rows, from left to right, and the subtrees that wait. */
-typedef struct gradient_tree {
-    const gradient *g;
-    int32_t node, shard, last;  /* owned shards: the next one with rows, the one behind the node */
-    int32_t depth, waiting[16]; /* a shard of each subtree, the newest last; 2^12 shards at the most */
-} gradient_tree;
-
-static int32_t gradient_next_shard(const gradient *g, int32_t shard, int32_t last)
-{
-    while (shard < last && (g->fold->start[shard + 1] - g->fold->start[shard]) * g->inner == 0) shard++;
-    return shard;
-}
-
-static gradient_tree gradient_node(const gradient *g, int32_t node)
-{
-    const artel__fold_node *n = &g->fold->node[node];
-    int32_t first = n->first - g->fold->first, last = first + n->count;
-    return (gradient_tree){.g = g, .node = node, .shard = gradient_next_shard(g, first, last), .last = last};
-}
-
-/* The leaf of the tree's next shard: what it is added to, and where the sum goes. Steps over the shard. A subtree is complete when
- * it lies nearer to this leaf than the next leaf does. */
-static fold_piece gradient_leaf(gradient_tree *t, int64_t rows)
-{
-    int32_t base = t->g->fold->first, shard = t->shard + base, next = gradient_next_shard(t->g, t->shard + 1, t->last);
-    fold_piece piece = {rows, 0, next < t->last ? -1 : t->node, t->depth};
-    while (piece.merges < t->depth && (next == t->last || (t->waiting[t->depth - 1 - piece.merges] ^ shard) < (shard ^ (next + base))))
-        piece.merges++;
-    t->depth -= piece.merges;
-    t->waiting[t->depth++] = shard;
-    t->shard = next;
-    return piece;
-}
-
 /* The pieces of one node in rows [begin, end). */
 static int64_t gradient_node_pieces(gradient_tree *tree, int64_t begin, int64_t end, fold_piece *out, bool *resume)
 {
-    const int64_t *start = tree->g->fold->start, inner = tree->g->inner;
+    const int64_t *start = tree->fold->start, inner = tree->inner;
     int64_t count = 0;
     while (tree->shard < tree->last) {
         int64_t first = start[tree->shard] * inner, last = start[tree->shard + 1] * inner, at = first > begin ? first : begin;
@@ -71,11 +37,11 @@ static int64_t gradient_pieces(const gradient *g, int64_t begin, int64_t end, fo
     int64_t count = 0;
     *resume = false;
     for (int32_t node = 0; begin == 0 && node < g->fold->nodes; node++) {
-        gradient_tree tree = gradient_node(g, node);
+        gradient_tree tree = gradient_node(g->fold, g->inner, node);
         if (tree.shard == tree.last) out[count++] = (fold_piece){0, 0, node, 0};
     }
     for (int32_t node = 0; node < g->fold->nodes; node++) {
-        gradient_tree tree = gradient_node(g, node);
+        gradient_tree tree = gradient_node(g->fold, g->inner, node);
         count += gradient_node_pieces(&tree, begin, end, out + count, resume);
     }
     for (int64_t i = 0; i < count; i++) out[i].rows /= VEC_ROWS;

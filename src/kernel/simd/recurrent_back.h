@@ -287,8 +287,14 @@ static int64_t gradient_tasks(const void *params)
 static void gradient_block(const artel__recurrent_gradient *p, int64_t first, int64_t m, float *scratch)
 {
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
-    walk_back w = {
-        .p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .dh = scratch};
+    walk_back w = {.p = p,
+                   .s = &p->settings,
+                   .micro = artel__micro_for(ARTEL__SIMD_ISA, ARTEL__ARITHMETIC_CHAIN),
+                   .u = u,
+                   .g = g,
+                   .first = first,
+                   .m = m,
+                   .dh = scratch};
     w.pitch = pitch_of(g);
     w.dc = w.dh + MOST * u;
     w.dlate = w.dc + MOST * u;

@@ -273,8 +273,14 @@ static int64_t block_end(int64_t rows, int64_t task, int64_t end)
 static void forward_block(const artel__recurrent_forward *p, int64_t first, int64_t m, float *scratch)
 {
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
-    walk w = {
-        .p = p, .s = &p->settings, .micro = artel__micro_for(ARTEL__SIMD_ISA), .u = u, .g = g, .first = first, .m = m, .product = scratch};
+    walk w = {.p = p,
+              .s = &p->settings,
+              .micro = artel__micro_for(ARTEL__SIMD_ISA, ARTEL__ARITHMETIC_CHAIN),
+              .u = u,
+              .g = g,
+              .first = first,
+              .m = m,
+              .product = scratch};
     w.state = w.product + MOST * g;
     w.h = w.state + MOST * u;
     w.kept = w.h + MOST * u;

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The small products of kernel/micro.h in blocks, with AMX. */
+#include "kernel/simd/micro_vec_avx512.h"
+
+#include "kernel/simd/micro_tables.h"
+#include "kernel/simd/tiles_multiply_amx.h"
+
+#include "kernel/simd/micro_tiles.h"
+
+const artel__micro artel__micro_tiles_amx = {micro_panels, micro_nn, micro_nt, micro_tn};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products and convolutions in blocks (kernel/tiles.h) with multiply-adds of AVX2. */
+#include "kernel/simd/micro_vec_avx2.h"
+
+#include "kernel/simd/micro_tables.h"
+#include "kernel/simd/tiles_multiply_fma.h"
+#include "kernel/simd/tiles_conv.h"
+#include "kernel/simd/tiles_gradient.h"
+
+const artel__kernel artel__avx2_tiles_product_forward = {.name = "avx2 tiles product_forward",
+                                                         .isa = ARTEL__ISA_AVX2,
+                                                         .refuses = tiles_product_refuses,
+                                                         .tasks = tiles_product_tasks,
+                                                         .scratch_bytes = tiles_product_scratch,
+                                                         .run = tiles_product_run};
+
+const artel__kernel artel__avx2_tiles_conv2d_forward = {.name = "avx2 tiles conv2d_forward",
+                                                        .isa = ARTEL__ISA_AVX2,
+                                                        .refuses = tiles_forward_refuses,
+                                                        .tasks = tiles_forward_tasks,
+                                                        .scratch_bytes = tiles_forward_scratch,
+                                                        .run = tiles_forward_run};
+
+const artel__kernel artel__avx2_tiles_conv2d_data_gradient = {.name = "avx2 tiles conv2d_data_gradient",
+                                                              .isa = ARTEL__ISA_AVX2,
+                                                              .refuses = tiles_data_refuses,
+                                                              .tasks = tiles_data_tasks,
+                                                              .scratch_bytes = tiles_data_scratch,
+                                                              .run = tiles_data_run};
+
+const artel__kernel artel__avx2_tiles_product_weight_gradient = {.name = "avx2 tiles product_weight_gradient",
+                                                                 .isa = ARTEL__ISA_AVX2,
+                                                                 .refuses = tiles_weights_refuses,
+                                                                 .tasks = tiles_weights_tasks,
+                                                                 .follows = tiles_weights_follows,
+                                                                 .scratch_bytes = tiles_weights_scratch,
+                                                                 .run = tiles_weights_run};
+
+const artel__kernel artel__avx2_tiles_conv2d_weight_gradient = {.name = "avx2 tiles conv2d_weight_gradient",
+                                                                .isa = ARTEL__ISA_AVX2,
+                                                                .refuses = tiles_conv_weights_refuses,
+                                                                .tasks = tiles_conv_weights_tasks,
+                                                                .follows = tiles_conv_weights_follows,
+                                                                .scratch_bytes = tiles_conv_weights_scratch,
+                                                                .run = tiles_conv_weights_run};
