@@ -178,13 +178,35 @@ static const char *abbreviated(const char *word, const char *const *names)
     return NULL;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Conv3D is no slip of the pen for Conv1D: both have digits, and they differ. */
+static bool other_digits(const char *a, const char *b)
+{
+    a += strcspn(a, "0123456789");
+    b += strcspn(b, "0123456789");
+    if (!*a || !*b) return false;
+    while (*a && *b) {
+        if (*a != *b) return true;
+        do a++;
+        while (*a && !is_digit(*a));
+        do b++;
+        while (*b && !is_digit(*b));
+    }
+    return *a != *b;
+}
+
 const char *artel__nearest_name(const char *word, const char *const *names)
 {
     const char *nearest = NULL;
     int length = (int)strlen(word);
-    int best = (length + 2) / 3 + 1; /* a third of the word may be wrong */
+    int best = length < 8 ? 2 : length / 4 + 1; /* a quarter of the word may be wrong: Resizing is no Rescaling */
     if (!length) return NULL;
     for (const char *const *name = names; *name; name++) {
+        if (other_digits(word, *name)) continue;
         int distance = edit_distance(word, *name);
         if (distance >= best) continue;
         best = distance;

@@ -3,7 +3,7 @@
  *
  * Keras' rules: extra groups are passed over; a layer with variables must find exactly as many as it has, each of its
  * shape; layers without variables need no group. Files of TensorFlow 2.12 and 2.13 say "_layer_checkpoint_dependencies"
- * for "layers".
+ * for "layers", and Keras 2 names the parts of attention with an underscore in front.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +12,31 @@
 
 #define OLD_LAYERS "_layer_checkpoint_dependencies"
 
-/* The group of a variable's layer, under today's name or the old one. */
+/* A group under today's name or an older one. */
+static const artel__h5_node *find_part(const artel__h5_node *node, const char *name)
+{
+    char old[264];
+    const artel__h5_node *found = artel__h5_child(node, name);
+    if (found) return found;
+    snprintf(old, sizeof old, "_%s", name);
+    found = artel__h5_child(node, old);
+    return found || strcmp(name, "layers") != 0 ? found : artel__h5_child(node, OLD_LAYERS);
+}
+
+/* The group of a variable's layer. */
 static const artel__h5_node *find_group(const artel__h5_node *root, const char *group)
 {
-    const artel__h5_node *found = artel__h5_find(root, group);
-    if (found || !artel__h5_child(root, OLD_LAYERS) || strncmp(group, "layers/", 7) != 0) return found;
-    char old[1024];
-    snprintf(old, sizeof old, OLD_LAYERS "/%s", group + 7);
-    return artel__h5_find(root, old);
+    const artel__h5_node *node = root;
+    while (node && *group) {
+        char name[256];
+        size_t length = strcspn(group, "/");
+        if (length >= sizeof name) return NULL;
+        memcpy(name, group, length);
+        name[length] = '\0';
+        node = find_part(node, name);
+        group += length + (group[length] == '/');
+    }
+    return node;
 }
 
 static artel_status check_group(artel_model *model, const char *where, const artel__keras_variable *variable, const artel__h5_node *vars)

@@ -78,9 +78,31 @@ static artel_status add_module(json_t *record, const char *key)
     return ARTEL_OK;
 }
 
-static void drop_settings(json_t *config)
+/* Settings that classes of Keras 2 inherited and did not use; what they say is what these classes do without them. */
+static const struct {
+    const char *class_name, *setting[7];
+} idle[] = {
+    {"DepthwiseConv1D", {"groups", "filters", "kernel_initializer", "kernel_regularizer", "kernel_constraint", NULL}},
+    {"DepthwiseConv2D", {"groups", "filters", "kernel_initializer", "kernel_regularizer", "kernel_constraint", NULL}},
+    {"SeparableConv1D", {"groups", "kernel_initializer", "kernel_regularizer", "kernel_constraint", NULL}},
+    {"SeparableConv2D", {"groups", "kernel_initializer", "kernel_regularizer", "kernel_constraint", NULL}},
+    {"Conv1DTranspose", {"groups", NULL}},
+    {"Conv2DTranspose", {"groups", NULL}},
+    {"MultiHeadAttention", {"query_shape", "key_shape", "value_shape", "softmax_robust_masking", NULL}},
+};
+
+static void drop_settings(const char *class_name, json_t *config)
 {
+    int64_t groups;
     for (const char *const *name = dropped; *name; name++) json_object_del(config, *name);
+    if (artel__json_integer(json_object_get(config, "groups"), &groups) && groups != 1) return; /* which none of them could do */
+    for (size_t i = 0; i < ARTEL__COUNT(idle); i++) {
+        bool own = strcmp(idle[i].class_name, class_name) == 0;
+        bool kernel = own && json_object_get(config, "depthwise_initializer"); /* else the kernel is what there is */
+        for (const char *const *name = idle[i].setting; own && *name; name++) {
+            if (kernel || strncmp(*name, "kernel_", 7) != 0) json_object_del(config, *name);
+        }
+    }
 }
 
 /* Settings of one layer, or of an optimizer. */
@@ -96,7 +118,7 @@ static artel_status translate_config(json_t *record)
     if (strcmp(class_name, "BatchNormalization") == 0 && json_is_array(axis) && json_array_size(axis) == 1 &&
         json_object_set(config, "axis", json_array_get(axis, 0)) < 0)
         return ARTEL_ERROR_NO_MEMORY;
-    drop_settings(config);
+    drop_settings(class_name, config);
     return ARTEL_OK;
 }
 
@@ -183,7 +205,8 @@ artel_status artel__keras_translate_model(json_t *record)
 {
     if (!json_is_object(record)) return ARTEL_OK;
     ARTEL_TRY(add_input_layers(record, 0));
-    return translate_value(record, "", 0);
+    ARTEL_TRY(translate_value(record, "", 0));
+    return artel__keras_translate_calls(record, 0);
 }
 
 /* -- compile settings -- */

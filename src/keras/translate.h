@@ -13,6 +13,9 @@
 /* Changes the record of a model in place. Modern records stay as they are. NO_MEMORY is the only failure. */
 artel_status artel__keras_translate_model(json_t *record);
 
+/* Its part for the calls between layers (translate_calls.c). */
+artel_status artel__keras_translate_calls(json_t *record, int depth);
+
 /* The same for the compile settings of a `.keras` file that Keras 2 wrote. */
 artel_status artel__keras_translate_compile(artel_context *ctx, const char *where, json_t *compile);
 

@@ -81,6 +81,14 @@ static void test_nearest_name(void **state)
     assert_string_equal(artel__nearest_name("lr", names), "learning_rate");    /* its initials */
     assert_string_equal(artel__nearest_name("rmspop", names), "rmsprop");
     assert_null(artel__nearest_name("zzzzzz", names));
+    static const char *const others[] = {"bce", "Rescaling", "Conv1D", "Conv2DTranspose", "Dense", NULL};
+    assert_null(artel__nearest_name("Dice", others)); /* half of it is wrong */
+    assert_null(artel__nearest_name("Resizing", others));
+    assert_null(artel__nearest_name("Conv3D", others)); /* another thing */
+    assert_null(artel__nearest_name("ConvLSTM2D", others));
+    assert_string_equal(artel__nearest_name("Conv1", others), "Conv1D");
+    assert_string_equal(artel__nearest_name("Convd", others), "Conv1D");
+    assert_string_equal(artel__nearest_name("rescalling", others), "Rescaling");
     assert_null(artel__nearest_name("", names));
     assert_null(artel__nearest_name("an extremely long word that no name of any table can be near to, whatever it is", names));
 }

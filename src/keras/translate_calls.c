@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls between the layers of a Functional model of Keras 2, in the form of Keras 3.
+ *
+ * Keras 2 lists a call's tensors as [layer, node, tensor, arguments], those inside the arguments as [layer, node, tensor], and counts
+ * the node that a model with an input layer has of its own as number 0. Operators and functions of TensorFlow between layers are
+ * layers of the classes TFOpLambda and SlicingOpLambda; those that exist here become operations of keras.src.ops, others stay as
+ * they are and are refused by name.
+ */
+#include <string.h>
+
+#include "keras/translate.h"
+
+#define MOST_ARGUMENTS 3
+#define NUMPY "keras.src.ops.numpy"
+#define NN "keras.src.ops.nn"
+
+typedef struct operation {
+    const char *function; /* of TensorFlow, as `function` in the record says */
+    const char *module, *class_name;
+    const char *argument[MOST_ARGUMENTS];   /* in order */
+    const char *setting[MOST_ARGUMENTS][2]; /* name there, name in Keras 3's config */
+} operation;
+
+#define BINARY(function, name)             \
+    {                                      \
+        function, NUMPY, name, {"x", "y"}, \
+        {                                  \
+            {                              \
+                NULL                       \
+            }                              \
+        }                                  \
+    }
+#define UNARY(function, module, name, argument) \
+    {                                           \
+        function, module, name, {argument},     \
+        {                                       \
+            {                                   \
+                NULL                            \
+            }                                   \
+        }                                       \
+    }
+#define REDUCTION(function, name)                \
+    {                                            \
+        function, NUMPY, name, {"input_tensor"}, \
+        {                                        \
+            {"axis", "axis"},                    \
+            {                                    \
+                "keepdims", "keepdims"           \
+            }                                    \
+        }                                        \
+    }
+
+static const operation operations[] = {
+    BINARY("math.add", "Add"),
+    BINARY("__operators__.add", "Add"),
+    BINARY("math.subtract", "Subtract"),
+    BINARY("math.multiply", "Multiply"),
+    BINARY("math.truediv", "TrueDivide"),
+    BINARY("math.divide", "Divide"),
+    BINARY("math.maximum", "Maximum"),
+    BINARY("math.minimum", "Minimum"),
+    BINARY("math.pow", "Power"),
+    BINARY("math.floordiv", "FloorDivide"),
+    BINARY("math.floormod", "Mod"),
+    BINARY("math.equal", "Equal"),
+    BINARY("math.not_equal", "NotEqual"),
+    BINARY("math.less", "Less"),
+    BINARY("math.less_equal", "LessEqual"),
+    BINARY("math.greater", "Greater"),
+    BINARY("math.greater_equal", "GreaterEqual"),
+    UNARY("nn.relu", NN, "Relu", "features"),
+    UNARY("nn.relu6", NN, "Relu6", "features"),
+    UNARY("nn.elu", NN, "Elu", "features"),
+    UNARY("nn.selu", NN, "Selu", "features"),
+    UNARY("nn.softplus", NN, "Softplus", "features"),
+    UNARY("nn.softsign", NN, "Softsign", "features"),
+    UNARY("math.softplus", NN, "Softplus", "features"),
+    UNARY("nn.silu", NN, "Silu", "features"),
+    UNARY("nn.swish", NN, "Silu", "features"),
+    UNARY("nn.sigmoid", NN, "Sigmoid", "x"),
+    UNARY("math.sigmoid", NN, "Sigmoid", "x"),
+    UNARY("nn.tanh", NUMPY, "Tanh", "x"),
+    UNARY("math.tanh", NUMPY, "Tanh", "x"),
+    UNARY("math.exp", NUMPY, "Exp", "x"),
+    UNARY("math.expm1", NUMPY, "Expm1", "x"),
+    UNARY("math.log", NUMPY, "Log", "x"),
+    UNARY("math.log1p", NUMPY, "Log1p", "x"),
+    UNARY("math.sqrt", NUMPY, "Sqrt", "x"),
+    UNARY("math.rsqrt", "keras.src.ops.math", "Rsqrt", "x"),
+    UNARY("math.square", NUMPY, "Square", "x"),
+    UNARY("math.abs", NUMPY, "Absolute", "x"),
+    UNARY("math.negative", NUMPY, "Negative", "x"),
+    UNARY("math.reciprocal", NUMPY, "Reciprocal", "x"),
+    UNARY("math.sin", NUMPY, "Sin", "x"),
+    UNARY("math.cos", NUMPY, "Cos", "x"),
+    UNARY("math.sign", NUMPY, "Sign", "x"),
+    UNARY("math.floor", NUMPY, "Floor", "x"),
+    {"nn.leaky_relu", NN, "LeakyRelu", {"features"}, {{"alpha", "negative_slope"}}},
+    {"nn.gelu", NN, "Gelu", {"features"}, {{"approximate", "approximate"}}},
+    {"nn.softmax", NN, "Softmax", {"logits"}, {{"axis", "axis"}}},
+    {"nn.log_softmax", NN, "LogSoftmax", {"logits"}, {{"axis", "axis"}}},
+    {"clip_by_value", NUMPY, "Clip", {"t"}, {{"clip_value_min", "x_min"}, {"clip_value_max", "x_max"}}},
+    REDUCTION("math.reduce_sum", "Sum"),
+    REDUCTION("math.reduce_mean", "Mean"),
+    REDUCTION("math.reduce_max", "Max"),
+    REDUCTION("math.reduce_min", "Min"),
+    REDUCTION("math.reduce_prod", "Prod"),
+    REDUCTION("math.reduce_std", "Std"),
+    REDUCTION("math.reduce_variance", "Var"),
+    {"reshape", NUMPY, "Reshape", {"tensor"}, {{"shape", "newshape"}}},
+    {"expand_dims", NUMPY, "ExpandDims", {"input"}, {{"axis", "axis"}}},
+    {"squeeze", NUMPY, "Squeeze", {"input"}, {{"axis", "axis"}}},
+    {"transpose", NUMPY, "Transpose", {"a"}, {{"perm", "axes"}}},
+    {"concat", NUMPY, "Concatenate", {"values"}, {{"axis", "axis"}}},
+    {"stack", NUMPY, "Stack", {"values"}, {{"axis", "axis"}}},
+    {"linalg.matmul", NUMPY, "Matmul", {"a", "b"}, {{NULL}}},
+    {"stop_gradient", "keras.src.ops.core", "StopGradient", {"input"}, {{NULL}}},
+    {"__operators__.getitem", NUMPY, "GetItem", {"tensor", "slice_spec"}, {{NULL}}},
+};
+
+static const operation *find_operation(const char *function)
+{
+    for (size_t i = 0; function && i < ARTEL__COUNT(operations); i++) {
+        if (strcmp(operations[i].function, function) == 0) return &operations[i];
+    }
+    return NULL;
+}
+
+/* -- tensors -- */
+
+static json_t *class_of(json_t *record)
+{
+    return json_object_get(record, "class_name");
+}
+
+static bool is_class(json_t *record, const char *name)
+{
+    const char *class_name = json_string_value(class_of(record));
+    return class_name && strcmp(class_name, name) == 0;
+}
+
+/* Whether a layer has a node of its own: a model that begins with an input layer. */
+static bool has_own_node(json_t *record)
+{
+    json_t *layers = json_object_get(json_object_get(record, "config"), "layers");
+    return json_is_array(layers) && is_class(json_array_get(layers, 0), "InputLayer");
+}
+
+static json_t *find_layer(json_t *layers, const char *name)
+{
+    size_t i;
+    json_t *record;
+    json_array_foreach(layers, i, record)
+    {
+        const char *own = json_string_value(json_object_get(record, "name"));
+        if (!own) own = json_string_value(json_object_get(json_object_get(record, "config"), "name"));
+        if (own && strcmp(own, name) == 0) return record;
+    }
+    return NULL;
+}
+
+/* [layer, node, tensor, ...] of a layer of this model. */
+static json_t *referred(json_t *layers, json_t *value)
+{
+    const char *name = json_string_value(json_array_get(value, 0));
+    bool form = name && json_is_integer(json_array_get(value, 1)) && json_is_integer(json_array_get(value, 2));
+    return form && json_array_size(value) <= 4 ? find_layer(layers, name) : NULL;
+}
+
+static json_t *make_tensor(json_t *layers, json_t *value)
+{
+    json_int_t node = json_integer_value(json_array_get(value, 1));
+    if (node > 0 && has_own_node(referred(layers, value))) node--;
+    return json_pack("{s:s, s:{s:[O, I, O]}}", "class_name", "__keras_tensor__", "config", "keras_history", json_array_get(value, 0), node,
+                     json_array_get(value, 2));
+}
+
+/* A copy of an argument with its tensors in today's form. */
+static json_t *convert_argument(json_t *layers, json_t *value, int depth)
+{
+    const char *key, *name = json_string_value(json_array_get(value, 0));
+    size_t i;
+    json_t *item;
+    if (name && strcmp(name, "_CONSTANT_VALUE") == 0) return json_deep_copy(json_array_get(value, 2));
+    if (referred(layers, value)) return make_tensor(layers, value);
+    if (depth > ARTEL__KERAS_MAX_NESTING) return json_deep_copy(value);
+    if (json_is_array(value)) {
+        json_t *copy = json_array();
+        json_array_foreach(value, i, item) json_array_append_new(copy, convert_argument(layers, item, depth + 1));
+        return copy;
+    }
+    if (!json_is_object(value)) return json_deep_copy(value);
+    json_t *copy = json_object();
+    json_object_foreach(value, key, item) json_object_set_new(copy, key, convert_argument(layers, item, depth + 1));
+    return copy;
+}
+
+/* -- calls -- */
+
+/* {"args", "kwargs"} of a list of tensors, or of one tensor, with the arguments in the last of them. */
+static json_t *convert_call(json_t *layers, json_t *call)
+{
+    bool flat = json_is_string(json_array_get(call, 0));
+    size_t count = flat ? 1 : json_array_size(call);
+    json_t *tensors = json_array(), *kwargs = NULL;
+    for (size_t i = 0; i < count; i++) {
+        json_t *entry = flat ? call : json_array_get(call, i);
+        json_array_append_new(tensors, convert_argument(layers, entry, 0));
+        kwargs = json_array_get(entry, 3);
+    }
+    json_t *first = count == 1 ? json_incref(json_array_get(tensors, 0)) : json_incref(tensors);
+    json_t *made =
+        json_pack("{s:[o], s:o}", "args", first, "kwargs", json_is_object(kwargs) ? convert_argument(layers, kwargs, 0) : json_object());
+    json_decref(tensors);
+    return made;
+}
+
+/* Python's slices of Keras 2, {"start", "stop", "step"}, as Keras 3 writes them. */
+static json_t *convert_slices(json_t *spec)
+{
+    json_t *list = json_is_array(spec) ? json_incref(spec) : json_pack("[O]", spec), *made = json_array(), *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        bool slice = json_is_object(item) && json_object_get(item, "start") && json_object_get(item, "stop");
+        bool ellipsis = json_is_string(item) && strcmp(json_string_value(item), "...") == 0;
+        json_array_append_new(made, slice      ? json_pack("{s:s, s:O}", "class_name", "__slice__", "config", item)
+                                    : ellipsis ? json_pack("{s:s, s:{}}", "class_name", "__ellipsis__", "config")
+                                               : json_incref(item));
+    }
+    json_decref(list);
+    return made;
+}
+
+/* Moves what is an argument in Keras 3 behind the first one, and settings into the layer's config. False when something is left over. */
+static bool arrange(const operation *op, json_t *call, json_t *config)
+{
+    json_t *args = json_object_get(call, "args"), *kwargs = json_object_get(call, "kwargs"), *value;
+    const char *key;
+    void *next;
+    for (int i = 1; i < MOST_ARGUMENTS && op->argument[i]; i++) {
+        value = json_object_get(kwargs, op->argument[i]);
+        if (!value) return false;
+        json_array_append_new(args, strcmp(op->class_name, "GetItem") == 0 ? convert_slices(value) : json_incref(value));
+        json_object_del(kwargs, op->argument[i]);
+    }
+    for (int i = 0; i < MOST_ARGUMENTS && op->setting[i][0]; i++) {
+        value = json_object_get(kwargs, op->setting[i][0]);
+        if (value && !json_is_null(value)) json_object_set(config, op->setting[i][1], value);
+        json_object_del(kwargs, op->setting[i][0]);
+    }
+    json_object_foreach_safe(kwargs, next, key, value)
+    {
+        if (strcmp(key, "name") == 0 || json_is_null(value) || json_is_false(value)) json_object_del(kwargs, key);
+    }
+    return json_object_size(kwargs) == 0;
+}
+
+/* A layer of the class TFOpLambda or SlicingOpLambda; stays as it is when its function does not exist here, or not in this form. */
+static void convert_operation(json_t *record, json_t *calls)
+{
+    json_t *old = json_object_get(record, "config"), *call;
+    const operation *op = find_operation(json_string_value(json_object_get(old, "function")));
+    if (!op || json_array_size(calls) != 1) return; /* settings are those of one call */
+    json_t *config = json_pack("{s:O}", "name", json_object_get(old, "name"));
+    if (strcmp(op->class_name, "Gelu") == 0) json_object_set_new(config, "approximate", json_false());
+    size_t i;
+    bool fits = true;
+    json_array_foreach(calls, i, call) fits = fits && arrange(op, call, config);
+    if (fits) {
+        json_object_set_new(record, "module", json_string(op->module));
+        json_object_set_new(record, "class_name", json_string(op->class_name));
+        json_object_set_new(record, "registered_name", json_string(op->class_name));
+        json_object_set(record, "config", config);
+        json_object_del(record, "build_config");
+    }
+    json_decref(config);
+}
+
+static artel_status convert_layer(json_t *layers, json_t *record)
+{
+    json_t *nodes = json_object_get(record, "inbound_nodes"), *node;
+    if (!json_is_array(json_array_get(nodes, 0))) return ARTEL_OK;
+    json_t *calls = json_array();
+    size_t i;
+    json_array_foreach(nodes, i, node) json_array_append_new(calls, json_is_array(node) ? convert_call(layers, node) : json_incref(node));
+    if (is_class(record, "TFOpLambda") || is_class(record, "SlicingOpLambda")) convert_operation(record, calls);
+    return json_array_size(calls) == json_array_size(nodes) && json_object_set_new(record, "inbound_nodes", calls) == 0
+               ? ARTEL_OK
+               : ARTEL_ERROR_NO_MEMORY;
+}
+
+/* Outputs of a Sequential are counted from its own node, too; of a Functional, Keras 3 counts so as well. */
+static artel_status convert_ends(json_t *layers, json_t *ends, int depth)
+{
+    size_t i;
+    const char *key;
+    json_t *item, *layer = referred(layers, ends);
+    if (depth > ARTEL__KERAS_MAX_NESTING) return ARTEL_OK;
+    if (layer) {
+        json_int_t node = json_integer_value(json_array_get(ends, 1));
+        if (node > 0 && has_own_node(layer) && is_class(layer, "Sequential")) json_array_set_new(ends, 1, json_integer(node - 1));
+        return ARTEL_OK;
+    }
+    json_array_foreach(ends, i, item) ARTEL_TRY(convert_ends(layers, item, depth + 1));
+    json_object_foreach(ends, key, item) ARTEL_TRY(convert_ends(layers, item, depth + 1));
+    return ARTEL_OK;
+}
+
+artel_status artel__keras_translate_calls(json_t *record, int depth)
+{
+    json_t *config = json_object_get(record, "config"), *layers = json_object_get(config, "layers"), *layer;
+    size_t i;
+    bool old = false;
+    if (depth > ARTEL__KERAS_MAX_NESTING || !json_is_array(layers)) return ARTEL_OK;
+    json_array_foreach(layers, i, layer)
+    {
+        old = old || json_is_array(json_array_get(json_object_get(layer, "inbound_nodes"), 0));
+        ARTEL_TRY(artel__keras_translate_calls(layer, depth + 1));
+    }
+    if (!old) return ARTEL_OK;
+    json_array_foreach(layers, i, layer) ARTEL_TRY(convert_layer(layers, layer));
+    return convert_ends(layers, json_object_get(config, "output_layers"), 0);
+}

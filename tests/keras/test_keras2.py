@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""Records as Keras 2 wrote them: nodes counted from a model's own, operators between layers, settings that meant nothing.
+
+The models are written here by hand, with weights that make what they predict plain arithmetic; no Keras is needed.
+"""
+
+import dataclasses
+import io
+import json
+import os
+import sys
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle"))
+
+import numpy as np  # noqa: E402
+from oracle import Failure, artel, table  # noqa: E402
+
+X = np.random.default_rng(2).standard_normal((5, 6)).astype("f4")
+Z = np.random.default_rng(3).standard_normal((5, 6)).astype("f4")
+S = np.random.default_rng(4).standard_normal((5, 4, 3)).astype("f4")
+P = np.random.default_rng(5).standard_normal((5, 6, 6, 2)).astype("f4")
+
+
+def constant(value):
+    return {"class_name": "Constant", "config": {"value": value}}
+
+
+def layer(class_name, name, nodes, **config):
+    return {"class_name": class_name, "name": name, "inbound_nodes": nodes, "config": {"name": name, "trainable": True, "dtype": "float32", **config}}
+
+
+def source(name, *shape):
+    return layer("InputLayer", name, [], batch_input_shape=[None, *shape], sparse=False, ragged=False)
+
+
+def on(*names, **kwargs):
+    """A call on the first tensors of layers, given as "layer" or "layer:node"."""
+    return [[n.split(":")[0], int((n + ":0").split(":")[1]), 0, kwargs] for n in names]
+
+
+def op(name, function, node, class_name="TFOpLambda"):
+    return layer(class_name, name, [node], function=function)
+
+
+def dense(name, node, units=2, kernel=0.5, bias=0.25, **more):
+    return layer("Dense", name, node, units=units, activation="linear", use_bias=True, kernel_initializer=constant(kernel),
+                 bias_initializer=constant(bias), **more)
+
+
+def model(name, layers, inputs, outputs, **more):
+    return {"class_name": "Functional", "config": {"name": name, "trainable": True, "layers": layers, "input_layers": [[n, 0, 0] for n in inputs],
+                                                   "output_layers": [[n.split(":")[0], int((n + ":0").split(":")[1]), 0] for n in outputs]}, **more}
+
+
+def inner(class_name="Functional", nodes=(), name="inner"):
+    config = {"name": name, "layers": [source("i", 6), dense("d", [on("i")])], "input_layers": [["i", 0, 0]], "output_layers": [["d", 0, 0]]}
+    return {"class_name": class_name, "name": name, "inbound_nodes": list(nodes), "config": config}
+
+
+def said(x):
+    """What the inner model says."""
+    return np.repeat(0.5 * x.sum(-1, keepdims=True) + 0.25, 2, -1)
+
+
+def sequence(*ops, x=S, last="o"):
+    return model("m", [source("x", *x.shape[1:]), *ops], ["x"], [last])
+
+
+SLICE = {"start": None, "stop": None, "step": None}
+ATTENTION = dict(num_heads=2, key_dim=3, value_dim=3, dropout=0.0, use_bias=True, output_shape=None, attention_axes=[1], kernel_initializer=constant(0.1),
+                 bias_initializer=constant(0.5), query_shape=[None, 4, 3], key_shape=[None, 4, 3], value_shape=[None, 4, 3], softmax_robust_masking=False)
+
+
+def attended():
+    v = 0.1 * S.sum(-1, keepdims=True) + 0.5  # of every head and channel
+    e = np.exp((v * v.transpose(0, 2, 1) * 3 / np.sqrt(3)).astype("f8"))
+    w = e / e.sum(-1, keepdims=True)
+    return np.repeat(0.1 * 6 * (w @ v) + 0.5, 3, -1)
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    model: dict
+    data: dict
+    want: object = None
+    says: tuple = ()
+    change: object = None  # of the tree of weights of the .keras file
+
+
+def under_scores(h5):
+    group = h5["layers/multi_head_attention"]
+    for name in [n for n in group if n.endswith("_dense")]:
+        group.move(name, "_" + name)
+
+
+def separable(class_name, **more):
+    return layer(class_name, "o", [on("x")], kernel_size=[3, 3], strides=[1, 1], padding="valid", dilation_rate=[1, 1], depth_multiplier=1,
+                 activation="linear", use_bias=False, depthwise_initializer=constant(1.0), groups=1, kernel_initializer=constant(7.0),
+                 kernel_regularizer=None, kernel_constraint=None, data_format="channels_last", **more)
+
+
+def windows(x):
+    return sum(x[:, i:i + 4, j:j + 4] for i in range(3) for j in range(3))
+
+
+ROWS = [
+    Row("inner-called-twice", model("m", [source("a", 6), source("b", 6), inner(nodes=[on("a"), on("b")]), layer("Subtract", "s", [on("inner:1", "inner:2")])],
+                                    ["a", "b"], ["s"]), {"a": X, "b": Z}, said(X) - said(Z)),
+    Row("inner-sequential-last", model("m", [source("a", 6), inner("Sequential", [on("a")])], ["a"], ["inner:1"]), {"a": X}, said(X)),
+    Row("inner-last", model("m", [source("a", 6), inner(nodes=[on("a")])], ["a"], ["inner:1"]), {"a": X}, said(X)),
+    Row("inner-in-inner", model("m", [source("a", 6), {**model("outer", [source("j", 6), inner(nodes=[on("j")])], ["j"], ["inner:1"]), "name": "outer",
+                                                       "inbound_nodes": [on("a")]}, dense("o", [on("outer:1")], kernel=2.0, bias=0.0)], ["a"], ["o"]),
+        {"a": X}, said(X).sum(-1, keepdims=True).repeat(2, -1) * 2),
+    Row("relu-plus-twice", sequence(dense("d", [on("x")]), op("r", "nn.relu", ["d", 0, 0, {"name": None}]), op("t", "math.multiply", ["d", 0, 0, {"y": 2.0, "name": None}]),
+                                    op("o", "__operators__.add", ["r", 0, 0, {"y": ["t", 0, 0], "name": None}]), x=X), {"x": X}, np.maximum(said(X), 0) + 2 * said(X)),
+    Row("constant-first", sequence(op("o", "math.subtract", ["_CONSTANT_VALUE", -1, 1.0, {"y": ["x", 0, 0], "name": None}]), x=X), {"x": X}, 1 - X),
+    Row("preprocess", sequence(op("d", "math.truediv", ["x", 0, 0, {"y": 127.5, "name": None}]), op("o", "math.subtract", ["d", 0, 0, {"y": 1.0}]), x=P), {"x": P}, P / 127.5 - 1),
+    Row("last-step", sequence(op("o", "__operators__.getitem", ["x", 0, 0, {"slice_spec": [SLICE, -1, SLICE]}], "SlicingOpLambda")), {"x": S}, S[:, -1, :]),
+    Row("slice-with-step", sequence(op("o", "__operators__.getitem", ["x", 0, 0, {"slice_spec": [SLICE, {"start": 1, "stop": None, "step": 2}]}], "SlicingOpLambda")), {"x": S},
+        S[:, 1::2]),
+    Row("mean-of-axis", sequence(op("o", "math.reduce_mean", ["x", 0, 0, {"axis": 1, "keepdims": True, "name": None}])), {"x": S}, S.mean(1, keepdims=True)),
+    Row("concat", sequence(op("o", "concat", [["x", 0, 0, {"axis": -1}], ["x", 0, 0, {"axis": -1}]])), {"x": S}, np.concatenate([S, S], -1)),
+    Row("clip-and-reshape", sequence(op("c", "clip_by_value", ["x", 0, 0, {"clip_value_min": -0.5, "clip_value_max": 1.0}]), op("o", "reshape", ["c", 0, 0, {"shape": [-1, 12]}])), {"x": S},
+        S.clip(-0.5, 1).reshape(5, 12)),
+    Row("leaky", sequence(op("o", "nn.leaky_relu", ["x", 0, 0, {"alpha": 0.125, "name": None}])), {"x": S}, np.where(S > 0, S, 0.125 * S)),
+    Row("unknown-function", sequence(op("o", "math.bessel_i0", ["x", 0, 0, {}])), {"x": S}, says=('"o"', "TFOpLambda")),
+    Row("unknown-form", sequence(op("o", "linalg.matmul", ["x", 0, 0, {"b": ["x", 0, 0], "transpose_b": True}])), {"x": S}, says=('"o"', "TFOpLambda")),
+    Row("depthwise", sequence(separable("DepthwiseConv2D"), x=P), {"x": P}, windows(P)),
+    Row("separable", sequence(separable("SeparableConv2D", filters=3, pointwise_initializer=constant(0.5)), x=P), {"x": P}, windows(P).sum(-1, keepdims=True).repeat(3, -1) * 0.5),
+    Row("groups-of-two", sequence({**separable("DepthwiseConv2D"), "config": {**separable("DepthwiseConv2D")["config"], "groups": 2}}, x=P), {"x": P}, says=("groups",)),
+    Row("attention", sequence(layer("MultiHeadAttention", "o", [on("x", value=["x", 0, 0])], **ATTENTION)), {"x": S}, attended()),
+    Row("attention-weights", sequence(layer("MultiHeadAttention", "a", [on("x", value=["x", 0, 0])], **ATTENTION), last="a"), {"x": S}, attended(), change=under_scores),
+]
+
+
+def stored(folder, path, change):
+    """The model as a .keras file whose tree of weights went through `change`."""
+    import h5py
+
+    kept = os.path.join(folder, "kept.keras")
+    ran = artel("convert", path, kept)
+    if ran.rc:
+        raise Failure("convert: " + ran.first)
+    with zipfile.ZipFile(kept) as z:
+        parts = {n: z.read(n) for n in z.namelist()}
+    buffer = io.BytesIO(parts["model.weights.h5"])
+    with h5py.File(buffer, "r+") as h5:
+        change(h5)
+    parts["model.weights.h5"] = buffer.getvalue()
+    with zipfile.ZipFile(kept, "w") as z:
+        for name, content in parts.items():
+            z.writestr(name, content)
+    return kept
+
+
+def run(row, index, folder, keras_only):
+    path, data, out = (os.path.join(folder, n) for n in ("m.json", "d.npz", "p.npy"))
+    with open(path, "w") as f:
+        json.dump({**row.model, "keras_version": "2.15.0", "backend": "tensorflow"}, f)
+    np.savez(data, **row.data)
+    if row.change:
+        path = stored(folder, path, row.change)
+    ran = artel("predict", path, "--data", "npz:" + data, "--output", out)
+    if row.want is None:
+        if ran.rc != 1 or any(part not in ran.err for part in row.says):
+            raise Failure("exit %d: %s" % (ran.rc, ran.err[-300:]))
+        return ["refused"]
+    if ran.rc:
+        raise Failure("exit %d: %s" % (ran.rc, ran.first))
+    got = np.load(out)
+    if got.shape != row.want.shape:
+        raise Failure("shape %s instead of %s" % (got.shape, row.want.shape))
+    error = float(np.abs(got - row.want).max())
+    if error > 1e-5 * max(1.0, float(np.abs(row.want).max())):
+        raise Failure("differs by %g" % error)
+    return ["%.1e" % error]
+
+
+if __name__ == "__main__":
+    table(ROWS, run, ["error"])
