@@ -7,6 +7,7 @@
  * and columns with empty fields (unless `missing` says what stands for them) are refused when a model wants them, with
  * the place of the first such field, so that columns nobody uses do no harm.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,10 @@ typedef struct column {
     cell *cells;
     const char *trouble; /* where the first text or empty field stands; NULL: none */
     bool trouble_is_text;
+    bool unnamed; /* the header leaves its name empty */
+    bool counts;  /* its fields are 0, 1, 2, ..., from 0 on again in each file */
+    bool has_value;
+    int64_t last;
 } column;
 
 typedef struct table {
@@ -46,22 +51,32 @@ typedef struct table {
 
 /* ---- the first record ---- */
 
-/* Counts the fields of the first record and says whether none of them is a number. */
+/* Counts the fields of the first record and says whether names could be written there: text, and no number. pandas leaves the name of
+ * an index empty, others that behind a last delimiter. */
 static artel_status measure_record(artel__csv_reader reader, int64_t *out_count, bool *out_all_text)
 {
     artel__csv_field field;
     artel_status status;
-    int64_t integer;
+    int64_t integer, texts = 0, numbers = 0;
     double number;
     *out_count = 0;
-    *out_all_text = true;
     artel__text_init(&reader.unquoted, reader.ctx);
     while ((status = artel__csv_next_field(&reader, &field)) == ARTEL_OK) {
         (*out_count)++;
-        if (artel__csv_classify(&field, &integer, &number) != ARTEL__CSV_TEXT) *out_all_text = false;
+        artel__csv_kind kind = artel__csv_classify(&field, &integer, &number);
+        texts += kind == ARTEL__CSV_TEXT;
+        numbers += kind == ARTEL__CSV_INTEGER || kind == ARTEL__CSV_FLOAT;
     }
+    *out_all_text = texts > 0 && numbers == 0;
     artel__text_fini(&reader.unquoted);
     return status < 0 ? status : ARTEL_OK;
+}
+
+/* A name without the blanks around it, which stand there for the eye. */
+static void trim(artel__csv_field *field)
+{
+    while (!field->quoted && field->length > 0 && (*field->text == ' ' || *field->text == '\t')) field->text++, field->length--;
+    while (!field->quoted && field->length > 0 && strchr(" \t", field->text[field->length - 1])) field->length--;
 }
 
 static artel_status read_names(artel__source *source, table *t, artel__csv_reader *reader)
@@ -69,7 +84,12 @@ static artel_status read_names(artel__source *source, table *t, artel__csv_reade
     artel__csv_field field;
     for (int64_t i = 0; i < t->column_count; i++) {
         ARTEL_TRY(artel__csv_next_field(reader, &field));
-        t->columns[i].name = artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096), field.text);
+        trim(&field);
+        t->columns[i].unnamed = field.length == 0;
+        t->columns[i].name =
+            t->columns[i].unnamed /* as pandas calls it */
+                ? artel__arena_printf(&source->arena, "Unnamed: %lld", (long long)i)
+                : artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096), field.text);
         if (t->columns[i].name == NULL) return ARTEL_ERROR_NO_MEMORY;
     }
     return ARTEL_OK;
@@ -82,8 +102,9 @@ static artel_status check_names(table *t, artel__csv_reader *reader)
     int64_t i = 0;
     artel_status status;
     while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-        bool same =
-            i < t->column_count && strlen(t->columns[i].name) == field.length && memcmp(t->columns[i].name, field.text, field.length) == 0;
+        trim(&field);
+        const char *name = i < t->column_count && !t->columns[i].unnamed ? t->columns[i].name : "";
+        bool same = i < t->column_count && strlen(name) == field.length && memcmp(name, field.text, field.length) == 0;
         if (!same) {
             return artel__fail(t->ctx, ARTEL_ERROR_INVALID, reader->path, "join files with the same columns",
                                "column %lld is named '%.*s' (expected %s)", (long long)i + 1, (int)(field.length < 80 ? field.length : 80),
@@ -109,6 +130,7 @@ static artel_status start_table(artel__source *source, table *t, artel__csv_read
     t->has_header = header == ARTEL__DATA_HEADER_YES || (header == ARTEL__DATA_HEADER_AUTO && all_text);
     t->columns = artel__arena_alloc(&source->arena, (size_t)t->column_count, sizeof *t->columns);
     if (t->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
+    for (int64_t i = 0; i < t->column_count; i++) t->columns[i].counts = true;
     if (t->has_header) return read_names(source, t, reader);
     for (int64_t i = 0; i < t->column_count; i++) {
         t->columns[i].name = artel__arena_printf(&source->arena, "%lld", (long long)i);
@@ -142,8 +164,9 @@ static artel_status note_trouble(artel__source *source, column *c, const artel__
                                          (int)(field->length < 60 ? field->length : 60), field->text, (long long)reader->line,
                                          (long long)reader->column, reader->path);
     } else {
-        c->trouble = artel__arena_printf(&source->arena, "the field in line %lld, column %lld of %s is empty (#missing=0 would read 0)",
-                                         (long long)reader->line, (long long)reader->column, reader->path);
+        c->trouble =
+            artel__arena_printf(&source->arena, "the field in line %lld, column %lld of %s is empty or says NA (#missing=0 would read 0)",
+                                (long long)reader->line, (long long)reader->column, reader->path);
     }
     return c->trouble != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
 }
@@ -173,6 +196,9 @@ static artel_status store_field(artel__source *source, table *t, column *c, cons
         make_text(t, c);
         return note_trouble(source, c, reader, field, true);
     }
+    c->has_value = c->has_value || kind != ARTEL__CSV_EMPTY;
+    c->counts = c->counts && kind == ARTEL__CSV_INTEGER && (integer == 0 || integer == c->last + 1);
+    c->last = integer;
     if (kind == ARTEL__CSV_INTEGER) value.integer = integer;
     if (kind == ARTEL__CSV_FLOAT) value.number = number;
     if (kind == ARTEL__CSV_EMPTY && t->missing_kind == ARTEL__CSV_EMPTY) ARTEL_TRY(note_trouble(source, c, reader, field, false));
@@ -185,6 +211,14 @@ static artel_status store_field(artel__source *source, table *t, column *c, cons
     if (kind == ARTEL__CSV_INTEGER && c->type == COLUMN_FLOAT) value.number = (double)value.integer;
     c->cells[t->rows] = value;
     return ARTEL_OK;
+}
+
+/* A delimiter at the end of a line makes no column. */
+static bool is_blank(const artel__csv_field *field)
+{
+    size_t i = 0;
+    while (i < field->length && (field->text[i] == ' ' || field->text[i] == '\t')) i++;
+    return i == field->length && !field->quoted;
 }
 
 static artel_status wrong_width(const table *t, const artel__csv_reader *reader, int64_t found)
@@ -201,6 +235,7 @@ static artel_status read_record(artel__source *source, table *t, artel__csv_read
     int64_t at = 0;
     if (t->rows == t->capacity) ARTEL_TRY(grow(t));
     while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
+        if (at == t->column_count && !reader->in_record && is_blank(&field)) break;
         if (at < t->column_count) ARTEL_TRY(store_field(source, t, &t->columns[at], reader, &field));
         at++;
     }
@@ -227,13 +262,36 @@ static artel_status read_records(artel__source *source, table *t, artel__csv_rea
     return ARTEL_OK;
 }
 
+static artel_status check_encoding(artel_context *ctx, const char *path, const uint8_t *bytes, size_t size)
+{
+    bool marked = size >= 2 && ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff));
+    if (!marked && !(size >= 4 && ((bytes[1] == 0 && bytes[3] == 0) || (bytes[0] == 0 && bytes[2] == 0)))) return ARTEL_OK;
+    return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW", "the text is UTF-16");
+}
+
+/* Lines in front of the table that begin with #, as numpy.savetxt writes them; behind its first line such a line is a record. */
+static void pass_comments(artel__csv_reader *reader)
+{
+    int64_t passed = 0;
+    while (artel__csv_next_record(reader) && *reader->at == '#') {
+        const char *end = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
+        reader->at = end ? end : reader->end;
+        passed++;
+    }
+    if (passed > 0)
+        artel__log(reader->ctx, ARTEL_LOG_NOTE, "%s: %lld line%s in front of the table begin%s with # and are passed over", reader->path,
+                   (long long)passed, passed == 1 ? "" : "s", passed == 1 ? "s" : "");
+}
+
 static artel_status read_file(artel__source *source, table *t, const char *path)
 {
     artel__blob *blob;
     artel__csv_reader reader;
     ARTEL_TRY(artel__blob_open(source, path, &blob));
     ARTEL_TRY(artel__blob_inflate(source, blob, 0));
+    ARTEL_TRY(check_encoding(source->ctx, path, blob->bytes, blob->size));
     artel__csv_init(&reader, source->ctx, path, blob->bytes, blob->size, t->delimiter);
+    pass_comments(&reader);
     artel_status status = read_records(source, t, &reader);
     artel__csv_fini(&reader);
     return status;
@@ -256,6 +314,10 @@ static artel_status read_options(artel__source *source, table *t)
     int64_t integer = 0;
     double number = 0;
     t->missing_kind = artel__csv_classify(&field, &integer, &number);
+    if (t->missing_kind == ARTEL__CSV_EMPTY && strcmp(field.text, "nan") == 0) {
+        t->missing_kind = ARTEL__CSV_FLOAT;
+        number = NAN;
+    }
     if (t->missing_kind == ARTEL__CSV_INTEGER) t->missing.integer = integer;
     if (t->missing_kind == ARTEL__CSV_FLOAT) t->missing.number = number;
     if (t->missing_kind == ARTEL__CSV_INTEGER || t->missing_kind == ARTEL__CSV_FLOAT) return ARTEL_OK;
@@ -270,7 +332,8 @@ static artel_status find_column(artel__source *source, const table *t, const cha
         return ARTEL_OK;
     }
     return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target,
-                       t->has_header ? "check the name" : "without a header columns are named 0, 1, ...",
+                       t->has_header ? "check the name"
+                                     : "#header=yes takes the names from the first line; without a header columns are named 0, 1, ...",
                        "no column '%s' (found %lld, the first '%s', the last '%s')", name, (long long)t->column_count, t->columns[0].name,
                        t->columns[t->column_count - 1].name);
 }
@@ -318,6 +381,20 @@ static artel_status select_columns(artel__source *source, const table *t, const 
     return ARTEL_OK;
 }
 
+/* What is no input unless it is named: pandas' index, and what stands behind a delimiter at the end of the lines. */
+static bool is_left_out(const artel__source *source, const table *t, int64_t i)
+{
+    const column *c = &t->columns[i];
+    bool index = i == 0 && c->unnamed && c->counts && c->type == COLUMN_INTEGER;
+    bool nothing = i + 1 == t->column_count && c->unnamed && !c->has_value && c->type != COLUMN_TEXT;
+    if (index)
+        artel__log(
+            source->ctx, ARTEL_LOG_NOTE,
+            "%s: the first column has no name and counts the lines; it is taken for pandas' index and left out (#columns=... names inputs)",
+            source->target);
+    return index || nothing;
+}
+
 /* Inputs as listed, or all others in the order of the file; then labels as listed. */
 static artel_status make_arrays(artel__source *source, const table *t)
 {
@@ -328,7 +405,12 @@ static artel_status make_arrays(artel__source *source, const table *t)
     ARTEL_TRY(select_columns(source, t, source->options.label, taken, &labels));
     ARTEL_TRY(select_columns(source, t, source->options.columns, taken, &inputs));
     bool all = source->options.columns == NULL;
-    ARTEL_TRY(artel__source_add_arrays(source, all ? t->column_count : labels.count + inputs.count));
+    int64_t others = 0;
+    for (int64_t i = 0; all && i < t->column_count; i++) {
+        taken[i] = taken[i] || is_left_out(source, t, i);
+        others += !taken[i];
+    }
+    ARTEL_TRY(artel__source_add_arrays(source, (all ? others : inputs.count) + labels.count));
     for (int64_t i = 0; all && i < t->column_count; i++) {
         if (!taken[i]) add_array(source, t, i, ARTEL_DATA_ROLE_INPUT, &at);
     }

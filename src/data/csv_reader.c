@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delimited text, after RFC 4180: fields in quotes may hold delimiters, line ends and doubled quotes.
  *
- * Lines end in LF, CR LF or with the file; empty lines are passed over. What RFC 4180 forbids is an error with its
+ * Lines end in LF, CR LF or with the file; empty lines are passed over. As pandas reads them, NA, NaN, null and the like are empty
+ * fields, True and False are 1 and 0, and blanks in front of an opening quote do not count. What RFC 4180 forbids is an error with its
  * line and column, because guessing would shift every later field: a quote inside a bare field, text after a closing
  * quote, a quote that is never closed.
  */
@@ -95,7 +96,12 @@ artel_status artel__csv_next_field(artel__csv_reader *reader, artel__csv_field *
 {
     if (!reader->in_record) return ARTEL_AGAIN;
     reader->column++;
-    if (reader->at < reader->end && *reader->at == '"') return read_quoted(reader, out);
+    const char *quote = reader->at;
+    while (quote < reader->end && *quote == ' ' && *quote != reader->delimiter) quote++;
+    if (quote < reader->end && *quote == '"') {
+        reader->at = quote;
+        return read_quoted(reader, out);
+    }
     const char *start = reader->at;
     while (reader->at < reader->end && *reader->at != reader->delimiter && *reader->at != '\n') {
         if (*reader->at == '"') return bad_quote(reader, "a quote stands inside a field that does not begin with one");
@@ -126,6 +132,24 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+/* The words that pandas and R write for what is missing, and pandas for truth. */
+static bool known_word(const char *text, size_t length, artel__csv_kind *kind, int64_t *integer)
+{
+    static const struct {
+        const char *text;
+        int value; /* -1: missing */
+    } words[] = {{"NA", -1},   {"N/A", -1},  {"n/a", -1},  {"#N/A", -1}, {"<NA>", -1}, {"NaN", -1}, {"nan", -1},
+                 {"-NaN", -1}, {"-nan", -1}, {"NULL", -1}, {"null", -1}, {"None", -1}, {"NaT", -1}, {"True", 1},
+                 {"TRUE", 1},  {"true", 1},  {"False", 0}, {"FALSE", 0}, {"false", 0}};
+    for (size_t i = 0; i < ARTEL__COUNT(words); i++) {
+        if (strlen(words[i].text) != length || memcmp(words[i].text, text, length) != 0) continue;
+        *kind = words[i].value < 0 ? ARTEL__CSV_EMPTY : ARTEL__CSV_INTEGER;
+        *integer = words[i].value;
+        return true;
+    }
+    return false;
+}
+
 artel__csv_kind artel__csv_classify(const artel__csv_field *field, int64_t *integer, double *number)
 {
     char copy[400];
@@ -134,7 +158,9 @@ artel__csv_kind artel__csv_classify(const artel__csv_field *field, int64_t *inte
     while (length > 0 && is_blank(text[0])) text++, length--;
     while (length > 0 && is_blank(text[length - 1])) length--;
     if (length == 0) return ARTEL__CSV_EMPTY;
+    artel__csv_kind kind;
     if (short_integer(text, length, integer)) return ARTEL__CSV_INTEGER;
+    if (length <= 5 && known_word(text, length, &kind, integer)) return kind;
     if (length >= sizeof copy || memchr(text, '\0', length) != NULL) return ARTEL__CSV_TEXT;
     memcpy(copy, text, length);
     copy[length] = '\0';

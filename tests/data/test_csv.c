@@ -62,6 +62,45 @@ static void header_and_label(void **state)
     assert_true(x[0] == 3 && y[0] == 4);
 }
 
+/* What pandas, numpy.savetxt, R and spreadsheets write besides. */
+static void as_others_write(void **state)
+{
+    bench *b = *state;
+    float x[8], y[4];
+    const char *path = bench_text(b, "pandas.csv", ",rooms,age,price\n0,1.5,2,3\n1,4,5,6\n");
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=price", path), 2, 1, x, y), 2);
+    assert_true(x[0] == 1.5f && x[1] == 2 && x[3] == 5 && y[1] == 6);
+    assert_non_null(strstr(b->log, "pandas' index"));
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=price&columns=Unnamed: 0,age", path), 2, 1, x, y), 2);
+    assert_true(x[0] == 0 && x[1] == 2 && x[2] == 1);
+    path = bench_text(b, "unnamed.csv", ",a,y\n7,1.5,3\n9,4,6\n"); /* no index: it counts as an input */
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y", path), 2, 1, x, y), 2);
+    assert_true(x[0] == 7 && x[1] == 1.5f);
+    path = bench_text(b, "ends.csv", "a,b,y,\n1,2,3,\n4,5,6,\n");
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y", path), 2, 1, x, y), 2);
+    assert_true(x[2] == 4 && x[3] == 5 && y[1] == 6);
+    path = bench_text(b, "lines.csv", "a,b,y\n1,2,3,\n4,5,6, \n");
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y", path), 2, 1, x, y), 2);
+    assert_true(x[2] == 4 && x[3] == 5 && y[1] == 6);
+    path = bench_text(b, "blanks.csv", "a, b, y\n1, \"2\", 3\n");
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y&columns=b", path), 1, 1, x, y), 1);
+    assert_true(x[0] == 2 && y[0] == 3);
+    path = bench_text(b, "savetxt.csv", "# made by\n# a,b,y\n1,2,3\n");
+    b->log[0] = '\0';
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=2", path), 2, 1, x, y), 1);
+    assert_non_null(strstr(b->log, "2 lines in front"));
+    path = bench_text(b, "words.csv", "a,b,y\nTrue,NA,3\nFalse,0.5,nan\n");
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y&missing=-1", path), 2, 1, x, y), 2);
+    assert_true(x[0] == 1 && x[1] == -1 && x[2] == 0 && x[3] == 0.5f && y[1] == -1);
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y&missing=nan", path), 2, 1, x, y), 2);
+    assert_true(x[1] != x[1] && y[1] != y[1]);
+    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-16", "csv:%s", bench_write(b, "wide.csv", "\xff\xfe\x61\x00\x2c\x00", 6));
+    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-16", "csv:%s", bench_write(b, "bare.csv", "a\0,\0b\0", 6));
+    path = bench_text(b, "mixed.csv", "a,2,y\n1,2,3\n");
+    bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "no column 'y'", "csv:%s#label=y", path);
+    assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y&header=yes", path), 2, 1, x, y), 1);
+}
+
 static void chosen_columns(void **state)
 {
     bench *b = *state;
@@ -196,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(quoting, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(header_and_label, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(as_others_write, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(chosen_columns, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(several_inputs, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(missing_values, bench_setup, bench_teardown),
