@@ -30,7 +30,7 @@ typedef enum artel__task_type {
 
 typedef struct artel__task {
     artel__task_type type;
-    int32_t index;       /* within its type; gaps are legal in a sparse cluster */
+    int32_t index;       /* within its type; see `sparse` and `gaps` */
     const char *address; /* "host:port" or "[v6]:port"; NULL when only the rendezvous is known */
 } artel__task;
 
@@ -44,10 +44,11 @@ typedef struct artel__cluster {
     int trainers;                 /* chief and workers: the first so many tasks */
     artel__task self;             /* this process; an evaluator may be missing from `task` */
     int self_at;                  /* its place in `task`, or -1 */
-    int rank;                     /* the chief's is 0, a worker's its index behind the chief; -1 for ps and evaluator */
+    int rank;                     /* the chief's is 0, a worker's its place behind the chief; -1 for ps and evaluator */
     bool single;                  /* this process trains alone: nobody to talk to */
     bool is_chief;                /* writes outputs: chief, or rank 0 without one, or an evaluator */
     bool sparse;                  /* the description leaves tasks out; there may be more */
+    bool gaps;                    /* it lists all, by indices of which some are left out: ranks count those there are */
     const char *rendezvous;       /* "host:port" of rank 0 where addresses are unknown, else NULL */
     int local_rank, local_count;  /* among the tasks on this host, as the launcher counts them; -1 and 0 when unknown */
     const char *environment;      /* TF_CONFIG's: "cloud", or NULL */

@@ -51,7 +51,9 @@ static artel_status add_map(artel__cluster *out, artel__task_type type, json_t *
         ARTEL_TRY(artel__cluster_add(out, type, index, json_string_value(address)));
         if (index > highest) highest = index;
     }
-    if (highest + 1 > (int64_t)json_object_size(map)) out->sparse = true;
+    bool gaps = highest + 1 > (int64_t)json_object_size(map);
+    if (gaps && json_object_size(map) == 1) out->sparse = true; /* itself alone, as TFJob writes it: there are others */
+    out->gaps = out->gaps || gaps;
     return ARTEL_OK;
 }
 

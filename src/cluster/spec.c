@@ -130,7 +130,7 @@ static artel_status check_indices(const artel__cluster *cluster)
             return artel__fail(ctx, ARTEL_ERROR_INVALID, cluster->where, "give each task an index of its own", "%s %d is there twice",
                                artel__task_type_name(task->type), (int)task->index);
     }
-    for (int i = 0; i < cluster->tasks && !cluster->sparse; i++) {
+    for (int i = 0; i < cluster->tasks && !cluster->sparse && !cluster->gaps; i++) {
         const artel__task *task = &cluster->task[i];
         int32_t expected = i == 0 || task[-1].type != task->type ? 0 : task[-1].index + 1;
         if (task->index != expected)
@@ -193,6 +193,7 @@ artel_status artel__cluster_seal(artel__cluster *cluster)
     cluster->trainers = cluster->count[ARTEL__TASK_CHIEF] + cluster->count[ARTEL__TASK_WORKER];
     cluster->rank = -1;
     if (trains) cluster->rank = cluster->self.index + (type == ARTEL__TASK_WORKER ? cluster->count[ARTEL__TASK_CHIEF] : 0);
+    if (trains && cluster->gaps && !cluster->sparse) cluster->rank = cluster->self_at;
     cluster->is_chief = cluster->rank == 0 || type == ARTEL__TASK_EVALUATOR;
     cluster->single = trains && cluster->trainers == 1 && cluster->count[ARTEL__TASK_PS] == 0 && !cluster->sparse;
     return ARTEL_OK;

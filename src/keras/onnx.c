@@ -140,13 +140,6 @@ const char *artel__onnx_word(json_t *config, const char *key, const char *fallba
     return word ? word : fallback;
 }
 
-void artel__onnx_pair(json_t *config, const char *key, int64_t fallback, int64_t out[2])
-{
-    json_t *json = json_object_get(config, key);
-    out[0] = out[1] = artel__onnx_integer(config, key, fallback);
-    if (json_array_size(json) == 2) artel__json_integer(json_array_get(json, 1), &out[1]);
-}
-
 const char *artel__onnx_operand(artel__onnx_call *c, int k)
 {
     artel_dtype dtype = c->onnx->graph.value[c->in[k].tensor.value].dtype;

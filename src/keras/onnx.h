@@ -82,8 +82,6 @@ int64_t artel__onnx_integer(json_t *config, const char *key, int64_t fallback);
 double artel__onnx_number(json_t *config, const char *key, double fallback);
 bool artel__onnx_flag(json_t *config, const char *key, bool fallback);
 const char *artel__onnx_word(json_t *config, const char *key, const char *fallback);
-/* One or two integers ([2, 3] or 2). */
-void artel__onnx_pair(json_t *config, const char *key, int64_t fallback, int64_t out[2]);
 
 /* The activation that config[key] names, applied; NULL (with a failure) when ONNX export does not know it. */
 const char *artel__onnx_activation(artel__onnx_call *call, const char *key, const char *x);

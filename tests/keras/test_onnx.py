@@ -72,6 +72,20 @@ check("padding", seq((7, 6, 2), L.ZeroPadding2D(((1, 2), (0, 3))), L.Cropping2D(
                      L.AveragePooling2D(3, strides=2, padding="same"), L.GlobalMaxPooling2D(keepdims=True)), image(2, 7, 6, 2), tolerance=1e-4)
 check("shapes", seq((4, 6), L.Permute((2, 1)), L.Reshape((3, -1)), L.LayerNormalization(), L.Softmax(), L.Flatten()), image(2, 4, 6))
 check("normalization", seq((4,), L.Normalization(mean=[1., 2., 3., 4.], variance=[1., 4., 9., 16.]), L.Dense(2)), image(3, 4))
+for padding in ("valid", "same"):
+    for strides, kernel, dilation in ((1, 3, 1), (2, 3, 1), (3, 2, 1), (2, 4, 1), (1, 3, 2)):
+        name = "%s %d %d %d" % (padding, strides, kernel, dilation)
+        more = dict(strides=strides, padding=padding)
+        if strides == 1 or dilation == 1:
+            check("conv1d " + name, seq((11, 4), L.Conv1D(6, kernel, dilation_rate=dilation, groups=2, activation="relu", **more)), image(2, 11, 4))
+        if dilation == 1:
+            check("transposed " + name, seq((5, 6, 3), L.Conv2DTranspose(4, (kernel, 3), activation="tanh", **more)), image(2, 5, 6, 3))
+            check("transposed 1d " + name, seq((5, 3), L.Conv1DTranspose(4, kernel, use_bias=False, **more)), image(2, 5, 3))
+check("causal", seq((11, 3), L.Conv1D(4, 3, padding="causal", dilation_rate=2), L.Conv1D(4, 2, padding="causal", strides=2)), image(2, 11, 3))
+check("causal, any length", seq((None, 3), L.Conv1D(4, 3, padding="causal")), image(2, 11, 3))
+check("sequences", seq((12, 3), L.SeparableConv1D(6, 3, padding="same"), L.DepthwiseConv1D(3, depth_multiplier=2), L.MaxPooling1D(3, strides=2, padding="same"),
+                       L.ZeroPadding1D((1, 2)), L.UpSampling1D(2), L.Cropping1D((2, 1)), L.AveragePooling1D(2)), image(2, 12, 3))
+refused("output padding", seq((5, 5, 2), L.Conv2DTranspose(3, 3, strides=2, output_padding=1)), "output_padding")
 for act in ("elu", "selu", "gelu", "silu", "softplus", "softsign", "sigmoid", "tanh", "exponential", "hard_sigmoid", "hard_silu", "mish", "relu6",
             "leaky_relu", "log_softmax", "linear"):
     if act == "gelu":  # Keras' layer uses the tanh form only when asked

@@ -73,6 +73,8 @@ QUIRKS = [
     "  the nearest class of the latter. Class numbers with a fraction are refused as targets of a sparse loss; Keras cuts the fraction off.",
     "- A model of a class of the user's own is trained with `--standard-step` only: its train_step is in no file.",
     "- `mode` \"auto\" of callbacks knows the losses and metrics of models with several outputs (`age_mae`), which Keras refuses.",
+    "- Batch statistics are float64: where a mean is ten million and the deviation 2, Keras' variance is several times too large. The mean that is",
+    "  subtracted is a float32 in both.",
     "- The optimizer of a legacy `.h5` cannot go on training in Keras 3.15 (\"Unknown variable\"), in artel it can.",
     "- Two consecutive steps of an untrained ResNet50 are chaotic (Keras against itself: 70 % of the update), so the second step starts from the file",
     "  that Keras wrote after the first.",
