@@ -2,8 +2,8 @@
 /* The life of a context: options, instruction set, error record, log, cancellation.
  *
  * The error record belongs to the context and not to a thread, so that a failure noticed by any worker reaches the
- * caller; the first cause wins because later ones are mostly its consequences. A NULL context is accepted by the
- * failing functions (nothing is recorded), which is the case while a context is being created.
+ * caller; the first cause wins because later ones are mostly its consequences. A call that names no context, or fails to
+ * create one, has its record kept for the thread: the only variable of the library that outlives its contexts.
  */
 #include "base/context.h"
 
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/context_impl.h"
 
@@ -20,6 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+
+static _Thread_local artel_error no_context; /* of this thread's last call without a context */
 
 static const char *const isa_names[ARTEL__ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 
@@ -87,25 +90,30 @@ static artel_status choose_isa(const char *name, artel__isa *out)
     }
     for (int i = 0; i < ARTEL__ISA_COUNT; i++) {
         if (strcmp(name, isa_names[i]) != 0) continue;
-        if (i > (int)best) return ARTEL_ERROR_UNSUPPORTED;
+        if (i > (int)best)
+            return artel__fail(NULL, ARTEL_ERROR_UNSUPPORTED, "isa", "give \"auto\", or one that it has",
+                               "this machine has no %s (the best it has is %s)", name, isa_names[best]);
         *out = (artel__isa)i;
         return ARTEL_OK;
     }
-    return ARTEL_ERROR_INVALID;
+    return artel__fail(NULL, ARTEL_ERROR_INVALID, "isa", "give \"auto\", \"baseline\", \"avx2\", \"avx512\", \"avx512_bf16\" or \"amx\"",
+                       "there is no instruction set \"%.60s\"", name);
 }
+
+static const artel__range context_ranges[] = {
+    {"log_level", ARTEL__RANGE_INT, offsetof(artel_context_options, log_level), ARTEL_LOG_ERROR, ARTEL_LOG_DEBUG, NULL}, {.name = NULL}};
+static const artel__options_kind context_kind = {"context options", "begin with ARTEL_CONTEXT_OPTIONS_INIT", sizeof(artel_context_options),
+                                                 context_ranges};
 
 artel_status artel_context_create(const artel_context_options *options, artel_context **out)
 {
     artel_context_options chosen = ARTEL_CONTEXT_OPTIONS_INIT;
     artel__isa isa = ARTEL__ISA_BASELINE;
-    if (options) {
-        /* A caller compiled against an older header hands in a shorter struct; the tail keeps its defaults. */
-        if (options->struct_size < sizeof(size_t)) return ARTEL_ERROR_INVALID;
-        memcpy(&chosen, options, options->struct_size < sizeof(chosen) ? options->struct_size : sizeof(chosen));
-    }
+    ARTEL_TRY(artel__enter(NULL, __func__, "out", out));
+    ARTEL_TRY(artel__take_options(NULL, &context_kind, options, &chosen));
     ARTEL_TRY(choose_isa(chosen.isa, &isa));
     artel_context *ctx = calloc(1, sizeof(*ctx));
-    if (!ctx) return ARTEL_ERROR_NO_MEMORY;
+    if (!ctx) return artel__fail_memory(NULL, "context", sizeof *ctx);
     ctx->isa = isa;
     ctx->log = chosen.log;
     ctx->log_user = chosen.log_user;
@@ -149,23 +157,22 @@ bool artel__preempted(const artel_context *ctx)
 
 const artel_error *artel_context_error(const artel_context *context)
 {
-    static const artel_error none = {ARTEL_OK, "", "", ""};
-    return context ? &context->error : &none;
+    return context ? &context->error : &no_context;
 }
 
 void artel__operation_begin(artel_context *ctx)
 {
-    if (!ctx) return;
-    pthread_mutex_lock(&ctx->error_mutex);
-    ctx->error.status = ARTEL_OK;
-    ctx->error.where[0] = ctx->error.what[0] = ctx->error.advice[0] = '\0';
-    pthread_mutex_unlock(&ctx->error_mutex);
+    artel_error *error = ctx ? &ctx->error : &no_context;
+    if (ctx) pthread_mutex_lock(&ctx->error_mutex);
+    error->status = ARTEL_OK;
+    error->where[0] = error->what[0] = error->advice[0] = '\0';
+    if (ctx) pthread_mutex_unlock(&ctx->error_mutex);
 }
 
 void artel_context_clear(artel_context *context)
 {
-    if (!context) return;
     artel__operation_begin(context);
+    if (!context) return;
     atomic_store(&context->cancelled, 0);
     atomic_store(&context->preempted, 0);
 }
@@ -190,9 +197,8 @@ static void copy_text(char *target, size_t size, const char *source)
 artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice, const char *format, ...)
 {
     va_list args;
-    if (!ctx) return status;
-    pthread_mutex_lock(&ctx->error_mutex);
-    artel_error *error = &ctx->error;
+    artel_error *error = ctx ? &ctx->error : &no_context;
+    if (ctx) pthread_mutex_lock(&ctx->error_mutex);
     if (error->status == ARTEL_OK) {
         copy_text(error->where, sizeof(error->where), where);
         copy_text(error->advice, sizeof(error->advice), advice);
@@ -201,7 +207,7 @@ artel_status artel__fail(artel_context *ctx, artel_status status, const char *wh
         va_end(args);
         error->status = status;
     }
-    pthread_mutex_unlock(&ctx->error_mutex);
+    if (ctx) pthread_mutex_unlock(&ctx->error_mutex);
     return status;
 }
 

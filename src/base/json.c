@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_parse.h"
 
 #define NUMBER_MAX 4096
 
@@ -113,13 +115,14 @@ static void scan_text(scan *s)
 static artel_status parse(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out)
 {
     json_error_t error;
-    json_t *value = json_loadb(text, size, JSON_DECODE_ANY, &error);
-    if (!value && json_error_code(&error) == json_error_out_of_memory) return artel__fail_memory(ctx, where, size);
-    if (!value)
-        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "correct the text at that place, or write the file again",
-                           "not valid JSON: line %d, column %d: %s", error.line, error.column, error.text);
-    *out = value;
-    return ARTEL_OK;
+    artel__json_answer answer = artel__json_parse(text, size, out);
+    if (answer == ARTEL__JSON_READ) return ARTEL_OK;
+    if (answer == ARTEL__JSON_NO_MEMORY) return artel__fail_memory(ctx, where, size);
+    json_t *value = json_loadb(text, size, JSON_DECODE_ANY, &error); /* for its words: where, and what was expected */
+    json_decref(value);
+    if (value) snprintf(error.text, sizeof error.text, "a number or a character is not possible");
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "correct the text at that place, or write the file again",
+                       "not valid JSON: line %d, column %d: %s", error.line, error.column, error.text);
 }
 
 artel_status artel__json_load(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out)
@@ -185,4 +188,39 @@ json_t *artel__json_real(double number)
 {
     if (isfinite(number)) return json_real(number);
     return json_string(isnan(number) ? "\1NaN" : number > 0 ? "\1Infinity" : "\1-Infinity");
+}
+
+/* -- copies -- */
+
+json_t *artel__json_copy(json_t *value)
+{
+    json_t *copy = json_copy(value);
+    if (!copy || (json_object_size(copy) == json_object_size(value) && json_array_size(copy) == json_array_size(value))) return copy;
+    json_decref(copy);
+    return NULL;
+}
+
+/* Adding NULL fails, as adding without memory does. */
+static bool copy_members(json_t *value, json_t *copy)
+{
+    size_t i;
+    const char *key;
+    json_t *item;
+    json_array_foreach(value, i, item)
+    {
+        if (json_array_append_new(copy, artel__json_copy_deep(item)) < 0) return false;
+    }
+    json_object_foreach(value, key, item)
+    {
+        if (json_object_set_new_nocheck(copy, key, artel__json_copy_deep(item)) < 0) return false;
+    }
+    return true;
+}
+
+json_t *artel__json_copy_deep(json_t *value)
+{
+    json_t *copy = json_is_array(value) ? json_array() : json_is_object(value) ? json_object() : json_copy(value);
+    if (!copy || copy_members(value, copy)) return copy;
+    json_decref(copy);
+    return NULL;
 }

@@ -57,9 +57,21 @@ void artel__text_append_bytes(artel__text *text, const void *bytes, size_t count
     text->data[text->length] = '\0';
 }
 
+void artel__text_append_text(artel__text *text, const artel__text *other)
+{
+    artel__text_append_bytes(text, other->data, other->length);
+    text->failed = text->failed || other->failed;
+}
+
 void artel__text_append(artel__text *text, const char *string)
 {
     artel__text_append_bytes(text, string, strlen(string));
+}
+
+void artel__text_pad(artel__text *text, size_t ahead, size_t multiple)
+{
+    size_t beyond = (ahead + text->length) % multiple;
+    artel__text_printf(text, "%*s", (int)(beyond ? multiple - beyond : 0), "");
 }
 
 void artel__text_vprintf(artel__text *text, const char *format, va_list args)

@@ -20,8 +20,12 @@ void artel__text_append(artel__text *text, const char *string);
 /* A word as a POSIX shell reads it back. */
 void artel__text_append_quoted(artel__text *text, const char *word);
 void artel__text_append_bytes(artel__text *text, const void *bytes, size_t count);
+/* Another text, and its failure. */
+void artel__text_append_text(artel__text *text, const artel__text *other);
 void artel__text_printf(artel__text *text, const char *format, ...) ARTEL__PRINTF(2, 3);
 void artel__text_vprintf(artel__text *text, const char *format, va_list args);
+/* Spaces until `ahead` bytes in front of the text and the text itself are a multiple. */
+void artel__text_pad(artel__text *text, size_t ahead, size_t multiple);
 artel_status artel__text_status(const artel__text *text);
 
 bool artel__starts_with(const char *text, const char *prefix);

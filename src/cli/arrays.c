@@ -16,11 +16,11 @@ static void header(const artel_shape *shape, artel__text *out)
     for (int i = 0; i < shape->rank; i++)
         artel__text_printf(&dict, "%lld%s", (long long)shape->dim[i], i + 1 < shape->rank ? ", " : shape->rank == 1 ? "," : "");
     artel__text_append(&dict, "), }");
-    while ((10 + dict.length + 1) % 64) artel__text_append(&dict, " ");
+    artel__text_pad(&dict, 10 + 1, 64);
     artel__text_append(&dict, "\n");
     uint8_t start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (uint8_t)(dict.length & 255), (uint8_t)(dict.length >> 8)};
     artel__text_append_bytes(out, start, sizeof start);
-    artel__text_append_bytes(out, dict.data, dict.length);
+    artel__text_append_text(out, &dict);
     artel__text_fini(&dict);
 }
 
@@ -77,6 +77,7 @@ static artel_status add_member(artel__zip_writer *zip, artel_context *ctx, const
     artel__text_append_bytes(&bytes, array->values, (size_t)artel_shape_count(&array->shape) * sizeof(float));
     artel__text_printf(&name, "%s%s.npy", array->name, suffix);
     artel_status status = artel__text_status(&bytes);
+    if (status == ARTEL_OK) status = artel__text_status(&name);
     if (status == ARTEL_OK) status = artel__zip_add(zip, name.data, bytes.data, bytes.length);
     artel__text_fini(&name);
     artel__text_fini(&bytes);

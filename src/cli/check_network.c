@@ -38,7 +38,9 @@ static artel_status print_json(artel__invocation *call, const artel__cluster *cl
     artel__text text;
     json_t *list = json_array();
     for (int r = 0; r < cluster->trainers; r++) {
-        if (r != cluster->rank) json_array_append_new(list, task_json(&cluster->task[r], &found[r]));
+        if (r == cluster->rank || json_array_append_new(list, task_json(&cluster->task[r], &found[r])) == 0) continue;
+        json_decref(list);
+        return artel__fail_memory(call->ctx, "check", 0);
     }
     json_t *value = json_pack("{s:o}", "network", list);
     if (!value) return artel__fail_memory(call->ctx, "check", 0);

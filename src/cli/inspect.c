@@ -109,7 +109,8 @@ static artel_status print_data(artel__invocation *call, const char *format, cons
     if (status == ARTEL_OK) status = artel_data_open(call->ctx, specification.data, &data);
     if (status == ARTEL_OK) {
         artel__data_describe(data, &description);
-        fputs(description.data, stdout);
+        status = artel__text_status(&description);
+        if (status == ARTEL_OK) fputs(description.data, stdout);
     }
     artel_data_destroy(data);
     artel__text_fini(&description);

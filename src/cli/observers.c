@@ -24,7 +24,9 @@ static artel__logs logs_of(artel__observers *o, const artel_event *event)
 {
     if (event->metric_count > o->capacity) {
         void *wider = o->values;
-        if (artel__realloc(o->ctx, (size_t)event->metric_count * sizeof *o->values, "logs", &wider) < 0) return (artel__logs){0, NULL};
+        artel_status status = artel__realloc(o->ctx, (size_t)event->metric_count * sizeof *o->values, "logs", &wider);
+        remember(o, status); /* the command fails with this: a line without values is no result */
+        if (status < 0) return (artel__logs){0, NULL};
         o->values = wider;
         o->capacity = event->metric_count;
     }

@@ -45,7 +45,7 @@ static artel_status add_certificate(artel__arena *arena, const artel__attend_ord
         if (*c == ':') *c = '-';
     ARTEL_TRY(artel__cert_locate(arena, folder, name, &files));
     json_t *certificate = json_object();
-    json_object_set_new(object, "certificate", certificate);
+    if (json_object_set_new(object, "certificate", certificate) < 0) return artel__fail_memory(arena->ctx, "certificate", 64);
     ARTEL_TRY(add_file(arena->ctx, certificate, "tls.crt", files.certificate));
     ARTEL_TRY(add_file(arena->ctx, certificate, "tls.key", files.key));
     return add_file(arena->ctx, certificate, "ca.crt", files.authority);

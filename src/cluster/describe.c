@@ -52,10 +52,10 @@ static json_t *jobs_json(const artel__cluster *cluster)
             json_t *address = task->address ? json_string(task->address) : json_null();
             char key[16];
             snprintf(key, sizeof key, "%d", (int)task->index);
-            if (dense)
-                json_array_append_new(job, address);
-            else
-                json_object_set_new(job, key, address);
+            if ((dense ? json_array_append_new(job, address) : json_object_set_new(job, key, address)) == 0) continue;
+            json_decref(job);
+            json_decref(jobs);
+            return NULL;
         }
         if (json_object_set_new(jobs, artel__task_type_name(type), job) != 0) {
             json_decref(jobs);

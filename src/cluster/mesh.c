@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/threads.h"
@@ -25,21 +26,21 @@ enum {
     REPORT_LINES = 100
 };
 
+#define AT(field) offsetof(artel_cluster_options, field)
+static const char seconds[] = "give seconds, for example 10";
+static const artel__range ranges[] = {{"--workers", ARTEL__RANGE_INT, AT(workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
+                                      {"--port", ARTEL__RANGE_INT, AT(port), 0, 65535, "give a port from 1 to 65535"},
+                                      {"--min-workers", ARTEL__RANGE_INT, AT(min_workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
+                                      {"--wait-for-cluster", ARTEL__RANGE_DOUBLE, AT(wait_for_cluster), 0.01, 1e9, seconds},
+                                      {"--collective-timeout", ARTEL__RANGE_DOUBLE, AT(collective_timeout), 0.01, 1e9, seconds},
+                                      {"--suspect-after", ARTEL__RANGE_DOUBLE, AT(suspect_after), 0.01, 1e9, seconds},
+                                      {.name = NULL}};
+static const artel__options_kind kind = {"cluster options", "begin with ARTEL_CLUSTER_OPTIONS_INIT", sizeof(artel_cluster_options), ranges};
+
 static artel_status take_options(artel_context *ctx, const artel_cluster_options *given, artel_cluster_options *out)
 {
     *out = (artel_cluster_options)ARTEL_CLUSTER_OPTIONS_INIT;
-    if (!given) return ARTEL_OK;
-    if (given->struct_size < sizeof given->struct_size)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "cluster options", "begin with ARTEL_CLUSTER_OPTIONS_INIT", "struct_size is not set");
-    memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
-    if (out->port < 0 || out->port > 65535)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "cluster options", "give a port from 1 to 65535", "there is no port %d", out->port);
-    const double limit[] = {out->wait_for_cluster, out->collective_timeout, out->suspect_after};
-    for (size_t i = 0; i < ARTEL__COUNT(limit); i++) {
-        if (!(limit[i] >= 0.01 && limit[i] <= 1e9))
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, "cluster options", "give seconds above 0.01", "a time limit does not fit");
-    }
-    return ARTEL_OK;
+    return artel__take_options(ctx, &kind, given, out);
 }
 
 static artel_status resolve(artel_cluster *mesh)
@@ -259,7 +260,7 @@ static artel_status start(artel_cluster *mesh)
 artel_status artel_cluster_open(artel_context *ctx, const artel_cluster_options *options, artel_cluster **out)
 {
     void *block;
-    artel__operation_begin(ctx);
+    ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_cluster), "cluster", &block));
     artel_cluster *mesh = block;
     mesh->ctx = ctx;
@@ -326,22 +327,22 @@ void artel_cluster_close(artel_cluster *mesh)
 
 const char *artel_cluster_role(const artel_cluster *mesh)
 {
-    return artel__task_type_name(mesh->cluster.self.type);
+    return mesh ? artel__task_type_name(mesh->cluster.self.type) : "";
 }
 
 int artel_cluster_index(const artel_cluster *mesh)
 {
-    return (int)mesh->cluster.self.index;
+    return mesh ? (int)mesh->cluster.self.index : 0;
 }
 
 int artel_cluster_size(const artel_cluster *mesh)
 {
-    return mesh->single ? 1 : mesh->cluster.trainers;
+    return artel__mesh_is_single(mesh) ? 1 : mesh->cluster.trainers;
 }
 
 bool artel_cluster_writes(const artel_cluster *mesh)
 {
-    return mesh->writes;
+    return !mesh || mesh->writes;
 }
 
 int artel__mesh_tasks_here(const artel_cluster *mesh)

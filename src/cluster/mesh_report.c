@@ -32,6 +32,7 @@ static artel_cluster_task task_of(artel_cluster *mesh, int rank)
 int artel_cluster_look(const artel_cluster *cluster, artel_cluster_task *tasks, int most)
 {
     if (artel__mesh_is_single(cluster)) return 0;
+    if (!tasks) most = 0;
     artel_cluster *mesh = (artel_cluster *)(uintptr_t)cluster; /* for its mutex */
     int count = 0;
     pthread_mutex_lock(&mesh->mutex);
@@ -69,7 +70,8 @@ static json_t *cause_json(const artel_cluster *mesh)
 static void add_line(void *lines, artel_log_level level, int64_t age_ns, const char *text)
 {
     static const char *const names[] = {"error", "warning", "note", "debug"};
-    json_array_append_new(lines, json_pack("{s:f, s:s, s:s}", "seconds_ago", (double)age_ns * 1e-9, "level", names[level], "text", text));
+    json_t *line = json_pack("{s:f, s:s, s:s}", "seconds_ago", (double)age_ns * 1e-9, "level", names[level], "text", text);
+    if (json_array_append_new(lines, line) < 0) return; /* a report that lacks a line is better than none */
 }
 
 static json_t *report_json(const artel_cluster *mesh, artel_status status)

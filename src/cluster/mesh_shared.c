@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "cluster/mesh_impl.h"
 
@@ -24,6 +25,13 @@ static artel_status check_name(artel_cluster *mesh, const char *what, const char
     size_t length = strlen(name);
     if (length > 0 && length <= ARTEL__TEXT_MAX) return ARTEL_OK;
     return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, what, "give 1 to 255 bytes", "the name does not fit (it has %zu bytes)", length);
+}
+
+static artel_status check_seconds(artel_cluster *mesh, const char *name, double seconds)
+{
+    if (seconds >= 0) return ARTEL_OK;
+    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, name, "give a number from 0; infinity waits for ever",
+                       "%g is no number of seconds to wait", seconds);
 }
 
 static artel_status no_job(artel_cluster *mesh, const char *what)
@@ -43,7 +51,7 @@ static bool runs(const artel_cluster *mesh)
     return mesh->machine && !mesh->over;
 }
 
-/* Something may have changed, or the time is over. Seconds that are too many, or no number, are for ever. */
+/* Something may have changed, or the time is over. Seconds that are too many are for ever. */
 static void wait_until(artel_cluster *mesh, int64_t begin, double seconds)
 {
     int64_t left = seconds < 1e9 ? begin + (int64_t)(seconds * 1e9) - artel__now_ns() : ARTEL__MESH_SECOND;
@@ -52,7 +60,6 @@ static void wait_until(artel_cluster *mesh, int64_t begin, double seconds)
 
 static bool is_late(int64_t begin, double seconds)
 {
-    if (!(seconds > 0)) return true; /* a NaN, too */
     return seconds < 1e9 && artel__now_ns() - begin >= (int64_t)(seconds * 1e9);
 }
 
@@ -97,7 +104,8 @@ void artel__mesh_forget_notes(artel_cluster *mesh)
 artel_status artel_cluster_put(artel_cluster *mesh, const char *key, const void *value, size_t bytes, bool overwrite)
 {
     artel__membership_entry entry = {key, value, bytes, overwrite};
-    artel__operation_begin(mesh->ctx);
+    ARTEL_TRY(artel__enter(mesh ? mesh->ctx : NULL, __func__, "cluster key", mesh, key));
+    if (bytes > 0) ARTEL_TRY(artel__need(mesh->ctx, __func__, "value", value));
     ARTEL_TRY(check_name(mesh, "key", key));
     if (bytes > ARTEL__VALUE_MAX)
         return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, key, "put more into several keys", "the value has %zu bytes (at most %d fit)",
@@ -139,8 +147,10 @@ artel_status artel_cluster_get(artel_cluster *mesh, const char *key, double seco
 {
     const uint8_t *found = NULL;
     size_t bytes = 0;
-    artel__operation_begin(mesh->ctx);
+    ARTEL_TRY(artel__enter(mesh ? mesh->ctx : NULL, __func__, "cluster key out_bytes", mesh, key, out_bytes));
+    if (room > 0) ARTEL_TRY(artel__need(mesh->ctx, __func__, "value", value));
     ARTEL_TRY(check_name(mesh, "key", key));
+    ARTEL_TRY(check_seconds(mesh, key, seconds));
     if (!mesh->single) pthread_mutex_lock(&mesh->mutex);
     artel_status status = await_key(mesh, key, seconds, &found, &bytes);
     if (status == ARTEL_OK && room) memcpy(value, found, bytes < room ? bytes : room);
@@ -180,8 +190,9 @@ static artel_status await_barrier(artel_cluster *mesh, const char *name, double 
 
 artel_status artel_cluster_barrier(artel_cluster *mesh, const char *name, double seconds)
 {
-    artel__operation_begin(mesh->ctx);
+    ARTEL_TRY(artel__enter(mesh ? mesh->ctx : NULL, __func__, "cluster name", mesh, name));
     ARTEL_TRY(check_name(mesh, "barrier", name));
+    ARTEL_TRY(check_seconds(mesh, name, seconds));
     if (mesh->single) return ARTEL_OK;
     pthread_mutex_lock(&mesh->mutex);
     char *owed = find_owed(mesh, name);

@@ -2,6 +2,7 @@
 /* The life of communicators: of threads, of a cluster's tasks, of some of either. */
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/threads.h"
 #include "coll/communicator_impl.h"
@@ -131,9 +132,9 @@ static artel_status check_contexts(artel_context *const *contexts, int members)
     for (int i = 0; i < members; i++) {
         for (int k = 0; k < i; k++) same = same || contexts[i] == contexts[k];
     }
-    if (members <= MOST_MEMBERS && !same) return ARTEL_OK;
+    if (!same) return ARTEL_OK;
     return artel__fail(contexts[0], ARTEL_ERROR_INVALID, "communicator", "give each thread a context of its own",
-                       same ? "two of %d members have the same context" : "%d members are too many", members);
+                       "two of %d members have the same context", members);
 }
 
 static artel_status create_thread(artel__coll_threads *threads, artel_context *ctx, int position, artel_communicator **out)
@@ -153,11 +154,11 @@ static artel_status create_thread(artel__coll_threads *threads, artel_context *c
 artel_status artel_communicator_create(artel_context *const *contexts, int members, artel_communicator **out)
 {
     artel__coll_threads *threads;
-    if (members < 1 || !contexts) return ARTEL_ERROR_INVALID;
-    for (int i = 0; i < members; i++) {
-        if (!contexts[i]) return ARTEL_ERROR_INVALID;
-        artel__operation_begin(contexts[i]);
-    }
+    ARTEL_TRY(artel__enter(NULL, __func__, "contexts out", contexts, out));
+    if (members < 1 || members > MOST_MEMBERS)
+        return artel__fail(NULL, ARTEL_ERROR_INVALID, __func__, "give a context for each member",
+                           "%d members are not possible (expected 1 to %d)", members, MOST_MEMBERS);
+    for (int i = 0; i < members; i++) ARTEL_TRY(artel__enter(contexts[i], __func__, "contexts[]", contexts[i]));
     ARTEL_TRY(check_contexts(contexts, members));
     if (create_threads(members, &threads) < 0) return artel__fail_memory(contexts[0], "communicator", 0);
     threads->homes = 1; /* this function's, until all are made */
@@ -176,7 +177,7 @@ artel_status artel_communicator_open(artel_context *ctx, artel_cluster *cluster,
     artel__coll_home *home;
     artel_communicator *c;
     int first = 0, ranks = 1;
-    artel__operation_begin(ctx);
+    ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
     ARTEL_TRY(create_home(ctx, &home));
     ARTEL_TRY(create_communicator(home, &c));
     artel_status status = ARTEL_OK;
@@ -242,7 +243,7 @@ artel_status artel_communicator_subset(artel_communicator *parent, const int *po
     artel_communicator *c;
     uint32_t n = 0;
     int own;
-    artel__operation_begin(parent->home->ctx);
+    ARTEL_TRY(artel__enter(parent ? parent->home->ctx : NULL, __func__, "parent position out", parent, position, out));
     ARTEL_TRY(check_subset(parent, position, count, &own));
     ARTEL_TRY(count_made(parent->home, artel__team_id(&parent->team, position, count, 0), &n));
     ARTEL_TRY(create_communicator(parent->home, &c));
@@ -262,18 +263,19 @@ artel_status artel_communicator_subset(artel_communicator *parent, const int *po
 
 int artel_communicator_position(const artel_communicator *c)
 {
-    return c->team.position;
+    return c ? c->team.position : -1;
 }
 
 int artel_communicator_members(const artel_communicator *c)
 {
-    return c->team.members;
+    return c ? c->team.members : 0;
 }
 
 /* -- failing, ending -- */
 
 void artel_communicator_cancel(artel_communicator *c)
 {
+    if (!c) return;
     artel__coll_home *home = c->home;
     pthread_mutex_lock(&home->mutex);
     if (home->endpoint) artel__net_cancel(home->endpoint);
@@ -308,9 +310,9 @@ static artel_status renew_threads(artel__coll_home *home)
 
 artel_status artel_communicator_renew(artel_communicator *c)
 {
+    ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, __func__, "communicator", c));
     artel__coll_home *home = c->home;
     int first = c->team.position, ranks = c->team.members;
-    artel__operation_begin(home->ctx);
     if (c->subset || home->users > 1)
         return artel__fail(home->ctx, ARTEL_ERROR_INVALID, "communicator", "destroy its subsets, renew it, and make them again",
                            c->subset ? "a subset is not renewed" : "%d subsets are left", home->users - 1);
@@ -331,9 +333,9 @@ artel_status artel_communicator_renew(artel_communicator *c)
 
 artel_status artel_communicator_finish(artel_communicator *c)
 {
+    ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, __func__, "communicator", c));
     artel__coll_home *home = c->home;
     if (!home->cluster || c->subset) return artel_communicator_barrier(c);
-    artel__operation_begin(home->ctx);
     if (home->broken < 0)
         return artel__fail(home->ctx, home->broken, "communicator", "renew it before", "a call before has failed (%s)",
                            artel_status_name(home->broken));

@@ -2,6 +2,7 @@
 /* The public collectives: one call each, and packs of small all-reduces. */
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/threads.h"
@@ -9,7 +10,8 @@
 
 enum {
     PACKED = 256 << 10, /* bytes of an all-reduce up to which it is packed */
-    PACK = 4 << 20      /* bytes of a pack */
+    PACK = 4 << 20,     /* bytes of a pack */
+    MOST_CALLS = 1 << 20
 };
 
 static void enter(const artel__coll_home *home, artel__member_phase phase)
@@ -48,55 +50,66 @@ artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kin
     return status;
 }
 
-artel_status artel__communicator_run(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail)
+artel_status artel__communicator_refuse(artel_communicator *c, artel__coll_kind kind, artel_status reason)
 {
-    artel__operation_begin(c->home->ctx);
-    return artel__communicator_continue(c, kind, what, detail);
+    c->call.refused = reason;
+    artel_status status = artel__communicator_continue(c, kind, NULL, 0);
+    c->call.refused = ARTEL_OK;
+    return status;
+}
+
+/* A public call: what is missing fails here, and the others, who wait for this member, are told. */
+static artel_status run(artel_communicator *c, artel__coll_kind kind, const char *function, const artel_collective *call)
+{
+    ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, function, "communicator", c));
+    artel_status status = artel__need(c->home->ctx, function, "call", call);
+    return status < 0 ? artel__communicator_refuse(c, kind, status) : artel__communicator_continue(c, kind, call, 0);
 }
 
 artel_status artel_communicator_barrier(artel_communicator *c)
 {
-    return artel__communicator_run(c, ARTEL__COLL_BARRIER, NULL, 0);
+    ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, __func__, "communicator", c));
+    return artel__communicator_continue(c, ARTEL__COLL_BARRIER, NULL, 0);
 }
 
 artel_status artel_communicator_broadcast(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_BROADCAST, call, 0);
+    return run(c, ARTEL__COLL_BROADCAST, __func__, call);
 }
 
 artel_status artel_communicator_reduce(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_REDUCE, call, 0);
+    return run(c, ARTEL__COLL_REDUCE, __func__, call);
 }
 
 artel_status artel_communicator_all_reduce(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_ALL_REDUCE, call, 0);
+    return run(c, ARTEL__COLL_ALL_REDUCE, __func__, call);
 }
 
 artel_status artel_communicator_reduce_scatter(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_REDUCE_SCATTER, call, 0);
+    return run(c, ARTEL__COLL_REDUCE_SCATTER, __func__, call);
 }
 
 artel_status artel_communicator_gather(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_GATHER, call, 0);
+    return run(c, ARTEL__COLL_GATHER, __func__, call);
 }
 
 artel_status artel_communicator_all_gather(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_ALL_GATHER, call, 0);
+    return run(c, ARTEL__COLL_ALL_GATHER, __func__, call);
 }
 
 artel_status artel_communicator_all_to_all(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_ALL_TO_ALL, call, 0);
+    return run(c, ARTEL__COLL_ALL_TO_ALL, __func__, call);
 }
 
 artel_status artel_communicator_permute(artel_communicator *c, const artel_collective *call)
 {
-    return artel__communicator_run(c, ARTEL__COLL_PERMUTE, call, 0);
+    return run(c, ARTEL__COLL_PERMUTE, __func__, call);
 }
 
 /* -- many -- */
@@ -126,10 +139,9 @@ static int pack_end(const artel_collective *calls, int first, int count)
 /* Tells the others that this member's list cannot be done. */
 static artel_status refuse(artel_communicator *c, const char *what)
 {
-    c->call.refused = artel__fail(c->home->ctx, ARTEL_ERROR_INVALID, "all-reduce of many", "see artel/communicator.h", "%s", what);
-    artel_status status = artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, NULL, 0);
-    c->call.refused = ARTEL_OK;
-    return status;
+    return artel__communicator_refuse(
+        c, ARTEL__COLL_ALL_REDUCE,
+        artel__fail(c->home->ctx, ARTEL_ERROR_INVALID, "all-reduce of many", "see artel/communicator.h", "%s", what));
 }
 
 static bool lacks_memory(const artel_collective *calls, int count)
@@ -171,8 +183,9 @@ static artel_status run_pack(artel_communicator *c, const artel_collective *call
 
 artel_status artel_communicator_all_reduce_many(artel_communicator *c, const artel_collective *calls, int count)
 {
-    artel__operation_begin(c->home->ctx);
-    if (count < 0 || (count > 0 && !calls)) return refuse(c, "the list is missing, or its length is negative");
+    ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, __func__, "communicator", c));
+    if (count < 0 || count > MOST_CALLS || (count > 0 && !calls))
+        return refuse(c, "the list is missing, or its length is negative or above 1,048,576");
     /* Members with lists of different lengths differ in their first message, those with empty ones included. */
     uint64_t length = (uint64_t)count, detail = count == 1 ? 0 : artel__hash64(&length, sizeof length);
     if (count == 0) return artel__communicator_continue(c, ARTEL__COLL_ALL_REDUCE, NULL, detail);

@@ -54,11 +54,11 @@ struct artel_communicator {
     artel__coll_buffer counts, all_ids, all_rows;
 };
 
-/* Runs one collective as public functions do: a new operation of the context, in compute state, and what follows a failure.
- * `detail`: what else must be equal on all members, as a number. */
-artel_status artel__communicator_run(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail);
-/* The same as a further part of the operation. */
+/* Runs one collective as a part of the context's operation, in compute state, and does what follows a failure. `detail`: what else
+ * must be equal on all members, as a number. */
 artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail);
+/* This member cannot take part, for a reason that is recorded: the others, who wait for it, are told. */
+artel_status artel__communicator_refuse(artel_communicator *c, artel__coll_kind kind, artel_status reason);
 
 /* communicator_cluster.c: waits for a seat; the home's endpoint, generation and activity are new. `first`, `ranks`: the member's
  * position, and how many there are. */

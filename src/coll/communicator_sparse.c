@@ -2,6 +2,7 @@
 /* The sparse all-reduce: each member sums its repeated ids, all gather all ids and rows, and everyone combines them. Three gathers:
  * how many rows each has, ids, rows.
  */
+#include "base/argument.h"
 #include "base/hash.h"
 #include "base/threads.h"
 #include "coll/communicator_impl.h"
@@ -70,8 +71,10 @@ static artel_status gather_rows(artel_communicator *c, const artel_sparse *in, c
 artel_status artel_communicator_all_reduce_sparse(artel_communicator *c, const artel_sparse *in, artel_sparse *out)
 {
     artel__sparse_result own = {.count = 0}, all;
-    artel__operation_begin(c->home->ctx);
-    artel_status status = combine_own(c, in, &own);
+    ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, __func__, "communicator", c));
+    artel_status status = artel__need(c->home->ctx, __func__, "in out", in, out);
+    if (status < 0) return artel__communicator_refuse(c, ARTEL__COLL_ALL_GATHER, status);
+    status = combine_own(c, in, &own);
     ARTEL_TRY(gather_counts(c, in, &own, status));
     ARTEL_TRY(gather_rows(c, in, &own));
     artel__sparse_rows rows = {.dtype = in->dtype, .reduction = in->reduction, .width = in->width, .parts = c->team.members};

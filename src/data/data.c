@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/argument.h"
 #include "data/source.h"
 
 typedef struct artel__source_block {
@@ -162,6 +163,7 @@ static artel_status open_specification(artel_data *data)
 artel_status artel_data_open(artel_context *context, const char *specification, artel_data **out)
 {
     artel_data *data;
+    ARTEL_TRY(artel__enter(context, __func__, "context specification out", context, specification, out));
     ARTEL_TRY(artel__data_create(context, specification, &data));
     artel_status status = open_specification(data);
     if (status < 0) {
@@ -186,6 +188,7 @@ int64_t artel__data_rows(const artel_data *data, int index)
 
 int64_t artel_data_count(const artel_data *data)
 {
+    if (data == NULL) return -1;
     int64_t rows = artel__data_rows(data, 0);
     for (int i = 1; i < data->sources[0].array_count; i++) {
         if (artel__data_rows(data, i) != rows) return -1;
@@ -195,11 +198,12 @@ int64_t artel_data_count(const artel_data *data)
 
 int artel_data_array_count(const artel_data *data)
 {
-    return artel__data_is_synthetic(data) ? 0 : data->sources[0].array_count;
+    return data == NULL || artel__data_is_synthetic(data) ? 0 : data->sources[0].array_count;
 }
 
 artel_status artel_data_array_describe(const artel_data *data, int index, artel_data_array *out)
 {
+    ARTEL_TRY(artel__enter(data ? data->ctx : NULL, __func__, "data out", data, out));
     int count = artel_data_array_count(data);
     if (index < 0 || index >= count) {
         return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "", "no array %d (there are %d)", index, count);

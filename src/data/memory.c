@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "data/fingerprint.h"
 #include "data/source.h"
 
@@ -69,6 +70,7 @@ const artel__data_format artel__data_memory = {.name = "memory", .syntax = "memo
 artel_status artel_data_from_memory(artel_context *context, const artel_data_array *arrays, int array_count, artel_data **out)
 {
     artel_data *data;
+    ARTEL_TRY(artel__enter(context, __func__, "context arrays out", context, arrays, out));
     ARTEL_TRY(artel__data_create_single(context, &artel__data_memory, &data));
     artel__source *source = &data->sources[0];
     artel_status status = artel__source_add_arrays(source, array_count);
@@ -141,6 +143,8 @@ static artel_status fill_callback(artel__source *source, const artel_data_callba
 artel_status artel_data_from_callback(artel_context *context, const artel_data_callback *callback, artel_data **out)
 {
     artel_data *data;
+    ARTEL_TRY(artel__enter(context, __func__, "context callback out", context, callback, out));
+    ARTEL_TRY(artel__need(context, __func__, "callback->arrays", callback->arrays));
     ARTEL_TRY(artel__data_create_single(context, &artel__data_callback, &data));
     artel_status status = fill_callback(&data->sources[0], callback);
     if (status < 0) {

@@ -5,10 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "keras/model.h"
 #include "keras/translate.h"
 
 static const char WHERE[] = "the model being built";
+
+enum {
+    MOST_TENSORS = 65536 /* of a call, of a model's outputs */
+};
 
 artel_status artel__builder_fail(artel_builder *builder, artel_status status)
 {
@@ -27,10 +32,21 @@ static artel_status refuse(artel_builder *builder, const char *where, const char
     return artel__builder_fail(builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, where, advice, "%s", what));
 }
 
+artel_status artel__builder_enter(artel_builder *builder, const char *function)
+{
+    ARTEL_TRY(artel__need(builder ? builder->ctx : NULL, function, "builder", builder));
+    return builder->status;
+}
+
+/* A pointer that is NULL is a failure of the builder, too: finish reports it. */
+static artel_status need(artel_builder *builder, const char *function, const char *name, const void *pointer)
+{
+    return artel__builder_fail(builder, artel__need(builder->ctx, function, name, pointer));
+}
+
 static artel_status create(artel_context *ctx, const char *name, bool functional, artel_builder **out)
 {
     void *block;
-    artel__operation_begin(ctx);
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_builder), WHERE, &block));
     artel_builder *builder = block;
     builder->ctx = ctx;
@@ -93,9 +109,11 @@ artel_status artel__builder_add(artel_builder *builder, const char *class_name, 
     }
     json_t *record = json_pack("{s:s, s:o}", "class_name", class_name, "config", config);
     if (!record) return out_of_memory(builder);
-    if (builder->functional) {
-        json_object_set(record, "name", json_object_get(config, "name"));
-        json_object_set_new(record, "inbound_nodes", json_array());
+    bool called = !builder->functional || (json_object_set(record, "name", json_object_get(config, "name")) == 0 &&
+                                           json_object_set_new(record, "inbound_nodes", json_array()) == 0);
+    if (!called) {
+        json_decref(record);
+        return out_of_memory(builder);
     }
     return json_array_append_new(builder->layers, record) == 0 ? ARTEL_OK : out_of_memory(builder);
 }
@@ -119,8 +137,9 @@ static artel_status read_config(artel_builder *builder, const char *class_name, 
 artel_status artel_layer_add(artel_builder *builder, const char *class_name, const char *config)
 {
     json_t *json;
+    ARTEL_TRY(artel__builder_enter(builder, __func__));
+    ARTEL_TRY(need(builder, __func__, "class_name", class_name));
     if (builder->functional) return refuse(builder, class_name, "use artel_apply", "layers of a Functional model are applied to tensors");
-    if (builder->status < 0) return builder->status;
     ARTEL_TRY(read_config(builder, class_name, config, &json));
     return artel__builder_add(builder, class_name, json);
 }
@@ -129,18 +148,26 @@ artel_status artel_layer_add(artel_builder *builder, const char *class_name, con
 static json_t *batch_shape(const artel_shape *shape)
 {
     json_t *list = json_pack("[n]");
-    for (int i = 0; i < shape->rank && i < ARTEL_MAX_RANK; i++)
-        json_array_append_new(list, shape->dim[i] < 0 ? json_null() : json_integer(shape->dim[i]));
+    for (int i = 0; i < shape->rank && i < ARTEL_MAX_RANK; i++) {
+        if (json_array_append_new(list, shape->dim[i] < 0 ? json_null() : json_integer(shape->dim[i])) == 0) continue;
+        json_decref(list);
+        return NULL;
+    }
     return list;
 }
 
 static artel_status add_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape)
 {
     bool possible = shape && shape->rank >= 0 && shape->rank <= ARTEL_MAX_RANK;
+    if (artel_dtype_size(dtype) == 0 && dtype != ARTEL_DTYPE_STRING)
+        return refuse(builder, name ? name : "input", "give one of artel_dtype", "there is no such element type");
     for (int i = 0; possible && i < shape->rank; i++) possible = shape->dim[i] >= -1;
     if (!possible) return refuse(builder, name ? name : "input", "give the shape of one row", "the input's shape is not possible");
     json_t *config = json_pack("{s:o, s:s}", "batch_shape", batch_shape(shape), "dtype", artel_dtype_name(dtype));
-    if (config && name) json_object_set_new(config, "name", json_string(name));
+    if (config && name && json_object_set_new(config, "name", json_string(name)) < 0) {
+        json_decref(config);
+        return out_of_memory(builder);
+    }
     return artel__builder_add(builder, "InputLayer", config);
 }
 
@@ -148,6 +175,7 @@ artel_status artel_sequential_create(artel_context *context, const char *name, a
                                      artel_builder **out)
 {
     artel_builder *builder = NULL;
+    ARTEL_TRY(artel__enter(context, __func__, "context shape out", context, shape, out));
     ARTEL_TRY(create(context, name, false, &builder));
     artel_status status = add_input(builder, NULL, dtype, shape);
     if (status == ARTEL_OK) builder->shape = batch_shape(shape);
@@ -174,6 +202,8 @@ static artel_status finish(artel_builder *builder, json_t *record, artel_model *
 
 artel_status artel_sequential_finish(artel_builder *builder, artel_model **out)
 {
+    ARTEL_TRY(artel__need(builder ? builder->ctx : NULL, __func__, "builder", builder));
+    need(builder, __func__, "out", out);
     if (builder->functional) refuse(builder, builder->name, "use artel_functional_finish", "this is a Functional model");
     json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O?}, s:{s:O?}}", "class_name", "Sequential", "config", "name", builder->name, "layers",
                                builder->layers, "build_input_shape", builder->shape, "build_config", "input_shape", builder->shape);
@@ -184,6 +214,7 @@ artel_status artel_sequential_finish(artel_builder *builder, artel_model **out)
 
 artel_status artel_functional_create(artel_context *context, const char *name, artel_builder **out)
 {
+    ARTEL_TRY(artel__enter(context, __func__, "context out", context, out));
     return create(context, name, true, out);
 }
 
@@ -209,6 +240,9 @@ static const char *layer_name(const artel_builder *builder, int layer)
 
 artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape, artel_tensor *out)
 {
+    ARTEL_TRY(artel__builder_enter(builder, __func__));
+    ARTEL_TRY(need(builder, __func__, "shape", shape));
+    ARTEL_TRY(need(builder, __func__, "out", out));
     if (!builder->functional)
         return refuse(builder, "artel_input", "use artel_functional_create", "a Sequential model has its input already");
     ARTEL_TRY(add_input(builder, name, dtype, shape));
@@ -217,10 +251,15 @@ artel_status artel_input(artel_builder *builder, const char *name, artel_dtype d
     return add_call(builder, layer, 0, out);
 }
 
-/* A tensor as Keras records it; NULL when it does not exist. Its shape is not read by anybody. */
+static bool tensor_exists(const artel_builder *builder, artel_tensor tensor)
+{
+    return tensor.call >= 0 && tensor.call < builder->calls && tensor.output >= 0;
+}
+
+/* A tensor as Keras records it; NULL when it does not exist, or memory is out. Its shape is not read by anybody. */
 static json_t *tensor_record(const artel_builder *builder, artel_tensor tensor)
 {
-    if (tensor.call < 0 || tensor.call >= builder->calls || tensor.output < 0) return NULL;
+    if (!tensor_exists(builder, tensor)) return NULL;
     const struct artel__built_call *call = &builder->call[tensor.call];
     return json_pack("{s:s, s:{s:[n], s:s, s:[s, i, i]}}", "class_name", "__keras_tensor__", "config", "shape", "dtype", "float32",
                      "keras_history", layer_name(builder, call->layer), call->node, tensor.output);
@@ -237,15 +276,15 @@ static artel_status connect(artel_builder *builder, int layer, const artel_tenso
 {
     json_t *record = json_array_get(builder->layers, (size_t)layer), *nodes = json_object_get(record, "inbound_nodes");
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
+    if (count < 1 || count > MOST_TENSORS)
+        return refuse(builder, class_name, "pass at least one tensor, and not more than 65536",
+                      count < 1 ? "the layer is applied to nothing" : "the layer is applied to too many tensors");
     json_t *list = json_array();
     for (int i = 0; i < count; i++) {
         if (json_array_append_new(list, tensor_record(builder, tensors[i])) == 0) continue;
         json_decref(list);
+        if (tensor_exists(builder, tensors[i])) return out_of_memory(builder);
         return refuse(builder, class_name, "pass tensors of the same builder", "a tensor given to the layer does not exist");
-    }
-    if (count < 1) {
-        json_decref(list);
-        return refuse(builder, class_name, "pass at least one tensor", "the layer is applied to nothing");
     }
     bool wrap = count > 1 && !takes_arguments(class_name);
     json_t *node = json_pack(wrap ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", list, "kwargs");
@@ -257,8 +296,11 @@ artel_status artel_apply(artel_builder *builder, const char *class_name, const c
                          artel_tensor *out)
 {
     json_t *json;
+    ARTEL_TRY(artel__builder_enter(builder, __func__));
+    ARTEL_TRY(need(builder, __func__, "class_name", class_name));
+    ARTEL_TRY(need(builder, __func__, "tensors", tensors));
+    ARTEL_TRY(need(builder, __func__, "out", out));
     if (!builder->functional) return refuse(builder, class_name, "use artel_layer_add", "this is a Sequential model");
-    if (builder->status < 0) return builder->status;
     ARTEL_TRY(read_config(builder, class_name, config, &json));
     ARTEL_TRY(artel__builder_add(builder, class_name, json));
     return connect(builder, (int)json_array_size(builder->layers) - 1, tensors, count, out);
@@ -266,7 +308,9 @@ artel_status artel_apply(artel_builder *builder, const char *class_name, const c
 
 artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count, artel_tensor *out)
 {
-    if (builder->status < 0) return builder->status;
+    ARTEL_TRY(artel__builder_enter(builder, __func__));
+    ARTEL_TRY(need(builder, __func__, "tensors", tensors));
+    ARTEL_TRY(need(builder, __func__, "out", out));
     if (of.call < 0 || of.call >= builder->calls) return refuse(builder, "artel_apply_again", "", "the tensor does not exist");
     return connect(builder, builder->call[of.call].layer, tensors, count, out);
 }
@@ -278,15 +322,21 @@ artel_tensor artel_output(artel_tensor of, int output)
 
 artel_status artel_functional_finish(artel_builder *builder, const artel_tensor *outputs, int count, artel_model **out)
 {
+    ARTEL_TRY(artel__need(builder ? builder->ctx : NULL, __func__, "builder", builder));
+    need(builder, __func__, "outputs", outputs);
+    need(builder, __func__, "out", out);
+    if (count < 1 || count > MOST_TENSORS)
+        refuse(builder, builder->name, "give the tensors that are the model's outputs",
+               count < 1 ? "the model has no outputs" : "the model has too many outputs");
     json_t *ends = json_array();
     if (!builder->functional) refuse(builder, builder->name, "use artel_sequential_finish", "this is a Sequential model");
     for (int i = 0; i < count && builder->status == ARTEL_OK; i++) {
-        bool exists = outputs[i].call >= 0 && outputs[i].call < builder->calls;
+        bool exists = tensor_exists(builder, outputs[i]);
         const struct artel__built_call *call = exists ? &builder->call[outputs[i].call] : NULL;
         if (!exists)
             refuse(builder, builder->name, "", "an output is not a tensor of this model");
-        else
-            json_array_append_new(ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output));
+        else if (json_array_append_new(ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output)) < 0)
+            out_of_memory(builder);
     }
     json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O, s:o}}", "class_name", "Functional", "config", "name", builder->name, "layers",
                                builder->layers, "input_layers", builder->inputs, "output_layers", ends);

@@ -24,6 +24,8 @@ struct artel_builder {
 
 /* Adds a layer record; takes `config`, gives it a name when it has none. Returns the builder's status. */
 artel_status artel__builder_add(artel_builder *builder, const char *class_name, json_t *config);
+/* What every public call begins with: a builder that is NULL, and the failure of a call before. */
+artel_status artel__builder_enter(artel_builder *builder, const char *function);
 /* Records a failure. */
 artel_status artel__builder_fail(artel_builder *builder, artel_status status);
 

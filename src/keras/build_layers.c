@@ -3,6 +3,7 @@
  *
  * A field that is zero or NULL is not written, so that Keras' default holds; required ones always are.
  */
+#include <math.h>
 #include <string.h>
 
 #include "keras/build.h"
@@ -126,11 +127,25 @@ static json_t *pair(const int64_t *values)
     return json_pack("[I, I]", (json_int_t)values[0], (json_int_t)values[1]);
 }
 
-static json_t *extents(const artel_shape *shape)
+static artel_status shape_value(artel_builder *builder, const char *key, const artel_shape *shape, json_t **out)
 {
-    json_t *list = json_array();
-    for (int i = 0; i < shape->rank && i < ARTEL_MAX_RANK; i++) json_array_append_new(list, json_integer(shape->dim[i]));
-    return list;
+    if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK)
+        return artel__builder_fail(builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, key, "give the shape of one row",
+                                                        "%d axes are not possible (expected 0 to %d)", shape->rank, ARTEL_MAX_RANK));
+    *out = json_array();
+    bool made = *out != NULL;
+    for (int i = 0; i < shape->rank; i++) made = made && json_array_append_new(*out, json_integer(shape->dim[i])) == 0;
+    return made ? ARTEL_OK : artel__builder_fail(builder, artel__fail_memory(builder->ctx, key, 64));
+}
+
+/* NaN and infinities are no settings of a layer, and would train to a model of NaN. */
+static artel_status number_value(artel_builder *builder, const char *key, double number, json_t **out)
+{
+    if (!isfinite(number))
+        return artel__builder_fail(builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, key, "give a finite number",
+                                                        "the value does not fit (found %g)", number));
+    *out = artel__json_real(number);
+    return ARTEL_OK;
 }
 
 /* A name becomes a string, JSON what it says. */
@@ -143,40 +158,58 @@ static artel_status text_value(artel_builder *builder, const char *key, const ch
     return artel__builder_fail(builder, artel__json_load(builder->ctx, key, text, strlen(text), out));
 }
 
-/* The value of a field, or NULL when it is left at Keras' default. */
-static artel_status field_value(artel_builder *builder, const field *f, const void *options, json_t **out)
+/* Whether a field is left at Keras' default. */
+static bool is_left(const field *f, const void *at)
 {
-    const void *at = (const char *)options + f->offset;
+    const int64_t *integer = at;
+    const char *text;
+    switch (f->type) {
+    case FIELD_TEXT:
+    case FIELD_REQUIRED_TEXT: memcpy(&text, at, sizeof text); return text == NULL;
+    case FIELD_INT: return *integer == 0;
+    case FIELD_FLOAT: return *(const double *)at == 0;
+    case FIELD_TRUE:
+    case FIELD_NOT: return !*(const bool *)at;
+    case FIELD_PAIR: return integer[0] == 0 && integer[1] == 0;
+    default: return false;
+    }
+}
+
+/* The value of a field that is not left; NULL when memory is out. */
+static artel_status field_value(artel_builder *builder, const field *f, const void *at, json_t **out)
+{
     const int64_t *integer = at;
     const double *number = at;
     const char *text;
     *out = NULL;
     switch (f->type) {
     case FIELD_TEXT:
-    case FIELD_REQUIRED_TEXT: memcpy(&text, at, sizeof text); return text ? text_value(builder, f->key, text, out) : ARTEL_OK;
-    case FIELD_INT: *out = *integer ? json_integer(*integer) : NULL; break;
+    case FIELD_REQUIRED_TEXT: memcpy(&text, at, sizeof text); return text_value(builder, f->key, text, out);
+    case FIELD_INT:
     case FIELD_REQUIRED_INT: *out = json_integer(*integer); break;
-    case FIELD_FLOAT: *out = *number != 0 ? artel__json_real(*number) : NULL; break;
-    case FIELD_REQUIRED_FLOAT: *out = artel__json_real(*number); break;
-    case FIELD_TRUE: *out = *(const bool *)at ? json_true() : NULL; break;
-    case FIELD_NOT: *out = *(const bool *)at ? json_false() : NULL; break;
-    case FIELD_PAIR: *out = integer[0] || integer[1] ? pair(integer) : NULL; break;
+    case FIELD_FLOAT:
+    case FIELD_REQUIRED_FLOAT: return number_value(builder, f->key, *number, out);
+    case FIELD_TRUE: *out = json_true(); break;
+    case FIELD_NOT: *out = json_false(); break;
+    case FIELD_PAIR:
     case FIELD_REQUIRED_PAIR: *out = pair(integer); break;
-    case FIELD_SHAPE: *out = extents(at); break;
+    case FIELD_SHAPE: return shape_value(builder, f->key, at, out);
     }
     return ARTEL_OK;
 }
 
 static artel_status add(artel_builder *builder, const char *class_name, const field *fields, const void *options)
 {
-    if (builder->status < 0) return builder->status;
+    ARTEL_TRY(artel__builder_enter(builder, class_name));
     if (builder->functional)
         return artel__builder_fail(builder, artel__fail(builder->ctx, ARTEL_ERROR_INVALID, class_name, "use artel_apply",
                                                         "layers of a Functional model are applied to tensors"));
     json_t *config = json_object(), *value;
     for (const field *f = fields; config && options && f->key; f++) {
-        artel_status status = field_value(builder, f, options, &value);
-        if (status == ARTEL_OK && (!value || json_object_set_new(config, f->key, value) == 0)) continue;
+        const void *at = (const char *)options + f->offset;
+        if (is_left(f, at)) continue;
+        artel_status status = field_value(builder, f, at, &value);
+        if (status == ARTEL_OK && json_object_set_new(config, f->key, value) == 0) continue;
         json_decref(config);
         return artel__builder_fail(builder, status < 0 ? status : artel__fail_memory(builder->ctx, class_name, 0));
     }

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/json.h"
 #include "base/threads.h"
 #include "keras/model.h"
@@ -81,7 +82,7 @@ static artel_status set_metrics(artel_context *ctx, json_t *compile, const char 
 /* Keras' defaults for a model that was never compiled. */
 static json_t *start_settings(const artel_model *model)
 {
-    if (model->compile_config) return json_copy(model->compile_config);
+    if (model->compile_config) return artel__json_copy(model->compile_config);
     return json_pack("{s:s, s:n, s:n, s:n, s:n, s:b, s:i, s:b}", "optimizer", "rmsprop", "loss", "loss_weights", "metrics",
                      "weighted_metrics", "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
 }
@@ -122,7 +123,6 @@ artel_status artel__keras_scale_loss(artel_model *model)
 static artel_status compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)
 {
     artel_context *ctx = model->ctx;
-    artel__operation_begin(ctx);
     json_t *compile = start_settings(model);
     if (!compile) return artel__fail_memory(ctx, "compile", 0);
     artel_status status = ARTEL_OK;
@@ -142,6 +142,7 @@ static artel_status compile(artel_model *model, const char *optimizer, const cha
 
 artel_status artel_model_compile(artel_model *model, const char *optimizer, const char *loss, const char *metrics)
 {
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model", model));
     uint32_t caller = artel__fp_enter(); /* numbers of texts round to nearest, whatever the caller has set */
     artel_status status = compile(model, optimizer, loss, metrics);
     artel__fp_leave(caller);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/hash.h"
 #include "keras/load.h"
 #include "keras/safetensors.h"
@@ -131,7 +132,7 @@ artel_status artel__keras_digest(const artel_model *model, bool all, char out[65
 
 artel_status artel_model_digest(const artel_model *model, char out[65])
 {
-    artel__operation_begin(model->ctx);
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model out", model, out));
     return artel__keras_digest(model, false, out);
 }
 

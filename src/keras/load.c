@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/json.h"
 #include "keras/translate.h"
 
@@ -215,12 +216,12 @@ artel_status artel__keras_load_weights(artel_model *model, const char *path)
 
 artel_status artel_model_load(artel_context *context, const char *path, artel_model **out)
 {
-    artel__operation_begin(context);
+    ARTEL_TRY(artel__enter(context, __func__, "context path out", context, path, out));
     return artel__keras_load(context, path, out);
 }
 
 artel_status artel_model_load_weights(artel_model *model, const char *path)
 {
-    artel__operation_begin(model->ctx);
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model path", model, path));
     return artel__keras_load_weights(model, path);
 }

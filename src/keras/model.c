@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/argument.h"
 #include "keras/variables.h"
 
 artel_status artel__keras_from_record(artel_context *ctx, const char *where, json_t *record, artel_model **out)
@@ -83,7 +84,7 @@ artel_status artel__keras_initialise(artel_model *model, uint64_t seed)
 
 artel_status artel_model_initialise(artel_model *model, uint64_t seed)
 {
-    artel__operation_begin(model->ctx);
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model", model));
     return artel__keras_initialise(model, seed);
 }
 
@@ -115,23 +116,23 @@ void artel__keras_count(const artel_model *model, int64_t *trainable, int64_t *f
 
 int artel_model_input_count(const artel_model *model)
 {
-    return model->nn->inputs;
+    return model ? model->nn->inputs : 0;
 }
 
 int artel_model_output_count(const artel_model *model)
 {
-    return model->nn->outputs;
+    return model ? model->nn->outputs : 0;
 }
 
 static artel_status out_of_range(const artel_model *model, const char *kind, int index, int count)
 {
-    artel__operation_begin(model->ctx);
     return artel__fail(model->ctx, ARTEL_ERROR_INVALID, model->source, "count from 0", "%s %d does not exist (the model has %d)", kind,
                        index, count);
 }
 
 artel_status artel_model_input(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape)
 {
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model", model));
     if (index < 0 || index >= model->nn->inputs) return out_of_range(model, "input", index, model->nn->inputs);
     const artel__model_input *input = &model->nn->input[index];
     if (name) *name = input->name;
@@ -142,6 +143,7 @@ artel_status artel_model_input(const artel_model *model, int index, const char *
 
 artel_status artel_model_output(const artel_model *model, int index, const char **name, artel_dtype *dtype, artel_shape *shape)
 {
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model", model));
     if (index < 0 || index >= model->nn->outputs) return out_of_range(model, "output", index, model->nn->outputs);
     const artel__model_output *output = &model->nn->output[index];
     if (name) *name = output->name;
@@ -168,7 +170,6 @@ static artel_status seek_one(void *user, const artel__model_variable *variable)
 static artel_status find_weight(const artel_model *model, const char *path, int64_t count, int *out)
 {
     seeker s = {.path = path, .index = -1};
-    artel__operation_begin(model->ctx);
     ARTEL_TRY(artel__model_visit(model->nn, seek_one, &s));
     if (s.index < 0)
         return artel__fail(model->ctx, ARTEL_ERROR_NOT_FOUND, path, "`artel inspect` lists the paths",
@@ -186,6 +187,7 @@ static artel_status find_weight(const artel_model *model, const char *path, int6
 artel_status artel_model_get_weight(const artel_model *model, const char *path, float *values, int64_t count)
 {
     int index = -1;
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model path values", model, path, values));
     ARTEL_TRY(find_weight(model, path, count, &index));
     if (!model->initialised)
         return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "call artel_model_initialise first", "the model has no weights yet");
@@ -205,6 +207,7 @@ artel_status artel_model_get_weight(const artel_model *model, const char *path, 
 artel_status artel_model_set_weight(artel_model *model, const char *path, const float *values, int64_t count)
 {
     int index = -1;
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model path values", model, path, values));
     ARTEL_TRY(find_weight(model, path, count, &index));
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, 0));
     const artel__variable *variable = &model->nn->variables->item[index];

@@ -37,8 +37,8 @@ const char *artel__onnx_end(artel__onnx *onnx, artel__text *node, const char *co
             complete = false;
     }
     if (name) artel__proto_text(node, 2, name);
-    artel__proto_bytes(&onnx->nodes, 1, node->data, node->length);
-    complete = complete && !node->failed && !onnx->nodes.failed;
+    artel__proto_message(&onnx->nodes, 1, node);
+    complete = complete && !onnx->nodes.failed;
     artel__text_fini(node);
     return complete ? name : NULL;
 }
@@ -296,7 +296,7 @@ static artel_status add_outputs(artel__onnx *onnx, artel__text *graph, const art
         artel__text node = artel__onnx_start(onnx, "Identity");
         artel__proto_text(&node, 1, out[i].name);
         artel__proto_text(&node, 2, name);
-        artel__proto_bytes(&onnx->nodes, 1, node.data, node.length);
+        artel__proto_message(&onnx->nodes, 1, &node);
         artel__text_fini(&node);
         for (int d = 0; artel__onnx_open(onnx) && d < shape.rank; d++) shape.dim[d] = -1;
         artel__onnx_value_info(graph, 12, name, nn->output[i].dtype, &shape, name);
@@ -317,14 +317,13 @@ static artel_status write_model(artel__onnx *onnx, const char *path, const artel
     artel__proto_text(&head, 2, "artel");
     artel__proto_text(&opset, 1, "");
     artel__proto_int(&opset, 2, 17);
-    artel__proto_bytes(&head, 8, opset.data, opset.length);
-    artel__text_append_bytes(&body, onnx->nodes.data, onnx->nodes.length);
+    artel__proto_message(&head, 8, &opset);
+    artel__text_append_text(&body, &onnx->nodes);
     artel__proto_text(&body, 2, onnx->model->nn->name);
-    artel__text_append_bytes(&body, onnx->initializers.data, onnx->initializers.length);
-    artel__text_append_bytes(&body, graph->data, graph->length);
-    artel__proto_bytes(&head, 7, body.data, body.length);
+    artel__text_append_text(&body, &onnx->initializers);
+    artel__text_append_text(&body, graph);
+    artel__proto_message(&head, 7, &body);
     artel_status status = artel__text_status(&head);
-    if (status == ARTEL_OK) status = artel__text_status(&body);
     if (status == ARTEL_OK && head.length > PROTO_LIMIT)
         status =
             artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "export .safetensors", "the model is larger than the 2 GiB of an ONNX file");

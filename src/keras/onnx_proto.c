@@ -47,11 +47,16 @@ void artel__proto_text(artel__text *message, int field, const char *value)
     artel__proto_bytes(message, field, value, strlen(value));
 }
 
-/* Wraps a finished inner message and releases it. */
-static void wrap(artel__text *message, int field, artel__text *inner)
+void artel__proto_message(artel__text *message, int field, const artel__text *inner)
 {
     artel__proto_bytes(message, field, inner->data, inner->length);
     message->failed = message->failed || inner->failed;
+}
+
+/* Wraps a finished inner message and releases it. */
+static void wrap(artel__text *message, int field, artel__text *inner)
+{
+    artel__proto_message(message, field, inner);
     artel__text_fini(inner);
 }
 

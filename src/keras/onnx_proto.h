@@ -13,6 +13,8 @@
 void artel__proto_int(artel__text *message, int field, int64_t value);
 void artel__proto_text(artel__text *message, int field, const char *value);
 void artel__proto_bytes(artel__text *message, int field, const void *bytes, size_t count);
+/* A finished inner message, and its failure. */
+void artel__proto_message(artel__text *message, int field, const artel__text *inner);
 
 /* AttributeProto appended to a NodeProto. */
 void artel__onnx_int(artel__text *node, const char *name, int64_t value);

@@ -228,7 +228,7 @@ static artel_status write_header(const artel_model *model, artel__arena *arena, 
         at += variable_bytes(variable);
     }
     artel__text_append(&header, "}");
-    while (header.length % 8 && !header.failed) artel__text_append(&header, " ");
+    artel__text_pad(&header, 0, 8);
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)header.length >> (8 * i));
     if (status == ARTEL_OK) status = artel__text_status(&header);
     if (status == ARTEL_OK) status = artel__output_write(output, length, sizeof length);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/json.h"
 #include "base/zip.h"
 #include "keras/load.h"
@@ -32,7 +33,7 @@ json_t *artel__keras_compile_record(const artel_model *model)
 {
     double rate, old;
     if (!model->compile_config) return NULL;
-    json_t *compile = json_copy(model->compile_config);
+    json_t *compile = artel__json_copy(model->compile_config);
     if (compile && model->optimizer.record && json_object_set(compile, "optimizer", model->optimizer.record) < 0) {
         json_decref(compile);
         return NULL;
@@ -41,7 +42,11 @@ json_t *artel__keras_compile_record(const artel_model *model)
     json_t *inner = artel__optimizer_inner(optimizer), *config = json_object_get(inner ? inner : optimizer, "config");
     if (!compile || !artel__json_number(json_object_get(config, "learning_rate"), &old) || !saved_rate(model, &rate) || rate == old)
         return compile;
-    optimizer = json_deep_copy(optimizer);
+    optimizer = artel__json_copy_deep(optimizer);
+    if (!optimizer) {
+        json_decref(compile);
+        return NULL;
+    }
     inner = artel__optimizer_inner(optimizer);
     config = json_object_get(inner ? inner : optimizer, "config");
     bool set = config && json_object_set_new(config, "learning_rate", artel__json_real(rate)) == 0 &&
@@ -54,7 +59,7 @@ json_t *artel__keras_compile_record(const artel_model *model)
 
 json_t *artel__keras_full_record(const artel_model *model)
 {
-    json_t *record = json_copy(model->nn->record);
+    json_t *record = artel__json_copy(model->nn->record);
     if (!record || !model->compile_config) return record;
     json_t *compile = artel__keras_compile_record(model);
     if (compile && json_object_set(record, "compile_config", compile) == 0) {
@@ -178,6 +183,6 @@ artel_status artel__keras_save(const artel_model *model, const char *path)
 
 artel_status artel_model_save(const artel_model *model, const char *path)
 {
-    artel__operation_begin(model->ctx);
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model path", model, path));
     return artel__keras_save(model, path);
 }

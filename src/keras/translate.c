@@ -211,12 +211,13 @@ artel_status artel__keras_translate_model(json_t *record)
 
 /* -- compile settings -- */
 
-static void rename_key(json_t *object, const char *from, const char *to)
+static artel_status rename_key(json_t *object, const char *from, const char *to)
 {
     json_t *value = json_object_get(object, from);
-    if (!value) return;
-    if (!json_object_get(object, to)) json_object_set(object, to, value);
+    if (!value) return ARTEL_OK;
+    if (!json_object_get(object, to) && json_object_set(object, to, value) < 0) return ARTEL_ERROR_NO_MEMORY;
     json_object_del(object, from);
+    return ARTEL_OK;
 }
 
 /* "sparse_categorical_accuracy" -> "SparseCategoricalAccuracy". */
@@ -272,7 +273,7 @@ static artel_status translate_optimizer(artel_context *ctx, const char *where, j
     static const char *const gone[] = {"jit_compile", "is_legacy_optimizer", "decay", NULL};
     json_t *config = json_object_get(optimizer, "config");
     double decay;
-    rename_key(config, "lr", "learning_rate");
+    ARTEL_TRY(rename_key(config, "lr", "learning_rate"));
     if (artel__json_number(json_object_get(config, "decay"), &decay) && decay > 0)
         artel__log(ctx, ARTEL_LOG_WARNING, "%s: the optimizer's decay of %g is left out, as in Keras 3; use a schedule", where, decay);
     for (const char *const *name = gone; *name; name++) json_object_del(config, *name);
@@ -302,7 +303,7 @@ artel_status artel__keras_translate_training(artel_context *ctx, const char *whe
     static const char *const kept[] = {"loss",        "loss_weights",        "metrics",     "weighted_metrics",
                                        "run_eagerly", "steps_per_execution", "jit_compile", NULL};
     json_t *compile = json_object();
-    json_t *optimizer = json_deep_copy(json_object_get(training, "optimizer_config"));
+    json_t *optimizer = artel__json_copy_deep(json_object_get(training, "optimizer_config"));
     artel_status status = compile && optimizer ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     if (!json_is_object(json_object_get(training, "optimizer_config"))) {
         json_decref(compile);
@@ -313,9 +314,8 @@ artel_status artel__keras_translate_training(artel_context *ctx, const char *whe
     if (status == ARTEL_OK && json_object_set(compile, "optimizer", optimizer) < 0) status = ARTEL_ERROR_NO_MEMORY;
     json_decref(optimizer);
     for (const char *const *key = kept; *key && status == ARTEL_OK; key++) {
-        json_t *value = json_deep_copy(json_object_get(training, *key));
-        if (!value) value = json_null();
-        status = unwrap_all(value, 0);
+        json_t *given = json_object_get(training, *key), *value = given ? artel__json_copy_deep(given) : json_null();
+        status = value ? unwrap_all(value, 0) : ARTEL_ERROR_NO_MEMORY;
         if (json_object_set_new(compile, *key, value) < 0) status = ARTEL_ERROR_NO_MEMORY;
     }
     drop_unset(compile);

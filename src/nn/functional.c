@@ -40,7 +40,7 @@ static artel_status check_tensor(const reader *r, const char *layer, int64_t ten
     if (tensor < 0) return broken(r, "a tensor index is out of range");
     if (tensor < ARTEL__LAYER_OUTPUTS) return ARTEL_OK;
     return artel__model_fail(r->model, ARTEL_ERROR_UNSUPPORTED, "split into fewer parts, one after the other",
-                             "layer \"%s\" gives a tensor number %lld; a layer may give %d here", layer, (long long)tensor + 1,
+                             "layer \"%s\" gives a tensor number %llu; a layer may give %d here", layer, (unsigned long long)tensor + 1,
                              ARTEL__LAYER_OUTPUTS);
 }
 
@@ -61,14 +61,23 @@ static int add_reference(reader *r, pending *call, const char *layer, int64_t no
     return call->inputs++;
 }
 
-/* A copy of Keras' argument structure with every tensor replaced; NULL on failure. */
+static json_t *drop(json_t *value)
+{
+    json_decref(value);
+    return NULL;
+}
+
+/* A copy of Keras' argument structure with every tensor replaced; NULL on failure, and for NULL. */
 static json_t *replace_tensors(reader *r, pending *call, json_t *value)
 {
     const char *class_name = json_string_value(json_object_get(value, "class_name"));
     if (class_name && strcmp(class_name, "__keras_tensor__") == 0) {
         json_t *history = json_object_get(json_object_get(value, "config"), "keras_history");
         const char *layer = json_string_value(json_array_get(history, 0));
-        if (!layer) return NULL;
+        if (!layer) {
+            broken(r, "a tensor in inbound_nodes does not name its layer");
+            return NULL;
+        }
         int index =
             add_reference(r, call, layer, json_integer_value(json_array_get(history, 1)), json_integer_value(json_array_get(history, 2)));
         return index < 0 ? NULL : json_pack("{s:i}", "tensor", index);
@@ -77,25 +86,40 @@ static json_t *replace_tensors(reader *r, pending *call, json_t *value)
         json_t *copy = json_array();
         size_t i;
         json_t *item;
-        json_array_foreach(value, i, item) json_array_append_new(copy, replace_tensors(r, call, item));
+        json_array_foreach(value, i, item)
+        {
+            if (json_array_append_new(copy, replace_tensors(r, call, item)) < 0) return drop(copy);
+        }
         return copy;
     }
     if (json_is_object(value)) {
         json_t *copy = json_object();
         const char *key;
         json_t *item;
-        json_object_foreach(value, key, item) json_object_set_new(copy, key, replace_tensors(r, call, item));
+        json_object_foreach(value, key, item)
+        {
+            if (json_object_set_new(copy, key, replace_tensors(r, call, item)) < 0) return drop(copy);
+        }
         return copy;
     }
-    return json_deep_copy(value);
+    return artel__json_copy_deep(value);
+}
+
+/* Memory is out, unless what was recorded before says more. */
+static artel_status lost(reader *r)
+{
+    artel_context *ctx = r->model->arena->ctx;
+    artel__fail_memory(ctx, r->model->name, 64);
+    return artel_context_error(ctx)->status;
 }
 
 static artel_status read_new_call(reader *r, pending *call, json_t *node)
 {
-    json_t *args = replace_tensors(r, call, json_object_get(node, "args"));
-    json_t *kwargs = replace_tensors(r, call, json_object_get(node, "kwargs"));
-    call->arguments = json_pack("{s:o, s:o}", "args", args ? args : json_array(), "kwargs", kwargs ? kwargs : json_object());
-    return call->arguments ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    json_t *given_args = json_object_get(node, "args"), *given_kwargs = json_object_get(node, "kwargs");
+    json_t *args = given_args ? replace_tensors(r, call, given_args) : json_array();
+    json_t *kwargs = given_kwargs ? replace_tensors(r, call, given_kwargs) : json_object();
+    call->arguments = json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
+    return call->arguments ? ARTEL_OK : lost(r);
 }
 
 /* Keras 2: a list of [layer, node, tensor, kwargs]. */
@@ -114,7 +138,10 @@ static artel_status read_old_call(reader *r, pending *call, json_t *node)
             json_decref(tensors);
             return broken(r, "a call in inbound_nodes does not name its inputs");
         }
-        json_array_append_new(tensors, json_pack("{s:i}", "tensor", index));
+        if (json_array_append_new(tensors, json_pack("{s:i}", "tensor", index)) < 0) {
+            json_decref(tensors);
+            return lost(r);
+        }
         kwargs = json_array_get(item, 3);
     }
     if (json_array_size(tensors) == 1) {
@@ -122,8 +149,9 @@ static artel_status read_old_call(reader *r, pending *call, json_t *node)
         json_decref(tensors);
         tensors = only;
     }
-    call->arguments = json_pack("{s:[o], s:o}", "args", tensors, "kwargs", json_is_object(kwargs) ? json_deep_copy(kwargs) : json_object());
-    return call->arguments ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    call->arguments =
+        json_pack("{s:[o], s:o}", "args", tensors, "kwargs", json_is_object(kwargs) ? artel__json_copy_deep(kwargs) : json_object());
+    return call->arguments ? ARTEL_OK : lost(r);
 }
 
 static pending *add_call(reader *r)

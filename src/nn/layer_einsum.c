@@ -205,11 +205,12 @@ static artel_status fans(artel__layer *layer, einsum_parts *parts)
 {
     json_t *given = artel__layer_setting(layer, "kernel_initializer");
     json_t *record = json_is_object(given)
-                         ? json_deep_copy(given)
+                         ? artel__json_copy_deep(given)
                          : json_pack("{s:s, s:{}}", "class_name", given ? json_string_value(given) : "glorot_uniform", "config");
     json_t *in = json_array(), *out = json_array(), *settings = json_object_get(record, "config");
-    for (int i = 0; i < parts->contracted; i++) json_array_append_new(in, json_integer(i));
-    for (int i = 0; i < parts->created; i++) json_array_append_new(out, json_integer(parts->contracted + i));
+    bool made = record && in && out;
+    for (int i = 0; i < parts->contracted; i++) made = made && json_array_append_new(in, json_integer(i)) == 0;
+    for (int i = 0; i < parts->created; i++) made = made && json_array_append_new(out, json_integer(parts->contracted + i)) == 0;
     bool free_axes = json_is_null(json_object_get(settings, "input_axes")) || !json_object_get(settings, "input_axes");
     const char *name = json_string_value(json_object_get(record, "class_name"));
     static const char *const scaling[] = {"VarianceScaling", "GlorotUniform", "GlorotNormal",   "HeUniform",        "HeNormal",
@@ -217,10 +218,10 @@ static artel_status fans(artel__layer *layer, einsum_parts *parts)
                                           "he_normal",       "lecun_uniform", "lecun_normal",   "variance_scaling", NULL};
     bool scales = false;
     for (int i = 0; scaling[i] && name; i++) scales = scales || strcmp(scaling[i], name) == 0;
-    artel_status status = ARTEL_OK;
-    if (scales && free_axes && json_is_object(settings)) {
-        json_object_set(settings, "input_axes", in);
-        json_object_set(settings, "output_axes", out);
+    if (scales && free_axes && json_is_object(settings))
+        made = made && json_object_set(settings, "input_axes", in) == 0 && json_object_set(settings, "output_axes", out) == 0;
+    artel_status status = made ? ARTEL_OK : artel__fail_memory(layer->arena->ctx, layer->name, 64);
+    if (scales && free_axes && json_is_object(settings) && made) {
         status = artel__initializer_read(layer->arena, layer->name, record, &parts->kernel.initializer);
     }
     json_decref(in);

@@ -182,7 +182,7 @@ artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *d
 static artel_status unwrap(artel__arena *arena, const artel__record *wrapper, artel__record *inner, json_t **config)
 {
     ARTEL_TRY(artel__record_parse(arena->ctx, "loss", "loss function", json_object_get(wrapper->config, "fn"), inner));
-    *config = json_copy(wrapper->config);
+    *config = artel__json_copy(wrapper->config);
     if (!*config) return artel__fail_memory(arena->ctx, "loss", 64);
     json_object_del(*config, "fn");
     return ARTEL_OK;
@@ -232,7 +232,7 @@ artel__value_id artel__with_last_axis(artel__graph *graph, artel__value_id x)
 
 /* The operand of the softmax or sigmoid that made `y`, or none. Which of the two does not matter to Keras, nor to a softmax
  * along which axis: categorical crossentropy of a sigmoid takes the sigmoid's operand for logits. */
-static artel__value_id logits_behind(const artel__graph *graph, artel__value_id y)
+static artel__value_id logits_behind(artel__graph *graph, artel__value_id y)
 {
     int32_t index = graph->value[y].node;
     if (graph->value[y].precision) return ARTEL__NO_VALUE; /* converted for the loss, it is no softmax any more to Keras */
@@ -241,6 +241,7 @@ static artel__value_id logits_behind(const artel__graph *graph, artel__value_id 
     artel__text found;
     artel__text_init(&found, artel__graph_context(graph));
     node->op->describe(node, &found);
+    if (artel__text_status(&found) < 0) graph->status = ARTEL_ERROR_NO_MEMORY; /* not: "there are none" */
     bool made = node->inputs == 1 && (strcmp(found.data, "sigmoid") == 0 || artel__starts_with(found.data, "softmax axis="));
     artel__text_fini(&found);
     return made ? node->input[0] : ARTEL__NO_VALUE;

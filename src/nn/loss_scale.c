@@ -62,7 +62,7 @@ artel_status artel__loss_scale_read(artel__arena *arena, json_t *given, int repl
     out->scales_loss = true;
     out->initial_scale = s.initial_scale;
     out->growth_steps = s.dynamic_growth_steps;
-    json_t *config = json_object(), *complete = json_copy(given);
+    json_t *config = json_object(), *complete = artel__json_copy(given);
     bool made = config && complete && json_object_set(complete, "inner_optimizer", out->record) == 0;
     artel_status status = made ? artel__record_complete(ctx, scale_options, complete, config) : artel__fail_memory(ctx, "optimizer", 64);
     json_decref(complete);

@@ -94,7 +94,7 @@ static artel_status read_wrapper(artel__metric_setup *setup, const char *name)
     artel__record function;
     artel_context *ctx = setup->arena->ctx;
     ARTEL_TRY(artel__record_parse(ctx, "metrics", "metric function", json_object_get(setup->config, "fn"), &function));
-    json_t *config = json_copy(setup->config);
+    json_t *config = artel__json_copy(setup->config);
     if (!config) return artel__fail_memory(ctx, "metrics", 64);
     json_object_del(config, "fn");
     setup->config = config;

@@ -262,7 +262,7 @@ artel_status artel__optimizer_read(artel__arena *arena, json_t *json, int replic
         return artel__loss_scale_read(arena, record.config, replicas, batch_size, out);
     ARTEL_TRY(find(arena->ctx, record.name, &out->def));
     out->class_name = out->def->class_name;
-    json_t *given = record.config ? json_copy(record.config) : json_object();
+    json_t *given = record.config ? artel__json_copy(record.config) : json_object();
     if (!given) return artel__fail_memory(arena->ctx, "optimizer", 64);
     artel_status status = read_given(out, given, replicas, batch_size);
     json_decref(given);

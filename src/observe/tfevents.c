@@ -153,7 +153,7 @@ static artel_status emit(artel__tfevents *events)
     store_le(head + 8, artel__crc32c_mask(artel__crc32c(0, head, 8)), 4);
     store_le(tail, artel__crc32c_mask(artel__crc32c(0, events->event.data, events->event.length)), 4);
     artel__text_append_bytes(&events->pending, head, sizeof head);
-    artel__text_append_bytes(&events->pending, events->event.data, events->event.length);
+    artel__text_append_text(&events->pending, &events->event);
     artel__text_append_bytes(&events->pending, tail, sizeof tail);
     artel_status status = artel__text_status(&events->pending);
     if (status < 0) return settle(events, status);

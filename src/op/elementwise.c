@@ -139,7 +139,11 @@ typedef struct binary_attributes {
     int wrt;
 } binary_attributes;
 
-static const char *const binary_names[] = {"add", "sub", "mul", "div", "max", "min", "pow", "squared_difference", "div_no_nan"};
+static const char *const binary_names[] = {
+#define BINARY(name, function) #function,
+#include "kernel/binary.list"
+#undef BINARY
+};
 
 artel_status artel__infer_broadcast(artel__infer *infer, int operands, artel_dtype dtype)
 {

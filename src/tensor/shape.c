@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/argument.h"
+
 static const struct {
     const char *name;
     size_t size;
@@ -31,19 +33,21 @@ const char *artel_dtype_name(artel_dtype dtype)
 
 artel_status artel_dtype_parse(const char *name, artel_dtype *out)
 {
-    for (size_t i = 0; name && i < ARTEL__COUNT(dtypes); i++) {
+    ARTEL_TRY(artel__enter(NULL, __func__, "name out", name, out));
+    for (size_t i = 0; i < ARTEL__COUNT(dtypes); i++) {
         if (strcmp(name, dtypes[i].name) != 0) continue;
         *out = (artel_dtype)i;
         return ARTEL_OK;
     }
-    return ARTEL_ERROR_NOT_FOUND;
+    return artel__fail(NULL, ARTEL_ERROR_NOT_FOUND, __func__, "give a name such as float32, int64 or bool",
+                       "there is no element type \"%.60s\"", name);
 }
 
 int64_t artel_shape_count(const artel_shape *shape)
 {
     int64_t count = 1;
     bool empty = false;
-    if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK) return -1;
+    if (!shape || shape->rank < 0 || shape->rank > ARTEL_MAX_RANK) return -1;
     for (int i = 0; i < shape->rank; i++) {
         if (shape->dim[i] < 0) return -1;
         if (shape->dim[i] == 0)

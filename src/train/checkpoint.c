@@ -63,14 +63,22 @@ static artel_status read_interval(artel__fit *fit, artel__checkpointer *c)
 static json_t *hex_list(const double *values, int64_t count)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < count; i++) json_array_append_new(list, artel__hex_real(values[i]));
+    for (int64_t i = 0; i < count; i++) {
+        if (json_array_append_new(list, artel__hex_real(values[i])) == 0) continue;
+        json_decref(list);
+        return NULL;
+    }
     return list;
 }
 
 static json_t *history_json(const artel_history *history)
 {
     json_t *object = json_object();
-    for (int k = 0; k < history->keys; k++) json_object_set_new(object, history->key[k], hex_list(history->values[k], history->epochs));
+    for (int k = 0; k < history->keys; k++) {
+        if (json_object_set_new(object, history->key[k], hex_list(history->values[k], history->epochs)) == 0) continue;
+        json_decref(object);
+        return NULL;
+    }
     return object;
 }
 

@@ -162,7 +162,7 @@ static void header_text(const artel__checkpoint_image *image, artel__text *out)
         at += entry_bytes(image, i);
     }
     artel__text_append(out, "}");
-    while (out->length % 8) artel__text_append(out, " ");
+    artel__text_pad(out, 0, 8);
 }
 
 typedef struct hashed_output {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "train/checkpoint_file.h"
 
 typedef struct reader {
@@ -47,8 +48,8 @@ artel_status artel_model_read_checkpoint(artel_model *model, const char *directo
     int64_t newest;
     char *folder = NULL;
     json_t *manifest = NULL;
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model directory out", model, directory, out));
     *out = (artel_checkpoint_info){.step = -1};
-    artel__operation_begin(model->ctx);
     ARTEL_TRY(artel__checkpoint_newest(model->ctx, directory, &newest));
     if (newest < 0) return ARTEL_OK;
     artel_status status = newest > newer_than ? artel__checkpoint_find(model->ctx, directory, &folder, &manifest)

@@ -2,7 +2,9 @@
 /* Evaluation and prediction: one pass over data in its own order, on any number of replicas. */
 #include <string.h>
 
+#include "base/argument.h"
 #include "train/content.h"
+#include "train/options.h"
 
 /* What evaluation and prediction share: settings, session, order of rows. */
 typedef struct pass {
@@ -91,21 +93,7 @@ static void init_pass(pass *p, artel_model *model, const artel_evaluate_options 
     p->fit.writes = !options->cluster || artel_cluster_writes(options->cluster);
     p->fit.conclude = conclude;
     p->on_result = options->on_result;
-    artel__operation_begin(model->ctx);
     artel__arena_init(&p->fit.arena, model->ctx);
-}
-
-/* The caller's options, completed with defaults where its struct is an older, shorter one. */
-static artel_status take_options(artel_model *model, const artel_evaluate_options *given, artel_evaluate_options *out)
-{
-    *out = (artel_evaluate_options)ARTEL_EVALUATE_OPTIONS_INIT;
-    if (!given) return ARTEL_OK;
-    artel__operation_begin(model->ctx);
-    if (given->struct_size < sizeof given->struct_size)
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, "evaluate options", "begin with ARTEL_EVALUATE_OPTIONS_INIT",
-                           "struct_size is not set");
-    memcpy(out, given, given->struct_size < sizeof *out ? given->struct_size : sizeof *out);
-    return ARTEL_OK;
 }
 
 static artel_status close_pass(pass *p, artel_status status)
@@ -176,9 +164,10 @@ static artel_status run_evaluate(pass *p)
 
 artel_status artel_model_evaluate(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_history **out)
 {
-    artel_evaluate_options chosen;
+    artel_evaluate_options chosen = ARTEL_EVALUATE_OPTIONS_INIT;
     pass p;
-    ARTEL_TRY(take_options(model, options, &chosen));
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model data", model, data));
+    ARTEL_TRY(artel__take_options(model->ctx, &artel__evaluate_kind, options, &chosen));
     init_pass(&p, model, &chosen);
     artel_status status = open_pass(&p, data, ARTEL__MODE_EVALUATE, &chosen);
     if (status == ARTEL_OK) status = run_evaluate(&p);
@@ -282,9 +271,10 @@ static artel_status run_predict(pass *p)
 
 artel_status artel_model_predict(artel_model *model, artel_data *data, const artel_evaluate_options *options, artel_predictions **out)
 {
-    artel_evaluate_options chosen;
+    artel_evaluate_options chosen = ARTEL_EVALUATE_OPTIONS_INIT;
     pass p;
-    ARTEL_TRY(take_options(model, options, &chosen));
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model data out", model, data, out));
+    ARTEL_TRY(artel__take_options(model->ctx, &artel__evaluate_kind, options, &chosen));
     init_pass(&p, model, &chosen);
     p.fit.settings.outputs = 0;
     artel_status status = open_pass(&p, data, ARTEL__MODE_PREDICT, &chosen);
@@ -299,12 +289,13 @@ artel_status artel_model_predict(artel_model *model, artel_data *data, const art
 
 int artel_predictions_count(const artel_predictions *predictions)
 {
-    return predictions->outputs;
+    return predictions ? predictions->outputs : 0;
 }
 
 artel_status artel_predictions_get(const artel_predictions *predictions, int index, const char **name, artel_shape *shape,
                                    const float **values)
 {
+    ARTEL_TRY(artel__enter(predictions ? predictions->ctx : NULL, __func__, "predictions", predictions));
     if (index < 0 || index >= predictions->outputs)
         return artel__fail(predictions->ctx, ARTEL_ERROR_INVALID, "predictions", "see artel_predictions_count", "there is no output %d",
                            index);

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/argument.h"
 #include "base/clock.h"
 #include "base/threads.h"
 #include "train/content.h"
+#include "train/options.h"
 
 enum {
     STEP_ROOM = 65536
@@ -361,34 +363,10 @@ static artel_status make_orders(artel__fit *fit)
 static artel_status check_options(artel__fit *fit)
 {
     const artel_fit_options *o = &fit->options;
-    const struct {
-        const char *where;
-        int64_t value, least, most;
-    } counts[] = {{"--batch-size", o->batch_size, 1, INT32_MAX},
-                  {"--epochs", o->epochs, 0, INT64_MAX},
-                  {"--steps-per-epoch", o->steps_per_epoch, 0, INT64_MAX},
-                  {"--initial-epoch", o->initial_epoch, 0, INT64_MAX},
-                  {"--shards", o->shards, 0, INT32_MAX},
-                  {"--validation-steps", o->validation_steps, 0, INT64_MAX / INT32_MAX},
-                  {"--validation-batch-size", o->validation_batch_size, 0, INT32_MAX},
-                  {"--validation-freq", o->validation_frequency, 0, INT64_MAX}};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (counts[i].value < counts[i].least)
-            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, counts[i].where, "give a number in range",
-                               "the value does not fit (found %lld, expected at least %lld)", (long long)counts[i].value,
-                               (long long)counts[i].least);
-        if (counts[i].value > counts[i].most)
-            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, counts[i].where, "give a number in range",
-                               "the value does not fit (found %lld, expected at most %lld)", (long long)counts[i].value,
-                               (long long)counts[i].most);
-    }
     if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
         artel__log(fit->ctx, ARTEL_LOG_NOTE,
                    "--epochs %lld counts from the beginning, and --initial-epoch is %lld: nothing is left to train", (long long)o->epochs,
                    (long long)o->initial_epoch);
-    if (!(o->recompute >= 0 && o->recompute <= 100))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--recompute", "give the most time that may be added, in percent; 25 is usual",
-                           "the value does not fit (found %g, expected 0 to 100)", o->recompute);
     if (!(o->validation_split >= 0 && o->validation_split < 1))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give the part to validate on, for example 0.1",
                            "the value does not fit (found %g, expected at least 0 and less than 1)", o->validation_split);
@@ -527,10 +505,7 @@ static void report_failure(artel__fit *fit, artel_status status)
 static artel_status fit_model(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
 {
     artel__fit fit = {.ctx = model->ctx, .model = model, .options = ARTEL_FIT_OPTIONS_INIT};
-    artel__operation_begin(model->ctx);
-    if (options && options->struct_size < sizeof options->struct_size)
-        return artel__fail(model->ctx, ARTEL_ERROR_INVALID, "fit options", "begin with ARTEL_FIT_OPTIONS_INIT", "struct_size is not set");
-    if (options) memcpy(&fit.options, options, options->struct_size < sizeof fit.options ? options->struct_size : sizeof fit.options);
+    ARTEL_TRY(artel__take_options(model->ctx, &artel__fit_kind, options, &fit.options));
     artel__arena_init(&fit.arena, model->ctx);
     artel_status status = open_fit(&fit, data);
     if (status == ARTEL_OK && !artel__session_cluster(fit.session)) status = artel__fit_report_plan(&fit);
@@ -550,6 +525,7 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
 
 artel_status artel_model_fit(artel_model *model, artel_data *data, const artel_fit_options *options, artel_history **out)
 {
+    ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model data", model, data));
     uint32_t caller = artel__fp_enter(); /* numbers are parsed and rounded outside the steps too */
     artel_status status = fit_model(model, data, options, out);
     artel__fp_leave(caller);

@@ -35,68 +35,85 @@ static int layer_number(const artel__model *nn, const char *name)
     return -1;
 }
 
+static json_t *drop(json_t *value)
+{
+    json_decref(value);
+    return NULL;
+}
+
+/* NULL: memory is out. */
 static json_t *without_names(const artel__model *nn, json_t *value)
 {
     if (json_is_string(value)) {
         int number = layer_number(nn, json_string_value(value));
-        return number >= 0 ? json_sprintf("#%d", number) : json_deep_copy(value);
+        return number >= 0 ? json_sprintf("#%d", number) : artel__json_copy_deep(value);
     }
     if (json_is_array(value)) {
         json_t *copy = json_array(), *item;
         size_t i;
-        json_array_foreach(value, i, item) json_array_append_new(copy, without_names(nn, item));
+        json_array_foreach(value, i, item)
+        {
+            if (json_array_append_new(copy, without_names(nn, item)) < 0) return drop(copy);
+        }
         return copy;
     }
-    if (!json_is_object(value)) return json_deep_copy(value);
+    if (!json_is_object(value)) return artel__json_copy_deep(value);
     json_t *copy = json_object(), *item;
     const char *key;
     json_object_foreach(value, key, item)
     {
         bool skipped = strcmp(key, "date_saved") == 0 || strcmp(key, "shared_object_id") == 0 || strcmp(key, "compile_config") == 0;
-        if (!skipped) json_object_set_new(copy, key, without_names(nn, item));
+        if (!skipped && json_object_set_new(copy, key, without_names(nn, item)) < 0) return drop(copy);
     }
     json_t *name = json_object_get(copy, "name");
-    if (json_is_string(name) && strcmp(json_string_value(name), nn->name) == 0) json_object_set_new(copy, "name", json_string("model"));
-    return copy;
+    bool own = json_is_string(name) && strcmp(json_string_value(name), nn->name) == 0;
+    return own && json_object_set_new(copy, "name", json_string("model")) < 0 ? drop(copy) : copy;
+}
+
+/* Takes the value, which may be NULL because memory is out: a run whose identity lacks a field would be another run. */
+static artel_status set(artel_context *ctx, json_t *identity, const char *field, json_t *value)
+{
+    return json_object_set_new(identity, field, value) < 0 ? artel__fail_memory(ctx, "identity", 64) : ARTEL_OK;
 }
 
 static artel_status add_hash(artel__fit *fit, json_t *identity, const char *field, json_t *value)
 {
     char hash[65];
-    artel_status status = artel__identity_hash(fit->ctx, value ? value : json_null(), hash);
+    if (!value) return artel__fail_memory(fit->ctx, "identity", 64);
+    artel_status status = artel__identity_hash(fit->ctx, value, hash);
     json_decref(value);
-    if (status == ARTEL_OK) json_object_set_new(identity, field, json_string(hash));
-    return status;
+    return status < 0 ? status : set(fit->ctx, identity, field, json_string(hash));
 }
 
-static artel_status add_data(json_t *identity, const char *field, const artel__feed *feed)
+static artel_status add_data(artel_context *ctx, json_t *identity, const char *field, const artel__feed *feed)
 {
     uint8_t bytes[32];
     char hex[65] = "none";
     if (feed) ARTEL_TRY(artel__feed_fingerprint(feed, bytes));
     for (int i = 0; feed && i < 32; i++) snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
-    json_object_set_new(identity, field, json_string(hex));
-    return ARTEL_OK;
+    return set(ctx, identity, field, json_string(hex));
 }
 
 static artel_status fill(artel__fit *fit, json_t *identity)
 {
     const artel_fit_options *o = &fit->options;
     ARTEL_TRY(add_hash(fit, identity, "model", without_names(fit->model->nn, fit->model->nn->record)));
-    ARTEL_TRY(add_hash(fit, identity, "compile settings", json_deep_copy(fit->model->compile_config)));
-    ARTEL_TRY(add_data(identity, "data", fit->train_feed));
-    ARTEL_TRY(add_data(identity, "validation data", fit->validation_feed));
-    if (fit->content.data[0]) json_object_set_new(identity, "data content", json_string(fit->content.data));
-    if (fit->content.data[0]) json_object_set_new(identity, "validation content", json_string(fit->content.validation));
-    json_object_set_new(identity, "seed", json_sprintf("%llu", (unsigned long long)o->seed));
-    json_object_set_new(identity, "batch size", json_integer(fit->batch_size));
-    json_object_set_new(identity, "shards", json_integer(artel__session_shards(fit->session)));
-    json_object_set_new(identity, "batch-norm groups", json_integer(o->batch_norm_groups > 1 ? o->batch_norm_groups : 1));
-    json_object_set_new(identity, "shuffle", json_boolean(o->shuffle));
-    json_object_set_new(identity, "steps per epoch", json_integer(fit->steps_per_epoch));
-    json_object_set_new(identity, "initial epoch", json_integer(o->initial_epoch));
-    json_object_set_new(identity, "class weight", json_string(o->class_weight ? o->class_weight : ""));
-    json_object_set_new(identity, "learning rate", json_sprintf("%a", o->learning_rate));
+    ARTEL_TRY(add_hash(fit, identity, "compile settings", json_incref(fit->model->compile_config)));
+    ARTEL_TRY(add_data(fit->ctx, identity, "data", fit->train_feed));
+    ARTEL_TRY(add_data(fit->ctx, identity, "validation data", fit->validation_feed));
+    if (fit->content.data[0]) {
+        ARTEL_TRY(set(fit->ctx, identity, "data content", json_string(fit->content.data)));
+        ARTEL_TRY(set(fit->ctx, identity, "validation content", json_string(fit->content.validation)));
+    }
+    ARTEL_TRY(set(fit->ctx, identity, "seed", json_sprintf("%llu", (unsigned long long)o->seed)));
+    ARTEL_TRY(set(fit->ctx, identity, "batch size", json_integer(fit->batch_size)));
+    ARTEL_TRY(set(fit->ctx, identity, "shards", json_integer(artel__session_shards(fit->session))));
+    ARTEL_TRY(set(fit->ctx, identity, "batch-norm groups", json_integer(o->batch_norm_groups > 1 ? o->batch_norm_groups : 1)));
+    ARTEL_TRY(set(fit->ctx, identity, "shuffle", json_boolean(o->shuffle)));
+    ARTEL_TRY(set(fit->ctx, identity, "steps per epoch", json_integer(fit->steps_per_epoch)));
+    ARTEL_TRY(set(fit->ctx, identity, "initial epoch", json_integer(o->initial_epoch)));
+    ARTEL_TRY(set(fit->ctx, identity, "class weight", json_string(o->class_weight ? o->class_weight : "")));
+    ARTEL_TRY(set(fit->ctx, identity, "learning rate", json_sprintf("%a", o->learning_rate)));
     return ARTEL_OK;
 }
 

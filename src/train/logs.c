@@ -230,17 +230,17 @@ void artel__history_clear(artel_history *history)
 
 int artel_history_keys(const artel_history *history)
 {
-    return history->keys;
+    return history ? history->keys : 0;
 }
 
 const char *artel_history_key(const artel_history *history, int index)
 {
-    return index >= 0 && index < history->keys ? history->key[index] : NULL;
+    return history && index >= 0 && index < history->keys ? history->key[index] : NULL;
 }
 
 const double *artel_history_values(const artel_history *history, const char *key, int64_t *out_epochs)
 {
-    for (int k = 0; k < history->keys; k++) {
+    for (int k = 0; history && key && k < history->keys; k++) {
         if (strcmp(history->key[k], key) != 0) continue;
         if (out_epochs) *out_epochs = history->epochs;
         return history->values[k];

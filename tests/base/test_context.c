@@ -40,6 +40,9 @@ static void test_first_failure_wins(void **state)
     artel__fail(ctx, ARTEL_ERROR_RUN, "now", "", "the next operation");
     assert_string_equal(artel_context_error(ctx)->where, "now");
     assert_int_equal(artel__fail(NULL, ARTEL_ERROR_RUN, "x", "", "y"), ARTEL_ERROR_RUN);
+    assert_int_equal(artel_context_error(NULL)->status, ARTEL_ERROR_RUN); /* of this thread */
+    assert_string_equal(artel_context_error(NULL)->what, "y");
+    artel_context_clear(NULL);
     assert_int_equal(artel_context_error(NULL)->status, ARTEL_OK);
 }
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All of the library's headers. */
+#ifndef ARTEL_ARTEL_H
+#define ARTEL_ARTEL_H
+
+#include "artel/build.h"
+#include "artel/cluster.h"
+#include "artel/communicator.h"
+#include "artel/context.h"
+#include "artel/data.h"
+#include "artel/fit.h"
+#include "artel/model.h"
+#include "artel/status.h"
+#include "artel/tensor.h"
+#include "artel/version.h"
+
+#endif
