@@ -15,6 +15,7 @@
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/context_impl.h"
+#include "base/text.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -182,16 +183,10 @@ artel__isa artel__context_isa(const artel_context *ctx)
     return ctx->isa;
 }
 
-/* Copies what fits; a UTF-8 sequence cut in two at the end is dropped whole. */
+/* Copies what fits, cleaned: it quotes files, and what came by network. */
 static void copy_text(char *target, size_t size, const char *source)
 {
-    size_t length = source ? strlen(source) : 0;
-    if (length >= size) {
-        length = size - 1;
-        while (length > 0 && ((unsigned char)source[length] & 0xC0) == 0x80) length--;
-    }
-    if (length) memcpy(target, source, length);
-    target[length] = '\0';
+    artel__clean(source ? source : "", source ? strlen(source) : 0, target, size);
 }
 
 artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice, const char *format, ...)
@@ -200,11 +195,13 @@ artel_status artel__fail(artel_context *ctx, artel_status status, const char *wh
     artel_error *error = ctx ? &ctx->error : &no_context;
     if (ctx) pthread_mutex_lock(&ctx->error_mutex);
     if (error->status == ARTEL_OK) {
+        char what[sizeof error->what];
         copy_text(error->where, sizeof(error->where), where);
         copy_text(error->advice, sizeof(error->advice), advice);
         va_start(args, format);
-        vsnprintf(error->what, sizeof(error->what), format, args);
+        vsnprintf(what, sizeof what, format, args);
         va_end(args);
+        copy_text(error->what, sizeof error->what, what);
         error->status = status;
     }
     if (ctx) pthread_mutex_unlock(&ctx->error_mutex);
@@ -222,6 +219,7 @@ static const char *errno_advice(int error)
     case EFBIG: return "raise the limit on the size of files (ulimit -f) or choose another place";
     case EISDIR: return "name a file, not a directory";
     case ENOTDIR: return "check the path: a part of it is a file, not a directory";
+    case EAGAIN: return "raise the limit on processes and threads (ulimit -u, pids.max of the control group)";
     case EMFILE:
     case ENFILE: return "raise the limit on open files (ulimit -n)";
     case ENAMETOOLONG: return "choose a shorter name";
@@ -306,14 +304,15 @@ static void keep_line(artel_context *ctx, artel_log_level level, const char *tex
 
 void artel__log(artel_context *ctx, artel_log_level level, const char *format, ...)
 {
-    char text[1024];
+    char text[1024], quoted[1024];
     va_list args;
     if (!ctx) return;
     bool shown = ctx->log && level <= ctx->log_level;
     if (!shown && !ctx->line) return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(quoted, sizeof quoted, format, args);
     va_end(args);
+    copy_text(text, sizeof text, quoted);
     pthread_mutex_lock(&ctx->log_mutex);
     keep_line(ctx, level, text);
     if (shown) ctx->log(ctx->log_user, level, text);

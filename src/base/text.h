@@ -4,6 +4,8 @@
 #ifndef ARTEL_BASE_TEXT_H
 #define ARTEL_BASE_TEXT_H
 
+#include <stdio.h>
+
 #include "base/context.h"
 
 typedef struct artel__text {
@@ -26,6 +28,12 @@ void artel__text_printf(artel__text *text, const char *format, ...) ARTEL__PRINT
 void artel__text_vprintf(artel__text *text, const char *format, va_list args);
 /* Spaces until `ahead` bytes in front of the text and the text itself are a multiple. */
 void artel__text_pad(artel__text *text, size_t ahead, size_t multiple);
+/* The same for what people are shown: words (%s, %c) are cleaned, so that a name from a file can neither command a terminal nor make up a
+ * line; only the format's own line breaks are such. Knows the conversions d i o u x X with l, ll and z, those of double, s, c and %. */
+void artel__text_show(artel__text *text, const char *format, ...) ARTEL__PRINTF(2, 3);
+void artel__show(FILE *to, const char *format, ...) ARTEL__PRINTF(2, 3);
+/* Cleans one word into `out` (as much as fits, no character cut); its length. */
+size_t artel__clean(const char *text, size_t length, char *out, size_t size);
 artel_status artel__text_status(const artel__text *text);
 
 bool artel__starts_with(const char *text, const char *prefix);

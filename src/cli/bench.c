@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/machine.h"
 
@@ -30,9 +31,9 @@ static const struct {
 static void say(const bench_options *o, const char *key, const char *label, double value, const char *unit)
 {
     if (o->json)
-        printf(",\"%s\":%.6g", key, value);
+        artel__show(stdout, ",\"%s\":%.6g", key, value);
     else
-        printf("%-44s %12.4g %s\n", label, value, unit);
+        artel__show(stdout, "%-44s %12.4g %s\n", label, value, unit);
 }
 
 static void say_peaks(const bench_options *o, artel_context *ctx, artel__pool *pool)
@@ -56,7 +57,7 @@ static void say_peaks(const bench_options *o, artel_context *ctx, artel__pool *p
 
 static void say_all(const bench_options *o, artel_context *ctx, artel__pool *pool, double fsync_seconds)
 {
-    if (o->json) printf("{\"threads\":%d", artel__pool_threads(pool));
+    if (o->json) artel__show(stdout, "{\"threads\":%d", artel__pool_threads(pool));
     say_peaks(o, ctx, pool);
     for (size_t i = 0; i < ARTEL__COUNT(buffers); i++) {
         char key[64], label[64];
@@ -69,7 +70,7 @@ static void say_all(const bench_options *o, artel_context *ctx, artel__pool *poo
     }
     say(o, "fsync_ms", "write 4 KiB and fsync", fsync_seconds * 1e3, "ms");
     say(o, "round_trip_us", "one byte and back, TCP on loopback", artel__machine_round_trip() * 1e6, "us");
-    if (o->json) printf("}\n");
+    if (o->json) artel__show(stdout, "}\n");
 }
 
 /* What can fail comes before the first figure. */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cluster/resolver.h"
 #include "net/cert.h"
@@ -95,8 +96,8 @@ static artel_status run_init(artel__invocation *call, const artel__cert_maker *m
 {
     const artel__cert_request request = make_request(call, AUTHORITY_DAYS);
     ARTEL_TRY(artel__cert_init(maker, call->argument[1], &request));
-    printf("%s/ca.crt: the authority of %s\n", call->argument[1], request.job);
-    printf("%s/ca.key: its key; keep it where certificates are made, and give it to no task\n", call->argument[1]);
+    artel__show(stdout, "%s/ca.crt: the authority of %s\n", call->argument[1], request.job);
+    artel__show(stdout, "%s/ca.key: its key; keep it where certificates are made, and give it to no task\n", call->argument[1]);
     return ARTEL_OK;
 }
 
@@ -110,7 +111,7 @@ static artel_status run_issue(artel__invocation *call, const artel__cert_maker *
         request.name = names.host[i];
         ARTEL_TRY(check_hosts(call, &request));
         ARTEL_TRY(artel__cert_issue(maker, call->argument[1], &request));
-        printf("%s/%s: give this folder to %s as --cert-dir\n", call->argument[1], request.name, request.name);
+        artel__show(stdout, "%s/%s: give this folder to %s as --cert-dir\n", call->argument[1], request.name, request.name);
     }
     return ARTEL_OK;
 }
@@ -122,7 +123,7 @@ static artel_status run_renew(artel__invocation *call, const artel__cert_maker *
     ARTEL_TRY(read_names(call, &names));
     for (int i = 0; i < names.count; i++) {
         ARTEL_TRY(artel__cert_renew(maker, call->argument[1], names.host[i], request.days));
-        printf("%s/%s: renewed for %d days\n", call->argument[1], names.host[i], request.days);
+        artel__show(stdout, "%s/%s: renewed for %d days\n", call->argument[1], names.host[i], request.days);
     }
     return ARTEL_OK;
 }
@@ -133,17 +134,17 @@ static artel_status show_file(artel__invocation *call, const artel__cert_maker *
     artel__cert_info *info = artel__arena_alloc(&call->arena, 1, sizeof *info);
     ARTEL_TRY(artel__arena_status(&call->arena));
     ARTEL_TRY(artel__cert_read(maker, path, info));
-    printf("%s\n", path);
-    printf("  for          %s\n", info->authority ? "an authority" : info->name[0] ? info->name : "no task of a cluster");
-    printf("  job          %s\n", info->job);
-    printf("  hosts        ");
-    for (int i = 0; i < info->hosts; i++) printf("%s%s", i ? ", " : "", info->host[i]);
-    printf("%s\n", info->hosts ? "" : "none");
-    printf("  subject      %s\n  issuer       %s\n", info->subject, info->issuer);
-    printf("  valid from   %s\n", format_day(info->not_before, day, sizeof day));
+    artel__show(stdout, "%s\n", path);
+    artel__show(stdout, "  for          %s\n", info->authority ? "an authority" : info->name[0] ? info->name : "no task of a cluster");
+    artel__show(stdout, "  job          %s\n", info->job);
+    artel__show(stdout, "  hosts        ");
+    for (int i = 0; i < info->hosts; i++) artel__show(stdout, "%s%s", i ? ", " : "", info->host[i]);
+    artel__show(stdout, "%s\n", info->hosts ? "" : "none");
+    artel__show(stdout, "  subject      %s\n  issuer       %s\n", info->subject, info->issuer);
+    artel__show(stdout, "  valid from   %s\n", format_day(info->not_before, day, sizeof day));
     double left = ((double)info->not_after - artel__wall_seconds()) / 86400;
-    printf("  valid until  %s (%s)\n", format_day(info->not_after, day, sizeof day), left > 0 ? "in time" : "expired");
-    printf("  key          %s\n  serial       %s\n  sha256       %s\n", info->key, info->serial, info->fingerprint);
+    artel__show(stdout, "  valid until  %s (%s)\n", format_day(info->not_after, day, sizeof day), left > 0 ? "in time" : "expired");
+    artel__show(stdout, "  key          %s\n  serial       %s\n  sha256       %s\n", info->key, info->serial, info->fingerprint);
     return ARTEL_OK;
 }
 
@@ -175,12 +176,12 @@ static artel_status verify_folder(artel__invocation *call, const artel__cert_mak
     if (status == ARTEL_OK) status = artel__cert_read(maker, files.certificate, info);
     if (status < 0) {
         const artel_error *error = artel_context_error(call->ctx);
-        printf("%s: %s; %s\n", error->where, error->what, error->advice);
+        artel__show(stdout, "%s: %s; %s\n", error->where, error->what, error->advice);
         artel__operation_begin(call->ctx);
         call->exit_code = 1;
         return ARTEL_OK;
     }
-    printf("%s: good until %s\n", files.certificate, format_day(info->not_after, day, sizeof day));
+    artel__show(stdout, "%s: good until %s\n", files.certificate, format_day(info->not_after, day, sizeof day));
     return ARTEL_OK;
 }
 

@@ -2,6 +2,7 @@
 /* artel check: everything a model needs that is not there, all at once; whether data fits it; who is who in the cluster. */
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/check_network.h"
 #include "cli/cluster.h"
 #include "cluster/cluster.h"
@@ -53,7 +54,8 @@ static const artel__option options[] = {
 static void print_finding(artel_context *ctx, int *findings)
 {
     const artel_error *error = artel_context_error(ctx);
-    printf("missing: %s%s%s%s%s\n", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "", error->advice);
+    artel__show(stdout, "missing: %s%s%s%s%s\n", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "",
+                error->advice);
     artel__operation_begin(ctx);
     ++*findings;
 }
@@ -107,7 +109,8 @@ static artel_status check_data(artel__invocation *call, artel_model *model, cons
         artel__text text;
         artel__text_init(&text, call->ctx);
         artel__feed_describe(feed, &text);
-        printf("data: %lld rows fit the model\n%s", (long long)artel__feed_count(feed), text.data);
+        artel__show(stdout, "data: %lld rows fit the model\n", (long long)artel__feed_count(feed));
+        fputs(text.data, stdout);
         artel__text_fini(&text);
     }
     artel__feed_destroy(feed);
@@ -121,7 +124,7 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     artel__settings settings;
     int64_t trainable, frozen;
     artel__keras_count(model, &trainable, &frozen);
-    printf("model: %s, %d layers, %lld parameters\n", model->nn->name, model->nn->layers, (long long)(trainable + frozen));
+    artel__show(stdout, "model: %s, %d layers, %lld parameters\n", model->nn->name, model->nn->layers, (long long)(trainable + frozen));
     memset(&settings, 0, sizeof settings);
     if (artel__model_is_custom(model->nn))
         printf(
@@ -129,15 +132,15 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
             model->nn->class_name);
     json_t *loss = json_object_get(model->compile_config, "loss");
     if (!o->data && (!loss || json_is_null(loss))) { /* enough to predict with */
-        printf("compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
+        artel__show(stdout, "compile settings: no loss; fit needs --loss NAME (and --optimizer NAME), evaluate --loss NAME\n");
         return;
     }
     bool settled = artel__settings_read(&call->arena, model, true, 0, o->batch_size, &settings) == ARTEL_OK;
     if (!settled)
         print_finding(call->ctx, findings);
     else
-        printf("compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name, settings.outputs,
-               settings.outputs == 1 ? "" : "s");
+        artel__show(stdout, "compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name, settings.outputs,
+                    settings.outputs == 1 ? "" : "s");
     if (settled && o->data && check_data(call, model, &settings, o->data) < 0) print_finding(call->ctx, findings);
     json_decref(settings.optimizer.record);
 }
@@ -209,9 +212,9 @@ static artel_status run_check(artel__invocation *call)
     }
     if (findings) {
         call->exit_code = 1;
-        printf("%d thing%s missing\n", findings, findings == 1 ? " is" : "s are");
+        artel__show(stdout, "%d thing%s missing\n", findings, findings == 1 ? " is" : "s are");
     } else {
-        printf("everything is there\n");
+        artel__show(stdout, "everything is there\n");
     }
     return ARTEL_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Printing what artel__measure finds. */
+#include "base/text.h"
 #include "cli/check_network.h"
 
 #include "base/json.h"
@@ -12,14 +13,14 @@ static void print_lines(const artel__cluster *cluster, const artel__measured *fo
         char name[32];
         if (r == cluster->rank) continue;
         snprintf(name, sizeof name, "%s:%d", artel__task_type_name(task->type), (int)task->index);
-        printf("  %-14s %-22s ", name, task->address);
+        artel__show(stdout, "  %-14s %-22s ", name, task->address);
         if (f->reached)
-            printf("%.3g ms, %.0f MB/s there, %.0f MB/s back, %s\n", f->latency * 1e3, f->out * 1e-6, f->in * 1e-6,
-                   f->shared   ? "memory"
-                   : f->secure ? "sockets, encrypted"
-                               : "sockets, plaintext");
+            artel__show(stdout, "%.3g ms, %.0f MB/s there, %.0f MB/s back, %s\n", f->latency * 1e3, f->out * 1e-6, f->in * 1e-6,
+                        f->shared   ? "memory"
+                        : f->secure ? "sockets, encrypted"
+                                    : "sockets, plaintext");
         else
-            printf("not reached: %s\n", f->why);
+            artel__show(stdout, "not reached: %s\n", f->why);
     }
 }
 
@@ -46,7 +47,7 @@ static artel_status print_json(artel__invocation *call, const artel__cluster *cl
     if (!value) return artel__fail_memory(call->ctx, "check", 0);
     artel__text_init(&text, call->ctx);
     artel_status status = artel__json_dump(value, ARTEL__JSON_PYTHON, &text);
-    if (status == ARTEL_OK) printf("%s\n", text.data);
+    if (status == ARTEL_OK) puts(text.data);
     artel__text_fini(&text);
     json_decref(value);
     return status;
@@ -63,8 +64,8 @@ artel_status artel__cli_check_network(artel__invocation *call, const artel__clus
     ARTEL_TRY(artel__arena_status(&call->arena));
     ARTEL_TRY(artel__measure(call->ctx, cluster, options, found));
     if (!json) {
-        printf("network: from %s:%d, half a round trip and bytes a second\n", artel__task_type_name(cluster->self.type),
-               (int)cluster->self.index);
+        artel__show(stdout, "network: from %s:%d, half a round trip and bytes a second\n", artel__task_type_name(cluster->self.type),
+                    (int)cluster->self.index);
         print_lines(cluster, found);
     } else
         ARTEL_TRY(print_json(call, cluster, found));

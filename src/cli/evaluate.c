@@ -135,7 +135,7 @@ static artel_status write_metrics(void *user, const artel_history *history, cons
     for (int k = 0; k < keys; k++) {
         const char *key = artel_history_key(history, k);
         value[k] = (artel__log_value){key, artel_history_values(history, key, NULL)[0]};
-        if (!r->observers.events) printf("%s %s\n", key, artel__format_double(number, sizeof number, value[k].value));
+        if (!r->observers.events) artel__show(stdout, "%s %s\n", key, artel__format_double(number, sizeof number, value[k].value));
     }
     if (r->observers.events) return artel__events_evaluate(r->observers.events, -1, (artel__logs){(size_t)keys, value});
     return fflush(stdout) == 0 ? ARTEL_OK : artel__fail_errno(r->call->ctx, "standard output", "write");

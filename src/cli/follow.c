@@ -34,12 +34,12 @@ static void pass_on(void *user, const artel_event *event)
 static void print_values(const follower *f, const artel_history *history)
 {
     char number[32];
-    printf("step %lld", (long long)f->found.step);
+    artel__show(stdout, "step %lld", (long long)f->found.step);
     for (int k = 0; k < artel_history_keys(history); k++) {
         const char *key = artel_history_key(history, k);
-        printf(" %s %s", key, artel__format_double(number, sizeof number, artel_history_values(history, key, NULL)[0]));
+        artel__show(stdout, " %s %s", key, artel__format_double(number, sizeof number, artel_history_values(history, key, NULL)[0]));
     }
-    printf("\n");
+    artel__show(stdout, "\n");
     fflush(stdout);
 }
 

@@ -61,7 +61,7 @@ static artel_status print_digest(artel__invocation *call, const char *path, cons
     snprintf(state, sizeof state, "%s/state.safetensors", path);
     if (artel__is_directory(path) && artel__file_exists(state)) path = state;
     ARTEL_TRY(artel__keras_digest_file(call->ctx, path, all, digest));
-    printf("%s %s\n", call->argument[0], digest);
+    artel__show(stdout, "%s %s\n", call->argument[0], digest);
     return ARTEL_OK;
 }
 
@@ -70,31 +70,31 @@ static artel_status print_variable(void *user, const artel__model_variable *vari
     const artel_model *model = user;
     const artel__variable *declared = &model->nn->variables->item[variable->variable->index];
     char shape[128];
-    printf("  %-48s %-8s %-24s %s%s\n", variable->path, artel_dtype_name(declared->dtype),
-           artel__shape_text(&declared->shape, false, shape, sizeof shape), variable->layer->name,
-           variable->trainable ? "" : " (not trained)");
+    artel__show(stdout, "  %-48s %-8s %-24s %s%s\n", variable->path, artel_dtype_name(declared->dtype),
+                artel__shape_text(&declared->shape, false, shape, sizeof shape), variable->layer->name,
+                variable->trainable ? "" : " (not trained)");
     return ARTEL_OK;
 }
 
 static artel_status print_model(const artel_model *model)
 {
     char shape[128];
-    printf("model \"%s\" (%s)\n", model->nn->name, model->nn->class_name);
+    artel__show(stdout, "model \"%s\" (%s)\n", model->nn->name, model->nn->class_name);
     for (int i = 0; i < model->nn->inputs; i++)
-        printf("  input  %s: %s %s\n", model->nn->input[i].name, artel_dtype_name(model->nn->input[i].dtype),
-               artel__shape_text(&model->nn->input[i].shape, true, shape, sizeof shape));
+        artel__show(stdout, "  input  %s: %s %s\n", model->nn->input[i].name, artel_dtype_name(model->nn->input[i].dtype),
+                    artel__shape_text(&model->nn->input[i].shape, true, shape, sizeof shape));
     for (int i = 0; i < model->nn->outputs; i++)
-        printf("  output %s: %s %s\n", model->nn->output[i].name, artel_dtype_name(model->nn->output[i].dtype),
-               artel__shape_text(&model->nn->output[i].shape, true, shape, sizeof shape));
-    printf("weights%s:\n", model->initialised ? "" : " (none in the file)");
+        artel__show(stdout, "  output %s: %s %s\n", model->nn->output[i].name, artel_dtype_name(model->nn->output[i].dtype),
+                    artel__shape_text(&model->nn->output[i].shape, true, shape, sizeof shape));
+    artel__show(stdout, "weights%s:\n", model->initialised ? "" : " (none in the file)");
     ARTEL_TRY(artel__model_visit(model->nn, print_variable, (void *)(uintptr_t)model));
     json_t *optimizer = json_object_get(model->compile_config, "optimizer");
     const char *name =
         json_is_string(optimizer) ? json_string_value(optimizer) : json_string_value(json_object_get(optimizer, "class_name"));
     if (name)
-        printf("optimizer: %s, %d variables\n", name, model->optimizer.count);
+        artel__show(stdout, "optimizer: %s, %d variables\n", name, model->optimizer.count);
     else
-        printf("no compile settings\n");
+        artel__show(stdout, "no compile settings\n");
     return ARTEL_OK;
 }
 
@@ -133,13 +133,13 @@ static artel_status print_history(const char *path, json_t *json)
     const char *key;
     json_t *values;
     char number[32];
-    printf("%s: History\n", path);
+    artel__show(stdout, "%s: History\n", path);
     json_object_foreach(json, key, values)
     {
         double last = 0;
         size_t epochs = json_array_size(values);
         if (epochs && artel__json_number(json_array_get(values, epochs - 1), &last))
-            printf("  %-24s %zu epochs, last %s\n", key, epochs, artel__format_double(number, sizeof number, last));
+            artel__show(stdout, "  %-24s %zu epochs, last %s\n", key, epochs, artel__format_double(number, sizeof number, last));
     }
     return ARTEL_OK;
 }
@@ -233,10 +233,10 @@ static bool print_idx(const char *path, const uint8_t *b, size_t size)
 {
     static const char *const types[] = {"uint8", "int8", "?", "int16", "int32", "float32", "float64"};
     if (size < 8 || b[0] || b[1] || b[2] < 8 || b[2] > 14 || b[3] < 1 || b[3] > 8 || size < 4 + 4 * (size_t)b[3]) return false;
-    printf("%s: IDX, %s (", path, types[b[2] - 8]);
+    artel__show(stdout, "%s: IDX, %s (", path, types[b[2] - 8]);
     for (int i = 0; i < b[3]; i++) {
         const uint8_t *e = b + 4 + 4 * i;
-        printf("%s%lld", i ? ", " : "", (long long)e[0] << 24 | e[1] << 16 | e[2] << 8 | e[3]);
+        artel__show(stdout, "%s%lld", i ? ", " : "", (long long)e[0] << 24 | e[1] << 16 | e[2] << 8 | e[3]);
     }
     puts(")");
     return true;

@@ -13,7 +13,8 @@
 static void print_array(int depth, const char *name, artel_dtype dtype, const artel_shape *shape)
 {
     char text[128];
-    printf("%*s%-48s %-9s %s\n", depth * 2, "", name, artel_dtype_name(dtype), artel__shape_text(shape, false, text, sizeof text));
+    artel__show(stdout, "%*s%-48s %-9s %s\n", depth * 2, "", name, artel_dtype_name(dtype),
+                artel__shape_text(shape, false, text, sizeof text));
 }
 
 /* -- safetensors -- */
@@ -22,7 +23,7 @@ static artel_status list_safetensors(artel__invocation *call, const char *path, 
 {
     artel__safetensors file;
     ARTEL_TRY(artel__safetensors_open(call->ctx, path, &file));
-    printf("%s: %zu arrays, %llu bytes\n", title, file.count, (unsigned long long)file.size);
+    artel__show(stdout, "%s: %zu arrays, %llu bytes\n", title, file.count, (unsigned long long)file.size);
     for (size_t i = 0; i < file.count; i++) {
         const artel__keras_array *array = &file.tensor[i].array;
         print_array(1, array->name, array->dtype, &array->shape);
@@ -41,13 +42,13 @@ artel_status artel__inspect_safetensors(artel__invocation *call, const char *pat
 static void print_attribute(int depth, const artel__h5_attribute *a)
 {
     char number[32];
-    printf("%*s@%s = ", depth * 2, "", a->name);
+    artel__show(stdout, "%*s@%s = ", depth * 2, "", a->name);
     for (size_t i = 0; i < a->count && i < 8; i++) {
         if (i) fputs(", ", stdout);
         switch (a->kind) {
-        case ARTEL__H5_INTS: printf("%lld", (long long)a->ints[i]); break;
+        case ARTEL__H5_INTS: artel__show(stdout, "%lld", (long long)a->ints[i]); break;
         case ARTEL__H5_DOUBLES: fputs(artel__format_double(number, sizeof number, a->doubles[i]), stdout); break;
-        case ARTEL__H5_STRINGS: printf("%.60s%s", a->strings[i], strlen(a->strings[i]) > 60 ? "..." : ""); break;
+        case ARTEL__H5_STRINGS: artel__show(stdout, "%.60s%s", a->strings[i], strlen(a->strings[i]) > 60 ? "..." : ""); break;
         }
     }
     puts(a->count > 8 ? ", ..." : "");
@@ -58,7 +59,7 @@ static void print_node(const artel__h5_node *node, int depth)
     if (node->is_dataset && node->readable)
         print_array(depth, node->name, node->dtype, &node->shape);
     else
-        printf("%*s%s%s\n", depth * 2, "", node->name, node->is_dataset ? " (of a type that is not read)" : depth ? "/" : "");
+        artel__show(stdout, "%*s%s%s\n", depth * 2, "", node->name, node->is_dataset ? " (of a type that is not read)" : depth ? "/" : "");
     for (const artel__h5_attribute *a = node->attributes; a; a = a->next) print_attribute(depth + 1, a);
     for (const artel__h5_node *child = node->first; child; child = child->next) print_node(child, depth + 1);
 }
@@ -68,7 +69,7 @@ artel_status artel__inspect_h5(artel__invocation *call, const char *path)
     artel__h5_file file = {0};
     artel_status status = artel__h5_read_file(&call->arena, path, &file);
     if (status == ARTEL_OK) {
-        printf("%s: HDF5\n", path);
+        artel__show(stdout, "%s: HDF5\n", path);
         print_node(file.root, 0);
     }
     artel__h5_close(&file);
@@ -102,20 +103,21 @@ static void print_value_info(const char *what, artel__proto info)
     char text[96];
     bool first = true;
     artel__proto_find(info, 1, &name);
-    printf("  %s %s:", what, artel__proto_string(name.bytes, text, sizeof text));
+    artel__show(stdout, "  %s %s:", what, artel__proto_string(name.bytes, text, sizeof text));
     if (!artel__proto_find(info, 2, &type) || !artel__proto_find(type.bytes, 1, &tensor)) {
         puts(" no tensor");
         return;
     }
-    printf(" %s (", artel__proto_find(tensor.bytes, 1, &element) ? onnx_type(element.value) : "?");
+    artel__show(stdout, " %s (", artel__proto_find(tensor.bytes, 1, &element) ? onnx_type(element.value) : "?");
     if (artel__proto_find(tensor.bytes, 2, &shape)) {
         while (artel__proto_next(&shape.bytes, &dim)) {
             fputs(first ? "" : ", ", stdout);
             first = false;
             if (artel__proto_find(dim.bytes, 1, &extent))
-                printf("%lld", (long long)extent.value);
+                artel__show(stdout, "%lld", (long long)extent.value);
             else
-                fputs(artel__proto_find(dim.bytes, 2, &extent) ? artel__proto_string(extent.bytes, text, sizeof text) : "?", stdout);
+                artel__show(stdout, "%s",
+                            artel__proto_find(dim.bytes, 2, &extent) ? artel__proto_string(extent.bytes, text, sizeof text) : "?");
         }
     }
     puts(")");
@@ -141,7 +143,7 @@ static void print_initializer(artel__proto tensor)
             shape.dim[shape.rank++] = extent;
         }
     }
-    printf("    %-46s %-9s %s\n", name, type, artel__shape_text(&shape, false, text, sizeof text));
+    artel__show(stdout, "    %-46s %-9s %s\n", name, type, artel__shape_text(&shape, false, text, sizeof text));
 }
 
 static int count_op(op_count *ops, int count, artel__proto node)
@@ -176,7 +178,7 @@ static void print_onnx_graph(artel__proto graph, op_count *ops)
         }
         if (part != 1) continue;
         fputs("  operators:", stdout);
-        for (int i = 0; i < count; i++) printf("%s %s x%lld", i ? "," : "", ops[i].name, (long long)ops[i].count);
+        for (int i = 0; i < count; i++) artel__show(stdout, "%s %s x%lld", i ? "," : "", ops[i].name, (long long)ops[i].count);
         putchar('\n');
     }
 }
@@ -196,14 +198,14 @@ artel_status artel__inspect_onnx(artel__invocation *call, const char *path)
     if (check.damaged || !graph)
         status = artel__fail(call->ctx, ARTEL_ERROR_CORRUPT, path, "export it again", "this is no ONNX model, or a damaged one");
     else
-        printf("%s: ONNX", path);
+        artel__show(stdout, "%s: ONNX", path);
     while (status == ARTEL_OK && artel__proto_next(&model, &f)) {
-        if (f.number == 1 && f.wire == 0) printf(", IR version %llu", (unsigned long long)f.value);
-        if (f.number == 2 && f.wire == 2) printf(", by %s", artel__proto_string(f.bytes, text, sizeof text));
+        if (f.number == 1 && f.wire == 0) artel__show(stdout, ", IR version %llu", (unsigned long long)f.value);
+        if (f.number == 2 && f.wire == 2) artel__show(stdout, ", by %s", artel__proto_string(f.bytes, text, sizeof text));
         if (f.number == 8 && f.wire == 2 && artel__proto_find(f.bytes, 2, &version)) {
             bool named = artel__proto_find(f.bytes, 1, &domain) && domain.bytes.end > domain.bytes.at;
-            printf(", opset %s%s%llu", named ? artel__proto_string(domain.bytes, text, sizeof text) : "", named ? " " : "",
-                   (unsigned long long)version.value);
+            artel__show(stdout, ", opset %s%s%llu", named ? artel__proto_string(domain.bytes, text, sizeof text) : "", named ? " " : "",
+                        (unsigned long long)version.value);
         }
     }
     if (status == ARTEL_OK) putchar('\n');
@@ -217,10 +219,10 @@ artel_status artel__inspect_onnx(artel__invocation *call, const char *path)
 static void print_position(json_t *manifest)
 {
     int64_t epochs = json_integer_value(json_object_get(manifest, "epoch"));
-    printf("step %lld: %lld epoch%s", (long long)json_integer_value(json_object_get(manifest, "step")), (long long)epochs,
-           epochs == 1 ? "" : "s");
+    artel__show(stdout, "step %lld: %lld epoch%s", (long long)json_integer_value(json_object_get(manifest, "step")), (long long)epochs,
+                epochs == 1 ? "" : "s");
     int64_t steps = json_integer_value(json_object_get(manifest, "step_in_epoch"));
-    if (steps) printf(" and %lld step%s of the next", (long long)steps, steps == 1 ? "" : "s");
+    if (steps) artel__show(stdout, " and %lld step%s of the next", (long long)steps, steps == 1 ? "" : "s");
     puts(json_is_true(json_object_get(manifest, "finished")) ? ", the end of the run" : "");
 }
 
@@ -228,19 +230,19 @@ static void print_manifest(const char *path, json_t *manifest)
 {
     const char *key;
     json_t *value;
-    printf("%s: checkpoint, ", path);
+    artel__show(stdout, "%s: checkpoint, ", path);
     print_position(manifest);
     const char *arithmetic = json_string_value(json_object_get(manifest, "arithmetic"));
-    if (arithmetic) printf("  arithmetic: %s\n", arithmetic);
+    if (arithmetic) artel__show(stdout, "  arithmetic: %s\n", arithmetic);
     puts("  identity of the run:");
     json_object_foreach(json_object_get(manifest, "identity"), key, value)
     {
         if (json_is_string(value))
-            printf("    %-20s %s\n", key, json_string_value(value));
+            artel__show(stdout, "    %-20s %s\n", key, json_string_value(value));
         else if (json_is_integer(value))
-            printf("    %-20s %lld\n", key, (long long)json_integer_value(value));
+            artel__show(stdout, "    %-20s %lld\n", key, (long long)json_integer_value(value));
         else
-            printf("    %-20s %s\n", key, json_is_true(value) ? "yes" : "no");
+            artel__show(stdout, "    %-20s %s\n", key, json_is_true(value) ? "yes" : "no");
     }
 }
 
@@ -261,17 +263,17 @@ artel_status artel__inspect_checkpoints(artel__invocation *call, const char *pat
     artel__paths names;
     char file[4400];
     ARTEL_TRY(artel__list_directory(call->ctx, path, &names));
-    printf("%s: a directory of checkpoints\n", path);
+    artel__show(stdout, "%s: a directory of checkpoints\n", path);
     for (size_t i = 0; i < names.count; i++) {
         json_t *manifest;
         snprintf(file, sizeof file, "%s/%s/manifest.json", path, names.items[i]);
         if (!artel__starts_with(names.items[i], "ckpt-") || !artel__file_exists(file)) continue;
         if (artel__json_load_file(call->ctx, file, &manifest) < 0) {
-            printf("  %-24s damaged: %s\n", names.items[i], artel_context_error(call->ctx)->what);
+            artel__show(stdout, "  %-24s damaged: %s\n", names.items[i], artel_context_error(call->ctx)->what);
             artel_context_clear(call->ctx);
             continue;
         }
-        printf("  %-24s ", names.items[i]);
+        artel__show(stdout, "  %-24s ", names.items[i]);
         print_position(manifest);
         json_decref(manifest);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "cli/inspect.h"
 #include "cli/proto.h"
 
@@ -166,22 +167,24 @@ static bool add_example(listing *l, artel__proto example)
 static void print_listing(const char *path, const listing *l)
 {
     if (l->events)
-        printf("%s: TensorBoard events, %lld records (%s)\n", path, (long long)l->records, l->version[0] ? l->version : "no version");
+        artel__show(stdout, "%s: TensorBoard events, %lld records (%s)\n", path, (long long)l->records,
+                    l->version[0] ? l->version : "no version");
     else
-        printf("%s: TFRecord, %lld records%s\n", path, (long long)l->records, l->examples ? " of tf.train.Example" : "");
+        artel__show(stdout, "%s: TFRecord, %lld records%s\n", path, (long long)l->records, l->examples ? " of tf.train.Example" : "");
     for (int i = 0; i < l->count; i++) {
         const row *r = &l->item[i];
         if (!l->events) {
-            printf("  %-40s %-8s in %lld records, ", r->name, r->kind, (long long)r->count);
-            printf(r->first == r->last ? "%lld values each\n" : "%lld to %lld values\n", (long long)r->first, (long long)r->last);
+            artel__show(stdout, "  %-40s %-8s in %lld records, ", r->name, r->kind, (long long)r->count);
+            artel__show(stdout, r->first == r->last ? "%lld values each\n" : "%lld to %lld values\n", (long long)r->first,
+                        (long long)r->last);
             continue;
         }
-        printf("  %-40s %-18s %lld points, steps %lld to %lld", r->name, r->kind, (long long)r->count, (long long)r->first,
-               (long long)r->last);
-        if (r->has_value) printf(", last %.7g", r->value);
+        artel__show(stdout, "  %-40s %-18s %lld points, steps %lld to %lld", r->name, r->kind, (long long)r->count, (long long)r->first,
+                    (long long)r->last);
+        if (r->has_value) artel__show(stdout, ", last %.7g", r->value);
         putchar('\n');
     }
-    if (l->left_out) printf("  and more names, left out after %d\n", MOST_ROWS);
+    if (l->left_out) artel__show(stdout, "  and more names, left out after %d\n", MOST_ROWS);
 }
 
 artel_status artel__inspect_records(artel__invocation *call, const char *path)

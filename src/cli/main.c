@@ -42,6 +42,8 @@ void artel__cli_catch_signals(artel_context *ctx)
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL); /* what schedulers send before the time is over (Slurm's --signal=USR1@90) */
+    sigaction(SIGUSR2, &action, NULL);
 }
 
 bool artel__cli_interrupted(void)
@@ -61,10 +63,7 @@ static void print_line(const char *const *parts, size_t count)
     char line[4096];
     size_t length = 0;
     for (size_t i = 0; i < count; i++) {
-        for (const char *c = parts[i]; *c && length < sizeof line - 2; c++) {
-            bool control = ((unsigned char)*c < 0x20 && *c != '\n' && *c != '\t') || *c == 0x7f;
-            line[length++] = control ? '?' : *c;
-        }
+        length += artel__clean(parts[i], strlen(parts[i]), line + length, sizeof line - 1 - length);
     }
     line[length++] = '\n';
     line[length] = 0;
@@ -104,7 +103,7 @@ int artel__cli_unknown_command(const char *name)
     int count = 0;
     for (const char *const *later = later_commands; *later; later++) {
         if (strcmp(*later, name) == 0) {
-            fprintf(stderr, "artel: %s: this subcommand is not in this version; see artel help for those that are\n", name);
+            artel__show(stderr, "artel: %s: this subcommand is not in this version; see artel help for those that are\n", name);
             return 1;
         }
     }
@@ -114,7 +113,7 @@ int artel__cli_unknown_command(const char *name)
     }
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
-    fprintf(stderr, "artel: %s: unknown subcommand%s%s; see artel help\n", name, near ? "; the nearest is " : "", near ? near : "");
+    artel__show(stderr, "artel: %s: unknown subcommand%s%s; see artel help\n", name, near ? "; the nearest is " : "", near ? near : "");
     return 1;
 }
 
@@ -148,8 +147,8 @@ static int run_command(const artel__command *command, int count, char **words)
     artel_context *ctx;
     artel_status status = artel_context_create(&options, &ctx);
     if (status < 0) {
-        fprintf(stderr, "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n",
-                options.isa);
+        artel__show(stderr, "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n",
+                    options.isa);
         return 1;
     }
     artel__invocation call = {.command = command, .ctx = ctx};

@@ -194,28 +194,28 @@ static void print_name(const line *l, FILE *out)
             fputc((unsigned char)*c < ' ' || *c == 0x7F ? '?' : *c, out);
         }
     }
-    fprintf(out, "%*s", columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0, "");
+    artel__show(out, "%*s", columns < NAME_COLUMNS ? NAME_COLUMNS - columns : 0, "");
 }
 
 static void print_table(const artel__profiler *p, const table *t, const char *title, double peak, FILE *out)
 {
     double steps = (double)p->steps;
     qsort(t->item, (size_t)t->count, sizeof *t->item, by_time);
-    fprintf(out, "%-*s %6s %10s %7s %9s %8s\n", NAME_COLUMNS, title, "nodes", "ms a step", "share", "GFLOP/s", "of peak");
+    artel__show(out, "%-*s %6s %10s %7s %9s %8s\n", NAME_COLUMNS, title, "nodes", "ms a step", "share", "GFLOP/s", "of peak");
     for (int i = 0; i < t->count && i < MOST_LINES; i++) {
         const line *l = &t->item[i];
         print_name(l, out);
-        fprintf(out, " %6lld %10.3f %6.1f%%", (long long)(l->nodes / p->steps), l->ns / steps * 1e-6, 100.0 * l->ns / p->busy_ns);
+        artel__show(out, " %6lld %10.3f %6.1f%%", (long long)(l->nodes / p->steps), l->ns / steps * 1e-6, 100.0 * l->ns / p->busy_ns);
         if (l->operations > 0 && l->counted_ns > 0)
-            fprintf(out, " %9.1f", l->operations / l->counted_ns);
+            artel__show(out, " %9.1f", l->operations / l->counted_ns);
         else
-            fprintf(out, " %9s", "-");
+            artel__show(out, " %9s", "-");
         if (l->operations > 0 && l->counted_ns > 0 && peak > 0)
-            fprintf(out, " %7.1f%%\n", 100.0 * l->operations / l->counted_ns * 1e9 / peak);
+            artel__show(out, " %7.1f%%\n", 100.0 * l->operations / l->counted_ns * 1e9 / peak);
         else
-            fprintf(out, " %8s\n", "-");
+            artel__show(out, " %8s\n", "-");
     }
-    if (t->count > MOST_LINES) fprintf(out, "... and %d more\n", t->count - MOST_LINES);
+    if (t->count > MOST_LINES) artel__show(out, "... and %d more\n", t->count - MOST_LINES);
 }
 
 /* In float32, of as many threads as the replica has; 0: not known. */
@@ -233,21 +233,22 @@ static double peak_of_replica(artel_context *ctx, int threads)
 void artel__profiler_print(const artel__profiler *p, FILE *out)
 {
     if (p->steps == 0) {
-        fprintf(out, "profile: there is one step at most, and the first is left out; timeline in %s\n", p->path);
+        artel__show(out, "profile: there is one step at most, and the first is left out; timeline in %s\n", p->path);
         return;
     }
     int threads = p->threads / (p->replicas > 0 ? p->replicas : 1) > 0 ? p->threads / (p->replicas > 0 ? p->replicas : 1) : 1;
     double peak = peak_of_replica(p->ctx, threads), steps = (double)p->steps;
-    fprintf(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
-            (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
+    artel__show(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
+                (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
     fprintf(out,
             "a step from end to end: %.3f ms, of which before it (data, events, validation, other replicas) %.3f ms, operations %.3f ms, "
             "between them %.3f ms\n",
             p->period_ns / steps * 1e-6, (p->period_ns - p->span_ns) / steps * 1e-6, p->busy_ns / steps * 1e-6,
             (p->span_ns - p->busy_ns) / steps * 1e-6);
     if (peak > 0)
-        fprintf(out, "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation does not count\n\n",
-                peak * 1e-9, threads, threads == 1 ? "" : "s");
+        artel__show(out,
+                    "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation does not count\n\n",
+                    peak * 1e-9, threads, threads == 1 ? "" : "s");
     else
         fputc('\n', out);
     print_table(p, &p->operations, "by operation", peak, out);

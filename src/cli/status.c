@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "cli/cluster.h"
 #include "cluster/cluster.h"
 #include "cluster/listen.h"
@@ -129,7 +130,7 @@ static artel_status ask(artel__invocation *call, const char *question, json_t **
     }
     char *line = NULL; /* written anew: one line, whatever the answer is made of */
     if (status == ARTEL_OK && o->json) status = artel__json_dump_string(call->ctx, *out, ARTEL__JSON_COMPACT, &line);
-    if (line) printf("%s\n", line);
+    if (line) artel__show(stdout, "%s\n", line);
     artel__free(call->ctx, line);
     artel__text_fini(&answer);
     if (status < 0) {
@@ -161,23 +162,27 @@ static bool flag(const json_t *object, const char *name)
 
 static void print_task(const json_t *task)
 {
-    printf("  ");
+    artel__show(stdout, "  ");
     print_text(task, "task", 14);
     putchar(' ');
     print_text(task, "address", 22);
-    printf(" %s", flag(task, "member") ? "member" : flag(task, "linked") || flag(task, "self") ? "there, no member" : "missing");
+    artel__show(stdout, " %s",
+                flag(task, "member")                         ? "member"
+                : flag(task, "linked") || flag(task, "self") ? "there, no member"
+                                                             : "missing");
     if (json_is_string(json_object_get(task, "phase"))) {
-        printf(", step %lld, ", number(task, "step"));
+        artel__show(stdout, ", step %lld, ", number(task, "step"));
         print_text(task, "phase", 0);
-        printf(" for %.1f s", (double)number(task, "phase_ms") * 1e-3);
-        if (json_is_real(json_object_get(task, "busy"))) printf(", works %.0f%%", 100 * json_real_value(json_object_get(task, "busy")));
+        artel__show(stdout, " for %.1f s", (double)number(task, "phase_ms") * 1e-3);
+        if (json_is_real(json_object_get(task, "busy")))
+            artel__show(stdout, ", works %.0f%%", 100 * json_real_value(json_object_get(task, "busy")));
     }
     if (flag(task, "self"))
-        printf(" (answers)");
+        artel__show(stdout, " (answers)");
     else if (flag(task, "linked"))
-        printf(", heard %.1f s ago", (double)number(task, "heard_ms") * 1e-3);
+        artel__show(stdout, ", heard %.1f s ago", (double)number(task, "heard_ms") * 1e-3);
     else if (json_string_length(json_object_get(task, "why"))) {
-        printf(": ");
+        artel__show(stdout, ": ");
         print_text(task, "why", 0);
     }
     putchar('\n');
@@ -187,20 +192,20 @@ static void print_answer(const json_t *answer)
 {
     const json_t *tasks = json_object_get(answer, "tasks"), *task;
     size_t i;
-    printf("job ");
+    artel__show(stdout, "job ");
     print_text(answer, "job", 0);
-    printf(": ");
+    artel__show(stdout, ": ");
     print_text(answer, "state", 0);
-    printf("%s, generation %lld with %lld of %lld tasks, step %lld\n", flag(answer, "leaving") ? " (asked to leave)" : "",
-           number(answer, "generation"), number(answer, "members"), number(answer, "total"), number(answer, "step"));
+    artel__show(stdout, "%s, generation %lld with %lld of %lld tasks, step %lld\n", flag(answer, "leaving") ? " (asked to leave)" : "",
+                number(answer, "generation"), number(answer, "members"), number(answer, "total"), number(answer, "step"));
     if (json_is_string(json_object_get(answer, "cause"))) {
-        printf("failed: ");
+        artel__show(stdout, "failed: ");
         print_text(answer, "cause", 0);
         putchar('\n');
     }
     json_array_foreach(tasks, i, task) print_task(task);
     if ((long long)json_array_size(tasks) < number(answer, "total"))
-        printf("  ... and %lld more\n", number(answer, "total") - (long long)json_array_size(tasks));
+        artel__show(stdout, "  ... and %lld more\n", number(answer, "total") - (long long)json_array_size(tasks));
 }
 
 /* -- judging -- */
@@ -255,7 +260,7 @@ static artel_status run_drain(artel__invocation *call)
     if (!answer) return artel__cli_usage(call, "drain", "nobody is there to be asked");
     if (!o->json) {
         print_text(answer, "task", 0);
-        printf(": will leave in order\n");
+        artel__show(stdout, ": will leave in order\n");
     }
     json_decref(answer);
     return ARTEL_OK;

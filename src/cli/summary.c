@@ -26,6 +26,17 @@ static int terminal_columns(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+/* A name as it may be shown. */
+static const char *clean(artel__arena *arena, const char *name)
+{
+    artel__text text;
+    artel__text_init(&text, arena->ctx);
+    artel__text_show(&text, "%s", name ? name : "");
+    const char *result = artel__text_status(&text) < 0 ? "" : artel__arena_strdup(arena, text.data);
+    artel__text_fini(&text);
+    return result;
+}
+
 static artel_status print_summary(artel__invocation *call, const artel__model_summary *summary)
 {
     const summary_options *o = call->options;
@@ -33,8 +44,8 @@ static artel_status print_summary(artel__invocation *call, const artel__model_su
     if (!rows) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < summary->rows; i++) {
         const artel__layer_row *row = &summary->row[i];
-        rows[i] = (artel__summary_row){.name = row->name,
-                                       .class_name = row->class_name,
+        rows[i] = (artel__summary_row){.name = clean(&call->arena, row->name),
+                                       .class_name = clean(&call->arena, row->class_name),
                                        .output_shape = row->output_shape,
                                        .connected_to = row->connected_to,
                                        .params = row->params,
@@ -43,7 +54,7 @@ static artel_status print_summary(artel__invocation *call, const artel__model_su
                                                     : row->trainable  ? 'Y'
                                                                       : 'N'};
     }
-    artel__summary table = {.model_name = summary->name,
+    artel__summary table = {.model_name = clean(&call->arena, summary->name),
                             .rows = rows,
                             .row_count = (size_t)summary->rows,
                             .connections = summary->connections,

@@ -16,25 +16,25 @@ static void describe_task(const artel__cluster *cluster, int i, artel__text *out
     char name[32];
     snprintf(name, sizeof name, "%s:%d", artel__task_type_name(task->type), (int)task->index);
     const char *address = task->address ? task->address : "address not known yet";
-    artel__text_printf(out, "  %-14s %s%s\n", name, address, i == cluster->self_at ? "  (this one)" : "");
+    artel__text_show(out, "  %-14s %s%s\n", name, address, i == cluster->self_at ? "  (this one)" : "");
 }
 
 void artel__cluster_describe(const artel__cluster *cluster, artel__text *out)
 {
-    artel__text_printf(out, "cluster: from %s (resolver %s), %d task%s%s\n", cluster->where, cluster->resolver, cluster->tasks,
-                       cluster->tasks == 1 ? "" : "s", cluster->sparse ? ", perhaps more" : "");
-    artel__text_printf(out, "this task: %s:%d", artel__task_type_name(cluster->self.type), (int)cluster->self.index);
+    artel__text_show(out, "cluster: from %s (resolver %s), %d task%s%s\n", cluster->where, cluster->resolver, cluster->tasks,
+                     cluster->tasks == 1 ? "" : "s", cluster->sparse ? ", perhaps more" : "");
+    artel__text_show(out, "this task: %s:%d", artel__task_type_name(cluster->self.type), (int)cluster->self.index);
     if (cluster->single)
         artel__text_append(out, ", alone: trains as a single process");
     else if (cluster->rank >= 0)
-        artel__text_printf(out, ", rank %d of %d", cluster->rank, cluster->trainers);
+        artel__text_show(out, ", rank %d of %d", cluster->rank, cluster->trainers);
     if (cluster->is_chief && !cluster->single && cluster->rank >= 0) artel__text_append(out, ", writes the outputs");
     if (cluster->self_at < 0) artel__text_append(out, ", outside the cluster");
     artel__text_append(out, "\n");
-    if (cluster->local_count > 0) artel__text_printf(out, "on this host: %d of %d\n", cluster->local_rank, cluster->local_count);
-    if (cluster->rendezvous) artel__text_printf(out, "rendezvous: %s\n", cluster->rendezvous);
+    if (cluster->local_count > 0) artel__text_show(out, "on this host: %d of %d\n", cluster->local_rank, cluster->local_count);
+    if (cluster->rendezvous) artel__text_show(out, "rendezvous: %s\n", cluster->rendezvous);
     for (int i = 0; i < cluster->tasks && i < SHOWN; i++) describe_task(cluster, i, out);
-    if (cluster->tasks > SHOWN) artel__text_printf(out, "  ... and %d more\n", cluster->tasks - SHOWN);
+    if (cluster->tasks > SHOWN) artel__text_show(out, "  ... and %d more\n", cluster->tasks - SHOWN);
 }
 
 /* {"worker": ["a:1", ...]}, or {"worker": {"3": "a:1"}} where indices have gaps. NULL when memory is out. */

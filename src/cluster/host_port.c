@@ -107,6 +107,8 @@ const char *artel__host_port_parse(const char *text, artel__host_port *out)
 {
     memset(out, 0, sizeof *out);
     if (artel__starts_with(text, "grpc://")) text += strlen("grpc://");
+    if (strstr(text, "://")) return "it begins as a URL does, and should be host:port alone (or after grpc://)";
+    if (strchr(text, '@')) return "it names a user, and should be host:port alone";
     if (text[0] == '[') return parse_bracketed(text, out);
     const char *colon = strrchr(text, ':');
     if (!text[0]) return "it is empty";

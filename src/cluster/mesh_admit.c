@@ -73,6 +73,13 @@ static bool host_is_missing(const artel_cluster *mesh, const char *address)
     return false;
 }
 
+/* Whether that is a task that has not been met, and nobody knows yet where it is to be (only rank 0's address is given). */
+static bool is_awaited_from_anywhere(const artel_cluster *mesh, const char *task)
+{
+    int rank = artel__mesh_find(mesh, task);
+    return rank >= 0 && rank != mesh->self && !mesh->peer[rank].met && !mesh->peer[rank].address[0];
+}
+
 /* Whether a peer listens there. */
 static bool is_peer(const artel_cluster *mesh, const char *address)
 {
@@ -100,6 +107,7 @@ void artel__mesh_note_incident(void *user, const artel__net_incident *incident)
     pthread_mutex_lock(&mesh->incident.mutex);
     if (!mesh->incident.text[0]) {
         mesh->incident.unwanted = incident->fault == ARTEL__FAULT_REJECTED;
+        snprintf(mesh->incident.task, sizeof mesh->incident.task, "%.60s", incident->task);
         snprintf(mesh->incident.address, sizeof mesh->incident.address, "%s", incident->address);
         snprintf(mesh->incident.text, sizeof mesh->incident.text, "a task at %.60s was refused by %.40s (%s): %.100s", incident->address,
                  mesh->peer[mesh->self].name, artel__net_fault_name(incident->fault), incident->reason);
@@ -122,12 +130,14 @@ void artel__mesh_refuse(artel_cluster *mesh, const char *text)
 
 void artel__mesh_check_incident(artel_cluster *mesh)
 {
-    char address[ARTEL__NET_ADDRESS_TEXT], text[ARTEL__MESH_WHY];
+    char address[ARTEL__NET_ADDRESS_TEXT], text[ARTEL__MESH_WHY], task[ARTEL__MESH_NAME];
     pthread_mutex_lock(&mesh->incident.mutex);
     bool unwanted = mesh->incident.unwanted, early = !unwanted && mesh->incident.text[0] && !all_located(mesh);
     memcpy(text, mesh->incident.text, sizeof text);
     memcpy(address, mesh->incident.address, sizeof address);
+    memcpy(task, mesh->incident.task, sizeof task);
     if (!early) mesh->incident.text[0] = 0;
     pthread_mutex_unlock(&mesh->incident.mutex);
-    if (text[0] && !early && (unwanted || host_is_missing(mesh, address))) artel__mesh_refuse(mesh, text);
+    bool believed = unwanted || host_is_missing(mesh, address) || is_awaited_from_anywhere(mesh, task);
+    if (text[0] && !early && believed) artel__mesh_refuse(mesh, text);
 }

@@ -133,6 +133,7 @@ struct artel_cluster {
     struct {
         pthread_mutex_t mutex;
         bool unwanted;                                                /* it is refused for what it says it is, wherever it comes from */
+        char task[ARTEL__MESH_NAME];                                  /* who it says it is */
         char address[ARTEL__NET_ADDRESS_TEXT], text[ARTEL__MESH_WHY]; /* a refusal that cannot heal; "" none */
     } incident;
 
@@ -145,8 +146,8 @@ struct artel_cluster {
     int64_t measured_ns, measured_busy_ns; /* when the seat's share of work was measured last; its work until then */
     _Atomic uint64_t step;
     atomic_bool stopping;
-    bool drained, drain_asked; /* the machine knows; somebody from outside wants it */
-    int64_t said_why_ns;
+    bool drained, drain_asked;                           /* the machine knows; somebody from outside wants it */
+    int64_t said_why_ns, way_ns;                         /* way_ns: the ways to the others were looked at last */
     char owed[ARTEL__MAX_BARRIERS][ARTEL__TEXT_MAX + 1]; /* barriers that were entered and not waited for to the end; "" free */
     /* Orders that have not been handed out, and what the caller is about. */
     _Atomic uint64_t serial;       /* of orders */

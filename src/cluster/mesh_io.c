@@ -16,6 +16,7 @@
 #include "cluster/mesh_impl.h"
 
 #define MS INT64_C(1000000)
+#define WAY_NS (5LL * ARTEL__MESH_SECOND) /* what is sent is acknowledged in less, by any kernel */
 
 void artel__mesh_wake(artel_cluster *mesh)
 {
@@ -215,6 +216,26 @@ static void tell_progress(artel_cluster *mesh, int64_t now)
     artel__membership_progressed(mesh->machine, now, &progress);
 }
 
+/* A step that waits while what this side has sent arrives nowhere, though the other task lives: its connection is given up, by name, and
+ * made anew in the next generation. */
+static void check_way(artel_cluster *mesh, int64_t now)
+{
+    const artel__mesh_table *t = &mesh->now;
+    if (mesh->resting || mesh->stop || mesh->busy || !t->endpoint || now - mesh->way_ns < ARTEL__MESH_SECOND) return;
+    mesh->way_ns = now;
+    for (int i = 0; i < t->count; i++) {
+        bool waits = atomic_load(&t->activity[i].phase) == ARTEL__MEMBER_EXCHANGE && now - atomic_load(&t->activity[i].since_ns) > WAY_NS;
+        int rank = waits ? artel__tcp_unheard(t->endpoint[i], WAY_NS) : -1, owner = rank >= 0 ? artel__mesh_owner(mesh, rank) : -1;
+        if (owner < 0) continue;
+        artel__log(
+            mesh->ctx, ARTEL_LOG_WARNING,
+            "%s lives, but nothing sent to it is acknowledged for %lld s: long packets do not pass (MTU), or a firewall has forgotten "
+            "the connection, which is made anew",
+            mesh->peer[owner].title, WAY_NS / ARTEL__MESH_SECOND);
+        artel__tcp_lose(t->endpoint[i], rank, "nothing sent is acknowledged");
+    }
+}
+
 static void check_requests(artel_cluster *mesh, int64_t now)
 {
     if (artel__cancelled(mesh->ctx))
@@ -230,6 +251,7 @@ static void tick(artel_cluster *mesh, int64_t now)
     if (!mesh->machine || mesh->over) return;
     check_requests(mesh, now);
     tell_progress(mesh, now);
+    check_way(mesh, now);
     artel__membership_tick(mesh->machine, now);
     artel__mesh_check_incident(mesh);
     dial_all(mesh, now);

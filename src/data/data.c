@@ -229,28 +229,28 @@ const char *artel__data_specification(const artel_data *data)
 void artel__source_array_describe(const artel__source_array *array, int64_t rows, artel__text *out)
 {
     char shape[128];
-    artel__text_printf(out, "%s: %lld rows of %s %s", array->name, (long long)rows, artel_dtype_name(array->dtype),
-                       artel__shape_text(&array->row, false, shape, sizeof shape));
-    if (array->refusal != NULL) artel__text_printf(out, " (%s)", array->refusal);
+    artel__text_show(out, "%s: %lld rows of %s %s", array->name, (long long)rows, artel_dtype_name(array->dtype),
+                     artel__shape_text(&array->row, false, shape, sizeof shape));
+    if (array->refusal != NULL) artel__text_show(out, " (%s)", array->refusal);
 }
 
 void artel__data_describe(const artel_data *data, artel__text *out)
 {
     static const char *const roles[] = {"", "input", "target", "weight"};
-    artel__text_printf(out, "%s\n", data->specification);
+    artel__text_show(out, "%s\n", data->specification);
     for (int s = 0; s < data->source_count; s++) {
         const artel__source *source = &data->sources[s];
-        artel__text_printf(out, "  %s %s\n", source->format->name, source->target);
+        artel__text_show(out, "  %s %s\n", source->format->name, source->target);
     }
     if (artel__data_is_synthetic(data)) {
-        artel__text_printf(out, "  %lld rows in the shapes and dtypes of the model\n", (long long)artel__data_rows(data, 0));
+        artel__text_show(out, "  %lld rows in the shapes and dtypes of the model\n", (long long)artel__data_rows(data, 0));
         return;
     }
     for (int i = 0; i < data->sources[0].array_count; i++) {
         const artel__source_array *array = &data->sources[0].arrays[i];
         artel__text_append(out, "  ");
         artel__source_array_describe(array, artel__data_rows(data, i), out);
-        if (array->role != ARTEL_DATA_ROLE_AUTO) artel__text_printf(out, ", %s", roles[array->role]);
+        if (array->role != ARTEL_DATA_ROLE_AUTO) artel__text_show(out, ", %s", roles[array->role]);
         artel__text_append(out, "\n");
     }
 }

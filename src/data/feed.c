@@ -309,13 +309,13 @@ void artel__feed_describe(const artel__feed *feed, artel__text *out)
 {
     static const char *const kinds[] = {"as it is", "cast", "scaled", "class numbers", "one-hot"};
     const artel__feed_core *core = feed->core;
-    artel__text_printf(out, "%s: %lld rows\n", core->data->specification, (long long)feed->count);
+    artel__text_show(out, "%s: %lld rows\n", core->data->specification, (long long)feed->count);
     for (int i = 0; i < core->binding_count; i++) {
         const artel__binding *binding = &core->bindings[i];
         char from[128], to[128];
-        artel__text_printf(out, "  %s %s %s -> %s %s %s (%s)\n", binding->public.name, artel_dtype_name(binding->conversion.from),
-                           artel__shape_text(&binding->source_row, true, from, sizeof from), binding->layer,
-                           artel_dtype_name(binding->public.dtype), artel__shape_text(&binding->public.row, true, to, sizeof to),
-                           binding->is_synthetic ? "synthetic" : kinds[binding->conversion.kind]);
+        artel__text_show(out, "  %s %s %s -> %s %s %s (%s)\n", binding->public.name, artel_dtype_name(binding->conversion.from),
+                         artel__shape_text(&binding->source_row, true, from, sizeof from), binding->layer,
+                         artel_dtype_name(binding->public.dtype), artel__shape_text(&binding->public.row, true, to, sizeof to),
+                         binding->is_synthetic ? "synthetic" : kinds[binding->conversion.kind]);
     }
 }

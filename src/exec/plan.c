@@ -289,16 +289,16 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
 {
     const artel__node *node = &plan->graph->node[index];
     const artel__node_plan *chosen = &plan->node[index];
-    artel__text_printf(out, "%4d %-28s", index, node->op->name);
+    artel__text_show(out, "%4d %-28s", index, node->op->name);
     if (!chosen->kernel) {
-        artel__text_printf(out, " %s", chosen->view ? "view" : chosen->lazy ? "collective, added up by its reader" : "collective");
+        artel__text_show(out, " %s", chosen->view ? "view" : chosen->lazy ? "collective, added up by its reader" : "collective");
     } else {
         _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
         artel__plan_params(plan, index, 0, params);
-        artel__text_printf(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
+        artel__text_show(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
         for (const artel__kernel *const *k = kernel_list(node); *k != chosen->kernel; k++) {
             const char *reason = artel__kernel_refuses(*k, plan->options.isa, params);
-            artel__text_printf(out, " refused %s: %s;", (*k)->name, reason ? reason : "?");
+            artel__text_show(out, " refused %s: %s;", (*k)->name, reason ? reason : "?");
         }
     }
     for (int k = 0; k < node->outputs; k++) {
@@ -306,20 +306,20 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         if (offset == ARTEL__OFFSET_EXTERNAL)
             artel__text_append(out, " @external");
         else
-            artel__text_printf(out, " @%s%zu+%zu", plan->lent[node->output[k]] ? "lent:" : "", offset, plan->bytes[node->output[k]]);
+            artel__text_show(out, " @%s%zu+%zu", plan->lent[node->output[k]] ? "lent:" : "", offset, plan->bytes[node->output[k]]);
     }
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &plan->graph->value[node->output[k]];
         if (value->rounds && k == 0 && node->op->narrow)
-            artel__text_printf(out, " rounding to %s", artel_dtype_name(value->precision));
+            artel__text_show(out, " rounding to %s", artel_dtype_name(value->precision));
         else if (value->rounds)
-            artel__text_printf(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
+            artel__text_show(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
     }
     if (chosen->divided) artel__text_append(out, " shared out");
     if (chosen->step)
-        artel__text_printf(out, " with %s of node %d on each part", plan->graph->node[chosen->step].op->name, (int)chosen->step);
-    if (node->period > 1) artel__text_printf(out, " every %lld steps", (long long)node->period);
-    artel__text_printf(out, "  ; %s\n", node->name);
+        artel__text_show(out, " with %s of node %d on each part", plan->graph->node[chosen->step].op->name, (int)chosen->step);
+    if (node->period > 1) artel__text_show(out, " every %lld steps", (long long)node->period);
+    artel__text_show(out, "  ; %s\n", node->name);
 }
 
 static const char *exchange_word(int32_t kind)
@@ -331,9 +331,9 @@ static const char *exchange_word(int32_t kind)
 
 void artel__plan_dump(const artel__plan *plan, artel__text *out)
 {
-    artel__text_printf(out, "rows %lld, nodes %d, activations %zu bytes, ", (long long)plan->max_rows, plan->max_nodes, plan->block_bytes);
-    if (plan->lent_bytes) artel__text_printf(out, "sums that may be lent %zu bytes, ", plan->lent_bytes);
-    artel__text_printf(out, "scratch %zu bytes a thread\n", plan->scratch_bytes);
+    artel__text_show(out, "rows %lld, nodes %d, activations %zu bytes, ", (long long)plan->max_rows, plan->max_nodes, plan->block_bytes);
+    if (plan->lent_bytes) artel__text_show(out, "sums that may be lent %zu bytes, ", plan->lent_bytes);
+    artel__text_show(out, "scratch %zu bytes a thread\n", plan->scratch_bytes);
     for (int a = 0; a < plan->actions; a++) {
         if (a == plan->apply_action) artel__text_append(out, "apply\n");
         const artel__action *action = &plan->action[a];
@@ -342,6 +342,6 @@ void artel__plan_dump(const artel__plan *plan, artel__text *out)
         else if (action->node == ARTEL__ACTION_FINISH)
             artel__text_append(out, "     wait for the all-reduces that were begun\n");
         else
-            artel__text_printf(out, "     %sall-reduce of %d folds\n", exchange_word(action->node), action->count);
+            artel__text_show(out, "     %sall-reduce of %d folds\n", exchange_word(action->node), action->count);
     }
 }

@@ -13,18 +13,18 @@ static void dump_value(const artel__graph *graph, artel__value_id id, artel__tex
         return;
     }
     const artel__value *value = &graph->value[id];
-    artel__text_printf(out, "%%%d", (int)id);
-    if (value->variable >= 0) artel__text_printf(out, "{%s}", graph->variables->item[value->variable].name);
-    artel__text_printf(out, ":%s.%s%s%s%s", domain_names[value->domain], artel_dtype_name(value->dtype), value->precision ? "~" : "",
-                       value->precision ? artel_dtype_name(value->precision) : "",
-                       artel__shape_text(&value->shape, false, shape, sizeof shape));
+    artel__text_show(out, "%%%d", (int)id);
+    if (value->variable >= 0) artel__text_show(out, "{%s}", graph->variables->item[value->variable].name);
+    artel__text_show(out, ":%s.%s%s%s%s", domain_names[value->domain], artel_dtype_name(value->dtype), value->precision ? "~" : "",
+                     value->precision ? artel_dtype_name(value->precision) : "",
+                     artel__shape_text(&value->shape, false, shape, sizeof shape));
 }
 
 void artel__graph_dump(const artel__graph *graph, artel__text *out)
 {
     for (int i = 0; i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
-        artel__text_printf(out, "%4d %-8s %s", i, phase_names[node->phase], node->op->name);
+        artel__text_show(out, "%4d %-8s %s", i, phase_names[node->phase], node->op->name);
         if (node->op->describe) {
             artel__text_append(out, "[");
             node->op->describe(node, out);
@@ -40,6 +40,6 @@ void artel__graph_dump(const artel__graph *graph, artel__text *out)
             if (k) artel__text_append(out, ", ");
             dump_value(graph, node->output[k], out);
         }
-        artel__text_printf(out, "  ; %s%s\n", node->name, node->again ? ", again" : "");
+        artel__text_show(out, "  ; %s%s\n", node->name, node->again ? ", again" : "");
     }
 }

@@ -98,12 +98,12 @@ static const char *shapes_text(artel__arena *arena, const seen *site)
     artel__text text;
     artel__text_init(&text, arena->ctx);
     for (int k = 0; k < site->count; k++) {
-        artel__text_printf(&text, "%s(None", k ? ", " : site->count > 1 ? "[" : "");
+        artel__text_show(&text, "%s(None", k ? ", " : site->count > 1 ? "[" : "");
         for (int d = 0; d < site->shape[k].rank; d++) {
             if (site->shape[k].dim[d] < 0)
                 artel__text_append(&text, ", None");
             else
-                artel__text_printf(&text, ", %lld", (long long)site->shape[k].dim[d]);
+                artel__text_show(&text, ", %lld", (long long)site->shape[k].dim[d]);
         }
         artel__text_append(&text, site->shape[k].rank ? ")" : ",)");
     }
@@ -142,8 +142,8 @@ static const char *connections_text(const artel__model *model, artel__arena *are
         if (!is_site_of(model, i, layer)) continue;
         for (int k = 0; k < model->site[i].inputs; k++) {
             int source = model->site[i].in[k].call;
-            artel__text_printf(&text, "%s%s[%d][%d]", text.length ? ", " : "", site_name(model, source), call_number(model, source),
-                               model->site[i].in[k].output);
+            artel__text_show(&text, "%s%s[%d][%d]", text.length ? ", " : "", site_name(model, source), call_number(model, source),
+                             model->site[i].in[k].output);
         }
     }
     const char *result = text.failed ? NULL : artel__arena_strdup(arena, text.data);

@@ -484,6 +484,17 @@ artel__connection_state artel__connection_progress(artel__connection *c)
 
 /* -- making -- */
 
+/* A way that died without a word (a firewall that forgot the connection, a host that is gone) is noticed by the kernel, also where this
+ * side only listens; and one that firewalls forget when it is idle is kept alive. */
+static void watch_way(int socket)
+{
+    static const struct {
+        int option, value;
+    } set[] = {{TCP_KEEPIDLE, 10}, {TCP_KEEPINTVL, 5}, {TCP_KEEPCNT, 3}};
+    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+    for (size_t i = 0; i < ARTEL__COUNT(set); i++) setsockopt(socket, IPPROTO_TCP, set[i].option, &set[i].value, sizeof(int));
+}
+
 static artel_status create(artel__site *site, int socket, const artel__net_address *peer, artel__connection **out)
 {
     void *block;
@@ -491,6 +502,7 @@ static artel_status create(artel__site *site, int socket, const artel__net_addre
     artel__connection *c = block;
     c->site = site;
     c->stream.socket = socket;
+    watch_way(socket);
     c->meeting = -1;
     c->deadline = artel__now_ns() + (site->handshake_ns ? site->handshake_ns : HANDSHAKE_NS);
     artel__net_address_text(peer, c->address);

@@ -118,8 +118,9 @@ artel__net_fault artel__hello_check(const artel__hello *self, const artel__hello
 {
     static const uint8_t unknown[32];
     if (!jobs_agree(self, peer)) {
-        snprintf(reason, ARTEL__HELLO_REASON, "%.50s belongs to job %016llx, %.50s to job %016llx", peer->task,
-                 (unsigned long long)peer->job, self->task, (unsigned long long)self->job);
+        snprintf(reason, ARTEL__HELLO_REASON,
+                 "%.30s belongs to another job (%08x) than %.30s (%08x): they were told other lists of tasks (TF_CONFIG, world size)",
+                 peer->task, (unsigned)peer->job, self->task, (unsigned)self->job);
         return ARTEL__FAULT_JOB;
     }
     if (peer->to[0] && strcmp(peer->to, self->task) != 0) {

@@ -65,6 +65,11 @@ void artel__tcp_lose(artel__endpoint *endpoint, int peer, const char *reason);
 bool artel__tcp_is_attached(artel__endpoint *endpoint, int peer); /* also when it has been lost since */
 bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer);
 
+/* A peer to which bytes are on their way that its kernel has not acknowledged for that long, though they were sent again: -1: none. A peer
+ * that is stopped, or computes and reads nothing, acknowledges all the same; this is the way's fault, and heartbeats may well pass
+ * (another connection, shorter packets). Any thread. */
+int artel__tcp_unheard(artel__endpoint *endpoint, int64_t limit_ns);
+
 /* The only peer from which a posted message has yet to come; -1: none or several. Any thread. */
 int artel__tcp_awaited(artel__endpoint *endpoint);
 

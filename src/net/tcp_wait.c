@@ -8,8 +8,12 @@
 #include "net/tcp_impl.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -173,4 +177,29 @@ void artel__tcp_wait(artel__endpoint *endpoint)
     pthread_mutex_lock(&tcp->mutex);
     tcp->polled = artel__tcp_sleep(tcp, -1) > 0;
     pthread_mutex_unlock(&tcp->mutex);
+}
+
+/* -- the way -- */
+
+static bool is_unheard(int socket, int64_t limit_ns)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    memset(&info, 0, sizeof info);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) < 0) return false;
+    return info.tcpi_unacked > 0 && info.tcpi_retransmits > 1 && info.tcpi_last_ack_recv * INT64_C(1000000) >= limit_ns;
+}
+
+int artel__tcp_unheard(artel__endpoint *endpoint, int64_t limit_ns)
+{
+    artel__tcp *tcp = (artel__tcp *)(void *)endpoint;
+    int found = -1;
+    pthread_mutex_lock(&tcp->mutex);
+    for (int r = 0; r < endpoint->ranks && found < 0; r++) {
+        const artel__tcp_peer *p = &tcp->peer[r];
+        if (r == endpoint->rank || !p->connection || p->lost) continue;
+        if (is_unheard(artel__connection_fd(p->connection), limit_ns)) found = r;
+    }
+    pthread_mutex_unlock(&tcp->mutex);
+    return found;
 }

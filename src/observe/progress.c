@@ -194,9 +194,9 @@ static void put_time_taken(artel__progress *progress, int64_t now)
 /* Appends " - name: value" for each; stops before `columns` would be passed (0: no limit). */
 static void put_logs(artel__progress *progress, artel__logs logs, int columns)
 {
-    char number[40];
+    char number[40], name[256];
     for (size_t i = 0; i < logs.count; i++) {
-        const char *name = logs.item[i].name;
+        artel__clean(logs.item[i].name, strlen(logs.item[i].name), name, sizeof name);
         artel__progress_number(number, sizeof number, logs.item[i].value, progress->options.verbose == 1);
         int width = columns_of(" - : ") + columns_of(name) + columns_of(number);
         if (columns > 0 && progress->columns_used + width >= columns) return;

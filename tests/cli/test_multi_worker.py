@@ -170,6 +170,14 @@ def duplicate(scene):
     scene.all_end(scene.cluster(3, environment=environment), 1, 5, "two processes have that task index")
 
 
+def other_lists(scene):
+    """Two tasks were told another number of tasks, one of them only where rank 0 is: both end, and say what differs."""
+    for variables in (lambda r, ports: {"RANK": str(r), "WORLD_SIZE": str(2 + r), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(ports[0])},
+                      lambda r, ports: {"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:%d" % p for p in ports] + ["127.0.0.1:1"] * r},
+                                                                 "task": {"type": "worker", "index": r}})}):
+        scene.all_end(scene.cluster(2, environment=variables), 1, 5, "TF_CONFIG, world size")
+
+
 def missing(scene):
     cluster = scene.cluster(3, "--wait-for-cluster", "7s", absent=[1])
     took = scene.all_end(cluster, 2, 15, "waiting for worker 1 (%s)" % cluster.addresses[1], "no generation after 7 s (--wait-for-cluster); missing: worker 1 (%s)" % cluster.addresses[1])
@@ -545,6 +553,7 @@ TABLE = [Row("digests-" + m, same_digests, m) for m in MODELS] + [
     Row("other-weights", other_weights),
     Row("too-many", too_many),
     Row("duplicate", duplicate),
+    Row("other-lists", other_lists),
     Row("missing", missing),
     Row("bad-data", bad_data_here),
     Row("fails-alone", fails_alone),

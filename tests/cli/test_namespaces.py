@@ -106,6 +106,22 @@ def one_way(a, b):
     return check
 
 
+def short_packets(scene):
+    """Long packets get lost on the way, short ones pass, and with them the heartbeats: the cause is named, and once the way is good again
+    the run goes on."""
+    run = Run(scene)
+
+    def most(count):
+        for r in range(scene.row.hosts):
+            network.ip("-n", scene.hosts.space[r], "link", "set", "net0", "gso_max_segs", 1)
+            network.ip("-n", scene.hosts.switch, "link", "set", "port%d" % r, "mtu", count)
+
+    most(900)
+    run.until(lambda: any("long packets do not pass" in t.err() for t in run.tasks.values()), "the way is named", 30)
+    most(1500)
+    run.ends_well()
+
+
 def frozen(rank):
     """A process is stopped: it is named within three seconds, left behind, and joins again when it wakes."""
 
@@ -132,6 +148,7 @@ TABLE = [Row("digests-" + m, same_digests, 2, m) for m in (MODELS if LONG else [
     Row("halves", halves, 4, second=2),
     Row("one-way-0-1", one_way(0, 1), 3),
     Row("frozen-1", frozen(1), 3),
+    Row("short-packets", short_packets, 2, "cnn"),
 ]
 if LONG:
     TABLE += [

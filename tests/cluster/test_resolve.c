@@ -172,6 +172,8 @@ static const environment_case tf_config[] = {
     {CONFIG("{\"cluster\":{\"worker\":[1]}," TASK("worker", "0") "}"), "! TF_CONFIG: an address is not a string", {0}},
     {CONFIG("{\"cluster\":{\"worker\":[null]}," TASK("worker", "0") "}"), "! TF_CONFIG: an address is not a string", {0}},
     {CONFIG("{\"cluster\":{\"worker\":[\"a\"]}," TASK("worker", "0") "}"), "! TF_CONFIG: the port is missing", {0}},
+    {CONFIG("{\"cluster\":{\"worker\":[\"http://a:1\"]}," TASK("worker", "0") "}"), "! TF_CONFIG: begins as a URL", {0}},
+    {CONFIG("{\"cluster\":{\"worker\":[\"me@a:1\"]}," TASK("worker", "0") "}"), "! TF_CONFIG: names a user", {0}},
     {CONFIG("{\"cluster\":{\"worker\":[\"\"]}," TASK("worker", "0") "}"), "! TF_CONFIG: it is empty", {0}},
     {CONFIG("{\"cluster\":{\"worker\":[\"a:0\"]}," TASK("worker", "0") "}"), "! TF_CONFIG: the port is not a number", {0}},
     {CONFIG("{\"cluster\":[\"a:1\"]," TASK("worker", "0") "}"), "! TF_CONFIG: cluster is not an object", {0}},
