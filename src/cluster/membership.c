@@ -124,6 +124,7 @@ artel_status artel__membership_create(artel_context *ctx, const artel__membershi
     m->appeal_limit = config->suspect_after_ns / 2;
     m->step = config->step;
     m->hash = config->hash;
+    m->arithmetic = config->arithmetic;
     m->now = m->begun = -1;
     m->waiting_for = -1;
     for (uint32_t t = 0; t < config->tasks; t++) {
@@ -268,6 +269,7 @@ void artel__membership_stopped(artel__membership *m, int64_t now, uint64_t step,
     m->training = ARTEL__MS_REST;
     m->step = step;
     m->hash = hash;
+    if (step == m->copy.step && m->copy.arithmetic) m->arithmetic = m->copy.arithmetic; /* the copy was there, its word came late */
     m->waiting_for = -1;
     set_phase(m, ARTEL__MEMBER_IDLE);
     artel__ms_consider(m);
@@ -280,6 +282,7 @@ void artel__membership_copied(artel__membership *m, int64_t now, uint64_t hash)
     m->training = ARTEL__MS_REST;
     m->step = m->next.step;
     m->hash = hash;
+    if (m->next.arithmetic) m->arithmetic = m->next.arithmetic;
     set_phase(m, ARTEL__MEMBER_IDLE);
     artel__ms_consider(m);
 }

@@ -34,6 +34,10 @@
  * for the larger, if they reach all of that; T is the highest step of both, so the one behind copies, whichever it is. Sizes
  * only grow that way, so two groups never swap members for ever.
  *
+ * Arithmetic. Products of two bfloat16 operands are added in one of two orders (base/context.h), in a whole run in one of them. A record
+ * states which: that of the state of T, or, where no state has one yet, the one that every member's machine is made for. So it is decided
+ * once, when the job begins, and whoever joins later computes in it, too.
+ *
  * Equal steps with unequal hashes end the job with the culprit's name: in reports, and every `hash_every` steps.
  *
  * What cannot heal. A task that differs in its facts (version, model, data, seed ...) or uses another's index ends all tasks
@@ -140,6 +144,7 @@ typedef struct artel__generation {
     artel__generation_id id;
     artel__purpose purpose;
     uint64_t step;               /* T: the next step to compute */
+    uint32_t arithmetic, best;   /* that all compute in, and that all machines are made for: 1 + artel__arithmetic; 0: not agreed */
     const artel__member *member; /* ascending by task; rank r of the generation is member[r] */
     uint32_t members, rank;      /* this task's */
     uint32_t replicas;           /* of all members */
@@ -207,6 +212,8 @@ typedef struct artel__membership_config {
     int64_t wait_for_cluster_ns;
     int64_t collective_timeout_ns; /* training in one local phase for longer: this task fails */
     uint64_t step, hash;           /* the state it starts with: steps applied, hash of the parameters */
+    uint32_t arithmetic;           /* in which it is to be continued, 1 + artel__arithmetic; 0: open, so that the members agree */
+    uint32_t best;                 /* the one that this machine is made for; 0: the job does not have products of two kinds */
     artel__membership_act_fn *act;
     void *user;
 } artel__membership_config;

@@ -84,6 +84,20 @@ static void find_target(artel__candidate *candidate, uint32_t count, artel__choi
     }
 }
 
+/* Of the state of T: as whoever holds it says, the coordinator and former members before others. */
+static void find_arithmetic(const artel__candidate *candidate, uint32_t count, const uint32_t *order, artel__choice *out)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const artel__candidate *c = &candidate[order[i]];
+        bool holds = c->step == out->step && (c->chosen || reaches_chosen(candidate, count, c));
+        if (holds && !out->arithmetic) out->arithmetic = c->arithmetic;
+        if (c->chosen && (!any || c->best < out->best)) out->best = c->best;
+        any = any || c->chosen;
+    }
+    if (!out->arithmetic) out->arithmetic = out->best;
+}
+
 /* The laggard-th donor in turn. */
 static uint32_t find_donor(const artel__candidate *candidate, uint32_t count, uint64_t step, uint32_t laggard)
 {
@@ -134,5 +148,6 @@ void artel__membership_choose(const artel__choice_request *request, artel__choic
     sort(candidate, count, request->coordinator, request->order);
     pick(candidate, count, request->shards, request->order, out);
     find_target(candidate, count, out);
+    find_arithmetic(candidate, count, request->order, out);
     write_members(request, out);
 }

@@ -83,7 +83,7 @@ typedef struct artel__ms_peer {
     artel__ms_stage stage;
     int64_t stage_since;
     uint64_t report_step, report_hash, memory;
-    uint32_t report_replicas;
+    uint32_t report_replicas, report_arithmetic, report_best;
     /* In the running generation. */
     uint64_t member_incarnation;                /* as which it became a member */
     artel__generation_id finished_in, saved_in; /* by id: what it says may come before START does */
@@ -102,6 +102,7 @@ typedef struct artel__ms_group {
     artel__generation_id id; /* counter 0: none */
     artel__purpose purpose;
     uint64_t step;
+    uint32_t arithmetic, best; /* as in its RECORD */
     artel__member *member;
     uint32_t members;
     uint64_t *set;
@@ -176,6 +177,11 @@ struct artel__membership {
     /* The training. */
     artel__ms_training training;
     uint64_t step, hash;
+    uint32_t arithmetic; /* in which that state was computed; 0: open */
+    struct {
+        uint64_t step;
+        uint32_t arithmetic; /* 0: none */
+    } copy;                  /* the state that was to be copied: it may be there although its generation never began */
     artel__member_phase phase;
     int64_t phase_since, rest_since, stop_since;
     int waiting_for;

@@ -54,12 +54,20 @@ static void report(artel__membership *m)
                               .step = m->step,
                               .hash = m->hash,
                               .replicas = m->config.replicas,
-                              .memory = m->config.memory};
+                              .memory = m->config.memory,
+                              .arithmetic = m->arithmetic,
+                              .best = m->config.best};
     to_bytes(m, set, &message.bits);
     artel__ms_send(m, m->proposal.coordinator, &message);
 }
 
 /* -- the coordinator's decision -- */
+
+/* What this artel does not know it cannot agree to. */
+static uint32_t known_arithmetic(uint32_t said)
+{
+    return said <= 1 + ARTEL__ARITHMETIC_TILES ? said : 0;
+}
 
 void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__message *message)
 {
@@ -70,6 +78,8 @@ void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__messa
     p->report_hash = message->hash;
     p->report_replicas = message->replicas;
     p->memory = message->memory;
+    p->report_arithmetic = known_arithmetic(message->arithmetic);
+    p->report_best = known_arithmetic(message->best);
     from_bytes(m, message->bits, m->reach + (size_t)from * m->words);
 }
 
@@ -93,6 +103,8 @@ static uint32_t gather(artel__membership *m, bool save)
             .step = self ? m->step : p->report_step,
             .hash = self ? m->hash : p->report_hash,
             .replicas = self ? m->config.replicas : p->report_replicas,
+            .arithmetic = self ? m->arithmetic : p->report_arithmetic,
+            .best = self ? m->config.best : p->report_best,
             .former = artel__ms_in_group(m, t),
             .leaving = !save && (self ? m->leaving : (p->flags & ARTEL__FLAG_LEAVING) != 0),
             .reach = m->reach + (size_t)t * m->words,
@@ -160,6 +172,8 @@ static void send_record(artel__membership *m, uint32_t count)
                              .about = m->next.id,
                              .purpose = m->next.purpose,
                              .target = m->next.step,
+                             .arithmetic = m->next.arithmetic,
+                             .best = m->next.best,
                              .member = m->next.member,
                              .members = m->next.members};
     for (uint32_t i = 0; i < count; i++) {
@@ -248,6 +262,8 @@ static void decide(artel__membership *m)
     m->next.id = m->proposal.id;
     m->next.purpose = save ? ARTEL__PURPOSE_SAVE : ARTEL__PURPOSE_TRAIN;
     m->next.step = choice.step;
+    m->next.arithmetic = choice.arithmetic;
+    m->next.best = choice.best;
     m->proposal.recorded = true;
     refuse_rest(m, count);
     send_record(m, count);
@@ -266,6 +282,8 @@ static void prepare(artel__membership *m)
         if (one->donor == 1 + m->config.self)
             artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_SERVE, .task = one->task, .step = g->step});
         if (one->task != m->config.self || !one->donor) continue;
+        m->copy.step = g->step;
+        m->copy.arithmetic = g->arithmetic;
         m->training = ARTEL__MS_GOING;
         m->phase = ARTEL__MEMBER_COPY;
         m->phase_since = m->now;
@@ -287,6 +305,7 @@ static void become_ready(artel__membership *m)
 static bool sound(const artel__membership *m, const artel__message *message)
 {
     uint32_t shard = 0;
+    if (message->arithmetic != known_arithmetic(message->arithmetic) || message->best != known_arithmetic(message->best)) return false;
     for (uint32_t i = 0; i < message->members; i++) {
         const artel__member *one = &message->member[i];
         if (one->task >= m->config.tasks || (i && one->task <= message->member[i - 1].task)) return false;
@@ -307,6 +326,8 @@ void artel__ms_on_record(artel__membership *m, uint32_t from, const artel__messa
     m->next.id = message->about;
     m->next.purpose = message->purpose == ARTEL__PURPOSE_SAVE ? ARTEL__PURPOSE_SAVE : ARTEL__PURPOSE_TRAIN;
     m->next.step = message->target;
+    m->next.arithmetic = message->arithmetic;
+    m->next.best = message->best;
     m->proposal.recorded = true;
     if (!artel__bit(m->next.set, m->config.self) && !m->leaving) {
         artel__ms_give_up(m, ARTEL__REASON_NONE);

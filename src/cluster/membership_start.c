@@ -12,6 +12,8 @@ static void describe(artel__membership *m, artel__generation *view)
         .id = m->group.id,
         .purpose = m->group.purpose,
         .step = m->group.step,
+        .arithmetic = m->group.arithmetic,
+        .best = m->group.best,
         .member = m->group.member,
         .members = m->group.members,
         .reason = m->proposal.reason,
@@ -51,6 +53,8 @@ static void adopt(artel__membership *m)
     m->finished = m->saving = m->writing = m->written = false;
     m->wish = (artel__generation_id){0};
     m->has_run = true;
+    if (m->group.arithmetic) m->arithmetic = m->group.arithmetic;
+    m->copy.arithmetic = 0;
     m->started = m->now;
     m->wait_said = 0;
     artel__ms_share_again(m);

@@ -52,11 +52,12 @@ static inline void artel__mesh_enter(artel__mesh_activity *activity, artel__memb
 }
 
 typedef struct artel__mesh_request {
-    const char *facts; /* lines "name=value" that must be equal everywhere, at most ARTEL__FACTS_MAX bytes; copied */
-    int replicas;      /* of this process, at least 1 */
-    int32_t shards;    /* the most replicas that all may have together */
-    uint64_t step;     /* of the state this process holds */
-    uint64_t hash;     /* of its bits: equal steps must have equal hashes */
+    const char *facts;         /* lines "name=value" that must be equal everywhere, at most ARTEL__FACTS_MAX bytes; copied */
+    int replicas;              /* of this process, at least 1 */
+    int32_t shards;            /* the most replicas that all may have together */
+    uint64_t step;             /* of the state this process holds */
+    uint64_t hash;             /* of its bits: equal steps must have equal hashes */
+    uint32_t arithmetic, best; /* as in artel__membership_config */
 } artel__mesh_request;
 
 /* This process's part of a generation. */
@@ -64,6 +65,7 @@ typedef struct artel__mesh_seat {
     uint32_t generation;
     uint64_t job;
     int first, ranks;                 /* its replicas are ranks first .. first + replicas - 1 of `ranks` */
+    uint32_t arithmetic, best;        /* as in artel__generation */
     bool writer;                      /* it is the lowest member: it writes what is written while the generation runs */
     artel__endpoint *const *endpoint; /* by replica of this process; the mesh's. NULL when `ranks` is 1 */
     artel__mesh_activity *activity;   /* by replica of this process; NULL: nobody watches */

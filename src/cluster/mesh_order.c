@@ -68,6 +68,8 @@ static artel_status create_machine(artel_cluster *mesh, const artel__mesh_reques
     config.collective_timeout_ns = (int64_t)(o->collective_timeout * 1e9);
     config.step = request->step;
     config.hash = request->hash;
+    config.arithmetic = request->arithmetic;
+    config.best = request->best;
     config.act = artel__mesh_act;
     config.user = mesh;
     return artel__membership_create(mesh->ctx, &config, &mesh->machine);

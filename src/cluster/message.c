@@ -75,6 +75,8 @@ static const field message_field[] = {
     FIELD(36, MEMBERS, member, 0),
     FIELD(37, FIXED, life, 0),
     FIELD(38, U32, busy, 0),
+    FIELD(39, U32, arithmetic, 0),
+    FIELD(40, U32, best, 0),
 };
 #undef FIELD
 #define FIELD(number, type, name)                                \

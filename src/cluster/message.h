@@ -30,9 +30,10 @@ typedef enum artel__message_kind {
     ARTEL__MESSAGE_STATUS = 2,    /* heartbeat, probe and answer: ping, pong */
     ARTEL__MESSAGE_SUSPECT = 3,   /* member to the lowest task it reaches: subject, reason; please propose */
     ARTEL__MESSAGE_PROPOSE = 4,   /* coordinator: about, reason, subject, bits = tasks it does not reach any more */
-    ARTEL__MESSAGE_REPORT = 5,    /* answer: about, step, hash, replicas, memory, bits = tasks that answer the sender */
+    ARTEL__MESSAGE_REPORT = 5,    /* answer: about, step, hash, replicas, memory, arithmetic = of that state, best = that the sender's
+                                     machine is made for, bits = tasks that answer the sender */
     ARTEL__MESSAGE_DECLINE = 6,   /* answer: about, subject = the coordinator whom the sender follows */
-    ARTEL__MESSAGE_RECORD = 7,    /* coordinator: about, purpose, target step, member[] */
+    ARTEL__MESSAGE_RECORD = 7,    /* coordinator: about, purpose, target step, member[], arithmetic of all, best = that all are made for */
     ARTEL__MESSAGE_READY = 8,     /* member: about; it holds the state of the target step */
     ARTEL__MESSAGE_START = 9,     /* coordinator: about; all are ready */
     ARTEL__MESSAGE_REFUSE = 10,   /* about, reason: the receiver has no part in that generation (any more) */
@@ -110,6 +111,7 @@ typedef struct artel__message {
     uint64_t target;
     uint32_t replicas;
     uint64_t memory;
+    uint32_t arithmetic, best; /* 1 + artel__arithmetic; 0: open, or the job does not have it */
     int32_t status;
     uint64_t cause_incarnation, cause_step;
     uint32_t cause_phase;

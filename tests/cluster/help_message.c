@@ -48,6 +48,9 @@ artel__message help_message(uint32_t variant, artel__member member[HELP_MEMBERS]
         .cause_step = number(variant, 28),
         .cause_phase = narrow(variant, 29),
         .sequence = narrow(variant, 30),
+        .busy = narrow(variant, 31),
+        .arithmetic = narrow(variant, 32),
+        .best = narrow(variant, 33),
         .bits = {bytes, variant % 2},
         .facts = {bytes, variant % 20},
         .name = {bytes + 1, 5},
@@ -84,7 +87,8 @@ bool help_message_same(const artel__message *a, const artel__message *b)
            a->ping == b->ping && a->pong == b->pong && artel__generation_same(a->about, b->about) && a->reason == b->reason &&
            a->subject == b->subject && a->purpose == b->purpose && a->target == b->target && a->replicas == b->replicas;
     same = same && a->memory == b->memory && a->status == b->status && a->cause_incarnation == b->cause_incarnation &&
-           a->cause_step == b->cause_step && a->cause_phase == b->cause_phase && a->sequence == b->sequence;
+           a->cause_step == b->cause_step && a->cause_phase == b->cause_phase && a->sequence == b->sequence && a->busy == b->busy &&
+           a->arithmetic == b->arithmetic && a->best == b->best;
     same = same && same_bytes(a->bits, b->bits) && same_bytes(a->facts, b->facts) && same_bytes(a->name, b->name) &&
            same_bytes(a->value, b->value) && same_bytes(a->text, b->text) && a->members == b->members;
     for (uint32_t i = 0; same && i < a->members; i++) same = same_member(&a->member[i], &b->member[i]);

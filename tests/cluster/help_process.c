@@ -36,6 +36,8 @@ void sim_start_process(sim *s, uint32_t number, uint32_t index, const char *fact
     config.wait_for_cluster_ns = s->o.wait_ns;
     config.step = p->step;
     config.hash = p->chain;
+    config.best = s->best[index];
+    config.arithmetic = p->used;
     config.act = sim_act;
     config.user = &p->who;
     if (artel__membership_create(s->ctx, &config, &p->m) < 0) abort();
@@ -57,6 +59,12 @@ void sim_start_from(sim *s, uint32_t task, uint32_t step)
 {
     s->p[task].kept_step = step;
     sim_start(s, task);
+}
+
+void sim_set_arithmetic(sim *s, uint32_t task, uint32_t best, uint32_t held)
+{
+    s->best[task] = best;
+    s->held[task] = held;
 }
 
 void sim_start_all(sim *s)

@@ -201,6 +201,7 @@ sim_view sim_look(const sim *s, uint32_t task)
                   .chain = p->chain,
                   .generation = g ? g->id.counter : 0,
                   .members = g ? g->members : 0,
+                  .arithmetic = g ? g->arithmetic : 0,
                   .ended_at = p->ended_at,
                   .stepped_at = p->stepped_at,
                   .inputs = p->inputs,

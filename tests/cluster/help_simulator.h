@@ -37,6 +37,7 @@ typedef struct sim_options {
     bool save_on_preempt;
     bool twice;         /* some messages arrive twice */
     bool copy_destroys; /* a copy broken off leaves the initial state */
+    bool copy_outruns;  /* a copy is whole before it can be broken off */
     int64_t wait_ns;    /* wait_for_cluster */
     bool trace;
 } sim_options;
@@ -57,6 +58,9 @@ void sim_start(sim *s, uint32_t task);
 void sim_start_with(sim *s, uint32_t task, const char *facts);
 void sim_start_all(sim *s);
 void sim_start_from(sim *s, uint32_t task, uint32_t step); /* with the state after that step, as from a checkpoint */
+/* From its next start on: what the machine of the task is made for, and the arithmetic of the state that it starts with; as in
+ * artel__membership_config. */
+void sim_set_arithmetic(sim *s, uint32_t task, uint32_t best, uint32_t held);
 
 /* Runs until virtual time `until`, or, sooner, until all living processes have ended or `stop` says true. Returns the time. */
 typedef bool sim_stop_fn(sim *s, void *user);
@@ -93,6 +97,7 @@ typedef struct sim_view {
     uint64_t step, chain; /* of the state it holds */
     uint32_t generation;  /* the counter of the generation it trains in; 0: none */
     uint32_t members;
+    uint32_t arithmetic;          /* of the generation it trains in */
     int64_t ended_at, stepped_at; /* it ended; it finished its last step */
     uint32_t inputs, saves;       /* saves completed */
 } sim_view;
@@ -108,7 +113,7 @@ uint64_t sim_heap_calls(const sim *s);              /* of the machines */
 uint64_t sim_random(sim *s);
 
 /* NULL, or what is wrong with the run so far (a text that lives as long as the simulation): a shard not covered once, a step
- * not applied once, a wrong digest written, a task that ended with a wrong state. */
+ * not applied once, steps of one state in several arithmetics, a wrong digest written, a task that ended with a wrong state. */
 const char *sim_wrong(const sim *s);
 
 #endif

@@ -98,6 +98,8 @@ typedef struct process {
     uint64_t step, chain;
     uint8_t ledger[SIM_MAX_STEPS];
     uint32_t kept_step; /* it starts with the state after this step */
+    uint32_t used;      /* the arithmetic of the state's steps; 0: none yet */
+    uint32_t arithmetic;
     artel__generation_id generation;
     artel__purpose purpose;
     artel__member member[SIM_MAX_TASKS];
@@ -126,6 +128,7 @@ struct sim {
     process p[SIM_MAX_TASKS + 2];
     uint32_t processes;
     bool cut[SIM_MAX_TASKS + 2][SIM_MAX_TASKS + 2], copy_broken[SIM_MAX_TASKS + 2][SIM_MAX_TASKS + 2];
+    uint32_t best[SIM_MAX_TASKS], held[SIM_MAX_TASKS];
     char names[SIM_MAX_TASKS][32];
     const char *name[SIM_MAX_TASKS];
     uint64_t expected[SIM_MAX_STEPS + 1];

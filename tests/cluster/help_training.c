@@ -78,6 +78,8 @@ static void apply(sim *s, uint32_t task)
     }
     if (covered != s->o.shards)
         sim_accuse(s, "task %u: %u of %u shards in step %llu", task, covered, s->o.shards, (unsigned long long)p->step);
+    if (p->used && p->used != p->arithmetic) sim_accuse(s, "task %u goes on in another arithmetic", task);
+    p->used = p->arithmetic;
     p->ledger[p->step]++;
     p->chain = sim_mix(p->chain, sum);
     p->step++;
@@ -91,11 +93,22 @@ void sim_reset_state(sim *s, process *p)
     p->chain = s->expected[p->kept_step];
     memset(p->ledger, 0, sizeof p->ledger);
     memset(p->ledger, 1, p->kept_step);
+    p->used = s->held[p->index];
+}
+
+static void take_over(process *p, const process *q)
+{
+    p->step = q->step;
+    p->chain = q->chain;
+    p->used = q->used;
+    memcpy(p->ledger, q->ledger, sizeof p->ledger);
 }
 
 static void say_stopped(sim *s, uint32_t task)
 {
     process *p = &s->p[task];
+    const process *donor = &s->p[p->copy_from];
+    if (p->work == WORK_COPY && s->o.copy_outruns && donor->step == p->copy_step) take_over(p, donor);
     if (p->work == WORK_COPY && s->o.copy_destroys) sim_reset_state(s, p);
     p->work = WORK_REST;
     p->stopping = false;
@@ -115,9 +128,7 @@ static void copy(sim *s, uint32_t task)
         if (sim_input(s, task)) artel__membership_lost(p->m, s->now, p->copy_from);
         return;
     }
-    p->step = q->step;
-    p->chain = q->chain;
-    memcpy(p->ledger, q->ledger, sizeof p->ledger);
+    take_over(p, q);
     p->work = WORK_REST;
     if (sim_input(s, task)) artel__membership_copied(p->m, s->now, p->chain);
 }
@@ -176,6 +187,7 @@ static void start_training(sim *s, uint32_t task, const artel__action *a)
                    (unsigned long long)p->step);
     p->generation = g->id;
     p->purpose = g->purpose;
+    p->arithmetic = g->arithmetic;
     p->members = g->members;
     memcpy(p->member, g->member, g->members * sizeof *g->member);
     p->first = g->member[g->rank].shard;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/context.h"
 #include "cluster/membership_choose.h"
 #include "kernel/fold.h"
 
@@ -130,6 +131,56 @@ static void target_and_donors(void **state)
     assert_int_equal(r.choice.step, 10);
 }
 
+enum {
+    CHAIN = 1 + ARTEL__ARITHMETIC_CHAIN,
+    TILES = 1 + ARTEL__ARITHMETIC_TILES
+};
+
+/* The state of T says in which arithmetic to go on, whatever machines come; where it is open, tiles need AMX in every member. */
+static void arithmetic(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t step[3], held[3], best[3];
+        bool former[3];
+        uint32_t arithmetic, best_of_all;
+    } row[] = {
+        {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {true, true, true}, 0, 0}, /* a job without such products */
+        {{0, 0, 0}, {0, 0, 0}, {TILES, TILES, TILES}, {true, true, true}, TILES, TILES},
+        {{0, 0, 0}, {0, 0, 0}, {TILES, TILES, CHAIN}, {true, true, true}, CHAIN, CHAIN},
+        {{9, 9, 0}, {TILES, TILES, 0}, {TILES, TILES, CHAIN}, {true, true, false}, TILES, CHAIN}, /* a joiner without AMX */
+        {{9, 9, 0}, {CHAIN, CHAIN, 0}, {TILES, TILES, TILES}, {true, true, false}, CHAIN, TILES},
+        {{0, 0, 7}, {0, 0, CHAIN}, {TILES, TILES, TILES}, {false, false, false}, CHAIN, TILES}, /* a checkpoint */
+        {{5, 0, 7}, {TILES, 0, CHAIN}, {TILES, TILES, TILES}, {true, true, false}, CHAIN, TILES},
+        {{0, 0, 0}, {0, TILES, CHAIN}, {CHAIN, CHAIN, CHAIN}, {true, false, true}, CHAIN, CHAIN}, /* begun, no step is done yet */
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        reports r;
+        init(&r, 3);
+        for (uint32_t t = 0; t < 3; t++) {
+            r.candidate[t].step = r.candidate[t].hash = row[i].step[t];
+            r.candidate[t].arithmetic = row[i].held[t];
+            r.candidate[t].best = row[i].best[t];
+            r.candidate[t].former = row[i].former[t];
+        }
+        choose(&r, 0, 8);
+        assert_int_equal(r.choice.arithmetic, row[i].arithmetic);
+        assert_int_equal(r.choice.best, row[i].best_of_all);
+    }
+    reports r;
+    init(&r, 3); /* a leaver's state counts, its machine does not; nothing of who is left out does */
+    for (uint32_t t = 0; t < 3; t++) r.candidate[t].best = TILES;
+    r.candidate[1].step = r.candidate[1].hash = 12;
+    r.candidate[1].arithmetic = r.candidate[1].best = CHAIN;
+    r.candidate[1].leaving = true;
+    choose(&r, 0, 8);
+    assert_int_equal(r.choice.arithmetic, CHAIN);
+    assert_int_equal(r.choice.best, TILES);
+    cut(&r, 2, 1);
+    choose(&r, 0, 8);
+    assert_int_equal(r.choice.arithmetic, TILES);
+}
+
 static void unequal_hashes(void **state)
 {
     (void)state;
@@ -221,8 +272,9 @@ static void any_reports(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody),      cmocka_unit_test(not_mutually_reachable),    cmocka_unit_test(target_and_donors),
-        cmocka_unit_test(unequal_hashes), cmocka_unit_test(more_replicas_than_shards), cmocka_unit_test(any_reports),
+        cmocka_unit_test(everybody),   cmocka_unit_test(not_mutually_reachable), cmocka_unit_test(target_and_donors),
+        cmocka_unit_test(arithmetic),  cmocka_unit_test(unequal_hashes),         cmocka_unit_test(more_replicas_than_shards),
+        cmocka_unit_test(any_reports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

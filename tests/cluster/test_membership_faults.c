@@ -156,9 +156,11 @@ static bool run_seed(uint64_t seed, bool trace)
     o.save_ns = (r >> 34) % 2 ? 5 * SIM_MS : 300 * SIM_MS;
     o.twice = (r >> 36) % 2;
     o.copy_destroys = (r >> 38) % 2;
+    o.copy_outruns = (r >> 52) % 4 == 0;
     o.save_on_preempt = (r >> 44) % 2;
     o.min_members = 1 + ((r >> 40) % 4 == 0);
     sim *s = sim_create(&o);
+    for (uint32_t t = 0; t < o.tasks; t++) sim_set_arithmetic(s, t, 1 + (uint32_t)((r >> (46 + t)) % 2), 0);
     plan p;
     make_plan(s, o.tasks, &p);
     sim_start_all(s);

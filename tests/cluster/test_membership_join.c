@@ -311,6 +311,80 @@ static void a_joiner_at_the_end(void **state)
     }
 }
 
+enum {
+    CHAIN = 1 + ARTEL__ARITHMETIC_CHAIN,
+    TILES = 1 + ARTEL__ARITHMETIC_TILES
+};
+
+static void check_arithmetic(sim *s, uint32_t tasks, uint32_t arithmetic)
+{
+    check_all(s, tasks, tasks);
+    for (uint32_t t = 0; t < tasks; t++) assert_int_equal(sim_look(s, t).arithmetic, arithmetic);
+}
+
+/* It is decided when the job begins, by the machines that are there or by the checkpoint, and whoever joins later computes in it. */
+static void arithmetic_is_decided_once(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t best[3], joiner, held, arithmetic;
+    } row[] = {{{TILES, TILES, TILES}, CHAIN, 0, TILES},
+               {{TILES, TILES, TILES}, TILES, 0, TILES},
+               {{TILES, CHAIN, TILES}, TILES, 0, CHAIN},
+               {{CHAIN, CHAIN, CHAIN}, CHAIN, TILES, TILES},
+               {{TILES, TILES, TILES}, TILES, CHAIN, CHAIN}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        sim *s = make(3, 400);
+        for (uint32_t t = 0; t < 3; t++) sim_set_arithmetic(s, t, row[i].best[t], t == 2 ? row[i].held : 0);
+        for (uint32_t t = 0; t < 3; t++) sim_start_from(s, t, t == 2 && row[i].held ? 9 : 0);
+        run_for(s, 500 * SIM_MS);
+        check_arithmetic(s, 3, row[i].arithmetic);
+        for (uint32_t t = 0; t < 3; t++) { /* one after another is replaced */
+            sim_kill(s, t, false);
+            sim_set_arithmetic(s, t, row[i].joiner, 0);
+            run_for(s, 500 * SIM_MS);
+            sim_start(s, t);
+            run_for(s, SIM_SECOND);
+            check_arithmetic(s, 3, row[i].arithmetic);
+        }
+        check_finished(s, 3);
+        sim_destroy(s);
+    }
+}
+
+/* A newcomer has all of the state when its donors die, before the generation with it has begun: it goes on as they did. */
+static void arithmetic_comes_with_the_state(void **state)
+{
+    (void)state;
+    for (uint32_t outruns = 0; outruns < 2; outruns++) {
+        sim_options o = SIM_OPTIONS_INIT;
+        o.steps = 400;
+        o.compute_ns = 20 * SIM_MS;
+        o.copy_ns = SIM_SECOND;
+        o.wait_ns = 5 * SIM_SECOND;
+        o.copy_outruns = outruns;
+        sim *s = sim_create(&o);
+        for (uint32_t t = 0; t < 3; t++) sim_set_arithmetic(s, t, TILES, 0);
+        sim_start_all(s);
+        run_for(s, 200 * SIM_MS);
+        sim_kill(s, 2, false);
+        run_for(s, 100 * SIM_MS);
+        sim_set_arithmetic(s, 2, CHAIN, 0);
+        sim_start(s, 2);
+        run_for(s, 500 * SIM_MS);
+        assert_int_equal(sim_look(s, 2).step, 0);
+        sim_kill(s, 0, false);
+        sim_kill(s, 1, false);
+        run_for(s, 8 * SIM_SECOND);
+        assert_int_equal(sim_look(s, 2).members, 1);
+        assert_int_equal(sim_look(s, 2).arithmetic, outruns ? TILES : CHAIN);
+        run_for(s, 25 * SIM_SECOND);
+        assert_true(sim_look(s, 2).ended);
+        assert_int_equal(sim_look(s, 2).status, ARTEL_OK);
+        sim_destroy(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +401,8 @@ int main(void)
         cmocka_unit_test(one_ahead),
         cmocka_unit_test(more_replicas_than_shards),
         cmocka_unit_test(a_joiner_at_the_end),
+        cmocka_unit_test(arithmetic_is_decided_once),
+        cmocka_unit_test(arithmetic_comes_with_the_state),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ def main():
         message = control.FromString(bytes.fromhex(line))
         fields |= {field.number for field, _ in message.ListFields()}
         again.append(message.SerializeToString().hex())
-    assert fields == set(range(1, 38)), sorted(set(range(1, 38)) - fields)
+    assert fields == set(range(1, 41)), sorted(set(range(1, 41)) - fields)
     answer = subprocess.run([PROGRAM, "read"], check=True, capture_output=True, text=True, input="\n".join(again) + "\n").stdout.split()
     assert answer == ["same"] * len(lines), answer
     print(len(lines), "messages")
