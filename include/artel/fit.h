@@ -122,6 +122,8 @@ typedef struct artel_fit_options {
     double recompute;              /* 0; P: save memory by computing activations again, for at most about P % more time; same bits */
     const char *check_data;        /* "auto" (NULL), "start", "reading", "off": when the content of the data is compared, docs/data.md */
     bool standard_step;            /* train a model of the user's own class as a Model is trained; without it such a model is refused */
+    const char *arithmetic;        /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
+                                      has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
 } artel_fit_options;
 
 #ifdef __cplusplus
@@ -193,6 +195,7 @@ typedef struct artel_evaluate_options {
     void *event_user;
     artel_cluster *cluster;          /* as in artel_fit_options; the result is the same in all of them */
     artel_pass_result_fn *on_result; /* with event_user; or NULL */
+    const char *arithmetic;          /* as in artel_fit_options */
 } artel_evaluate_options;
 
 #ifdef __cplusplus

@@ -54,6 +54,14 @@ bool artel__cli_given(const artel__invocation *call, const char *name);
 void artel__cli_help(const artel__command *command, FILE *out);
 void artel__cli_overview(FILE *out);
 
+/* --arithmetic of a struct of options: a field `arithmetic`, an index into the names. */
+extern const char *const artel__cli_arithmetics[];
+#define ARTEL__ARITHMETIC_OPTION(type, advice)                                                                                \
+    {                                                                                                                         \
+        "arithmetic", "order of sums in products of bfloat16: chain, tiles (as AMX adds); auto: " advice, ARTEL__OPTION_ENUM, \
+            offsetof(type, arithmetic), "auto", 0, 0, artel__cli_arithmetics                                                  \
+    }
+
 /* A usage error: exit code 1 and a pointer to --help. */
 artel_status artel__cli_usage(artel__invocation *call, const char *where, const char *format, ...) ARTEL__PRINTF(3, 4);
 

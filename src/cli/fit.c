@@ -18,6 +18,7 @@ typedef struct fit_options {
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code;
+    int arithmetic;
     bool shuffle, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
     artel__cluster_choice cluster;
 } fit_options;
@@ -88,6 +89,7 @@ static const artel__option options[] = {
     {"preempt-exit-code", "exit code after SIGTERM and a saved checkpoint", ARTEL__OPTION_INT, AT(preempt_exit_code), "143", 0, 255, NULL},
     {"isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING, AT(isa),
      "auto", 0, 0, NULL},
+    ARTEL__ARITHMETIC_OPTION(fit_options, "as begun, or tiles if all have AMX"),
     {"explain", "print graph, plan and kernels, then train", ARTEL__OPTION_BOOL, AT(explain), "false", 0, 0, NULL},
     {"profile", "time of each operation: a timeline for Chrome's viewers here (a file, or trace.json in a directory), a table at the end",
      ARTEL__OPTION_STRING, AT(profile), "null", 0, 0, NULL},
@@ -257,6 +259,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->event_user = r;
     fit->on_result = write_results;
     fit->callbacks = callbacks;
+    fit->arithmetic = artel__cli_arithmetics[o->arithmetic];
     fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
     artel__parse_double(o->recompute, &fit->recompute);
 }

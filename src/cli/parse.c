@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
+const char *const artel__cli_arithmetics[] = {"auto", "chain", "tiles", NULL};
+
 artel_status artel__cli_usage(artel__invocation *call, const char *where, const char *format, ...)
 {
     char what[512], advice[128];

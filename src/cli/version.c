@@ -16,6 +16,9 @@ static artel_status run_version(artel__invocation *call)
     printf("compiler             %s\n", __VERSION__);
     printf("instruction set      %s (changes no bit; --isa caps it)\n", artel__isa_name(artel__context_isa(call->ctx)));
     printf("arithmetic class     artel-1 float32\n");
+    bool amx = artel__isa_of_machine() == ARTEL__ISA_AMX;
+    printf("--arithmetic         %s AMX (products of two bfloat16 operands)\n",
+           amx ? "tiles: this machine has" : "chain: this machine has no");
     printf("--threads            %d, the cores allowed to this process\n", artel__usable_cores());
     for (int i = 0; i < 2; i++)
         printf("--strategy %-9s %s, %d replica%s, %d thread%s\n", strategies[i], plan[i].name, plan[i].replicas,

@@ -89,9 +89,18 @@ static json_t *tally_json(const artel__tally *tally)
                      "metric_sums", hex_list(tally->sums, tally->sum_count));
 }
 
+/* Part of what a run is, in models that have such products: decided, at the latest, before the first step. */
+static void identify_arithmetic(const artel__fit *fit, json_t *identity)
+{
+    artel__arithmetic arithmetic;
+    if (!artel__session_has_products(fit->session) || !artel__session_products_of(fit->session, &arithmetic)) return;
+    json_object_set_new(identity, "arithmetic", json_string(artel__arithmetic_name(arithmetic)));
+}
+
 artel_status artel__fit_position(artel__fit *fit, json_t **out)
 {
     artel__checkpointer *c = fit->checkpointer;
+    if (c) identify_arithmetic(fit, c->identity);
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
     *out =
@@ -292,6 +301,22 @@ static artel_status restore(artel__fit *fit, const char *folder, json_t *manifes
     return ARTEL_OK;
 }
 
+/* Whether the checkpoint is of this run. Unless --arithmetic says otherwise, that goes on in the arithmetic in which it began, whatever the
+ * machine; what was written before there were two is a chain. */
+static artel_status take_identity(artel__fit *fit, json_t *theirs)
+{
+    json_t *ours = fit->checkpointer->identity;
+    const char *asked = artel__session_asked_arithmetic(fit->session), *chain = artel__arithmetic_name(ARTEL__ARITHMETIC_CHAIN);
+    bool products = artel__session_has_products(fit->session), any = strcmp(asked, "auto") == 0;
+    const char *name = json_string_value(json_object_get(theirs, "arithmetic"));
+    bool tiles = name && strcmp(name, artel__arithmetic_name(ARTEL__ARITHMETIC_TILES)) == 0;
+    if (products && !name) json_object_set_new(theirs, "arithmetic", json_string(chain));
+    if (products) json_object_set_new(ours, "arithmetic", json_string(!any ? asked : name ? name : chain));
+    if (!artel__identity_equal(ours, theirs)) return artel__identity_refuse(fit->ctx, fit->options.checkpoint_dir, ours, theirs);
+    if (!products || !any) return ARTEL_OK;
+    return artel__session_continue_in(fit->session, tiles ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN);
+}
+
 /* *gone: the checkpoint was removed meanwhile, by a running job that this task is about to join. */
 static artel_status take_up(artel__fit *fit, bool *gone)
 {
@@ -311,8 +336,7 @@ static artel_status take_up(artel__fit *fit, bool *gone)
         status =
             artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, folder, "continue with the artel that wrote it, or give --fresh to begin anew",
                         "the checkpoint has format %lld (this artel reads %d)", (long long)integer(manifest, "format"), FORMAT);
-    if (status == ARTEL_OK && !artel__identity_equal(c->identity, json_object_get(manifest, "identity")))
-        status = artel__identity_refuse(fit->ctx, fit->options.checkpoint_dir, c->identity, json_object_get(manifest, "identity"));
+    if (status == ARTEL_OK) status = take_identity(fit, json_object_get(manifest, "identity"));
     if (status == ARTEL_OK) status = restore(fit, folder, manifest);
     if (status == ARTEL_OK && c->finished)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: this run is finished (%lld epochs, %lld steps); raise --epochs to go on", folder,

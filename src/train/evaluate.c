@@ -37,7 +37,8 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
                                       .threads = options->threads,
                                       .batch_size = options->batch_size,
                                       .shards = (int32_t)options->shards,
-                                      .cluster = options->cluster};
+                                      .cluster = options->cluster,
+                                      .arithmetic = options->arithmetic};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);
     p->mode = mode;

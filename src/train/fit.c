@@ -310,7 +310,8 @@ static artel_status open_session(artel__fit *fit)
                                       .train = true,
                                       .batch_groups = fit->options.batch_norm_groups,
                                       .recompute = fit->options.recompute * 0.01,
-                                      .stop_on_nan = fit->options.stop_on_nan};
+                                      .stop_on_nan = fit->options.stop_on_nan,
+                                      .arithmetic = fit->options.arithmetic};
     if (fit->options.class_weight) ARTEL_TRY(artel__class_weight_read(fit, &options.class_weight, &options.classes));
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));

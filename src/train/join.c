@@ -22,6 +22,7 @@ artel_status artel__session_seat(artel__session *session, const artel__mesh_seat
     session->seat = *seat;
     session->first = seat->first;
     session->ranks = seat->ranks;
+    artel__session_take_record(session, seat);
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
         if (session->mode[m].objective) ARTEL_TRY(artel__session_place(session, (artel__mode)m));
     }
@@ -93,8 +94,10 @@ static artel_status add_version(artel__fit *fit, facts *f)
 {
     char arithmetic[64];
     const char *class = artel__session_arithmetic(fit->session);
-    snprintf(arithmetic, sizeof arithmetic, "%.*s", (int)strcspn(class, "("),
-             class); /* without the instruction set, which changes no bit */
+    if (artel__session_has_products(fit->session)) /* what is agreed is no fact yet: the record of each generation states it */
+        snprintf(arithmetic, sizeof arithmetic, "artel-1 bfloat16 %s", artel__session_asked_arithmetic(fit->session));
+    else /* without the instruction set, which changes no bit */
+        snprintf(arithmetic, sizeof arithmetic, "%.*s", (int)strcspn(class, "("), class);
     ARTEL_TRY(add_fact(fit->ctx, f, "version of artel", ARTEL_VERSION));
     return add_fact(fit->ctx, f, "arithmetic", arithmetic);
 }

@@ -24,7 +24,10 @@ artel_status artel__fit_begin(artel__fit *fit, const char *facts)
                                    .replicas = artel__session_replicas(fit->session),
                                    .shards = artel__session_shards(fit->session),
                                    .step = (uint64_t)fit->unit,
-                                   .hash = artel__session_hash(fit->session)};
+                                   .hash = artel__session_hash(fit->session),
+                                   .best = artel__session_best_arithmetic(fit->session)};
+    artel__arithmetic arithmetic;
+    if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
     ARTEL_TRY(artel__mesh_begin(cluster_of(fit), &request));
     fit->begun = true;
     return ARTEL_OK;

@@ -88,13 +88,6 @@ static artel_status start_threads(artel__session *session)
 
 /* -- making -- */
 
-static void describe_arithmetic(artel__session *session)
-{
-    /* Kernels give the same bits in every instruction set, so the class is that of the kernels alone. */
-    snprintf(session->arithmetic, sizeof session->arithmetic, "artel-1 float32 (computed with %s)",
-             artel__isa_name(artel__context_isa(session->ctx)));
-}
-
 static artel_status copy_variables(artel__session *session)
 {
     const artel__variables *from = session->options.model->nn->variables;
@@ -161,6 +154,7 @@ static artel_status resolve(artel__session *session)
 static artel_status open_session(artel__session *session)
 {
     ARTEL_TRY(resolve(session));
+    ARTEL_TRY(artel__session_read_arithmetic(session));
     ARTEL_TRY(copy_variables(session));
     if (session->options.train) ARTEL_TRY(declare_slots(session));
     if (session->replicas > 1 && !session->cluster)
@@ -168,7 +162,6 @@ static artel_status open_session(artel__session *session)
     session->replica = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof *session->replica);
     if (!session->replica) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
-    describe_arithmetic(session);
     artel_model *model = session->options.model;
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, session->options.seed));
     memcpy(session->replica[0].state.block, model->weights.block, model->nn->variables->bytes);
@@ -244,6 +237,7 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
                                         .batch_size = batch_size,
                                         .batch_groups = session->options.batch_groups};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
+    artel__session_find_products(session, mode->objective);
     bool placed = !session->cluster || session->seat.ranks > 0;
     return placed ? artel__session_place(session, m) : ARTEL_OK;
 }
@@ -519,13 +513,9 @@ int32_t artel__session_shards(const artel__session *session)
     return session->options.shards;
 }
 
-const char *artel__session_arithmetic(const artel__session *session)
-{
-    return session->arithmetic;
-}
-
 void artel__session_explain(const artel__session *session, artel__text *out)
 {
+    if (session->products.present) artel__text_printf(out, "# arithmetic: %s\n", session->arithmetic);
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
         static const char *const names[] = {"training", "evaluation", "prediction"};
         if (!session->mode[m].plan) continue;

@@ -112,6 +112,7 @@ typedef struct artel__session_options {
     double recompute;       /* the share of a step's time that may be spent on computing activations again; 0: none */
     int batch_groups;       /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
     artel_cluster *cluster; /* NULL, or a cluster of one: none */
+    const char *arithmetic; /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": decided */
 } artel__session_options;
 
 artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out);
@@ -182,13 +183,24 @@ artel_status artel__session_export(artel__session *session, artel_model *model, 
 /* Gives back the memory of steps, before results are written: variables remain, and no step may follow before the next seat. */
 void artel__session_release(artel__session *session);
 
+/* The arithmetic of products of two bfloat16 operands (arithmetic.c). Whether there are any, in the modes that were prepared. */
+bool artel__session_has_products(const artel__session *session);
+/* "auto", "chain", "tiles": what was asked for. */
+const char *artel__session_asked_arithmetic(const artel__session *session);
+/* False: not decided yet, for the tasks of the cluster agree when they form. */
+bool artel__session_products_of(const artel__session *session, artel__arithmetic *out);
+/* What this machine is made for: 1 + artel__arithmetic; 0: there are no such products. */
+uint32_t artel__session_best_arithmetic(const artel__session *session);
+/* That of a checkpoint whose state is taken up. Between two steps. */
+artel_status artel__session_continue_in(artel__session *session, artel__arithmetic arithmetic);
+
 /* Facts for events and dumps. */
 const char *artel__session_strategy(const artel__session *session);
 int artel__session_replicas(const artel__session *session); /* of this process */
 int artel__session_ranks(const artel__session *session);    /* of all tasks */
 int artel__session_threads(const artel__session *session);
 int32_t artel__session_shards(const artel__session *session);
-const char *artel__session_arithmetic(const artel__session *session);
+const char *artel__session_arithmetic(const artel__session *session); /* the class, and why, in words */
 void artel__session_explain(const artel__session *session, artel__text *out);
 /* Per node of the training graph: time since artel__session_profile was called last (replica 0), and how many rows that replica had in
  * the last step. NULL: it was not, or there is another plan since then, because ranks have come or gone. */

@@ -57,6 +57,16 @@ typedef struct artel__session_mode {
     int target, weight; /* fed inputs that class weights read and write */
 } artel__session_mode;
 
+/* Products of two bfloat16 operands (arithmetic.c). */
+typedef struct artel__session_products {
+    bool present; /* in some graph that was prepared */
+    bool asked;   /* --arithmetic names one */
+    bool decided; /* not yet in a cluster that agrees */
+    bool noted;
+    artel__arithmetic arithmetic;
+    const char *why;
+} artel__session_products;
+
 struct artel__session {
     artel_context *ctx;
     artel__arena arena;
@@ -74,7 +84,8 @@ struct artel__session {
     artel_cluster *cluster; /* NULL: this process trains alone */
     artel__mesh_seat seat;  /* in a cluster; zero before, and outside of one */
     int64_t iteration;      /* of the optimizer at the start */
-    char arithmetic[128];
+    artel__session_products products;
+    char arithmetic[128]; /* in words */
     /* A step is handed out by a new generation, and its end told by `unfinished`: both can be polled. Whoever sleeps instead looks at them
      * under the mutex, and whoever changes them wakes the sleepers under it afterwards. */
     atomic_uint generation, unfinished;
@@ -91,6 +102,11 @@ struct artel__session {
 
 /* The loss of the last batch as one replica has it; all have the same bits. */
 double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output);
+
+/* arithmetic.c: reads --arithmetic; looks at the graph of a mode that is being prepared; takes what the members have agreed. */
+artel_status artel__session_read_arithmetic(artel__session *session);
+void artel__session_find_products(artel__session *session, const artel__objective *objective);
+void artel__session_take_record(artel__session *session, const artel__mesh_seat *seat);
 
 /* replica.c */
 artel_status artel__replica_open(artel__session *session, int index);

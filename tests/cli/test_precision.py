@@ -2,18 +2,32 @@
 # timeout: 600
 # processors: 2
 """Mixed precision on the command line: equal bits however a run is cut, resumption in the middle of a falling loss scale, files
-that Keras reads with the same policies and state, options, refusals. What is computed: tests/oracle/test_precision.py."""
+that Keras reads with the same policies and state, options, refusals; and the two orders in which products of bfloat16 are added
+(--arithmetic): who decides, what says so. What is computed: tests/oracle/test_precision.py."""
 
 import dataclasses
+import functools
 import json
 import os
+import re
 import zipfile
 
 import numpy as np
-from cli import K, L, MODELS, O, keras_module, save, save_arrays
+from cli import K, L, MODELS, O, expect, keras_module, save, save_arrays
+from cluster import Cluster
 from oracle import Failure, artel, digest, slots, table
 
 DATA = {"mlp": 256, "cnn": 192, "transformer": 192, "lstm": 192}
+CLASSES = ("chain", "tiles")
+
+
+@functools.lru_cache(None)
+def version():
+    return dict(re.findall("^(--arithmetic|instruction set) +(.*)$", artel("version").out, re.M))
+
+
+def has_amx():
+    return version()["instruction set"].startswith("amx ")
 
 
 @dataclasses.dataclass
@@ -22,6 +36,7 @@ class Row:
     run: object
     policy: str = "mixed_bfloat16"
     model: str = "mlp"
+    arithmetic: str = "auto"
 
 
 def start(row, folder, build=None):
@@ -52,20 +67,23 @@ def fit(folder, model, data, *args, name="out.keras", rc=0, program=None):
 
 
 def ways():
-    for n, t in ((1, 2), (2, 1), (3, 2), (4, 1)):
+    for n, t in ((1, 2), (2, 1), (3, 2), (8, 1)):
         yield ("--strategy", "mirrored", "--replicas", n, "--threads", t)
-    for isa in ("baseline", "avx2", "avx512"):
+    for isa in ("baseline", "avx2", "avx512", "avx512_bf16", "amx"):
         yield ("--isa", isa, "--threads", 2)
+        if version()["instruction set"].split()[0] == isa:
+            break
     yield ("--recompute",)
 
 
 def same_bits(row, folder):
     model = start(row, folder, overflowing if row.model == "cnn" and row.policy == "mixed_float16" else None)
     data = save_arrays(row.model, os.path.join(folder, "d.npz"), DATA[row.model])
-    first = digest(fit(folder, model, data, "--epochs", 2, "--threads", 1, name="first.keras"), kind="all")
+    common = ("--epochs", 2, "--arithmetic", row.arithmetic)
+    first = digest(fit(folder, model, data, *common, "--threads", 1, name="first.keras"), kind="all")
     count = 0
     for way in ways():
-        other = digest(fit(folder, model, data, "--epochs", 2, *way), kind="all")
+        other = digest(fit(folder, model, data, *common, *way), kind="all")
         if other != first:
             raise Failure("other bits with %s" % " ".join(map(str, way)))
         count += 1
@@ -83,7 +101,8 @@ def pairs(row, folder):
     with open("/proc/cpuinfo") as f:
         flags = f.read().split()
     here = "avx512_bf16" in flags
-    explain = ("--data", "synthetic:64", "--loss", "sparse_categorical_crossentropy", "--optimizer", "sgd", "--dry-run", "--explain")
+    explain = ("--data", "synthetic:64", "--loss", "sparse_categorical_crossentropy", "--optimizer", "sgd", "--dry-run", "--explain",
+               "--arithmetic", "chain")
     plan = artel("fit", model, *explain, *(("--isa", "avx512_bf16") if here else ()))
     capped = artel("fit", model, *explain, "--isa", "avx2" if here else "baseline")
     if plan.rc != 0 or capped.rc != 0:
@@ -178,7 +197,150 @@ def refused(row, folder):
     return "%d policies" % len(said)
 
 
-ROWS = [Row("same-bits-%s-%s" % (policy[6:], model), same_bits, policy, model) for policy in ("mixed_bfloat16", "mixed_float16") for model in MODELS]
+def wide():
+    """Sums that are long enough to differ between the classes within an epoch."""
+    m = K.Sequential([K.Input((20,)), L.Dense(200, activation="relu"), L.Dense(200, activation="relu"), L.Dense(10, activation="softmax", dtype="float32")])
+    m.compile("adam", "sparse_categorical_crossentropy")
+    return m
+
+
+def events(ran, kind="start"):
+    return [e for e in map(json.loads, ran.out.splitlines()) if e["event"] == kind]
+
+
+def check_words(said, wanted, isa=None):
+    expect(said == "artel-1 %s (computed with %s)" % (wanted, isa or version()["instruction set"].split()[0]), "the arithmetic is said to be", said)
+
+
+def machine_words():
+    return "bfloat16 tiles: this machine has AMX" if has_amx() else "bfloat16 chain: this machine has no AMX"
+
+
+def decides(row, folder):
+    """By default the machine does, whatever --isa, else the option or the environment; other policies have nothing to decide. All that
+    describes a run says it."""
+    model, data = start(row, folder, wide), save_arrays("mlp", os.path.join(folder, "d.npz"), 100)
+    expect(version()["--arithmetic"].startswith(machine_words()[9:] + " ("), "artel version:", version())
+    plain = ("fit", model, "--data", data, "--json=epochs", "--verbose", 0)
+    for more, env, words, isa in (((), {}, machine_words(), None), (("--isa", "baseline"), {}, machine_words(), "baseline"),
+                                  (("--arithmetic", "chain"), {}, "bfloat16 chain: --arithmetic", None),
+                                  ((), {"ARTEL_ARITHMETIC": "tiles"}, "bfloat16 tiles: --arithmetic", None)):
+        ran = artel(*plain, *more, env=env)
+        expect(ran.rc == 0, "fit: exit", ran.rc, ran.first)
+        check_words(events(ran)[0]["arithmetic"], words, isa)
+        emulated = "tiles" in words and not has_amx()
+        expect(("without AMX" in ran.err) == emulated, "the note of emulation:", ran.err)
+        plan = artel("fit", model, "--data", data, "--dry-run", *more, env=env)
+        check_words(plan.out.splitlines()[0].replace("# arithmetic: ", ""), words, isa)
+    for policy in ("float32", "mixed_float16"):
+        other = start(Row("", None, policy), folder, wide) if policy != "float32" else save(wide, os.path.join(folder, "f.keras"))
+        said = [artel("fit", other, "--data", data, "--json=epochs", "--verbose", 0, "--arithmetic", a) for a in ("auto", *CLASSES)]
+        for ran in said:
+            check_words(events(ran)[0]["arithmetic"], "float32")
+        expect(len({events(ran, "end")[0]["digest"] for ran in said}) == 1, "--arithmetic changes bits of", policy)
+        expect(["does nothing" in ran.err for ran in said] == [False, True, True], "--arithmetic is idle with", policy, said[1].err)
+        expect("arithmetic" not in artel("fit", other, "--data", data, "--dry-run").out, "--explain speaks of it with", policy)
+    ran = fit(folder, model, data, "--arithmetic", "tile", rc=1)
+    expect("tiles" in ran.err, "a wrong value:", ran.err)
+    return machine_words()[9:14]
+
+
+def passes(row, folder):
+    """evaluate and predict: by the machine, or as they are told; alone and with others."""
+    model, data = start(row, folder, wide), save_arrays("mlp", os.path.join(folder, "d.npz"), 3000)
+    made = {}
+    for a in ("auto", *CLASSES):
+        out = os.path.join(folder, a + ".npy")
+        ran = artel("predict", model, "--data", data, "--output", out, "--arithmetic", a)
+        expect(ran.rc == 0, "predict: exit", ran.rc, ran.first)
+        ran = artel("launch", "-n", 2, "evaluate", model, "--data", data, "--strategy", "multi-worker", "--threads", 1, "--arithmetic", a, "--json")
+        expect(ran.rc == 0, "evaluate: exit", ran.rc, ran.first)
+        alone = artel("evaluate", model, "--data", data, "--arithmetic", a, "--json")
+        losses = [events(r, "evaluate")[0]["loss"] for r in (ran, alone)]
+        expect(losses[0] == losses[1], a, "evaluates to", losses)
+        made[a] = (np.load(out).tobytes(), losses[0])
+    expect(made["chain"][0] != made["tiles"][0], "both classes predict the same bits")
+    expect(made["auto"] == made["tiles" if has_amx() else "chain"], "auto is not the machine's")
+    return ""
+
+
+def continues(row, folder):
+    """A run goes on in the class of its checkpoint, on any machine; another one is refused; what has no class was a chain."""
+    model, data = start(row, folder, wide), save_arrays("mlp", os.path.join(folder, "d.npz"), 250)
+    whole = {a: digest(fit(folder, model, data, "--epochs", 2, "--arithmetic", a)) for a in CLASSES}
+    expect(whole["chain"] != whole["tiles"], "both classes train to the same bits")
+    for a, other in (CLASSES, CLASSES[::-1]):
+        kept = os.path.join(folder, a)
+        fit(folder, model, data, "--arithmetic", a, "--checkpoint-dir", kept)
+        manifest = os.path.join(kept, "ckpt-5", "manifest.json")
+        said = artel("inspect", os.path.dirname(manifest)).out
+        expect("bfloat16 %s: --arithmetic" % a in said and re.search("^ +arithmetic +%s$" % a, said, re.M), "artel inspect:", said[:600])
+        ran = fit(folder, model, data, "--epochs", 2, "--arithmetic", other, "--checkpoint-dir", kept, rc=1)
+        expect("these differ: arithmetic;" in ran.err, "refused with", ran.err)
+        if a == "chain":
+            with open(manifest) as f:
+                old = json.load(f)
+            del old["identity"]["arithmetic"]
+            with open(manifest, "w") as f:
+                json.dump(old, f)
+        ran = artel("fit", model, "--data", data, "--batch-size", 50, "--epochs", 2, "--checkpoint-dir", kept, "--json=epochs", "--verbose", 0)
+        check_words(events(ran)[0]["arithmetic"], "bfloat16 %s: as in the checkpoint" % a)
+        expect(events(ran, "end")[0]["digest"] == whole[a], a, "goes on to other bits")
+    return ""
+
+
+def in_cluster(folder, model, data, count, *more, each=None):
+    args = ["fit", model, "--data", data, "--batch-size", 50, "--epochs", 2, "--strategy", "multi-worker", "--threads", 1, "--verbose", 0, "--json",
+            "--output", os.path.join(folder, "out.keras"), *more]
+    return Cluster(count, lambda r: args + (each(r) if each else []))
+
+
+def check_cluster(cluster, folder, wanted, *words):
+    codes = cluster.finish(90)
+    for r, task in cluster.tasks.items():
+        if codes[r] == -9:
+            continue
+        expect(codes[r] == 0, "worker %d: exit" % r, codes[r], task.err()[-300:])
+        said = [e["arithmetic"] for e in task.events() if e["event"] == "start"][0]
+        expect(any(said.startswith("artel-1 " + w + " (") for w in words), "worker %d says" % r, said)
+    expect(digest(os.path.join(folder, "out.keras")) == wanted, "other bits with", len(codes), "workers")
+
+
+def members(row, folder):
+    """Two and three tasks, one of them killed: the bits of one process in each class. Tasks with other options do not meet."""
+    model, data = start(row, folder, wide), save_arrays("mlp", os.path.join(folder, "d.npz"), 500)
+    whole = {a: digest(fit(folder, model, data, "--epochs", 2, "--arithmetic", a)) for a in CLASSES}
+    for a in CLASSES:
+        check_cluster(in_cluster(folder, model, data, 2, "--arithmetic", a), folder, whole[a], "bfloat16 %s: --arithmetic" % a)
+        cluster = in_cluster(folder, model, data, 3, "--arithmetic", a)
+        cluster.tasks[0].until_step(4)
+        cluster.kill(2)
+        check_cluster(cluster, folder, whole[a], "bfloat16 %s: --arithmetic" % a)
+    own = "tiles: every member has AMX" if has_amx() else "chain: this machine has no AMX"
+    check_cluster(in_cluster(folder, model, data, 3), folder, whole[own[:5]], "bfloat16 " + own)
+    cluster = in_cluster(folder, model, data, 2, each=lambda r: ["--arithmetic", CLASSES[r]])
+    codes = cluster.finish(60)
+    for r, task in cluster.tasks.items():
+        expect(codes[r] == 1 and "arithmetic (there artel-1 bfloat16 " in task.err(), "worker %d:" % r, codes[r], task.err()[-300:])
+    return ""
+
+
+def members_continue(row, folder):
+    """One task holds a checkpoint of the class that this machine would not choose: all go on in it."""
+    model, data = start(row, folder, wide), save_arrays("mlp", os.path.join(folder, "d.npz"), 250)
+    a = "chain" if has_amx() else "tiles"
+    wanted = digest(fit(folder, model, data, "--epochs", 2, "--arithmetic", a))
+    fit(folder, model, data, "--arithmetic", a, "--checkpoint-dir", os.path.join(folder, "kept1"))
+    cluster = in_cluster(folder, model, data, 3, each=lambda r: ["--checkpoint-dir", os.path.join(folder, "kept%d" % r)])
+    check_cluster(cluster, folder, wanted, "bfloat16 %s: as in the checkpoint" % a, "bfloat16 %s: as the run began" % a)
+    said = artel("inspect", os.path.join(folder, "kept0", "ckpt-10")).out
+    expect(re.search("^ +arithmetic +%s$" % a, said, re.M), "artel inspect:", said[:600])
+    return a
+
+
+ROWS = [Row("same-bits-bfloat16-%s-%s" % (model, a), same_bits, "mixed_bfloat16", model, a) for model in MODELS for a in CLASSES]
+ROWS += [Row("same-bits-float16-%s" % model, same_bits, "mixed_float16", model) for model in MODELS]
+ROWS += [Row("arithmetic-" + run.__name__, run) for run in (decides, passes, continues, members, members_continue)]
 ROWS += [Row("resume-falling-scale", resumes, "mixed_float16", "cnn")]
 ROWS += [Row("back-to-keras-%s-%s" % (policy[6:], model), back_to_keras, policy, model)
          for policy in ("mixed_bfloat16", "mixed_float16") for model in ("mlp", "cnn")]

@@ -494,6 +494,23 @@ static void test_wrong_groups(void **state)
     bench_close(&b);
 }
 
+static void test_wrong_arithmetic(void **state)
+{
+    (void)state;
+    bench b;
+    open_mlp(&b, 40);
+    artel_fit_options o = options_of(&b, 16, 2, 2);
+    artel_evaluate_options e = ARTEL_EVALUATE_OPTIONS_INIT;
+    o.arithmetic = e.arithmetic = "tile";
+    expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_ERROR_INVALID);
+    assert_string_equal(artel_context_error(b.ctx)->where, "--arithmetic");
+    expect(&b, artel_model_evaluate(b.model, b.data, &e, NULL), ARTEL_ERROR_INVALID);
+    assert_string_equal(artel_context_error(b.ctx)->where, "--arithmetic");
+    o.arithmetic = "auto";
+    expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
+    bench_close(&b);
+}
+
 /* Options without their size are refused, those of a shorter struct are completed with defaults. */
 static void test_struct_size(void **state)
 {
@@ -635,6 +652,7 @@ int main(void)
         cmocka_unit_test(test_class_weights),
         cmocka_unit_test(test_batch_norm_groups),
         cmocka_unit_test(test_wrong_groups),
+        cmocka_unit_test(test_wrong_arithmetic),
         cmocka_unit_test(test_struct_size),
         cmocka_unit_test(test_profile),
         cmocka_unit_test(test_profile_of_fewer_rows),

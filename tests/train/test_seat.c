@@ -32,6 +32,15 @@ static const char mlp[] =
     "{\"class_name\": \"Dropout\", \"config\": {\"name\": \"d\", \"rate\": 0.4}}, "
     "{\"class_name\": \"Dense\", \"config\": {\"name\": \"b\", \"units\": 4, \"activation\": \"softmax\"}}]}}";
 
+/* Products of two bfloat16 operands of more terms than a block of tiles has. */
+static const char mixed[] =
+    "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
+    "{\"batch_shape\": [null, 9], \"dtype\": \"float32\", \"name\": \"in\"}}, "
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"a\", \"units\": 100, \"activation\": \"relu\", \"dtype\": \"mixed_bfloat16\"}}, "
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"b\", \"units\": 300, \"activation\": \"tanh\", \"dtype\": \"mixed_bfloat16\"}}, "
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 100, \"activation\": \"tanh\", \"dtype\": \"mixed_bfloat16\"}}, "
+    "{\"class_name\": \"Dense\", \"config\": {\"name\": \"c\", \"units\": 4, \"activation\": \"softmax\"}}]}}";
+
 typedef struct trainer {
     artel_context *ctx;
     artel__arena arena;
@@ -50,11 +59,11 @@ typedef struct trainer {
     pthread_t thread;
 } trainer;
 
-static void open_model(trainer *t)
+static void open_model(trainer *t, const char *record)
 {
     char path[] = "/tmp/artel-seat-XXXXXX";
     int fd = mkstemp(path);
-    assert_true(fd >= 0 && write(fd, mlp, sizeof mlp - 1) == (ssize_t)sizeof mlp - 1);
+    assert_true(fd >= 0 && write(fd, record, strlen(record)) == (ssize_t)strlen(record));
     close(fd);
     assert_int_equal(artel_model_load(t->ctx, path, &t->model), ARTEL_OK);
     unlink(path);
@@ -72,21 +81,32 @@ static void open_data(trainer *t)
     assert_int_equal(artel_data_from_memory(t->ctx, arrays, 2, &t->data), ARTEL_OK);
 }
 
-static void open_trainer(trainer *t)
+static void open_trainer_of(trainer *t, const char *record, const char *arithmetic)
 {
     memset(t, 0, sizeof *t);
     assert_int_equal(artel_context_create(NULL, &t->ctx), ARTEL_OK);
     artel__arena_init(&t->arena, t->ctx);
-    open_model(t);
+    open_model(t, record);
     open_data(t);
     artel__data_wants wants;
     assert_int_equal(artel__settings_read(&t->arena, t->model, true, 1, BATCH, &t->settings), ARTEL_OK);
     assert_int_equal(artel__objective_wants(&t->arena, t->model->nn, &t->settings, ARTEL__MODE_TRAIN, &wants), ARTEL_OK);
     assert_int_equal(artel__data_bind(t->data, &wants, &t->feed), ARTEL_OK);
-    artel__session_options options = {
-        .model = t->model, .settings = &t->settings, .strategy = "one-device", .threads = 1, .batch_size = BATCH, .seed = 5, .train = true};
+    artel__session_options options = {.model = t->model,
+                                      .settings = &t->settings,
+                                      .strategy = "one-device",
+                                      .threads = 1,
+                                      .batch_size = BATCH,
+                                      .seed = 5,
+                                      .train = true,
+                                      .arithmetic = arithmetic};
     assert_int_equal(artel__session_create(t->ctx, &options, &t->session), ARTEL_OK);
     assert_int_equal(artel__session_prepare(t->session, ARTEL__MODE_TRAIN, t->feed, BATCH), ARTEL_OK);
+}
+
+static void open_trainer(trainer *t)
+{
+    open_trainer_of(t, mlp, NULL);
 }
 
 static void close_trainer(trainer *t)
@@ -170,6 +190,47 @@ static void test_ownership_changes_no_bit(void **state)
     close_trainer(&one);
 }
 
+/* Steps of the mixed model: alone as --arithmetic says, or as a record does, which comes to a session that has made a plan already. */
+static uint64_t train_mixed(const char *asked, const artel__mesh_seat *seat, artel__arithmetic checkpoint, char words[128])
+{
+    static trainer one;
+    open_trainer_of(&one, mixed, asked);
+    if (!asked && !seat) assert_int_equal(artel__session_continue_in(one.session, checkpoint), ARTEL_OK);
+    train_alone(&one, 0, STEPS, seat);
+    snprintf(words, 128, "%s", artel__session_arithmetic(one.session));
+    *strchr(words, '(') = '\0'; /* the instruction set */
+    uint64_t hash = artel__session_hash(one.session);
+    close_trainer(&one);
+    return hash;
+}
+
+/* Who asked for an arithmetic, who is told it by a record and who finds it in a checkpoint compute the same, on any machine. */
+static void test_arithmetic_is_stated(void **state)
+{
+    (void)state;
+    bool amx = artel__isa_of_machine() == ARTEL__ISA_AMX;
+    uint64_t hash[2];
+    char words[128], wanted[128];
+    for (uint32_t a = ARTEL__ARITHMETIC_CHAIN; a <= ARTEL__ARITHMETIC_TILES; a++) {
+        const char *name = artel__arithmetic_name((artel__arithmetic)a);
+        bool own = amx == (a == ARTEL__ARITHMETIC_TILES);
+        hash[a] = train_mixed(name, NULL, 0, words);
+        snprintf(wanted, sizeof wanted, "artel-1 bfloat16 %s: --arithmetic ", name);
+        assert_string_equal(words, wanted);
+        artel__mesh_seat seat = {.generation = 7, .ranks = 1, .arithmetic = 1 + a, .best = 1 + ARTEL__ARITHMETIC_CHAIN};
+        assert_true(train_mixed(NULL, &seat, 0, words) == hash[a]);
+        const char *why = own ? (amx ? "this machine has AMX" : "this machine has no AMX")
+                          : a ? "as the run began"
+                              : "not every member has AMX";
+        snprintf(wanted, sizeof wanted, "artel-1 bfloat16 %s: %s ", name, why);
+        assert_string_equal(words, wanted);
+        assert_true(train_mixed(NULL, NULL, (artel__arithmetic)a, words) == hash[a]);
+        snprintf(wanted, sizeof wanted, "artel-1 bfloat16 %s: as in the checkpoint ", name);
+        assert_string_equal(words, wanted);
+    }
+    assert_true(hash[0] != hash[1]);
+}
+
 static size_t heap_in_use(void)
 {
     struct mallinfo2 info = mallinfo2(); /* zeros under a sanitizer */
@@ -200,6 +261,7 @@ static void test_seats_take_no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ownership_changes_no_bit), cmocka_unit_test(test_seats_take_no_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ownership_changes_no_bit), cmocka_unit_test(test_arithmetic_is_stated),
+                                       cmocka_unit_test(test_seats_take_no_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
