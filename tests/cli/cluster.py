@@ -16,15 +16,18 @@ from oracle import ARTEL, artel, clean_environment
 PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
 
 
+HELD = []  # sockets of the ports given out
+
+
 def free_ports(count):
-    """Ports that nobody listens on; another process may take one meanwhile, then the test says so."""
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+    """Ports that nobody listens on. They stay bound as long as the test runs, so that nobody else is given one; who sets SO_REUSEADDR, as
+    artel does, listens there nevertheless."""
+    for _ in range(count):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("", 0))
+        HELD.append(s)
+    return [s.getsockname()[1] for s in HELD[-count:]]
 
 
 class Task:

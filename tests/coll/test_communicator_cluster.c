@@ -27,12 +27,14 @@ typedef struct scene {
     char file[64];
     atomic_int wrong;
     int leaver;
+    int held[TASKS]; /* sockets on the tasks' ports */
 } scene;
 
-/* Nobody else's while the socket is open. */
+/* Nobody is given it while the socket is open; a task listens there nevertheless, for both set SO_REUSEADDR. */
 static int free_port(int *out_socket)
 {
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)), 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof address;
     assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
@@ -49,10 +51,14 @@ static void make_scene(scene *s)
     int fd = mkstemp(s->file);
     assert_true(fd >= 0);
     FILE *file = fdopen(fd, "w");
-    int held[TASKS];
-    for (int r = 0; r < TASKS; r++) fprintf(file, "127.0.0.1:%d\n", free_port(&held[r]));
-    for (int r = 0; r < TASKS; r++) close(held[r]);
+    for (int r = 0; r < TASKS; r++) fprintf(file, "127.0.0.1:%d\n", free_port(&s->held[r]));
     fclose(file);
+}
+
+static void end_scene(scene *s)
+{
+    unlink(s->file);
+    for (int r = 0; r < TASKS; r++) close(s->held[r]);
 }
 
 static void expect(scene *s, bool right, artel_context *ctx, int line)
@@ -132,7 +138,7 @@ static void tasks_find_one_another(void **state)
     make_scene(&s);
     help_run_ranks(TASKS, run_task, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    unlink(s.file);
+    end_scene(&s);
 }
 
 /* One task leaves between two calls: the others learn it in the next, renew, and go on without it. */
@@ -176,7 +182,7 @@ static void a_lost_task(void **state)
         s.leaver = leaver;
         help_run_ranks(TASKS, run_beside_a_loss, &s);
         assert_int_equal(atomic_load(&s.wrong), 0);
-        unlink(s.file);
+        end_scene(&s);
     }
 }
 
@@ -222,7 +228,7 @@ static void failures_without_a_loss(void **state)
     make_scene(&s);
     help_run_ranks(TASKS, run_beside_failures, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    unlink(s.file);
+    end_scene(&s);
 }
 
 /* -- keys and named barriers of the cluster -- */
@@ -301,7 +307,7 @@ static void words_among_tasks(void **state)
     make_scene(&s);
     help_run_ranks(TASKS, run_with_words, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    unlink(s.file);
+    end_scene(&s);
 }
 
 /* One leaves while the others wait for it at a barrier: they learn it there, renew, and pass without it; keys stay. */
@@ -347,7 +353,7 @@ static void words_outlive_a_task(void **state)
         s.leaver = leaver;
         help_run_ranks(TASKS, run_words_beside_a_loss, &s);
         assert_int_equal(atomic_load(&s.wrong), 0);
-        unlink(s.file);
+        end_scene(&s);
     }
 }
 
