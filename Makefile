@@ -12,7 +12,8 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo '-G Ninja')
 
 .PHONY: all build deps train test test-quick test-long bench format tidy install clean distclean
-all: build
+all:
+	@$(MAKE) --no-print-directory build TARGET="programs example-programs"
 	@echo "Built $(BUILD)/artel. Try: $(BUILD)/artel --help, make train, make test"
 
 # CMake finds new and removed files by itself, and is asked again in case a package was installed in between; the
@@ -41,7 +42,8 @@ test-quick: build
 test-long: build
 	@scripts/run-tests $(BUILD) long
 
-bench: build
+bench:
+	@$(MAKE) --no-print-directory build TARGET=programs
 	@python3 bench/run.py --artel $(BUILD)/artel
 	@python3 bench/start.py --artel $(BUILD)/artel
 
@@ -51,7 +53,8 @@ format:
 tidy: build
 	@scripts/tidy $(BUILD)
 
-install: build
+install:
+	@$(MAKE) --no-print-directory build TARGET=programs
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
 # Keeps the virtual environment, which is slow to make again.
