@@ -13,6 +13,7 @@ folder, ARTEL_ORACLE_CACHE another folder for Keras' answers (empty: none are ke
 """
 
 import dataclasses
+import gc
 import hashlib
 import io
 import json
@@ -62,6 +63,7 @@ def keras_module():
             import absl.logging
 
             absl.logging.set_verbosity(absl.logging.ERROR)
+        gc.freeze()  # TensorFlow's million objects stay: every collection, one a row, would visit them
     return sys.modules["keras"]
 
 
