@@ -12,8 +12,13 @@
 
 void artel__graph_init(artel__graph *graph, artel__arena *arena, const artel__variables *variables, bool training)
 {
-    *graph =
-        (artel__graph){.arena = arena, .variables = variables, .training = training, .scope = "", .gate = ARTEL__NO_VALUE, .period = 1};
+    *graph = (artel__graph){.arena = arena,
+                            .variables = variables,
+                            .training = training,
+                            .scope = "",
+                            .extra = ARTEL__NO_VALUE,
+                            .gate = ARTEL__NO_VALUE,
+                            .period = 1};
 }
 
 static artel_status remember(artel__graph *graph, artel_status status)

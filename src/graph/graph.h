@@ -123,6 +123,7 @@ typedef struct artel__graph {
     artel__arithmetic arithmetic; /* of products of two bfloat16 operands; set before the graph is used */
     bool gating;                  /* APPLY nodes being added are gated */
     int64_t period;               /* of the APPLY nodes being added */
+    artel__value_id extra;        /* ROW float32 scalar: what layers add to the loss of a row; ARTEL__NO_VALUE: nothing */
     artel__value_id gate;         /* GLOBAL float64 scalar, computed before the APPLY phase; ARTEL__NO_VALUE: nothing is gated */
     bool training;                /* layers that differ between training and inference ask this */
     int64_t batch_size;           /* the most rows of a global batch; 0: not known */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "op/elementwise.h"
+#include "op/reduce.h"
 
 #define MOST_ELEMENTS ((int64_t)1 << 40) /* in one row of a layer's result */
 
@@ -42,8 +43,8 @@ int artel__row_axis(int64_t keras_axis, int rank)
 
 /* Keys that any config may have and that the core reads or does not need. */
 static const char *const common_keys[] = {
-    "name",     "trainable", "dtype",  "batch_input_shape", "batch_shape",       "input_shape",     "input_dtype",
-    "autocast", "sparse",    "ragged", "optional",          "build_input_shape", "registered_name", NULL};
+    "name",   "trainable", "dtype",    "batch_input_shape", "batch_shape",     "input_shape",          "input_dtype", "autocast",
+    "sparse", "ragged",    "optional", "build_input_shape", "registered_name", "activity_regularizer", NULL};
 
 static bool is_common(const char *key)
 {
@@ -200,6 +201,7 @@ artel_status artel__layer_create(artel__arena *arena, artel__variables *variable
     layer->name = "?";
     json_t *config = json_object_get(record, "config");
     ARTEL_TRY(read_common(layer, config));
+    ARTEL_TRY(artel__regularizer_read(arena, layer->name, json_object_get(config, "activity_regularizer"), &layer->activity));
     ARTEL_TRY(read_options(layer, config));
     if (def->configure) ARTEL_TRY(def->configure(layer));
     *out = layer;
@@ -376,6 +378,24 @@ static artel_status call_with_precision(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
+void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x)
+{
+    bool none = regularizer->l1 == 0 && regularizer->l2 == 0;
+    if (none || graph->status < 0 || x < 0 || graph->value[x].dtype != ARTEL_DTYPE_FLOAT32) return;
+    artel_dtype outer = graph->precision;
+    graph->precision = ARTEL_DTYPE_FLOAT32;
+    artel__value_id sum = ARTEL__NO_VALUE;
+    if (regularizer->l1 != 0) sum = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_ABS, NULL, x), (float)regularizer->l1, 0);
+    if (regularizer->l2 != 0) {
+        artel__value_id squares = artel__op_affine(graph, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), (float)regularizer->l2, 0);
+        sum = sum < 0 ? squares : artel__op_add(graph, sum, squares);
+    }
+    uint32_t axes = (1u << graph->value[x].shape.rank) - 1u;
+    if (axes) sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, sum, axes, false);
+    graph->extra = graph->extra < 0 ? sum : artel__op_add(graph, graph->extra, sum);
+    graph->precision = outer;
+}
+
 artel_status artel__layer_call(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -391,6 +411,7 @@ artel_status artel__layer_call(artel__layer *layer, artel__call *call)
     ARTEL_TRY(call_with_precision(layer, call));
     ARTEL_TRY(graph->status);
     ARTEL_TRY(check_sizes(layer, call));
+    for (int i = 0; i < call->outputs; i++) artel__layer_penalise(graph, &layer->activity, call->out[i].value);
     apply_mask_rule(layer, call);
     graph->scope = outer;
     return ARTEL_OK;

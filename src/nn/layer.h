@@ -93,6 +93,7 @@ struct artel__layer {
     json_t *record;        /* Keras' record, borrowed from the model's document */
     void *config;
     void *own; /* whatever the class keeps between configure, build and call; in the arena */
+    artel__regularizer activity; /* of each output; the mean over the batch is added to the loss */
     bool trainable, built, mask_warned;
     artel__layer_variable *variable;
     int variable_count;
@@ -126,6 +127,9 @@ typedef struct artel__weight {
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight);
 /* The GLOBAL value of the n-th variable of the layer in a graph, rounded to graph->precision unless the class keeps its weights. */
 artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *graph, int n);
+
+/* Adds the penalty of a value to the loss: l1 * sum |x| + l2 * sum x^2 of each row (Keras divides by the rows of the batch). */
+void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x);
 
 /* A keyword argument of the call (use_causal_mask, initial_state), or NULL. */
 json_t *artel__call_argument(const artel__call *call, const char *name);

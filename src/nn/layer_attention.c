@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MultiHeadAttention, GroupQueryAttention, Attention.
+/* MultiHeadAttention, GroupQueryAttention.
  *
  * Projections are products with kernels [features][heads][size]; attention itself is one operation (op/recurrent.h). Attention axes
  * other than the default are moved together before and back behind. The masks of query, value and key, an attention_mask and the
@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/layer_attention.h"
 #include "nn/layer_recurrent.h"
 #include "op/elementwise.h"
 #include "op/recurrent.h"
@@ -32,6 +33,7 @@ enum {
 typedef struct heads_parts {
     artel__weight_parts kernel, bias;
     artel__layer *dense[PROJECTIONS]; /* GATE may be NULL */
+    artel__regularizer activity;      /* of each projection, as in Keras; GroupQueryAttention's own result has it too */
     artel_shape output;               /* extents of the result behind the attended axes; rank 0: those of the query */
     bool grouped;
 } heads_parts;
@@ -72,6 +74,8 @@ static artel_status configure_heads(artel__layer *layer, bool grouped, heads_par
     heads_parts *parts = layer->own = *out = artel__arena_alloc(layer->arena, 1, sizeof *parts);
     if (!parts) return ARTEL_ERROR_NO_MEMORY;
     parts->grouped = grouped;
+    parts->activity = layer->activity;
+    if (!grouped) layer->activity = (artel__regularizer){0};
     if (!c->value_dim) c->value_dim = c->key_dim;
     if (!c->key_heads) c->key_heads = c->num_heads;
     if (c->num_heads % c->key_heads != 0)
@@ -120,8 +124,7 @@ static json_t *argument(const artel__call *call, const char *name, size_t positi
     return json_is_null(given) ? NULL : given;
 }
 
-/* query, value and key; the key is the value when it is not given, and has no mask of its own then. */
-static artel_status take_inputs(const artel__layer *layer, const artel__call *call, artel__tensor in[3])
+artel_status artel__attention_inputs(const artel__layer *layer, const artel__call *call, artel__tensor in[3])
 {
     static const char *const names[] = {"query", "value", "key"};
     const artel__tensor none = {ARTEL__NO_VALUE, ARTEL__NO_VALUE};
@@ -138,7 +141,7 @@ static artel_status take_inputs(const artel__layer *layer, const artel__call *ca
     return ARTEL_OK;
 }
 
-static bool flag(const artel__call *call, const char *name)
+bool artel__attention_flag(const artel__call *call, const char *name)
 {
     return json_is_true(artel__call_argument(call, name));
 }
@@ -158,7 +161,7 @@ static artel_status build_heads(artel__layer *layer, const artel__call *call)
     const heads_config *c = layer->config;
     heads_parts *parts = layer->own;
     artel__tensor in[3];
-    ARTEL_TRY(take_inputs(layer, call, in));
+    ARTEL_TRY(artel__attention_inputs(layer, call, in));
     const artel_shape *shape[3];
     for (int i = 0; i < 3; i++) {
         shape[i] = &call->graph->value[in[i].value].shape;
@@ -185,8 +188,11 @@ static artel_status build_heads(artel__layer *layer, const artel__call *call)
     return declare(parts->dense[OUTPUT], parts, &output, 2, c->use_bias);
 }
 
-static artel__value_id project(artel__graph *graph, const artel__layer *holder, bool use_bias, artel__value_id x, int contracted)
+static artel__value_id project(artel__graph *graph, const artel__layer *layer, int which, artel__value_id x, int contracted)
 {
+    const heads_parts *parts = layer->own;
+    const artel__layer *holder = parts->dense[which];
+    bool use_bias = ((const heads_config *)layer->config)->use_bias;
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel__value_id kernel = artel__layer_weight(holder, graph, 0);
     if (kernel < 0) return ARTEL__NO_VALUE;
@@ -194,13 +200,14 @@ static artel__value_id project(artel__graph *graph, const artel__layer *holder, 
     artel_shape columns = {.rank = shape->rank - contracted};
     for (int i = 0; i < columns.rank; i++) columns.dim[i] = shape->dim[contracted + i];
     artel__value_id bias = use_bias ? artel__layer_weight(holder, graph, 1) : ARTEL__NO_VALUE;
-    return artel__op_product(graph, x, kernel, bias, contracted, &columns, ARTEL__FUSED_NONE);
+    artel__value_id y = artel__op_product(graph, x, kernel, bias, contracted, &columns, ARTEL__FUSED_NONE);
+    artel__layer_penalise(graph, &parts->activity, y);
+    return y;
 }
 
 /* -- masks -- */
 
-/* A mask [n] by query or key as [n][1] or [1][n], joined to what there is. */
-static artel__value_id join(artel__graph *graph, artel__value_id all, artel__value_id mask, bool by_query)
+artel__value_id artel__attention_join(artel__graph *graph, artel__value_id all, artel__value_id mask, bool by_query)
 {
     if (mask < 0 || graph->status < 0) return all;
     const artel__value *value = &graph->value[mask];
@@ -232,9 +239,9 @@ static artel__value_id masks(artel__layer *layer, const artel__call *call, const
 {
     const heads_config *c = layer->config;
     artel__graph *graph = call->graph;
-    artel__value_id all = join(graph, ARTEL__NO_VALUE, explicit_mask(call, "query_mask", 3, in[0].mask), true);
-    all = join(graph, all, explicit_mask(call, "value_mask", 4, in[1].mask), false);
-    all = join(graph, all, explicit_mask(call, "key_mask", 5, in[2].mask), false);
+    artel__value_id all = artel__attention_join(graph, ARTEL__NO_VALUE, explicit_mask(call, "query_mask", 3, in[0].mask), true);
+    all = artel__attention_join(graph, all, explicit_mask(call, "value_mask", 4, in[1].mask), false);
+    all = artel__attention_join(graph, all, explicit_mask(call, "key_mask", 5, in[2].mask), false);
     if (c->sliding_window > 0) {
         artel__value_id window = window_mask(graph, t, s, c->sliding_window);
         all = all < 0 ? window : artel__op_logical_and(graph, all, window);
@@ -327,7 +334,7 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__tensor in[3];
     axes_plan plan;
-    ARTEL_TRY(take_inputs(layer, call, in));
+    ARTEL_TRY(artel__attention_inputs(layer, call, in));
     artel_shape like = graph->value[in[0].value].shape, key_like = graph->value[in[2].value].shape;
     ARTEL_TRY(plan_axes(layer, like.rank, &plan));
     artel__value_id x[3];
@@ -335,26 +342,26 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
     ARTEL_TRY(graph->status);
     int rank = graph->value[x[0]].shape.rank;
     artel__attention attention = {
-        .query = project(graph, parts->dense[QUERY], c->use_bias, x[0], 1),
-        .key = project(graph, parts->dense[KEY], c->use_bias, x[2], 1),
-        .value = project(graph, parts->dense[VALUE], c->use_bias, x[1], 1),
+        .query = project(graph, layer, QUERY, x[0], 1),
+        .key = project(graph, layer, KEY, x[2], 1),
+        .value = project(graph, layer, VALUE, x[1], 1),
         .mask = masks(layer, call, in, graph->value[x[0]].shape.dim[rank - 2], graph->value[x[2]].shape.dim[rank - 2]),
         .scale = (float)(1.0 / sqrt((double)c->key_dim)),
-        .causal = flag(call, "use_causal_mask"),
+        .causal = artel__attention_flag(call, "use_causal_mask"),
         .rate = c->dropout};
     artel__value_id out = artel__op_attention(graph, &attention);
     ARTEL_TRY(graph->status);
     artel__value_id scores = artel__graph_output(graph, out, 1);
     if (c->use_gate) {
-        artel__value_id gate = artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, project(graph, parts->dense[GATE], c->use_bias, x[0], 1));
+        artel__value_id gate = artel__op_unary(graph, ARTEL__UNARY_SIGMOID, NULL, project(graph, layer, GATE, x[0], 1));
         out = artel__op_binary(graph, ARTEL__BINARY_MUL, out, gate);
     }
-    out = project(graph, parts->dense[OUTPUT], c->use_bias, out, 2);
+    out = project(graph, layer, OUTPUT, out, 2);
     ARTEL_TRY(graph->status);
     int features = parts->output.rank ? parts->output.rank : 1;
     call->out[0] = (artel__tensor){scatter_axes(graph, &plan, out, &like, features), in[0].mask};
     call->outputs = 1;
-    if (flag(call, "return_attention_scores"))
+    if (artel__attention_flag(call, "return_attention_scores"))
         call->out[call->outputs++] = (artel__tensor){spread_scores(graph, &plan, scores, &like, &key_like), ARTEL__NO_VALUE};
     return graph->status;
 }
@@ -373,94 +380,3 @@ static artel_status call_heads(artel__layer *layer, artel__call *call)
 
 HEADS(multi_head_attention, "MultiHeadAttention", multi_head_options, configure_multi_head, "Attention with several heads.");
 HEADS(group_query_attention, "GroupQueryAttention", grouped_options, configure_grouped, "Attention whose keys serve several heads.");
-
-/* -- Attention: dot products without projections -- */
-
-typedef struct dot_config {
-    bool use_scale;
-    double dropout;
-} dot_config;
-
-static const artel__option dot_options[] = {
-    {"use_scale", "a trainable factor on the scores", ARTEL__OPTION_BOOL, offsetof(dot_config, use_scale), "false", 0, 0, NULL},
-    {"dropout", "share of the scores dropped", ARTEL__OPTION_FLOAT, offsetof(dot_config, dropout), "0", 0, 1, NULL},
-    ARTEL__PART("score_mode", "dot; concat is not supported"),
-    ARTEL__PART("seed", "accepted; --seed decides"),
-    ARTEL__OPTIONS_END,
-};
-
-static artel_status configure_dot(artel__layer *layer)
-{
-    const char *mode = json_string_value(artel__layer_setting(layer, "score_mode"));
-    if (!mode || strcmp(mode, "dot") == 0) return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use score_mode=\"dot\"", "the score_mode \"%s\" is not supported", mode);
-}
-
-static artel_status build_dot(artel__layer *layer, const artel__call *call)
-{
-    const dot_config *c = layer->config;
-    artel_shape scalar = {.rank = 0};
-    artel__weight_parts parts = {0};
-    (void)call;
-    if (!c->use_scale) return ARTEL_OK;
-    json_t *ones = json_string("ones");
-    if (!ones) return artel__fail_memory(layer->arena->ctx, layer->name, 1);
-    artel_status status = artel__initializer_read(layer->arena, layer->name, ones, &parts.initializer);
-    json_decref(ones);
-    ARTEL_TRY(status);
-    return artel__layer_declare(layer, "scale", &scalar, 0, true, &parts);
-}
-
-/* [n][features] as [n][1][features], one head. */
-static artel__value_id one_head(artel__graph *graph, artel__value_id x)
-{
-    x = artel__as_float(graph, x);
-    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    artel_shape in = graph->value[x].shape, out = artel__shape(3, in.dim[0], 1, in.dim[1]);
-    return artel__op_reshape(graph, x, &out);
-}
-
-static artel_status call_dot(artel__layer *layer, artel__call *call)
-{
-    const dot_config *c = layer->config;
-    artel__graph *graph = call->graph;
-    artel__tensor in[3];
-    ARTEL_TRY(take_inputs(layer, call, in));
-    for (int i = 0; i < 3; i++) {
-        if (graph->value[in[i].value].shape.rank != 2)
-            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed sequences of vectors",
-                                     "query, value and key do not have three axes");
-    }
-    artel__attention attention = {.query = one_head(graph, in[0].value),
-                                  .key = one_head(graph, in[2].value),
-                                  .value = one_head(graph, in[1].value),
-                                  .mask = join(graph, ARTEL__NO_VALUE, in[1].mask, false),
-                                  .scale = 1,
-                                  .causal = flag(call, "use_causal_mask"),
-                                  .rate = c->dropout};
-    if (c->use_scale) attention.query = artel__op_binary(graph, ARTEL__BINARY_MUL, attention.query, artel__layer_weight(layer, graph, 0));
-    artel__value_id out = artel__op_attention(graph, &attention);
-    ARTEL_TRY(graph->status);
-    artel_shape made = graph->value[out].shape, rows = graph->value[artel__graph_output(graph, out, 1)].shape;
-    artel_shape flat = artel__shape(2, made.dim[0], made.dim[2]), scores = artel__shape(2, rows.dim[1], rows.dim[2]);
-    artel__value_id result = artel__op_reshape(graph, out, &flat);
-    artel__value_id valid = join(graph, ARTEL__NO_VALUE, in[0].mask, true);
-    if (valid >= 0) result = artel__op_where(graph, valid, result, ARTEL__NO_VALUE);
-    call->out[0] = (artel__tensor){result, in[0].mask};
-    call->outputs = 1;
-    if (flag(call, "return_attention_scores"))
-        call->out[call->outputs++] =
-            (artel__tensor){artel__op_reshape(graph, artel__graph_output(graph, out, 1), &scores), ARTEL__NO_VALUE};
-    return graph->status;
-}
-
-const artel__layer_def artel__layer_attention_def = {
-    .class_name = "Attention",
-    .doc = "Attention by dot products, without projections.",
-    .config_size = sizeof(dot_config),
-    .options = dot_options,
-    .mask = ARTEL__MASK_OWN,
-    .configure = configure_dot,
-    .build = build_dot,
-    .call = call_dot,
-};

@@ -226,6 +226,9 @@ static artel_status configure_rnn(artel__layer *layer)
     if (cell->def->call != call_cell)
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "give it one LSTMCell, GRUCell or SimpleRNNCell",
                                  "the cell class %s is not supported", cell->def->class_name);
+    if (cell->activity.l1 != 0 || cell->activity.l2 != 0)
+        return artel__layer_fail(cell, ARTEL_ERROR_UNSUPPORTED, "give it to the layer around the cell",
+                                 "the setting \"activity_regularizer\" of a cell is not supported");
     layer->own = cell->own;
     return ARTEL_OK;
 }

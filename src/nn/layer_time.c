@@ -24,7 +24,9 @@ static artel_status configure_time(artel__layer *layer)
     json_t *record = artel__layer_setting(layer, "layer");
     if (!json_is_object(record))
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the layer inside is missing");
-    return artel__layer_add_child(layer, record, "layer", &child);
+    ARTEL_TRY(artel__layer_add_child(layer, record, "layer", &child));
+    child->activity = (artel__regularizer){0}; /* Keras calls what is inside without what is around a call */
+    return ARTEL_OK;
 }
 
 /* Whether one call over [t][...] is the same as a call a step. */

@@ -25,7 +25,7 @@ typedef struct builder {
     artel__tensor *out;           /* of the model */
     artel__value_id *target;      /* by output */
     artel__value_id weight;       /* ROW [1] or of the target's shape, or none */
-    artel__value_id *loss, *seed; /* by output */
+    artel__value_id *loss, *seed; /* by output; one more for what layers add (artel__graph.extra) */
     artel__value_id *penalty;
     int penalties;
 } builder;
@@ -202,6 +202,20 @@ static void add_loss(builder *b, int i)
     b->seed[i] = artel__op_loss_seed(graph, &seed);
 }
 
+/* Penalties of activities: a mean over rows. */
+static void add_extra(builder *b)
+{
+    artel__graph *graph = b->graph;
+    int n = b->request->nn->outputs;
+    if (graph->extra < 0) return;
+    artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, graph->extra, ARTEL__NO_VALUE));
+    b->objective->extra_kept = artel__graph_keep(graph, pair);
+    if (b->request->mode != ARTEL__MODE_TRAIN) return;
+    artel__loss_seed seed = {.like = graph->extra, .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = 1};
+    b->loss[n] = graph->extra;
+    b->seed[n] = artel__op_loss_seed(graph, &seed);
+}
+
 /* -- metrics -- */
 
 static void add_metrics(builder *b, int i)
@@ -284,15 +298,15 @@ static artel_status add_training(builder *b)
     artel__arena *arena = graph->arena;
     artel__value_id *wanted = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted);
     artel__value_id *gradient = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *gradient);
-    artel__value_id *targets = artel__arena_alloc(arena, (size_t)request->nn->outputs, sizeof *targets);
-    artel__value_id *seeds = artel__arena_alloc(arena, (size_t)request->nn->outputs, sizeof *seeds);
+    artel__value_id *targets = artel__arena_alloc(arena, (size_t)request->nn->outputs + 1, sizeof *targets);
+    artel__value_id *seeds = artel__arena_alloc(arena, (size_t)request->nn->outputs + 1, sizeof *seeds);
     updater u = {.b = b, .gradient = gradient, .regularised = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted)};
     ARTEL_TRY(artel__arena_status(arena));
     const artel__optimizer *optimizer = &request->settings->optimizer;
     artel__value_id scale = artel__optimizer_scale(optimizer, graph, slots);
     bool divide = b->penalties > 0 || artel__optimizer_wants_unscaled(optimizer);
     int count = 0;
-    for (int i = 0; i < request->nn->outputs; i++) {
+    for (int i = 0; i <= request->nn->outputs; i++) {
         if (b->seed[i] < 0) continue;
         targets[count] = b->loss[i];
         seeds[count++] = scale >= 0 ? artel__op_binary(graph, ARTEL__BINARY_MUL, b->seed[i], scale) : b->seed[i];
@@ -328,12 +342,13 @@ static artel_status add_training(builder *b)
 static artel_status fuse(builder *b)
 {
     int count = 0, outputs = b->request->nn->outputs;
-    artel__value_id **held = artel__arena_alloc(b->graph->arena, (size_t)outputs * 2 + 1, sizeof *held);
+    artel__value_id **held = artel__arena_alloc(b->graph->arena, (size_t)outputs * 2 + 1, sizeof *held); /* the last: extra */
     if (!held) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < outputs; i++) {
         held[count++] = &b->out[i].value;
         if (b->out[i].mask >= 0) held[count++] = &b->out[i].mask;
     }
+    if (b->graph->extra >= 0) held[count++] = &b->graph->extra;
     return artel__op_fuse(b->graph, held, count);
 }
 
@@ -351,8 +366,8 @@ static artel_status allocate(builder *b)
     artel__arena *arena = &o->arena;
     b->out = artel__arena_alloc(arena, outputs, sizeof *b->out);
     b->target = artel__arena_alloc(arena, outputs, sizeof *b->target);
-    b->loss = artel__arena_alloc(arena, outputs, sizeof *b->loss);
-    b->seed = artel__arena_alloc(arena, outputs, sizeof *b->seed);
+    b->loss = artel__arena_alloc(arena, outputs + 1, sizeof *b->loss);
+    b->seed = artel__arena_alloc(arena, outputs + 1, sizeof *b->seed);
     b->penalty = artel__arena_alloc(arena, (size_t)b->request->nn->variables->count + 1, sizeof *b->penalty);
     o->loss_kept = artel__arena_alloc(arena, outputs, sizeof *o->loss_kept);
     o->denominator_kept = artel__arena_alloc(arena, outputs, sizeof *o->denominator_kept);
@@ -360,11 +375,12 @@ static artel_status allocate(builder *b)
     o->prediction_kept = artel__arena_alloc(arena, outputs, sizeof *o->prediction_kept);
     o->slot = artel__arena_alloc(arena, (size_t)(b->request->settings ? count_metrics(b->request->settings) : 0) + 1, sizeof *o->slot);
     ARTEL_TRY(artel__arena_status(arena));
+    b->loss[outputs] = b->seed[outputs] = ARTEL__NO_VALUE;
     for (size_t i = 0; i < outputs; i++) {
         b->target[i] = b->loss[i] = b->seed[i] = ARTEL__NO_VALUE;
         o->loss_kept[i] = o->denominator_kept[i] = o->prediction_kept[i] = -1;
     }
-    o->penalty_kept = o->gate_kept = -1;
+    o->penalty_kept = o->extra_kept = o->gate_kept = -1;
     b->weight = ARTEL__NO_VALUE;
     return ARTEL_OK;
 }
@@ -384,6 +400,8 @@ static artel_status build(builder *b)
         b->graph->scope = "loss";
         if (request->settings->output[i].has_loss && b->target[i] >= 0) add_loss(b, i);
     }
+    b->graph->scope = "activity";
+    add_extra(b);
     for (int i = 0; i < request->nn->outputs; i++) {
         b->graph->scope = "metrics";
         if (b->target[i] >= 0) add_metrics(b, i);

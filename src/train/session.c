@@ -414,6 +414,10 @@ double artel__session_replica_loss(const artel__session *session, artel__mode m,
         if (by_output) by_output[i] = loss;
         total += settings->output[i].loss_weight * loss;
     }
+    if (o->extra_kept >= 0) {
+        const double *pair = artel__run_kept(run, o->extra_kept);
+        total += pair[1] == 0 ? 0 : pair[0] / pair[1];
+    }
     if (o->penalty_kept >= 0) total += *(const double *)artel__run_kept(run, o->penalty_kept);
     return total;
 }

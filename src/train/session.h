@@ -66,6 +66,7 @@ typedef struct artel__objective {
     int *denominator_kept;             /* by output: float64 [2], its second number is the denominator; -1: known, see elements */
     int64_t *elements;                 /* by output: elements of the loss in a row */
     int penalty_kept;                  /* float64 [1]; -1: none */
+    int extra_kept;                    /* float64 [2]: what layers add to the loss of all rows, and how many rows; -1: nothing */
     int gate_kept;                     /* float64 [1], finite when the step is taken; -1: it always is */
     artel__recompute_report recompute; /* of the training graph, when asked for */
     bool recomputes;

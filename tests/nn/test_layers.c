@@ -90,6 +90,7 @@ static const layer_row rows[] = {
     {"SpatialDropout1D", "\"rate\": 0.5", "[null, 3, 4]", "(None, 3, 4)"},
     {"SpatialDropout2D", "\"rate\": 0.5", "[null, 2, 3, 4]", "(None, 2, 3, 4)"},
     {"SpatialDropout3D", "\"rate\": 0.5", "[null, 2, 2, 2, 2]", "(None, 2, 2, 2, 2)"},
+    {"ActivityRegularization", "\"l1\": 0.1, \"l2\": 0.2", "[null, 4]", "(None, 4)"},
     {"GaussianNoise", "\"stddev\": 0.5", "[null, 4]", "(None, 4)"},
     {"GaussianDropout", "\"rate\": 0.5", "[null, 4]", "(None, 4)"},
     {"AlphaDropout", "\"rate\": 0.3", "[null, 4]", "(None, 4)"},
@@ -206,8 +207,8 @@ static void settings_that_are_wrong_are_named(void **state)
     } refused[] = {
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\"}}", "[null, 4]", "units", ARTEL_ERROR_INVALID},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 0}}", "[null, 4]", "units", ARTEL_ERROR_INVALID},
-        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"activity_regularizer\": \"l2\"}}", "[null, 4]",
-         "activity_regularizer", ARTEL_ERROR_UNSUPPORTED},
+        {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"activity_regularizer\": \"l3\"}}", "[null, 4]", "l3",
+         ARTEL_ERROR_UNSUPPORTED},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"lora_rank\": 2}}", "[null, 4]", "lora_rank",
          ARTEL_ERROR_UNSUPPORTED},
         {"{\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", \"units\": 2, \"activation\": \"rely\"}}", "[null, 4]", "rely",

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+"""More of Keras' layers, a family after another: predictions, then 20 training steps, as real Keras."""
+
+from oracle import K, L, Case, main
+
+
+def chain(*layers, shape=(6,)):
+    return lambda: K.Sequential([K.Input(shape), *[make() for make in layers], L.Flatten(), L.Dense(2)])
+
+
+# ---- penalties of activities
+def sparse_autoencoder():
+    return K.Sequential([K.Input((6,)), L.Dense(4, activation="relu", activity_regularizer=K.regularizers.L1(0.01)), L.Dense(6)])
+
+
+def shared():
+    """A layer called twice adds to the loss twice; so does one inside a model inside the model."""
+    x = K.Input((6,))
+    twice = L.Dense(6, activity_regularizer="l2")
+    inner = K.Sequential([K.Input((6,)), L.Dense(3, activity_regularizer="l1")])
+    return K.Model(x, L.Dense(2)(inner(twice(twice(x)))))
+
+
+def attention(cls, *sizes):
+    def build():
+        x = K.Input((5, 4))
+        return K.Model(x, L.Dense(2)(L.Flatten()(cls()(*sizes, activity_regularizer=K.regularizers.L2(0.02))(x, x))))
+
+    return build
+
+
+def only_penalty():
+    """One output without a loss of its own: what is left is the penalty."""
+    x = K.Input((6,))
+    a, b = L.Dense(3, name="a", activity_regularizer="l2")(x), L.Dense(2, name="b")(x)
+    return K.Model(x, [a, b])
+
+
+CASES = [
+    Case("activity-autoencoder", sparse_autoencoder),
+    Case("activity-batch-that-is-short", sparse_autoencoder, rows=78),
+    Case("activity-regularization", chain(lambda: L.Dense(8), lambda: L.ActivityRegularization(l1=0.01, l2=0.02))),
+    Case("activity-of-convolution", chain(lambda: L.Conv2D(3, 3, activation="tanh", activity_regularizer=K.regularizers.L1L2(0.01, 0.02)), shape=(6, 6, 2))),
+    Case("activity-of-separable", chain(lambda: L.SeparableConv2D(3, 3, activity_regularizer="l2"), shape=(6, 6, 2))),
+    Case("activity-of-relu", chain(lambda: L.Dense(8), lambda: L.ReLU(activity_regularizer="l1"))),
+    Case("activity-of-lstm", chain(lambda: L.LSTM(4, return_sequences=True, activity_regularizer="l2"), shape=(5, 3))),
+    Case("activity-in-time-distributed", chain(lambda: L.TimeDistributed(L.Dense(4, activity_regularizer="l2")), shape=(5, 3))),
+    Case("activity-in-bidirectional", chain(lambda: L.Bidirectional(L.GRU(3, activity_regularizer="l2")), shape=(5, 3))),
+    Case("activity-shared-and-nested", shared),
+    Case("activity-of-two-outputs", only_penalty, y=["real", "real"], loss=["mse", None]),
+    Case("activity-validation-and-weights", sparse_autoencoder, validation=20, weight=lambda rng, n: rng.uniform(0.5, 2, n).astype("f4")),
+    Case("activity-of-multi-head", attention(lambda: L.MultiHeadAttention, 2, 3)),
+    Case("activity-of-grouped", attention(lambda: L.GroupQueryAttention, 3, 4, 2)),
+    Case("activity-of-a-cell", chain(lambda: L.RNN(L.LSTMCell(3, activity_regularizer="l2")), shape=(5, 3)), refuse="activity_regularizer"),
+]
+
+
+# ---- attention by sums
+def additive(scores=False, masked=False, causal=False, three=False, **settings):
+    def build():
+        words, x = K.Input((5,), dtype="int32"), K.Input((6, 4))
+        q = L.Embedding(9, 4, mask_zero=True)(words) if masked else L.Embedding(9, 4)(words)
+        v = L.Masking(-9.0)(x) if masked else x
+        cls = L.Attention if "score_mode" in settings else L.AdditiveAttention
+        tensors = [q, v, L.Dense(4)(v)] if three else [q, v]
+        out = cls(**settings)(tensors, return_attention_scores=scores, use_causal_mask=causal)
+        out = L.Concatenate(axis=-1)(list(out)) if scores else out
+        return K.Model([words, x], L.Dense(2)(L.Flatten()(out)))
+
+    return build
+
+
+CASES += [
+    Case("additive", additive()),
+    Case("additive-no-scale", additive(use_scale=False, scores=True)),
+    Case("additive-key-and-causal", additive(three=True, causal=True)),
+    Case("additive-masked", additive(masked=True)),
+    Case("concat", additive(score_mode="concat", scores=True)),
+    Case("concat-scale-masked", additive(score_mode="concat", use_scale=True, masked=True, causal=True)),
+]
+
+if __name__ == "__main__":
+    main(CASES)
