@@ -56,5 +56,9 @@ artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, d
 artel__value_id artel__op_dropout(artel__graph *graph, artel__value_id x, double rate, const artel_shape *noise);
 /* x + normal(0, deviation). */
 artel__value_id artel__op_gaussian_noise(artel__graph *graph, artel__value_id x, double deviation);
+/* Numbers between low and high, of `shape` by row, drawn as those of a mask; with `shared` the same for all rows of a batch. `like` is ROW;
+ * it is not read. */
+artel__value_id artel__op_uniform(artel__graph *graph, artel__value_id like, double low, double high, const artel_shape *shape,
+                                  bool shared);
 
 #endif

@@ -5,6 +5,7 @@
  * that removing unused nodes changes no draw, and the gradient draws the same mask again from the same ordinal:
  *   dropout   y = keep ? x / (1 - rate) : 0;   dx = the same of dy
  *   gaussian  y = x + deviation * n;            dx = dy
+ *   uniform   y = low + (high - low) * u;       of no operand
  */
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
@@ -95,4 +96,69 @@ artel__value_id artel__op_gaussian_noise(artel__graph *graph, artel__value_id x,
 {
     noise_attributes attributes = {.function = ARTEL__NOISE_GAUSSIAN, .scale = (float)deviation};
     return add_noise(graph, &attributes, x, NULL);
+}
+
+typedef struct uniform_attributes {
+    uint32_t ordinal;
+    float low, high;
+    bool shared;
+    artel_shape shape;
+} uniform_attributes;
+
+static artel_status infer_uniform(artel__infer *infer)
+{
+    const uniform_attributes *a = infer->attributes;
+    if (infer->in[0]->domain != ARTEL__DOMAIN_ROW) return artel__op_fail(infer, "the operand is not by row");
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &a->shape);
+    return ARTEL_OK;
+}
+
+static void fill_uniform(const artel__run_args *args, void *params)
+{
+    const uniform_attributes *a = args->attributes;
+    artel__noise *p = params;
+    *p = (artel__noise){.op = ARTEL__NOISE_UNIFORM,
+                        .key = artel__rng_make_key(args->step->seed, ARTEL__STREAM_DROPOUT),
+                        .batch = args->step->batch,
+                        .node = a->ordinal,
+                        .first_row = args->step->fold->row,
+                        .shared_rows = a->shared,
+                        .rows = args->step->fold->rows,
+                        .rank = a->shape.rank,
+                        .scale = a->high,
+                        .other = a->low,
+                        .y = args->out[0]};
+    for (int i = 0; i < a->shape.rank; i++) p->dim[i] = p->noise[i] = a->shape.dim[i];
+}
+
+static uint32_t unread_by_uniform(const artel__node *node)
+{
+    (void)node;
+    return 1;
+}
+
+/* Nothing flows back: no operand is read. */
+static artel_status grad_uniform(artel__gradient *g)
+{
+    (void)g;
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_uniform_def = {
+    .name = "uniform",
+    .doc = "Uniform numbers by row from counters.",
+    .attribute_size = sizeof(uniform_attributes),
+    .infer = infer_uniform,
+    .grad = grad_uniform,
+    .kernels = artel__noise_kernels,
+    .params_size = sizeof(artel__noise),
+    .fill = fill_uniform,
+    .unread = unread_by_uniform,
+};
+
+artel__value_id artel__op_uniform(artel__graph *graph, artel__value_id like, double low, double high, const artel_shape *shape, bool shared)
+{
+    if (graph->status < 0 || like < 0) return ARTEL__NO_VALUE;
+    uniform_attributes attributes = {graph->random_ops++, (float)low, (float)high, shared, *shape};
+    return artel__graph_add(graph, &artel__op_uniform_def, &attributes, &like, 1);
 }

@@ -4,6 +4,7 @@
 #ifndef ARTEL_OP_SHAPE_OPS_H
 #define ARTEL_OP_SHAPE_OPS_H
 
+#include "kernel/resample.h"
 #include "op/op.h"
 
 artel__value_id artel__op_transpose(artel__graph *graph, artel__value_id x, const int *permutation); /* of the row axes */
@@ -17,6 +18,23 @@ artel__value_id artel__op_broadcast_to(artel__graph *graph, artel__value_id x, c
 artel__value_id artel__op_repeat(artel__graph *graph, artel__value_id x, int axis, int64_t times);
 /* Bilinear resize of [h][w][c] images, half-pixel centres, no antialiasing (Keras' UpSampling2D "bilinear"). */
 artel__value_id artel__op_resize_bilinear(artel__graph *graph, artel__value_id x, int64_t height, int64_t width);
+/* Runs of `taps` weights along an axis of `extent` places: out[o] = sum over k of weight[o * taps + k] * x[first[o] + k]. `first` never
+ * falls and stays within 0 .. extent - taps. The arrays live in the graph's arena. */
+typedef struct artel__op_band {
+    int64_t extent, outputs, taps;
+    const int32_t *first;
+    const float *weight;
+} artel__op_band;
+artel__value_id artel__op_band_along(artel__graph *graph, artel__value_id x, int axis, const artel__op_band *band);
+
+/* Images [h][w][c] ROW seen through a map of six numbers each, ROW [6] (kernel/resample.h). No gradient of the map. */
+typedef struct artel__warp_settings {
+    int64_t height, width; /* of the result */
+    bool bilinear;
+    artel__warp_fill mode;
+    float fill;
+} artel__warp_settings;
+artel__value_id artel__op_warp(artel__graph *graph, artel__value_id x, artel__value_id map, const artel__warp_settings *warp);
 /* Indices to [.., classes] float32. */
 artel__value_id artel__op_one_hot(artel__graph *graph, artel__value_id indices, int64_t classes);
 

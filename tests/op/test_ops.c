@@ -220,6 +220,29 @@ static artel__value_id many_parts(op_graph *g)
     return artel__op_concat(&g->graph, part, 70, 0);
 }
 
+/* Outputs that read one place, several, none of the last. */
+static artel__value_id band(op_graph *g)
+{
+    static const int32_t first[] = {0, 0, 1, 3};
+    static const float weight[] = {0.5f, 0.25f, 0, 1.5f, -0.5f, 0.125f, 0.5f, 0.25f, 0.25f, 0, -1, 0.75f};
+    artel__op_band runs = {.extent = 6, .outputs = 4, .taps = 3, .first = first, .weight = weight};
+    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(6, 6, 6));
+    return artel__op_band_along(&g->graph, x, g->parameter, &runs);
+}
+
+/* A map near the identity, another for each row. */
+static artel__value_id warp(op_graph *g)
+{
+    artel_shape six = SHAPE(6), unit = SHAPE(6);
+    static const float identity[] = {1, 0, 0, 0, 1, 0};
+    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(5, 4, 3));
+    artel__value_id map = artel__op_add(&g->graph, artel__op_uniform(&g->graph, x, -0.7, 0.9, &six, g->parameter == 3),
+                                        artel__op_constant(&g->graph, ARTEL_DTYPE_FLOAT32, &unit, identity));
+    artel__warp_settings settings = {
+        .height = 4, .width = 6, .bilinear = g->parameter % 2 == 0, .mode = (artel__warp_fill)(g->parameter / 2), .fill = 0.5f};
+    return artel__op_warp(&g->graph, x, map, &settings);
+}
+
 static artel__value_id one_hot(op_graph *g)
 {
     return artel__op_one_hot(&g->graph, op_indices(g, 6, SHAPE(3)), 6);
@@ -512,6 +535,8 @@ static const family families[] = {
     {{.name = "depthwise", .build = depthwise, .parameter = 1}, 2},
     {{.name = "movement", .build = movement}, 10},
     {{.name = "many parts", .build = many_parts}, 1},
+    {{.name = "band", .build = band}, 3},
+    {{.name = "warp", .build = warp, .training = true}, 8},
     {{.name = "one-hot", .build = one_hot, .bits_only = true}, 1},
     {{.name = "reduce", .build = reduce}, 20},
     {{.name = "softmax", .build = softmax}, 9},

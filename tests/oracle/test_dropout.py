@@ -56,6 +56,15 @@ ROWS = [
     Row("bidirectional-dropout", lambda: [L.Bidirectional(L.GRU(4, dropout=0.5))]),
     Row("attention-dropout", attention),
     Row("time-distributed-dropout", nested),
+    Row("flip", lambda: [L.RandomFlip()], (3, 4, 2)),
+    Row("flip-horizontal", lambda: [L.RandomFlip("horizontal")], (2, 4, 3)),
+    Row("translation", lambda: [L.RandomTranslation(0.4, (-0.1, 0.5), fill_mode="constant")], (4, 5, 2)),
+    Row("zoom", lambda: [L.RandomZoom(0.5, fill_mode="constant")], (4, 5, 2)),
+    Row("rotation", lambda: [L.RandomRotation(0.3, fill_mode="constant")], (4, 5, 2)),
+    Row("shear", lambda: [L.RandomShear(0.4, 0.3, fill_mode="constant")], (4, 5, 2)),
+    Row("crop", lambda: [L.RandomCrop(4, 5), L.GlobalMaxPooling2D()], (40, 44, 1)),
+    Row("brightness", lambda: [L.RandomBrightness(0.4, value_range=(0, 2))], (3, 3, 2)),
+    Row("contrast", lambda: [L.RandomContrast((0.5, 0.8), value_range=(0, 2))], (3, 3, 2)),
 ]
 
 

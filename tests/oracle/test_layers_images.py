@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+"""Layers that prepare images. Equal bounds leave nothing to chance: predictions and 20 training steps, as real Keras."""
+
+import numpy as np
+from oracle import L, Case, main
+
+SHAPE = (9, 7, 3)
+
+
+def images(rng, n, shape):
+    return rng.uniform(0, 1, (n, *shape)).astype("f4")
+
+
+def front(*layers):
+    """In front of the model, as these layers are used."""
+    return lambda: [*[make() for make in layers], L.Conv2D(2, 3, activation="tanh")]
+
+
+def resize(**settings):
+    return lambda: L.Resizing(**{"height": 5, "width": 11, **settings})
+
+
+MADE = {
+    "resize-bilinear": resize(),
+    "resize-nearest": resize(interpolation="nearest"),
+    "resize-bicubic": resize(interpolation="bicubic"),
+    "resize-bicubic-larger": resize(interpolation="bicubic", height=20, width=13),
+    "resize-lanczos3": resize(interpolation="lanczos3"),
+    "resize-lanczos5": resize(interpolation="lanczos5", height=4, width=4),
+    "resize-area": resize(interpolation="area"),
+    "resize-antialias": resize(antialias=True, height=4),
+    "resize-bicubic-antialias": resize(interpolation="bicubic", antialias=True, height=4, width=4),
+    "resize-lanczos3-antialias": resize(interpolation="lanczos3", antialias=True, height=4, width=3),
+    "resize-crop": resize(crop_to_aspect_ratio=True),
+    "resize-pad": resize(pad_to_aspect_ratio=True, fill_value=0.4),
+    "center-crop": lambda: L.CenterCrop(4, 4),
+    "center-crop-odd": lambda: L.CenterCrop(6, 5),
+    "center-crop-too-small": lambda: L.CenterCrop(6, 9),
+    "translation-reflect": lambda: L.RandomTranslation((0.21, 0.21), (-0.32, -0.32)),
+    "translation-constant": lambda: L.RandomTranslation((0.21, 0.21), (-0.32, -0.32), fill_mode="constant", fill_value=0.3),
+    "translation-wrap": lambda: L.RandomTranslation((-0.41, -0.41), (0.32, 0.32), fill_mode="wrap"),
+    "translation-nearest": lambda: L.RandomTranslation((0.9, 0.9), (0.32, 0.32), fill_mode="nearest"),
+    "translation-nearest-pixel": lambda: L.RandomTranslation((0.21, 0.21), (-0.32, -0.32), interpolation="nearest"),
+    "zoom": lambda: L.RandomZoom((0.3, 0.3)),
+    "zoom-both": lambda: L.RandomZoom((-0.3, -0.3), (0.4, 0.4), fill_mode="constant"),
+    "rotation": lambda: L.RandomRotation((0.1, 0.1)),
+    "rotation-constant": lambda: L.RandomRotation((-0.2, -0.2), fill_mode="constant", fill_value=0.5),
+    "rotation-first": lambda: L.RandomRotation((0.13, 0.13), data_format="channels_first"),
+    "brightness": lambda: L.RandomBrightness((0.3, 0.3), value_range=(0, 1)),
+    "brightness-of-bytes": lambda: L.RandomBrightness((-0.001, -0.001)),
+    "contrast": lambda: L.RandomContrast((0.0, 0.0), value_range=(0, 1)),
+    "crop-too-large": lambda: L.RandomCrop(9, 7),
+    "zero-shear": lambda: L.RandomShear(0.0, 0.0),
+}
+CASES = [Case(name, front(make), SHAPE, stem=0, x=images) for name, make in MADE.items()]
+CASES += [
+    Case("resize-behind-a-layer", lambda: [L.Resizing(5, 11, interpolation="bicubic"), L.Conv2D(2, 3)], SHAPE),
+    Case("translation-behind-a-layer", lambda: [L.RandomTranslation((0.0, 0.0), (0.0, 0.0)), L.Conv2D(2, 3)], SHAPE),
+    Case("resize-of-channels-first", lambda: [L.Resizing(6, 5, interpolation="lanczos3", data_format="channels_first")], (3, 9, 7), stem=0, x=images),
+    Case("pipeline-of-all", lambda: [L.Resizing(8, 8), L.RandomFlip("horizontal"), L.RandomRotation(0.1), L.RandomZoom(0.2), L.RandomContrast(0.2)], SHAPE,
+         stem=0, x=images, train=False),
+]
+
+if __name__ == "__main__":
+    main(CASES)
