@@ -92,7 +92,7 @@ struct artel__layer {
     artel_dtype precision; /* compute dtype: FLOAT16, BFLOAT16; FLOAT32 for all others */
     json_t *record;        /* Keras' record, borrowed from the model's document */
     void *config;
-    void *own; /* whatever the class keeps between configure, build and call; in the arena */
+    void *own;                   /* whatever the class keeps between configure, build and call; in the arena */
     artel__regularizer activity; /* of each output; the mean over the batch is added to the loss */
     bool trainable, built, mask_warned;
     artel__layer_variable *variable;

@@ -75,7 +75,7 @@ static artel_status build_scored(artel__layer *layer, const artel__call *call)
     artel__tensor in[3];
     ARTEL_TRY(artel__attention_inputs(layer, call, in));
     const artel_shape *query = &call->graph->value[in[0].value].shape;
-    artel_shape features = artel__shape(1, query->rank ? query->dim[query->rank - 1] : 1);
+    artel_shape features = artel__shape(1, query->rank ? query->dim[query->rank - 1] : (int64_t)1);
     if (c->use_scale && score_of(layer) == SCORE_ADDITIVE) return declare(layer, "scale", "glorot_uniform", &features);
     if (c->use_scale) ARTEL_TRY(declare(layer, "scale", "ones", &scalar));
     return score_of(layer) == SCORE_CONCAT ? declare(layer, "concat_score_weight", "ones", &scalar) : ARTEL_OK;
@@ -88,7 +88,7 @@ static artel__value_id one_head(artel__graph *graph, artel__value_id x)
 {
     x = artel__as_float(graph, x);
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    artel_shape in = graph->value[x].shape, out = artel__shape(3, in.dim[0], 1, in.dim[1]);
+    artel_shape in = graph->value[x].shape, out = artel__shape(3, in.dim[0], (int64_t)1, in.dim[1]);
     return artel__op_reshape(graph, x, &out);
 }
 
@@ -127,7 +127,7 @@ static artel__value_id spread(artel__graph *graph, artel__value_id x, bool query
     x = artel__as_float(graph, x);
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     const artel_shape *in = &graph->value[x].shape;
-    artel_shape out = query ? artel__shape(3, in->dim[0], 1, in->dim[1]) : artel__shape(3, 1, in->dim[0], in->dim[1]);
+    artel_shape out = query ? artel__shape(3, in->dim[0], (int64_t)1, in->dim[1]) : artel__shape(3, (int64_t)1, in->dim[0], in->dim[1]);
     return artel__op_reshape(graph, x, &out);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "nn/filter.h"
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
 #include "op/shape_ops.h"
@@ -216,22 +217,17 @@ static artel_status call_cropping(artel__layer *layer, artel__call *call)
 
 /* -- UpSampling -- */
 
-static const char *const interpolations[] = {"nearest", "bilinear", "bicubic", "lanczos3", "lanczos5", "area", NULL};
-
 static const artel__option upsampling_options[] = {
     {"size", "factor of each axis", ARTEL__OPTION_INTS, offsetof(reshape_config, list), "2", 1, INT32_MAX, NULL},
     ARTEL__DATA_FORMAT(reshape_config),
-    {"interpolation", "nearest or bilinear (images)", ARTEL__OPTION_ENUM, offsetof(reshape_config, interpolation), "nearest", 0, 0,
-     interpolations},
+    {"interpolation", "nearest; of images any filter", ARTEL__OPTION_ENUM, offsetof(reshape_config, interpolation), "nearest", 0, 0,
+     artel__filters},
     ARTEL__OPTIONS_END,
 };
 
 static artel_status configure_upsampling(artel__layer *layer)
 {
     reshape_config *c = layer->config;
-    if (c->interpolation > 1)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use nearest or bilinear", "the interpolation %s is not supported",
-                                 interpolations[c->interpolation]);
     return artel__layer_spread(layer, "size", &c->list, dimensions(layer), 1);
 }
 
@@ -243,10 +239,12 @@ static artel_status call_upsampling(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     const artel_shape *in = artel__call_shape(call, 0);
     artel__value_id x = call->in[0].value;
-    if (c->interpolation == 1) {
+    if (c->interpolation != ARTEL__FILTER_NEAREST) {
         int64_t height = in->dim[first] * c->list.item[0], width = in->dim[first + 1] * c->list.item[1];
         x = artel__channels_last(graph, artel__as_float(graph, x), c->data_format);
-        artel__call_return(call, artel__channels_back(graph, artel__op_resize_bilinear(graph, x, height, width), c->data_format));
+        artel__call_return(call, artel__channels_back(graph,
+                                                      artel__filter_resize(graph, x, (artel__filter)c->interpolation, false, height, width),
+                                                      c->data_format));
         return ARTEL_OK;
     }
     for (int i = 0; i < axes; i++) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nn/loss.h"
+#include "nn/loss_overlap.h"
 #include "nn/loss_table.h"
 #include "nn/record.h"
 #include "op/elementwise.h"
@@ -19,8 +20,9 @@
 typedef struct settings {
     int reduction;
     bool from_logits, apply_class_balancing;
-    double label_smoothing, delta, alpha, gamma;
+    double label_smoothing, delta, alpha, gamma, beta, q;
     int64_t axis;
+    artel__ints axes;         /* of Dice and Tversky; none: the whole batch */
     const char *ignore_class; /* JSON: an integer, or NULL */
 } settings;
 
@@ -29,7 +31,10 @@ typedef enum form {
     FORM_PLAIN,
     FORM_LOGITS, /* the next kernel of the list takes logits: chosen by from_logits, or found behind the prediction */
     FORM_FOCAL,  /* logits become probabilities */
-    FORM_HINGE   /* labels 0, 1 of a batch become -1, 1 */
+    FORM_HINGE,  /* labels 0, 1 of a batch become -1, 1 */
+    FORM_DICE,   /* these are no kernels: nn/loss_overlap.h */
+    FORM_TVERSKY,
+    FORM_GENERALISED
 } form;
 
 struct artel__loss_def {
@@ -91,6 +96,16 @@ static const artel__option binary_focal_options[] = {
 static const artel__option focal_options[] = {
     REDUCTION, LOGITS, SMOOTHING, AXIS, NUMBER(alpha, "0.25", "weight"), NUMBER(gamma, "2.0", "focusing exponent"), END};
 
+#define AXES                                                                                                                         \
+    {                                                                                                                                \
+        "axis", "axes that are summed; null: with the batch, all", ARTEL__OPTION_INTS, offsetof(settings, axes), "null", -8, 8, NULL \
+    }
+static const artel__option dice_options[] = {REDUCTION, AXES, END};
+static const artel__option tversky_options[] = {REDUCTION, AXES, NUMBER(alpha, "0.5", "weight of what is missed"),
+                                                NUMBER(beta, "0.5", "weight of what is added"), END};
+static const artel__option generalised_options[] = {
+    REDUCTION, {"q", "from forgiving no label (0) to many (1)", ARTEL__OPTION_FLOAT, offsetof(settings, q), "0.5", 1e-6, 1, NULL}, END};
+
 /* Class, function, kernel, form, target, options; then other names. */
 #define ROW(class_name, function, op, form, target, options, ...)                                           \
     {                                                                                                       \
@@ -119,6 +134,10 @@ static const artel__loss_def table[] = {
     ROW("BinaryFocalCrossentropy", "binary_focal_crossentropy", BINARY_FOCAL_CROSSENTROPY, FOCAL, SAME, binary_focal_options, NULL),
     ROW("CategoricalFocalCrossentropy", "categorical_focal_crossentropy", CATEGORICAL_FOCAL_CROSSENTROPY, FOCAL, ONE_HOT, focal_options,
         NULL),
+    ROW("Dice", "dice", MEAN_SQUARED_ERROR, DICE, SAME, dice_options, NULL),
+    ROW("Tversky", "tversky", MEAN_SQUARED_ERROR, TVERSKY, SAME, tversky_options, NULL),
+    ROW("CategoricalGeneralizedCrossEntropy", "categorical_generalized_cross_entropy", MEAN_SQUARED_ERROR, GENERALISED, INDEX,
+        generalised_options, NULL),
 };
 
 const artel__loss_def *artel__loss_find(const char *name)
@@ -273,11 +292,30 @@ static artel__value_id to_probabilities(artel__graph *graph, artel__loss op, art
                                                        : artel__op_softmax(graph, ARTEL__SOFTMAX, logits, -1);
 }
 
+static artel__value_id add_overlap(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction)
+{
+    const settings *s = loss->config;
+    artel__overlap overlap = {.tversky = loss->def->form == FORM_TVERSKY, .whole = !s->axes.count, .alpha = s->alpha, .beta = s->beta};
+    for (int i = 0; i < s->axes.count; i++) {
+        int axis = artel__row_axis(s->axes.item[i], graph->value[prediction].shape.rank);
+        if (axis < 0) {
+            graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
+                                        "leave axis null, or name axes of the output, the batch (0) excepted",
+                                        "the axis %lld is not supported", (long long)s->axes.item[i]);
+            return ARTEL__NO_VALUE;
+        }
+        overlap.axes |= 1u << axis;
+    }
+    return artel__loss_overlap(graph, &overlap, target, prediction);
+}
+
 artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction)
 {
     const artel__loss_def *def = loss->def;
     const settings *s = loss->config;
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
+    if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
+    if (def->form == FORM_GENERALISED) return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
     artel__loss_input in = {.op = def->op,
                             .a = (float)s->label_smoothing,
                             .b = (float)s->alpha,
@@ -296,6 +334,12 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
     prediction = artel__with_last_axis(graph, prediction);
     if (def->form == FORM_FOCAL && logits) prediction = to_probabilities(graph, def->op, prediction);
     return artel__op_loss(graph, &in, ready_target(graph, def, target), prediction);
+}
+
+bool artel__loss_mixes_rows(const artel__loss_config *loss)
+{
+    const settings *s = loss->config;
+    return (loss->def->form == FORM_DICE || loss->def->form == FORM_TVERSKY) && !s->axes.count;
 }
 
 artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target)

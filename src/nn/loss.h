@@ -40,6 +40,8 @@ typedef struct artel__loss_config {
 artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_config *out);
 /* By sample: target and prediction ROW -> ROW without the last axis (or the prediction's shape minus it). */
 artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction);
+/* Whether it is one number of the whole batch, which every row carries: rows cannot be weighed then. */
+bool artel__loss_mixes_rows(const artel__loss_config *loss);
 /* ignore_class: ROW BOOL of the positions that count (their loss is 0 elsewhere), or none. Keras multiplies it into the mask of
  * the prediction, so means divide by what counts. */
 artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target);

@@ -12,7 +12,7 @@
 #include "nn/metric_table.h"
 
 static const artel__metric_def *const lists[] = {artel__metrics_of_accuracy, artel__metrics_of_losses, artel__metrics_of_confusion,
-                                                 artel__metrics_of_scores};
+                                                 artel__metrics_of_scores, artel__metrics_of_overlap};
 
 const artel__metric_def *artel__metric_find(const char *name)
 {

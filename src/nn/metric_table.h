@@ -35,6 +35,7 @@ extern const artel__metric_def artel__metrics_of_accuracy[];  /* metric_accuracy
 extern const artel__metric_def artel__metrics_of_losses[];    /* metric_loss.c */
 extern const artel__metric_def artel__metrics_of_confusion[]; /* metric_confusion.c */
 extern const artel__metric_def artel__metrics_of_scores[];    /* metric_score.c */
+extern const artel__metric_def artel__metrics_of_overlap[];   /* metric_overlap.c */
 
 const artel__metric_def *artel__metric_find(const char *name);
 /* Settings, name, target, sums of `def`; `name` NULL: the class' own. */

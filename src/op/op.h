@@ -81,6 +81,10 @@ artel__value_id artel__op_depthwise(artel__graph *graph, artel__value_id x, arte
 artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows, int64_t columns,
                                             int64_t groups);
 
+/* -- panels (panels.c) -- */
+/* Plain weights [..][columns], GLOBAL, as the panels that products and convolutions read. */
+artel__value_id artel__op_panels(artel__graph *graph, artel__value_id x);
+
 /* -- views (view.c) -- */
 artel__value_id artel__op_reshape(artel__graph *graph, artel__value_id x, const artel_shape *shape);
 

@@ -179,6 +179,11 @@ static void add_loss(builder *b, int i)
     artel__value_id mask, target = adapt_target(b, i, output->loss.target);
     artel__value_id loss = artel__loss_add(graph, &output->loss, target, b->out[i].value);
     artel__value_id weight = output_weight(b, i, loss, artel__loss_mask(graph, &output->loss, target), &mask);
+    if (weight >= 0 && artel__loss_mixes_rows(&output->loss)) {
+        graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, output->loss.name, "give the loss the axes of a row: axis=[1,2,3]",
+                                    "weights or masks beside a loss of the whole batch are not supported");
+        return;
+    }
     artel__value_id pair = artel__op_all_reduce(graph, artel__op_fold_weighted(graph, loss, weight));
     artel__value_id divisor = ARTEL__NO_VALUE;
     o->loss_kept[i] = artel__graph_keep(graph, pair);

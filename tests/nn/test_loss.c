@@ -167,7 +167,7 @@ static void test_reading(void **state)
     assert_int_equal(loss.ignored, -1);
     assert_int_equal(loss.target, ARTEL__TARGET_INDEX);
     read_one(&bench, "'mean_sqared_error'", ARTEL_ERROR_UNSUPPORTED, "did you mean mean_squared_error", &loss);
-    read_one(&bench, "'Dice'", ARTEL_ERROR_UNSUPPORTED, "Dice", &loss);
+    read_one(&bench, "'Circle'", ARTEL_ERROR_UNSUPPORTED, "Circle", &loss);
     read_one(&bench, "'crossentropy'", ARTEL_ERROR_UNSUPPORTED, "binary_crossentropy", &loss);
     read_one(&bench, "{'class_name': 'BinaryCrossentropy', 'config': {'axis': 1}}", ARTEL_ERROR_UNSUPPORTED, "axis 1", &loss);
     read_one(&bench, "{'class_name': 'MeanSquaredError', 'config': {'delta': 1.0}}", ARTEL_ERROR_UNSUPPORTED, "delta", &loss);

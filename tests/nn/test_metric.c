@@ -168,7 +168,7 @@ static void test_refused(void **state)
     nn_bench bench;
     nn_init(&bench, 1);
     read_one(&bench, "'acuracy'", ARTEL_ERROR_UNSUPPORTED, "accuracy");
-    read_one(&bench, "'MeanIoU'", ARTEL_ERROR_UNSUPPORTED, "MeanIoU");
+    read_one(&bench, "'MeanIoV'", ARTEL_ERROR_UNSUPPORTED, "MeanIoV");
     read_one(&bench, "'F1Score'", ARTEL_ERROR_UNSUPPORTED, "average");
     read_one(&bench, "{'class_name': 'Precision', 'config': {'thresholds': [0.2, 0.5]}}", ARTEL_ERROR_UNSUPPORTED, "several thresholds");
     read_one(&bench, "{'class_name': 'Precision', 'config': {'class_id': 4}}", ARTEL_ERROR_INVALID, "class_id");

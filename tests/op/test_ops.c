@@ -155,6 +155,15 @@ static artel__value_id product_of_many_weights(op_graph *g)
     return artel__op_product(&g->graph, y, w, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
 }
 
+/* Weights that are turned before they are panels. */
+static artel__value_id product_of_panels(op_graph *g)
+{
+    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(5)), w = op_weight(g, OP_SIGNED, 0, SHAPE(35, 5));
+    artel_shape columns = SHAPE(35);
+    w = artel__op_panels(&g->graph, artel__op_transpose(&g->graph, w, (int[]){1, 0}));
+    return artel__op_product(&g->graph, x, w, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+}
+
 /* Input, output, window, stride, dilation, what is in front, groups. */
 #define CONV(ih_, iw_, ic_, oh_, ow_, oc_, kh_, kw_, stride, dilation, top_, left_, groups_)                                \
     {                                                                                                                       \
@@ -530,6 +539,7 @@ static const family families[] = {
     {{.name = "product", .build = product, .tolerance = 0.02}, 8},
     {{.name = "product of two axes", .build = product_of_two_axes}, 1},
     {{.name = "product of many weights", .build = product_of_many_weights, .tolerance = 0.02}, 1},
+    {{.name = "product of panels", .build = product_of_panels, .tolerance = 0.02}, 1},
     {{.name = "conv2d", .build = conv}, 5},
     {{.name = "conv2d transposed", .build = conv_transpose}, 4},
     {{.name = "depthwise", .build = depthwise, .parameter = 1}, 2},

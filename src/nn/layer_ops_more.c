@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* More of Keras' raw operations, each put together from a few of ours: functions, running sums, moved and repeated elements, images.
+ * See layer_ops.h. Running sums are bands of weights (op/resample.c), hence the limit to their length.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "nn/filter.h"
+#include "nn/layer_ops.h"
+#include "op/elementwise.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
+
+#define MOST_RUNNING 2048
+
+static artel__value_id unary(artel__graph *graph, artel__unary function, artel__value_id x)
+{
+    return artel__op_unary(graph, function, NULL, x);
+}
+
+static artel__value_id binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
+{
+    return artel__op_binary(graph, function, a, b);
+}
+
+/* -- functions -- */
+
+/* f(x) * scale, or f(x * scale). */
+static artel_status scaled(artel__layer *layer, artel__call *call, artel__unary function, double before, double behind)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    if (before != 1) x = artel__op_affine(call->graph, x, (float)before, 0);
+    x = unary(call->graph, function, x);
+    artel__call_return(call, behind != 1 ? artel__op_affine(call->graph, x, (float)behind, 0) : x);
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_log2(artel__layer *layer, artel__call *call)
+{
+    return scaled(layer, call, ARTEL__UNARY_LOG, 1, 1.44269504088896340736);
+}
+
+artel_status artel__raw_log10(artel__layer *layer, artel__call *call)
+{
+    return scaled(layer, call, ARTEL__UNARY_LOG, 1, 0.43429448190325182765);
+}
+
+artel_status artel__raw_exp2(artel__layer *layer, artel__call *call)
+{
+    return scaled(layer, call, ARTEL__UNARY_EXPONENTIAL, 0.69314718055994530942, 1);
+}
+
+artel_status artel__raw_deg2rad(artel__layer *layer, artel__call *call)
+{
+    return scaled(layer, call, ARTEL__UNARY_LINEAR, 3.14159265358979323846 / 180, 1);
+}
+
+artel_status artel__raw_rad2deg(artel__layer *layer, artel__call *call)
+{
+    return scaled(layer, call, ARTEL__UNARY_LINEAR, 180 / 3.14159265358979323846, 1);
+}
+
+artel_status artel__raw_tan(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    artel__call_return(
+        call, binary(call->graph, ARTEL__BINARY_DIV, unary(call->graph, ARTEL__UNARY_SIN, x), unary(call->graph, ARTEL__UNARY_COS, x)));
+    return ARTEL_OK;
+}
+
+/* (f(x) -+ f(-x)) / 2 */
+static artel_status halves(artel__layer *layer, artel__call *call, artel__unary function, artel__binary joined)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    artel__value_id other = unary(graph, function, unary(graph, ARTEL__UNARY_NEG, x));
+    artel__call_return(call, artel__op_affine(graph, binary(graph, joined, unary(graph, function, x), other), 0.5f, 0));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_sinh(artel__layer *layer, artel__call *call)
+{
+    return halves(layer, call, ARTEL__UNARY_EXPM1, ARTEL__BINARY_SUB);
+}
+
+artel_status artel__raw_cosh(artel__layer *layer, artel__call *call)
+{
+    return halves(layer, call, ARTEL__UNARY_EXPONENTIAL, ARTEL__BINARY_ADD);
+}
+
+artel_status artel__raw_ceil(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    artel__call_return(call, unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_NEG, x))));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_trunc(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    artel__value_id size = unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_ABS, x));
+    artel__call_return(call, binary(graph, ARTEL__BINARY_MUL, unary(graph, ARTEL__UNARY_SIGN, x), size));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_round(artel__layer *layer, artel__call *call)
+{
+    if (artel__raw_number(layer, call, "decimals", 0) != 0) return artel__raw_refuse(layer, "decimals");
+    return scaled(layer, call, ARTEL__UNARY_ROUND, 1, 1);
+}
+
+artel_status artel__raw_erfc(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    artel__call_return(call, artel__op_affine(call->graph, unary(call->graph, ARTEL__UNARY_ERF, x), -1, 1));
+    return ARTEL_OK;
+}
+
+static artel_status with_setting(artel__layer *layer, artel__call *call, artel__unary function, const char *key, double fallback)
+{
+    artel__value_id x;
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    float constants[3] = {(float)artel__raw_number(layer, call, key, fallback), (float)artel__raw_number(layer, call, "default_value", 0),
+                          0};
+    artel__call_return(call, artel__op_unary(call->graph, function, constants, x));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_soft_shrink(artel__layer *layer, artel__call *call)
+{
+    return with_setting(layer, call, ARTEL__UNARY_SOFT_SHRINK, "threshold", 0.5);
+}
+
+artel_status artel__raw_hard_shrink(artel__layer *layer, artel__call *call)
+{
+    return with_setting(layer, call, ARTEL__UNARY_HARD_SHRINK, "threshold", 0.5);
+}
+
+artel_status artel__raw_squareplus(artel__layer *layer, artel__call *call)
+{
+    return with_setting(layer, call, ARTEL__UNARY_SQUAREPLUS, "b", 4);
+}
+
+artel_status artel__raw_threshold(artel__layer *layer, artel__call *call)
+{
+    return with_setting(layer, call, ARTEL__UNARY_THRESHOLD, "threshold", 0);
+}
+
+/* max(a, b) + log1p(exp(-|a - b|)) */
+artel_status artel__raw_logaddexp(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id a, b;
+    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
+    a = artel__as_float(graph, a);
+    b = artel__as_float(graph, b);
+    artel__value_id apart = unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_ABS, binary(graph, ARTEL__BINARY_SUB, a, b)));
+    artel__value_id rest = unary(graph, ARTEL__UNARY_LOG1P, unary(graph, ARTEL__UNARY_EXPONENTIAL, apart));
+    artel__call_return(call, artel__op_add(graph, binary(graph, ARTEL__BINARY_MAX, a, b), rest));
+    return ARTEL_OK;
+}
+
+/* -- along an axis -- */
+
+artel_status artel__raw_ptp(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    uint32_t axes;
+    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
+    bool keep = artel__raw_keeps_axes(layer, call);
+    artel__value_id most = artel__op_reduce(call->graph, ARTEL__REDUCE_MAX, x, axes, keep);
+    artel__call_return(call, binary(call->graph, ARTEL__BINARY_SUB, most, artel__op_reduce(call->graph, ARTEL__REDUCE_MIN, x, axes, keep)));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_count_nonzero(artel__layer *layer, artel__call *call)
+{
+    artel__value_id x;
+    uint32_t axes;
+    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
+    artel__value_id some =
+        artel__op_cast(call->graph, artel__op_compare_scalar(call->graph, ARTEL__COMPARE_NOT_EQUAL, x, 0), ARTEL_DTYPE_FLOAT32);
+    artel__value_id count = artel__op_reduce(call->graph, ARTEL__REDUCE_SUM, some, axes, false);
+    artel__call_return(call, artel__op_cast(call->graph, count, ARTEL_DTYPE_INT32));
+    return ARTEL_OK;
+}
+
+/* The operand with one axis of the setting. */
+static artel_status operand_and_axis(artel__layer *layer, artel__call *call, int64_t fallback, artel__value_id *x, int *axis)
+{
+    ARTEL_TRY(artel__raw_float(layer, call, x));
+    ARTEL_TRY(call->graph->status);
+    return artel__raw_axis(layer, call, "axis", fallback, call->graph->value[*x].shape.rank, axis);
+}
+
+artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    int axis;
+    ARTEL_TRY(operand_and_axis(layer, call, 0, &x, &axis));
+    int64_t n = graph->value[x].shape.dim[axis];
+    if (n > MOST_RUNNING) return artel__raw_refuse(layer, "more than 2048 places");
+    int32_t *first = artel__arena_alloc(graph->arena, (size_t)n + 1, sizeof *first);
+    float *weight = artel__arena_alloc(graph->arena, (size_t)(n * n) + 1, sizeof *weight);
+    if (!first || !weight) return ARTEL_ERROR_NO_MEMORY;
+    for (int64_t i = 0; i < n * n; i++) weight[i] = i % n <= i / n ? 1 : 0;
+    artel__op_band band = {.extent = n, .outputs = n, .taps = n, .first = first, .weight = weight};
+    artel__call_return(call, artel__op_band_along(graph, x, axis, &band));
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_diff(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    int axis;
+    double times = artel__raw_number(layer, call, "n", 1);
+    ARTEL_TRY(operand_and_axis(layer, call, -1, &x, &axis));
+    for (int i = 0; i < times && graph->status == ARTEL_OK; i++) {
+        int64_t n = graph->value[x].shape.dim[axis];
+        if (n < 2) return artel__raw_refuse(layer, "so few places");
+        x = binary(graph, ARTEL__BINARY_SUB, artel__op_slice(graph, x, axis, 1, n - 1, 1), artel__op_slice(graph, x, axis, 0, n - 1, 1));
+    }
+    artel__call_return(call, x);
+    return ARTEL_OK;
+}
+
+/* -- moved elements -- */
+
+artel_status artel__raw_roll(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x, part[2];
+    int axis;
+    int64_t shift;
+    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    if (!artel__json_integer(artel__raw_setting(layer, call, "shift", 1), &shift)) return artel__raw_refuse(layer, "this shift");
+    ARTEL_TRY(operand_and_axis(layer, call, 0, &x, &axis));
+    int64_t n = graph->value[x].shape.dim[axis], by = n ? (shift % n + n) % n : 0;
+    if (by) {
+        part[0] = artel__op_slice(graph, x, axis, n - by, by, 1);
+        part[1] = artel__op_slice(graph, x, axis, 0, n - by, 1);
+        x = artel__op_concat(graph, part, 2, axis);
+    }
+    artel__call_return(call, x);
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_tile(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x, part[64];
+    ARTEL_TRY(artel__raw_tensor(layer, call, &x));
+    ARTEL_TRY(graph->status);
+    json_t *repeats = artel__raw_setting(layer, call, "repeats", 1);
+    int rank = graph->value[x].shape.rank;
+    if ((int)json_array_size(repeats) != rank + 1) return artel__raw_refuse(layer, "these repeats");
+    for (int i = 0; i <= rank; i++) {
+        int64_t times = 0;
+        if (!artel__json_integer(json_array_get(repeats, (size_t)i), &times) || times < 1 || times > 64 || (i == 0 && times > 1))
+            return artel__raw_refuse(layer, "these repeats");
+        for (int64_t k = 0; k < times; k++) part[k] = x;
+        if (times > 1) x = artel__op_concat(graph, part, (int)times, i - 1);
+    }
+    artel__call_return(call, x);
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_unstack(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    int axis;
+    ARTEL_TRY(operand_and_axis(layer, call, 0, &x, &axis));
+    artel_shape in = graph->value[x].shape, out = {.rank = in.rank - 1};
+    if (in.dim[axis] > ARTEL__LAYER_OUTPUTS) return artel__raw_refuse(layer, "so many parts");
+    for (int i = 0; i < out.rank; i++) out.dim[i] = in.dim[i < axis ? i : i + 1];
+    for (int64_t i = 0; i < in.dim[axis]; i++)
+        call->out[i] = (artel__tensor){artel__op_reshape(graph, artel__op_slice(graph, x, axis, i, 1, 1), &out), ARTEL__NO_VALUE};
+    call->outputs = (int)in.dim[axis];
+    return ARTEL_OK;
+}
+
+artel_status artel__raw_moveaxis(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    int from, to, order[ARTEL_MAX_RANK], n = 0;
+    ARTEL_TRY(artel__raw_tensor(layer, call, &x));
+    ARTEL_TRY(graph->status);
+    int rank = graph->value[x].shape.rank;
+    json_t *source = artel__raw_setting(layer, call, "source", 1), *target = artel__raw_setting(layer, call, "destination", 2);
+    int64_t number[2] = {0, 0};
+    if (json_array_size(source) == 1) source = json_array_get(source, 0);
+    if (json_array_size(target) == 1) target = json_array_get(target, 0);
+    if (!artel__json_integer(source, &number[0]) || !artel__json_integer(target, &number[1]) ||
+        (from = artel__row_axis(number[0], rank)) < 0 || (to = artel__row_axis(number[1], rank)) < 0)
+        return artel__raw_refuse(layer, "these axes");
+    for (int i = 0; i < rank; i++) {
+        if (i == to) order[i] = from;
+        if (i == to) continue;
+        if (n == from) n++;
+        order[i] = n++;
+    }
+    artel__call_return(call, artel__op_transpose(graph, x, order));
+    return ARTEL_OK;
+}
+
+/* -- images -- */
+
+artel_status artel__raw_resize(artel__layer *layer, artel__call *call)
+{
+    artel__graph *graph = call->graph;
+    artel__value_id x;
+    int64_t size[2];
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    json_t *wanted = artel__raw_setting(layer, call, "size", 1);
+    const char *name = json_string_value(artel__raw_setting(layer, call, "interpolation", 0));
+    const char *order = json_string_value(artel__raw_setting(layer, call, "data_format", 0));
+    int filter = 0;
+    while (artel__filters[filter] && strcmp(artel__filters[filter], name ? name : "bilinear") != 0) filter++;
+    bool fits = json_array_size(wanted) == 2 && artel__filters[filter];
+    for (size_t i = 0; i < 2 && fits; i++)
+        fits = artel__json_integer(json_array_get(wanted, i), &size[i]) && size[i] >= 1 && size[i] <= INT32_MAX;
+    if (!fits || (graph->status == ARTEL_OK && graph->value[x].shape.rank != 3))
+        return artel__raw_refuse(layer, "this size or interpolation");
+    if (json_is_true(artel__raw_setting(layer, call, "crop_to_aspect_ratio", 0)) ||
+        json_is_true(artel__raw_setting(layer, call, "pad_to_aspect_ratio", 0)))
+        return artel__raw_refuse(layer, "an aspect ratio; use the layer Resizing");
+    int first = order && strcmp(order, "channels_first") == 0;
+    x = artel__filter_resize(graph, artel__channels_last(graph, x, first), (artel__filter)filter,
+                             json_is_true(artel__raw_setting(layer, call, "antialias", 0)), size[0], size[1]);
+    artel__call_return(call, artel__channels_back(graph, x, first));
+    return ARTEL_OK;
+}
