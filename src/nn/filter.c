@@ -12,6 +12,8 @@
 
 #include "base/scalar_math.h"
 
+#define MOST_WEIGHTS ((int64_t)1 << 26)
+
 const char *const artel__filters[] = {"nearest", "bilinear", "bicubic", "lanczos3", "lanczos5", "area", NULL};
 
 typedef struct table {
@@ -23,6 +25,9 @@ typedef struct table {
 static artel_status allocate(artel__arena *arena, int64_t extent, int64_t outputs, int64_t taps, table *out)
 {
     if (taps > extent) taps = extent;
+    if (taps < 1 || outputs > MOST_WEIGHTS / taps)
+        return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, "a resized axis", "choose a smaller size",
+                           "%lld places from %lld are not supported", (long long)outputs, (long long)extent);
     out->first = artel__arena_alloc(arena, (size_t)outputs + 1, sizeof *out->first);
     out->weight = artel__arena_alloc(arena, (size_t)(outputs * taps) + 1, sizeof *out->weight);
     out->band = (artel__op_band){.extent = extent, .outputs = outputs, .taps = taps, .first = out->first, .weight = out->weight};
