@@ -253,8 +253,8 @@ static void share_keys(scene *s, artel_context *ctx, artel_cluster *cluster, art
     for (int i = 0; i < TASKS; i++) first[i] = (char)all[i];
     for (int i = 0; i < TASKS; i++) EXPECT(first[i] == first[0]);
     EXPECT(artel_cluster_get(cluster, "nobody", 0.05, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
-    EXPECT(artel_cluster_get(cluster, "nobody", NAN, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND); /* no time is no wait */
-    EXPECT(artel_cluster_get(cluster, "nobody", -1e300, value, sizeof value, &bytes) == ARTEL_ERROR_NOT_FOUND);
+    EXPECT(artel_cluster_get(cluster, "nobody", NAN, value, sizeof value, &bytes) == ARTEL_ERROR_INVALID);
+    EXPECT(artel_cluster_get(cluster, "nobody", -1e300, value, sizeof value, &bytes) == ARTEL_ERROR_INVALID);
     EXPECT(artel_cluster_put(cluster, "", "x", 1, true) == ARTEL_ERROR_INVALID);
     char large[1001] = {0};
     EXPECT(artel_cluster_put(cluster, "large", large, sizeof large, true) == ARTEL_ERROR_INVALID);

@@ -25,7 +25,7 @@ static void test_dtypes(void **state)
     assert_string_equal(artel_dtype_name((artel_dtype)99), "?");
     assert_string_equal(artel_dtype_name((artel_dtype)-1), "?");
     assert_int_equal(artel_dtype_parse("complex64", &dtype), ARTEL_ERROR_NOT_FOUND);
-    assert_int_equal(artel_dtype_parse(NULL, &dtype), ARTEL_ERROR_NOT_FOUND);
+    assert_int_equal(artel_dtype_parse(NULL, &dtype), ARTEL_ERROR_INVALID);
 }
 
 static void test_count(void **state)
