@@ -42,7 +42,7 @@ typedef struct artel_context_options {
         sizeof(artel_context_options), NULL, NULL, ARTEL_LOG_NOTE, "auto" \
     }
 
-/* Creates a context; `options` may be NULL for the defaults. On failure *out is untouched and artel_context_error(NULL) says why.
+/* Creates a context; `options` may be NULL for the defaults. On failure *out is untouched; artel_context_error(NULL) says why.
  * Errors: ARTEL_ERROR_INVALID (unknown isa), ARTEL_ERROR_UNSUPPORTED (isa not on this machine), ARTEL_ERROR_NO_MEMORY. */
 ARTEL_API artel_status artel_context_create(const artel_context_options *options, artel_context **out);
 
@@ -58,9 +58,7 @@ ARTEL_API void artel_context_cancel(artel_context *context);
 ARTEL_API void artel_context_preempt(artel_context *context);
 
 /* The failure of the last operation that failed, or a record with status ARTEL_OK. The first cause of an operation
- * wins; the text stays valid until the next failing call on this context. Never NULL.
- * `context` NULL: of the calling thread's last failure in a call that had no context to record it: a context that could not be
- * created, an object that was NULL. */
+ * wins; the text stays valid until the next failing call on this context (NULL: of this thread, without one). Never NULL. */
 ARTEL_API const artel_error *artel_context_error(const artel_context *context);
 
 /* Forgets the failure and any cancellation, so that the context can be used again. */

@@ -4,11 +4,6 @@
  * A function that can fail returns an artel_status. Zero is success, a positive value means "in progress" or
  * "again", a negative value is a failure. Whoever detects a failure fills the context's error record; everyone else
  * passes the status up. See artel_context_error() in context.h.
- *
- * What no function takes is refused and changes nothing: a pointer that is NULL where its header does not say that it may be, a number
- * out of its range, a NaN, a value that an enum lacks: ARTEL_ERROR_INVALID (of types and instruction sets also ARTEL_ERROR_UNSUPPORTED
- * or ARTEL_ERROR_NOT_FOUND), and the record says which. Functions that answer no status give 0, NULL or an empty text for an object
- * that is NULL; artel_data_count(), artel_communicator_position() and artel_shape_count() give -1.
  */
 #ifndef ARTEL_STATUS_H
 #define ARTEL_STATUS_H

@@ -3,7 +3,7 @@
  *
  * Versions are semantic: a program compiled against MAJOR.MINOR runs with every library of that MAJOR and the same or a later MINOR (while
  * MAJOR is 0, of that MINOR only). Structs of options may grow at their end: their struct_size says which ones a caller knows. The
- * bits of results are promised by the arithmetic class (docs/versions.md), not by the version.
+ * bits of results are promised by the arithmetic class, not by the version.
  */
 #ifndef ARTEL_VERSION_H
 #define ARTEL_VERSION_H

@@ -82,7 +82,7 @@ static const artel__option options[] = {
     {"recompute", "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
      ARTEL__OPTION_STRING, AT(recompute), "0", 0, 0, recompute_words},
     {"stop-on-nan", "end the run when the loss is not finite", ARTEL__OPTION_BOOL, AT(stop_on_nan), "false", 0, 0, NULL},
-    {"check-data", "when tasks and checkpoints compare the content of the data: start, before the first step; reading, as it is read; off",
+    {"check-data", "when tasks and checkpoints compare the data: start (before the first step), reading (as it is read), off",
      ARTEL__OPTION_STRING, AT(check_data), "auto", 0, 0, NULL},
     {"standard-step", "train a model of your own class by the standard step: its train_step is in no file", ARTEL__OPTION_BOOL,
      AT(standard_step), "false", 0, 0, NULL},

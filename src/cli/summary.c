@@ -26,13 +26,13 @@ static int terminal_columns(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/* A name as it may be shown. */
+/* A name as it may be shown; NULL: no memory. */
 static const char *clean(artel__arena *arena, const char *name)
 {
     artel__text text;
     artel__text_init(&text, arena->ctx);
     artel__text_show(&text, "%s", name ? name : "");
-    const char *result = artel__text_status(&text) < 0 ? "" : artel__arena_strdup(arena, text.data);
+    const char *result = artel__text_status(&text) < 0 ? NULL : artel__arena_strdup(arena, text.data);
     artel__text_fini(&text);
     return result;
 }
@@ -53,6 +53,7 @@ static artel_status print_summary(artel__invocation *call, const artel__model_su
                                        .trainable = !row->has_weights ? '-'
                                                     : row->trainable  ? 'Y'
                                                                       : 'N'};
+        if (!rows[i].name || !rows[i].class_name) return ARTEL_ERROR_NO_MEMORY;
     }
     artel__summary table = {.model_name = clean(&call->arena, summary->name),
                             .rows = rows,
@@ -64,6 +65,7 @@ static artel_status print_summary(artel__invocation *call, const artel__model_su
                             .non_trainable = {summary->frozen, summary->frozen_bytes},
                             .has_optimizer = summary->optimizer > 0,
                             .optimizer = {summary->optimizer, summary->optimizer_bytes}};
+    if (!table.model_name) return ARTEL_ERROR_NO_MEMORY;
     artel__text text;
     artel__text_init(&text, call->ctx);
     artel_status status = artel__summary_render(call->ctx, &table, &text);

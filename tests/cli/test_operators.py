@@ -65,7 +65,8 @@ def alone(scene):
         expect(ran.rc == 0 and "worker 0 works alone" in ran.err and "--strategy multi-worker" in ran.err, strategy, ran.rc, ran.err)
     for env in ({"TF_CONFIG": ""}, {"TF_CONFIG": "nonsense"}, {"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'}):
         ran = scene.fit(strategy=None, env=env)
-        expect(ran.rc == 0 and ran.err == "", env, ran.rc, ran.err)
+        said = [line for line in ran.err.splitlines() if "nothing will be left of the trained weights" not in line]
+        expect(ran.rc == 0 and not said, env, ran.rc, ran.err)
 
 
 def kinds(scene):
