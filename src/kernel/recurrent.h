@@ -7,7 +7,7 @@
  *   GRU     q = b + h R;  z, r = s(x + q);  n = a(x_n + r q_n);  h' = z h + (1 - z) n;                     gates z r n
  *           without reset_after: n = a(x_n + (r h) R_n)
  *   Simple  h' = a(x + h R)
- * Products are chains of fused multiply-adds that start from x (LSTM, Simple and the gates of a GRU without reset_after), b, or +0.0f.
+ * Products are chains of fused multiply-adds, or sums in blocks (tiles.h), that start from x (LSTM, Simple and the gates of a GRU without reset_after), b, or +0.0f.
  * Steps are taken in order of time, or against it with go_backwards; the sequence put out is in the order of the steps.
  * `keep` (Keras' recurrent_dropout) multiplies the h of each product, by gate: gate k takes (keep_k h) R_k, and without reset_after n
  * takes (r keep_n h) R_n. It is the same at all steps; the z h of a GRU is not touched.
@@ -58,6 +58,7 @@ typedef struct artel__recurrent_forward {
     const float *keep;             /* [rows][g][u] when settings.keeps */
     const uint8_t *mask;           /* [rows][steps], or NULL */
     const float *h0, *c0;          /* [rows][u], or NULL: zeros */
+    artel__arithmetic arithmetic;  /* of the products with R; TILES: R is bfloat16, and what meets it is rounded to that (micro.h) */
     float *out;                    /* [rows][steps][u], or [rows][u] */
     float *h, *c;                  /* [rows][u]: the last states; c of LSTM only */
     float *before, *gates, *extra; /* [rows][steps][u], [rows][steps][g*u] (may be projected), [rows][steps][u] (none for Simple) */
@@ -71,7 +72,8 @@ typedef struct artel__recurrent_gradient {
     artel__recurrent_settings settings;
     int64_t rows, steps;
     const float *transposed; /* R^T as panels(g*u, u) */
-    const float *keep;       /* as above */
+    artel__arithmetic arithmetic;
+    const float *keep; /* as above */
     const uint8_t *mask;
     const float *c0;
     const float *before, *gates, *extra; /* as forward wrote them */

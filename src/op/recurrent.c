@@ -78,6 +78,12 @@ static artel__in_place place_gates(const void *attributes)
     return (artel__in_place){IN_PROJECTED, first_kept(attributes) + 1};
 }
 
+/* In blocks where the weights are bfloat16. */
+static artel__arithmetic arithmetic(const artel__run_args *args, int weights)
+{
+    return artel__args_arithmetic(args, artel__args_in(args, weights)->precision);
+}
+
 static void fill_recurrent(const artel__run_args *args, void *params)
 {
     const settings *s = args->attributes;
@@ -94,6 +100,7 @@ static void fill_recurrent(const artel__run_args *args, void *params)
                                                                      .mask = args->in[IN_MASK],
                                                                      .h0 = args->in[IN_H0],
                                                                      .c0 = args->in[IN_C0],
+                                                                     .arithmetic = arithmetic(args, IN_WEIGHTS),
                                                                      .out = args->out[0],
                                                                      .h = args->out[1],
                                                                      .c = lstm ? args->out[2] : NULL,
@@ -142,6 +149,7 @@ static void fill_recurrent_gradient(const artel__run_args *args, void *params)
                                                                        .keep = args->in[BACK_KEEP],
                                                                        .mask = args->in[BACK_MASK],
                                                                        .c0 = args->in[BACK_C0],
+                                                                       .arithmetic = arithmetic(args, BACK_WEIGHTS),
                                                                        .before = args->in[BACK_BEFORE],
                                                                        .gates = args->in[BACK_GATES],
                                                                        .extra = args->in[BACK_EXTRA],

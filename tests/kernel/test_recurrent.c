@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel/product.h"
+#include "kernel/narrow.h"
 #include "kernel/recurrent.h"
 
 enum {
@@ -144,6 +145,24 @@ static void same_in_place(arrays *a, artel__recurrent_forward f, artel__recurren
     test_free(gates), test_free(dprojected);
 }
 
+/* Of bfloat16 weights in blocks every kernel gives the bits of the reference; what is put out is that of chains but for rounded states. */
+static void in_blocks(arrays *a, artel__recurrent_forward f, artel__recurrent_gradient b, size_t shown, size_t wide)
+{
+    size_t state = ROWS * UNITS * sizeof(float), sequence = state * STEPS;
+    check_buffer forward[] = {{a->out, shown}, {a->h, state}, {a->c, state}, {a->before, sequence}, {a->gates, wide}, {a->extra, sequence}};
+    check_buffer back[] = {{a->dprojected, wide}, {a->dh0, state}, {a->dc0, state}, {a->drecurrent, wide}, {a->drecurrent_n, wide}};
+    float *chains = memcpy(check_alloc(shown), a->out, shown);
+    for (size_t i = 0; i < sizeof a->weights / sizeof *a->weights; i++)
+        a->weights[i] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, a->weights[i]);
+    for (size_t i = 0; i < sizeof a->transposed / sizeof *a->transposed; i++)
+        a->transposed[i] = artel__narrow_one(ARTEL_DTYPE_BFLOAT16, a->transposed[i]);
+    f.arithmetic = b.arithmetic = ARTEL__ARITHMETIC_TILES;
+    check_kernels(artel__recurrent_forward_kernels, &f, forward, 6);
+    check_kernels(artel__recurrent_gradient_kernels, &b, back, 5);
+    for (size_t i = 0; i < shown / sizeof *chains; i++) assert_true(fabs((double)chains[i] - (double)a->out[i]) < 0.05);
+    test_free(chains);
+}
+
 static void one_case(check_random *random, arrays *a, const artel__recurrent_settings *s, bool masked)
 {
     int64_t u = UNITS, gates = artel__cell_gates(s->cell), g = gates * u;
@@ -206,6 +225,7 @@ static void one_case(check_random *random, arrays *a, const artel__recurrent_set
     check_slopes(random, a, s, masked, a->projected, a->dprojected, ROWS * STEPS * g);
     check_slopes(random, a, s, masked, a->h0, a->dh0, ROWS * u);
     if (s->cell == ARTEL__CELL_LSTM) check_slopes(random, a, s, masked, a->c0, a->dc0, ROWS * u);
+    in_blocks(a, f, b, s->sequences ? sequence : state, wide);
 }
 
 static void test_cells(void **state)

@@ -289,7 +289,7 @@ static void gradient_block(const artel__recurrent_gradient *p, int64_t first, in
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
     walk_back w = {.p = p,
                    .s = &p->settings,
-                   .micro = artel__micro_for(ARTEL__SIMD_ISA, ARTEL__ARITHMETIC_CHAIN),
+                   .micro = artel__micro_for(ARTEL__SIMD_ISA, p->arithmetic),
                    .u = u,
                    .g = g,
                    .first = first,

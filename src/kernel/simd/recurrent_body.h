@@ -275,7 +275,7 @@ static void forward_block(const artel__recurrent_forward *p, int64_t first, int6
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
     walk w = {.p = p,
               .s = &p->settings,
-              .micro = artel__micro_for(ARTEL__SIMD_ISA, ARTEL__ARITHMETIC_CHAIN),
+              .micro = artel__micro_for(ARTEL__SIMD_ISA, p->arithmetic),
               .u = u,
               .g = g,
               .first = first,
@@ -313,14 +313,32 @@ static void forward_run(const void *params, int64_t begin, int64_t end, void *sc
 
 #include "kernel/simd/recurrent_back.h"
 
+/* With AMX, whose small products are in blocks, chains are no business of this file's. */
+static const char *refuses(artel__arithmetic arithmetic)
+{
+    return ARTEL__SIMD_ISA < ARTEL__ISA_AMX || arithmetic == ARTEL__ARITHMETIC_TILES ? NULL : "adds in blocks, not in chains";
+}
+
+static const char *forward_refuses(const void *params)
+{
+    return refuses(((const artel__recurrent_forward *)params)->arithmetic);
+}
+
+static const char *gradient_refuses(const void *params)
+{
+    return refuses(((const artel__recurrent_gradient *)params)->arithmetic);
+}
+
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__RECURRENT_KERNELS] = {
     [ARTEL__RECURRENT_FORWARD] = {.name = ARTEL__SIMD_NAME " recurrent_forward",
                                   .isa = ARTEL__SIMD_ISA,
+                                  .refuses = forward_refuses,
                                   .tasks = forward_tasks,
                                   .scratch_bytes = forward_scratch,
                                   .run = forward_run},
     [ARTEL__RECURRENT_GRADIENT] = {.name = ARTEL__SIMD_NAME " recurrent_gradient",
                                    .isa = ARTEL__SIMD_ISA,
+                                   .refuses = gradient_refuses,
                                    .tasks = gradient_tasks,
                                    .scratch_bytes = gradient_scratch,
                                    .run = gradient_run},

@@ -14,5 +14,6 @@ enum {
 extern const artel__kernel artel__recurrent_reference[ARTEL__RECURRENT_KERNELS];
 extern const artel__kernel artel__recurrent_avx2[ARTEL__RECURRENT_KERNELS];
 extern const artel__kernel artel__recurrent_avx512[ARTEL__RECURRENT_KERNELS];
+extern const artel__kernel artel__recurrent_amx[ARTEL__RECURRENT_KERNELS];
 
 #endif
