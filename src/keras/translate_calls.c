@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/json.h"
 #include "keras/translate.h"
 
 #define MOST_ARGUMENTS 3
@@ -175,39 +176,50 @@ static json_t *make_tensor(json_t *layers, json_t *value)
                      json_array_get(value, 2));
 }
 
-/* A copy of an argument with its tensors in today's form. */
+/* Drops what could not be completed. */
+static json_t *complete(json_t *made, bool whole)
+{
+    if (whole) return made;
+    json_decref(made);
+    return NULL;
+}
+
+/* A copy of an argument with its tensors in today's form; NULL: no memory. */
 static json_t *convert_argument(json_t *layers, json_t *value, int depth)
 {
     const char *key, *name = json_string_value(json_array_get(value, 0));
     size_t i;
     json_t *item;
-    if (name && strcmp(name, "_CONSTANT_VALUE") == 0) return json_deep_copy(json_array_get(value, 2));
+    bool whole = true;
+    if (name && strcmp(name, "_CONSTANT_VALUE") == 0) return artel__json_copy_deep(json_array_get(value, 2));
     if (referred(layers, value)) return make_tensor(layers, value);
-    if (depth > ARTEL__KERAS_MAX_NESTING) return json_deep_copy(value);
-    if (json_is_array(value)) {
-        json_t *copy = json_array();
-        json_array_foreach(value, i, item) json_array_append_new(copy, convert_argument(layers, item, depth + 1));
-        return copy;
+    if (depth > ARTEL__KERAS_MAX_NESTING || (!json_is_array(value) && !json_is_object(value))) return artel__json_copy_deep(value);
+    json_t *copy = json_is_array(value) ? json_array() : json_object();
+    json_array_foreach(value, i, item)
+    {
+        whole = whole && json_array_append_new(copy, convert_argument(layers, item, depth + 1)) == 0;
     }
-    if (!json_is_object(value)) return json_deep_copy(value);
-    json_t *copy = json_object();
-    json_object_foreach(value, key, item) json_object_set_new(copy, key, convert_argument(layers, item, depth + 1));
-    return copy;
+    json_object_foreach(value, key, item)
+    {
+        whole = whole && json_object_set_new(copy, key, convert_argument(layers, item, depth + 1)) == 0;
+    }
+    return complete(copy, whole);
 }
 
 /* -- calls -- */
 
-/* {"args", "kwargs"} of a list of tensors, or of one tensor, with the arguments in the last of them. */
+/* {"args", "kwargs"} of a list of tensors, or of one tensor, with the arguments in the last of them; NULL: no memory. */
 static json_t *convert_call(json_t *layers, json_t *call)
 {
-    bool flat = json_is_string(json_array_get(call, 0));
+    bool flat = json_is_string(json_array_get(call, 0)), whole = true;
     size_t count = flat ? 1 : json_array_size(call);
     json_t *tensors = json_array(), *kwargs = NULL;
     for (size_t i = 0; i < count; i++) {
         json_t *entry = flat ? call : json_array_get(call, i);
-        json_array_append_new(tensors, convert_argument(layers, entry, 0));
+        whole = whole && json_array_append_new(tensors, convert_argument(layers, entry, 0)) == 0;
         kwargs = json_array_get(entry, 3);
     }
+    tensors = complete(tensors, whole);
     json_t *first = count == 1 ? json_incref(json_array_get(tensors, 0)) : json_incref(tensors);
     json_t *made =
         json_pack("{s:[o], s:o}", "args", first, "kwargs", json_is_object(kwargs) ? convert_argument(layers, kwargs, 0) : json_object());
@@ -215,66 +227,84 @@ static json_t *convert_call(json_t *layers, json_t *call)
     return made;
 }
 
-/* Python's slices of Keras 2, {"start", "stop", "step"}, as Keras 3 writes them. */
-static json_t *convert_slices(json_t *spec)
+static json_t *convert_slice(json_t *item)
 {
-    json_t *list = json_is_array(spec) ? json_incref(spec) : json_pack("[O]", spec), *made = json_array(), *item;
-    size_t i;
-    json_array_foreach(list, i, item)
-    {
-        bool slice = json_is_object(item) && json_object_get(item, "start") && json_object_get(item, "stop");
-        bool ellipsis = json_is_string(item) && strcmp(json_string_value(item), "...") == 0;
-        json_array_append_new(made, slice      ? json_pack("{s:s, s:O}", "class_name", "__slice__", "config", item)
-                                    : ellipsis ? json_pack("{s:s, s:{}}", "class_name", "__ellipsis__", "config")
-                                               : json_incref(item));
-    }
-    json_decref(list);
-    return made;
+    bool slice = json_is_object(item) && json_object_get(item, "start") && json_object_get(item, "stop");
+    bool ellipsis = json_is_string(item) && strcmp(json_string_value(item), "...") == 0;
+    if (slice) return json_pack("{s:s, s:O}", "class_name", "__slice__", "config", item);
+    return ellipsis ? json_pack("{s:s, s:{}}", "class_name", "__ellipsis__", "config") : json_incref(item);
 }
 
-/* Moves what is an argument in Keras 3 behind the first one, and settings into the layer's config. False when something is left over. */
-static bool arrange(const operation *op, json_t *call, json_t *config)
+/* Python's slices of Keras 2, {"start", "stop", "step"}, as Keras 3 writes them; NULL: no memory. */
+static json_t *convert_slices(json_t *spec)
+{
+    json_t *list = json_is_array(spec) ? json_incref(spec) : json_pack("[O]", spec), *made = list ? json_array() : NULL, *item;
+    size_t i;
+    bool whole = true;
+    json_array_foreach(list, i, item)
+    {
+        whole = whole && json_array_append_new(made, convert_slice(item)) == 0;
+    }
+    json_decref(list);
+    return complete(made, whole);
+}
+
+/* Moves what is an argument in Keras 3 behind the first one, and settings into the layer's config. *fits: nothing is left over. */
+static artel_status arrange(const operation *op, json_t *call, json_t *config, bool *fits)
 {
     json_t *args = json_object_get(call, "args"), *kwargs = json_object_get(call, "kwargs"), *value;
     const char *key;
     void *next;
+    *fits = false;
     for (int i = 1; i < MOST_ARGUMENTS && op->argument[i]; i++) {
         value = json_object_get(kwargs, op->argument[i]);
-        if (!value) return false;
-        json_array_append_new(args, strcmp(op->class_name, "GetItem") == 0 ? convert_slices(value) : json_incref(value));
+        if (!value) return ARTEL_OK;
+        value = strcmp(op->class_name, "GetItem") == 0 ? convert_slices(value) : json_incref(value);
+        if (json_array_append_new(args, value) < 0) return ARTEL_ERROR_NO_MEMORY;
         json_object_del(kwargs, op->argument[i]);
     }
     for (int i = 0; i < MOST_ARGUMENTS && op->setting[i][0]; i++) {
         value = json_object_get(kwargs, op->setting[i][0]);
-        if (value && !json_is_null(value)) json_object_set(config, op->setting[i][1], value);
+        bool set = value && !json_is_null(value);
+        if (set && json_object_set(config, op->setting[i][1], value) < 0) return ARTEL_ERROR_NO_MEMORY;
         json_object_del(kwargs, op->setting[i][0]);
     }
     json_object_foreach_safe(kwargs, next, key, value)
     {
         if (strcmp(key, "name") == 0 || json_is_null(value) || json_is_false(value)) json_object_del(kwargs, key);
     }
-    return json_object_size(kwargs) == 0;
+    *fits = json_object_size(kwargs) == 0;
+    return ARTEL_OK;
+}
+
+/* The layer becomes an operation of Keras 3. */
+static bool rename_operation(const operation *op, json_t *record, json_t *config)
+{
+    json_object_del(record, "build_config");
+    return json_object_set_new(record, "module", json_string(op->module)) == 0 &&
+           json_object_set_new(record, "class_name", json_string(op->class_name)) == 0 &&
+           json_object_set_new(record, "registered_name", json_string(op->class_name)) == 0 &&
+           json_object_set(record, "config", config) == 0;
 }
 
 /* A layer of the class TFOpLambda or SlicingOpLambda; stays as it is when its function does not exist here, or not in this form. */
-static void convert_operation(json_t *record, json_t *calls)
+static artel_status convert_operation(json_t *record, json_t *calls)
 {
     json_t *old = json_object_get(record, "config"), *call;
     const operation *op = find_operation(json_string_value(json_object_get(old, "function")));
-    if (!op || json_array_size(calls) != 1) return; /* settings are those of one call */
+    if (!op || json_array_size(calls) != 1) return ARTEL_OK; /* settings are those of one call */
     json_t *config = json_pack("{s:O}", "name", json_object_get(old, "name"));
-    if (strcmp(op->class_name, "Gelu") == 0) json_object_set_new(config, "approximate", json_false());
+    bool gelu = strcmp(op->class_name, "Gelu") == 0, fits = true;
+    artel_status status =
+        !config || (gelu && json_object_set_new(config, "approximate", json_false()) < 0) ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
     size_t i;
-    bool fits = true;
-    json_array_foreach(calls, i, call) fits = fits && arrange(op, call, config);
-    if (fits) {
-        json_object_set_new(record, "module", json_string(op->module));
-        json_object_set_new(record, "class_name", json_string(op->class_name));
-        json_object_set_new(record, "registered_name", json_string(op->class_name));
-        json_object_set(record, "config", config);
-        json_object_del(record, "build_config");
+    json_array_foreach(calls, i, call)
+    {
+        if (status == ARTEL_OK && fits) status = arrange(op, call, config, &fits);
     }
+    if (status == ARTEL_OK && fits && !rename_operation(op, record, config)) status = ARTEL_ERROR_NO_MEMORY;
     json_decref(config);
+    return status;
 }
 
 static artel_status convert_layer(json_t *layers, json_t *record)
@@ -283,11 +313,17 @@ static artel_status convert_layer(json_t *layers, json_t *record)
     if (!json_is_array(json_array_get(nodes, 0))) return ARTEL_OK;
     json_t *calls = json_array();
     size_t i;
-    json_array_foreach(nodes, i, node) json_array_append_new(calls, json_is_array(node) ? convert_call(layers, node) : json_incref(node));
-    if (is_class(record, "TFOpLambda") || is_class(record, "SlicingOpLambda")) convert_operation(record, calls);
-    return json_array_size(calls) == json_array_size(nodes) && json_object_set_new(record, "inbound_nodes", calls) == 0
-               ? ARTEL_OK
-               : ARTEL_ERROR_NO_MEMORY;
+    bool whole = true;
+    json_array_foreach(nodes, i, node)
+    {
+        whole = whole && json_array_append_new(calls, json_is_array(node) ? convert_call(layers, node) : json_incref(node)) == 0;
+    }
+    artel_status status = whole && calls ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    bool operates = is_class(record, "TFOpLambda") || is_class(record, "SlicingOpLambda");
+    if (status == ARTEL_OK && operates) status = convert_operation(record, calls);
+    if (status == ARTEL_OK && json_object_set(record, "inbound_nodes", calls) < 0) status = ARTEL_ERROR_NO_MEMORY;
+    json_decref(calls);
+    return status;
 }
 
 /* Outputs of a Sequential are counted from its own node, too; of a Functional, Keras 3 counts so as well. */
@@ -299,8 +335,8 @@ static artel_status convert_ends(json_t *layers, json_t *ends, int depth)
     if (depth > ARTEL__KERAS_MAX_NESTING) return ARTEL_OK;
     if (layer) {
         json_int_t node = json_integer_value(json_array_get(ends, 1));
-        if (node > 0 && has_own_node(layer) && is_class(layer, "Sequential")) json_array_set_new(ends, 1, json_integer(node - 1));
-        return ARTEL_OK;
+        bool counted = node > 0 && has_own_node(layer) && is_class(layer, "Sequential");
+        return counted && json_array_set_new(ends, 1, json_integer(node - 1)) < 0 ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
     }
     json_array_foreach(ends, i, item) ARTEL_TRY(convert_ends(layers, item, depth + 1));
     json_object_foreach(ends, key, item) ARTEL_TRY(convert_ends(layers, item, depth + 1));

@@ -90,17 +90,18 @@ static json_t *tally_json(const artel__tally *tally)
 }
 
 /* Part of what a run is, in models that have such products: decided, at the latest, before the first step. */
-static void identify_arithmetic(const artel__fit *fit, json_t *identity)
+static artel_status identify_arithmetic(const artel__fit *fit, json_t *identity)
 {
     artel__arithmetic arithmetic;
-    if (!artel__session_has_products(fit->session) || !artel__session_products_of(fit->session, &arithmetic)) return;
-    json_object_set_new(identity, "arithmetic", json_string(artel__arithmetic_name(arithmetic)));
+    if (!artel__session_has_products(fit->session) || !artel__session_products_of(fit->session, &arithmetic)) return ARTEL_OK;
+    bool set = json_object_set_new(identity, "arithmetic", json_string(artel__arithmetic_name(arithmetic))) == 0;
+    return set ? ARTEL_OK : artel__fail_memory(fit->ctx, "checkpoint", 0);
 }
 
 artel_status artel__fit_position(artel__fit *fit, json_t **out)
 {
     artel__checkpointer *c = fit->checkpointer;
-    if (c) identify_arithmetic(fit, c->identity);
+    if (c) ARTEL_TRY(identify_arithmetic(fit, c->identity));
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
     *out =
