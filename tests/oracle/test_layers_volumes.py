@@ -55,8 +55,8 @@ def given_state():
     return K.Model([x, h], L.Dense(2)(L.Flatten()(L.ConvLSTM2D(2, 3, padding="same")(x, initial_state=[h, h]))))
 
 
-# the seed: with that of the other rows, training brings two places of a window so near one another that rounding decides
-CASES = [Case(name, lambda make=make: [make()], VOLUME, seed=2 if name == "adaptive-max-3d" else 0) for name, make in VOLUMES.items()]
+# by SGD: two places of a window come so near one another that rounding decides, and Adam makes whole steps of what that changes
+CASES = [Case(name, lambda make=make: [make()], VOLUME, opt="sgd" if name == "adaptive-max-3d" else None) for name, make in VOLUMES.items()]
 CASES += [Case(name, lambda make=make: [make()], MOVIE) for name, make in MOVIES.items()]
 CASES += [Case(name, build, shape) for name, (shape, build) in OTHERS.items()]
 CASES += [Case("conv-lstm2d-states", states), Case("conv-lstm2d-given-state", given_state, refuse="tensors")]
