@@ -31,6 +31,10 @@ typedef struct artel__micro {
     artel__gemm_fn *nn;     /* C[i][j] (+)= A[i][k] * B[k][j], both row-major */
     artel__gemm_fn *nt;     /* C[i][j] (+)= A[i][k] * B[j][k] */
     artel__gemm_fn *tn;     /* C[i][j] (+)= A[k][i] * B[k][j] */
+    /* For panels that many products meet: put into the form of the multiplier once. NULL where they are in that form already. */
+    size_t (*packed_bytes)(int64_t k, int64_t n);                      /* a multiple of 64 */
+    void (*pack)(const float *panels, int64_t k, int64_t n, void *to); /* `to` lies on 64 bytes */
+    artel__gemm_fn *packed;                                            /* as panels, b being what pack made */
 } artel__micro;
 
 /* The table for an instruction set and an arithmetic; never NULL. */

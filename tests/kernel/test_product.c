@@ -4,6 +4,7 @@
 #include "help_check.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/micro.h"
@@ -429,6 +430,14 @@ static void micro_case_of(check_random *random, int64_t m, int64_t n, int64_t k,
             g.c = want;
             functions[f][1](&g);
             assert_memory_equal(c, want, (size_t)size * sizeof(float));
+            if (f > 0 || !fast->pack) continue;
+            float *packed = aligned_alloc(64, fast->packed_bytes(k, n) + 64);
+            fast->pack(w, k, n, packed);
+            g.b = packed;
+            g.c = memcpy(c, start, (size_t)size * sizeof(float));
+            fast->packed(&g);
+            assert_memory_equal(c, want, (size_t)size * sizeof(float));
+            free(packed);
         }
     }
     test_free(a);

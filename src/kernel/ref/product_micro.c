@@ -95,5 +95,5 @@ static void tn_blocks(const artel__gemm *g)
     tn_by(g, blocks);
 }
 
-const artel__micro artel__micro_ref = {panels, nn, nt, tn};
-const artel__micro artel__micro_tiles_ref = {panels_blocks, nn_blocks, nt_blocks, tn_blocks};
+const artel__micro artel__micro_ref = {panels, nn, nt, tn, NULL, NULL, NULL};
+const artel__micro artel__micro_tiles_ref = {panels_blocks, nn_blocks, nt_blocks, tn_blocks, NULL, NULL, NULL};

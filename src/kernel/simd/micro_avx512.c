@@ -5,4 +5,4 @@
 #include "kernel/simd/micro_body.h"
 #include "kernel/simd/micro_tables.h"
 
-const artel__micro artel__micro_avx512 = {micro_panels, micro_nn, micro_nt, micro_tn};
+const artel__micro artel__micro_avx512 = {micro_panels, micro_nn, micro_nt, micro_tn, NULL, NULL, NULL};

@@ -15,14 +15,16 @@ enum {
     MICRO_DEEP = 256, /* terms of a cut */
     MICRO_BLOCKS = MICRO_DEEP / ARTEL__BLOCK,
     MICRO_PITCH = MICRO_DEEP + ARTEL__BLOCK, /* elements between rows of a strip */
-    MICRO_PANEL = MICRO_BLOCKS * 2 * TILES_BYTES
+    MICRO_PANEL = MICRO_BLOCKS * 2 * TILES_BYTES,
+    MICRO_CHUNK = MICRO_WIDE / TILES_CELL * MICRO_PANEL /* bytes of what is packed at once */
 };
 
 typedef enum micro_form {
     MICRO_NN, /* a[i][k], b[k][j] */
     MICRO_NT, /* a[i][k], b[j][k] */
     MICRO_TN, /* a[k][i], b[k][j] */
-    MICRO_PANELS
+    MICRO_PANELS,
+    MICRO_PACKED /* as panels, packed before */
 } micro_form;
 
 /* What is packed at once: terms [k0, k1) of 32 columns or rows from `from` on, of which `real` are there. */
@@ -142,28 +144,60 @@ static void micro_strip(const artel__gemm *g, const micro_part *p, const uint16_
     }
 }
 
+/* Terms [k0, k1) of columns [j0, j1). */
+static void micro_pack_chunk(const artel__gemm *g, micro_form form, micro_part p, int64_t j1, char *to)
+{
+    for (; p.from < j1; p.from += TILES_CELL, to += MICRO_PANEL) {
+        p.real = (int)(j1 - p.from < TILES_CELL ? j1 - p.from : TILES_CELL);
+        micro_pack_right(g, form, p, to);
+    }
+}
+
 static void micro_product(const artel__gemm *g, micro_form form)
 {
-    _Alignas(64) char b[MICRO_WIDE / TILES_CELL * MICRO_PANEL];
+    _Alignas(64) char room[MICRO_CHUNK];
     _Alignas(64) uint16_t a[TILES_CELL * MICRO_PITCH];
+    const char *b = form == MICRO_PACKED ? (const char *)g->b : room;
     int64_t deep = g->k > 0 ? g->k : 1; /* without terms C is cleared, or left */
     tiles_begin();
     for (int64_t j0 = 0; j0 < g->n; j0 += MICRO_WIDE) {
         int64_t j1 = g->n - j0 < MICRO_WIDE ? g->n : j0 + MICRO_WIDE;
         for (int64_t k0 = 0; k0 < deep; k0 += MICRO_DEEP) {
             micro_part p = {k0, g->k - k0 < MICRO_DEEP ? g->k : k0 + MICRO_DEEP, j0, 0};
-            for (; p.from < j1; p.from += TILES_CELL) {
-                p.real = (int)(j1 - p.from < TILES_CELL ? j1 - p.from : TILES_CELL);
-                micro_pack_right(g, form, p, b + (p.from - j0) / TILES_CELL * MICRO_PANEL);
-            }
+            if (form != MICRO_PACKED) micro_pack_chunk(g, form, p, j1, room);
             for (p.from = 0; p.from < g->m; p.from += TILES_CELL) {
                 p.real = (int)(g->m - p.from < TILES_CELL ? g->m - p.from : TILES_CELL);
                 micro_pack_left(g, form, p, a);
                 micro_strip(g, &p, a, b, j0, j1);
             }
+            if (form == MICRO_PACKED) b += MICRO_CHUNK;
         }
     }
     tiles_end();
+}
+
+static size_t micro_packed_bytes(int64_t k, int64_t n)
+{
+    int64_t cuts = (k + MICRO_DEEP - 1) / MICRO_DEEP, chunks = (n + MICRO_WIDE - 1) / MICRO_WIDE;
+    return (size_t)((cuts > 0 ? cuts : 1) * chunks) * MICRO_CHUNK;
+}
+
+/* Chunks in the order in which micro_product meets them. */
+static void micro_pack(const float *panels, int64_t k, int64_t n, void *to)
+{
+    artel__gemm g = {.n = n, .k = k, .b = panels};
+    char *chunk = to;
+    for (int64_t j0 = 0; j0 < n; j0 += MICRO_WIDE) {
+        for (int64_t k0 = 0; k0 < k; k0 += MICRO_DEEP, chunk += MICRO_CHUNK) {
+            micro_part p = {k0, k - k0 < MICRO_DEEP ? k : k0 + MICRO_DEEP, j0, 0};
+            micro_pack_chunk(&g, MICRO_PANELS, p, n - j0 < MICRO_WIDE ? n : j0 + MICRO_WIDE, chunk);
+        }
+    }
+}
+
+static void micro_packed(const artel__gemm *g)
+{
+    micro_product(g, MICRO_PACKED);
 }
 
 static void micro_panels(const artel__gemm *g)

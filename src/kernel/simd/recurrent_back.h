@@ -8,12 +8,13 @@ typedef struct walk_back {
     const artel__recurrent_settings *s;
     const artel__micro *micro;
     int64_t u, g, first, m;
-    float *room;    /* g floats for gates, 3 u for other arrays */
-    float *dz;      /* MOST rows of g, `pitch` apart: gradients of the arguments of the gates */
-    float *dh, *dc; /* MOST rows of u: gradients of the states behind this step */
-    float *dlate;   /* MOST rows of u: of the output that masked steps repeat */
-    float *product; /* MOST rows of u */
-    float *kept;    /* with keep: MOST rows of u */
+    float *room;         /* g floats for gates, 3 u for other arrays */
+    float *dz;           /* MOST rows of g, `pitch` apart: gradients of the arguments of the gates */
+    float *dh, *dc;      /* MOST rows of u: gradients of the states behind this step */
+    float *dlate;        /* MOST rows of u: of the output that masked steps repeat */
+    float *product;      /* MOST rows of u */
+    float *kept;         /* with keep: MOST rows of u */
+    const float *packed; /* the transposed weights for times_all */
     int64_t pitch;
 } walk_back;
 
@@ -27,7 +28,8 @@ static size_t gradient_scratch(const void *params)
 {
     const artel__recurrent_gradient *p = params;
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
-    return (size_t)(g + 4 * u + MOST * pitch_of(g) + (p->settings.keeps ? 5 : 4) * MOST * u + 64) * sizeof(float);
+    int64_t packed = packed_floats(artel__micro_for(ARTEL__SIMD_ISA, p->arithmetic), g, u);
+    return (size_t)(packed + g + 4 * u + MOST * pitch_of(g) + (p->settings.keeps ? 5 : 4) * MOST * u + 64) * sizeof(float);
 }
 
 /* The product of `gates` gates from the first on, whose gradients are in g->a, with their rows of R^T; with keep, each times its own. */
@@ -235,7 +237,7 @@ static void step_back(const walk_back *w, int64_t step, int64_t time)
     if (w->s->keeps)
         product_back(w, &g, w->g / u);
     else
-        w->micro->panels(&g);
+        times_all(w->micro, &g, w->packed);
     add_product(w, time, !gru);
 }
 
@@ -294,7 +296,9 @@ static void gradient_block(const artel__recurrent_gradient *p, int64_t first, in
                    .g = g,
                    .first = first,
                    .m = m,
-                   .dh = scratch};
+                   .packed = scratch};
+    if (w.micro->pack) w.micro->pack(p->transposed, g, u, scratch);
+    w.dh = scratch + packed_floats(w.micro, g, u);
     w.pitch = pitch_of(g);
     w.dc = w.dh + MOST * u;
     w.dlate = w.dc + MOST * u;

@@ -27,6 +27,7 @@ typedef struct walk {
     float *state;           /* MOST rows of u: c of LSTM */
     float *h;               /* MOST rows of u */
     float *kept;            /* with keep: MOST rows of u, and of a panel */
+    const float *packed;    /* the weights for times_all */
 } walk;
 
 static int64_t time_of(const artel__recurrent_settings *s, int64_t steps, int64_t step)
@@ -53,14 +54,15 @@ static size_t forward_scratch(const void *params)
     const artel__recurrent_forward *p = params;
     int64_t u = p->settings.units, g = artel__cell_gates(p->settings.cell) * u;
     int64_t kept = p->settings.keeps ? MOST * (u + ARTEL__PANEL) : 0;
-    return (size_t)(g + u + MOST * g + 2 * MOST * u + kept + 64) * sizeof(float);
+    int64_t packed = packed_floats(artel__micro_for(ARTEL__SIMD_ISA, p->arithmetic), u, g);
+    return (size_t)(packed + g + u + MOST * g + 2 * MOST * u + kept + 64) * sizeof(float);
 }
 
 /* The recurrent part of all gates; with keep, each from an h of its own. */
 static void recurrent_product(const walk *w, const artel__gemm *whole)
 {
     if (!w->s->keeps) {
-        w->micro->panels(whole);
+        times_all(w->micro, whole, w->packed);
         return;
     }
     keep_block block = {w->p->keep + w->first * w->g, w->m, w->g / w->u, w->u};
@@ -245,7 +247,7 @@ static void step_gru_before(const walk *w, int64_t step, int64_t time)
         memcpy(w->product + r * w->g, z, (size_t)w->g * sizeof *z);
     }
     g.a = p->extra + at * u;
-    w->micro->panels(&g);
+    times_all(w->micro, &g, w->packed);
     for (int64_t r = 0; r < w->m; r++) {
         float *z = p->gates + (at + r * p->steps) * w->g, *n = z + 2 * u, *h = w->h + r * u;
         bool on = valid(p->mask, p->steps, w->first + r, time);
@@ -280,7 +282,9 @@ static void forward_block(const artel__recurrent_forward *p, int64_t first, int6
               .g = g,
               .first = first,
               .m = m,
-              .product = scratch};
+              .packed = scratch};
+    if (w.micro->pack) w.micro->pack(p->weights, u, g, scratch);
+    w.product = scratch + packed_floats(w.micro, u, g);
     w.state = w.product + MOST * g;
     w.h = w.state + MOST * u;
     w.kept = w.h + MOST * u;

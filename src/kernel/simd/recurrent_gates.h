@@ -68,6 +68,24 @@ static const float *gate_again(const activation *a, int64_t n, const float *kept
 
 /* -- products with a range of the rows or columns of panels(K, N) -- */
 
+/* Floats that the weights take once more, packed for products; 0: they are met as they are. */
+static int64_t packed_floats(const artel__micro *micro, int64_t k, int64_t n)
+{
+    return micro->pack ? (int64_t)(micro->packed_bytes(k, n) / sizeof(float)) : 0;
+}
+
+/* C (+)= A W; `packed`: W, packed, where the table packs. */
+static void times_all(const artel__micro *micro, const artel__gemm *whole, const float *packed)
+{
+    artel__gemm g = *whole;
+    if (!micro->pack) {
+        micro->panels(whole);
+        return;
+    }
+    g.b = packed;
+    micro->packed(&g);
+}
+
 /* C (+)= A W[from .. from + k), all columns. */
 static void times_rows(const artel__micro *micro, const artel__gemm *whole, int64_t from, int64_t rows)
 {
