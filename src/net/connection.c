@@ -22,7 +22,6 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "net/owner.h"
 
 #define HANDSHAKE_NS INT64_C(2000000000)
 #define REFUSAL_NS INT64_C(1000000000)
@@ -153,24 +152,14 @@ static bool read_in(artel__connection *c)
     return true;
 }
 
-/* Where nothing encrypts, within this machine: whether the other end is a process of this user. Who accepts asks before it reads a
- * word, who connects when the other end has greeted (before it has accepted, the kernel knows nobody there). */
+/* Whether the other end, on this machine, may be spoken to; else the connection ends. */
 static bool is_own(artel__connection *c)
 {
-    uid_t owner;
-    char reason[128];
-    if (!c->local || c->site->tls || c->site->insecure_network) return true;
-    c->foreign = true;
-    if (!artel__net_owner(c->stream.socket, &owner)) {
-        artel__connection_lose(c, ARTEL__FAULT_LOST, "no process holds its other end any more, as far as the kernel says");
-        return false;
-    }
-    c->foreign = !artel__net_owner_is_trusted(owner);
-    if (!c->foreign) return true;
-    snprintf(reason, sizeof reason, "it is of another user of this machine (%u); with certificates (--cert-dir) others can be told apart",
-             (unsigned)owner);
-    refuse(c, ARTEL__FAULT_PLAINTEXT, reason);
-    return false;
+    char reason[ARTEL__HELLO_REASON];
+    artel__net_fault fault = artel__connection_judge_owner(c, reason);
+    if (fault == ARTEL__FAULT_LOST) artel__connection_lose(c, fault, reason);
+    if (fault == ARTEL__FAULT_PLAINTEXT) refuse(c, fault, reason);
+    return fault == ARTEL__FAULT_NONE;
 }
 
 static bool make_nonce(artel__connection *c)
@@ -194,38 +183,6 @@ static void open_up(artel__connection *c)
     artel__connection_begin_carrier(c);
     c->state = ARTEL__CONNECTION_OPEN;
     c->deadline = INT64_MAX;
-}
-
-/* Whether the peer's certificate is that of the task it says it is: it carries the task's name, or that of the task's own host. */
-static bool is_certified(artel__connection *c, char *names, size_t size)
-{
-    const artel__tls_stream_part *part = c->stream.part;
-    if (part->peer_is(c->stream.secure, c->peer.task, names, size)) return true;
-    const char *host = c->site->host_of ? c->site->host_of(c->site->user, c->peer.task) : NULL;
-    return host && part->peer_is(c->stream.secure, host, names, size);
-}
-
-/* The peer's certificate, claim, job, identity, and the site's own rule. */
-static artel__net_fault judge_peer(artel__connection *c, char reason[ARTEL__HELLO_REASON])
-{
-    char names[128];
-    artel__net_why why;
-    if (c->stream.secure && c->stream.part->doubts(c->stream.secure, &why)) {
-        snprintf(reason, ARTEL__HELLO_REASON, "%.190s", why.text);
-        return ARTEL__FAULT_CERTIFICATE;
-    }
-    if (c->stream.secure && !is_certified(c, names, sizeof names)) {
-        snprintf(reason, ARTEL__HELLO_REASON, "it calls itself %.50s, its certificate is for %.100s", c->peer.task,
-                 names[0] ? names : "nobody");
-        return ARTEL__FAULT_NAME;
-    }
-    if (!c->server && c->task[0] && strcmp(c->peer.task, c->task) != 0) {
-        snprintf(reason, ARTEL__HELLO_REASON, "%.50s answers where %.50s was expected", c->peer.task, c->task);
-        return ARTEL__FAULT_NAME;
-    }
-    artel__net_fault fault = artel__hello_check(&c->site->self, &c->peer, reason);
-    if (fault != ARTEL__FAULT_NONE || !c->site->admit) return fault;
-    return c->site->admit(c->site->user, &c->peer, reason);
 }
 
 /* The accepting end hears whether the memory was taken. */
@@ -262,7 +219,7 @@ static void take_greeting(artel__connection *c)
     if (fault == ARTEL__FAULT_NONE) {
         c->peer = hello;
         if (c->server) c->purpose = hello.purpose;
-        fault = judge_peer(c, refusal.reason);
+        fault = artel__connection_judge_peer(c, refusal.reason);
     }
     if (fault != ARTEL__FAULT_NONE) {
         refuse(c, fault, refusal.reason);
@@ -301,18 +258,8 @@ static void tell_refusal(artel__connection *c)
 
 enum {
     NOTHING_YET = -1,
-    NOTHING_EVER = -2,
-    RECORD_MOST = ARTEL__CONNECTION_FIRST + 4096 /* ours are of some hundred bytes; OpenSSL would take in 128 KB */
+    NOTHING_EVER = -2
 };
-
-/* The first bytes of TLS: the head of a record and of the message in it, which must be whole. */
-static bool is_short_hello(const uint8_t *head, ssize_t count)
-{
-    size_t record = (size_t)head[3] << 8 | head[4];
-    if (count < ARTEL__CONNECTION_FIRST + 4 || record + ARTEL__CONNECTION_FIRST > RECORD_MOST) return false;
-    size_t message = (size_t)head[6] << 16 | (size_t)head[7] << 8 | head[8];
-    return head[0] == 22 && head[5] == 1 && message + 4 <= record;
-}
 
 /* The first byte from the peer. */
 static int peek(const artel__connection *c)
@@ -332,7 +279,7 @@ static bool is_first_here(const artel__connection *c)
     if (n <= 0) return n == 0 || errno != EAGAIN;
     bool record = n == sizeof head && head[0] >= 20 && head[0] <= 23;
     if (record) wanted += head[3] << 8 | head[4];
-    if (wanted > RECORD_MOST || ioctl(fd, FIONREAD, &here) < 0 || here >= wanted) return true;
+    if (wanted > ARTEL__CONNECTION_RECORD || ioctl(fd, FIONREAD, &here) < 0 || here >= wanted) return true;
     if (record) setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof wanted);
     struct pollfd ended = {.fd = fd, .events = POLLRDHUP};
     return poll(&ended, 1, 0) > 0;
@@ -369,16 +316,6 @@ static bool check_first_byte(artel__connection *c)
     return false;
 }
 
-/* Whether TLS is begun as artel begins it; what is longer is not even looked at. */
-static bool check_first_record(artel__connection *c)
-{
-    uint8_t head[ARTEL__CONNECTION_FIRST + 4];
-    ssize_t n = recv(c->stream.socket, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
-    if (n <= 0 || head[0] < 20 || head[0] > 23 || is_short_hello(head, n)) return true; /* whoever reads will notice */
-    artel__connection_condemn(c, "it begins TLS with another message, or a longer one, than artel does");
-    return false;
-}
-
 /* Who accepts takes memory and keys for encryption only when the first record is here: strangers that say less cost a
  * socket and a small block. False when there is nothing to go on with. */
 static bool begin_encryption(artel__connection *c)
@@ -386,7 +323,10 @@ static bool begin_encryption(artel__connection *c)
     artel__net_why why = {""};
     artel__tls *tls = c->site->tls;
     if (c->stream.secure) return true;
-    if (c->server && !check_first_record(c)) return false;
+    if (c->server && !artel__connection_begins_well(c)) {
+        artel__connection_condemn(c, "it begins TLS with another message, or a longer one, than artel does");
+        return false;
+    }
     c->stream.part = tls->part;
     if (tls->part->create(tls->identity, c->stream.socket, c->server, &c->stream.secure, &why) >= 0) return true;
     artel__connection_lose(c, ARTEL__FAULT_LOST, why.text);
@@ -423,18 +363,10 @@ static void secure(artel__connection *c)
     greet(c);
 }
 
-static bool plaintext_allowed(artel__connection *c, const artel__net_address *peer)
-{
-    artel__net_address own = {.bytes = sizeof own.socket};
-    bool known = getsockname(c->stream.socket, (struct sockaddr *)&own.socket, &own.bytes) == 0;
-    c->local = known && artel__net_address_is_loopback(&own) && artel__net_address_is_loopback(peer);
-    return c->site->tls || c->site->insecure_network || c->local;
-}
-
 static void begin_stream(artel__connection *c, const artel__net_address *peer)
 {
     c->state = ARTEL__CONNECTION_SECURING;
-    if (!plaintext_allowed(c, peer)) {
+    if (!artel__connection_may_be_plain(c, peer)) {
         refuse(c, ARTEL__FAULT_PLAINTEXT, "beyond this machine a certificate is needed (--cert-dir), or --insecure-network on both sides");
         return;
     }

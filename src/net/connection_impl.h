@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a connection, for connection.c (up to the greeting), connection_share.c (a part of that) and control.c (after it). */
+/* The inside of a connection, for connection.c (up to the greeting), connection_judge.c, connection_share.c (a part of that) and control.c (after it). */
 #ifndef ARTEL_NET_CONNECTION_IMPL_H
 #define ARTEL_NET_CONNECTION_IMPL_H
 
@@ -31,6 +31,22 @@ struct artel__connection {
 
 /* Ends the connection and says why; the first reason stays. */
 void artel__connection_lose(artel__connection *connection, artel__net_fault fault, const char *reason);
+
+enum {
+    ARTEL__CONNECTION_RECORD =
+        ARTEL__CONNECTION_FIRST + 4096 /* of the first record; ours has some hundred bytes, OpenSSL would take in 128 KB */
+};
+
+/* Whether this way may go unencrypted where no certificate is: only within this machine, unless told otherwise. */
+bool artel__connection_may_be_plain(artel__connection *connection, const artel__net_address *peer);
+/* Where nothing encrypts, within this machine: whether the other end is a process of this user; else LOST (it has ended) or PLAINTEXT,
+ * and why. Who accepts asks before it reads a word, who connects when the other end has greeted (before it has accepted, the kernel
+ * knows nobody there). */
+artel__net_fault artel__connection_judge_owner(artel__connection *connection, char reason[ARTEL__HELLO_REASON]);
+/* Whether TLS, whose first record is here, is begun as artel begins it: what is longer is not even looked at. */
+bool artel__connection_begins_well(const artel__connection *connection);
+/* Once greeted: the peer's certificate, claim, job, identity, and the site's own rule. */
+artel__net_fault artel__connection_judge_peer(artel__connection *connection, char reason[ARTEL__HELLO_REASON]);
 
 /* Which host this is (artel__shared_host), when memory may be shared with the peer of such a connection; else 0. */
 uint64_t artel__connection_host(const artel__connection *connection);
