@@ -53,7 +53,7 @@ typedef struct tiles_block_of {
     const tiles_gradient *g;
     const tiles_gradient_room *room;
     const tiles_chunk *chunk;
-    int64_t s0, s1, p0, p1, group, first, last;
+    int64_t s0, s1, p0, p1, first, last;
     bool bias; /* the sums of dy's columns are wanted, too */
 } tiles_block_of;
 
@@ -67,30 +67,18 @@ static int64_t tiles_strip_end(const tiles_gradient *g, int64_t strip)
     return strip * TILES_CELL < g->k ? strip * TILES_CELL : g->k;
 }
 
-/* Two rows of dy, of which the second may not exist, of up to 32 columns as pairs. */
-static void tiles_dy_pairs(const float *even, const float *odd, int64_t real, float *to)
+/* A block of `count` rows, 16 or 32 columns of which `real` are there, as lines of pairs; what does not exist is +0. */
+VEC_INLINE void tiles_block_pairs(const float *from, int64_t step, int64_t count, int64_t real, int columns, float *to)
 {
-    for (int64_t j = 0; j < TILES_CELL; j += VEC_LANES) {
-        vec_mask mask = vec_range(0, real > j ? (int)(real - j) : 0);
-        vec_store(to + j, tiles_pair(vec_load_part(even + j, mask), odd ? vec_load_part(odd + j, mask) : vec_zero()));
-    }
-}
-
-/* A block of `count` rows of dy as pairs; rows that do not exist are +0. */
-static void tiles_dy_block(const float *from, int64_t ldy, int64_t count, int64_t real, float *pairs)
-{
-    if (count >= ARTEL__BLOCK && real == TILES_CELL) {
-        for (int i = 0; i < TILES_SIDE; i++, from += 2 * ldy, pairs += TILES_CELL) {
-            VEC_UNROLL
-            for (int j = 0; j < TILES_CELL; j += VEC_LANES) vec_store(pairs + j, tiles_pair(vec_load(from + j), vec_load(from + ldy + j)));
+    bool whole = count >= ARTEL__BLOCK && real >= columns;
+    for (int64_t i = 0; i < ARTEL__BLOCK; i += 2, from += 2 * step, to += columns) {
+        VEC_UNROLL
+        for (int j = 0; j < columns; j += VEC_LANES) {
+            vec_mask mask = vec_range(0, real - j > 0 ? (int)tiles_least(real - j, VEC_LANES) : 0);
+            vec even = whole ? vec_load(from + j) : i < count ? vec_load_part(from + j, mask) : vec_zero();
+            vec odd = whole ? vec_load(from + step + j) : i + 1 < count ? vec_load_part(from + step + j, mask) : vec_zero();
+            vec_store(to + j, tiles_pair(even, odd));
         }
-        return;
-    }
-    for (int64_t i = 0; i < ARTEL__BLOCK; i += 2, from += 2 * ldy, pairs += TILES_CELL) {
-        if (i < count)
-            tiles_dy_pairs(from, i + 1 < count ? from + ldy : NULL, real, pairs);
-        else
-            memset(pairs, 0, TILES_CELL * sizeof *pairs);
     }
 }
 
@@ -127,7 +115,7 @@ static void tiles_turn_dy(const tiles_block_of *b, const tiles_piece *piece, int
     if (sum && !piece->resume) memset(sum, 0, TILES_CELL * sizeof *sum);
     for (int64_t r = 0; r < piece->leaf.rows; r += ARTEL__BLOCK, to += TILES_LINE) {
         const float *from = g->dy + (piece->row + r) * g->ldy + column;
-        tiles_dy_block(from, g->ldy, piece->leaf.rows - r, real, pairs);
+        tiles_block_pairs(from, g->ldy, piece->leaf.rows - r, real, TILES_CELL, pairs);
         if (sum) tiles_bias_rows(from, g->ldy, tiles_least(piece->leaf.rows - r, ARTEL__BLOCK), real, sum);
         tiles_turn(pairs, TILES_CELL, to, g->turned);
         if (real > TILES_SIDE) tiles_turn(pairs + TILES_SIDE, TILES_CELL, to + TILES_SIDE * g->turned, g->turned);
@@ -142,38 +130,13 @@ static void tiles_take_dy(const tiles_block_of *b)
     }
 }
 
-/* 16 columns of two rows of a matrix as pairs; rows and columns that do not exist are +0. */
-static void tiles_x_pair(const float *even, const float *odd, int64_t real, float *to)
-{
-    for (int64_t j = 0; j < TILES_SIDE; j += VEC_LANES) {
-        vec_mask mask = vec_range(0, real > j ? (int)(real - j) : 0);
-        vec_store(to + j, tiles_pair(vec_load_part(even + j, mask), odd ? vec_load_part(odd + j, mask) : vec_zero()));
-    }
-}
-
 /* One block of a matrix' rows: `count` of them are there. */
 static void tiles_x_block(const tiles_block_of *b, int64_t row, int64_t count, char *to)
 {
-    const tiles_gradient *g = b->g;
-    int64_t k0 = b->s0 * TILES_CELL, k1 = tiles_strip_end(g, b->s1);
-    for (int64_t k = k0; k < k1; k += TILES_SIDE, to += TILES_BYTES) {
-        const float *from = g->x.a + row * g->x.lda + k;
-        bool whole = count >= ARTEL__BLOCK && k1 - k >= TILES_SIDE;
-        for (int64_t i = 0; i < TILES_SIDE && whole; i++, from += 2 * g->x.lda) {
-            VEC_UNROLL
-            for (int j = 0; j < TILES_SIDE; j += VEC_LANES) {
-                vec pair = tiles_pair(vec_load(from + j), vec_load(from + g->x.lda + j));
-                vec_store((float *)(void *)(to + i * TILES_LINE) + j, pair);
-            }
-        }
-        for (int64_t i = 0; i < ARTEL__BLOCK && !whole; i += 2, from += 2 * g->x.lda) {
-            float *line = (float *)(void *)(to + i / 2 * TILES_LINE);
-            if (i < count)
-                tiles_x_pair(from, i + 1 < count ? from + g->x.lda : NULL, k1 - k, line);
-            else
-                memset(line, 0, TILES_LINE);
-        }
-    }
+    const tiles_rows *x = &b->g->x;
+    int64_t k1 = tiles_strip_end(b->g, b->s1);
+    for (int64_t k = b->s0 * TILES_CELL; k < k1; k += TILES_SIDE, to += TILES_BYTES)
+        tiles_block_pairs(x->a + row * x->lda + k, x->lda, count, k1 - k, TILES_SIDE, (float *)(void *)to);
 }
 
 /* The same of pixels: they are gathered first. */
@@ -305,7 +268,7 @@ static void tiles_gradient_block(const tiles_gradient *g, const tiles_gradient_r
     for (int64_t group = p0 * ARTEL__PANEL / wide; group < g->groups && group * wide < end; group++) {
         tiles_gradient of = *g;
         of.x.group = group * g->x.walk.depth;
-        tiles_block_of b = {&of, room, NULL, s0, s1, p0, p1, group, group * wide, (group + 1) * wide, false};
+        tiles_block_of b = {&of, room, NULL, s0, s1, p0, p1, group * wide, (group + 1) * wide, false};
         b.bias = g->dbias && s0 == 0 && b.first <= p0 * ARTEL__PANEL; /* the first group of these panels */
         tiles_block_run(&b, fresh || !g->one_chunk);
     }
