@@ -74,10 +74,11 @@ typedef struct artel_history artel_history;
  * cluster in one, while all others still hold the result, and in another one if that is lost. A failure fails the run. */
 typedef artel_status artel_result_fn(void *user, artel_model *model, const artel_history *history);
 
-/* A node of the training graph in one step of replica 0, in the order of the graph. */
+/* A node of the training graph in one step of replica 0, in the order of the graph; first the operation "input" of the phase "input":
+ * how long the step waited for its rows, whose kernel is "ahead" where they are fetched while the step before computes, else "fetch". */
 typedef struct artel_profile_node {
     const char *layer, *operation, *kernel; /* the kernel's name, or "collective" */
-    const char *phase;                      /* "forward", "backward", "apply" */
+    const char *phase;                      /* "input", "forward", "backward", "apply" */
     int64_t ns;                             /* how long it took; 0 of collectives that went with an earlier one */
     int64_t begin_ns, longest_ns;           /* CLOCK_MONOTONIC: of a collective that is begun and later waited for, the longer one */
     double operations;                      /* floating-point operations; 0: not counted */

@@ -3,7 +3,7 @@
  *
  * The error record belongs to the context and not to a thread, so that a failure noticed by any worker reaches the
  * caller; the first cause wins because later ones are mostly its consequences. A call that names no context, or fails to
- * create one, has its record kept for the thread: the only variable of the library that outlives its contexts.
+ * create one, has its record kept for the thread: with the switch of failures.h all that outlives contexts.
  */
 #include "base/context.h"
 
@@ -15,6 +15,7 @@
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/context_impl.h"
+#include "base/failures.h"
 #include "base/text.h"
 
 #if defined(__x86_64__)
@@ -24,6 +25,7 @@
 #endif
 
 static _Thread_local artel_error no_context; /* of this thread's last call without a context */
+static _Thread_local bool forgets;           /* this thread's failures (failures.h) */
 
 static const char *const isa_names[ARTEL__ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 
@@ -189,9 +191,15 @@ static void copy_text(char *target, size_t size, const char *source)
     artel__clean(source ? source : "", source ? strlen(source) : 0, target, size);
 }
 
+void artel__failures_forget(bool forget)
+{
+    forgets = forget;
+}
+
 artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice, const char *format, ...)
 {
     va_list args;
+    if (forgets) return status;
     artel_error *error = ctx ? &ctx->error : &no_context;
     if (ctx) pthread_mutex_lock(&ctx->error_mutex);
     if (error->status == ARTEL_OK) {

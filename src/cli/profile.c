@@ -45,7 +45,7 @@ struct artel__profiler {
     int replicas, threads, room;
     int64_t steps, seen, last_end_ns;
     int64_t own_ns; /* what was spent here after that */
-    double busy_ns, span_ns, period_ns;
+    double busy_ns, span_ns, period_ns, input_ns;
     artel_status status;
 };
 
@@ -154,6 +154,7 @@ static void add_step(artel__profiler *p, const artel_profile_node *nodes, int co
     for (int i = 0; i < count; i++) {
         const artel_profile_node *n = &nodes[i];
         p->busy_ns += (double)n->ns;
+        if (strcmp(n->phase, "input") == 0) p->input_ns += (double)n->ns;
         add(line_of(p, &p->operations, i, n->operation, n->phase), n);
         add(line_of(p, &p->layers, i, n->layer[0] ? n->layer : "(no layer)", NULL), n);
     }
@@ -241,10 +242,10 @@ void artel__profiler_print(const artel__profiler *p, FILE *out)
     artel__show(out, "profile of %lld steps without the first, replica 0 of %d, %d thread%s; timeline of up to %d steps in %s\n",
                 (long long)p->steps, p->replicas, threads, threads == 1 ? "" : "s", TRACED_STEPS, p->path);
     fprintf(out,
-            "a step from end to end: %.3f ms, of which before it (data, events, validation, other replicas) %.3f ms, operations %.3f ms, "
-            "between them %.3f ms\n",
-            p->period_ns / steps * 1e-6, (p->period_ns - p->span_ns) / steps * 1e-6, p->busy_ns / steps * 1e-6,
-            (p->span_ns - p->busy_ns) / steps * 1e-6);
+            "a step from end to end: %.3f ms, of which before it (events, validation, other replicas) %.3f ms, waiting for input %.3f ms "
+            "(%.1f%%), operations %.3f ms, between them %.3f ms\n",
+            p->period_ns / steps * 1e-6, (p->period_ns - p->span_ns) / steps * 1e-6, p->input_ns / steps * 1e-6,
+            100 * p->input_ns / p->period_ns, (p->busy_ns - p->input_ns) / steps * 1e-6, (p->span_ns - p->busy_ns) / steps * 1e-6);
     if (peak > 0)
         artel__show(out,
                     "peak: %.1f GFLOP/s, multiply-adds in registers on %d thread%s, measured now; - where an operation does not count\n\n",

@@ -53,6 +53,9 @@ struct artel__feed {
 artel_status artel__core_alloc(artel__feed_core *core, size_t bytes, void **out);
 void artel__core_release(artel__feed_core *core);
 
+/* Rows [begin, end) of a call of artel__feed_fetch, all of which are in the feed, to their places in the buffers (fetch.c). */
+artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers);
+
 /* ---- match.c: which arrays feed what ---- */
 
 /* Arrays for one input, target or weight: one, or the columns of a table side by side. */

@@ -146,33 +146,42 @@ static artel_status prepare_delivery(const artel__feed *feed, const artel__sourc
     return ARTEL_OK;
 }
 
-static artel_status convert_delivery(const artel__feed *feed, const delivery *delivered, int64_t count, void *const *buffers)
+/* Where row `begin` of a call goes; NULL: the array is left out. */
+static uint8_t *target_of(const artel__feed_core *core, void *const *buffers, int b, int64_t begin)
+{
+    return buffers[b] ? (uint8_t *)buffers[b] + (size_t)begin * core->bindings[b].public.row_bytes : NULL;
+}
+
+static artel_status convert_delivery(const artel__feed *feed, const delivery *delivered, int64_t begin, int64_t count, void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     for (int b = 0; b < core->binding_count; b++) {
         const artel__binding *binding = &core->bindings[b];
         const uint8_t *from = delivered->buffers[binding->array];
-        if (buffers[b] == NULL || from == buffers[b]) continue;
+        uint8_t *target = target_of(core, buffers, b, begin);
+        if (target == NULL || from == target) continue;
         for (int64_t i = 0; i < count; i++) {
             ARTEL_TRY(convert_row(feed, binding, (int64_t)delivered->rows[i], from + (size_t)i * binding->source_bytes,
-                                  (uint8_t *)buffers[b] + (size_t)i * binding->public.row_bytes));
+                                  target + (size_t)i * binding->public.row_bytes));
         }
     }
     return ARTEL_OK;
 }
 
-static artel_status fetch_delivered(const artel__feed *feed, const uint64_t *rows, int64_t count, void *const *buffers)
+static artel_status fetch_delivered(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
     const artel__source *source = &core->data->sources[0];
     delivery delivered;
-    ARTEL_TRY(prepare_delivery(feed, source, rows, count, &delivered));
+    int64_t count = end - begin;
+    ARTEL_TRY(prepare_delivery(feed, source, rows + begin, count, &delivered));
     for (int b = 0; b < core->binding_count; b++) {
         const artel__binding *binding = &core->bindings[b];
-        if (buffers[b] != NULL && binding->conversion.kind == ARTEL__CONVERT_COPY) delivered.buffers[binding->array] = buffers[b];
+        uint8_t *target = target_of(core, buffers, b, begin);
+        if (target != NULL && binding->conversion.kind == ARTEL__CONVERT_COPY) delivered.buffers[binding->array] = target;
     }
     artel_status status = source->format->fetch_rows(source, delivered.rows, count, delivered.buffers);
-    if (status == ARTEL_OK) status = convert_delivery(feed, &delivered, count, buffers);
+    if (status == ARTEL_OK) status = convert_delivery(feed, &delivered, begin, count, buffers);
     artel__free(core->ctx, delivered.block);
     return status;
 }
@@ -193,8 +202,8 @@ static artel_status fetch_piece(const fetch_job *job, int64_t begin, int64_t end
     const uint64_t *rows = job->rows + begin;
     for (int b = 0; b < core->binding_count; b++) {
         const artel__binding *binding = &core->bindings[b];
-        if (job->buffers[b] == NULL) continue;
-        uint8_t *buffer = (uint8_t *)job->buffers[b] + (size_t)begin * binding->public.row_bytes;
+        uint8_t *buffer = target_of(core, job->buffers, b, begin);
+        if (buffer == NULL) continue;
         bool in_memory = binding->segment_count > 0 && binding->segments[0].base != NULL;
         if (in_memory)
             ARTEL_TRY(gather_rows(job->feed, binding, rows, end - begin, buffer));
@@ -223,6 +232,16 @@ static artel_status fetch_bindings(const artel__feed *feed, artel__pool *pool, c
     return (artel_status)atomic_load(&job.status);
 }
 
+artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers)
+{
+    const fetch_job job = {.feed = feed, .rows = rows, .buffers = buffers};
+    uint32_t state = artel__fp_enter();
+    bool delivers = feed->core->data->sources[0].format->fetch_rows != NULL;
+    artel_status status = delivers ? fetch_delivered(feed, rows, begin, end, buffers) : fetch_piece(&job, begin, end);
+    artel__fp_leave(state);
+    return status;
+}
+
 artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
 {
     const artel__feed_core *core = feed->core;
@@ -233,7 +252,7 @@ artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const
     }
     if (count <= 0) return ARTEL_OK;
     uint32_t state = artel__fp_enter();
-    artel_status status = core->data->sources[0].format->fetch_rows != NULL ? fetch_delivered(feed, rows, count, buffers)
+    artel_status status = core->data->sources[0].format->fetch_rows != NULL ? fetch_delivered(feed, rows, 0, count, buffers)
                                                                             : fetch_bindings(feed, pool, rows, count, buffers);
     artel__fp_leave(state);
     return status;

@@ -239,6 +239,7 @@ const artel__data_format artel__data_images = {
     .name = "images",
     .syntax = "images:DIR",
     .options = "scale shift size channels interpolation",
+    .reads_ahead = true,
     .open = images_open,
     .fetch_row = images_fetch,
     .hash_row = images_hash_row,

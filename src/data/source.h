@@ -122,6 +122,7 @@ struct artel__data_format {
     const char *options; /* names accepted, separated by blanks; "names" stands for `#a,b` */
     const char *missing; /* NULL, or what to do instead of a format that cannot be read yet */
     bool table;          /* arrays are columns of single numbers, which together make vectors */
+    bool reads_ahead;    /* rows cost so much (decoding, files) that those of the next batches are fetched while a step computes */
 
     /* Fills arrays from source->target and options; reads headers only. What it registered is released by close. */
     artel_status (*open)(artel__source *source);

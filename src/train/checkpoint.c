@@ -108,7 +108,7 @@ artel_status artel__fit_position(artel__fit *fit, json_t **out)
         json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
                   "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic", artel__session_arithmetic(fit->session),
                   "step", (json_int_t)fit->step, "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor",
-                  (json_int_t)fit->cursor, "pass", (json_int_t)fit->pass, "iteration", (json_int_t)fit->iteration, "epochs",
+                  (json_int_t)fit->batches.cursor, "pass", (json_int_t)fit->batches.pass, "iteration", (json_int_t)fit->iteration, "epochs",
                   (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row,
                   "replicas", fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended,
                   "epoch_begun", fit->epoch_begun, "learning_rate", artel__hex_real(fit->learning_rate), "tally", tally_json(&fit->tally),
@@ -255,12 +255,12 @@ static artel_status restore_history(artel__fit *fit, json_t *object)
 static bool is_possible(const artel__fit *fit)
 {
     const int64_t most = INT64_C(1) << 53; /* of anything that is counted: it can be added to */
-    const int64_t counts[] = {fit->step, fit->epoch, fit->step_in_epoch, fit->pass, fit->iteration, fit->unit};
+    const int64_t counts[] = {fit->step, fit->epoch, fit->step_in_epoch, fit->batches.pass, fit->iteration, fit->unit};
     for (size_t i = 0; i < ARTEL__COUNT(counts); i++) {
         if (counts[i] < 0 || counts[i] > most) return false;
     }
-    return fit->cursor >= 0 && fit->cursor <= fit->rows && fit->validation_row >= 0 && fit->validation_row <= fit->validation_rows &&
-           (!fit->units || fit->unit <= fit->units);
+    return fit->batches.cursor >= 0 && fit->batches.cursor <= fit->batches.rows && fit->validation_row >= 0 &&
+           fit->validation_row <= fit->validation_rows && (!fit->units || fit->unit <= fit->units);
 }
 
 artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t *manifest)
@@ -271,8 +271,8 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     fit->step = fit->resumed_from = integer(manifest, "step");
     fit->epoch = integer(manifest, "epoch");
     fit->step_in_epoch = integer(manifest, "step_in_epoch");
-    fit->cursor = integer(manifest, "cursor");
-    fit->pass = integer(manifest, "pass");
+    fit->batches.cursor = integer(manifest, "cursor");
+    fit->batches.pass = integer(manifest, "pass");
     fit->iteration = integer(manifest, "iteration");
     fit->learning_rate = artel__real_of_hex(json_object_get(manifest, "learning_rate"));
     fit->unit = integer(manifest, "unit");
@@ -290,7 +290,7 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     if (c) c->finished = json_is_true(json_object_get(manifest, "finished")) && done;
     if (replicas < 0 || replicas > INT32_MAX || !is_possible(fit))
         return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give --fresh to begin anew", "the checkpoint's position is not possible");
-    artel__fit_order_rows(fit);
+    if (fit->batches.order[0]) artel__batches_restore(&fit->batches, fit->batches.pass, fit->batches.cursor); /* not in an evaluation */
     return ARTEL_OK;
 }
 

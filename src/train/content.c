@@ -86,7 +86,7 @@ static artel_status end_pass(artel__fit *fit)
     c->sum = 0;
     if (!compares || same) return ARTEL_OK;
     return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--data", "put the data back as it was, or begin anew with --fresh",
-                       "the rows of pass %lld are not those that this run was trained on before", (long long)fit->pass + 1);
+                       "the rows of pass %lld are not those that this run was trained on before", (long long)fit->batches.pass + 1);
 }
 
 artel_status artel__content_stepped(artel__fit *fit)
@@ -96,9 +96,9 @@ artel_status artel__content_stepped(artel__fit *fit)
     if (!c->reads) return ARTEL_OK;
     if (artel__session_content(fit->session, &sum)) {
         c->sum = (c->sum + sum) & MASK;
-        c->covered = fit->cursor;
+        c->covered = fit->batches.cursor;
     }
-    return fit->cursor >= fit->rows ? end_pass(fit) : ARTEL_OK;
+    return fit->batches.cursor >= fit->batches.rows ? end_pass(fit) : ARTEL_OK;
 }
 
 void artel__content_begin_pass(artel__fit *fit)
@@ -109,8 +109,8 @@ void artel__content_begin_pass(artel__fit *fit)
 /* What tasks had read and not compared when they stopped is lost: this pass cannot be compared with others. */
 void artel__content_seated(artel__fit *fit)
 {
-    if (fit->content.covered != fit->cursor) fit->content.whole = false;
-    fit->content.covered = fit->cursor;
+    if (fit->content.covered != fit->batches.cursor) fit->content.whole = false;
+    fit->content.covered = fit->batches.cursor;
 }
 
 json_t *artel__content_save(const artel__fit *fit)
@@ -140,9 +140,9 @@ void artel__content_restore(artel__fit *fit, const json_t *saved)
     c->restored = true;
     c->covered = json_integer_value(json_object_get(saved, "covered"));
     c->whole = json_is_true(json_object_get(saved, "whole"));
-    if (fit->cursor <= 0 || fit->cursor >= fit->rows) { /* between two passes */
+    if (fit->batches.cursor <= 0 || fit->batches.cursor >= fit->batches.rows) { /* between two passes */
         c->whole = true;
-        c->covered = fit->cursor;
+        c->covered = fit->batches.cursor;
         c->sum = 0;
     }
     artel__content_seated(fit);

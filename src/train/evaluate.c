@@ -114,7 +114,10 @@ static artel_status step_pass(pass *p, artel__batch *batch)
         return artel__fail(fit->ctx, ARTEL_ERROR_CANCELLED, "the pass over the data", "start the same command again for the whole result",
                            "stopped on request after %lld of %lld batches", (long long)fit->unit, (long long)fit->units);
     int64_t row = fit->unit * p->batch_size;
-    *batch = (artel__batch){.rows = p->order + row, .count = p->rows - row < p->batch_size ? p->rows - row : p->batch_size};
+    artel__batch_rows next = artel__rows_at(p->order, p->rows, row, p->batch_size);
+    *batch = (artel__batch){.rows = next.rows, .count = next.count};
+    for (int i = 0; i < ARTEL__PREFETCH_AHEAD && fit->unit + i + 1 < fit->units; i++)
+        batch->ahead[i] = artel__rows_at(p->order, p->rows, row + (i + 1) * p->batch_size, p->batch_size);
     batch->compares = fit->content.reads && (fit->unit + 1 == fit->units || fit->unit % 64 == 63);
     return artel__session_step(fit->session, p->mode, batch);
 }

@@ -57,18 +57,6 @@ void artel__fit_say_start(artel__fit *fit)
     artel__fit_event(fit, &event);
 }
 
-/* -- order of samples -- */
-
-void artel__fit_order_rows(artel__fit *fit)
-{
-    if (!fit->order) return; /* a pass of evaluation has its own */
-    if (fit->options.shuffle) {
-        artel__rng_permutation(fit->options.seed, ARTEL__STREAM_SHUFFLE, (uint64_t)fit->pass, (uint64_t)fit->rows, fit->order);
-        return;
-    }
-    for (int64_t i = 0; i < fit->rows; i++) fit->order[i] = (uint64_t)i;
-}
-
 /* -- steps -- */
 
 static void time_step(artel__fit *fit, int64_t before)
@@ -104,34 +92,44 @@ static artel_status step_event(artel__fit *fit, double loss, double rate)
     return ARTEL_OK;
 }
 
+/* The batches after this one, unless the run ends before. */
+static void look_ahead(artel__fit *fit, artel__batch *batch)
+{
+    bool last_epoch = fit->epoch + 1 >= fit->options.epochs;
+    for (int i = 0; fit->batches.peeks && i < ARTEL__PREFETCH_AHEAD; i++) {
+        if (last_epoch && fit->step_in_epoch + i + 1 >= fit->steps_per_epoch) return;
+        batch->ahead[i] = artel__batches_peek(&fit->batches, i);
+    }
+}
+
 static artel_status one_step(artel__fit *fit)
 {
-    if (fit->cursor >= fit->rows) {
-        fit->pass++;
-        fit->cursor = 0;
+    artel__batches *batches = &fit->batches;
+    if (batches->cursor >= batches->rows) {
+        artel__batches_begin_pass(batches);
         artel__content_begin_pass(fit);
-        artel__fit_order_rows(fit);
     }
-    int64_t count = fit->rows - fit->cursor < fit->batch_size ? fit->rows - fit->cursor : fit->batch_size;
-    bool last = fit->cursor + count >= fit->rows || fit->step_in_epoch + 1 >= fit->steps_per_epoch;
+    artel__batch_rows next = artel__batches_next(batches);
+    bool last = batches->cursor + next.count >= batches->rows || fit->step_in_epoch + 1 >= fit->steps_per_epoch;
     double rate = artel__fit_rate(fit);
-    artel__batch batch = {.rows = fit->order + fit->cursor,
-                          .count = count,
+    artel__batch batch = {.rows = next.rows,
+                          .count = next.count,
                           .ordinal = (uint64_t)(fit->options.initial_epoch * fit->steps_per_epoch + fit->step),
                           .iteration = fit->iteration,
                           .learning_rate = rate,
                           .compares = artel__content_is_due(fit, last)};
+    look_ahead(fit, &batch);
     if (fit->profile) ARTEL_TRY(artel__session_profile(fit->session));
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
     time_step(fit, before);
     if (fit->profile) artel__fit_profile_step(fit);
-    fit->cursor += count;
-    fit->examples += count;
+    batches->cursor += next.count;
+    fit->examples += next.count;
     fit->step++;
     fit->step_in_epoch++;
     if (artel__session_took_step(fit->session)) fit->iteration++;
-    artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_TRAIN, count);
+    artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_TRAIN, next.count);
     double loss = artel__session_loss(fit->session, ARTEL__MODE_TRAIN, NULL);
     ARTEL_TRY(report_fault(fit));
     ARTEL_TRY(artel__content_stepped(fit));
@@ -156,8 +154,12 @@ static bool must_validate(const artel__fit *fit)
 
 static artel_status validate_batch(artel__fit *fit)
 {
-    int64_t most = validation_batch_size(fit), rest = fit->validation_rows - fit->validation_row, count = rest < most ? rest : most;
-    artel__batch batch = {.rows = fit->validation_order + fit->validation_row, .count = count};
+    int64_t most = validation_batch_size(fit), row = fit->validation_row;
+    artel__batch_rows next = artel__rows_at(fit->validation_order, fit->validation_rows, row, most);
+    int64_t count = next.count;
+    artel__batch batch = {.rows = next.rows, .count = count};
+    for (int i = 0; i < ARTEL__PREFETCH_AHEAD; i++)
+        batch.ahead[i] = artel__rows_at(fit->validation_order, fit->validation_rows, row + (i + 1) * most, most);
     fit->validation_row += count;
     batch.compares = fit->content.reads && !must_validate(fit); /* the last one of the pass */
     fit->validation_row -= count;
@@ -197,7 +199,7 @@ static artel_status end_epoch(artel__fit *fit)
     fit->epoch++;
     fit->step_in_epoch = fit->validation_row = 0;
     fit->epoch_begun = false;
-    if (fit->options.steps_per_epoch == 0) fit->cursor = fit->rows; /* the next epoch begins a new pass */
+    if (fit->options.steps_per_epoch == 0) fit->batches.cursor = fit->batches.rows; /* the next epoch begins a new pass */
     artel__tally_clear(&fit->tally);
     if (fit->validation_feed) artel__tally_clear(&fit->validation_tally);
     return ARTEL_OK;
@@ -245,14 +247,14 @@ static artel_status end_training(artel__fit *fit)
 /* With steps_per_epoch an epoch that reaches the end of the data before its last step ends there, as in Keras. */
 static bool ran_out(artel__fit *fit)
 {
-    bool short_of = fit->options.steps_per_epoch && fit->step_in_epoch > 0 && fit->cursor >= fit->rows;
+    bool short_of = fit->options.steps_per_epoch && fit->step_in_epoch > 0 && fit->batches.cursor >= fit->batches.rows;
     if (short_of && !fit->told_short && fit->writes)
         artel__log(
             fit->ctx, ARTEL_LOG_WARNING,
             "epoch %lld ends after %lld of %lld steps, with the data, as in Keras: steps per epoch that divide the %lld batches of the "
             "data make epochs of one length",
             (long long)fit->epoch + 1, (long long)fit->step_in_epoch, (long long)fit->steps_per_epoch,
-            (long long)((fit->rows + fit->batch_size - 1) / fit->batch_size));
+            (long long)((fit->batches.rows + fit->batch_size - 1) / fit->batch_size));
     fit->told_short = fit->told_short || short_of;
     return short_of;
 }
@@ -348,15 +350,19 @@ static artel_status prepare_modes(artel__fit *fit)
 
 static artel_status make_orders(artel__fit *fit)
 {
-    fit->rows = artel__feed_count(fit->train_feed);
+    artel__batches *batches = &fit->batches;
+    *batches = (artel__batches){.rows = artel__feed_count(fit->train_feed),
+                                .batch_size = fit->batch_size,
+                                .seed = fit->options.seed,
+                                .shuffle = fit->options.shuffle};
+    ARTEL_TRY(artel__batches_init(&fit->arena, batches, fit->options.initial_epoch, artel__feed_reads_ahead(fit->train_feed)));
     fit->validation_rows = fit->validation_feed ? artel__feed_count(fit->validation_feed) : 0;
-    fit->order = artel__arena_alloc(&fit->arena, (size_t)fit->rows + 1, sizeof *fit->order);
-    fit->validation_order = artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->order);
+    fit->validation_order = artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->validation_order);
     fit->step_room = STEP_ROOM;
     fit->step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->step_ms);
     ARTEL_TRY(artel__arena_status(&fit->arena));
     for (int64_t i = 0; i < fit->validation_rows; i++) fit->validation_order[i] = (uint64_t)i;
-    int64_t pass_steps = (fit->rows + fit->batch_size - 1) / fit->batch_size;
+    int64_t pass_steps = (batches->rows + fit->batch_size - 1) / fit->batch_size;
     fit->steps_per_epoch = fit->options.steps_per_epoch ? fit->options.steps_per_epoch : pass_steps;
     return ARTEL_OK;
 }
@@ -411,10 +417,8 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
     ARTEL_TRY(artel__callbacks_create(fit));
     fit->epoch = fit->options.initial_epoch;
-    fit->pass = fit->epoch;
     if (fit->options.checkpoint_dir && !fit->options.dry_run) ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
     ARTEL_TRY(artel__fit_apply_replicas(fit)); /* those that the run began with */
-    artel__fit_order_rows(fit);
     return ARTEL_OK;
 }
 

@@ -60,15 +60,13 @@ struct artel__fit {
     artel__feed *train_feed, *validation_feed;
     artel__feed *whole; /* behind a split */
     artel__tally tally, validation_tally;
-    uint64_t *order; /* of the rows in the running epoch */
+    artel__batches batches;
     uint64_t *validation_order;
-    int64_t rows, validation_rows;
+    int64_t validation_rows;
     int64_t batch_size, steps_per_epoch;
     int64_t epoch;             /* running, from 0 */
     int64_t step_in_epoch;     /* finished in the running epoch */
     int64_t step;              /* finished in the whole run */
-    int64_t cursor;            /* rows consumed of the current pass (steps_per_epoch may cut passes) */
-    int64_t pass;              /* passes over the data begun before the current one */
     int64_t iteration;         /* of the optimizer */
     double learning_rate;      /* set by callbacks or options; the schedule counts when negative */
     bool stop;                 /* a callback asked to end after this epoch */
@@ -186,7 +184,6 @@ void artel__fit_say_start(artel__fit *fit);              /* the start event, onc
 artel_status artel__fit_report_plan(artel__fit *fit);    /* to on_plan; in a cluster there is none before the first seat */
 artel_status artel__fit_preempted(artel__fit *fit);      /* records that the run ends on request, and what became of it */
 artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that counts them */
-void artel__fit_order_rows(artel__fit *fit);             /* of the running pass */
 void artel__fit_event(const artel__fit *fit, artel_event *event);
 
 #endif

@@ -11,9 +11,19 @@ void artel__fit_profile_step(artel__fit *fit)
 {
     const artel__graph *graph = &artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph;
     const artel__plan *plan = artel__session_plan(fit->session, ARTEL__MODE_TRAIN);
-    int64_t rows;
+    int64_t rows, begin;
+    bool ahead;
+    int64_t input = artel__session_input_time(fit->session, &begin, &ahead);
     const artel__node_time *time = artel__session_times(fit->session, &rows);
     int count = 0;
+    if (time)
+        fit->profile[count++] = (artel_profile_node){.layer = "",
+                                                     .operation = "input",
+                                                     .kernel = ahead ? "ahead" : "fetch",
+                                                     .phase = "input",
+                                                     .ns = input,
+                                                     .begin_ns = begin,
+                                                     .longest_ns = input};
     for (int i = 0; time && i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
         double operations;
@@ -28,5 +38,5 @@ void artel__fit_profile_step(artel__fit *fit)
                                                      .longest_ns = time[i].longest_ns,
                                                      .operations = operations};
     }
-    if (count) fit->options.on_profile(fit->options.event_user, fit->step + 1, fit->profile, count);
+    if (count > 1) fit->options.on_profile(fit->options.event_user, fit->step + 1, fit->profile, count);
 }

@@ -38,8 +38,9 @@ void artel__replica_unprepare(artel__replica *replica, artel__mode m)
     artel__replica_mode *mode = &replica->mode[m];
     artel__run_destroy(mode->run);
     for (int i = 0; i < mode->buffers; i++) {
-        if (mode->buffer[i]) artel__free_aligned(ctx, mode->buffer[i], mode->bytes[i]);
+        if (mode->bytes[i]) artel__free_aligned(ctx, mode->buffer[i], mode->bytes[i]);
     }
+    artel__prefetch_destroy(mode->prefetch);
     for (int i = 0; i < mode->gathers; i++) artel__free_aligned(ctx, mode->gathered[i], mode->gathered_bytes[i]);
     artel__arena_fini(&mode->arena);
     *mode = (artel__replica_mode){.run = NULL};
@@ -86,10 +87,16 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     mode->buffer = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->buffer);
     mode->bytes = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->bytes);
     ARTEL_TRY(artel__arena_status(&mode->arena));
-    for (int i = 0; i < graph->inputs; i++) {
+    int own = 0;
+    if (artel__feed_reads_ahead(shared->feed)) {
+        ARTEL_TRY(artel__prefetch_create(session->ctx, shared->feed, rows, &mode->prefetch));
+        artel__feed_arrays(shared->feed, &own);
+    }
+    for (int i = own; i < graph->inputs; i++) {
         const artel__value *value = &graph->value[graph->input[i]];
-        mode->bytes[i] = (size_t)(value->storage * rows) * artel_dtype_size(value->dtype) + 64;
-        ARTEL_TRY(artel__alloc_aligned(session->ctx, mode->bytes[i], "batch", &mode->buffer[i]));
+        size_t bytes = (size_t)(value->storage * rows) * artel_dtype_size(value->dtype) + 64;
+        ARTEL_TRY(artel__alloc_aligned(session->ctx, bytes, "batch", &mode->buffer[i]));
+        mode->bytes[i] = bytes;
         mode->buffers = i + 1;
     }
     const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
@@ -99,15 +106,37 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     return artel__content_prepare(replica, m);
 }
 
+/* What this replica will want of the next batches. */
+static void tell_ahead(const artel__replica *replica, const artel__replica_mode *mode, const artel__batch *batch)
+{
+    int32_t shards = replica->session->options.shards, first = first_shard(replica, 0), end = first_shard(replica, 1);
+    for (int i = 0; i < ARTEL__PREFETCH_AHEAD && batch->ahead[i].count; i++) {
+        int64_t row = artel__shard_start(batch->ahead[i].count, shards, first);
+        artel__prefetch_tell(mode->prefetch, i, batch->ahead[i].rows + row, artel__shard_start(batch->ahead[i].count, shards, end) - row);
+    }
+}
+
+static artel_status fetch_rows(artel__replica *replica, const artel__feed *feed, artel__replica_mode *mode, const artel__batch *batch)
+{
+    const uint64_t *rows = batch->rows + replica->fold.row;
+    if (!mode->prefetch) return artel__feed_fetch(feed, replica->pool, rows, replica->fold.rows, mode->buffer);
+    ARTEL_TRY(artel__prefetch_take(mode->prefetch, replica->pool, rows, replica->fold.rows, mode->buffer));
+    tell_ahead(replica, mode, batch);
+    return ARTEL_OK;
+}
+
 static artel_status fetch(artel__replica *replica, artel__mode m, const artel__batch *batch)
 {
+    replica->fetch_begin_ns = artel__now_ns();
     artel__session *session = replica->session;
     const artel__session_mode *shared = &session->mode[m];
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
-    ARTEL_TRY(artel__feed_fetch(shared->feed, replica->pool, batch->rows + replica->fold.row, replica->fold.rows, replica->mode[m].buffer));
+    ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
     ARTEL_TRY(artel__content_read(replica, m, batch));
-    return shared->weighted ? artel__class_weight_apply(replica, m, batch) : ARTEL_OK;
+    if (shared->weighted) ARTEL_TRY(artel__class_weight_apply(replica, m, batch));
+    replica->fetch_ns = artel__now_ns() - replica->fetch_begin_ns;
+    return ARTEL_OK;
 }
 
 enum {

@@ -545,3 +545,11 @@ const artel__node_time *artel__session_times(const artel__session *session, int6
     *rows = session->replica[0].fold.rows;
     return artel__run_times(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }
+
+int64_t artel__session_input_time(const artel__session *session, int64_t *begin_ns, bool *ahead)
+{
+    const artel__replica *replica = &session->replica[0];
+    *begin_ns = replica->fetch_begin_ns;
+    *ahead = replica->mode[ARTEL__MODE_TRAIN].prefetch != NULL;
+    return replica->fetch_ns;
+}

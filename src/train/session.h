@@ -18,6 +18,7 @@
 #include "keras/model.h"
 #include "nn/loss.h"
 #include "nn/optimizer.h"
+#include "train/batches.h"
 
 /* Compile settings resolved against a model: one loss an output (or none), metrics, an optimizer. */
 typedef struct artel__output_settings {
@@ -145,7 +146,8 @@ typedef struct artel__batch {
     uint64_t ordinal;  /* batches consumed before this one */
     int64_t iteration; /* optimizer steps before */
     double learning_rate;
-    bool compares; /* among tasks: what has been read so far is compared; the same on all */
+    bool compares;                                  /* among tasks: what has been read so far is compared; the same on all */
+    artel__batch_rows ahead[ARTEL__PREFETCH_AHEAD]; /* the batches after it, as far as they are known; only read ahead */
 } artel__batch;
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch);
 
@@ -207,6 +209,8 @@ void artel__session_explain(const artel__session *session, artel__text *out);
  * the last step. NULL: it was not, or there is another plan since then, because ranks have come or gone. */
 const artel__node_time *artel__session_times(const artel__session *session, int64_t *rows);
 artel_status artel__session_profile(artel__session *session);
+/* How long replica 0 waited for the rows of the last step (and when it began to), and whether they were fetched ahead. */
+int64_t artel__session_input_time(const artel__session *session, int64_t *begin_ns, bool *ahead);
 
 /* V for a global batch: the largest power of two <= B / 32, at least 8, at most 256. */
 int32_t artel__default_shards(int64_t batch_size);

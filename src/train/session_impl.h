@@ -21,8 +21,9 @@ typedef struct artel__replica_mode {
     artel__replica_content content;
     artel__arena arena; /* of the lists below: a seat's */
     artel__run *run;
-    void **buffer; /* by fed input */
-    size_t *bytes;
+    void **buffer;             /* by fed input: where the step reads */
+    size_t *bytes;             /* 0: those of a reader that fetches ahead */
+    artel__prefetch *prefetch; /* or NULL */
     int buffers;
     void **gathered; /* PREDICT in a cluster, by output: the rows of all ranks */
     size_t *gathered_bytes;
@@ -41,10 +42,11 @@ typedef struct artel__replica {
     bool started;
     artel_status status; /* of the last step */
     bool faulted;
-    bool applied;               /* all ranks came through the last step: its result counts */
-    bool failed_here;           /* not because of another replica */
-    bool looked;                /* for values that are not finite; all replicas do or none */
-    artel__nonfinite nonfinite; /* node -1: none found in the last step */
+    bool applied;                     /* all ranks came through the last step: its result counts */
+    bool failed_here;                 /* not because of another replica */
+    bool looked;                      /* for values that are not finite; all replicas do or none */
+    int64_t fetch_ns, fetch_begin_ns; /* of the last step: until its rows were there */
+    artel__nonfinite nonfinite;       /* node -1: none found in the last step */
 } artel__replica;
 
 typedef struct artel__session_mode {

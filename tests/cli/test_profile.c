@@ -64,7 +64,7 @@ static json_t *close_bench(bench *b)
 }
 
 typedef struct step_times {
-    double step, before, operations, between; /* ms */
+    double step, before, input, share, operations, between; /* ms */
 } step_times;
 
 static step_times times_in(const char *text)
@@ -73,14 +73,14 @@ static step_times times_in(const char *text)
     const char *line = strstr(text, "a step from end to end");
     assert_non_null(line);
     int found = sscanf(line,
-                       "a step from end to end: %lf ms, of which before it (data, events, validation, other replicas) %lf ms, operations "
-                       "%lf ms, between them %lf ms",
-                       &t.step, &t.before, &t.operations, &t.between);
-    assert_int_equal(found, 4);
+                       "a step from end to end: %lf ms, of which before it (events, validation, other replicas) %lf ms, waiting for "
+                       "input %lf ms (%lf%%), operations %lf ms, between them %lf ms",
+                       &t.step, &t.before, &t.input, &t.share, &t.operations, &t.between);
+    assert_int_equal(found, 6);
     return t;
 }
 
-/* A slow first step is in none of the sums: 1000 s, then three of 2 + 1 + 4 s, 3 s after one another, which the profiler's own time of
+/* A slow first step is in none of the sums: 1000 s, then three of 1 s of input, then 2 + 1 + 4 s, 2 s after one another, which the profiler's own time of
  * these milliseconds makes shorter. */
 static void test_slow_first_step(void **state)
 {
@@ -90,17 +90,20 @@ static void test_slow_first_step(void **state)
     artel_profile_node first[] = {node("a", 100, 500), node("b", 600, 500)};
     artel__profiler_step(b.profiler, 1, first, 2);
     for (int i = 0; i < 3; i++) {
-        artel_profile_node next[] = {node("a", 1103 + 10 * i, 2), node("b", 1106 + 10 * i, 4)};
-        artel__profiler_step(b.profiler, 2 + i, next, 2);
+        artel_profile_node next[] = {node("", 1102 + 10 * i, 1), node("a", 1103 + 10 * i, 2), node("b", 1106 + 10 * i, 4)};
+        next[0].operation = next[0].phase = "input";
+        artel__profiler_step(b.profiler, 2 + i, next, 3);
     }
     json_decref(close_bench(&b));
     assert_non_null(strstr(b.text, "profile of 3 steps without the first"));
     step_times t = times_in(b.text);
     assert_float_equal(t.step, 10000, 900);
-    assert_float_equal(t.before, 3000, 900);
+    assert_float_equal(t.before, 2000, 900);
+    assert_float_equal(t.input, 1000, 0.001);
+    assert_float_equal(t.share, 10, 1);
     assert_float_equal(t.operations, 6000, 0.001);
     assert_float_equal(t.between, 1000, 0.001);
-    assert_float_equal(t.step, t.before + t.operations + t.between, 0.01);
+    assert_float_equal(t.step, t.before + t.input + t.operations + t.between, 0.01);
     free(b.text);
 }
 

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading ahead: whatever was told before, rows are those that a fetch gives, and what fails ahead of time is told only when wanted. */
+#include <stdlib.h>
+
+#include "data/help_data.h"
+#include "data/prefetch.h"
+
+enum {
+    ROWS = 200,
+    WIDTH = 3000, /* a piece is a row or two, so that a batch has many */
+    MOST = 24,
+    STEPS = 300,
+    BAD_ROW = 137
+};
+
+typedef struct source {
+    artel_data *data;
+    artel__feed *feed;
+    artel__prefetch *prefetch;
+    artel__pool *pool;
+} source;
+
+static float floats[ROWS * WIDTH];
+static uint8_t labels[ROWS];
+
+static void open_source(bench *b, source *s, bool damaged)
+{
+    simple_wants w;
+    wants_init(&w, 1, (int64_t)WIDTH);
+    for (int i = 0; i < ROWS * WIDTH; i++) floats[i] = (float)i;
+    for (int i = 0; i < ROWS; i++) labels[i] = (uint8_t)(i % 10);
+    if (damaged) labels[BAD_ROW] = 77; /* no such class */
+    const artel_data_array arrays[2] = {{NULL, ARTEL_DATA_ROLE_INPUT, ARTEL_DTYPE_FLOAT32, {2, {ROWS, WIDTH}}, floats},
+                                        {NULL, ARTEL_DATA_ROLE_TARGET, ARTEL_DTYPE_UINT8, {1, {ROWS}}, labels}};
+    assert_int_equal(artel_data_from_memory(b->ctx, arrays, 2, &s->data), ARTEL_OK);
+    s->feed = bench_bind(b, s->data, &w.wants);
+    assert_int_equal(artel__pool_create(b->ctx, 2, &s->pool), ARTEL_OK);
+    assert_int_equal(artel__prefetch_create(b->ctx, s->feed, MOST, &s->prefetch), ARTEL_OK);
+}
+
+static void close_source(source *s)
+{
+    artel__prefetch_destroy(s->prefetch);
+    artel__pool_destroy(s->pool);
+    artel__feed_destroy(s->feed);
+    artel_data_destroy(s->data);
+}
+
+static void check_rows(void *const *buffers, const uint64_t *rows, int64_t count)
+{
+    const float *x = buffers[0];
+    const int32_t *y = buffers[1];
+    for (int64_t i = 0; i < count; i++) {
+        if (memcmp(x + i * WIDTH, floats + rows[i] * WIDTH, WIDTH * sizeof *x) != 0) fail_msg("row %d of the batch", (int)i);
+        assert_int_equal(y[i], labels[rows[i]]);
+    }
+}
+
+/* Batches in an order of their own, of which the next ones are told rightly, wrongly, or not at all. */
+static void any_order(void **state)
+{
+    bench *b = *state;
+    source s;
+    open_source(b, &s, false);
+    uint64_t rows[STEPS + 3][MOST];
+    int64_t count[STEPS + 3];
+    uint32_t random = 1;
+    for (int i = 0; i < STEPS + 3; i++) {
+        random = random * 1664525 + 1013904223;
+        count[i] = (random >> 20) % (MOST + 1);
+        for (int64_t k = 0; k < MOST; k++) rows[i][k] = (uint64_t)(i * 7 + k * 3) % ROWS;
+    }
+    for (int i = 0; i < STEPS; i++) {
+        void *buffers[2];
+        assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, rows[i], count[i], buffers), ARTEL_OK);
+        int told = i % 4, wrong = i % 5 == 0;
+        for (int k = 0; k < told; k++)
+            artel__prefetch_tell(s.prefetch, k, rows[i + 1 + k] + wrong, count[i + 1 + k] - (count[i + 1 + k] > 0 && wrong));
+        check_rows(buffers, rows[i], count[i]); /* while the next ones are being read */
+    }
+    close_source(&s);
+}
+
+static void failure_ahead_is_not_told(void **state)
+{
+    bench *b = *state;
+    source s;
+    open_source(b, &s, true);
+    uint64_t good[8], bad[8];
+    void *buffers[2];
+    for (int i = 0; i < 8; i++) {
+        good[i] = (uint64_t)i;
+        bad[i] = (uint64_t)(BAD_ROW - 4 + i);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, good, 8, buffers), ARTEL_OK);
+        artel__prefetch_tell(s.prefetch, 0, bad, 8);
+        artel__prefetch_tell(s.prefetch, 1, good, 8);
+        check_rows(buffers, good, 8);
+        assert_int_equal(artel_context_error(b->ctx)->status, ARTEL_OK);
+    }
+    assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, bad, 8, buffers), ARTEL_ERROR_INVALID);
+    bench_failed(b, ARTEL_ERROR_INVALID, "record 137");
+    close_source(&s);
+}
+
+/* What decides whether a run reads ahead. */
+static void only_what_costs(void **state)
+{
+    bench *b = *state;
+    source s;
+    open_source(b, &s, false);
+    assert_false(artel__feed_reads_ahead(s.feed));
+    close_source(&s);
+    uint8_t png[512], pixels[12] = {0};
+    size_t size = make_png(png, sizeof png, pixels, 2, 2, 3);
+    bench_write(b, "set/a/1.png", png, size);
+    bench_write(b, "set/b/1.png", png, size);
+    simple_wants w;
+    wants_init(&w, 3, (int64_t)2, (int64_t)2, (int64_t)3);
+    artel_data *images = bench_open(b, "images:%s", bench_path(b, "set"));
+    artel__feed *feed = bench_bind(b, images, &w.wants);
+    assert_true(artel__feed_reads_ahead(feed));
+    artel__feed_destroy(feed);
+    artel_data_destroy(images);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(any_order, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(failure_ahead_is_not_told, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(only_what_costs, bench_setup, bench_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
