@@ -53,6 +53,12 @@ bool artel__cli_wants_help(const artel__command *command, int count, char **word
 bool artel__cli_given(const artel__invocation *call, const char *name);
 void artel__cli_help(const artel__command *command, FILE *out);
 void artel__cli_overview(FILE *out);
+/* The same as pages for man(1). */
+void artel__cli_manual(const artel__command *command, FILE *out);
+void artel__cli_manual_overview(FILE *out);
+/* "--[no-]shuffle", "--epochs N"; and whether its default is worth a word. */
+void artel__cli_option_left(const artel__command *command, const artel__option *option, char *left, size_t size);
+bool artel__cli_shows_default(const artel__option *option);
 
 /* --arithmetic of a struct of options: a field `arithmetic`, an index into the names. */
 extern const char *const artel__cli_arithmetics[];

@@ -19,20 +19,28 @@ static const char *value_name(const artel__option *option)
     }
 }
 
+void artel__cli_option_left(const artel__command *command, const artel__option *option, char *left, size_t size)
+{
+    bool negatable = option->type == ARTEL__OPTION_BOOL && option->fallback && strcmp(option->fallback, "true") == 0;
+    if (option->type == ARTEL__OPTION_STRING && option->choices)
+        snprintf(left, size, "--%s[=WORD]", option->name);
+    else if (command->letter && strcmp(command->letter + 2, option->name) == 0)
+        snprintf(left, size, "-%c, --%s%s", command->letter[0], option->name, value_name(option));
+    else
+        snprintf(left, size, "--%s%s%s", negatable ? "[no-]" : "", option->name, value_name(option));
+}
+
+bool artel__cli_shows_default(const artel__option *option)
+{
+    return option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL && option->fallback[0];
+}
+
 static void print_option(const artel__command *command, const artel__option *option, FILE *out)
 {
     char left[96];
-    bool negatable = option->type == ARTEL__OPTION_BOOL && option->fallback && strcmp(option->fallback, "true") == 0;
-    if (option->type == ARTEL__OPTION_STRING && option->choices)
-        snprintf(left, sizeof left, "--%s[=WORD]", option->name);
-    else if (command->letter && strcmp(command->letter + 2, option->name) == 0)
-        snprintf(left, sizeof left, "-%c, --%s%s", command->letter[0], option->name, value_name(option));
-    else
-        snprintf(left, sizeof left, "--%s%s%s", negatable ? "[no-]" : "", option->name, value_name(option));
+    artel__cli_option_left(command, option, left, sizeof left);
     fprintf(out, "  %-32s %s", left, option->help);
-    bool interesting =
-        option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL && option->fallback[0];
-    if (interesting) fprintf(out, " (default %s)", option->fallback);
+    if (artel__cli_shows_default(option)) fprintf(out, " (default %s)", option->fallback);
     fputc('\n', out);
 }
 

@@ -146,6 +146,10 @@ static int run_command(const artel__command *command, int count, char **words)
     options.isa = find_isa(command->passes_on ? 0 : count, words);
     artel_context *ctx;
     artel_status status = artel_context_create(&options, &ctx);
+    if (status == ARTEL_ERROR_NO_MEMORY) {
+        print_error(artel_context_error(NULL));
+        return 2;
+    }
     if (status < 0) {
         artel__show(stderr, "artel: --isa: \"%s\" is not an instruction set of this machine; use auto, baseline, avx2 or avx512\n",
                     options.isa);
@@ -174,12 +178,14 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--version") == 0) name = "version";
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        const artel__command *command = argc > 2 ? artel__cli_find_command(argv[2]) : NULL;
-        if (argc > 2 && !command) return artel__cli_unknown_command(argv[2]);
+        bool manual = argc > 2 && strcmp(argv[2], "--man") == 0;
+        const char *about = argc > 2 + manual ? argv[2 + manual] : NULL;
+        const artel__command *command = about ? artel__cli_find_command(about) : NULL;
+        if (about && !command) return artel__cli_unknown_command(about);
         if (command)
-            artel__cli_help(command, stdout);
+            (manual ? artel__cli_manual : artel__cli_help)(command, stdout);
         else
-            artel__cli_overview(argc > 1 ? stdout : stderr);
+            (manual ? artel__cli_manual_overview : artel__cli_overview)(argc > 1 ? stdout : stderr);
         return argc > 1 ? flush_results(0) : 1;
     }
     const artel__command *command = artel__cli_find_command(name);
