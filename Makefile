@@ -5,13 +5,14 @@
 #   make train        train on Fashion-MNIST           make test-quick   unit tests, under a minute
 #   make install      PREFIX=/usr/local DESTDIR=       make test-long    the tests too long for `make test`
 #   make bench        measure beside peers             make format tidy  clang-format in place; clang-tidy
+#   make package      Debian packages in build/        make deps         install what building needs
 #   make clean        remove what was built            make distclean    and the tests' virtual environment
 BUILD = build
 PREFIX = /usr/local
 JOBS := $(shell nproc 2>/dev/null || echo 2)
 GENERATOR := $(shell command -v ninja >/dev/null 2>&1 && echo '-G Ninja')
 
-.PHONY: all build deps train test test-quick test-long bench format tidy install clean distclean
+.PHONY: all build deps package train test test-quick test-long bench format tidy install clean distclean
 all:
 	@$(MAKE) --no-print-directory build TARGET="programs example-programs"
 	@echo "Built $(BUILD)/artel. Try: $(BUILD)/artel --help, make train, make test"
@@ -19,7 +20,8 @@ all:
 # CMake finds new and removed files by itself, and is asked again in case a package was installed in between; the
 # generator is chosen once.
 build:
-	@if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) >/dev/null; else cmake --preset release -B $(BUILD) $(GENERATOR); fi
+	@if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(CMAKE_FLAGS) >/dev/null; \
+	else cmake --preset release -B $(BUILD) $(GENERATOR) $(CMAKE_FLAGS); fi || { echo "== what is missing is installed by: make deps" >&2; exit 1; }
 	@echo "== building into $(BUILD)/"
 	@cmake --build $(BUILD) -j $(JOBS) $(if $(TARGET),--target $(TARGET))
 
@@ -33,7 +35,7 @@ train: deps
 test:
 	@scripts/install-deps test
 	@scripts/make-venv $(BUILD)/venv
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build CMAKE_FLAGS=-DARTEL_WERROR=ON
 	@scripts/run-tests $(BUILD) all
 
 test-quick: build
@@ -56,6 +58,10 @@ tidy: build
 install:
 	@$(MAKE) --no-print-directory build TARGET=programs
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+package:
+	@$(MAKE) --no-print-directory build TARGET=programs
+	@cd $(BUILD) && cpack -G DEB
 
 # Keeps the virtual environment, which is slow to make again.
 clean:

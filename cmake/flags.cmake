@@ -34,7 +34,7 @@ add_library(artel_flags INTERFACE)
 target_compile_definitions(artel_flags INTERFACE _GNU_SOURCE ARTEL_VERSION="${PROJECT_VERSION}")
 target_include_directories(artel_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(artel_flags INTERFACE
-    -pedantic -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
+    -pedantic -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $<$<BOOL:${ARTEL_WERROR}>:-Werror>
     -ffp-contract=off -fno-math-errno -fno-common -fstack-protector-strong)
 target_link_options(artel_flags INTERFACE -Wl,--as-needed -Wl,-z,relro -Wl,-z,noexecstack)
 target_link_libraries(artel_flags INTERFACE Threads::Threads)
@@ -58,7 +58,7 @@ set(ARTEL_AVX512_BF16_FLAGS ${ARTEL_AVX512_FLAGS} -mavx512bf16)
 set(ARTEL_AMX_FLAGS ${ARTEL_AVX512_FLAGS} -mamx-tile -mamx-bf16)
 function(artel_set_kernel_flags)
     foreach(file IN LISTS ARGN)
-        set(flags -fno-stack-protector $<$<CONFIG:Release>:-O3>)
+        set(flags -fno-stack-protector $<$<NOT:$<CONFIG:Debug,Sanitize>>:-O3>)
         if(file MATCHES "_amx\\.c$")
             list(APPEND flags ${ARTEL_AMX_FLAGS})
         elseif(file MATCHES "_avx512_bf16\\.c$")

@@ -22,6 +22,11 @@ foreach(room IN LISTS ARTEL_ROOMS)
             artel_set_kernel_flags(${sources})
         endif()
         add_library(artel_${room} OBJECT ${sources})
+        if(room STREQUAL "base") # where the parts and the helper are, seen from the folder of the program
+            file(RELATIVE_PATH from_program /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/artel)
+            set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/part.c PROPERTIES
+                COMPILE_DEFINITIONS ARTEL_FROM_PROGRAM="${from_program}/")
+        endif()
         target_link_libraries(artel_${room} PRIVATE artel_needs)
         if(room STREQUAL "cli")
             list(APPEND ARTEL_CLI_OBJECTS $<TARGET_OBJECTS:artel_${room}>)
@@ -38,9 +43,16 @@ if(ARTEL_LIBRARY_OBJECTS)
 
     # For everybody else.
     add_library(artel_shared SHARED ${ARTEL_LIBRARY_OBJECTS})
+    # While MAJOR is 0 every MINOR is a library of its own (include/artel/version.h).
+    if(PROJECT_VERSION_MAJOR EQUAL 0)
+        set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    else()
+        set(soversion ${PROJECT_VERSION_MAJOR})
+    endif()
     set_target_properties(artel_shared PROPERTIES
         OUTPUT_NAME artel
-        SOVERSION ${PROJECT_VERSION_MAJOR}
+        VERSION ${PROJECT_VERSION}
+        SOVERSION ${soversion}
         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
         LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libartel.map)
     target_include_directories(artel_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)

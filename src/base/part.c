@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding and opening a part. Installed: ../lib/artel; build tree: the same folder or two above. What another user could have put there
- * is passed over. */
+/* Finding and opening a part. Installed: artel/ beside the library, or in the library folder of the program's prefix (ARTEL_FROM_PROGRAM, from
+ * the build); build tree: the same folder or two above. What another user could have put there is passed over. */
 #include "base/part.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 
-/* The program or library that holds this function; false when unknown. */
+/* Absolute path of the program or library that holds this function; false when unknown. */
 static bool find_own(char out[PATH_MAX])
 {
     Dl_info info;
@@ -26,29 +26,35 @@ static bool find_own(char out[PATH_MAX])
     return realpath(file, out) != NULL;
 }
 
-/* `own`: the file whose owner is trusted with it; NULL: whoever named the folder answers for it. */
-static void *try_folder(const char *folder, const char *below, const char *library, const char *own)
+/* Around the file `own`, whose owner is trusted with it. */
+static bool find_near(const char *own, const char *name, int access_mode, char out[PATH_MAX])
 {
-    char path[PATH_MAX + 256];
-    int length = snprintf(path, sizeof path, "%s%s%s", folder, below, library);
-    if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0) return NULL;
-    if (own != NULL && !artel__may_trust(path, own)) return NULL;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    static const char *const places[] = {"", "artel/", ARTEL_FROM_PROGRAM, "../lib/artel/", "../../lib/artel/", "../", "../../"};
+    int folder = (int)(strrchr(own, '/') - own) + 1;
+    for (size_t i = 0; i < ARTEL__COUNT(places); i++) {
+        int length = snprintf(out, PATH_MAX, "%.*s%s%s", folder, own, places[i], name);
+        if (length > 0 && length < PATH_MAX && access(out, access_mode) == 0 && artel__may_trust(out, own)) return true;
+    }
+    return false;
+}
+
+bool artel__find_companion(const char *name, int access_mode, char out[PATH_MAX])
+{
+    char own[PATH_MAX];
+    if (find_own(own) && find_near(own, name, access_mode, out)) return true;
+    return realpath("/proc/self/exe", own) != NULL && find_near(own, name, access_mode, out);
 }
 
 static void *find_library(const char *library)
 {
-    static const char *const places[] = {"", "artel/", "../lib/artel/", "../../lib/artel/", "../", "../../"};
-    char own[PATH_MAX], folder[PATH_MAX];
-    const char *given = getenv("ARTEL_PART_DIR");
-    if (given != NULL && given[0] != '\0') return try_folder(given, "/", library, NULL);
-    if (!find_own(own)) return NULL;
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(own, '/') - own) + 1, own);
-    for (size_t i = 0; i < ARTEL__COUNT(places); i++) {
-        void *handle = try_folder(folder, places[i], library, own);
-        if (handle != NULL) return handle;
-    }
-    return NULL;
+    char path[PATH_MAX];
+    const char *given = getenv("ARTEL_PART_DIR"); /* whoever sets it answers for the folder */
+    if (given != NULL && given[0] != '\0') {
+        int length = snprintf(path, sizeof path, "%s/%s", given, library);
+        if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0) return NULL;
+    } else if (!artel__find_companion(library, R_OK, path))
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
 artel_status artel__part_open(artel_context *ctx, const artel__part_request *request, artel__part *out)

@@ -7,6 +7,8 @@
 #ifndef ARTEL_BASE_PART_H
 #define ARTEL_BASE_PART_H
 
+#include <limits.h>
+
 #include "base/context.h"
 
 typedef struct artel__part_request {
@@ -22,8 +24,11 @@ typedef struct artel__part {
     const void *table; /* valid until the part is closed */
 } artel__part;
 
-/* Looks in $ARTEL_PART_DIR when set, else beside and around the program or library that artel is part of (build tree: the
- * same folder or two above; installed: ../lib/artel). Errors: ARTEL_ERROR_UNSUPPORTED when it is not there or does not
+/* The absolute path of a file that was installed or built with the program or library that artel is part of; `access_mode` as for access().
+ * False when it is not there, or others may have put it there. */
+bool artel__find_companion(const char *name, int access_mode, char out[PATH_MAX]);
+
+/* Looks in $ARTEL_PART_DIR when set, else as artel__find_companion does. Errors: ARTEL_ERROR_UNSUPPORTED when it is not there or does not
  * fit. Each open is closed once; the system counts. */
 artel_status artel__part_open(artel_context *ctx, const artel__part_request *request, artel__part *out);
 void artel__part_close(artel__part *part); /* a cleared one is accepted */

@@ -8,7 +8,6 @@
  */
 #include "keras/h5_helper.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/part.h"
 #include "keras/h5_wire.h"
 
 #define PROGRAM "artel-hdf5"
@@ -94,41 +94,16 @@ artel_status artel__memory_map(artel_context *ctx, const char *where, int fd, ar
     return ARTEL_OK;
 }
 
-/* Beside `file`, `below`/artel-hdf5 when it can be run, and nobody else can have put it there. */
-static bool try_place(const char *file, const char *below, char *path, size_t size)
-{
-    int needed = snprintf(path, size, "%.*s/%s" PROGRAM, (int)(strrchr(file, '/') - file), file, below);
-    return needed > 0 && (size_t)needed < size && access(path, X_OK) == 0 && artel__may_trust(path, file);
-}
-
-/* Installed beside the library or program, or in a build tree above a test. */
-static bool search_near(const char *file, char *path, size_t size)
-{
-    static const char *const below[] = {"", "artel/", "../lib/artel/", "../libexec/artel/", "../", "../../"};
-    if (file[0] != '/') return false;
-    for (size_t i = 0; i < ARTEL__COUNT(below); i++)
-        if (try_place(file, below[i], path, size)) return true;
-    return false;
-}
-
-static artel_status find_program(artel_context *ctx, const artel__helper_job *job, char *path, size_t size)
+static artel_status find_program(artel_context *ctx, const artel__helper_job *job, char path[PATH_MAX])
 {
     const char *named = job->program ? job->program : getenv("ARTEL_HDF5_HELPER");
     if (named && named[0]) {
-        snprintf(path, size, "%s", named);
+        snprintf(path, PATH_MAX, "%s", named);
         if (access(path, X_OK) == 0) return ARTEL_OK;
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where, "let ARTEL_HDF5_HELPER name the program artel-hdf5, or unset it",
                            "HDF5 files are read by a helper program, and %s cannot be run", path);
     }
-    Dl_info info;
-    static const char here = 0;
-    if (dladdr(&here, &info) != 0 && info.dli_fname && search_near(info.dli_fname, path, size)) return ARTEL_OK;
-    char self[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length > 0) {
-        self[length] = '\0';
-        if (search_near(self, path, size)) return ARTEL_OK;
-    }
+    if (artel__find_companion(PROGRAM, X_OK, path)) return ARTEL_OK;
     return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, job->where,
                        "build it (it needs libhdf5-dev), install artel as a whole, or set ARTEL_HDF5_HELPER",
                        "HDF5 files are read and written by the helper program " PROGRAM ", which is not beside artel");
@@ -272,8 +247,8 @@ static artel_status supervise(process *p)
 
 artel_status artel__helper_run(artel_context *ctx, const artel__helper_job *job)
 {
-    char path[4096];
-    ARTEL_TRY(find_program(ctx, job, path, sizeof path));
+    char path[PATH_MAX];
+    ARTEL_TRY(find_program(ctx, job, path));
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return artel__fail_errno(ctx, job->where, "create a pipe for");
     process p = {.ctx = ctx, .job = job, .pipe = ends[0], .deadline = artel__now_ns() + (int64_t)(job->seconds * 1e9)};

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# cpack: Debian packages artel (the program), libartel<version> (library, parts, helper), libartel-dev.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+    set(abi ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+else()
+    set(abi ${PROJECT_VERSION_MAJOR})
+endif()
+set(ARTEL_CONTACT "The artel developers <developers@artel.example>" CACHE STRING "Who answers for the packages: NAME <ADDRESS>")
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VENDOR "artel")
+set(CPACK_PACKAGE_CONTACT "${ARTEL_CONTACT}")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL program lib dev)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+set(CPACK_DEBIAN_ENABLE_COMPONENT_DEPENDS OFF)
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME artel)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "The program artel takes a model that Keras saved, data and the name of a
+strategy, and gives the trained model back: on one machine or on several,
+encrypted, with tasks that come and go on the way.")
+set(CPACK_DEBIAN_LIB_PACKAGE_NAME libartel${abi})
+set(CPACK_DEBIAN_LIB_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_LIB_DESCRIPTION "The library that the program artel is made of, for programs written in C,
+and the parts that are opened when they are needed: images, HDF5, encryption.")
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME libartel-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers of libartel, its archive, and what pkg-config and CMake's
+find_package ask for.")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIB_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
+set(same "libartel${abi} (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "${same}")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "libartel-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${same}, libjansson-dev, zlib1g-dev")
+
+# What Debian wants of every package beside the files: copyright and changelog.
+set(written ${PROJECT_BINARY_DIR}/debian)
+file(READ ${PROJECT_SOURCE_DIR}/NOTICE notice)
+string(REGEX REPLACE "\n\n" "\n.\n" notice "${notice}")
+string(REGEX REPLACE "\n" "\n " notice "${notice}")
+configure_file(${PROJECT_SOURCE_DIR}/cmake/copyright.in ${written}/copyright @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/changelog.in ${written}/changelog @ONLY)
+execute_process(COMMAND gzip -9nc ${written}/changelog OUTPUT_FILE ${written}/changelog.gz)
+foreach(component IN LISTS CPACK_COMPONENTS_ALL)
+    string(TOUPPER ${component} upper)
+    set(package ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
+    install(FILES ${written}/copyright ${written}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component}
+        EXCLUDE_FROM_ALL)
+endforeach()
+include(CPack)
