@@ -35,22 +35,30 @@ static artel_status read_seconds(artel__invocation *call, const char *option, co
 }
 
 /* Several tasks that do not know one another write the same files: hardly ever what was meant. Quiet where nothing or nonsense is
- * described, since nobody asked. */
-static void warn_alone(artel__invocation *call, const artel__cluster_choice *choice)
+ * described, since nobody asked; but who has not said how to work, and is one of several whom nobody can tell apart, ends. */
+static artel_status judge_alone(artel__invocation *call, const artel__cluster_choice *choice)
 {
-    const artel__cluster_options wanted = {
-        .file = choice->file, .task = choice->task, .service = choice->service, .workers = (int)choice->workers};
+    const artel__cluster_options wanted = {.file = choice->file,
+                                           .task = choice->task,
+                                           .service = choice->service,
+                                           .workers = (int)choice->workers,
+                                           .resolver = artel__cli_given(call, "resolver") ? choice->resolver : NULL};
     artel_context *quiet;
     artel__cluster cluster;
-    if (artel_context_create(NULL, &quiet) < 0) return;
-    if (artel__cluster_resolve(quiet, artel__process_environment, NULL, &wanted, &cluster) == ARTEL_OK) {
+    if (artel_context_create(NULL, &quiet) < 0) return ARTEL_OK;
+    artel_status status = artel__cluster_resolve(quiet, artel__process_environment, NULL, &wanted, &cluster);
+    if (status == ARTEL_OK) {
         if (!cluster.single && cluster.rank >= 0)
             artel__log(call->ctx, ARTEL_LOG_WARNING,
                        "%s %d works alone, and so does each of the %d tasks of %s; to work at one model: --strategy multi-worker",
                        artel__task_type_name(cluster.self.type), (int)cluster.self.index, cluster.trainers, cluster.where);
         artel__cluster_fini(&cluster);
     }
+    bool unread = status == ARTEL_ERROR_UNSUPPORTED && !artel__cli_given(call, "strategy");
+    const artel_error *error = artel_context_error(quiet);
+    status = unread ? artel__fail(call->ctx, status, error->where, error->advice, "%s", error->what) : ARTEL_OK;
     artel_context_destroy(quiet);
+    return status;
 }
 
 artel_status artel__cli_open_cluster(artel__invocation *call, const char *strategy, const artel__cluster_choice *choice,
@@ -62,8 +70,7 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     ARTEL_TRY(read_seconds(call, "--collective-timeout", choice->timeout, &options.collective_timeout));
     ARTEL_TRY(read_seconds(call, "--suspect-after", choice->suspect, &options.suspect_after));
     if (strcmp(strategy, "multi-worker") != 0) {
-        warn_alone(call, choice);
-        return ARTEL_OK;
+        return judge_alone(call, choice);
     }
     options.resolver = artel__cli_given(call, "resolver") ? choice->resolver : NULL;
     options.file = choice->file;

@@ -175,7 +175,10 @@ static void explain_alone(const artel__resolver_input *in)
 
 static artel_status resolve_alone(const artel__resolver_input *in, artel__cluster *out)
 {
-    if (!in->options.resolver || strcmp(in->options.resolver, "none") != 0) explain_alone(in);
+    if (!in->options.resolver || strcmp(in->options.resolver, "none") != 0) {
+        ARTEL_TRY(artel__resolver_refuse_unread(in));
+        explain_alone(in);
+    }
     ARTEL_TRY(artel__cluster_init(in->ctx, out, "none", "no launcher"));
     artel__cluster_set_self(out, ARTEL__TASK_WORKER, 0);
     return artel__cluster_add(out, ARTEL__TASK_WORKER, 0, NULL);

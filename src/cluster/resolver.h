@@ -43,6 +43,9 @@ artel_status artel__resolver_set_task(artel__cluster *out, const json_t *task);
 /* options.task into `out`. */
 artel_status artel__resolver_set_given_task(artel__cluster *out, const char *text);
 
+/* Fails, alone with ARTEL_ERROR_UNSUPPORTED, when a launcher that no resolver reads has started this process as one of several (resolve_unread.c). */
+artel_status artel__resolver_refuse_unread(const artel__resolver_input *in);
+
 /* `count` workers of unknown address, of which this is `rank`. */
 artel_status artel__resolver_add_unknown(artel__cluster *out, int64_t rank, int64_t count);
 /* Checks "host:port" (or a host, then with `port`) and keeps it as the rendezvous. `from` is the variable that said so. */

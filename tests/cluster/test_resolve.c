@@ -297,7 +297,7 @@ static const environment_case torchrun[] = {
     {{"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=[::1]"}, "torchrun 1/2 - [::1]:29500", {0}},
     {{TORCH("1", "2"), "ARTEL_RENDEZVOUS=x:5"}, "torchrun 1/2 - x:5", {0}},
     {{"WORLD_SIZE=2", "MASTER_ADDR=m"}, "none 0/1 -", {0}},
-    {{"RANK=1", "WORLD_SIZE=2"}, "none 0/1 -", {0}},
+    {{"RANK=1", "WORLD_SIZE=2"}, "! RANK: one process of 2", {0}},
     {{TORCH("2", "2")}, "! RANK: found 2", {0}},
     {{TORCH("x", "2")}, "! RANK: found x", {0}},
     {{TORCH("0", "99999999999999999999")}, "! WORLD_SIZE: found 9999", {0}},
@@ -472,6 +472,32 @@ static void test_files(void **state)
     run(*state, &gone, 1);
 }
 
+/* -- launchers that nobody reads -- */
+
+static const environment_case unread[] = {
+    {{"RANK=1", "WORLD_SIZE=4"}, "! RANK: one process of 4", {0}},
+    {{"RANK=0", "WORLD_SIZE=1"}, "none 0/1 -", {0}},
+    {{"RANK=3"}, "none 0/1 -", {0}}, /* of what is not said, and many a script has such a variable */
+    {{"WORLD_SIZE=4"}, "none 0/1 -", {0}},
+    {{"SM_CURRENT_HOST=algo-1", "SM_HOSTS=[\"algo-1\",\"algo-2\"]"}, "! SM_CURRENT_HOST: of 2 of SageMaker", {0}},
+    {{"SM_CURRENT_HOST=algo-1", "SM_HOSTS=[\"algo-1\"]"}, "none 0/1 -", {0}},
+    {{"MV2_COMM_WORLD_RANK=0", "MV2_COMM_WORLD_SIZE=2"}, "! MV2_COMM_WORLD_RANK: MVAPICH", {0}},
+    {{"PMIX_RANK=0"}, "! PMIX_RANK: one process of PMIx", {0}},
+    {{"PALS_RANKID=0"}, "! PALS_RANKID: PALS", {0}},
+    {{"PALS_RANKID=0", "PALS_SIZE=1"}, "none 0/1 -", {0}},
+    {{"FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=8"}, "! FLUX_TASK_RANK: of 8 of Flux", {0}},
+    {{"TPU_WORKER_ID=1", "TPU_WORKER_HOSTNAMES=10.0.0.1,10.0.0.2"}, "! TPU_WORKER_ID: of 2 of a TPU pod", {0}},
+    {{"TPU_WORKER_ID=0", "TPU_WORKER_HOSTNAMES=localhost"}, "none 0/1 -", {0}},
+    {{"FLUX_TASK_RANK=5", "FLUX_JOB_SIZE=8"}, "none 0/1 -", {.resolver = "none"}},
+    {{"FLUX_TASK_RANK=0", "FLUX_JOB_SIZE=2", "TF_CONFIG={" TWO "," TASK("worker", "1") "}"}, "tf-config 1/2 b:1", {0}},
+    {{"PMIX_RANK=0", OMPI("0", "1")}, "mpi 0/1 -", {0}},
+};
+
+static void test_unread(void **state)
+{
+    run(*state, unread, ARTEL__COUNT(unread));
+}
+
 /* -- notes -- */
 
 static void keep_note(void *user, artel_log_level level, const char *message)
@@ -537,6 +563,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_large, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_unread, set_up, tear_down),
         cmocka_unit_test(test_notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
