@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+# Every whole program in README.md and docs/ compiles as it stands there, without a warning, and runs beside a model and its data.
+set -eu
+cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
+[ -e "$ARTEL_BUILD/libartel.so" ] || { echo "the library is not built here"; exit 77; }
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# Blocks are indented by four blanks; a program begins with an include and has a main.
+for page in "$ARTEL_SOURCE/README.md" "$ARTEL_SOURCE"/docs/*.md; do
+    awk -v name="$(basename "$page" .md)" '
+        function end() { if (text ~ /int main/) { file = name "-" ++count ".c"; printf "%s", text >file; close(file) } text = ""; inside = 0 }
+        /^    #include/ && !inside { inside = 1 }
+        inside && !/^(    |$)/ { end() }
+        inside { sub(/^    /, ""); text = text $0 "\n" }
+        END { if (inside) end() }' "$page"
+done
+ls ./*.c >/dev/null 2>&1 || fail "no program was found"
+[ -e README-1.c ] && [ -e c-api-1.c ] || fail "the first programs are missing: $(ls)"
+
+"$ARTEL" convert "$ARTEL_SOURCE/examples/fashion-mnist/cnn.json" model.keras 2>/dev/null || fail "no model"
+for source in ./*.c; do
+    gcc -std=c11 -pedantic -Wall -Wextra -Werror -I"$ARTEL_SOURCE/include" "$source" -o program -L"$ARTEL_BUILD" -lartel -Wl,-rpath,"$ARTEL_BUILD" ||
+        fail "$source does not compile"
+    ./program >out.txt 2>&1 && code=0 || code=$?
+    [ "$code" -lt 100 ] || fail "$source died: $(cat out.txt)"
+    cp out.txt "$source.out"
+done
+[ "$(cat README-1.c.out)" = "$("$ARTEL" inspect model.keras --digest | grep -oE '[0-9a-f]{64}')" ] || fail "README: $(cat README-1.c.out)"
+grep -q 'train.npz' c-api-1.c.out || fail "c-api.md does not say which file is missing: $(cat c-api-1.c.out)"
