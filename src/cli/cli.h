@@ -105,4 +105,14 @@ typedef struct artel__cli_array {
 } artel__cli_array;
 artel_status artel__cli_write_arrays(artel_context *ctx, const char *path, const artel__cli_array *arrays, int count);
 
+/* The names of the classes, for .csv (table_file.c): "a,b,c", or @FILE with one in each line. No names: columns are numbered. */
+typedef struct artel__cli_labels {
+    const char **name; /* in the invocation's arena */
+    int count;
+} artel__cli_labels;
+artel_status artel__cli_read_labels(artel__invocation *call, const char *text, artel__cli_labels *out);
+/* One array as a table, whole or not at all: with labels the class of each row, then all its numbers. */
+artel_status artel__cli_write_table(artel_context *ctx, const char *path, const artel__cli_array *arrays, int count,
+                                    const artel__cli_labels *labels);
+
 #endif

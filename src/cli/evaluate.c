@@ -12,7 +12,7 @@
 
 typedef struct pass_options {
     int format, arithmetic;
-    const char *data, *output, *strategy, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir;
+    const char *data, *output, *labels, *strategy, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir;
     bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose;
     artel__cluster_choice cluster;
@@ -64,7 +64,9 @@ static const artel__option predict_options[] = {
     {"format", "float32, or native: the dtype of the output (all outputs of this version are float32)", ARTEL__OPTION_ENUM, AT(format),
      "float32", 0, 0, formats},
     {"json", "one `end` event on stdout: rows, rate, digest of the model", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
-    {"output", "FILE.npy for one output, FILE.npz for several", ARTEL__OPTION_STRING, AT(output), "null", 0, 0, NULL},
+    {"labels", "names of the classes for a .csv: a,b,c or @FILE with one in each line; a column says which is likeliest",
+     ARTEL__OPTION_STRING, AT(labels), "null", 0, 0, NULL},
+    {"output", "FILE.npy or FILE.csv for one output, FILE.npz for several", ARTEL__OPTION_STRING, AT(output), "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -129,7 +131,8 @@ static artel_status close_run(run *r, artel_model *model, artel_data *data, arte
 static artel_status write_metrics(void *user, const artel_history *history, const artel_predictions *predictions)
 {
     run *r = user;
-    char number[32];
+    char number[40];
+    bool read = isatty(STDOUT_FILENO); /* as Keras shows them; programs get every digit */
     int keys = artel_history_keys(history);
     (void)predictions;
     artel__log_value *value = artel__arena_alloc(&r->call->arena, (size_t)keys + 1, sizeof *value);
@@ -137,7 +140,12 @@ static artel_status write_metrics(void *user, const artel_history *history, cons
     for (int k = 0; k < keys; k++) {
         const char *key = artel_history_key(history, k);
         value[k] = (artel__log_value){key, artel_history_values(history, key, NULL)[0]};
-        if (!r->observers.events) artel__show(stdout, "%s %s\n", key, artel__format_double(number, sizeof number, value[k].value));
+        if (r->observers.events) continue;
+        if (read)
+            artel__progress_number(number, sizeof number, value[k].value, true);
+        else
+            artel__format_double(number, sizeof number, value[k].value);
+        artel__show(stdout, "%s %s\n", key, number);
     }
     if (r->observers.events) return artel__events_evaluate(r->observers.events, -1, (artel__logs){(size_t)keys, value});
     return fflush(stdout) == 0 ? ARTEL_OK : artel__fail_errno(r->call->ctx, "standard output", "write");
@@ -162,7 +170,11 @@ static artel_status write_predictions(artel__invocation *call, const artel_predi
     artel__cli_array *arrays = artel__arena_alloc(&call->arena, (size_t)count, sizeof *arrays);
     if (!arrays) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < count; i++) ARTEL_TRY(artel_predictions_get(predictions, i, &arrays[i].name, &arrays[i].shape, &arrays[i].values));
-    return artel__cli_write_arrays(call->ctx, path, arrays, count);
+    if (!artel__ends_with(path, ".csv")) return artel__cli_write_arrays(call->ctx, path, arrays, count);
+    const pass_options *o = call->options;
+    artel__cli_labels labels = {NULL, 0};
+    if (o->labels) ARTEL_TRY(artel__cli_read_labels(call, o->labels, &labels));
+    return artel__cli_write_table(call->ctx, path, arrays, count, &labels);
 }
 
 /* What a job that reads events wants to know of a prediction. */
@@ -252,8 +264,10 @@ static artel_status run_evaluate(artel__invocation *call)
 static artel_status run_predict(artel__invocation *call)
 {
     const pass_options *o = call->options;
-    if (!o->output || (!artel__ends_with(o->output, ".npy") && !artel__ends_with(o->output, ".npz")))
-        return artel__cli_usage(call, "--output", "give a file that ends in .npy or .npz");
+    bool table = o->output && artel__ends_with(o->output, ".csv");
+    if (!o->output || (!table && !artel__ends_with(o->output, ".npy") && !artel__ends_with(o->output, ".npz")))
+        return artel__cli_usage(call, "--output", "give a file that ends in .npy, .npz or .csv");
+    if (o->labels && !table) return artel__cli_usage(call, "--labels", "names are written to .csv files only");
     ARTEL_TRY(artel__cli_check_target(call, o->output));
     return run_in_cluster(call, predict_with);
 }
@@ -277,6 +291,7 @@ const artel__command artel__command_predict = {
     .summary = "the model's outputs for data, in input order, as float32",
     .usage = "MODEL --data SPEC --output FILE.npy [options]",
     .examples = "  artel predict trained.keras --data npy:x.npy --output y.npy\n"
+                "  artel predict trained.keras --data images:photos --output classes.csv --labels cat,dog\n"
                 "  artel predict two-heads.keras --data npz:inputs.npz --output outputs.npz --batch-size 256\n",
     .options = predict_options,
     .options_size = sizeof(pass_options),

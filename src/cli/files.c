@@ -52,8 +52,24 @@ static const char *nearest_file(artel__invocation *call, const char *path)
     return near;
 }
 
+/* What looks like another source than a file. */
+static artel_status check_is_file(artel__invocation *call, const char *path)
+{
+    static const char *const schemes[] = {"http://", "https://", "ftp://", "s3://", "gs://", "hdfs://", "file://"};
+    if (strcmp(path, "-") == 0 && !artel__file_exists(path))
+        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, "-", "write it to a file and name that",
+                           "standard input cannot be read: files are read in any order, and more than once");
+    for (size_t i = 0; i < ARTEL__COUNT(schemes); i++) {
+        if (artel__starts_with(path, schemes[i]))
+            return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, path, "fetch it first (curl -O), or mount it, and name the file",
+                               "addresses are not read, only files");
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__cli_check_source(artel__invocation *call, const char *path)
 {
+    ARTEL_TRY(check_is_file(call, path));
     if (artel__cli_is_specification(path))
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name the model's file here, and data with --data",
                            "this names data (found FORMAT:WHAT, expected a file)");
@@ -63,6 +79,21 @@ artel_status artel__cli_check_source(artel__invocation *call, const char *path)
     if (!near) return ARTEL_OK; /* whoever opens it says why it cannot */
     char advice[4200];
     snprintf(advice, sizeof advice, "did you mean %s?", near);
+    return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, advice, "there is no such file");
+}
+
+/* A specification of one file that is not there: what lies near it. Whatever else there is to say is said by who opens it. */
+static artel_status check_target(artel__invocation *call, const char *text)
+{
+    if (!artel__cli_is_specification(text) || strpbrk(text, "*?[,+#")) return ARTEL_OK;
+    const char *path = strchr(text, ':') + 1;
+    ARTEL_TRY(check_is_file(call, path));
+    if (artel__starts_with(text, "synthetic:") || artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
+    const char *near = nearest_file(call, path);
+    artel_context_clear(call->ctx);
+    if (!near) return ARTEL_OK;
+    char advice[4200];
+    snprintf(advice, sizeof advice, "did you mean %.*s:%s?", (int)(path - text) - 1, text, near);
     return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, advice, "there is no such file");
 }
 
@@ -78,7 +109,8 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
                  {".h5", NULL},
                  {".json", NULL}};
     bool folder = artel__is_directory(text);
-    if (!folder && !artel__file_exists(text)) return ARTEL_OK;
+    ARTEL_TRY(check_is_file(call, text));
+    if (!folder && !artel__file_exists(text)) return check_target(call, text);
     char form[4200], advice[4400];
     snprintf(form, sizeof form, folder ? "images:%s" : "FORMAT:%s", text);
     for (size_t i = 0; i < ARTEL__COUNT(forms) && !folder; i++) {

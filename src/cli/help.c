@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Help text, made from the tables. */
+/* Help text, made from the tables; on a terminal lines are broken between words. */
 #include <ctype.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -35,13 +37,43 @@ bool artel__cli_shows_default(const artel__option *option)
     return option->fallback && strcmp(option->fallback, "null") != 0 && option->type != ARTEL__OPTION_BOOL && option->fallback[0];
 }
 
+enum {
+    LEFT_COLUMNS = 35, /* of what stands before the text of an option */
+    LEAST_COLUMNS = 60 /* in narrower ones the terminal breaks lines itself */
+};
+
+/* Columns to stay within; 0: no terminal, or one that is too narrow. */
+static int columns_of(FILE *out)
+{
+    struct winsize size;
+    bool known = isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0;
+    return known && size.ws_col >= LEAST_COLUMNS ? size.ws_col : 0;
+}
+
+/* Behind `at` columns; further lines begin below it. */
+static void print_wrapped(const char *text, int at, FILE *out)
+{
+    int columns = columns_of(out), column = at;
+    while (*text) {
+        int word = (int)strcspn(text, " ");
+        bool breaks = columns > 0 && column > at && column + 1 + word > columns - 1;
+        if (breaks) fprintf(out, "\n%*s", at, "");
+        if (!breaks && column > at) fputc(' ', out);
+        column = breaks ? at + word : column + word + (column > at);
+        fprintf(out, "%.*s", word, text);
+        text += word + (text[word] == ' ');
+    }
+    fputc('\n', out);
+}
+
 static void print_option(const artel__command *command, const artel__option *option, FILE *out)
 {
-    char left[96];
+    char left[96], text[1024];
     artel__cli_option_left(command, option, left, sizeof left);
-    fprintf(out, "  %-32s %s", left, option->help);
-    if (artel__cli_shows_default(option)) fprintf(out, " (default %s)", option->fallback);
-    fputc('\n', out);
+    fprintf(out, "  %-*s ", LEFT_COLUMNS - 3, left);
+    bool shown = artel__cli_shows_default(option);
+    snprintf(text, sizeof text, "%s%s%s%s", option->help, shown ? " (default " : "", shown ? option->fallback : "", shown ? ")" : "");
+    print_wrapped(text, LEFT_COLUMNS, out);
 }
 
 void artel__cli_help(const artel__command *command, FILE *out)

@@ -22,6 +22,13 @@ const artel__command *const artel__commands[] = {
 /* Names of the contract that this version does not have, so that the answer is more than "unknown". */
 static const char *const later_commands[] = {"plan", "simulate", "top", "dashboard", "data", "data-service", NULL};
 
+/* Other programs' words for the same thing. */
+static const struct {
+    const char *word, *command;
+} synonyms[] = {{"train", "fit"},    {"test", "evaluate"}, {"eval", "evaluate"},  {"validate", "evaluate"}, {"infer", "predict"},
+                {"info", "inspect"}, {"show", "inspect"},  {"digest", "inspect"}, {"export", "convert"},    {"run", "launch"},
+                {"stop", "drain"},   {"doctor", "check"},  {"certs", "cert"}};
+
 /* -- signals and notes: state of the program, not of the library -- */
 
 static artel_context *volatile signal_context;
@@ -106,6 +113,12 @@ int artel__cli_unknown_command(const char *name)
             artel__show(stderr, "artel: %s: this subcommand is not in this version; see artel help for those that are\n", name);
             return 1;
         }
+    }
+    for (size_t i = 0; i < ARTEL__COUNT(synonyms); i++) {
+        if (strcmp(synonyms[i].word, name) != 0) continue;
+        artel__show(stderr, "artel: %s: unknown subcommand; the word for it is %s: artel help %s\n", name, synonyms[i].command,
+                    synonyms[i].command);
+        return 1;
     }
     while (artel__commands[count] && count < 62) {
         names[count] = artel__commands[count]->name;

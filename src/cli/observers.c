@@ -53,6 +53,17 @@ static artel_status open_board(artel__observers *o, const artel__observer_option
     return status;
 }
 
+/* Whether the user's locale says that the terminal has no characters of Unicode. Nothing said is no answer: containers say nothing. */
+static bool has_other_characters(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < ARTEL__COUNT(names); i++) {
+        const char *locale = getenv(names[i]);
+        if (locale && locale[0]) return !strcasestr(locale, "utf-8") && !strcasestr(locale, "utf8");
+    }
+    return false;
+}
+
 /* What one task of a cluster shows and writes: from the beginning, or from the epoch on in which it takes over. */
 static artel_status open_shared(artel__observers *o)
 {
@@ -60,7 +71,13 @@ static artel_status open_shared(artel__observers *o)
     int64_t verbose = options->verbose >= 0 ? options->verbose : options->json ? 0 : isatty(STDERR_FILENO) ? 1 : 2;
     o->quiet = false;
     if (verbose > 0) {
-        artel__progress_options progress = {.fd = STDERR_FILENO, .verbose = (int)verbose, .terminal = -1};
+        const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+        bool dumb = term && strcmp(term, "dumb") == 0;
+        artel__progress_options progress = {.fd = STDERR_FILENO,
+                                            .verbose = (int)verbose,
+                                            .terminal = dumb ? 0 : -1,
+                                            .plain = no_colour && no_colour[0],
+                                            .ascii = has_other_characters()};
         ARTEL_TRY(artel__progress_create(o->ctx, &progress, &o->progress));
         artel__cli_before_notes(pause_progress, o->progress);
     }

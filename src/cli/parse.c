@@ -62,8 +62,47 @@ static artel_status read_environment(artel__invocation *call)
     return ARTEL_OK;
 }
 
+/* What other programs call an option that this command may have. */
+static const struct {
+    const char *word, *option;
+} synonyms[] = {{"lr", "learning-rate"},
+                {"batch", "batch-size"},
+                {"bs", "batch-size"},
+                {"gpu", "device"},
+                {"gpus", "device"},
+                {"cuda", "device"},
+                {"tpu", "device"},
+                {"out", "output"},
+                {"o", "output"},
+                {"save", "output"},
+                {"checkpoint", "checkpoint-dir"},
+                {"ckpt", "checkpoint-dir"},
+                {"logdir", "log-dir"},
+                {"tensorboard", "log-dir"},
+                {"workers", "replicas"},
+                {"num-workers", "replicas"},
+                {"jobs", "threads"},
+                {"val", "validation"},
+                {"validation-data", "validation"},
+                {"early-stopping", "callbacks"},
+                {"train-data", "data"},
+                {"test-data", "data"},
+                {"dataset", "data"},
+                {"quiet", "verbose"},
+                {"dtype", "arithmetic"},
+                {"amp", "arithmetic"}};
+
 static artel_status unknown_option(artel__invocation *call, const char *name)
 {
+    for (size_t i = 0; i < ARTEL__COUNT(synonyms); i++) {
+        if (strcmp(synonyms[i].word, name) != 0 || option_index(call->command, synonyms[i].option) < 0) continue;
+        char where[300];
+        snprintf(where, sizeof where, "--%s", name);
+        return artel__cli_usage(call, where, "unknown option; the word for it is --%s", synonyms[i].option);
+    }
+    if (strcmp(name, "gpu") == 0 || strcmp(name, "gpus") == 0 || strcmp(name, "cuda") == 0 || strcmp(name, "tpu") == 0)
+        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, name, "leave it out", "artel %s computes on processors",
+                           call->command->name);
     const char *names[128];
     int count = 0;
     for (int i = 0; call->command->options && call->command->options[i].name && count < 126; i++)

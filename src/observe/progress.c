@@ -17,7 +17,7 @@
 
 enum {
     BAR_WIDTH = 20,
-    MIN_COLUMNS = 20,
+    ROOM_BESIDE_BAR = 12, /* two blanks, the time left, a little of the time a step */
     DEFAULT_COLUMNS = 80
 };
 static const int64_t REDRAW_NS = 50000000, ROWS_NS = 500000000;
@@ -97,7 +97,7 @@ static int columns_of(const char *text)
 /* Appends text in a colour (an SGR parameter such as "1" for bold), or plain when it is NULL or not a terminal. */
 static void put(artel__progress *progress, const char *colour, const char *text)
 {
-    if (progress->terminal && colour) {
+    if (progress->terminal && colour && !progress->options.plain) {
         artel__text_printf(&progress->line, "\x1b[%sm%s\x1b[0m", colour, text);
     } else {
         artel__text_append(&progress->line, text);
@@ -109,7 +109,7 @@ static int terminal_columns(const artel__progress *progress)
 {
     struct winsize size;
     if (progress->options.columns > 0) return progress->options.columns;
-    if (ioctl(progress->options.fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= MIN_COLUMNS) return size.ws_col;
+    if (ioctl(progress->options.fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
     return DEFAULT_COLUMNS;
 }
 
@@ -122,19 +122,24 @@ static void put_count(artel__progress *progress, int64_t current)
     put(progress, "1", text);
 }
 
-static void put_bar(artel__progress *progress, int64_t current)
+/* `width` columns of it. */
+static void put_bar(artel__progress *progress, int64_t current, int width)
 {
-    char cells[BAR_WIDTH * (sizeof BAR_CELL - 1) + 1] = "";
-    int done = (int)(BAR_WIDTH * ((double)current / (double)progress->steps));
-    done = done > BAR_WIDTH ? BAR_WIDTH : done < 0 ? 0 : done;
-    for (int i = 0; i < BAR_WIDTH; i++) memcpy(cells + (size_t)i * (sizeof BAR_CELL - 1), BAR_CELL, sizeof BAR_CELL);
-    size_t split = (size_t)done * (sizeof BAR_CELL - 1);
-    char left[sizeof cells];
-    memcpy(left, cells, split);
-    left[split] = '\0';
+    char done_cells[BAR_WIDTH * sizeof BAR_CELL] = "", rest_cells[BAR_WIDTH * sizeof BAR_CELL] = "";
+    int done = (int)(width * ((double)current / (double)progress->steps));
+    done = done > width ? width : done < 0 ? 0 : done;
+    for (int i = 0; i < done; i++) strcat(done_cells, progress->options.ascii ? "=" : BAR_CELL);
+    for (int i = done; i < width; i++) strcat(rest_cells, progress->options.ascii ? "." : BAR_CELL);
     put(progress, NULL, " ");
-    if (done > 0) put(progress, "32", left);
-    put(progress, "37", cells + split); /* empty at the end, where Keras too writes a colour around nothing */
+    if (done > 0) put(progress, "32", done_cells);
+    put(progress, "37", rest_cells); /* empty at the end, where Keras too writes a colour around nothing */
+}
+
+/* What a narrow terminal leaves of Keras' bar; 0: none. */
+static int bar_width(const artel__progress *progress, bool last)
+{
+    int room = progress->terminal && !last ? terminal_columns(progress) - progress->columns_used - ROOM_BESIDE_BAR : BAR_WIDTH;
+    return room > BAR_WIDTH ? BAR_WIDTH : room < 4 ? 0 : room;
 }
 
 /* Seconds a step takes, after `current` steps. */
@@ -191,7 +196,7 @@ static void put_time_taken(artel__progress *progress, int64_t now)
     put(progress, "1", text);
 }
 
-/* Appends " - name: value" for each; stops before `columns` would be passed (0: no limit). */
+/* Appends " - name: value" for each that does not pass `columns` (0: no limit). */
 static void put_logs(artel__progress *progress, artel__logs logs, int columns)
 {
     char number[40], name[256];
@@ -199,7 +204,7 @@ static void put_logs(artel__progress *progress, artel__logs logs, int columns)
         artel__clean(logs.item[i].name, strlen(logs.item[i].name), name, sizeof name);
         artel__progress_number(number, sizeof number, logs.item[i].value, progress->options.verbose == 1);
         int width = columns_of(" - : ") + columns_of(name) + columns_of(number);
-        if (columns > 0 && progress->columns_used + width >= columns) return;
+        if (columns > 0 && progress->columns_used + width >= columns) continue;
         put(progress, NULL, " - ");
         put(progress, NULL, name);
         put(progress, NULL, ": ");
@@ -238,7 +243,8 @@ static void draw(artel__progress *progress, artel__logs logs, int64_t now, bool 
     if (progress->terminal) artel__text_append(&progress->line, "\r");
     if (progress->steps > 0) {
         put_count(progress, progress->current);
-        put_bar(progress, progress->current);
+        int width = bar_width(progress, last);
+        if (width > 0) put_bar(progress, progress->current, width);
     } else {
         snprintf(unknown, sizeof unknown, "%7lld/Unknown", (long long)progress->current);
         put(progress, NULL, unknown);
@@ -248,7 +254,7 @@ static void draw(artel__progress *progress, artel__logs logs, int64_t now, bool 
     } else {
         put_time_taken(progress, now);
     }
-    put_step_time(progress, seconds);
+    if (last || progress->columns_used + (int)sizeof " 999ms/step" - 1 <= terminal_columns(progress)) put_step_time(progress, seconds);
     put_logs(progress, logs, last ? 0 : terminal_columns(progress));
     if (progress->terminal) {
         artel__text_append(&progress->line, "\x1b[K");

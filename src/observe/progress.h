@@ -7,7 +7,8 @@
  *   verbose 2  "Epoch 1/5", then "469/469 - 8s - 17ms/step - accuracy: 0.7700 - loss: 0.6600"
  *   verbose 0  nothing
  *
- * The line is redrawn at most every 50 ms and, while it runs, cut to the width of the terminal (Keras' would wrap).
+ * The line is redrawn at most every 50 ms and, while it runs, fits the width of the terminal (Keras' would wrap): the bar is as wide as
+ * there is room, and metrics that find none are left out.
  * On a terminal rows may stand below it (one for each host of a cluster); they go when the line ends.
  * Failures of writing are ignored: a closed standard error must not end a training. One thread.
  */
@@ -28,6 +29,8 @@ typedef struct artel__progress_options {
     int columns;                     /* width of the terminal; 0: ask it, each time */
     artel__progress_clock_fn *clock; /* NULL: artel__now_ns */
     void *clock_user;
+    bool plain; /* no colours */
+    bool ascii; /* a bar of = and . : the terminal's character set has no other */
 } artel__progress_options;
 
 artel_status artel__progress_create(artel_context *ctx, const artel__progress_options *options, artel__progress **out);

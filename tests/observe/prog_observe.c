@@ -120,7 +120,12 @@ static void run_progress(artel_context *ctx, json_t *root)
     json_t *call;
     size_t index;
     artel__progress *progress;
-    const artel__progress_options options = {1, (int)integer(root, "verbose"), truth(root, "terminal"), 1000, fake_clock, &now};
+    const artel__progress_options options = {.fd = 1,
+                                             .verbose = (int)integer(root, "verbose"),
+                                             .terminal = truth(root, "terminal"),
+                                             .columns = 1000,
+                                             .clock = fake_clock,
+                                             .clock_user = &now};
     must(ctx, artel__progress_create(ctx, &options, &progress));
     json_array_foreach(json_object_get(root, "calls"), index, call)
     {

@@ -25,7 +25,8 @@ static void bar_init(bar *b, int verbose, int terminal, int columns)
     scratch_init(&b->s);
     b->fd = capture_open();
     b->now = 1000000000;
-    const artel__progress_options options = {b->fd, verbose, terminal, columns, bar_clock, b};
+    const artel__progress_options options = {
+        .fd = b->fd, .verbose = verbose, .terminal = terminal, .columns = columns, .clock = bar_clock, .clock_user = b};
     assert_int_equal(artel__progress_create(b->s.ctx, &options, &b->progress), ARTEL_OK);
 }
 

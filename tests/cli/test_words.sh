@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+# What the program answers to other programs' words, to sources that are no files, and what it shows on terminals of all kinds.
+set -eu
+cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
+fail() { echo "FAILED: $*" >&2; exit 1; }
+# says CODE 'PART' WORDS...: the exit code, and a part of standard error
+says() {
+    local code=$1 part=$2 found=0
+    shift 2
+    "$ARTEL" "$@" >out.txt 2>err.txt </dev/null || found=$?
+    [ "$found" = "$code" ] || fail "artel $*: exit code $found instead of $code: $(cat err.txt)"
+    grep -qF -- "$part" err.txt || fail "artel $*: no '$part' in: $(cat err.txt)"
+}
+"$ARTEL" convert "$ARTEL_SOURCE/examples/fashion-mnist/cnn.json" model.keras 2>/dev/null
+
+for pair in train:fit test:evaluate eval:evaluate info:inspect infer:predict stop:drain; do
+    says 1 "the word for it is ${pair#*:}" "${pair%:*}" model.keras
+done
+says 1 'the word for it is --learning-rate' fit model.keras --lr 0.1
+says 1 'the word for it is --log-dir' fit model.keras --tensorboard logs
+says 1 'gpu' fit model.keras --gpu
+
+# Sources: standard input, addresses, a name that is nearly right.
+cp "$ARTEL_SOURCE/examples/fashion-mnist/cnn.json" train.npz
+says 1 'standard input cannot be read' fit - --data synthetic:8
+says 1 'standard input cannot be read' fit model.keras --data npz:-
+says 1 'only files' summary https://example.org/model.keras
+says 1 'only files' fit model.keras --data s3://bucket/train.npz
+says 1 'did you mean npz:train.npz?' fit model.keras --data npz:trian.npz
+says 1 'did you mean model.keras?' summary modle.keras
+
+# Tables: a row a record, names where they are given, quoted where they must be.
+"$ARTEL" predict model.keras --data synthetic:5 --output plain.csv 2>/dev/null
+[ "$(wc -l <plain.csv)" = 6 ] && [ "$(head -n 1 plain.csv | tr ',' '\n' | wc -l)" = 10 ] || fail "plain.csv: $(cat plain.csv)"
+printf 'shirt\ncoat, long\nthe "old" bag\nd\ne\nf\ng\nh\ni\nj\n' >names
+"$ARTEL" predict model.keras --data synthetic:5 --output named.csv --labels @names 2>/dev/null
+[ "$(head -n 1 named.csv)" = 'label,shirt,"coat, long","the ""old"" bag",d,e,f,g,h,i,j' ] || fail "named.csv: $(head -n 1 named.csv)"
+[ "$(tail -n 5 plain.csv)" = "$(tail -n 5 named.csv | sed -E 's/^("[^"]*("")*[^"]*("")*[^"]*"|[^,]*),//')" ] || fail "rows differ: $(cat named.csv)"
+tail -n 5 plain.csv | awk -F, '{ best = 1; for (i = 2; i <= NF; i++) if ($i > $best) best = i; print best }' >best
+tail -n 5 named.csv | sed -E 's/^(coat|"coat).*/2/; s/^"the.*/3/; s/^shirt.*/1/' | sed -E 's/^([d-j]),.*/\1/' | tr 'd-j' '4-9t' | sed 's/t/10/' >told
+cmp -s best told || fail "the likeliest classes: $(paste best told)"
+says 1 'there are 2 names (the output has 10 classes)' predict model.keras --data synthetic:5 --output x.csv --labels a,b
+says 1 'at least two' predict model.keras --data synthetic:5 --output x.csv --labels a
+says 1 '.csv files only' predict model.keras --data synthetic:5 --output x.npy --labels a,b
+[ ! -e x.csv ] || fail "a table of a failed prediction was left"
+
+# Terminals: the line fits, colours and characters only where they are wanted, help is broken between words.
+command -v script >/dev/null || exit 0
+on_terminal() { # COLUMNS COMMAND
+    script -qec "stty cols $1; $2" /dev/null </dev/null | tr '\r' '\n'
+}
+export LC_ALL=C.UTF-8
+esc=$(printf '\033')
+for columns in 12 20 30 44 80; do
+    on_terminal "$columns" "NO_COLOR=1 '$ARTEL' fit model.keras --data synthetic:400 --epochs 1 --loss sparse_categorical_crossentropy --metrics accuracy" |
+        sed "s/$esc\[K//g" | awk -v most="$columns" '/\/13/ && !/^13\/13/ { gsub(/━/, "="); if (length($0) > most) { print; exit 1 } }' >wide.txt ||
+        fail "a line of $columns columns and more: $(cat wide.txt)"
+done
+show="'$ARTEL' fit model.keras --data synthetic:64 --epochs 1 --loss sparse_categorical_crossentropy"
+on_terminal 80 "$show" | grep -qF "$esc[1m" || fail "no colours"
+on_terminal 80 "NO_COLOR=1 $show" | grep -qF "$esc[1m" && fail "colours although NO_COLOR is set"
+on_terminal 80 "TERM=dumb $show" | grep -qF "$esc" && fail "control sequences on a terminal that knows none"
+on_terminal 80 "LC_ALL=C $show" | grep -q '━' && fail "characters that the locale has not"
+on_terminal 80 "LC_ALL=C $show" | grep -q '====' || fail "no bar in the C locale"
+on_terminal 72 "'$ARTEL' help fit" | awk '/^options/ { on = 1 } /^examples/ { on = 0 } on && length($0) > 72 && /^  --/ { print; exit 1 }' ||
+    fail "help is wider than the terminal"
+[ "$("$ARTEL" help fit | grep -c -- '^  --batch-size N .* as in Keras (default 32)$')" = 1 ] || fail "help in a pipe has broken lines"
+on_terminal 80 "'$ARTEL' evaluate model.keras --data synthetic:64 --loss sparse_categorical_crossentropy" | grep -qE '^loss [0-9]+\.[0-9]{4}$' ||
+    fail "evaluate shows no four digits"
