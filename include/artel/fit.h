@@ -95,7 +95,7 @@ typedef struct artel_fit_options {
     int64_t shards;                /* 0: a function of the batch size */
     uint64_t seed;                 /* 0 */
     bool shuffle;                  /* true */
-    const char *strategy;          /* "auto", "one-device", "mirrored", "multi-worker" */
+    const char *strategy;          /* "auto", "one-device", "mirrored", "central-storage", "multi-worker" */
     int replicas;                  /* 0: the strategy decides */
     int threads;                   /* 0: the cores this process may use */
     artel_data *validation_data;   /* or NULL */

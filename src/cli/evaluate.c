@@ -32,7 +32,7 @@ static const char *const json_words[] = {"all", NULL};
      NULL},                                                                                                                                \
         {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                          \
         {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                    \
-        {"strategy", "auto, one-device, mirrored, multi-worker", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL},                  \
+        {"strategy", "auto, one-device, mirrored, central-storage, multi-worker", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL}, \
         ARTEL__CLUSTER_OPTIONS,                                                                                                            \
         {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},             \
         {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},           \

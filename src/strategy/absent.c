@@ -9,12 +9,6 @@ static artel_status lacks(artel_context *ctx, const char *name, const char *advi
     return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "--strategy", advice, "%s is not in this version", name);
 }
 
-static artel_status plan_central_storage(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
-{
-    (void)request, (void)out;
-    return lacks(ctx, "central-storage", "use mirrored, which gives the same result");
-}
-
 static artel_status plan_parameter_server(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
 {
     (void)request, (void)out;
@@ -26,10 +20,6 @@ static artel_status plan_tpu(artel_context *ctx, const artel__strategy_request *
     (void)request, (void)out;
     return lacks(ctx, "tpu", "use one-device or mirrored, which compute on CPUs");
 }
-
-const artel__strategy_def artel__strategy_central_storage = {.name = "central-storage",
-                                                             .doc = "Variables on one device, replicas on the others; not in this version.",
-                                                             .plan = plan_central_storage};
 
 const artel__strategy_def artel__strategy_parameter_server = {
     .name = "parameter-server", .doc = "Variables on servers, asynchronous workers; not in this version.", .plan = plan_parameter_server};

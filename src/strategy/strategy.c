@@ -55,7 +55,7 @@ static artel_status unknown(artel_context *ctx, const char *name)
     if (near)
         snprintf(advice, sizeof advice, "did you mean %s?", near);
     else
-        snprintf(advice, sizeof advice, "use auto, one-device, mirrored or multi-worker");
+        snprintf(advice, sizeof advice, "use auto, one-device, mirrored, central-storage or multi-worker");
     return artel__fail(ctx, ARTEL_ERROR_INVALID, "--strategy", advice, "there is no strategy named \"%s\"", name);
 }
 

@@ -84,6 +84,19 @@ static void mirrored(void **state)
     assert_int_equal(plan(*state, "mirrored", 0, 4, 1, 32).replicas, 1);
 }
 
+/* Threads and replicas are mirrored's; the variables are common whatever the machine has of nodes. */
+static void central_storage(void **state)
+{
+    for (int replicas = 0; replicas <= 8; replicas++) {
+        artel__strategy_plan p = plan(*state, "central-storage", replicas, 5, 8, 96), m = plan(*state, "mirrored", replicas, 5, 8, 96);
+        assert_string_equal(p.name, "central-storage");
+        assert_true(p.common && !p.cluster);
+        assert_int_equal(p.replicas, m.replicas);
+        assert_memory_equal(p.threads_of, m.threads_of, sizeof p.threads_of);
+    }
+    refused(*state, "central-storage", (artel__strategy_request){9, 0, 8, 32}, ARTEL_ERROR_INVALID, "--shards", "--shards 16");
+}
+
 static void automatic(void **state)
 {
     artel__strategy_plan p = plan(*state, "auto", 0, 0, 8, 32);
@@ -120,8 +133,8 @@ static void refusals(void **state)
 
 static void strategies_of_clusters(void **state)
 {
-    static const char *const names[] = {"central-storage", "parameter-server", "tpu"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const names[] = {"parameter-server", "tpu"};
+    for (size_t i = 0; i < ARTEL__COUNT(names); i++) {
         refused(*state, names[i], (artel__strategy_request){0, 0, 8, 32}, ARTEL_ERROR_UNSUPPORTED, "--strategy", "mirrored");
         assert_non_null(strstr(artel_context_error(*state)->what, names[i]));
         assert_non_null(strstr(artel_context_error(*state)->what, "not in this version"));
@@ -201,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(mirrored, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(central_storage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(automatic, set_up, tear_down),
         cmocka_unit_test_setup_teardown(notes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals, set_up, tear_down),
