@@ -81,7 +81,7 @@ ARTEL_API int artel_communicator_members(const artel_communicator *communicator)
 
 /* Failures of all: ARTEL_ERROR_INVALID (members differ, or one asked for what cannot be: that one gets the reason, the others its
  * position), ARTEL_ERROR_UNSUPPORTED (no such reduction of this type), ARTEL_ERROR_RUN (a member is lost or has left, without memory, or
- * sent another length), ARTEL_ERROR_NO_MEMORY, ARTEL_ERROR_CANCELLED (artel_context_cancel() of one of them, too). Outputs are then
+ * sent another length, or does not come in time), ARTEL_ERROR_NO_MEMORY, ARTEL_ERROR_CANCELLED (artel_context_cancel() of one of them, too). Outputs are then
  * undefined. A member whose part was done before hears of it in its next call. */
 
 /* Nobody returns before all have called. */
@@ -128,6 +128,12 @@ ARTEL_API artel_status artel_communicator_all_reduce_sparse(artel_communicator *
 /* Ends the call that a member is in, or its next one, on this and all other members, with ARTEL_ERROR_CANCELLED. Any thread; not from
  * a signal handler. */
 ARTEL_API void artel_communicator_cancel(artel_communicator *communicator);
+
+/* How long a call waits for the other members before it fails with ARTEL_ERROR_RUN, on all of them, naming the one it waits for; in seconds,
+ * 0: for ever. Of all communicators of the same origin; 600 unless set. Every five seconds of waiting a note says for whom (a member
+ * that waits itself may be named by those whom it keeps waiting; who waits for nobody is named by its neighbours).
+ * Errors: ARTEL_ERROR_INVALID for a negative time or a NaN. */
+ARTEL_API artel_status artel_communicator_set_timeout(artel_communicator *communicator, double seconds);
 
 /* After a failure: begins anew, with an artel_communicator_create()d or opened communicator (not a subset: destroy those before). All
  * members call it; threads wait for one another. Of a cluster: with the tasks that are left and those that have come back, at

@@ -10,6 +10,8 @@
 enum {
     MOST_MEMBERS = 4096
 };
+#define DEFAULT_LIMIT_NS INT64_C(600000000000) /* of a fit's --collective-timeout, too */
+#define SECONDS_MOST 1e9
 
 /* -- threads -- */
 
@@ -72,7 +74,7 @@ static artel_status create_home(artel_context *ctx, artel__coll_home **out)
     void *block;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof **out, "communicator", &block));
     *out = block;
-    **out = (artel__coll_home){.ctx = ctx};
+    **out = (artel__coll_home){.ctx = ctx, .limit_ns = DEFAULT_LIMIT_NS};
     pthread_mutex_init(&(*out)->mutex, NULL);
     return ARTEL_OK;
 }
@@ -282,10 +284,21 @@ void artel_communicator_cancel(artel_communicator *c)
     pthread_mutex_unlock(&home->mutex);
 }
 
+artel_status artel_communicator_set_timeout(artel_communicator *c, double seconds)
+{
+    ARTEL_TRY(artel__enter(c ? c->home->ctx : NULL, __func__, "communicator", c));
+    if (!(seconds >= 0 && seconds <= SECONDS_MOST))
+        return artel__fail(c->home->ctx, ARTEL_ERROR_INVALID, __func__, "give seconds, or 0 to wait for ever", "%g s is no time", seconds);
+    c->home->limit_ns = seconds == 0 ? 0 : 1 + (int64_t)(seconds * 1e9);
+    return ARTEL_OK;
+}
+
 /* The last one to come clears the fabric, which nobody uses then. */
 static artel_status renew_threads(artel__coll_home *home)
 {
     artel__coll_threads *t = home->threads;
+    int64_t began = artel__now_ns();
+    bool late = false;
     pthread_mutex_lock(&t->mutex);
     uint32_t before = t->generation;
     if (++t->renewing == t->members) {
@@ -294,15 +307,20 @@ static artel_status renew_threads(artel__coll_home *home)
         t->generation++;
         pthread_cond_broadcast(&t->changed);
     }
-    while (t->generation == before && t->homes == t->members && !artel__cancelled(home->ctx)) {
+    while (t->generation == before && t->homes == t->members && !artel__cancelled(home->ctx) && !late) {
         struct timespec until = artel__after_ns(ARTEL__LOOK_NS);
         pthread_cond_timedwait(&t->changed, &t->mutex, &until);
+        late = home->limit_ns > 0 && artel__now_ns() - began > home->limit_ns && t->generation == before;
     }
+    int missing = t->members - t->renewing;
     bool renewed = t->generation != before, left = t->homes < t->members;
     if (!renewed) t->renewing--;
     home->generation = t->generation;
     pthread_mutex_unlock(&t->mutex);
     if (renewed) return ARTEL_OK;
+    if (late)
+        return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "renew it on all members", "%d of %d members have not renewed it",
+                           missing, t->members);
     if (!left)
         return artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, "communicator", "", "cancelled while it waited for the others to renew");
     return artel__fail(home->ctx, ARTEL_ERROR_RUN, "communicator", "create a new one", "a member has left it");

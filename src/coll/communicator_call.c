@@ -35,6 +35,7 @@ artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kin
     c->call.kind = kind;
     c->call.what = what ? *what : (artel_collective){.count = 0};
     c->call.detail = detail;
+    c->call.limit_ns = home->limit_ns;
     enter(home, ARTEL__MEMBER_EXCHANGE);
     uint32_t fp = artel__fp_enter();
     artel_status status = artel__call_run(&c->call);

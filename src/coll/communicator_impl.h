@@ -38,6 +38,7 @@ typedef struct artel__coll_home {
     artel__endpoint *endpoint;      /* the cluster's: NULL while there is none */
     uint32_t generation;
     artel_status broken; /* a call has failed so: nothing more before renew */
+    int64_t limit_ns;    /* of a call's waiting for others; 0: none */
     bool begun, finished;
     int users;
     artel__coll_buffer made_list;

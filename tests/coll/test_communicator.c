@@ -24,6 +24,7 @@ typedef struct scene {
     artel_communicator *c[MEMBERS];
     atomic_int wrong;
     pthread_barrier_t all;
+    atomic_int timed_out; /* members whose call came to its limit */
 } scene;
 
 static void make_scene(scene *s)
@@ -315,6 +316,45 @@ static void a_cancelled_context_ends_a_wait(void **state)
     free_scene(&s);
 }
 
+/* A member that does not come is named by who waits for its word, and the call ends on all that are there; then the same of renewing. */
+static void stay_away(void *user, int r)
+{
+    scene *s = user;
+    float x[8] = {0};
+    EXPECT(artel_communicator_set_timeout(s->c[r], -1) == ARTEL_ERROR_INVALID);
+    EXPECT(artel_communicator_set_timeout(s->c[r], 0.05) == ARTEL_OK);
+    if (r != 2) {
+        artel_status status = artel_communicator_all_reduce(s->c[r], &(artel_collective){.count = 8, .in = x, .out = x});
+        const char *what = artel_context_error(s->ctx[r])->what;
+        EXPECT(status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED); /* who was first tells the others */
+        if (status == ARTEL_ERROR_RUN) EXPECT(strstr(what, "waits for member") != NULL);
+        if (r == 3 && status == ARTEL_ERROR_RUN) EXPECT(strstr(what, "waits for member 2") != NULL); /* its left neighbour */
+        if (status == ARTEL_ERROR_RUN) atomic_fetch_add(&s->timed_out, 1);
+        if (r == 0) {
+            EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_ERROR_RUN);
+            EXPECT(strstr(artel_context_error(s->ctx[r])->what, "have not renewed") != NULL);
+        }
+    }
+    pthread_barrier_wait(&s->all);
+    EXPECT(artel_communicator_set_timeout(s->c[r], 0) == ARTEL_OK);
+    EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
+    EXPECT(artel_communicator_finish(s->c[r]) == ARTEL_OK);
+}
+
+static void a_wait_has_an_end(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    atomic_store(&s.timed_out, 0);
+    pthread_barrier_init(&s.all, NULL, MEMBERS);
+    help_run_ranks(MEMBERS, stay_away, &s);
+    pthread_barrier_destroy(&s.all);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    assert_true(atomic_load(&s.timed_out) >= 1);
+    free_scene(&s);
+}
+
 /* Whoever asks for what cannot be is told why, the others who it was. */
 static void ask_for_nonsense(void *user, int r)
 {
@@ -423,6 +463,7 @@ int main(void)
         cmocka_unit_test(nobody_waits_for_one_that_goes),
         cmocka_unit_test(a_subset_that_fails_ends_other_calls),
         cmocka_unit_test(a_cancelled_context_ends_a_wait),
+        cmocka_unit_test(a_wait_has_an_end),
         cmocka_unit_test(nonsense_has_a_name),
         cmocka_unit_test(zeros_are_positive),
         cmocka_unit_test(wrong_contexts),

@@ -130,6 +130,15 @@ void artel__agreement_finalize(artel__agreement *a)
     a->rounds = a->posted = 0;
 }
 
+int artel__agreement_waits_for(const artel__agreement *a)
+{
+    if (a->round < a->rounds) return a->receive[a->round].peer;
+    for (int32_t k = 0; k < a->posted; k++) {
+        if (!artel__net_done(&a->send[k])) return a->send[k].peer; /* who has not taken this member's word is not here */
+    }
+    return -1;
+}
+
 /* -- words -- */
 
 static bool has(uint8_t kind, artel__coll_kind a, artel__coll_kind b, artel__coll_kind c)

@@ -48,6 +48,8 @@ typedef struct artel__agreement {
 artel_status artel__agreement_post(artel__agreement *a);
 artel_status artel__agreement_progress(artel__agreement *a);
 void artel__agreement_finalize(artel__agreement *a);
+/* A rank whose word is missing; -1: none. */
+int artel__agreement_waits_for(const artel__agreement *a);
 
 /* "all-reduce (sum) of 10 x float32". */
 void artel__coll_signature_text(const artel__coll_signature *call, artel__text *out);

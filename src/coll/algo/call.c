@@ -9,7 +9,12 @@
  */
 #include "coll/algo/call_impl.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/clock.h"
+
+#define SAY_NS INT64_C(5000000000)
 
 static artel__call *self_of(artel__coll_task *task)
 {
@@ -320,13 +325,48 @@ static void tell_outsiders(artel__call *t)
     artel__net_cancel(endpoint);
 }
 
+/* The position of a member whose message is missing; -1: none is, what is left is to be sent. */
+static int waits_for(const artel__call *t)
+{
+    int rank = artel__agreement_waits_for(&t->agreement);
+    for (int32_t i = 0; i < t->requests_posted && rank < 0; i++) {
+        const artel__net_request *request = &t->request[i];
+        if (!request->sending && !artel__net_done(request) && atomic_load(&request->state) != ARTEL__NET_IDLE) rank = request->peer;
+    }
+    for (int i = 0; i < t->team->members; i++) {
+        if (t->team->rank[i] == rank) return i;
+    }
+    return -1;
+}
+
+/* Says now and then for whom this member waits; fails when it has waited for too long. */
+static artel_status watch(const artel__call *t, int64_t began, int64_t *said)
+{
+    int64_t now = artel__now_ns();
+    bool over = t->limit_ns > 0 && now - began > t->limit_ns;
+    if (!over && now - *said < SAY_NS) return ARTEL_OK;
+    int position = waits_for(t);
+    char whom[48] = "the network";
+    if (position >= 0) snprintf(whom, sizeof whom, "member %d of %d", position, (int)t->team->members);
+    *said = now;
+    if (over)
+        return artel__fail(t->team->ctx, ARTEL_ERROR_RUN, artel__coll_kind_name(t->kind),
+                           "make the same calls on all members, or allow more time: artel_communicator_set_timeout()",
+                           "call %llu waits for %s, after %.3g s", (unsigned long long)t->team->calls, whom, (double)(now - began) * 1e-9);
+    artel__log(t->team->ctx, ARTEL_LOG_NOTE, "%s: call %llu has waited %lld s for %s", artel__coll_kind_name(t->kind),
+               (unsigned long long)t->team->calls, (long long)((now - began) / 1000000000), whom);
+    return ARTEL_OK;
+}
+
 artel_status artel__call_run(artel__call *t)
 {
+    int64_t began = artel__now_ns(), said = began;
     artel_status status = post(&t->base);
     if (status == ARTEL_OK) status = step(t);
     while (status == ARTEL_AGAIN) {
         artel__net_wait(t->team->endpoint);
         status = step(t);
+        if (status == ARTEL_AGAIN && watch(t, began, &said) < 0) status = ARTEL_ERROR_RUN;
     }
     /* Members that differ all know it: none of them waits. Otherwise before withdrawing, as artel__coll_run does. */
     bool known = t->agreed && (t->agreement.other.position >= 0 || t->agreement.first.call.refused);

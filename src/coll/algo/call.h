@@ -22,6 +22,7 @@ typedef struct artel__call {
     bool force_way;       /* for tests: `way` instead of the choice */
     artel__coll_way way;  /* set by the run otherwise */
     int64_t chunk;        /* for tests: elements; 0: by ARTEL__CALL_CHUNK */
+    int64_t limit_ns;     /* of waiting for others; 0: none */
     /* The task's own. */
     bool agreed, posted, stuck;
     artel_status own; /* why this member cannot do it */
@@ -43,7 +44,7 @@ void artel__call_fini(artel__call *call);
  * Failures: ARTEL_ERROR_INVALID when members have called different things, or some member something that cannot be done (that one
  * keeps its own status, the others say who it is; ARTEL_ERROR_RUN where it had no memory). All members learn that, and the endpoint
  * is not cancelled unless it has more ranks than the team. Everything else cancels it: ARTEL_ERROR_RUN (a peer is lost, or sent another
- * length), ARTEL_ERROR_NO_MEMORY, ARTEL_ERROR_CANCELLED (the context's cancellation, too). After any failure messages of it may be on
+ * length, or does not come within the limit), ARTEL_ERROR_NO_MEMORY, ARTEL_ERROR_CANCELLED (the context's cancellation, too). After any failure messages of it may be on
  * their way: the team's connections take a new generation before they are used again. */
 artel_status artel__call_run(artel__call *call);
 
