@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/inspect.h"
-#include "cli/proto.h"
+#include "data/proto.h"
 #include "keras/h5.h"
 #include "keras/safetensors.h"
 

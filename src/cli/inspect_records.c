@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/inspect.h"
-#include "cli/proto.h"
+#include "data/proto.h"
 
 enum {
     MOST_ROWS = 1000

@@ -80,7 +80,7 @@ static artel_status start(artel__source *source, const artel__blob *blob, unpack
     memset(u, 0, sizeof *u);
     u->input = blob->mapping.bytes;
     u->left = blob->mapping.size;
-    if (inflateInit2(&u->stream, 15 + 16) == Z_OK) return ARTEL_OK;
+    if (inflateInit2(&u->stream, 15 + 32) == Z_OK) return ARTEL_OK;
     return artel__fail_memory(source->ctx, blob->path, 64u << 10);
 }
 

@@ -6,8 +6,6 @@
  */
 #include "data/source.h"
 
-static const artel__data_format tfrecord = {
-    .name = "tfrecord", .syntax = "tfrecord:GLOB#features=FILE.json", .options = "", .missing = "convert the records to npz for now"};
 static const artel__data_format text = {
     .name = "text", .syntax = "text:FILE#tokens=chars&length=N", .options = "", .missing = "save the token windows as npz (x, y) for now"};
 static const artel__data_format pipeline = {.name = "pipeline",
@@ -23,7 +21,7 @@ const artel__data_format *const artel__data_formats[] = {
     &artel__data_cifar10,
     &artel__data_images,
     &artel__data_synthetic,
-    &tfrecord,
+    &artel__data_tfrecord,
     &text,
     &pipeline,
     NULL,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "data/fingerprint.h"
-#include "data/image_part.h"
+#include "data/image_decode.h"
 #include "data/source.h"
 
 #define DEEPEST 16
@@ -158,26 +158,6 @@ static artel_status undecodable(const artel__source *source, const char *path, c
     return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "replace the image or move it out of the folder", "%s", why->text);
 }
 
-/* Decodes into memory of its own, then resizes into `out`. */
-static artel_status decode_image(const artel__source *source, const char *path, const artel__image_input *input, const artel_shape *shape,
-                                 float *out)
-{
-    const artel__image_part *part = ((const images_state *)source->state)->library.part;
-    artel__image_why why = {""};
-    artel__image_resize resize = {.channels = shape->dim[2],
-                                  .out_height = shape->dim[0],
-                                  .out_width = shape->dim[1],
-                                  .interpolation = (artel__data_interpolation)source->options.interpolation};
-    void *pixels;
-    if (part->measure(input, &resize.height, &resize.width, &why) != 0) return undecodable(source, path, &why);
-    ARTEL_TRY(artel__alloc(source->ctx, (size_t)(resize.height * resize.width * resize.channels), path, &pixels));
-    artel_status status = part->decode(input, pixels, &why) == 0 ? ARTEL_OK : undecodable(source, path, &why);
-    resize.pixels = pixels;
-    if (status == ARTEL_OK) artel__image_resize_run(&resize, out);
-    artel__free(source->ctx, pixels);
-    return status;
-}
-
 static artel_status images_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
 {
     const images_state *state = source->state;
@@ -189,7 +169,10 @@ static artel_status images_fetch(const artel__source *source, int array, const a
     }
     ARTEL_TRY(artel__map_file(source->ctx, item->path, &mapping));
     artel__image_input input = {mapping.bytes, mapping.size, (int)row_shape->dim[2]};
-    artel_status status = decode_image(source, item->path, &input, row_shape, out);
+    artel__image_why why = {""};
+    artel_status status =
+        artel__image_decode(source->ctx, state->library.part, &input, row_shape, source->options.interpolation, out, &why);
+    if (status == ARTEL_ERROR_CORRUPT) status = undecodable(source, item->path, &why);
     artel__unmap_file(&mapping);
     return status;
 }

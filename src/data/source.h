@@ -39,6 +39,8 @@ typedef struct artel__data_options {
     int header;        /* artel__data_header */
     const char *label, *columns, *delimiter, *missing;
     const char *names; /* "#a,b,c" */
+    const char *features;
+    int64_t skip_errors;
 } artel__data_options;
 
 typedef struct artel__data_format artel__data_format;
@@ -143,7 +145,7 @@ struct artel__data_format {
 extern const artel__data_format *const artel__data_formats[]; /* NULL-terminated; formats.c */
 
 extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10, artel__data_images,
-    artel__data_synthetic, artel__data_memory, artel__data_callback;
+    artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord;
 
 /* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);

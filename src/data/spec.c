@@ -38,6 +38,9 @@ static const artel__option options_table[] = {
      NULL},
     {"names", "arrays to use: inputs, outputs, sample_weight", ARTEL__OPTION_STRING, offsetof(artel__data_options, names), "null", 0, 0,
      NULL},
+    {"features", "a file that says what records hold", ARTEL__OPTION_STRING, offsetof(artel__data_options, features), "null", 0, 0, NULL},
+    {"skip-errors", "leave out up to so many damaged records", ARTEL__OPTION_INT, offsetof(artel__data_options, skip_errors), "0", 0, 9e15,
+     NULL},
     {NULL, NULL, ARTEL__OPTION_BOOL, 0, NULL, 0, 0, NULL},
 };
 

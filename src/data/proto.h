@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading protobuf messages field by field, and the records of TFRecord files: what `artel inspect` needs to look into event
- * files, examples and ONNX models. Everything is bounded by the bytes at hand; damage ends a loop and is told by `damaged`. */
-#ifndef ARTEL_CLI_PROTO_H
-#define ARTEL_CLI_PROTO_H
+/* Reading protobuf messages field by field, and the records of TFRecord files: examples, and what `artel inspect` looks at in event
+ * files and ONNX models. Everything is bounded by the bytes at hand; damage ends a loop and is told by `damaged`. */
+#ifndef ARTEL_DATA_PROTO_H
+#define ARTEL_DATA_PROTO_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Protobuf's wire format (tag = number << 3 | type) and TFRecord framing (length, CRC of it, bytes, CRC of them). */
-#include "cli/proto.h"
+#include "data/proto.h"
 
 #include <string.h>
 

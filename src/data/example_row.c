@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One feature of one example as a row of its array.
+ *
+ * As tf.io.parse_example has it: a list of fixed length has just as many values as its shape; one that is missing takes the default
+ * or is an error; ragged and sparse ones may be missing, which makes them empty. What is shorter than the row is filled at its end.
+ */
+#include <string.h>
+
+#include "data/features.h"
+#include "data/image_decode.h"
+
+/* A row being read. */
+typedef struct row {
+    const artel__example_reader *reader;
+    const artel__feature *feature;
+    int64_t count; /* elements */
+    size_t size;   /* bytes of one */
+    uint8_t *out;
+} row;
+
+static artel_status bad_record(const artel__example_reader *reader, const char *advice, const char *name, const char *what)
+{
+    return artel__fail(reader->ctx, ARTEL_ERROR_CORRUPT, reader->path, advice,
+                       "record %lld (counted from 0) at byte %llu: feature '%s': %s", (long long)reader->row,
+                       (unsigned long long)reader->offset, name, what);
+}
+
+static artel_status damaged(const row *r)
+{
+    return bad_record(r->reader, "make the record again", r->feature->name, "the record is no tf.train.Example");
+}
+
+static artel_status wrong_count(const row *r, int64_t found, int64_t wanted)
+{
+    char what[128];
+    snprintf(what, sizeof what, "%lld values (expected %s%lld)", (long long)found, r->feature->ragged ? "at most " : "", (long long)wanted);
+    const char *advice = r->feature->ragged ? "give a larger shape, or \"truncate\": true" : "correct its shape, or say \"ragged\": true";
+    return bad_record(r->reader, advice, r->feature->name, what);
+}
+
+/* Fills elements from `begin` on. */
+static void fill_from(const row *r, int64_t begin)
+{
+    uint64_t one = 0;
+    if (begin >= r->count) return;
+    uint8_t *at = r->out + (size_t)begin * r->size;
+    if (r->feature->dtype == ARTEL_DTYPE_INT64)
+        memcpy(&one, &r->feature->fill_int, sizeof one);
+    else
+        artel__convert(ARTEL_DTYPE_FLOAT64, &r->feature->fill, r->feature->dtype, &one, 1);
+    if (one == 0) {
+        memset(at, 0, (size_t)(r->count - begin) * r->size);
+        return;
+    }
+    for (int64_t i = begin; i < r->count; i++, at += r->size) memcpy(at, &one, r->size);
+}
+
+static artel_status missing(const row *r)
+{
+    if (!r->feature->has_default && !r->feature->ragged && r->feature->index_count == 0)
+        return bad_record(r->reader, "give its feature a \"default\"", r->feature->name, "the record lacks it");
+    fill_from(r, 0);
+    return ARTEL_OK;
+}
+
+static artel_status wrong_kind(const row *r, artel__feature_kind found)
+{
+    static const char *const kinds[] = {"no list", "a bytes_list", "a float_list", "an int64_list"};
+    char what[96];
+    snprintf(what, sizeof what, "%s (expected %s)", kinds[found], kinds[r->feature->kind]);
+    return bad_record(r->reader, "correct its dtype in the feature specification", r->feature->name, what);
+}
+
+/* Up to `room` numbers of a list into `out`. */
+static bool numbers(const row *r, const artel__example_list *list, void *out, int64_t room, int64_t *found)
+{
+    if (list->kind == ARTEL__FEATURE_FLOAT32) return artel__example_floats(list->values, out, room, found);
+    (void)r;
+    return artel__example_ints(list->values, out, room, found);
+}
+
+/* A list of numbers into `room` elements from `begin` on; `filled`: how many there are then. */
+static artel_status place_numbers(const row *r, const artel__example_list *list, int64_t begin, int64_t room, int64_t *filled)
+{
+    int64_t found = 0;
+    if (!numbers(r, list, r->out + (size_t)begin * r->size, room, &found)) return damaged(r);
+    if (found > room && !r->feature->truncate) return wrong_count(r, found, room);
+    *filled = found < room ? found : room;
+    return ARTEL_OK;
+}
+
+/* ---- bytes ---- */
+
+static artel_status place_raw(const row *r, artel__proto bytes)
+{
+    size_t size = (size_t)(bytes.end - bytes.at), room = (size_t)r->count * r->size;
+    int64_t found = (int64_t)(size / r->size);
+    if (size % r->size != 0) return bad_record(r->reader, "correct its \"decode\"", r->feature->name, "bytes that make no whole numbers");
+    if (found != r->count && (!r->feature->ragged || (found > r->count && !r->feature->truncate))) return wrong_count(r, found, r->count);
+    if (size > 0) memcpy(r->out, bytes.at, size < room ? size : room);
+    fill_from(r, found);
+    return ARTEL_OK;
+}
+
+static artel_status place_image(const row *r, artel__proto bytes, const artel_shape *shape)
+{
+    artel__image_why why = {""};
+    artel__image_input input = {bytes.at, (size_t)(bytes.end - bytes.at), (int)shape->dim[2]};
+    artel_status status =
+        artel__image_decode(r->reader->ctx, r->reader->images, &input, shape, r->reader->interpolation, (float *)(void *)r->out, &why);
+    return status == ARTEL_ERROR_CORRUPT ? bad_record(r->reader, "replace the image", r->feature->name, why.text) : status;
+}
+
+static artel_status place_bytes(const row *r, const artel__example_list *list, const artel_shape *shape)
+{
+    artel__proto value;
+    int64_t found = 0;
+    if (!artel__example_bytes(list->values, &value, 1, &found)) return damaged(r);
+    if (found == 0) return missing(r);
+    if (found > 1) return bad_record(r->reader, "give one value for each record", r->feature->name, "several byte strings (expected one)");
+    return r->feature->decode == ARTEL__DECODE_IMAGE ? place_image(r, value, shape) : place_raw(r, value);
+}
+
+/* ---- sparse ---- */
+
+/* Where an element with these coordinates lies; -1 when it is outside. `at[axis]` points to the coordinate of element i. */
+static int64_t place_of(const artel_shape *shape, const int64_t *coordinates, int64_t stride, int64_t i)
+{
+    int64_t place = 0;
+    for (int axis = 0; axis < shape->rank; axis++) {
+        int64_t at = coordinates[axis * stride + i];
+        if (at < 0 || at >= shape->dim[axis]) return -1;
+        place = place * shape->dim[axis] + at;
+    }
+    return place;
+}
+
+static artel_status scatter(const row *r, const artel_shape *shape, const int64_t *coordinates, const void *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        int64_t place = place_of(shape, coordinates, count, i);
+        if (place < 0) return bad_record(r->reader, "correct the record or the shape", r->feature->name, "an index lies outside the shape");
+        memcpy(r->out + (size_t)place * r->size, (const uint8_t *)values + (size_t)i * r->size, r->size);
+    }
+    return ARTEL_OK;
+}
+
+/* The coordinates of all axes, one axis after another. */
+static artel_status read_coordinates(const row *r, artel__proto record, int64_t count, int64_t *out)
+{
+    for (int axis = 0; axis < r->feature->index_count; axis++) {
+        artel__example_list list;
+        int64_t found = 0;
+        const char *name = r->feature->index[axis];
+        if (!artel__example_find(record, name, strlen(name), &list)) return damaged(r);
+        if (list.kind == ARTEL__FEATURE_INT64 && !artel__example_ints(list.values, out + axis * count, count, &found)) return damaged(r);
+        if (found != count)
+            return bad_record(r->reader, "write as many indices as values", r->feature->name, "its indices and values differ in number");
+    }
+    return ARTEL_OK;
+}
+
+static artel_status place_sparse(const row *r, artel__proto record, const artel__example_list *list, const artel_shape *shape)
+{
+    int64_t count = 0;
+    void *block;
+    fill_from(r, 0);
+    if (!numbers(r, list, NULL, 0, &count)) return damaged(r);
+    if (count == 0) return ARTEL_OK;
+    ARTEL_TRY(artel__alloc(r->reader->ctx, (size_t)count * (size_t)(r->feature->index_count + 1) * 8, r->reader->path, &block));
+    int64_t *coordinates = block;
+    void *values = coordinates + r->feature->index_count * count;
+    artel_status status = read_coordinates(r, record, count, coordinates);
+    if (status == ARTEL_OK && !numbers(r, list, values, count, &count)) status = damaged(r);
+    if (status == ARTEL_OK) status = scatter(r, shape, coordinates, values, count);
+    artel__free(r->reader->ctx, block);
+    return status;
+}
+
+/* ---- sequences ---- */
+
+/* The steps of a feature list, each of as many values as a step of the shape has. */
+static artel_status place_steps(const row *r, artel__proto steps, int64_t most)
+{
+    artel__proto_field field;
+    int64_t step = 0, each = most > 0 ? r->count / most : 0;
+    while (artel__proto_next(&steps, &field)) {
+        artel__example_list list;
+        int64_t filled = 0;
+        if (field.number != 1 || field.wire != 2) continue;
+        if (step == most && r->feature->truncate) break;
+        if (step == most) return wrong_count(r, step + 1, most);
+        if (!artel__example_sequence_step(field.bytes, &list)) return damaged(r);
+        if (list.kind != r->feature->kind) return wrong_kind(r, list.kind);
+        ARTEL_TRY(place_numbers(r, &list, step * each, each, &filled));
+        if (filled != each) return wrong_count(r, filled, each);
+        step++;
+    }
+    if (steps.damaged) return damaged(r);
+    if (step < most && !r->feature->ragged) return wrong_count(r, step, most);
+    fill_from(r, step * each);
+    return ARTEL_OK;
+}
+
+/* ---- */
+
+artel_status artel__example_row(const artel__example_reader *reader, artel__proto record, const artel__feature *feature,
+                                const artel_shape *shape, void *out)
+{
+    const row r = {reader, feature, artel_shape_count(shape), artel_dtype_size(feature->dtype), out};
+    artel__example_list list;
+    int64_t filled = 0;
+    if (feature->sequence) {
+        artel__proto steps;
+        if (!artel__example_find_steps(record, feature->name, feature->length, &steps)) return damaged(&r);
+        return steps.at == steps.end && feature->has_default ? missing(&r) : place_steps(&r, steps, shape->dim[0]);
+    }
+    if (!artel__example_find(record, feature->name, feature->length, &list)) return damaged(&r);
+    if (list.kind == ARTEL__FEATURE_NONE) return missing(&r);
+    if (list.kind != feature->kind) return wrong_kind(&r, list.kind);
+    if (feature->index_count > 0) return place_sparse(&r, record, &list, shape);
+    if (feature->kind == ARTEL__FEATURE_BYTES) return place_bytes(&r, &list, shape);
+    ARTEL_TRY(place_numbers(&r, &list, 0, r.count, &filled));
+    if (filled == 0 && r.count > 0 && (feature->has_default || feature->ragged)) return missing(&r);
+    if (filled < r.count && !feature->ragged) return wrong_count(&r, filled, r.count);
+    fill_from(&r, filled);
+    return ARTEL_OK;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The index beside a file of records: opening a large set then costs nothing but mapping.
+ *
+ * Offsets are used where they are mapped. The index is held against the size of the file and a checksum of its ends, so that one of
+ * another file is not taken; a record that does not begin where the index says fails by the checksum of its length when it is read.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "data/record_file.h"
+
+#define HEAD 40
+#define ENDS ((size_t)4 << 10)
+
+static const char magic[8] = {'A', 'R', 'T', 'E', 'L', 'R', 'I', '1'};
+
+/* Of the first and last 4 KiB. */
+static uint32_t sum_ends(const artel__record_file *file)
+{
+    size_t count = file->size < ENDS ? file->size : ENDS;
+    uint32_t sum = artel__crc32c(0, file->bytes, count);
+    return artel__crc32c(sum, file->bytes + file->size - count, count);
+}
+
+artel_status artel__record_index_write(artel_context *ctx, const artel__record_file *file)
+{
+    char path[4096];
+    uint8_t head[HEAD], *at = head + sizeof magic, chunk[4096];
+    uint32_t sum = 0;
+    artel__output out;
+    if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path) {
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, file->path, "use a shorter path", "the name of its index would be too long");
+    }
+    memcpy(head, magic, sizeof magic);
+    at = artel__bytes_put(at, file->size, 8);
+    at = artel__bytes_put(at, (uint64_t)file->count, 8);
+    at = artel__bytes_put(at, sum_ends(file), 8);
+    for (int64_t i = 0; i < file->count; i++) {
+        uint8_t one[8];
+        artel__bytes_put(one, file->offsets[i], 8);
+        sum = artel__crc32c(sum, one, sizeof one);
+    }
+    artel__bytes_put(at, sum, 8);
+    ARTEL_TRY(artel__output_open(ctx, path, &out));
+    artel_status status = artel__output_write(&out, head, sizeof head);
+    for (int64_t i = 0; i < file->count && status == ARTEL_OK;) {
+        uint8_t *end = chunk;
+        for (; end < chunk + sizeof chunk && i < file->count; i++) end = artel__bytes_put(end, file->offsets[i], 8);
+        status = artel__output_write(&out, chunk, (size_t)(end - chunk));
+    }
+    if (status == ARTEL_OK) return artel__output_commit(&out);
+    artel__output_abandon(&out);
+    return status;
+}
+
+/* NULL, or why the mapped index is not one of the file. */
+static const char *unfit(const artel__record_file *file)
+{
+    const uint8_t *bytes = file->index.bytes, *at = bytes + sizeof magic;
+    if (file->index.size < HEAD || memcmp(bytes, magic, sizeof magic) != 0) return "it is no index of records";
+    uint64_t size = artel__bytes_take(&at, 8), count = artel__bytes_take(&at, 8), ends = artel__bytes_take(&at, 8);
+    uint64_t sum = artel__bytes_take(&at, 8);
+    if (size != file->size || ends != sum_ends(file)) return "the file has changed since";
+    if (count > size / ARTEL__RECORD_FRAME || file->index.size != HEAD + 8 * count) return "it is cut off";
+    return artel__crc32c(0, bytes + HEAD, 8 * (size_t)count) == sum ? NULL : "its checksum is wrong";
+}
+
+bool artel__record_index_read(artel_context *ctx, artel__record_file *file)
+{
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path || !artel__file_exists(path)) return false;
+    if (artel__map_file(ctx, path, &file->index) < 0) {
+        artel_context_clear(ctx);
+        return false;
+    }
+    const char *why = unfit(file);
+    if (why == NULL) {
+        file->offsets = (const uint64_t *)(const void *)(file->index.bytes + HEAD);
+        file->count = (int64_t)((file->index.size - HEAD) / 8);
+        return true;
+    }
+    artel__log(ctx, ARTEL_LOG_NOTE, "%s: the index is not used: %s; artel data index %s makes it again", path, why, file->path);
+    artel__unmap_file(&file->index);
+    file->index = (artel__mapping){NULL, 0};
+    return false;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tfrecord: records of tf.train.Example or SequenceExample in any number of files.
+ *
+ * `tfrecord:FILES[#features=FILE.json]`. Opening finds where each record begins (record_file.h) and reads none but the first, and
+ * that only without a specification. A row is read when it is wanted: both checksums of its record, then the feature. All files
+ * together are one run of rows, in the order of their names.
+ */
+#include <string.h>
+
+#include "data/features.h"
+#include "data/fingerprint.h"
+#include "data/record_file.h"
+
+typedef struct records_state {
+    artel__record_file *files;
+    int64_t *first; /* row of each file, and behind the last */
+    int file_count;
+    artel__features features;
+    artel__image_library images;
+} records_state;
+
+/* Files that lie beside records. */
+static bool is_beside(const char *path)
+{
+    return artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json");
+}
+
+static artel_status add_files(artel__source *source, const artel__paths *paths)
+{
+    records_state *state = source->state;
+    int64_t skip = source->options.skip_errors, allowed = skip;
+    state->files = artel__arena_alloc(&source->arena, paths->count, sizeof *state->files);
+    state->first = artel__arena_alloc(&source->arena, paths->count + 1, sizeof *state->first);
+    if (state->files == NULL || state->first == NULL) return ARTEL_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < paths->count; i++) {
+        if (is_beside(paths->items[i])) continue;
+        artel__record_file *file = &state->files[state->file_count];
+        ARTEL_TRY(artel__record_file_map(source, paths->items[i], file));
+        state->file_count++;
+        ARTEL_TRY(artel__record_file_find(source->ctx, file, allowed > 0 ? &skip : NULL));
+        state->first[state->file_count] = state->first[state->file_count - 1] + file->count;
+    }
+    if (skip < allowed)
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld damaged records are left out", source->target, (long long)(allowed - skip));
+    return ARTEL_OK;
+}
+
+/* The specification: the one named, that beside the files, or what the first record holds. */
+static artel_status find_features(artel__source *source)
+{
+    records_state *state = source->state;
+    char base[4096], path[4200];
+    if (source->options.features != NULL) return artel__features_read(&source->arena, source->options.features, &state->features);
+    if (state->file_count > 0 && artel__shards_base(state->files[0].path, base, sizeof base) != NULL) {
+        snprintf(path, sizeof path, "%s.features.json", base);
+        const char *kept = artel__arena_strdup(&source->arena, path);
+        if (kept == NULL) return ARTEL_ERROR_NO_MEMORY;
+        if (artel__file_exists(path)) return artel__features_read(&source->arena, kept, &state->features);
+    }
+    for (int i = 0; i < state->file_count; i++) {
+        artel__proto record;
+        if (state->files[i].count == 0) continue;
+        ARTEL_TRY(artel__record_file_at(source->ctx, &state->files[i], 0, &record));
+        return artel__features_infer(&source->arena, state->files[i].path, record, &state->features);
+    }
+    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the records hold with #features=FILE.json",
+                       "there are no records");
+}
+
+static artel_status tfrecord_open(artel__source *source)
+{
+    artel__paths paths;
+    records_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
+    if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
+    source->state = state;
+    ARTEL_TRY(artel__shards_find(source->ctx, source->target, &paths));
+    artel_status status = add_files(source, &paths);
+    artel__paths_fini(&paths);
+    if (status < 0) return status;
+    ARTEL_TRY(find_features(source));
+    if (artel__features_have_images(&state->features)) ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));
+    return artel__features_publish(source, &state->features, state->first[state->file_count]);
+}
+
+/* The file that a row lies in. */
+static int file_of(const records_state *state, int64_t row)
+{
+    int low = 0, high = state->file_count - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (state->first[middle] <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+{
+    const records_state *state = source->state;
+    int f = file_of(state, row);
+    const artel__record_file *file = &state->files[f];
+    int64_t local = row - state->first[f];
+    artel__proto record;
+    ARTEL_TRY(artel__record_file_at(source->ctx, file, local, &record));
+    artel__example_reader reader = {.ctx = source->ctx,
+                                    .images = state->images.part,
+                                    .interpolation = source->options.interpolation,
+                                    .path = file->path,
+                                    .row = local,
+                                    .offset = file->offsets[local]};
+    return artel__example_row(&reader, record, &state->features.item[array], row_shape, out);
+}
+
+/* Of the record as it lies in its file. */
+static artel_status tfrecord_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)
+{
+    const records_state *state = source->state;
+    int f = file_of(state, row);
+    artel__proto record;
+    (void)array;
+    ARTEL_TRY(artel__record_file_at(source->ctx, &state->files[f], row - state->first[f], &record));
+    *out = artel__hash64(record.at, (size_t)(record.end - record.at));
+    return ARTEL_OK;
+}
+
+/* Sizes and ends of the files, and how each feature is read. */
+static artel_status tfrecord_fingerprint(const artel__source *source, artel__sha256 *hash)
+{
+    const records_state *state = source->state;
+    for (int i = 0; i < state->file_count; i++) {
+        artel__hash_ends(hash, state->files[i].blob->mapping.bytes, state->files[i].blob->mapping.size);
+        artel__hash_integer(hash, (uint64_t)state->files[i].count);
+    }
+    for (int i = 0; i < state->features.count; i++) {
+        const artel__feature *f = &state->features.item[i];
+        artel__hash_text(hash, f->name);
+        artel__hash_integer(hash, (uint64_t)f->kind << 8 | (uint64_t)f->decode);
+        artel__hash_integer(hash, (uint64_t)f->ragged | (uint64_t)f->truncate << 1 | (uint64_t)f->sequence << 2);
+        artel__hash_integer(hash, (uint64_t)f->fill_int);
+        artel__sha256_update(hash, &f->fill, sizeof f->fill);
+        for (int axis = 0; axis < f->index_count; axis++) artel__hash_text(hash, f->index[axis]);
+    }
+    return ARTEL_OK;
+}
+
+static void tfrecord_close(artel__source *source)
+{
+    records_state *state = source->state;
+    for (int i = 0; i < state->file_count; i++) artel__record_file_close(source->ctx, &state->files[i]);
+    artel__image_library_close(&state->images);
+}
+
+const artel__data_format artel__data_tfrecord = {
+    .name = "tfrecord",
+    .syntax = "tfrecord:FILES#features=FILE.json",
+    .options = "features names scale shift size channels interpolation skip-errors",
+    .open = tfrecord_open,
+    .fetch_row = tfrecord_fetch,
+    .hash_row = tfrecord_hash_row,
+    .fingerprint = tfrecord_fingerprint,
+    .close = tfrecord_close,
+};

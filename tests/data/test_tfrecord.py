@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 200
+"""Records that TensorFlow writes: the rows delivered are those of tf.io.parse_example, for every kind of feature and compression;
+damage is named with file, record and byte; training on them gives the bits that training on the same arrays gives.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import keras
+import tensorflow as tf
+
+BUILD = os.environ["ARTEL_BUILD"]
+PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
+ARTEL = os.environ.get("ARTEL", os.path.join(BUILD, "artel"))
+RNG = np.random.default_rng(7)
+failures = []
+
+
+def check(name, good, *more):
+    if not good:
+        failures.append(name)
+        print("FAILED:", name, *more)
+
+
+def run(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def deliver(spec, dtype="float32", *extents):
+    rc, out, err = run(PROGRAM, spec, dtype, "out.raw", *extents)
+    if rc != 0:
+        raise AssertionError("%s: %s" % (spec, err.strip()))
+    return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
+
+
+def same(name, found, wanted):
+    wanted = np.asarray(wanted)
+    check(name, found.shape == wanted.shape and found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes(),
+          found.shape, wanted.shape, found.ravel()[:5], wanted.ravel()[:5])
+
+
+def refused(name, spec, *words):
+    rc, _, err = run(PROGRAM, spec, "float32", "out.raw")
+    check(name, rc == 1 and all(w in err for w in words), err)
+    return err
+
+
+def floats(v):
+    return tf.train.Feature(float_list=tf.train.FloatList(value=np.ravel(v).tolist()))
+
+
+def ints(v):
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=np.ravel(v).tolist()))
+
+
+def byte(*v):
+    return tf.train.Feature(bytes_list=tf.train.BytesList(value=v))
+
+
+def example(**features):
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def write(path, records, compression=None):
+    with tf.io.TFRecordWriter(path, compression) as out:
+        for r in records:
+            out.write(r)
+
+
+def features(path="f.json", **spec):
+    with open(path, "w") as f:
+        json.dump(spec, f)
+    return "#features=" + path
+
+
+def parsed(records, **spec):
+    return {k: v for k, v in tf.io.parse_example(tf.constant(records, shape=[len(records)], dtype=tf.string), spec).items()}
+
+
+def kinds():
+    n = 37
+    x, y = RNG.standard_normal((n, 4, 3)).astype("f4"), RNG.integers(-2**63, 2**63 - 1, (n, 3))
+    raw = RNG.integers(0, 65536, (n, 2, 2)).astype("u2")
+    lengths = RNG.integers(0, 7, n)
+    ragged = [RNG.integers(-5, 300, k) for k in lengths]
+    records = [example(x=floats(x[i]), y=ints(y[i]), r=ints(ragged[i]), b=byte(raw[i].tobytes()), z=floats([i] if i % 3 else []))
+               for i in range(n)]
+    truth = parsed(records, x=tf.io.FixedLenFeature([4, 3], tf.float32), y=tf.io.FixedLenFeature([3], tf.int64),
+                   r=tf.io.RaggedFeature(tf.int64), z=tf.io.RaggedFeature(tf.float32))
+    for compression in (None, "GZIP", "ZLIB"):
+        label = compression or "plain"
+        write("a.tfrecord", records, compression)
+        spec = "tfrecord:a.tfrecord"
+        same(label + " floats", deliver(spec + features(x=dict(dtype="float32", shape=[4, 3]))), truth["x"].numpy())
+        same(label + " integers", deliver(spec + features(x=dict(dtype="int64", shape=[3], key="y")), "int64"), truth["y"].numpy())
+        padded = truth["r"].to_tensor(shape=(n, 6)).numpy()
+        same(label + " ragged", deliver(spec + features(x=dict(dtype="int64", shape=[6], key="r", ragged=True)), "int64"), padded)
+        cut = truth["r"].to_tensor(default_value=-1, shape=(n, 3)).numpy()
+        same(label + " truncated", deliver(spec + features(x=dict(dtype="int64", shape=[3], key="r", ragged=True, truncate=True, default=-1)),
+                                           "int64"), cut)
+        same(label + " raw", deliver(spec + features(x=dict(dtype="bytes", decode="uint16", shape=[2, 2], key="b"))), raw.astype("f4"))
+        z = truth["z"].to_tensor(default_value=7.5, shape=(n, 1)).numpy()
+        same(label + " default", deliver(spec + features(x=dict(dtype="float32", shape=[1], key="z", default=7.5))), z)
+        same(label + " absent", deliver(spec + features(x=dict(dtype="int64", key="nowhere", default=-3)), "int64"), np.full(n, -3))
+    write("a.tfrecord", records)
+    same("inferred", deliver("tfrecord:a.tfrecord#x", "float32"), truth["x"].numpy().reshape(n, 12))
+    refused("lacking", "tfrecord:a.tfrecord" + features(x=dict(dtype="int64", key="nowhere")), "a.tfrecord", "record 0", "at byte 0", "lacks it")
+    refused("count", "tfrecord:a.tfrecord" + features(x=dict(dtype="float32", shape=[5])), "12 values (expected 5)")
+    refused("kind", "tfrecord:a.tfrecord" + features(x=dict(dtype="int64", shape=[12])), "float_list (expected an int64_list)")
+    refused("setting", "tfrecord:a.tfrecord" + features(x=dict(dtype="int64", shap=[12])), "f.json", "shap")
+    refused("decode", "tfrecord:a.tfrecord" + features(x=dict(dtype="bytes")), "decode")
+    return records, x
+
+
+def unpacked():
+    """Numbers one a field, a name twice, fields that no reader knows: as protobuf has it."""
+    def field(number, wire, body):
+        return bytes([number << 3 | wire]) + (bytes([len(body)]) + body if wire == 2 else body)
+    one = field(3, 2, field(1, 0, b"\x05") + field(1, 0, b"\xff" * 9 + b"\x01") + field(1, 2, b"\x07\x80\x01"))
+    two = field(2, 2, b"".join(field(1, 5, np.float32(v).tobytes()) for v in (1.5, -2)))
+    entries = field(1, 2, field(1, 2, b"x") + field(2, 2, two)) + field(1, 2, field(1, 2, b"y") + field(2, 2, one)) \
+        + field(1, 2, field(2, 2, one) + field(1, 2, b"x"))
+    record = field(7, 2, b"unknown") + field(1, 2, entries)
+    write("u.tfrecord", [record])
+    truth = np.array([tf.train.Example.FromString(record).features.feature["x"].int64_list.value])
+    same("unpacked, twice", deliver("tfrecord:u.tfrecord" + features(x=dict(dtype="int64", shape=[4])), "int64"), truth)
+
+
+def sequences():
+    steps = [RNG.standard_normal((k, 2)).astype("f4") for k in (3, 0, 5, 1)]
+    records = []
+    for s in steps:
+        lists = tf.train.FeatureLists(feature_list={"s": tf.train.FeatureList(feature=[floats(v) for v in s])})
+        context = tf.train.Features(feature={"c": ints([len(s)])})
+        records.append(tf.train.SequenceExample(context=context, feature_lists=lists).SerializeToString())
+    write("s.tfrecord", records)
+    context, lists, _ = tf.io.parse_sequence_example(records, {"c": tf.io.FixedLenFeature([], tf.int64)}, {"s": tf.io.FixedLenSequenceFeature([2], tf.float32)})
+    same("sequence", deliver("tfrecord:s.tfrecord" + features(x=dict(dtype="float32", shape=[5, 2], key="s", sequence=True, ragged=True))), lists["s"].numpy())
+    same("context", deliver("tfrecord:s.tfrecord" + features(x=dict(dtype="int64", key="c")), "int64"), context["c"].numpy())
+    refused("long sequence", "tfrecord:s.tfrecord" + features(x=dict(dtype="float32", shape=[4, 2], key="s", sequence=True, ragged=True)), "record 2", "at most 4")
+
+
+def sparse():
+    records = [example(i=ints(i), j=ints(j), v=floats(v)) for i, j, v in (([0, 2], [1, 3], [5, 6]), ([], [], []), ([1], [0], [-1.5]))]
+    write("p.tfrecord", records)
+    truth = parsed(records, x=tf.io.SparseFeature(["i", "j"], "v", tf.float32, [3, 4]))["x"]
+    spec = "tfrecord:p.tfrecord"
+    same("sparse", deliver(spec + features(x=dict(dtype="float32", shape=[3, 4], key="v", index=["i", "j"]))), tf.sparse.to_dense(truth).numpy())
+    refused("sparse outside", spec + features(x=dict(dtype="float32", shape=[2, 4], key="v", index=["i", "j"])), "outside the shape")
+
+
+def pictures():
+    if not os.path.exists(os.path.join(BUILD, "libartel-image.so")):
+        print("images are left out: libartel-image.so was not built")
+        return
+    images = [RNG.integers(0, 256, (20 + k, 24, 3), dtype="u1") for k in range(4)]
+    coded = [(tf.io.encode_png if k % 2 else tf.io.encode_jpeg)(v).numpy() for k, v in enumerate(images)]
+    write("i.tfrecord", [example(**{"image/encoded": byte(c), "image/class/label": ints([k])}) for k, c in enumerate(coded)])
+    plain = np.stack([tf.io.decode_image(c, expand_animations=False).numpy()[:20] for c in coded[:1]]).astype("f4")
+    small = np.stack([tf.image.resize(tf.io.decode_image(c, expand_animations=False), (8, 9)).numpy() for c in coded])
+    found = deliver("tfrecord:i.tfrecord", "float32", 8, 9, 3)
+    check("images", found.shape == small.shape and np.abs(found - small).max() < 1e-3)
+    found = deliver("tfrecord:i.tfrecord" + features(x=dict(dtype="bytes", decode="image", key="image/encoded", resize=[20, 24], channels=3)))
+    same("image as it is", found[:1], plain)
+    write("j.tfrecord", [example(image=byte(coded[1][:-30]))])
+    refused("cut image", "tfrecord:j.tfrecord#size=8x9", "j.tfrecord", "record 0", "image")
+
+
+def damage(records, x):
+    n = len(records)
+    write("d.tfrecord", records)
+    whole = open("d.tfrecord", "rb").read()
+    size = [len(r) + 16 for r in records]
+    at = sum(size[:5])
+    spec = features(x=dict(dtype="float32", shape=[4, 3]))
+
+    def with_bytes(path, content):
+        open(path, "wb").write(content)
+        return "tfrecord:" + path
+
+    def flipped(place):
+        changed = bytearray(whole)
+        changed[place] ^= 16
+        return bytes(changed)
+
+    refused("payload", with_bytes("d1.tfrecord", flipped(at + 40)) + spec, "d1.tfrecord", "record 5", "at byte %d:" % at, "content")
+    refused("length", with_bytes("d2.tfrecord", flipped(at + 1)) + spec, "d2.tfrecord", "record 5", "at byte %d:" % at, "length")
+    refused("cut", with_bytes("d3.tfrecord", whole[:-7]) + spec, "record %d" % (n - 1), "cut off")
+    refused("cut in a head", with_bytes("d4.tfrecord", whole[:at + 5]) + spec, "record 5", "cut off")
+    refused("no records", with_bytes("d5.tfrecord", b"hello, this is no record file at all") + spec, "record 0 (counted from 0) at byte 0")
+    others = np.delete(x, 5, 0)
+    same("skipped payload", deliver("tfrecord:d1.tfrecord" + spec + "&skip-errors=1"), others)
+    same("skipped length", deliver("tfrecord:d2.tfrecord" + spec + "&skip-errors=1"), others)
+    same("skipped end", deliver("tfrecord:d3.tfrecord" + spec + "&skip-errors=3"), x[:-1])
+    twice = bytearray(flipped(at + 40))
+    twice[sum(size[:9]) + 30] ^= 1
+    refused("too many", with_bytes("d6.tfrecord", bytes(twice)) + spec + "&skip-errors=1", "record 8 ", "content")
+    for compression in ("GZIP", "ZLIB"):
+        write("z.tfrecord", records, compression)
+        packed = open("z.tfrecord", "rb").read()
+        refused(compression + " cut", with_bytes("z1.tfrecord", packed[:len(packed) // 2]) + spec, "z1.tfrecord")
+    same("an empty file beside", deliver("tfrecord:%s,d.tfrecord" % with_bytes("e.tfrecord", b"")[9:] + spec), x)
+
+
+def shards(records, x):
+    for i in range(5):
+        write("set-%05d-of-00005" % i, records[i * 8:i * 8 + 8])
+    spec = features(x=dict(dtype="float32", shape=[4, 3]))
+    for name in ("set@5", "set@*", "set", "set-*", "set-0000[0-4]-of-00005"):
+        same("shards " + name, deliver("tfrecord:" + name + spec), x)
+    os.rename("set-00003-of-00005", "away")
+    refused("missing shard", "tfrecord:set@5" + spec, "set-00003-of-00005 is missing")
+    refused("missing shard", "tfrecord:set" + spec, "set-00003-of-00005 is missing")
+    same("a pattern takes what is there", deliver("tfrecord:set-*" + spec), np.concatenate([x[:24], x[32:]]))
+
+
+def training():
+    x, y = RNG.standard_normal((203, 6)).astype("f4"), RNG.integers(0, 3, 203)
+    np.savez("t.npz", x=x, y=y)
+    records = [example(x=floats(x[i]), y=ints([y[i]])) for i in range(203)]
+    for i in range(4):
+        write("t-%05d-of-00004" % i, records[i * 51:i * 51 + 51], "GZIP" if i == 2 else None)
+    m = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, "tanh"), keras.layers.Dropout(0.2), keras.layers.Dense(3, "softmax")])
+    m.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+    m.save("m.keras")
+    digests = {}
+
+    def fit(name, data, *more, launch=()):
+        rc, _, err = run(ARTEL, *launch, "fit", "m.keras", "--data", data, "--epochs", 2, "--output", name + ".keras", "--verbose", 0, *more)
+        check("fit " + name, rc == 0, err)
+        digests[name] = run(ARTEL, "inspect", name + ".keras", "--digest")[1].split()[-1:]
+
+    fit("npz", "npz:t.npz")
+    fit("records", "tfrecord:t")
+    fit("mirrored", "tfrecord:t@4", "--strategy", "mirrored", "--replicas", 3)
+    fit("workers", "tfrecord:t", "--strategy", "multi-worker", launch=("launch", "-n", "2"))
+    fit("half", "tfrecord:t", "--epochs", 1, "--checkpoint-dir", "ck")
+    fit("resumed", "tfrecord:t", "--checkpoint-dir", "ck")
+    for name in ("records", "mirrored", "workers", "resumed"):
+        check("bits of " + name, len("".join(digests["npz"])) == 64 and digests[name] == digests["npz"], digests)
+    said = [run(ARTEL, "evaluate", "npz.keras", "--data", d)[1] for d in ("npz:t.npz", "tfrecord:t")]
+    check("evaluate", said[0] == said[1] and "loss" in said[0], said)
+    for d, out in (("npz:t.npz", "a.npy"), ("tfrecord:t", "b.npy")):
+        run(ARTEL, "predict", "npz.keras", "--data", d, "--output", out)
+    same("predict", np.load("b.npy"), np.load("a.npy"))
+
+
+def main():
+    records, x = kinds()
+    unpacked()
+    sequences()
+    sparse()
+    pictures()
+    damage(records, x)
+    shards(records, x)
+    training()
+    print("%d failures" % len(failures))
+    return 1 if failures else 0
+
+
+sys.exit(main())
