@@ -307,6 +307,17 @@ static json_t *shape_json(const artel_shape *shape)
     return list;
 }
 
+static json_t *index_json(const artel__feature *feature)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < feature->index_count; i++) {
+        if (json_array_append_new(list, json_string(feature->index[i])) == 0) continue;
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
 static bool put(json_t *object, const char *name, json_t *value)
 {
     return json_object_set_new(object, name, value) == 0;
@@ -322,8 +333,12 @@ static bool put_feature(json_t *one, const artel__feature *f)
     if (f->decode == ARTEL__DECODE_RAW) good &= put(one, "decode", json_string(artel_dtype_name(f->dtype)));
     if (f->decode > ARTEL__DECODE_RAW) good &= put(one, "decode", json_string(decodes[f->decode]));
     if (f->role != ARTEL_DATA_ROLE_AUTO) good &= put(one, "role", json_string(roles[f->role]));
-    if (strcmp(f->array, f->name) != 0) good &= put(one, "input", json_string(f->array));
-    return good;
+    if (strcmp(f->array, f->name) != 0) good &= put(one, "key", json_string(f->name));
+    if (f->ragged) good &= put(one, "ragged", json_true());
+    if (f->truncate) good &= put(one, "truncate", json_true());
+    if (f->sequence) good &= put(one, "sequence", json_true());
+    if (f->has_default) good &= put(one, "default", f->dtype == ARTEL_DTYPE_INT64 ? json_integer(f->fill_int) : artel__json_real(f->fill));
+    return f->index_count == 0 ? good : good & put(one, "index", index_json(f));
 }
 
 artel_status artel__features_write(artel_context *ctx, const artel__features *features, json_t **out)
@@ -333,7 +348,7 @@ artel_status artel__features_write(artel_context *ctx, const artel__features *fe
     for (int i = 0; i < features->count && good; i++) {
         json_t *one = json_object();
         good = put_feature(one, &features->item[i]);
-        good &= put(root, features->item[i].name, one);
+        good &= put(root, features->item[i].array, one);
     }
     if (good) {
         *out = root;

@@ -63,6 +63,9 @@ bool artel__features_have_images(const artel__features *features);
 /* The specification as JSON, as artel__features_read() reads it. Borrowed nothing; the caller owns *out. */
 artel_status artel__features_write(artel_context *ctx, const artel__features *features, json_t **out);
 
+/* Those of a source of records (borrowed); NULL for other sources. */
+const artel__features *artel__tfrecord_features(const artel__source *source);
+
 /* ---- example.c ---- */
 
 /* A feature found in a record. */

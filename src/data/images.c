@@ -193,6 +193,16 @@ static artel_status images_hash_row(const artel__source *source, int array, int6
     return ARTEL_OK;
 }
 
+static artel_status images_encoded(const artel__source *source, int array, int64_t row, artel__text *out)
+{
+    artel__mapping mapping;
+    (void)array;
+    ARTEL_TRY(artel__map_file(source->ctx, ((const images_state *)source->state)->items[row]->path, &mapping));
+    artel__text_append_bytes(out, mapping.bytes, mapping.size);
+    artel__unmap_file(&mapping);
+    return ARTEL_OK;
+}
+
 /* Names and sizes of all files, and the ends of the first and last few: opening every one of a large set takes minutes. */
 static artel_status images_fingerprint(const artel__source *source, artel__sha256 *hash)
 {
@@ -226,6 +236,7 @@ const artel__data_format artel__data_images = {
     .open = images_open,
     .fetch_row = images_fetch,
     .hash_row = images_hash_row,
+    .encoded_row = images_encoded,
     .fingerprint = images_fingerprint,
     .close = images_close,
 };

@@ -61,6 +61,9 @@ void artel__record_file_close(artel_context *ctx, artel__record_file *file);
 /* The payload of a record, both checksums verified. Thread-safe. */
 artel_status artel__record_file_at(artel_context *ctx, const artel__record_file *file, int64_t row, artel__proto *out);
 
+/* The files of a source of records (borrowed), or none. */
+const artel__record_file *artel__tfrecord_files(const artel__source *source, int *count);
+
 /* ---- record_index.c ---- */
 
 /* FILE.index: "ARTELRI1", the size of the file, the number of records, a checksum of the file's ends, one of the offsets, then the

@@ -136,6 +136,9 @@ struct artel__data_format {
     artel_status (*fetch_rows)(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers);
     /* Optional: a hash of the row, for formats with fetch_row. Thread-safe. */
     artel_status (*hash_row)(const artel__source *source, int array, int64_t row, uint64_t *out);
+    /* Optional: appends a row's bytes as its file holds them: of an encoded image, or (array -1, `has_records`) the whole record. */
+    artel_status (*encoded_row)(const artel__source *source, int array, int64_t row, artel__text *out);
+    bool has_records;
     /* Optional: adds what identifies the content; default: size and ends of each blob. */
     artel_status (*fingerprint)(const artel__source *source, artel__sha256 *hash);
     /* Optional: releases the state. */

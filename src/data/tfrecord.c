@@ -125,6 +125,40 @@ static artel_status tfrecord_hash_row(const artel__source *source, int array, in
     return ARTEL_OK;
 }
 
+/* The record, or the bytes of an image in it. */
+static artel_status tfrecord_encoded(const artel__source *source, int array, int64_t row, artel__text *out)
+{
+    const records_state *state = source->state;
+    int f = file_of(state, row);
+    artel__proto record, value;
+    artel__example_list list;
+    int64_t count = 0;
+    ARTEL_TRY(artel__record_file_at(source->ctx, &state->files[f], row - state->first[f], &record));
+    value = record;
+    if (array >= 0) {
+        const artel__feature *feature = &state->features.item[array];
+        bool good = artel__example_find(record, feature->name, feature->length, &list) && list.kind == ARTEL__FEATURE_BYTES &&
+                    artel__example_bytes(list.values, &value, 1, &count) && count == 1;
+        if (!good)
+            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, state->files[f].path, "correct the record",
+                               "record %lld: feature '%s' is not one string of bytes", (long long)(row - state->first[f]), feature->name);
+    }
+    artel__text_append_bytes(out, value.at, (size_t)(value.end - value.at));
+    return ARTEL_OK;
+}
+
+const artel__features *artel__tfrecord_features(const artel__source *source)
+{
+    return source->format == &artel__data_tfrecord ? &((const records_state *)source->state)->features : NULL;
+}
+
+const artel__record_file *artel__tfrecord_files(const artel__source *source, int *count)
+{
+    const records_state *state = source->state;
+    *count = source->format == &artel__data_tfrecord ? state->file_count : 0;
+    return *count > 0 ? state->files : NULL;
+}
+
 /* Sizes and ends of the files, and how each feature is read. */
 static artel_status tfrecord_fingerprint(const artel__source *source, artel__sha256 *hash)
 {
@@ -159,6 +193,8 @@ const artel__data_format artel__data_tfrecord = {
     .open = tfrecord_open,
     .fetch_row = tfrecord_fetch,
     .hash_row = tfrecord_hash_row,
+    .encoded_row = tfrecord_encoded,
+    .has_records = true,
     .fingerprint = tfrecord_fingerprint,
     .close = tfrecord_close,
 };

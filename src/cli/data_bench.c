@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* artel data bench: how fast data can be read, in order and in a random one, by one thread. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "cli/data.h"
+#include "data/record_file.h"
+
+static void say(const artel__data_command *o, const char *key, const char *label, double seconds, int64_t rows, double bytes)
+{
+    double rate = seconds > 0 ? 1 / seconds : 0;
+    if (o->json)
+        artel__show(stdout,
+                    "{\"what\": \"%s\", \"rows\": %lld, \"seconds\": %.6g, \"rows_per_second\": %.6g, \"bytes_per_second\": %.6g}\n", key,
+                    (long long)rows, seconds, (double)rows * rate, bytes * rate);
+    else
+        artel__show(stdout, "%-36s %12.4g rows/s %10.4g GB/s\n", label, (double)rows * rate, bytes * rate * 1e-9);
+}
+
+/* The framing alone: every record of every file, both checksums. */
+static artel_status walk_records(const artel__data_command *o, const artel__data_opened *opened)
+{
+    int64_t begin = artel__now_ns(), records = 0;
+    double bytes = 0;
+    for (int s = 0; s < opened->data->source_count; s++) {
+        int count;
+        const artel__record_file *files = artel__tfrecord_files(&opened->data->sources[s], &count);
+        for (int f = 0; f < count; f++) {
+            for (int64_t i = 0; i < files[f].count; i++) {
+                artel__proto payload;
+                ARTEL_TRY(artel__record_file_at(opened->data->ctx, &files[f], i, &payload));
+            }
+            records += files[f].count;
+            bytes += (double)files[f].size;
+        }
+    }
+    if (records > 0) say(o, "records", "records, both checksums", (double)(artel__now_ns() - begin) * 1e-9, records, bytes);
+    return ARTEL_OK;
+}
+
+static artel_status read_rows(const artel__data_command *o, const artel__data_opened *opened, const uint64_t *order, int64_t count)
+{
+    int64_t begin = artel__now_ns();
+    double bytes = 0;
+    for (int64_t i = 0; i < count; i++) {
+        for (int c = 0; c < opened->rows.column_count; c++) {
+            ARTEL_TRY(artel__rows_fetch(&opened->rows, c, order ? (int64_t)order[i] : i, opened->row));
+            bytes += (double)opened->rows.columns[c].bytes;
+        }
+    }
+    say(o, order ? "random" : "in_order", order ? "rows, in random order" : "rows, in order", (double)(artel__now_ns() - begin) * 1e-9,
+        count, bytes);
+    return ARTEL_OK;
+}
+
+artel_status artel__data_bench(artel__invocation *call)
+{
+    const artel__data_command *o = call->options;
+    artel__data_opened opened;
+    int64_t begin = artel__now_ns();
+    void *order = NULL;
+    ARTEL_TRY(artel__data_open_rows(call, call->argument[1], &opened));
+    int64_t rows = o->rows > 0 && o->rows < opened.rows.count ? o->rows : opened.rows.count;
+    say(o, "open", "opening", (double)(artel__now_ns() - begin) * 1e-9, opened.rows.count, 0);
+    artel_status status = walk_records(o, &opened);
+    if (status == ARTEL_OK && opened.rows.column_count > 0) {
+        status = artel__alloc(call->ctx, ((size_t)opened.rows.count + 1) * sizeof(uint64_t), "the order of rows", &order);
+        if (status == ARTEL_OK) artel__rng_permutation((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE, 0, (uint64_t)opened.rows.count, order);
+        if (status == ARTEL_OK) status = read_rows(o, &opened, NULL, rows);
+        if (status == ARTEL_OK) status = read_rows(o, &opened, order, rows);
+    }
+    artel__free(call->ctx, order);
+    artel__data_close_rows(call, &opened);
+    return status;
+}

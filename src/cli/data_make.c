@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* artel data make, split: any data into shards of records.
+ *
+ * Records are copied as they are; images keep their encoded bytes; columns of a table stand side by side as x and y; other arrays
+ * become one feature each: float32 as numbers, integers as int64, wide floats and bytes as they lie in memory. What is written is a
+ * function of the rows, the seed and the options.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "cli/data.h"
+#include "data/record_write.h"
+
+#define SHARD_BYTES ((double)(128 << 20))
+
+/* A feature to be written and the columns that it is made of. */
+typedef struct part {
+    const char *name;
+    int first, count; /* in `order`, of one dtype once converted */
+} part;
+
+typedef struct maker {
+    artel__invocation *call;
+    const artel__data_command *options;
+    artel__data_opened opened;
+    artel__features features; /* as many as parts */
+    part *parts;
+    int *order;           /* columns, part by part */
+    const uint64_t *rows; /* numbers of rows in the order of writing; NULL: as they are */
+    void *values;         /* a row of a part in its written dtype */
+    artel__text fields, record;
+} maker;
+
+/* ---- what becomes of the columns ---- */
+
+static artel_dtype written_dtype(const artel__rows_column *column)
+{
+    switch (column->dtype) {
+    case ARTEL_DTYPE_FLOAT32:
+    case ARTEL_DTYPE_FLOAT16:
+    case ARTEL_DTYPE_BFLOAT16: return ARTEL_DTYPE_FLOAT32;
+    case ARTEL_DTYPE_FLOAT64:
+    case ARTEL_DTYPE_UINT64: return column->dtype;
+    case ARTEL_DTYPE_UINT8: return column->row.rank > 0 ? ARTEL_DTYPE_UINT8 : ARTEL_DTYPE_INT64;
+    default: return ARTEL_DTYPE_INT64;
+    }
+}
+
+static void describe_feature(artel__feature *f, const artel__rows_column *column, const char *name)
+{
+    artel_dtype dtype = written_dtype(column);
+    *f = (artel__feature){.name = name, .array = name, .role = column->role, .dtype = dtype, .row = column->row};
+    f->kind = dtype == ARTEL_DTYPE_FLOAT32 ? ARTEL__FEATURE_FLOAT32
+              : dtype == ARTEL_DTYPE_INT64 ? ARTEL__FEATURE_INT64
+                                           : ARTEL__FEATURE_BYTES;
+    if (f->kind == ARTEL__FEATURE_BYTES) f->decode = ARTEL__DECODE_RAW;
+    if (!column->has_encoded) return;
+    f->kind = ARTEL__FEATURE_BYTES;
+    f->decode = ARTEL__DECODE_IMAGE;
+    f->row = (artel_shape){3, {-1, -1, -1}};
+}
+
+static void add_part(maker *m, const char *name, int first, int count)
+{
+    m->parts[m->features.count] = (part){name, first, count};
+    describe_feature(&m->features.item[m->features.count++], &m->opened.rows.columns[m->order[first]], name);
+}
+
+/* All columns of a role as one feature: int64 when all are whole numbers, else float32, as a model would be fed. */
+static void add_table_part(maker *m, const char *name, artel_data_role role, int *at)
+{
+    const artel__rows *rows = &m->opened.rows;
+    int first = *at;
+    bool whole = true;
+    for (int i = 0; i < rows->column_count; i++) {
+        if (rows->columns[i].role != role) continue;
+        whole = whole && rows->columns[i].dtype == ARTEL_DTYPE_INT64;
+        m->order[(*at)++] = i;
+    }
+    if (*at == first) return;
+    add_part(m, name, first, *at - first);
+    artel__feature *f = &m->features.item[m->features.count - 1];
+    f->kind = whole ? ARTEL__FEATURE_INT64 : ARTEL__FEATURE_FLOAT32;
+    f->dtype = whole ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_FLOAT32;
+    f->decode = ARTEL__DECODE_NONE;
+    f->row = role == ARTEL_DATA_ROLE_INPUT || *at - first > 1 ? (artel_shape){1, {*at - first}} : (artel_shape){0, {0}};
+    f->role = role;
+}
+
+static artel_status plan_parts(maker *m)
+{
+    const artel__rows *rows = &m->opened.rows;
+    artel__arena *arena = &m->call->arena;
+    const artel__source *source = &m->opened.data->sources[0];
+    size_t most = 8, count = (size_t)rows->column_count;
+    int at = 0;
+    if (rows->has_records) {
+        m->features = *artel__tfrecord_features(source);
+        return ARTEL_OK;
+    }
+    m->features.where = m->options->output;
+    m->features.item = artel__arena_alloc(arena, count, sizeof *m->features.item);
+    m->parts = artel__arena_alloc(arena, count, sizeof *m->parts);
+    m->order = artel__arena_alloc(arena, count, sizeof *m->order);
+    ARTEL_TRY(artel__arena_status(arena));
+    if (source->format->table) {
+        add_table_part(m, "x", ARTEL_DATA_ROLE_INPUT, &at);
+        add_table_part(m, "y", ARTEL_DATA_ROLE_TARGET, &at);
+    }
+    for (int i = 0; i < rows->column_count && !source->format->table; i++) {
+        m->order[i] = i;
+        add_part(m, rows->columns[i].name, i, 1);
+    }
+    for (int i = 0; i < rows->column_count; i++) most += (size_t)rows->columns[i].elements * 8;
+    return artel__alloc(m->call->ctx, most, "a row", &m->values);
+}
+
+/* ---- writing ---- */
+
+/* The columns of a part, converted, one after another. */
+static artel_status gather(maker *m, int p, int64_t row, int64_t *elements)
+{
+    const artel__feature *f = &m->features.item[p];
+    uint8_t *out = m->values;
+    *elements = 0;
+    for (int i = 0; i < m->parts[p].count; i++) {
+        int column = m->order[m->parts[p].first + i];
+        const artel__rows_column *c = &m->opened.rows.columns[column];
+        ARTEL_TRY(artel__rows_fetch(&m->opened.rows, column, row, m->opened.row));
+        artel__convert(c->dtype, m->opened.row, f->dtype, out + (size_t)*elements * artel_dtype_size(f->dtype), c->elements);
+        *elements += c->elements;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status encode_part(maker *m, int p, int64_t row)
+{
+    const artel__feature *f = &m->features.item[p];
+    int64_t elements;
+    if (f->decode == ARTEL__DECODE_IMAGE) {
+        artel__text_clear(&m->record);
+        ARTEL_TRY(artel__rows_encoded(&m->opened.rows, m->order[m->parts[p].first], row, &m->record));
+        artel__example_add_bytes(&m->fields, f->name, m->record.data, m->record.length);
+        return ARTEL_OK;
+    }
+    ARTEL_TRY(gather(m, p, row, &elements));
+    if (f->kind == ARTEL__FEATURE_FLOAT32)
+        artel__example_add_floats(&m->fields, f->name, m->values, elements);
+    else if (f->kind == ARTEL__FEATURE_INT64)
+        artel__example_add_ints(&m->fields, f->name, m->values, elements);
+    else
+        artel__example_add_bytes(&m->fields, f->name, m->values, (size_t)elements * artel_dtype_size(f->dtype));
+    return ARTEL_OK;
+}
+
+/* The bytes of one record in m->record. */
+static artel_status encode_row(maker *m, int64_t row)
+{
+    if (m->opened.rows.has_records) {
+        artel__text_clear(&m->record);
+        return artel__rows_encoded(&m->opened.rows, -1, row, &m->record);
+    }
+    artel__text_clear(&m->fields);
+    for (int p = 0; p < m->features.count; p++) ARTEL_TRY(encode_part(m, p, row));
+    artel__text_clear(&m->record);
+    artel__example_end(&m->fields, &m->record);
+    return artel__text_status(&m->record);
+}
+
+static int64_t row_at(const maker *m, int64_t i)
+{
+    return m->rows ? (int64_t)m->rows[i] : i;
+}
+
+/* Rows [begin, end) of the order into one file. */
+static artel_status write_shard(maker *m, const char *path, int64_t begin, int64_t end, char digest[65])
+{
+    artel__record_writer writer;
+    artel_status status = artel__record_writer_open(m->call->ctx, path, (artel__record_compression)m->options->compression, &writer);
+    for (int64_t i = begin; i < end && status == ARTEL_OK; i++) {
+        if (artel__cancelled(m->call->ctx)) status = artel__fail(m->call->ctx, ARTEL_ERROR_CANCELLED, path, "", "stopped");
+        if (status == ARTEL_OK) status = encode_row(m, row_at(m, i));
+        if (status == ARTEL_OK) status = artel__record_writer_add(&writer, m->record.data, m->record.length);
+    }
+    if (status == ARTEL_OK) status = artel__record_writer_commit(&writer, m->options->index, digest);
+    artel__record_writer_close(&writer);
+    return status;
+}
+
+static artel_status write_features(maker *m, const char *base)
+{
+    json_t *value;
+    char *path = artel__arena_printf(&m->call->arena, "%s.features.json", base);
+    artel__text text;
+    if (!path) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__features_write(m->call->ctx, &m->features, &value));
+    artel__text_init(&text, m->call->ctx);
+    artel_status status = artel__json_dump(value, ARTEL__JSON_INDENT, &text);
+    json_decref(value);
+    artel__text_append(&text, "\n");
+    if (status == ARTEL_OK) status = artel__text_status(&text);
+    if (status == ARTEL_OK) status = artel__write_file(m->call->ctx, path, text.data, text.length);
+    artel__text_fini(&text);
+    return status;
+}
+
+/* As many shards as asked for, else so many that none is over 128 MiB when all rows are like the first. */
+static artel_status count_shards(maker *m, int64_t begin, int64_t count, int64_t *out)
+{
+    *out = m->options->shards;
+    if (*out > 0 || count == 0) {
+        if (*out < 1) *out = 1;
+        return ARTEL_OK;
+    }
+    ARTEL_TRY(encode_row(m, row_at(m, begin)));
+    *out = 1 + (int64_t)((double)m->record.length * (double)count / SHARD_BYTES);
+    if (*out > 99999) *out = 99999;
+    return ARTEL_OK;
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Rows [begin, begin + count) of the order as a set of shards. */
+static artel_status write_set(maker *m, const char *base, int64_t begin, int64_t count)
+{
+    artel__arena *arena = &m->call->arena;
+    artel__text sums;
+    char digest[65];
+    int64_t shards;
+    ARTEL_TRY(count_shards(m, begin, count, &shards));
+    artel__text_init(&sums, m->call->ctx);
+    artel_status status = ARTEL_OK;
+    for (int64_t s = 0; s < shards && status == ARTEL_OK; s++) {
+        const char *path = shards == 1 ? base : artel__arena_printf(arena, "%s-%05d-of-%05d", base, (int)s, (int)shards);
+        status = path ? write_shard(m, path, begin + s * count / shards, begin + (s + 1) * count / shards, digest) : ARTEL_ERROR_NO_MEMORY;
+        if (status == ARTEL_OK) artel__text_printf(&sums, "%s  %s\n", digest, file_name(path));
+    }
+    char *path = artel__arena_printf(arena, "%s.sha256", base);
+    if (status == ARTEL_OK) status = path ? artel__text_status(&sums) : ARTEL_ERROR_NO_MEMORY;
+    if (status == ARTEL_OK) status = artel__write_file(m->call->ctx, path, sums.data, sums.length);
+    artel__text_fini(&sums);
+    if (status == ARTEL_OK) status = write_features(m, base);
+    if (status == ARTEL_OK) artel__show(stdout, "%s: %lld records in %lld files\n", base, (long long)count, (long long)shards);
+    return status;
+}
+
+static artel_status open_maker(artel__invocation *call, maker *m)
+{
+    memset(m, 0, sizeof *m);
+    m->call = call;
+    m->options = call->options;
+    if (!m->options->output) return artel__cli_usage(call, "--output", "the name of the files to write is missing");
+    ARTEL_TRY(artel__cli_check_target(call, m->options->output));
+    ARTEL_TRY(artel__data_open_rows(call, call->argument[1], &m->opened));
+    artel__text_init(&m->fields, call->ctx);
+    artel__text_init(&m->record, call->ctx);
+    return plan_parts(m);
+}
+
+static void close_maker(maker *m)
+{
+    artel__text_fini(&m->fields);
+    artel__text_fini(&m->record);
+    artel__free(m->call->ctx, m->values);
+    artel__free(m->call->ctx, (void *)(uintptr_t)m->rows);
+    artel__data_close_rows(m->call, &m->opened);
+}
+
+/* A random order where one is asked for. */
+static artel_status choose_order(maker *m, bool random)
+{
+    void *rows;
+    if (!random) return ARTEL_OK;
+    ARTEL_TRY(artel__alloc(m->call->ctx, (size_t)(m->opened.rows.count + 1) * sizeof(uint64_t), "the order of rows", &rows));
+    artel__rng_permutation((uint64_t)m->options->seed, ARTEL__STREAM_SHUFFLE, 0, (uint64_t)m->opened.rows.count, rows);
+    m->rows = rows;
+    return ARTEL_OK;
+}
+
+artel_status artel__data_make(artel__invocation *call)
+{
+    maker m;
+    artel_status status = open_maker(call, &m);
+    if (status == ARTEL_OK) status = choose_order(&m, m.options->shuffle);
+    if (status == ARTEL_OK) status = write_set(&m, m.options->output, 0, m.opened.rows.count);
+    if (m.call && m.opened.data) close_maker(&m);
+    return status;
+}
+
+/* ---- split ---- */
+
+/* NAME-train.tfrecord of NAME.tfrecord, NAME-train of NAME. */
+static const char *part_name(maker *m, const char *name)
+{
+    const char *base = m->options->output, *ending = ".tfrecord";
+    if (!artel__ends_with(base, ending)) return artel__arena_printf(&m->call->arena, "%s-%s", base, name);
+    return artel__arena_printf(&m->call->arena, "%.*s-%s%s", (int)(strlen(base) - strlen(ending)), base, name, ending);
+}
+
+static artel_status write_parts(maker *m, char **fractions, int count, char **names)
+{
+    static const char *const usual[] = {"train", "validation", "test"};
+    double reached = 0;
+    int64_t begin = 0, rows = m->opened.rows.count;
+    for (int i = 0; i < count; i++) {
+        double share;
+        if (!artel__parse_double(fractions[i], &share) || !(share > 0 && share <= 1) || reached + share > 1 + 1e-9)
+            return artel__cli_usage(m->call, "--fractions", "'%s' is no part of the rows (parts add up to 1 at most)", fractions[i]);
+        reached += share;
+        int64_t end = (int64_t)((double)rows * reached + 0.5);
+        char number[16];
+        snprintf(number, sizeof number, "part%d", i);
+        const char *base = part_name(m, names ? names[i] : i < 3 ? usual[i] : number);
+        if (!base) return ARTEL_ERROR_NO_MEMORY;
+        ARTEL_TRY(write_set(m, base, begin, end - begin));
+        begin = end;
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__data_split(artel__invocation *call)
+{
+    maker m;
+    char **fractions, **names = NULL;
+    int count, named = 0;
+    artel_status status = open_maker(call, &m);
+    bool sorted = status == ARTEL_OK && m.opened.data->sources[0].sorted_by_class;
+    if (status == ARTEL_OK) status = choose_order(&m, m.options->shuffle || sorted);
+    if (sorted) artel__log(call->ctx, ARTEL_LOG_NOTE, "%s: sorted by class, so rows are shuffled", call->argument[1]);
+    if (status == ARTEL_OK) status = artel__data_list_parse(&call->arena, m.options->fractions, &fractions, &count);
+    if (status == ARTEL_OK && m.options->names) status = artel__data_list_parse(&call->arena, m.options->names, &names, &named);
+    if (status == ARTEL_OK && names && named != count) status = artel__cli_usage(call, "--names", "%d names for %d parts", named, count);
+    if (status == ARTEL_OK) status = write_parts(&m, fractions, count, names);
+    if (m.call && m.opened.data) close_maker(&m);
+    return status;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* artel data stats: what the values of each array look like: range, mean, deviation, missing ones, a histogram.
+ *
+ * Two passes over the rows: the first finds the range, the second fills the bins. Moments are summed after Welford in float64.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/data.h"
+
+enum {
+    CHUNK = 256,
+    BAR = 40
+};
+
+typedef struct column_stats {
+    int64_t values, missing, zeros;
+    double least, most, mean, squares;
+    int64_t bins[64];
+} column_stats;
+
+/* A value in the first pass. */
+static void add_value(column_stats *s, double value)
+{
+    if (!(value - value == 0)) { /* not a number, or infinite */
+        s->missing++;
+        return;
+    }
+    if (s->values == 0 || value < s->least) s->least = value;
+    if (s->values == 0 || value > s->most) s->most = value;
+    s->values++;
+    s->zeros += value == 0;
+    double before = value - s->mean;
+    s->mean += before / (double)s->values;
+    s->squares += before * (value - s->mean);
+}
+
+static void add_to_bin(column_stats *s, double value, int64_t bins)
+{
+    if (!(value - value == 0)) return;
+    double width = (s->most - s->least) / (double)bins;
+    int64_t bin = width > 0 ? (int64_t)((value - s->least) / width) : 0;
+    s->bins[bin < bins ? bin : bins - 1]++;
+}
+
+/* One pass over the rows of a column. */
+static artel_status pass(const artel__data_opened *opened, int column, int64_t rows, int64_t bins, column_stats *s)
+{
+    const artel__rows_column *c = &opened->rows.columns[column];
+    double chunk[CHUNK];
+    for (int64_t row = 0; row < rows; row++) {
+        ARTEL_TRY(artel__rows_fetch(&opened->rows, column, row, opened->row));
+        for (int64_t at = 0; at < c->elements; at += CHUNK) {
+            int64_t count = c->elements - at < CHUNK ? c->elements - at : CHUNK;
+            artel__convert(c->dtype, (const uint8_t *)opened->row + (size_t)at * artel_dtype_size(c->dtype), ARTEL_DTYPE_FLOAT64, chunk,
+                           count);
+            for (int64_t i = 0; i < count; i++) {
+                if (bins > 0)
+                    add_to_bin(s, chunk[i], bins);
+                else
+                    add_value(s, chunk[i]);
+            }
+        }
+    }
+    return ARTEL_OK;
+}
+
+static void say_json(const artel__rows_column *c, const column_stats *s, int64_t bins, bool last)
+{
+    fputs("  ", stdout);
+    artel__data_say_string(c->name);
+    artel__show(stdout, ": {\"dtype\": \"%s\", \"values\": %lld, \"missing\": %lld, \"zeros\": %lld", artel_dtype_name(c->dtype),
+                (long long)(s->values + s->missing), (long long)s->missing, (long long)s->zeros);
+    if (s->values > 0)
+        artel__show(stdout, ", \"min\": %.17g, \"max\": %.17g, \"mean\": %.17g, \"std\": %.17g", s->least, s->most, s->mean,
+                    sqrt(s->squares / (double)s->values));
+    artel__show(stdout, ", \"histogram\": [");
+    for (int64_t i = 0; i < bins; i++) artel__show(stdout, "%s%lld", i ? ", " : "", (long long)s->bins[i]);
+    artel__show(stdout, "]}%s\n", last ? "" : ",");
+}
+
+static void say_text(const artel__rows_column *c, const column_stats *s, int64_t bins)
+{
+    char shape[128];
+    int64_t highest = 1;
+    artel__show(stdout, "%s: %s %s\n", c->name, artel_dtype_name(c->dtype), artel__shape_text(&c->row, false, shape, sizeof shape));
+    artel__show(stdout, "  %lld values, %lld missing, %lld zeros\n", (long long)(s->values + s->missing), (long long)s->missing,
+                (long long)s->zeros);
+    if (s->values == 0) return;
+    artel__show(stdout, "  min %.6g, max %.6g, mean %.6g, standard deviation %.6g\n", s->least, s->most, s->mean,
+                sqrt(s->squares / (double)s->values));
+    for (int64_t i = 0; i < bins; i++)
+        if (s->bins[i] > highest) highest = s->bins[i];
+    double width = (s->most - s->least) / (double)bins;
+    for (int64_t i = 0; i < bins && width > 0; i++) {
+        char bar[BAR + 1];
+        int64_t length = (s->bins[i] * BAR + highest - 1) / highest;
+        memset(bar, '#', (size_t)length);
+        bar[length] = '\0';
+        artel__show(stdout, "  %12.6g .. %-12.6g %10lld %s\n", s->least + (double)i * width, s->least + (double)(i + 1) * width,
+                    (long long)s->bins[i], bar);
+    }
+}
+
+artel_status artel__data_stats(artel__invocation *call)
+{
+    const artel__data_command *o = call->options;
+    artel__data_opened opened;
+    ARTEL_TRY(artel__data_open_rows(call, call->argument[1], &opened));
+    int64_t rows = o->rows > 0 && o->rows < opened.rows.count ? o->rows : opened.rows.count;
+    artel_status status = ARTEL_OK;
+    artel__show(stdout, o->json ? "{\n" : "%lld rows\n", (long long)rows);
+    for (int c = 0; c < opened.rows.column_count && status == ARTEL_OK; c++) {
+        column_stats s = {0};
+        status = pass(&opened, c, rows, 0, &s);
+        if (status == ARTEL_OK) status = pass(&opened, c, rows, o->bins, &s);
+        if (status < 0) break;
+        if (opened.rows.columns[c].resized)
+            artel__log(call->ctx, ARTEL_LOG_NOTE, "'%s' is resized for this; #size=HxW chooses another size", opened.rows.columns[c].name);
+        if (o->json)
+            say_json(&opened.rows.columns[c], &s, o->bins, c + 1 == opened.rows.column_count);
+        else
+            say_text(&opened.rows.columns[c], &s, o->bins);
+    }
+    if (o->json) artel__show(stdout, "}\n");
+    artel__data_close_rows(call, &opened);
+    return status;
+}

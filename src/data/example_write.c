@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tf.train.Example, written: numbers packed, lengths computed before anything is appended, features in the order given. */
+#include <string.h>
+
+#include "data/record_write.h"
+
+#define MOST_VARINT 10
+
+static size_t varint_size(uint64_t value)
+{
+    size_t size = 1;
+    for (; value > 127; value >>= 7) size++;
+    return size;
+}
+
+static void put_varint(artel__text *out, uint64_t value)
+{
+    uint8_t bytes[MOST_VARINT];
+    size_t size = 0;
+    for (; value > 127; value >>= 7) bytes[size++] = (uint8_t)(value | 128);
+    bytes[size++] = (uint8_t)value;
+    artel__text_append_bytes(out, bytes, size);
+}
+
+/* The tag of a field of bytes, and their length. */
+static void put_head(artel__text *out, int field, uint64_t size)
+{
+    put_varint(out, (uint64_t)field << 3 | 2);
+    put_varint(out, size);
+}
+
+static size_t field_size(size_t size)
+{
+    return 1 + varint_size(size) + size;
+}
+
+/* Everything in front of the values of a list of `size` bytes: entry, name, feature, list. */
+static void put_feature(artel__text *out, const char *name, artel__feature_kind kind, size_t size)
+{
+    size_t length = strlen(name), list = size > 0 || kind == ARTEL__FEATURE_BYTES ? field_size(size) : 0;
+    size_t feature = field_size(list);
+    put_head(out, 1, field_size(length) + field_size(feature));
+    put_head(out, 1, length);
+    artel__text_append_bytes(out, name, length);
+    put_head(out, 2, feature);
+    put_head(out, (int)kind, list);
+    if (list > 0) put_head(out, 1, size);
+}
+
+void artel__example_add_floats(artel__text *features, const char *name, const float *values, int64_t count)
+{
+    size_t size = (size_t)count * sizeof *values;
+    put_feature(features, name, ARTEL__FEATURE_FLOAT32, size);
+    if (size > 0) artel__text_append_bytes(features, values, size);
+}
+
+void artel__example_add_ints(artel__text *features, const char *name, const int64_t *values, int64_t count)
+{
+    size_t size = 0;
+    for (int64_t i = 0; i < count; i++) size += varint_size((uint64_t)values[i]);
+    put_feature(features, name, ARTEL__FEATURE_INT64, size);
+    for (int64_t i = 0; i < count; i++) put_varint(features, (uint64_t)values[i]);
+}
+
+void artel__example_add_bytes(artel__text *features, const char *name, const void *bytes, size_t size)
+{
+    put_feature(features, name, ARTEL__FEATURE_BYTES, size);
+    if (size > 0) artel__text_append_bytes(features, bytes, size);
+}
+
+void artel__example_end(const artel__text *features, artel__text *out)
+{
+    put_head(out, 1, features->length);
+    artel__text_append_text(out, features);
+}

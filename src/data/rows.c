@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading rows as their sources hold them, over all joined sources. */
+#include "data/rows.h"
+
+#include <string.h>
+
+#define OPEN_SIDE 64
+
+/* Whether the column is one of those that the specification names; true when it names none. */
+static bool is_named(artel_data *data, artel__arena *arena, const char *name)
+{
+    const char *list = data->sources[0].options.names;
+    char **names;
+    int count = 0;
+    if (list == NULL || artel__data_list_parse(arena, list, &names, &count) < 0) return true;
+    for (int i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static void settle_extents(const artel__source *source, artel__rows_column *column)
+{
+    const artel__data_options *options = &source->options;
+    for (int i = 0; i < column->row.rank; i++) column->resized |= column->row.dim[i] < 0;
+    if (!column->resized) return;
+    column->row.dim[0] = options->height > 0 ? options->height : OPEN_SIDE;
+    column->row.dim[1] = options->width > 0 ? options->width : OPEN_SIDE;
+    column->row.dim[2] = options->channels > 0 ? options->channels : 3;
+}
+
+static artel_status add_column(artel_data *data, int array, artel__rows *out)
+{
+    const artel__source *source = &data->sources[0];
+    const artel__source_array *from = &source->arrays[array];
+    artel__rows_column *column = &out->columns[out->column_count];
+    *column = (artel__rows_column){
+        .name = from->name, .role = from->role, .dtype = from->dtype, .row = from->row, .pixels = from->pixels, .array = array};
+    settle_extents(source, column);
+    column->elements = artel_shape_count(&column->row);
+    column->bytes = (size_t)column->elements * artel_dtype_size(column->dtype);
+    column->has_encoded = source->format->encoded_row != NULL && column->resized;
+    int64_t rows = artel__data_rows(data, array);
+    if (out->column_count == 0) out->count = rows;
+    if (rows != out->count) {
+        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "name the arrays that go together: #x_train,y_train",
+                           "array '%s' has %lld rows (array '%s' has %lld)", column->name, (long long)rows, out->columns[0].name,
+                           (long long)out->count);
+    }
+    for (int s = 0; s < data->source_count; s++) {
+        if (data->sources[s].format->load != NULL) ARTEL_TRY(data->sources[s].format->load(&data->sources[s], array));
+    }
+    out->column_count++;
+    return ARTEL_OK;
+}
+
+artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows *out)
+{
+    const artel__source *source = &data->sources[0];
+    memset(out, 0, sizeof *out);
+    out->data = data;
+    if (artel__data_is_synthetic(data)) {
+        return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, data->specification, "name files",
+                           "synthetic data has the shape of a model");
+    }
+    out->columns = artel__arena_alloc(arena, (size_t)source->array_count, sizeof *out->columns);
+    if (out->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
+    out->has_records = source->format->has_records;
+    for (int i = 0; i < source->array_count; i++) {
+        if (!is_named(data, arena, source->arrays[i].name)) continue;
+        if (source->arrays[i].refusal != NULL) {
+            artel__log(data->ctx, ARTEL_LOG_NOTE, "%s: '%s' is left out: %s", data->specification, source->arrays[i].name,
+                       source->arrays[i].refusal);
+            if (out->column_count == 0) out->count = artel__data_rows(data, i);
+            continue;
+        }
+        ARTEL_TRY(add_column(data, i, out));
+    }
+    if (out->column_count > 0 || out->has_records) return artel__arena_status(arena);
+    return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "check the names after #", "no array is left to read");
+}
+
+const artel__source *artel__rows_source(const artel__rows *rows, int64_t *row)
+{
+    int array = rows->column_count > 0 ? rows->columns[0].array : 0, s = 0;
+    while (s + 1 < rows->data->source_count && *row >= rows->data->sources[s].arrays[array].count)
+        *row -= rows->data->sources[s++].arrays[array].count;
+    return &rows->data->sources[s];
+}
+
+artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out)
+{
+    const artel__rows_column *c = &rows->columns[column];
+    const artel__source *source = artel__rows_source(rows, &row);
+    const artel__source_array *array = &source->arrays[c->array];
+    if (array->base == NULL) return source->format->fetch_row(source, c->array, &c->row, row, out);
+    if (c->bytes > 0) memcpy(out, array->base + (size_t)row * array->stride, c->bytes);
+    return ARTEL_OK;
+}
+
+artel_status artel__rows_encoded(const artel__rows *rows, int column, int64_t row, artel__text *out)
+{
+    const artel__source *source = artel__rows_source(rows, &row);
+    ARTEL_TRY(source->format->encoded_row(source, column < 0 ? -1 : rows->columns[column].array, row, out));
+    return artel__text_status(out);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of data without a model: what `artel data` reads, and what stages of a pipeline stand on.
+ *
+ * Columns are the arrays of the data (those after `#a,b` where the specification names them), each row in the array's own dtype.
+ * Images that have no size of their own are as large as #size says, else 64x64 with three channels.
+ */
+#ifndef ARTEL_DATA_ROWS_H
+#define ARTEL_DATA_ROWS_H
+
+#include "data/source.h"
+
+typedef struct artel__rows_column {
+    const char *name;
+    artel_data_role role;
+    artel_dtype dtype;
+    artel_shape row; /* all extents known */
+    int64_t elements;
+    size_t bytes;     /* of one row */
+    bool resized;     /* the extents are ours: the data leaves them open */
+    bool pixels;      /* of images */
+    bool has_encoded; /* images and records: artel__rows_encoded() gives their bytes */
+    int array;        /* in the sources */
+} artel__rows_column;
+
+typedef struct artel__rows {
+    artel_data *data;
+    artel__rows_column *columns;
+    int column_count;
+    int64_t count;
+    bool has_records; /* artel__rows_encoded() gives whole records */
+} artel__rows;
+
+/* Loads what needs loading; columns lie in the arena, the data is borrowed. Arrays that nothing can read (text) are left out with a
+ * note. Errors: INVALID when columns differ in length, or none is left. */
+artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows *out);
+/* One row of one column. Thread-safe. */
+artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out);
+/* Appends the bytes of a row as its file holds them: of an image, or (column -1) of a whole record. Thread-safe. */
+artel_status artel__rows_encoded(const artel__rows *rows, int column, int64_t row, artel__text *out);
+/* The source that a row lies in; *row becomes its number there. */
+const artel__source *artel__rows_source(const artel__rows *rows, int64_t *row);
+
+#endif
