@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/fingerprint.h"
+
 #define MOST_INFERRED 4096
 
 /* The settings of one feature, as written. */
@@ -277,6 +279,19 @@ bool artel__features_have_images(const artel__features *features)
         if (features->item[i].decode == ARTEL__DECODE_IMAGE) return true;
     }
     return false;
+}
+
+void artel__features_hash(const artel__features *features, artel__sha256 *hash)
+{
+    for (int i = 0; i < features->count; i++) {
+        const artel__feature *f = &features->item[i];
+        artel__hash_text(hash, f->name);
+        artel__hash_integer(hash, (uint64_t)f->kind << 8 | (uint64_t)f->decode);
+        artel__hash_integer(hash, (uint64_t)f->ragged | (uint64_t)f->truncate << 1 | (uint64_t)f->sequence << 2);
+        artel__hash_integer(hash, (uint64_t)f->fill_int);
+        artel__sha256_update(hash, &f->fill, sizeof f->fill);
+        for (int axis = 0; axis < f->index_count; axis++) artel__hash_text(hash, f->index[axis]);
+    }
 }
 
 artel_status artel__features_publish(artel__source *source, const artel__features *features, int64_t count)

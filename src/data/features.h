@@ -59,6 +59,8 @@ artel_status artel__features_read(artel__arena *arena, const char *path, artel__
 artel_status artel__features_infer(artel__arena *arena, const char *where, artel__proto record, artel__features *out);
 /* Makes them the arrays of a source of `count` rows. */
 artel_status artel__features_publish(artel__source *source, const artel__features *features, int64_t count);
+/* Adds how each feature is read to a fingerprint. */
+void artel__features_hash(const artel__features *features, artel__sha256 *hash);
 bool artel__features_have_images(const artel__features *features);
 /* The specification as JSON, as artel__features_read() reads it. Borrowed nothing; the caller owns *out. */
 artel_status artel__features_write(artel_context *ctx, const artel__features *features, json_t **out);

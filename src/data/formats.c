@@ -6,8 +6,6 @@
  */
 #include "data/source.h"
 
-static const artel__data_format text = {
-    .name = "text", .syntax = "text:FILE#tokens=chars&length=N", .options = "", .missing = "save the token windows as npz (x, y) for now"};
 static const artel__data_format pipeline = {.name = "pipeline",
                                             .syntax = "pipeline:FILE.json",
                                             .options = "",
@@ -21,8 +19,10 @@ const artel__data_format *const artel__data_formats[] = {
     &artel__data_cifar10,
     &artel__data_images,
     &artel__data_synthetic,
+    &artel__data_audio,
+    &artel__data_jsonl,
     &artel__data_tfrecord,
-    &text,
+    &artel__data_text,
     &pipeline,
     NULL,
 };

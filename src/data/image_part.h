@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening libartel-image.so, which decodes JPEG and PNG. */
+/* Opening libartel-image.so, which decodes JPEG, PNG, BMP and GIF. */
 #ifndef ARTEL_DATA_IMAGE_PART_H
 #define ARTEL_DATA_IMAGE_PART_H
 

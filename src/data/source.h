@@ -24,6 +24,10 @@ typedef enum artel__data_header {
     ARTEL__DATA_HEADER_YES,
     ARTEL__DATA_HEADER_NO
 } artel__data_header;
+typedef enum artel__data_tokens {
+    ARTEL__DATA_CHARS,
+    ARTEL__DATA_BYTES
+} artel__data_tokens;
 typedef enum artel__data_interpolation {
     ARTEL__DATA_BILINEAR,
     ARTEL__DATA_NEAREST
@@ -41,6 +45,8 @@ typedef struct artel__data_options {
     const char *names; /* "#a,b,c" */
     const char *features;
     int64_t skip_errors;
+    int64_t length, step; /* of windows of text and of sounds */
+    int tokens;           /* artel__data_tokens */
 } artel__data_options;
 
 typedef struct artel__data_format artel__data_format;
@@ -148,7 +154,8 @@ struct artel__data_format {
 extern const artel__data_format *const artel__data_formats[]; /* NULL-terminated; formats.c */
 
 extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10, artel__data_images,
-    artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord;
+    artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord, artel__data_audio, artel__data_jsonl,
+    artel__data_text;
 
 /* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);

@@ -17,6 +17,7 @@
 #define WHERE "--data" /* in messages about the text itself */
 
 static const char *const interpolations[] = {"bilinear", "nearest", NULL};
+static const char *const token_kinds[] = {"chars", "bytes", NULL};
 static const char *const headers[] = {"auto", "yes", "no", NULL};
 
 static const artel__option options_table[] = {
@@ -41,6 +42,11 @@ static const artel__option options_table[] = {
     {"features", "a file that says what records hold", ARTEL__OPTION_STRING, offsetof(artel__data_options, features), "null", 0, 0, NULL},
     {"skip-errors", "leave out up to so many damaged records", ARTEL__OPTION_INT, offsetof(artel__data_options, skip_errors), "0", 0, 9e15,
      NULL},
+    {"length", "tokens of a window of text, samples of a sound", ARTEL__OPTION_INT, offsetof(artel__data_options, length), "0", 0, 1 << 30,
+     NULL},
+    {"step", "tokens from one window to the next; length unless given", ARTEL__OPTION_INT, offsetof(artel__data_options, step), "0", 0,
+     1 << 30, NULL},
+    {"tokens", "what text is cut into", ARTEL__OPTION_ENUM, offsetof(artel__data_options, tokens), "chars", 0, 0, token_kinds},
     {NULL, NULL, ARTEL__OPTION_BOOL, 0, NULL, 0, 0, NULL},
 };
 

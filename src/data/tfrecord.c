@@ -167,15 +167,7 @@ static artel_status tfrecord_fingerprint(const artel__source *source, artel__sha
         artel__hash_ends(hash, state->files[i].blob->mapping.bytes, state->files[i].blob->mapping.size);
         artel__hash_integer(hash, (uint64_t)state->files[i].count);
     }
-    for (int i = 0; i < state->features.count; i++) {
-        const artel__feature *f = &state->features.item[i];
-        artel__hash_text(hash, f->name);
-        artel__hash_integer(hash, (uint64_t)f->kind << 8 | (uint64_t)f->decode);
-        artel__hash_integer(hash, (uint64_t)f->ragged | (uint64_t)f->truncate << 1 | (uint64_t)f->sequence << 2);
-        artel__hash_integer(hash, (uint64_t)f->fill_int);
-        artel__sha256_update(hash, &f->fill, sizeof f->fill);
-        for (int axis = 0; axis < f->index_count; axis++) artel__hash_text(hash, f->index[axis]);
-    }
+    artel__features_hash(&state->features, hash);
     return ARTEL_OK;
 }
 

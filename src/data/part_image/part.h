@@ -22,7 +22,7 @@
 typedef struct artel__image_input {
     const uint8_t *bytes;
     size_t size;
-    int channels; /* 1 grey, 3 RGB, 4 RGB and alpha (PNG only) */
+    int channels; /* 1 grey, 3 RGB, 4 RGB and alpha */
 } artel__image_input;
 
 typedef struct artel__image_why {
@@ -31,7 +31,7 @@ typedef struct artel__image_why {
 
 typedef struct artel__image_part {
     uint32_t version;
-    /* Reads the extents of a JPEG or PNG image, told apart by content. 0, or -1 with the reason. */
+    /* Reads the extents of a JPEG, PNG, BMP or GIF image, told apart by content. 0, or -1 with the reason. */
     int (*measure)(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
     /* Decodes an image that was measured into out[height][width][channels]. 0, or -1 with the reason. Pixels are those of
      * TensorFlow's decode_image. */
@@ -47,5 +47,22 @@ int artel__jpeg_measure(const artel__image_input *input, int64_t *out_height, in
 int artel__jpeg_decode(const artel__image_input *input, uint8_t *out, artel__image_why *why);
 int artel__png_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
 int artel__png_decode(const artel__image_input *input, uint8_t *out, artel__image_why *why);
+int artel__bmp_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
+int artel__bmp_decode(const artel__image_input *input, uint8_t *out, artel__image_why *why);
+int artel__gif_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
+int artel__gif_decode(const artel__image_input *input, uint8_t *out, artel__image_why *why);
+
+/* One pixel in 1, 3 or 4 channels; grey by the weights that libpng uses (0.299, 0.587, rest). */
+static inline void artel__image_put(uint8_t *out, int channels, uint8_t red, uint8_t green, uint8_t blue, uint8_t alpha)
+{
+    if (channels == 1) {
+        out[0] = (uint8_t)((9798 * red + 19235 * green + 3735 * blue + 16384) >> 15);
+        return;
+    }
+    out[0] = red;
+    out[1] = green;
+    out[2] = blue;
+    if (channels == 4) out[3] = alpha;
+}
 
 #endif
