@@ -55,7 +55,7 @@ if(TARGET artel AND NOT ARTEL_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
     add_custom_command(OUTPUT ${pages} ${made}/artel.bash ${made}/_artel ${made}/artel.fish
         COMMAND ${PROJECT_SOURCE_DIR}/scripts/write-pages $<TARGET_FILE:artel> ${made} ${commands}
         DEPENDS artel ${PROJECT_SOURCE_DIR}/scripts/write-pages VERBATIM)
-    add_custom_target(artel-pages DEPENDS ${pages})
+    add_custom_target(artel-pages ALL DEPENDS ${pages})
     add_dependencies(programs artel-pages)
     install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
     install(FILES ${made}/artel.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME artel COMPONENT program)

@@ -82,13 +82,23 @@ artel_status artel__cli_check_source(artel__invocation *call, const char *path)
     return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, advice, "there is no such file");
 }
 
+/* Formats whose target is one file or folder by its own name; others have patterns, shards, numbers. */
+static bool names_a_file(const char *text)
+{
+    static const char *const formats[] = {"npz:", "npy:", "csv:", "idx:", "jsonl:", "text:", "images:", "audio:"};
+    for (size_t i = 0; i < ARTEL__COUNT(formats); i++) {
+        if (artel__starts_with(text, formats[i])) return true;
+    }
+    return false;
+}
+
 /* A specification of one file that is not there: what lies near it. Whatever else there is to say is said by who opens it. */
 static artel_status check_target(artel__invocation *call, const char *text)
 {
     if (!artel__cli_is_specification(text) || strpbrk(text, "*?[,+#")) return ARTEL_OK;
     const char *path = strchr(text, ':') + 1;
     ARTEL_TRY(check_is_file(call, path));
-    if (artel__starts_with(text, "synthetic:") || artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
+    if (!names_a_file(text) || artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
     const char *near = nearest_file(call, path);
     artel_context_clear(call->ctx);
     if (!near) return ARTEL_OK;

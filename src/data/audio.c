@@ -158,6 +158,7 @@ const artel__data_format artel__data_audio = {
     .syntax = "audio:DIR#length=N",
     .options = "length channels scale shift",
     .open = audio_open,
+    .reads_ahead = true,
     .fetch_row = audio_fetch,
     .hash_row = audio_hash_row,
     .fingerprint = audio_fingerprint,

@@ -287,6 +287,7 @@ const artel__data_format artel__data_jsonl = {
     .syntax = "jsonl:GLOB#features=FILE.json",
     .options = "features label names scale shift size channels interpolation skip-errors",
     .open = jsonl_open,
+    .reads_ahead = true,
     .fetch_row = jsonl_fetch,
     .hash_row = jsonl_hash_row,
     .fingerprint = jsonl_fingerprint,

@@ -183,6 +183,7 @@ const artel__data_format artel__data_tfrecord = {
     .syntax = "tfrecord:FILES#features=FILE.json",
     .options = "features names scale shift size channels interpolation skip-errors",
     .open = tfrecord_open,
+    .reads_ahead = true,
     .fetch_row = tfrecord_fetch,
     .hash_row = tfrecord_hash_row,
     .encoded_row = tfrecord_encoded,
