@@ -13,7 +13,8 @@
 
 #include "exec/plan_impl.h"
 
-#define ROUNDS 24 /* of trying to do better */
+#define ROUNDS 24         /* of trying to do better */
+#define MANY_BUFFERS 4096 /* from which on one round is made: each costs the square of their number */
 
 typedef struct lifetime {
     int32_t value;
@@ -106,36 +107,41 @@ static int by_length(const void *a, const void *b)
     return by_size(a, b);
 }
 
-static int by_offset(const void *a, const void *b)
+/* The lowest offset for `life` among the `count` buffers placed before it, which are listed by offset. */
+static size_t place(const lifetime *const *placed, int count, const lifetime *life)
 {
-    const lifetime *x = *(const lifetime *const *)a, *y = *(const lifetime *const *)b;
-    if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
-    return x->value < y->value ? -1 : 1;
-}
-
-/* The lowest offset for `life` among the `count` buffers placed before it. */
-static size_t place(const lifetime *placed, int count, const lifetime *life, const lifetime **overlap)
-{
-    int n = 0;
-    for (int i = 0; i < count; i++) {
-        if (placed[i].from <= life->to && placed[i].to >= life->from) overlap[n++] = &placed[i];
-    }
-    qsort(overlap, (size_t)n, sizeof *overlap, by_offset);
     size_t offset = 0;
-    for (int i = 0; i < n; i++) {
-        if (overlap[i]->offset >= offset + life->bytes) break;
-        size_t end = overlap[i]->offset + overlap[i]->bytes;
+    for (int i = 0; i < count; i++) {
+        const lifetime *other = placed[i];
+        if (other->from > life->to || other->to < life->from) continue;
+        if (other->offset >= offset + life->bytes) break;
+        size_t end = other->offset + other->bytes;
         if (end > offset) offset = end;
     }
     return offset;
 }
 
+static void insert(const lifetime **placed, int count, const lifetime *life)
+{
+    int low = 0, high = count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (placed[middle]->offset <= life->offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    memmove(placed + low + 1, placed + low, (size_t)(count - low) * sizeof *placed);
+    placed[low] = life;
+}
+
 /* Places all in their order; returns the bytes needed. */
-static size_t place_all(lifetime *life, int count, const lifetime **overlap)
+static size_t place_all(lifetime *life, int count, const lifetime **placed)
 {
     size_t end = 0;
     for (int i = 0; i < count; i++) {
-        life[i].offset = place(life, i, &life[i], overlap);
+        life[i].offset = place(placed, i, &life[i]);
+        insert(placed, i, &life[i]);
         if (life[i].offset + life[i].bytes > end) end = life[i].offset + life[i].bytes;
     }
     return end;
@@ -168,9 +174,9 @@ static void promote_highest(lifetime *life, int count)
     life[0] = first;
 }
 
-static void place_and_compare(artel__plan *plan, lifetime *life, int count, const lifetime **overlap, size_t *best)
+static void place_and_compare(artel__plan *plan, lifetime *life, int count, const lifetime **placed, size_t *best)
 {
-    size_t end = place_all(life, count, overlap);
+    size_t end = place_all(life, count, placed);
     if (end >= *best) return;
     *best = end;
     for (int i = 0; i < count; i++) plan->offset[life[i].value] = life[i].offset;
@@ -184,7 +190,8 @@ static size_t place_best(artel__plan *plan, lifetime *life, int count, size_t al
     place_and_compare(plan, life, count, overlap, &best);
     if (best <= enough) return best;
     qsort(life, (size_t)count, sizeof *life, by_length);
-    for (int round = 0; round < ROUNDS && best > enough; round++) {
+    int rounds = count > MANY_BUFFERS ? 1 : ROUNDS;
+    for (int round = 0; round < rounds && best > enough; round++) {
         place_and_compare(plan, life, count, overlap, &best);
         promote_highest(life, count);
     }

@@ -68,7 +68,8 @@ artel__value_id artel__graph_variable(artel__graph *graph, int variable)
 {
     if (graph->status < 0 || variable < 0) return ARTEL__NO_VALUE;
     if (variable >= graph->variable_values) {
-        int count = graph->variables->count;
+        int count = graph->variables->count; /* twice as many: variables are declared and used by turns */
+        if (count < 2 * graph->variable_values) count = 2 * graph->variable_values;
         artel__value_id *ids = artel__arena_alloc(graph->arena, (size_t)count, sizeof *ids);
         if (!ids) {
             remember(graph, ARTEL_ERROR_NO_MEMORY);

@@ -26,8 +26,9 @@ typedef struct reader {
     artel__model *model;
     pending *call;
     int calls, capacity;
-    int room;    /* for outputs */
-    bool nested; /* some of the outputs lie deeper than others, or all do */
+    int *first_call; /* by layer: of its calls, if it has any */
+    int room;        /* for outputs */
+    bool nested;     /* some of the outputs lie deeper than others, or all do */
 } reader;
 
 static artel_status broken(const reader *r, const char *what)
@@ -173,8 +174,12 @@ static artel_status read_layer(reader *r, json_t *record)
     artel__model *model = r->model;
     artel__layer *layer;
     ARTEL_TRY(artel__model_add_layer(model, record, &layer));
+    r->first_call[model->layers - 1] = r->calls;
     const char *name = json_string_value(json_object_get(record, "name"));
-    if (name) layer->name = layer->scope = name;
+    if (name) {
+        layer->scope = name;
+        ARTEL_TRY(artel__model_name_layer(model, model->layers - 1, name));
+    }
     json_t *nodes = json_object_get(record, "inbound_nodes");
     bool input = strcmp(layer->def->class_name, "InputLayer") == 0;
     if (!input && json_array_size(nodes) == 0) return ARTEL_OK;
@@ -200,6 +205,11 @@ static artel_status read_layer(reader *r, json_t *record)
 /* The call that a reference means; NULL when there is none. */
 static pending *find_call(reader *r, const char *layer, int64_t node)
 {
+    const int *number = artel__names_find(&r->model->layer_names, layer);
+    if (!number) return NULL;
+    /* Calls of a layer lie one behind the other, by node. */
+    int64_t at = *number >= 0 && node < r->calls ? r->first_call[*number] + node : r->calls;
+    if (*number >= 0) return node >= 0 && at < r->calls && r->call[at].layer == *number ? &r->call[at] : NULL;
     for (int i = 0; i < r->calls; i++) {
         if (r->call[i].node == node && strcmp(r->model->layer[r->call[i].layer]->name, layer) == 0) return &r->call[i];
     }
@@ -210,17 +220,18 @@ static pending *find_call(reader *r, const char *layer, int64_t node)
 static artel_status place_call(reader *r, pending *call, bool *placed)
 {
     artel__model *model = r->model;
-    artel__model_tensor *in = artel__arena_alloc(model->arena, (size_t)call->inputs + 1, sizeof *in);
-    if (!in) return ARTEL_ERROR_NO_MEMORY;
     for (int k = 0; k < call->inputs; k++) {
-        pending *source = find_call(r, call->in[k].layer, call->in[k].node);
+        const pending *source = find_call(r, call->in[k].layer, call->in[k].node);
         if (!source)
             return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras",
                                      "call %lld of layer \"%s\" does not exist", (long long)call->in[k].node, call->in[k].layer);
         if (source->site < 0) return ARTEL_OK;
         ARTEL_TRY(check_tensor(r, call->in[k].layer, call->in[k].tensor));
-        in[k] = (artel__model_tensor){source->site, (int)call->in[k].tensor};
     }
+    artel__model_tensor *in = artel__arena_alloc(model->arena, (size_t)call->inputs + 1, sizeof *in);
+    if (!in) return ARTEL_ERROR_NO_MEMORY;
+    for (int k = 0; k < call->inputs; k++)
+        in[k] = (artel__model_tensor){find_call(r, call->in[k].layer, call->in[k].node)->site, (int)call->in[k].tensor};
     artel__layer *layer = model->layer[call->layer];
     artel__model_call_site *site = artel__model_add_site(model);
     if (!site) return ARTEL_ERROR_NO_MEMORY;
@@ -392,6 +403,8 @@ static artel_status read_ends(reader *r, json_t *config)
 artel_status artel__model_parse(artel__model *model, json_t *config)
 {
     reader r = {.model = model};
+    r.first_call = artel__arena_alloc(model->arena, json_array_size(json_object_get(config, "layers")) + 1, sizeof *r.first_call);
+    if (!r.first_call) return ARTEL_ERROR_NO_MEMORY;
     size_t i;
     json_t *record;
     artel_status status = ARTEL_OK;

@@ -87,6 +87,7 @@ struct artel__layer {
     artel__arena *arena;
     artel__variables *variables;
     const char *name;      /* the user's */
+    int same_before;       /* layers of its class before it in its model */
     const char *scope;     /* path of variables: "model/dense" without a trailing slash */
     const char *dtype;     /* name of the dtype policy: "float32", "mixed_bfloat16" */
     artel_dtype precision; /* compute dtype: FLOAT16, BFLOAT16; FLOAT32 for all others */

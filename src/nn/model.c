@@ -39,13 +39,23 @@ artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__
         model->layer_capacity = capacity;
     }
     bool named = json_is_string(json_object_get(json_object_get(record, "config"), "name"));
-    for (int i = 0; named && i < model->layers; i++) {
-        if (strcmp(model->layer[i]->name, (*out)->name) == 0)
-            return artel__model_fail(model, ARTEL_ERROR_INVALID, "give every layer a name of its own", "two layers are named \"%s\"",
-                                     (*out)->name);
-    }
+    if (named && artel__names_find(&model->layer_names, (*out)->name))
+        return artel__model_fail(model, ARTEL_ERROR_INVALID, "give every layer a name of its own", "two layers are named \"%s\"",
+                                 (*out)->name);
+    const int *same = artel__names_find(&model->class_counts, (*out)->def->class_name);
+    (*out)->same_before = same ? *same : 0;
+    model->class_counts.arena = model->arena;
+    ARTEL_TRY(artel__names_set(&model->class_counts, (*out)->def->class_name, (*out)->same_before + 1));
     model->layer[model->layers++] = *out;
-    return ARTEL_OK;
+    return artel__model_name_layer(model, model->layers - 1, (*out)->name);
+}
+
+artel_status artel__model_name_layer(artel__model *model, int layer, const char *name)
+{
+    const int *known = artel__names_find(&model->layer_names, name);
+    model->layer[layer]->name = name;
+    model->layer_names.arena = model->arena;
+    return artel__names_set(&model->layer_names, name, known && *known != layer ? ARTEL__SEVERAL_LAYERS : layer);
 }
 
 artel__model_call_site *artel__model_add_site(artel__model *model)

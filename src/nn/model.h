@@ -8,6 +8,7 @@
 #ifndef ARTEL_NN_MODEL_H
 #define ARTEL_NN_MODEL_H
 
+#include "base/names.h"
 #include "nn/layer.h"
 
 typedef struct artel__model_input {
@@ -38,6 +39,10 @@ typedef struct artel__model_call_site {
     json_t *arguments;
 } artel__model_call_site;
 
+enum {
+    ARTEL__SEVERAL_LAYERS = -1
+};
+
 typedef struct artel__model {
     artel_context *ctx;
     artel__arena *arena; /* own for a top model, the parent's for a nested one */
@@ -47,7 +52,8 @@ typedef struct artel__model {
     json_t *record;                /* Keras' object record of the whole model; a reference of its own at the top */
     artel__layer **layer;          /* model.layers in Keras' order, InputLayers included */
     int layers, layer_capacity;
-    artel__model_call_site *site; /* executable order */
+    artel__names layer_names, class_counts; /* the numbers of layers, SEVERAL_LAYERS: of more than one; how many there are of a class */
+    artel__model_call_site *site;           /* executable order */
     int sites, site_capacity;
     artel__model_input *input;
     int inputs;
@@ -83,6 +89,8 @@ artel_status artel__model_parse(artel__model *model, json_t *config);           
 artel_status artel__model_parse_sequential(artel__model *model, json_t *config); /* sequential.c */
 artel_status artel__model_make(artel__arena *arena, artel__variables *variables, json_t *record, artel__model **out); /* a nested one */
 artel_status artel__model_add_layer(artel__model *model, json_t *record, artel__layer **out);
+/* Layers are found by this name from here on. */
+artel_status artel__model_name_layer(artel__model *model, int layer, const char *name);
 artel__model_call_site *artel__model_add_site(artel__model *model);
 artel_status artel__model_fail(const artel__model *model, artel_status status, const char *advice, const char *format, ...)
     ARTEL__PRINTF(4, 5);

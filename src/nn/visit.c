@@ -36,9 +36,8 @@ static artel_status walk_model(const walk *w, const artel__model *model, const c
 {
     for (int i = 0; i < model->layers; i++) {
         char snake[128], group[1024];
-        int same = 0;
+        int same = model->layer[i]->same_before;
         artel__snake_case(model->layer[i]->def->class_name, snake, sizeof snake);
-        for (int k = 0; k < i; k++) same += strcmp(model->layer[k]->def->class_name, model->layer[i]->def->class_name) == 0;
         if (same)
             snprintf(group, sizeof group, "%s%slayers/%s_%d", path, *path ? "/" : "", snake, same);
         else
