@@ -15,6 +15,9 @@
 
 #include "base/context.h"
 
+/* The first line of the far end on its standard error, once it knows what to do: the launcher takes it away. */
+#define ARTEL__ATTEND_GREETING "artel: attending"
+
 typedef struct artel__attend_order {
     const char *host;               /* as the shell takes it, user@ included */
     const char *shell;              /* words separated by blanks: "ssh -o BatchMode=yes" */

@@ -166,6 +166,8 @@ artel_status artel__attend_far(artel_context *ctx, int input, const char *const 
     ARTEL_TRY(read_order(ctx, input, &order));
     artel__arena_init(&arena, ctx);
     artel_status status = check_order(ctx, order);
+    if (status == ARTEL_OK && write(STDERR_FILENO, ARTEL__ATTEND_GREETING "\n", sizeof ARTEL__ATTEND_GREETING) < 0)
+        status = artel__fail_errno(ctx, "standard error", "write");
     if (status == ARTEL_OK) status = artel__guard_create(ctx, places, &guard);
     if (status == ARTEL_OK) status = run_task(&arena, order, &guard, environment, input, out_code);
     artel__guard_destroy(&guard);

@@ -118,8 +118,12 @@ static bool put_object(const artel__launch_stream *stream, const char *line, siz
     return true;
 }
 
-static void put_line(const artel__launch_stream *stream, const char *line, size_t length)
+static void put_line(artel__launch_stream *stream, const char *line, size_t length)
 {
+    if (stream->greeting && !stream->greeted && length == strlen(stream->greeting) && memcmp(line, stream->greeting, length) == 0) {
+        stream->greeted = true;
+        return;
+    }
     if (stream->json && put_object(stream, line, length)) return;
     put_prefixed(stream, stream->json ? stream->rest : stream->out, line, length);
 }

@@ -35,7 +35,9 @@ typedef struct artel__launch_stream {
     bool json;                /* lines that are JSON objects go to `out` as they are, with "task": name if they lack it */
     artel__outlet *out;       /* where others go: prefixed; with json to `rest` */
     artel__outlet *rest;
-    artel__text held; /* the beginning of a line */
+    artel__text held;     /* the beginning of a line */
+    const char *greeting; /* a line that is not handed on, only noted; or NULL */
+    bool greeted;
 } artel__launch_stream;
 
 void artel__launch_stream_init(artel__launch_stream *stream, artel_context *ctx); /* the other fields are the caller's */

@@ -6,6 +6,7 @@
  * still in the pipes is read; then the group is killed and the job is told. A reader that does not read fills the
  * outlet, and streams are read no further: tasks wait in write(2), the launcher never does.
  */
+#include "cluster/attend.h"
 #include "cluster/launch.h"
 
 #include <errno.h>
@@ -39,6 +40,7 @@ typedef struct slot {
     bool noticed;                   /* its end was; at `ended_at` */
     int64_t ended_at;
     int64_t deadline; /* noticed: for its output; dismissed: for its end; else 0 */
+    int64_t silent;   /* on another machine, which has not answered: when that is said next; else 0 */
 } slot;
 
 /* Who a descriptor of the poll set belongs to. */
@@ -126,6 +128,22 @@ static void remind(runner *r, int64_t now)
     artel__text_fini(&names);
 }
 
+/* Names the machines that a remote shell has not reached, once each. */
+static void name_silent(runner *r, int64_t now)
+{
+    for (int i = 0; i < r->launch->tasks; i++) {
+        slot *s = &r->slot[i];
+        if (s->stream[1].greeted || s->noticed || s->process.pid == 0) s->silent = 0;
+        if (s->silent == 0 || now < s->silent) continue;
+        s->silent = now + REMINDER;
+        bool first = true; /* of its machine */
+        for (int k = 0; k < i; k++) first = first && (r->slot[k].silent == 0 || r->launch->task[k].host != r->launch->task[i].host);
+        if (first)
+            note(r, "note", "no answer from %s yet, where %s is to run: the remote shell is connecting, or asks for something",
+                 r->launch->wish.host[r->launch->task[i].host], r->launch->task[i].label);
+    }
+}
+
 /* -- starting and ending -- */
 
 static void open_streams(runner *r, int i)
@@ -141,11 +159,13 @@ static void open_streams(runner *r, int i)
             .json = r->options->json && k == 0,
             .out = k == 0 ? &r->out : &r->err,
             .rest = &r->err,
+            .greeting = k == 1 && task->host >= 0 ? ARTEL__ATTEND_GREETING : NULL,
         };
         artel__launch_stream_init(stream, r->launch->ctx);
     }
     s->stirred = s->noticed = false;
     s->deadline = 0;
+    s->silent = task->host >= 0 ? artel__now_ns() + REMINDER : 0;
 }
 
 static void close_streams(slot *s)
@@ -384,6 +404,7 @@ static int time_left(const runner *r, int64_t now)
         const slot *s = &r->slot[i];
         if (s->process.pid == 0) continue;
         if (s->deadline) shorten(&wait, s->deadline - now);
+        if (s->silent && !s->stream[1].greeted) shorten(&wait, s->silent - now);
         if (!s->noticed && s->process.watch < 0) shorten(&wait, BLIND);
     }
     if (!r->begun && artel__launch_job_misses(&r->job) >= 0) shorten(&wait, r->inquiry.running ? BLIND : r->ask_at - now);
@@ -436,6 +457,7 @@ static artel_status run_tasks(runner *r)
         dismiss(r, now);
         look_for_missed(r, now);
         if (r->reminder && now >= r->reminder) remind(r, now);
+        name_silent(r, now);
         int next = artel__launch_job_next(&r->job, now, &wait);
         if (next >= 0) ARTEL_TRY(start(r, next));
     }

@@ -137,6 +137,17 @@ def signals(scene):
         all_gone(pids)
 
 
+def silent(scene):
+    """Hosts that a shell does not reach are named, once each; one that is there but has nothing to say is not."""
+    with open(scene.shell, "w") as f:
+        f.write(SHELL.replace("cd /", '[ "$host" = 127.0.0.3 ] && exec sleep 600\ncd /'))
+    process = scene.begin(*scene.script("sleep 600", "-n", 3, hosts="127.0.0.2,127.0.0.3"))
+    line = process.stderr.readline()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    expect("no answer from 127.0.0.3" in line and "worker 1" in line, "who is silent", line)
+
+
 def attended(scene):
     """What comes to artel attend is looked at."""
     good = {"artel": artel("version").out.split()[1], "words": ["/bin/echo", "hello"], "directory": "/", "variables": []}
@@ -192,7 +203,7 @@ def ssh(scene):
         daemon.wait()
 
 
-TABLE = [Row(check.__name__, check) for check in (same_digest, handed_over, codes, restarts, signals, attended, usage, ssh)]
+TABLE = [Row(check.__name__, check) for check in (same_digest, handed_over, codes, restarts, signals, silent, attended, usage, ssh)]
 
 
 def run(row, index, folder, keras_only):
