@@ -149,6 +149,13 @@ static artel_status check(artel__invocation *call, const fit_options *o)
         return artel__cli_usage(call, "--recompute", "the value does not fit (found %.60s, expected a percentage from 0 to 100)",
                                 o->recompute);
     if (o->output) ARTEL_TRY(check_output(call, o->output));
+    note_idle_options(call, o);
+    return ARTEL_OK;
+}
+
+/* Whether results can be written where they are to go: asked among the others, for they wait for whoever cannot go on. */
+static artel_status check_targets(artel__invocation *call, const fit_options *o)
+{
     const char *const files[] = {o->output, o->history};
     for (size_t i = 0; i < ARTEL__COUNT(files); i++) {
         if (files[i]) ARTEL_TRY(artel__cli_check_target(call, files[i]));
@@ -156,7 +163,6 @@ static artel_status check(artel__invocation *call, const fit_options *o)
     if (o->csv_log) ARTEL_TRY(artel__cli_check_log(call, o->csv_log));
     if (o->profile && !artel__is_directory(o->profile) && !artel__ends_with(o->profile, "/"))
         ARTEL_TRY(artel__cli_check_target(call, o->profile));
-    note_idle_options(call, o);
     return ARTEL_OK;
 }
 
@@ -362,7 +368,8 @@ static artel_status run_fit(artel__invocation *call)
     ARTEL_TRY(check(call, o));
     if (!o->dry_run) ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
     bool evaluates = cluster && strcmp(artel_cluster_role(cluster), "evaluator") == 0;
-    artel_status status = artel__cli_load_model(call, call->argument[0], &model);
+    artel_status status = check_targets(call, o);
+    if (status == ARTEL_OK) status = artel__cli_load_model(call, call->argument[0], &model);
     if (status == ARTEL_OK) status = evaluates ? follow(call, model) : run_with(call, model, cluster);
     artel_model_destroy(model);
     if (cluster) status = artel_cluster_finish(cluster, status); /* the results are written: the others may go, too */

@@ -223,7 +223,7 @@ struct artel__membership {
     artel__ms_group choice;
 
     /* Without a generation. */
-    int64_t lone_since, lone_settle, retry_at, wait_said;
+    int64_t lone_since, lone_settle, retry_at, wait_said, few_said;
     uint32_t lone_linked;
     artel__generation_id wish; /* asked to join it */
     int64_t wish_at;

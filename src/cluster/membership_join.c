@@ -132,6 +132,12 @@ static present look(const artel__membership *m)
     return found;
 }
 
+/* Attempts that came to nothing do not begin the time for the first generation anew. */
+static int64_t alone_for(const artel__membership *m)
+{
+    return m->now - (m->has_run ? m->lone_since : m->begun);
+}
+
 static void say_missing(artel__membership *m, bool last)
 {
     char names[ARTEL__MS_LINE / 2];
@@ -140,7 +146,7 @@ static void say_missing(artel__membership *m, bool last)
     for (uint32_t t = 0; t < m->config.tasks; t++)
         if (t != m->config.self && !artel__ms_linked(m, t)) artel__bit_set(missing, t);
     artel__ms_list(m, missing, names, sizeof names);
-    long long seconds = (long long)((m->now - m->lone_since) / ARTEL__MS_SECOND);
+    long long seconds = (long long)(alone_for(m) / ARTEL__MS_SECOND);
     if (last)
         artel__ms_fail_here(m, ARTEL_ERROR_RUN, "no generation after %lld s (--wait-for-cluster); missing: %s", seconds, names);
     else
@@ -149,7 +155,7 @@ static void say_missing(artel__membership *m, bool last)
 
 static bool may_begin(const artel__membership *m, const present *found)
 {
-    int64_t waited = m->now - m->lone_since;
+    int64_t waited = alone_for(m);
     if (found->lower || found->forming || m->now < m->retry_at) return false;
     if (found->count == m->config.tasks) return true;
     if (found->count < m->config.min_members) return false;
@@ -160,7 +166,7 @@ static bool may_begin(const artel__membership *m, const present *found)
 void artel__ms_lone(artel__membership *m)
 {
     if (m->training == ARTEL__MS_GOING) artel__ms_stop(m);
-    int64_t waited = m->now - m->lone_since;
+    int64_t waited = alone_for(m);
     artel__ms_other other = artel__ms_find_other(m);
     present found = look(m);
     if (m->leaving || m->saving_wanted) {

@@ -183,6 +183,31 @@ static void send_record(artel__membership *m, uint32_t count)
     }
 }
 
+/* The first two that reported and do not reach each other; "": none. */
+static void name_pair(const artel__membership *m, uint32_t count, char *out, size_t size)
+{
+    out[0] = '\0';
+    for (uint32_t a = 0; a < count; a++) {
+        for (uint32_t b = a + 1; b < count; b++) {
+            const artel__candidate *x = &m->candidate[a], *y = &m->candidate[b];
+            if (artel__bit(x->reach, y->task) && artel__bit(y->reach, x->task)) continue;
+            snprintf(out, size, "%.100s and %.100s do not reach each other", artel__ms_name(m, x->task), artel__ms_name(m, y->task));
+            return;
+        }
+    }
+}
+
+/* The time for the first generation is over, and those that are here cannot be one. */
+static bool gave_up_waiting(artel__membership *m, const char *pair)
+{
+    if (m->has_run || !pair[0] || m->now - m->begun < m->config.wait_for_cluster_ns) return false;
+    artel__cause cause = {.status = ARTEL_ERROR_RUN, .task = m->config.self, .incarnation = m->incarnation};
+    snprintf(cause.text, sizeof cause.text, "no generation after %lld s (--wait-for-cluster): %s",
+             (long long)((m->now - m->begun) / ARTEL__MS_SECOND), pair);
+    artel__ms_fail_job(m, &cause);
+    return true;
+}
+
 /* Too few may go on: all wait, with their state, until more are there. */
 static void wait_for_more(artel__membership *m, const artel__choice *choice, uint32_t count)
 {
@@ -194,14 +219,17 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
         artel__ms_fail_job(m, &cause);
         return;
     }
+    char pair[ARTEL__MS_LINE / 2];
+    name_pair(m, count, pair, sizeof pair);
+    if (gave_up_waiting(m, pair)) return;
     int64_t said = m->wait_said;
     uint32_t need = needed(m);
     artel__ms_give_up(m, ARTEL__REASON_TOO_FEW);
     artel__ms_set_lone(m);
     m->wait_said = said;
-    if (m->has_run || artel__ms_due(m, &m->wait_said))
-        artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW, "%u of %u tasks reach one another, %u are needed; waiting",
-                      (unsigned)choice->members, (unsigned)count, (unsigned)need);
+    if (m->has_run || artel__ms_due(m, pair[0] ? &m->few_said : &m->wait_said))
+        artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW, "%u of %u tasks reach one another, %u are needed; waiting%s%s",
+                      (unsigned)choice->members, (unsigned)count, (unsigned)need, pair[0] ? ": " : "", pair);
     /* At the beginning tasks are still connecting with one another. */
     m->retry_at = m->now + (m->has_run ? m->appeal_limit : m->probe);
 }

@@ -100,6 +100,28 @@ static void name_hosts(artel_cluster *mesh)
     }
 }
 
+static bool is_loopback(const artel__mesh_peer *p)
+{
+    artel__host_port known;
+    if (!p->task->address || artel__host_port_parse(p->task->address, &known)) return false;
+    return strcmp(known.host, "localhost") == 0 || strncmp(known.host, "127.", 4) == 0 || strcmp(known.host, "::1") == 0;
+}
+
+/* A list in which every host calls itself localhost and the others by their names looks right on each of them. */
+static void warn_loopback(const artel_cluster *mesh)
+{
+    const artel__mesh_peer *self = &mesh->peer[mesh->self];
+    for (int r = 0; r < mesh->peers && is_loopback(self); r++) {
+        const artel__mesh_peer *p = &mesh->peer[r];
+        if (!p->task->address || is_loopback(p)) continue;
+        artel__log(mesh->ctx, ARTEL_LOG_WARNING,
+                   "%s: this task's own address is the loopback, which %s cannot reach; give the same list, with names that all "
+                   "can reach, to every task",
+                   self->title, p->title);
+        return;
+    }
+}
+
 const char *artel__mesh_host(void *user, const char *task)
 {
     const artel_cluster *mesh = user;
@@ -236,6 +258,7 @@ static artel_status start(artel_cluster *mesh)
                            mesh->cluster.where, mesh->cluster.trainers);
     ARTEL_TRY(init_mutex(mesh));
     ARTEL_TRY(make_peers(mesh));
+    warn_loopback(mesh);
     mesh->site = (artel__site){.ctx = mesh->ctx,
                                .insecure_network = mesh->options.insecure_network,
                                .shares = !mesh->options.no_shared_memory,

@@ -58,6 +58,7 @@ typedef struct artel__mesh_request {
     uint64_t step;             /* of the state this process holds */
     uint64_t hash;             /* of its bits: equal steps must have equal hashes */
     uint32_t arithmetic, best; /* as in artel__membership_config */
+    int64_t patience_ns;       /* shorter than --wait-for-cluster: for others, when nothing is left to be done; 0: none */
 } artel__mesh_request;
 
 /* This process's part of a generation. */
@@ -104,6 +105,8 @@ int artel__mesh_tasks_here(const artel_cluster *mesh);
 const artel__cluster *artel__mesh_tasks(const artel_cluster *mesh);
 
 /* A pass begins; the n-th one of a process belongs to the n-th ones of the others. ARTEL_ERROR_INVALID while another one is going on. */
+/* Whether the pass has ever had a generation. */
+bool artel__mesh_ever_formed(artel_cluster *cluster);
 artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *request);
 void artel__mesh_end(artel_cluster *mesh);
 

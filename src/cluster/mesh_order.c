@@ -65,6 +65,7 @@ static artel_status create_machine(artel_cluster *mesh, const artel__mesh_reques
     config.hash_every = ARTEL__MESH_HASH_EVERY;
     config.suspect_after_ns = (int64_t)(o->suspect_after * 1e9);
     config.wait_for_cluster_ns = (int64_t)(o->wait_for_cluster * 1e9);
+    if (request->patience_ns && request->patience_ns < config.wait_for_cluster_ns) config.wait_for_cluster_ns = request->patience_ns;
     config.collective_timeout_ns = (int64_t)(o->collective_timeout * 1e9);
     config.step = request->step;
     config.hash = request->hash;
@@ -108,6 +109,14 @@ artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *r
     if (!busy) return status;
     return artel__fail(mesh->ctx, status, "cluster", "finish and destroy its communicator, or let its fit end, before",
                        "the cluster is at work: it does one thing at a time");
+}
+
+bool artel__mesh_ever_formed(artel_cluster *mesh)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    bool formed = mesh->ever_formed;
+    pthread_mutex_unlock(&mesh->mutex);
+    return formed;
 }
 
 /* What the machine has said at its end is given time to leave; and whoever comes to connect in the next moment to a job that

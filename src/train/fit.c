@@ -486,13 +486,24 @@ artel_status artel__fit_report_plan(artel__fit *fit)
     return status;
 }
 
+/* A task of a finished run is started again, and no other one: they have ended before it. */
+static artel_status end_late(artel__fit *fit)
+{
+    artel__operation_begin(fit->ctx);
+    artel__log(fit->ctx, ARTEL_LOG_NOTE, "the run is finished, and no other task has come: nothing is left to be done");
+    return conclude(fit, false);
+}
+
 static artel_status run_fit(artel__fit *fit)
 {
     fit->conclude = conclude;
     ARTEL_TRY(artel__callbacks_train_begin(fit));
+    artel_cluster *cluster = artel__session_cluster(fit->session);
     ARTEL_TRY(artel__fit_join(fit));
-    ARTEL_TRY(artel__fit_run(fit, one_unit));
-    if (artel__session_cluster(fit->session)) return ARTEL_OK;
+    artel_status status = artel__fit_run(fit, one_unit);
+    if (status == ARTEL_ERROR_RUN && artel__checkpointer_finished(fit) && !artel__mesh_ever_formed(cluster)) return end_late(fit);
+    ARTEL_TRY(status);
+    if (cluster) return ARTEL_OK;
     artel__session_release(fit->session);
     return conclude(fit, false);
 }

@@ -13,6 +13,8 @@
 #include "train/content.h"
 #include "train/fit_impl.h"
 
+#define FINISHED_PATIENCE_NS INT64_C(5000000000) /* for others, of a task that finds its run finished */
+
 static artel_cluster *cluster_of(const artel__fit *fit)
 {
     return artel__session_cluster(fit->session);
@@ -25,7 +27,8 @@ artel_status artel__fit_begin(artel__fit *fit, const char *facts)
                                    .shards = artel__session_shards(fit->session),
                                    .step = (uint64_t)fit->unit,
                                    .hash = artel__session_hash(fit->session),
-                                   .best = artel__session_best_arithmetic(fit->session)};
+                                   .best = artel__session_best_arithmetic(fit->session),
+                                   .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
     artel__arithmetic arithmetic;
     if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
     ARTEL_TRY(artel__mesh_begin(cluster_of(fit), &request));

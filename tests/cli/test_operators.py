@@ -4,10 +4,11 @@
 
 import json
 import os
+import subprocess
 
 from cli import MODELS, Row, expect, save, save_arrays
 from cluster import free_ports
-from oracle import BUILD, artel, table
+from oracle import ARTEL, BUILD, artel, clean_environment, table
 
 
 class Scene:
@@ -102,7 +103,45 @@ def network(scene):
     expect("needs none" in artel("check", "--network").err, "one process")
 
 
-TABLE = [Row(check.__name__, check) for check in (certificates, insecure, alone, kinds, service_links, network)]
+def unread(scene):
+    """A launcher that numbers its processes in a way that nobody reads: who has not said how to work ends with 1."""
+    env = {"TF_CONFIG": "", "FLUX_TASK_RANK": "1", "FLUX_JOB_SIZE": "4"}
+    ran = scene.fit(strategy=None, env=env)
+    expect(ran.rc == 1 and "FLUX_TASK_RANK" in ran.err and "Flux" in ran.err, ran.rc, ran.err)
+    for strategy, more in ((None, ["--resolver", "none"]), ("one-device", [])):
+        ran = scene.fit(*more, strategy=strategy, env=env)
+        expect(ran.rc == 0, strategy, more, ran.rc, ran.err)
+
+
+def loopback(scene):
+    """Every host calls itself localhost in its own list."""
+    addresses, scene.addresses = scene.addresses, ["localhost:%s" % scene.addresses[0].rsplit(":")[1], "elsewhere.invalid:2222"]
+    ran = scene.fit("--insecure-network")
+    scene.addresses = addresses
+    expect(ran.rc == 2 and "loopback" in ran.err and "elsewhere.invalid" in ran.err, ran.rc, ran.err)
+
+
+def before_the_beginning(scene):
+    """What keeps one task from starting is told to the other, which does not wait for it."""
+    config = lambda i: json.dumps({"cluster": {"worker": scene.addresses}, "task": {"type": "worker", "index": i}})
+    words = [ARTEL, "fit", scene.model, "--data", scene.data, "--verbose", "0", "--strategy", "multi-worker", "--wait-for-cluster", "60s"]
+    waits = subprocess.Popen(words, env=clean_environment({"TF_CONFIG": config(0)}), stderr=subprocess.PIPE, text=True)
+    ran = artel(*words[1:], "--output", "/nowhere/o.keras", env={"TF_CONFIG": config(1)})
+    expect(ran.rc == 1 and "nowhere" in ran.err, ran.rc, ran.err)
+    _, err = waits.communicate(timeout=30)
+    expect(waits.returncode in (1, 2) and "nowhere" in err, waits.returncode, err)
+
+
+def after_the_end(scene):
+    """One task of a finished run is started again: it sees that, and ends well."""
+    more = ["--checkpoint-dir", scene.path("done"), "--output", scene.path("done.keras")]
+    ran = artel("launch", "-n", 2, "fit", scene.model, "--data", scene.data, "--verbose", 0, "--strategy", "multi-worker", *more)
+    expect(ran.rc == 0, ran.rc, ran.err)
+    ran = scene.fit(*more, task=("worker", 1))
+    expect(ran.rc == 0 and "the run is finished" in ran.err, ran.rc, ran.err)
+
+
+TABLE = [Row(check.__name__, check) for check in (certificates, insecure, alone, kinds, service_links, network, unread, loopback, before_the_beginning, after_the_end)]
 
 
 def run(row, index, folder, keras_only):

@@ -31,6 +31,7 @@ void sim_start_process(sim *s, uint32_t number, uint32_t index, const char *fact
     config.shards = s->o.shards;
     config.replicas = s->o.replicas;
     config.min_members = s->o.min_members;
+    if (s->o.start_members) config.start_members = s->o.start_members;
     config.save_on_preempt = s->o.save_on_preempt;
     config.hash_every = s->o.hash_every;
     config.wait_for_cluster_ns = s->o.wait_ns;

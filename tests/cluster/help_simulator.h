@@ -30,9 +30,9 @@ enum {
 typedef struct sim_options {
     uint32_t tasks, steps;
     uint64_t seed;
-    int64_t compute_ns, copy_ns, save_ns, stop_ns; /* how long these take */
-    int64_t delay_ns;                              /* of a message: from half of it to one and a half */
-    uint32_t min_members, hash_every;
+    int64_t compute_ns, copy_ns, save_ns, stop_ns;   /* how long these take */
+    int64_t delay_ns;                                /* of a message: from half of it to one and a half */
+    uint32_t min_members, start_members, hash_every; /* start_members 0: the machine's default */
     uint32_t shards, replicas;
     bool save_on_preempt;
     bool twice;         /* some messages arrive twice */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <string.h>
 
 #include "help_simulator.h"
 
@@ -145,6 +146,36 @@ static void a_lasting_cut_disturbs_once(void **state)
     sim_destroy(s);
 }
 
+/* A pair that never reaches each other, though both reach all others: it is named soon, and the time for the first generation ends for all. */
+static void a_pair_that_never_meets(void **state)
+{
+    (void)state;
+    for (uint32_t a = 0; a < 4; a++)
+        for (uint32_t b = a + 1; b < 4; b++) {
+            sim_options o = SIM_OPTIONS_INIT;
+            o.tasks = o.start_members = 4;
+            o.seed = 10 * a + b;
+            o.wait_ns = 12 * SIM_SECOND;
+            sim *s = sim_create(&o);
+            sim_cut(s, a, b, true);
+            sim_cut(s, b, a, true);
+            sim_start_all(s);
+            sim_run(s, sim_now(s) + 8 * SIM_SECOND, NULL, NULL);
+            const char *words = a > 0 ? "do not reach each other" : "missing: "; /* who coordinates knows of its own links */
+            assert_true(sim_said(s, a > 0 ? words : "waiting for "));
+            for (uint32_t t = 0; t < 4; t++) assert_false(sim_look(s, t).ended);
+            sim_run(s, sim_now(s) + 15 * SIM_SECOND, NULL, NULL);
+            int named = 0;
+            for (uint32_t t = 0; t < 4; t++) {
+                sim_view v = sim_look(s, t);
+                assert_true(v.ended && v.status == ARTEL_ERROR_RUN);
+                named += strstr(v.text, words) != NULL;
+            }
+            assert_true(named > 0);
+            sim_destroy(s);
+        }
+}
+
 /* The two lowest are parted: the others ask the lowest before they follow the second, and stay with it. */
 static void the_lowest_that_lives_stays(void **state)
 {
@@ -224,6 +255,7 @@ int main(void)
         cmocka_unit_test(a_stopped_process),
         cmocka_unit_test(a_silent_host),
         cmocka_unit_test(a_one_way_cut),
+        cmocka_unit_test(a_pair_that_never_meets),
         cmocka_unit_test(a_lasting_cut_disturbs_once),
         cmocka_unit_test(the_lowest_that_lives_stays),
         cmocka_unit_test(heartbeats_are_linear),
