@@ -17,10 +17,6 @@
 #include "base/threads.h"
 #include "cluster/listen.h"
 #include "cluster/mesh_impl.h"
-#include "net/cert.h"
-#include "net/farewell.h"
-
-#define FAREWELL_NS (3 * ARTEL__MESH_SECOND)
 
 enum {
     REPORT_LINES = 100
@@ -169,56 +165,6 @@ static uint64_t job_number(const artel_cluster *mesh)
     return job;
 }
 
-/* This task can never join: the others need not wait for it. */
-static void say_farewell(artel_cluster *mesh, const artel__tls_files *files)
-{
-    artel__tls tls = {.identity = NULL};
-    artel__site site = {.ctx = mesh->quiet,
-                        .self = mesh->site.self,
-                        .tls = &tls,
-                        .host_of = artel__mesh_host,
-                        .incident = artel__mesh_ignore_incident,
-                        .user = mesh};
-    void *block, *names;
-    int count = 0;
-    if (artel__tls_open(mesh->quiet, files, &tls) < 0) return; /* nothing that others would believe */
-    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(artel__net_address), "cluster", &block) < 0) goto undo_tls;
-    if (artel__calloc(mesh->quiet, (size_t)mesh->peers, sizeof(char *), "cluster", &names) < 0) goto undo_addresses;
-    artel__net_address *to = block;
-    const char **task = names;
-    for (int r = 0; r < mesh->peers; r++) {
-        const artel__mesh_peer *p = &mesh->peer[r];
-        if (r == mesh->self || !p->address[0] || artel__net_address_resolve(mesh->quiet, p->address, &to[count]) < 0) continue;
-        task[count++] = p->name;
-    }
-    artel__farewell(&site, to, task, count, FAREWELL_NS);
-    artel__free(mesh->quiet, names);
-undo_addresses:
-    artel__free(mesh->quiet, block);
-undo_tls:
-    artel__tls_close(&tls);
-}
-
-static artel_status open_certificate(artel_cluster *mesh)
-{
-    artel__tls_files files;
-    if (!mesh->options.cert_dir) return ARTEL_OK;
-    const char *name = mesh->peer[mesh->self].name;
-    artel__cert_maker judge;
-    ARTEL_TRY(artel__cert_locate(&mesh->cluster.arena, mesh->options.cert_dir, name, &files));
-    ARTEL_TRY(artel__cert_open(mesh->ctx, &judge)); /* what every peer would refuse is said here */
-    const artel__cert_owner owner = {name, artel__mesh_host(mesh, name)};
-    artel_status status = artel__cert_verify(&judge, &files, owner, (int64_t)artel__wall_seconds());
-    artel__cert_close(&judge);
-    if (status < 0) {
-        say_farewell(mesh, &files);
-        return status;
-    }
-    ARTEL_TRY(artel__tls_open(mesh->ctx, &files, &mesh->tls));
-    mesh->site.tls = &mesh->tls;
-    return ARTEL_OK;
-}
-
 static artel_status listen_here(artel_cluster *mesh)
 {
     const artel__mesh_peer *self = &mesh->peer[mesh->self];
@@ -273,7 +219,7 @@ static artel_status start(artel_cluster *mesh)
     ARTEL_TRY(artel_context_create(NULL, &mesh->quiet));
     artel__text_init(&mesh->report, mesh->quiet);
     if (mesh->options.post_mortem) ARTEL_TRY(artel__log_keep(mesh->ctx, REPORT_LINES));
-    ARTEL_TRY(open_certificate(mesh));
+    ARTEL_TRY(artel__mesh_open_certificate(mesh));
     ARTEL_TRY(listen_here(mesh));
     mesh->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (mesh->wake < 0) return artel__fail_errno(mesh->ctx, "cluster", "open");

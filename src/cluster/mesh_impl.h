@@ -112,6 +112,7 @@ struct artel_cluster {
     /* Everything below is for clusters of several tasks. */
     artel__site site;
     artel__tls tls;
+    int64_t certificate_look, certificate_warned; /* when it is looked at next; the end that was warned of */
     artel__listener *listener;
     artel__net_address own; /* where this process reaches itself */
     int wake;               /* eventfd */
@@ -247,5 +248,10 @@ void artel__mesh_dial_state(artel_cluster *mesh);
 artel__connection *artel__mesh_take_state(artel_cluster *mesh, bool accepted, int *peer);
 /* The task that has this rank in the generation, or -1. */
 int artel__mesh_owner(const artel_cluster *mesh, int rank);
+
+/* mesh_certificate.c */
+artel_status artel__mesh_open_certificate(artel_cluster *mesh);
+/* Warns of its end, an hour before. Now and then, by the mesh's thread. */
+void artel__mesh_watch_certificate(artel_cluster *mesh, int64_t now);
 
 #endif

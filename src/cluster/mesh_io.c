@@ -294,6 +294,7 @@ void *artel__mesh_main(void *user)
     pthread_mutex_lock(&mesh->mutex);
     while (!mesh->quit) {
         tick(mesh, artel__now_ns());
+        artel__mesh_watch_certificate(mesh, artel__now_ns());
         int count = collect(mesh), pause_ms = mesh->start || mesh->copy ? 2 : 20;
         pthread_mutex_unlock(&mesh->mutex);
         poll(mesh->poll, (nfds_t)count, pause_ms);

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "net/cert.h"
+#include "net/tls.h"
 
 #define DAY ((int64_t)86400)
 
@@ -284,6 +285,44 @@ static void test_failures(void **state)
     }
 }
 
+/* A process that runs takes what was renewed, and passes over what is damaged or belongs to another key, until it is whole. */
+static void test_taken_while_running(void **state)
+{
+    bench *b = *state;
+    artel__tls tls;
+    if (!b->able) skip();
+    init(b, "c");
+    assert_int_equal(issue(b, "c", "worker-0", 10), ARTEL_OK);
+    assert_int_equal(issue(b, "c", "worker-1", 30), ARTEL_OK);
+    const artel__tls_files files = files_of(b, "c", "worker-0"), other = files_of(b, "c", "worker-1");
+    assert_int_equal(artel__tls_open(b->ctx, &files, &tls), ARTEL_OK);
+    int64_t first = tls.part->identity_ends(tls.identity);
+    assert_true(first > b->now + 9 * DAY && first < b->now + 11 * DAY);
+    assert_int_equal(artel__cert_renew(&b->maker, at(b, "c"), "worker-0", 20), ARTEL_OK);
+    int64_t second = tls.part->identity_ends(tls.identity);
+    assert_true(second > b->now + 19 * DAY && second < b->now + 21 * DAY);
+    artel__mapping whole, foreign;
+    assert_int_equal(artel__map_file(b->ctx, files.certificate, &whole), ARTEL_OK);
+    assert_int_equal(artel__map_file(b->ctx, other.certificate, &foreign), ARTEL_OK);
+    assert_int_equal(artel__write_file(b->ctx, files.certificate, foreign.bytes, foreign.size), ARTEL_OK); /* not this key's */
+    assert_int_equal(tls.part->identity_ends(tls.identity), second);
+    assert_int_equal(artel__write_file(b->ctx, files.certificate, whole.bytes, whole.size / 2), ARTEL_OK);
+    assert_int_equal(tls.part->identity_ends(tls.identity), second);
+    assert_int_equal(unlink(files.certificate), 0);
+    assert_int_equal(tls.part->identity_ends(tls.identity), second);
+    artel__net_why why;
+    artel__tls_stream *stream;
+    assert_int_equal(tls.part->create(tls.identity, 0, true, &stream, &why), 0); /* by the one that it has */
+    tls.part->destroy(stream);
+    assert_int_equal(artel__write_file(b->ctx, files.certificate, whole.bytes, whole.size), ARTEL_OK);
+    assert_int_equal(artel__cert_renew(&b->maker, at(b, "c"), "worker-0", 40), ARTEL_OK);
+    int64_t third = tls.part->identity_ends(tls.identity);
+    assert_true(third > b->now + 39 * DAY && third < b->now + 41 * DAY);
+    artel__unmap_file(&whole);
+    artel__unmap_file(&foreign);
+    artel__tls_close(&tls);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damage, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_taken_while_running, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
  * Keys are changed every 64 GiB: AES-GCM is safe for 2^24.5 full records under one key (RFC 8446, 5.5), six times more.
  * The socket's errors are kept apart from OpenSSL's, so that a reset is called a reset.
  */
-#include "net/part_tls/stream.h"
+#include "net/part_tls/identity.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -27,20 +27,14 @@ enum {
     RECORD = 16384,
     OUT_BYTES = 16 * (RECORD + 256), /* of encrypted bytes that wait for the socket */
     HANDSHAKE_BYTES = 8 << 10,       /* of those until the handshake is done: what does not fit waits for the peer to read */
-    CHAIN_BYTES = 32 << 10,          /* of the peer's certificates */
-    CHAIN_DEPTH = 4,
     READ_AHEAD = 128 << 10
 };
 
 #define KEY_BYTES (UINT64_C(1) << 36)
 
-struct artel__tls_identity {
-    SSL_CTX *context;
-    BIO_METHOD *method;
-};
-
 struct artel__tls_stream {
     SSL *ssl;
+    BIO_METHOD *method; /* how OpenSSL reaches the socket */
     int socket, error;  /* errno of the socket when it failed */
     bool ended, opened; /* opened: the handshake is done, which OpenSSL forgets after a failure */
     int doubt;          /* X509_V_ERR of the dates of the peer's certificate; 0: they hold */
@@ -53,15 +47,6 @@ struct artel__tls_stream {
 };
 
 ARTEL_API const artel__tls_stream_part *artel_part_tls_stream(void);
-
-static int explain(artel__net_why *why, const char *what)
-{
-    unsigned long code = ERR_get_error();
-    const char *reason = code ? ERR_reason_error_string(code) : NULL;
-    snprintf(why->text, sizeof why->text, "%s: %s", what, reason ? reason : "failed");
-    ERR_clear_error();
-    return ARTEL__NET_STREAM_FAILED;
-}
 
 /* -- the socket as OpenSSL sees it -- */
 
@@ -124,18 +109,8 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
     return command == BIO_CTRL_FLUSH;
 }
 
-/* -- identities -- */
-
-static int create_method(artel__tls_identity *identity)
-{
-    identity->method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "artel socket");
-    if (!identity->method) return 0;
-    return BIO_meth_set_write(identity->method, bio_write) && BIO_meth_set_read(identity->method, bio_read) &&
-           BIO_meth_set_ctrl(identity->method, bio_control);
-}
-
 /* Dates alone are judged when the handshake is over. */
-static int judge_certificate(int fine, X509_STORE_CTX *store)
+int artel__tls_judge_certificate(int fine, X509_STORE_CTX *store)
 {
     int error = X509_STORE_CTX_get_error(store);
     bool dates = error == X509_V_ERR_CERT_HAS_EXPIRED || error == X509_V_ERR_CERT_NOT_YET_VALID;
@@ -147,52 +122,14 @@ static int judge_certificate(int fine, X509_STORE_CTX *store)
     return 1;
 }
 
-static bool set_up(SSL_CTX *context)
+static BIO_METHOD *make_method(void)
 {
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, judge_certificate);
-    SSL_CTX_set_verify_depth(context, CHAIN_DEPTH);
-    SSL_CTX_set_max_cert_list(context, CHAIN_BYTES);
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 && SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1 &&
-           SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384") == 1 &&
-           SSL_CTX_set_num_tickets(context, 0) == 1;
-}
-
-static int load_files(SSL_CTX *context, const artel__tls_files *files, artel__net_why *why)
-{
-    if (SSL_CTX_load_verify_locations(context, files->authority, NULL) != 1) return explain(why, files->authority);
-    if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1) return explain(why, files->certificate);
-    if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1) return explain(why, files->key);
-    if (SSL_CTX_check_private_key(context) != 1) return explain(why, files->key);
-    return 0;
-}
-
-static void identity_destroy(artel__tls_identity *identity)
-{
-    if (!identity) return;
-    SSL_CTX_free(identity->context);
-    BIO_meth_free(identity->method);
-    free(identity);
-}
-
-static int identity_create(const artel__tls_files *files, artel__tls_identity **out, artel__net_why *why)
-{
-    artel__tls_identity *identity = calloc(1, sizeof *identity);
-    SSL_CTX *context = SSL_CTX_new(TLS_method());
-    if (!identity || !context) {
-        SSL_CTX_free(context);
-        free(identity);
-        return explain(why, "TLS");
-    }
-    identity->context = context;
-    int result = create_method(identity) && set_up(context) ? load_files(context, files, why) : explain(why, "TLS");
-    if (result < 0) {
-        identity_destroy(identity);
-        return result;
-    }
-    *out = identity;
-    return 0;
+    BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "artel socket");
+    bool set =
+        method && BIO_meth_set_write(method, bio_write) && BIO_meth_set_read(method, bio_read) && BIO_meth_set_ctrl(method, bio_control);
+    if (set) return method;
+    BIO_meth_free(method);
+    return NULL;
 }
 
 /* -- streams -- */
@@ -205,6 +142,7 @@ static void destroy(artel__tls_stream *stream)
         flush_out(stream);
     }
     SSL_free(stream->ssl);
+    BIO_meth_free(stream->method);
     ERR_clear_error();
     free(stream->out);
     free(stream->gather);
@@ -214,14 +152,17 @@ static void destroy(artel__tls_stream *stream)
 static int create(artel__tls_identity *identity, int socket, bool server, artel__tls_stream **out, artel__net_why *why)
 {
     artel__tls_stream *stream = calloc(1, sizeof *stream);
-    SSL *ssl = stream ? SSL_new(identity->context) : NULL;
-    BIO *bio = ssl ? BIO_new(identity->method) : NULL;
+    SSL *ssl = stream ? artel__tls_identity_connection(identity) : NULL;
+    BIO_METHOD *method = ssl ? make_method() : NULL;
+    BIO *bio = method ? BIO_new(method) : NULL;
     if (!bio) {
+        BIO_meth_free(method);
         SSL_free(ssl);
         free(stream);
-        return explain(why, "TLS");
+        return artel__tls_explain(why, "TLS");
     }
     stream->ssl = ssl;
+    stream->method = method;
     stream->socket = socket;
     SSL_set_app_data(ssl, stream);
     BIO_set_data(bio, stream);
@@ -256,10 +197,10 @@ static int judge(artel__tls_stream *s, int result, artel__net_why *why)
     long verify = SSL_get_verify_result(s->ssl);
     bool alert = ERR_GET_REASON(ERR_peek_error()) >= SSL_AD_REASON_OFFSET; /* the peer's word, not our finding */
     if (s->opened && !alert && error == SSL_ERROR_SSL) {
-        explain(why, "TLS");
+        artel__tls_explain(why, "TLS");
         return ARTEL__NET_STREAM_DAMAGED;
     }
-    if (verify == X509_V_OK) return explain(why, "TLS");
+    if (verify == X509_V_OK) return artel__tls_explain(why, "TLS");
     snprintf(why->text, sizeof why->text, "the peer's certificate is refused: %s", X509_verify_cert_error_string(verify));
     ERR_clear_error();
     return ARTEL__NET_STREAM_FAILED;
@@ -276,7 +217,7 @@ static int open_up(artel__tls_stream *s, artel__net_why *why)
     uint8_t *out = realloc(s->out, OUT_BYTES), *gather = malloc(RECORD);
     if (out) s->out = out;
     s->gather = gather;
-    if (!out || !gather) return explain(why, "no memory for an encrypted connection");
+    if (!out || !gather) return artel__tls_explain(why, "no memory for an encrypted connection");
     s->room = OUT_BYTES;
     return 0;
 }
@@ -430,8 +371,9 @@ const artel__tls_stream_part *artel_part_tls_stream(void)
 {
     static const artel__tls_stream_part part = {
         .version = ARTEL__TLS_STREAM_VERSION,
-        .identity_create = identity_create,
-        .identity_destroy = identity_destroy,
+        .identity_create = artel__tls_identity_create,
+        .identity_destroy = artel__tls_identity_destroy,
+        .identity_ends = artel__tls_identity_ends,
         .create = create,
         .destroy = destroy,
         .handshake = handshake,

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define ARTEL__TLS_STREAM_VERSION 3u
+#define ARTEL__TLS_STREAM_VERSION 4u
 #define ARTEL__TLS_STREAM_SYMBOL "artel_part_tls_stream"
 
 /* What a call answers instead of a count of bytes. */
@@ -42,6 +42,8 @@ typedef struct artel__tls_stream_part {
     /* 0 or ARTEL__NET_STREAM_FAILED. */
     int (*identity_create)(const artel__tls_files *files, artel__tls_identity **out, artel__net_why *why);
     void (*identity_destroy)(artel__tls_identity *identity);
+    /* When its certificate ends, in seconds of the wall clock; files that have been renewed are read again, as by each new stream. Any thread. */
+    int64_t (*identity_ends)(artel__tls_identity *identity);
     /* Does not own the socket. */
     int (*create)(artel__tls_identity *identity, int socket, bool server, artel__tls_stream **out, artel__net_why *why);
     void (*destroy)(artel__tls_stream *stream);
