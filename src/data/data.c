@@ -162,9 +162,14 @@ static artel_status open_specification(artel_data *data)
 
 artel_status artel_data_open(artel_context *context, const char *specification, artel_data **out)
 {
-    artel_data *data;
     ARTEL_TRY(artel__enter(context, __func__, "context specification out", context, specification, out));
-    ARTEL_TRY(artel__data_create(context, specification, &data));
+    return artel__data_open(context, specification, out);
+}
+
+artel_status artel__data_open(artel_context *ctx, const char *specification, artel_data **out)
+{
+    artel_data *data;
+    ARTEL_TRY(artel__data_create(ctx, specification, &data));
     artel_status status = open_specification(data);
     if (status < 0) {
         artel_data_destroy(data);

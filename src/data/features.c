@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "data/fingerprint.h"
+#include "data/json_options.h"
 
 #define MOST_INFERRED 4096
 
@@ -25,7 +26,7 @@ static const char *const decodings[] = {"none",  "image", "string", "float32", "
                                         "int32", "int64", "uint8",  "uint16",  "uint32",  "uint64",  "bool",     NULL};
 
 static const artel__option table[] = {
-    {"dtype", "kind of the values in the record", ARTEL__OPTION_ENUM, offsetof(settings, dtype), NULL, 0, 0, dtypes},
+    {"dtype", "the kind of its values: float32, int64 or bytes", ARTEL__OPTION_ENUM, offsetof(settings, dtype), NULL, 0, 0, dtypes},
     {"shape", "extents of one row; left out: one value", ARTEL__OPTION_INTS, offsetof(settings, shape), "[]", 0, 0, NULL},
     {"role", "x, y or weight; auto: by its name", ARTEL__OPTION_ENUM, offsetof(settings, role), "auto", 0, 0, roles},
     {"input", "the layer it is for", ARTEL__OPTION_STRING, offsetof(settings, input), "null", 0, 0, NULL},
@@ -42,18 +43,6 @@ static const artel__option table[] = {
      0, 0, NULL},
     {.name = NULL},
 };
-
-static artel_status set_from_json(artel__arena *arena, const char *where, json_t *value, const char *name, settings *out)
-{
-    char *text;
-    if (json_is_null(value)) return ARTEL_OK;
-    if (json_is_string(value) && artel__options_find(table, name) != NULL && artel__options_find(table, name)->type != ARTEL__OPTION_JSON)
-        return artel__options_set(arena, table, out, where, name, json_string_value(value));
-    ARTEL_TRY(artel__json_dump_string(arena->ctx, value, ARTEL__JSON_PYTHON, &text));
-    artel_status status = artel__options_set(arena, table, out, where, name, text);
-    artel__free(arena->ctx, text);
-    return status;
-}
 
 static artel_status wrong(artel__arena *arena, const char *where, const char *what)
 {
@@ -162,14 +151,10 @@ static artel_status settle(artel__arena *arena, const char *where, const char *n
 static artel_status read_feature(artel__arena *arena, const char *path, const char *name, json_t *value, artel__feature *out)
 {
     settings s;
-    const char *key;
-    json_t *setting;
     char *where = artel__arena_printf(arena, "%s: \"%s\"", path, name);
     if (where == NULL) return ARTEL_ERROR_NO_MEMORY;
     if (!json_is_object(value)) return wrong(arena, where, "each feature is an object of settings");
-    ARTEL_TRY(artel__options_default(arena, table, &s));
-    if (json_object_get(value, "dtype") == NULL) return wrong(arena, where, "dtype is missing (float32, int64 or bytes)");
-    json_object_foreach(value, key, setting) ARTEL_TRY(set_from_json(arena, where, setting, key, &s));
+    ARTEL_TRY(artel__json_options(arena, table, &s, where, value, NULL));
     return settle(arena, where, name, &s, out);
 }
 

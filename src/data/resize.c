@@ -36,46 +36,61 @@ static float mix(float from, float to, float part)
     return from + (to - from) * part;
 }
 
-static void bilinear_row(const artel__image_resize *r, const weight *columns, int64_t count, weight row, float *out)
+/* A value, of floats or of pixels: which is known where the rows below are expanded. */
+static inline float value_at(const artel__image_resize *r, bool floats, int64_t at)
 {
-    const uint8_t *top = r->pixels + row.lower * r->width * r->channels, *bottom = r->pixels + row.upper * r->width * r->channels;
+    return floats ? r->floats[at] : (float)r->pixels[at];
+}
+
+static inline void bilinear_row(const artel__image_resize *r, bool floats, const weight *columns, int64_t count, weight row, float *out)
+{
+    int64_t top = row.lower * r->width * r->channels, bottom = row.upper * r->width * r->channels;
     for (int64_t x = 0; x < count; x++) {
         int64_t left = columns[x].lower * r->channels, right = columns[x].upper * r->channels;
         for (int64_t c = 0; c < r->channels; c++) {
-            float above = mix((float)top[left + c], (float)top[right + c], columns[x].mix);
-            float below = mix((float)bottom[left + c], (float)bottom[right + c], columns[x].mix);
+            float above = mix(value_at(r, floats, top + left + c), value_at(r, floats, top + right + c), columns[x].mix);
+            float below = mix(value_at(r, floats, bottom + left + c), value_at(r, floats, bottom + right + c), columns[x].mix);
             out[x * r->channels + c] = mix(above, below, row.mix);
         }
     }
 }
 
-static void nearest_row(const artel__image_resize *r, const weight *columns, int64_t count, int64_t row, float *out)
+static inline void nearest_row(const artel__image_resize *r, bool floats, const weight *columns, int64_t count, int64_t row, float *out)
 {
-    const uint8_t *from = r->pixels + row * r->width * r->channels;
+    int64_t from = row * r->width * r->channels;
     for (int64_t x = 0; x < count; x++) {
-        for (int64_t c = 0; c < r->channels; c++) out[x * r->channels + c] = (float)from[columns[x].lower * r->channels + c];
+        for (int64_t c = 0; c < r->channels; c++) out[x * r->channels + c] = value_at(r, floats, from + columns[x].lower * r->channels + c);
+    }
+}
+
+/* All rows of a piece of the columns. */
+static inline void resize_piece(const artel__image_resize *r, bool floats, const weight *columns, int64_t first, int64_t count, float *out)
+{
+    float scale = (float)r->height / (float)r->out_height;
+    for (int64_t y = 0; y < r->out_height; y++) {
+        float *to = out + (y * r->out_width + first) * r->channels;
+        if (r->interpolation == ARTEL__DATA_NEAREST)
+            nearest_row(r, floats, columns, count, nearest_index(y, scale, r->height), to);
+        else
+            bilinear_row(r, floats, columns, count, bilinear_weight(y, scale, r->height), to);
     }
 }
 
 void artel__image_resize_run(const artel__image_resize *r, float *out)
 {
-    float scale_y = (float)r->height / (float)r->out_height, scale_x = (float)r->width / (float)r->out_width;
-    bool nearest = r->interpolation == ARTEL__DATA_NEAREST;
+    float scale = (float)r->width / (float)r->out_width;
     weight columns[PIECE];
     for (int64_t first = 0; first < r->out_width; first += PIECE) {
         int64_t count = r->out_width - first < PIECE ? r->out_width - first : PIECE;
         for (int64_t x = 0; x < count; x++) {
-            if (nearest)
-                columns[x].lower = nearest_index(first + x, scale_x, r->width);
+            if (r->interpolation == ARTEL__DATA_NEAREST)
+                columns[x].lower = nearest_index(first + x, scale, r->width);
             else
-                columns[x] = bilinear_weight(first + x, scale_x, r->width);
+                columns[x] = bilinear_weight(first + x, scale, r->width);
         }
-        for (int64_t y = 0; y < r->out_height; y++) {
-            float *to = out + (y * r->out_width + first) * r->channels;
-            if (nearest)
-                nearest_row(r, columns, count, nearest_index(y, scale_y, r->height), to);
-            else
-                bilinear_row(r, columns, count, bilinear_weight(y, scale_y, r->height), to);
-        }
+        if (r->floats != NULL)
+            resize_piece(r, true, columns, first, count, out);
+        else
+            resize_piece(r, false, columns, first, count, out);
     }
 }

@@ -128,7 +128,6 @@ struct artel__data_format {
     const char *name;
     const char *syntax;  /* "idx:IMAGES,LABELS" */
     const char *options; /* names accepted, separated by blanks; "names" stands for `#a,b` */
-    const char *missing; /* NULL, or what to do instead of a format that cannot be read yet */
     bool table;          /* arrays are columns of single numbers, which together make vectors */
     bool reads_ahead;    /* rows cost so much (decoding, files) that those of the next batches are fetched while a step computes */
 
@@ -155,7 +154,7 @@ extern const artel__data_format *const artel__data_formats[]; /* NULL-terminated
 
 extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10, artel__data_images,
     artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord, artel__data_audio, artel__data_jsonl,
-    artel__data_text;
+    artel__data_text, artel__data_pipeline;
 
 /* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);
@@ -163,6 +162,8 @@ artel_status artel__source_add_arrays(artel__source *source, int64_t count);
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);
 
+/* artel_data_open() from inside the library: the operation that runs goes on. */
+artel_status artel__data_open(artel_context *ctx, const char *specification, artel_data **out);
 /* An artel_data without sources. On failure of what follows destroy it. */
 artel_status artel__data_create(artel_context *ctx, const char *specification, artel_data **out);
 /* Readies the next of data->sources, for which the caller has made room, and opens it; it is counted even when
@@ -241,6 +242,7 @@ bool artel__conversion_run(const artel__conversion *conversion, const void *sour
 
 typedef struct artel__image_resize {
     const uint8_t *pixels; /* [height][width][channels] */
+    const float *floats;   /* the same, instead of pixels */
     int64_t height, width, channels;
     int64_t out_height, out_width;
     artel__data_interpolation interpolation;

@@ -142,7 +142,6 @@ static artel_status unknown_format(artel_context *ctx, const char *text)
 {
     char names[256] = "";
     for (int i = 0; artel__data_formats[i] != NULL; i++) {
-        if (artel__data_formats[i]->missing != NULL) continue;
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "", artel__data_formats[i]->name);
     }
@@ -200,9 +199,6 @@ static artel_status parse_part(parser *p, char *text)
     artel__data_part *part = &spec->parts[spec->part_count];
     part->format = format_at(text);
     if (part->format == NULL) return unknown_format(ctx, text);
-    if (part->format->missing != NULL) {
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, text, part->format->missing, "%s data is not supported yet", part->format->name);
-    }
     if (spec->part_count > 0 && part->format != spec->parts[0].format) {
         return artel__fail(ctx, ARTEL_ERROR_INVALID, text, "join specifications of one format", "%s cannot be joined to %s",
                            part->format->name, spec->parts[0].format->name);

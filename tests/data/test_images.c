@@ -213,7 +213,7 @@ static void resizing(void **state)
     static const float four[4] = {0, 25, 75, 100};
     float out[16];
     (void)state;
-    artel__image_resize resize = {pixels, 2, 2, 1, 4, 4, ARTEL__DATA_BILINEAR};
+    artel__image_resize resize = {pixels, NULL, 2, 2, 1, 4, 4, ARTEL__DATA_BILINEAR};
     artel__image_resize_run(&resize, out);
     for (int i = 0; i < 4; i++) assert_true(out[i] == four[i]);
     assert_true(out[12] == 200 && out[15] == 40 && out[4] == 50); /* rows mix like columns */

@@ -55,7 +55,6 @@ static void refused(void **state)
         {"images:a#size=3x99999", ARTEL_ERROR_INVALID, "size=224x224"},
         {"images:a#channels=5", ARTEL_ERROR_INVALID, "channels"},
         {"images:a#interpolation=cubic", ARTEL_ERROR_INVALID, "interpolation"},
-        {"pipeline:a.json", ARTEL_ERROR_UNSUPPORTED, "pipeline data is not supported yet"},
         {"npy:a,,b", ARTEL_ERROR_INVALID, "empty name"},
     };
     bench *b = *state;

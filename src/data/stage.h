@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages of an input pipeline: what stands between a source and the rows that a model is fed.
+ *
+ * A stage offers elements by number. An element is a row of every column; asking for one column computes that one only. Every stage
+ * is a pure function of its inputs, its settings and the number of the element, so any thread, replica or host may ask for any
+ * element at any time, and the position in a pipeline is one number. Random stages draw by the number of the element (base/rng.h).
+ *
+ * Life: artel__pipeline_build() from JSON -> any number of artel__stage_at() -> artel__stage_close() of the last. Stages live in the
+ * arena given; what they hold besides is released by closing. Thread-safe once built.
+ */
+#ifndef ARTEL_DATA_STAGE_H
+#define ARTEL_DATA_STAGE_H
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "data/rows.h"
+
+typedef struct artel__stage artel__stage;
+
+typedef struct artel__stage_column {
+    const char *name;
+    artel_data_role role;
+    artel_dtype dtype;
+    artel_shape row;
+    int64_t elements;
+    size_t bytes;
+    bool pixels;
+} artel__stage_column;
+
+typedef struct artel__stage_ops {
+    const char *name;
+    const artel__option *options; /* those of maps begin with "column" */
+    size_t options_size;
+    bool joins; /* stands at the head, on a list of inputs */
+
+    /* Sets columns and count from the inputs, which are open; they have been copied from the first one. */
+    artel_status (*open)(artel__stage *stage);
+    /* For stages that choose and order: which element of which input element `index` is. */
+    artel_status (*locate)(const artel__stage *stage, int64_t index, int *input, int64_t *at);
+    /* For stages that change one column (stage->target): its value from that of the input. */
+    artel_status (*map)(const artel__stage *stage, int64_t index, const void *in, void *out);
+    /* For all others: a column of an element, and its hash. */
+    artel_status (*at)(const artel__stage *stage, int column, int64_t index, void *out);
+    artel_status (*hash)(const artel__stage *stage, int column, int64_t index, uint64_t *out);
+    void (*close)(artel__stage *stage);
+} artel__stage_ops;
+
+struct artel__stage {
+    const artel__stage_ops *ops;
+    artel_context *ctx;
+    artel__arena *arena;
+    const char *where; /* "FILE: stage 3 (shuffle)" */
+    uint32_t ordinal;  /* in the pipeline: random stages of one seed differ */
+    void *options, *state;
+    artel__stage **inputs;
+    int input_count;
+    artel__stage_column *columns;
+    int column_count;
+    int target;    /* of maps */
+    int64_t count; /* -1: endless */
+};
+
+/* ---- use ---- */
+
+/* One column of element `index` (below count). */
+artel_status artel__stage_at(const artel__stage *stage, int column, int64_t index, void *out);
+/* A hash of what the element is made from in the sources. */
+artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out);
+void artel__stage_close(artel__stage *stage); /* and its inputs; NULL accepted */
+
+/* A pass over the elements: the next number, saved and restored as it is. */
+typedef struct artel__stage_position {
+    int64_t next;
+} artel__stage_position;
+
+/* The next element (out[i]: column i, or NULL); *end when there is none. */
+artel_status artel__stage_next(const artel__stage *stage, artel__stage_position *position, void *const *out, bool *end);
+
+/* ---- building (pipeline.c) ---- */
+
+/* From what a pipeline file holds. `hash` gets what identifies the pipeline: its stages and the fingerprints of its sources. */
+artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, const char *where, json_t *value, artel__sha256 *hash,
+                                   artel__stage **out);
+
+/* ---- for stages ---- */
+
+#define ARTEL__STAGE_STACK 4096
+
+/* Room for a value: on the stack when small. */
+typedef struct artel__stage_scratch {
+    uint64_t small[ARTEL__STAGE_STACK / 8];
+    void *heap;
+    void *bytes;
+} artel__stage_scratch;
+
+artel_status artel__stage_scratch_init(artel_context *ctx, size_t bytes, artel__stage_scratch *out);
+void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch);
+
+/* The column of that name of the first input; INVALID with the nearest name when there is none. */
+artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
+/* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */
+artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row);
+/* Random words of an element: a function of seed, stage and element alone. */
+void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, uint64_t block, uint32_t out[4]);
+artel_status artel__stage_wrong(const artel__stage *stage, const char *advice, const char *format, ...) ARTEL__PRINTF(3, 4);
+
+extern const artel__stage_ops *const artel__stages[]; /* NULL-terminated; stages.c */
+
+extern const artel__stage_ops artel__stage_take, artel__stage_skip, artel__stage_repeat, artel__stage_shard, artel__stage_shuffle,
+    artel__stage_filter, artel__stage_concatenate, artel__stage_zip, artel__stage_interleave, artel__stage_sample, artel__stage_window,
+    artel__stage_cache, artel__stage_cast, artel__stage_scale, artel__stage_normalise, artel__stage_one_hot, artel__stage_reshape,
+    artel__stage_lookup, artel__stage_select, artel__stage_rename, artel__stage_resize, artel__stage_crop, artel__stage_random_crop,
+    artel__stage_random_flip, artel__stage_random_brightness, artel__stage_random_contrast, artel__stage_source;
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages that choose and order elements: take, skip, repeat, shard, shuffle, filter.
+ *
+ * The order of `shuffle` over everything is computed, not stored: a Feistel network of six rounds over the smallest even number of
+ * bits that holds the count, walked until the result lies below it (J. Black and P. Rogaway, "Ciphers with arbitrary finite domains",
+ * 2002). With "buffer" it is the order in which tf.data's shuffle would draw: the place in the buffer by a counter-based number; that
+ * order, as what filter keeps, takes eight bytes an element.
+ */
+#include <string.h>
+
+#include "data/stage.h"
+
+/* ---- take, skip, repeat, shard ---- */
+
+typedef struct count_options {
+    int64_t count;
+} count_options;
+
+static const artel__option count_table[] = {
+    {"count", "how many elements", ARTEL__OPTION_INT, offsetof(count_options, count), NULL, 0, 9e18, NULL},
+    {.name = NULL},
+};
+
+static artel_status take_open(artel__stage *stage)
+{
+    int64_t count = ((const count_options *)stage->options)->count;
+    if (stage->count < 0 || count < stage->count) stage->count = count;
+    return ARTEL_OK;
+}
+
+const artel__stage_ops artel__stage_take = {
+    .name = "take", .options = count_table, .options_size = sizeof(count_options), .open = take_open};
+
+static artel_status skip_open(artel__stage *stage)
+{
+    int64_t count = ((const count_options *)stage->options)->count;
+    if (stage->count >= 0) stage->count = stage->count > count ? stage->count - count : 0;
+    return ARTEL_OK;
+}
+
+static artel_status skip_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
+{
+    *input = 0;
+    *at = index + ((const count_options *)stage->options)->count;
+    return ARTEL_OK;
+}
+
+const artel__stage_ops artel__stage_skip = {
+    .name = "skip", .options = count_table, .options_size = sizeof(count_options), .open = skip_open, .locate = skip_locate};
+
+static const artel__option repeat_table[] = {
+    {"count", "how often; left out: without end", ARTEL__OPTION_INT, offsetof(count_options, count), "0", 0, 9e18, NULL},
+    {.name = NULL},
+};
+
+static artel_status repeat_open(artel__stage *stage)
+{
+    int64_t times = ((const count_options *)stage->options)->count;
+    if (stage->count == 0 || stage->count < 0) return ARTEL_OK;
+    if (times > 0 && stage->count > INT64_MAX / times) return artel__stage_wrong(stage, "repeat less often", "the count overflows");
+    stage->count = times > 0 ? stage->count * times : -1;
+    return ARTEL_OK;
+}
+
+static artel_status repeat_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
+{
+    int64_t count = stage->inputs[0]->count;
+    *input = 0;
+    *at = count > 0 ? index % count : index;
+    return ARTEL_OK;
+}
+
+const artel__stage_ops artel__stage_repeat = {
+    .name = "repeat", .options = repeat_table, .options_size = sizeof(count_options), .open = repeat_open, .locate = repeat_locate};
+
+typedef struct shard_options {
+    int64_t count, index;
+} shard_options;
+
+static const artel__option shard_table[] = {
+    {"count", "of how many shards", ARTEL__OPTION_INT, offsetof(shard_options, count), NULL, 1, 9e18, NULL},
+    {"index", "which of them, from 0 on", ARTEL__OPTION_INT, offsetof(shard_options, index), NULL, 0, 9e18, NULL},
+    {.name = NULL},
+};
+
+static artel_status shard_open(artel__stage *stage)
+{
+    const shard_options *o = stage->options;
+    if (o->index >= o->count)
+        return artel__stage_wrong(stage, "count from 0", "no shard %lld of %lld", (long long)o->index, (long long)o->count);
+    if (stage->count >= 0) stage->count = stage->count > o->index ? (stage->count - o->index - 1) / o->count + 1 : 0;
+    return ARTEL_OK;
+}
+
+static artel_status shard_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
+{
+    const shard_options *o = stage->options;
+    *input = 0;
+    *at = index * o->count + o->index;
+    return ARTEL_OK;
+}
+
+const artel__stage_ops artel__stage_shard = {
+    .name = "shard", .options = shard_table, .options_size = sizeof(shard_options), .open = shard_open, .locate = shard_locate};
+
+/* ---- an order that is kept ---- */
+
+static artel_status listed_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
+{
+    *input = 0;
+    *at = (int64_t)((const uint64_t *)stage->state)[index];
+    return ARTEL_OK;
+}
+
+static void listed_close(artel__stage *stage)
+{
+    artel__free(stage->ctx, stage->state);
+}
+
+/* ---- shuffle ---- */
+
+typedef struct shuffle_options {
+    int64_t seed, buffer;
+} shuffle_options;
+
+static const artel__option shuffle_table[] = {
+    {"seed", "of the order", ARTEL__OPTION_INT, offsetof(shuffle_options, seed), "0", 0, 9e18, NULL},
+    {"buffer", "elements to draw from, as tf.data; left out: all", ARTEL__OPTION_INT, offsetof(shuffle_options, buffer), "0", 0, 1e15,
+     NULL},
+    {.name = NULL},
+};
+
+static uint64_t feistel(const artel__stage *stage, int64_t seed, int half, uint64_t value)
+{
+    uint64_t mask = ((uint64_t)1 << half) - 1, left = value >> half, right = value & mask;
+    for (uint64_t round = 0; round < 6; round++) {
+        uint32_t words[4];
+        artel__stage_draw(stage, seed, (int64_t)right, round, words);
+        uint64_t next = (left ^ ((uint64_t)words[1] << 32 | words[0])) & mask;
+        left = right;
+        right = next;
+    }
+    return left << half | right;
+}
+
+static artel_status shuffle_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
+{
+    const shuffle_options *o = stage->options;
+    int half = 1;
+    if (stage->state != NULL) return listed_locate(stage, index, input, at);
+    while (half < 31 && (uint64_t)1 << (2 * half) < (uint64_t)stage->count) half++;
+    uint64_t value = (uint64_t)index;
+    do value = feistel(stage, o->seed, half, value);
+    while (value >= (uint64_t)stage->count);
+    *input = 0;
+    *at = (int64_t)value;
+    return ARTEL_OK;
+}
+
+/* Draws as a buffer would be drawn from: element i takes a random place of it, where the next of the input comes in. */
+static artel_status draw_buffered(artel__stage *stage)
+{
+    const shuffle_options *o = stage->options;
+    int64_t count = stage->count, room = o->buffer < count ? o->buffer : count;
+    void *order, *buffer;
+    ARTEL_TRY(artel__alloc(stage->ctx, (size_t)(count + 1) * sizeof(uint64_t), stage->where, &order));
+    stage->state = order;
+    ARTEL_TRY(artel__alloc(stage->ctx, (size_t)(room + 1) * sizeof(uint64_t), stage->where, &buffer));
+    uint64_t *held = buffer, *out = order;
+    for (int64_t i = 0; i < room; i++) held[i] = (uint64_t)i;
+    for (int64_t i = 0, next = room; i < count; i++) {
+        uint32_t words[4];
+        artel__stage_draw(stage, o->seed, i, 0, words);
+        uint64_t place = (((uint64_t)words[0]) * (uint64_t)room) >> 32;
+        out[i] = held[place];
+        held[place] = next < count ? (uint64_t)next++ : held[--room];
+    }
+    artel__free(stage->ctx, buffer);
+    return ARTEL_OK;
+}
+
+static artel_status shuffle_open(artel__stage *stage)
+{
+    const shuffle_options *o = stage->options;
+    if (stage->count < 0 || stage->count > (int64_t)1 << 61)
+        return artel__stage_wrong(stage, "shuffle before repeat", "what has no end cannot be shuffled as a whole");
+    if (o->buffer > UINT32_MAX) return artel__stage_wrong(stage, "leave buffer out", "the buffer is too large");
+    return o->buffer > 0 ? draw_buffered(stage) : ARTEL_OK;
+}
+
+const artel__stage_ops artel__stage_shuffle = {.name = "shuffle",
+                                               .options = shuffle_table,
+                                               .options_size = sizeof(shuffle_options),
+                                               .open = shuffle_open,
+                                               .locate = shuffle_locate,
+                                               .close = listed_close};
+
+/* ---- filter ---- */
+
+typedef struct filter_options {
+    const char *column, *value;
+    int is;
+} filter_options;
+
+static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "in", "finite", NULL};
+
+static const artel__option filter_table[] = {
+    {"column", "whose value decides", ARTEL__OPTION_STRING, offsetof(filter_options, column), NULL, 0, 0, NULL},
+    {"is", "the comparison", ARTEL__OPTION_ENUM, offsetof(filter_options, is), "==", 0, 0, comparisons},
+    {"value", "a number, or a list of numbers for in", ARTEL__OPTION_JSON, offsetof(filter_options, value), "null", 0, 0, NULL},
+    {.name = NULL},
+};
+
+static bool compares(int is, double value, const double *with, size_t count)
+{
+    switch (is) {
+    case 0: return value == with[0];
+    case 1: return value != with[0];
+    case 2: return value < with[0];
+    case 3: return value <= with[0];
+    case 4: return value > with[0];
+    case 5: return value >= with[0];
+    default: break;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (value == with[i]) return true;
+    }
+    return false;
+}
+
+/* Whether all values of an element pass. */
+static bool passes(const artel__stage_column *column, const void *bytes, int is, const double *with, size_t count)
+{
+    size_t size = artel_dtype_size(column->dtype);
+    for (int64_t i = 0; i < column->elements; i++) {
+        double value;
+        artel__convert(column->dtype, (const uint8_t *)bytes + (size_t)i * size, ARTEL_DTYPE_FLOAT64, &value, 1);
+        if (!(is == 7 ? value - value == 0 : compares(is, value, with, count))) return false;
+    }
+    return true;
+}
+
+/* Asks for every element once, and keeps the numbers of those that pass. */
+static artel_status keep_passing(artel__stage *stage, int column, const double *with, size_t count)
+{
+    const filter_options *o = stage->options;
+    const artel__stage *input = stage->inputs[0];
+    artel__stage_scratch scratch;
+    void *kept;
+    ARTEL_TRY(artel__alloc(stage->ctx, (size_t)(input->count + 1) * sizeof(uint64_t), stage->where, &kept));
+    stage->state = kept;
+    stage->count = 0;
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, input->columns[column].bytes, &scratch));
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < input->count && status == ARTEL_OK; i++) {
+        status = artel__stage_at(input, column, i, scratch.bytes);
+        if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, o->is, with, count))
+            ((uint64_t *)kept)[stage->count++] = (uint64_t)i;
+    }
+    artel__stage_scratch_fini(stage->ctx, &scratch);
+    return status;
+}
+
+static artel_status filter_open(artel__stage *stage)
+{
+    const filter_options *o = stage->options;
+    int column;
+    json_t *value = NULL;
+    ARTEL_TRY(artel__stage_find(stage, o->column, &column));
+    if (stage->count < 0) return artel__stage_wrong(stage, "filter before repeat", "what has no end cannot be filtered as a whole");
+    if (o->value != NULL) ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->value, strlen(o->value), &value));
+    size_t count = json_is_array(value) ? json_array_size(value) : 1;
+    double *with = artel__arena_alloc(stage->arena, count + 1, sizeof *with);
+    bool good = with != NULL && (json_is_array(value) ? o->is == 6 : o->is == 7 || value != NULL);
+    for (size_t i = 0; i < count && good && o->is != 7; i++)
+        good = artel__json_number(json_is_array(value) ? json_array_get(value, i) : value, &with[i]);
+    json_decref(value);
+    if (!good)
+        return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"", "the value is no number to compare with");
+    return keep_passing(stage, column, with, count);
+}
+
+const artel__stage_ops artel__stage_filter = {.name = "filter",
+                                              .options = filter_table,
+                                              .options_size = sizeof(filter_options),
+                                              .open = filter_open,
+                                              .locate = listed_locate,
+                                              .close = listed_close};

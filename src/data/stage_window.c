@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window: rows that follow one another as one row, for time series; as keras.utils.timeseries_dataset_from_array makes them.
+ *
+ * Window i holds elements i * shift, i * shift + stride, ... (`size` of them). Columns that are not listed are taken from the element
+ * `offset` behind the window's last one: a target to be predicted.
+ */
+#include <string.h>
+
+#include "data/stage.h"
+
+typedef struct window_options {
+    int64_t size, shift, stride, offset;
+    const char *columns;
+} window_options;
+
+typedef struct window_state {
+    bool *windowed; /* by column */
+    int64_t span;   /* from the first to the last element */
+} window_state;
+
+static const artel__option table[] = {
+    {"size", "elements of a window", ARTEL__OPTION_INT, offsetof(window_options, size), NULL, 1, 1e9, NULL},
+    {"shift", "elements from one window to the next; 0: size", ARTEL__OPTION_INT, offsetof(window_options, shift), "0", 0, 1e15, NULL},
+    {"stride", "elements from one of a window to its next", ARTEL__OPTION_INT, offsetof(window_options, stride), "1", 1, 1e9, NULL},
+    {"offset", "of the other columns, behind the window's last element", ARTEL__OPTION_INT, offsetof(window_options, offset), "0", 0, 1e15,
+     NULL},
+    {"columns", "those that are windowed; left out: all", ARTEL__OPTION_JSON, offsetof(window_options, columns), "null", 0, 0, NULL},
+    {.name = NULL},
+};
+
+static artel_status choose_columns(artel__stage *stage, window_state *state)
+{
+    const window_options *o = stage->options;
+    json_t *list, *name;
+    size_t i;
+    for (int c = 0; c < stage->column_count; c++) state->windowed[c] = o->columns == NULL;
+    if (o->columns == NULL) return ARTEL_OK;
+    ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->columns, strlen(o->columns), &list));
+    artel_status status = json_is_array(list) ? ARTEL_OK : artel__stage_wrong(stage, "write \"columns\": [\"x\"]", "columns is no list");
+    json_array_foreach(list, i, name)
+    {
+        int column = 0;
+        if (status == ARTEL_OK && !json_is_string(name)) status = artel__stage_wrong(stage, "write names", "columns holds no names");
+        if (status == ARTEL_OK) status = artel__stage_find(stage, json_string_value(name), &column);
+        if (status == ARTEL_OK) state->windowed[column] = true;
+    }
+    json_decref(list);
+    return status;
+}
+
+static artel_status window_open(artel__stage *stage)
+{
+    window_options *o = stage->options;
+    window_state *state = artel__arena_alloc(stage->arena, 1, sizeof *state);
+    if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
+    state->windowed = artel__arena_alloc(stage->arena, (size_t)stage->column_count + 1, sizeof *state->windowed);
+    if (state->windowed == NULL) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(choose_columns(stage, state));
+    if (o->shift == 0) o->shift = o->size;
+    state->span = (o->size - 1) * o->stride;
+    stage->state = state;
+    int64_t reach = state->span;
+    for (int c = 0; c < stage->column_count; c++) {
+        artel_shape row = {stage->columns[c].row.rank + 1, {o->size}};
+        if (!state->windowed[c]) reach = state->span + o->offset;
+        if (!state->windowed[c]) continue;
+        if (row.rank > ARTEL_MAX_RANK)
+            return artel__stage_wrong(stage, "reshape first", "column '%s' has too many axes", stage->columns[c].name);
+        memcpy(row.dim + 1, stage->columns[c].row.dim, (size_t)(row.rank - 1) * sizeof(int64_t));
+        ARTEL_TRY(artel__stage_set_column(stage, c, stage->columns[c].dtype, &row));
+    }
+    if (stage->count >= 0) stage->count = stage->count > reach ? (stage->count - reach - 1) / o->shift + 1 : 0;
+    return ARTEL_OK;
+}
+
+static artel_status window_at(const artel__stage *stage, int column, int64_t index, void *out)
+{
+    const window_options *o = stage->options;
+    const window_state *state = stage->state;
+    const artel__stage *input = stage->inputs[0];
+    size_t bytes = input->columns[column].bytes;
+    if (!state->windowed[column]) return artel__stage_at(input, column, index * o->shift + state->span + o->offset, out);
+    for (int64_t i = 0; i < o->size; i++)
+        ARTEL_TRY(artel__stage_at(input, column, index * o->shift + i * o->stride, (uint8_t *)out + (size_t)i * bytes));
+    return ARTEL_OK;
+}
+
+static artel_status window_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
+{
+    const window_options *o = stage->options;
+    const window_state *state = stage->state;
+    uint64_t sums[2] = {0, 0};
+    if (!state->windowed[column]) return artel__stage_hash(stage->inputs[0], column, index * o->shift + state->span + o->offset, out);
+    for (int64_t i = 0; i < o->size; i++) {
+        ARTEL_TRY(artel__stage_hash(stage->inputs[0], column, index * o->shift + i * o->stride, &sums[1]));
+        sums[0] = artel__hash64(sums, sizeof sums);
+    }
+    *out = sums[0];
+    return ARTEL_OK;
+}
+
+const artel__stage_ops artel__stage_window = {
+    .name = "window", .options = table, .options_size = sizeof(window_options), .open = window_open, .at = window_at, .hash = window_hash};

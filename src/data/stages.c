@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stages that a pipeline can name, and what is common to them. To add one: its ops, a line here, its name in stage.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "data/stage.h"
+
+const artel__stage_ops *const artel__stages[] = {
+    &artel__stage_take,
+    &artel__stage_skip,
+    &artel__stage_repeat,
+    &artel__stage_shard,
+    &artel__stage_shuffle,
+    &artel__stage_filter,
+    &artel__stage_window,
+    &artel__stage_cache,
+    &artel__stage_cast,
+    &artel__stage_scale,
+    &artel__stage_normalise,
+    &artel__stage_one_hot,
+    &artel__stage_reshape,
+    &artel__stage_lookup,
+    &artel__stage_select,
+    &artel__stage_rename,
+    &artel__stage_resize,
+    &artel__stage_crop,
+    &artel__stage_random_crop,
+    &artel__stage_random_flip,
+    &artel__stage_random_brightness,
+    &artel__stage_random_contrast,
+    &artel__stage_concatenate,
+    &artel__stage_zip,
+    &artel__stage_interleave,
+    &artel__stage_sample,
+    NULL,
+};
+
+artel_status artel__stage_wrong(const artel__stage *stage, const char *advice, const char *format, ...)
+{
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return artel__fail(stage->ctx, ARTEL_ERROR_INVALID, stage->where, advice, "%s", what);
+}
+
+artel_status artel__stage_scratch_init(artel_context *ctx, size_t bytes, artel__stage_scratch *out)
+{
+    out->heap = NULL;
+    out->bytes = out->small;
+    if (bytes <= sizeof out->small) return ARTEL_OK;
+    ARTEL_TRY(artel__alloc(ctx, bytes, "a pipeline's element", &out->heap));
+    out->bytes = out->heap;
+    return ARTEL_OK;
+}
+
+void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch)
+{
+    artel__free(ctx, scratch->heap);
+}
+
+artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out)
+{
+    const artel__stage *input = stage->inputs[0];
+    const char *names[65];
+    int count = 0;
+    for (int i = 0; i < input->column_count; i++) {
+        if (strcmp(input->columns[i].name, name) == 0) {
+            *out = i;
+            return ARTEL_OK;
+        }
+        if (count < 64) names[count++] = input->columns[i].name;
+    }
+    names[count] = NULL;
+    const char *near = artel__nearest_name(name, names);
+    return artel__stage_wrong(stage, "name a column of the stage before", "no column '%s' (%s%s)", name,
+                              near != NULL ? "the nearest is " : "the first is ",
+                              near != NULL ? near
+                              : count > 0  ? names[0]
+                                           : "none");
+}
+
+artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row)
+{
+    artel__stage_column *c = &stage->columns[column];
+    int64_t elements = artel_shape_count(row);
+    if (elements < 0 || elements > INT64_MAX / 64) return artel__stage_wrong(stage, "choose smaller extents", "the shape overflows");
+    c->dtype = dtype;
+    c->row = *row;
+    c->elements = elements;
+    c->bytes = (size_t)elements * artel_dtype_size(dtype);
+    return ARTEL_OK;
+}
+
+void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, uint64_t block, uint32_t out[4])
+{
+    artel__rng_key key = artel__rng_make_key((uint64_t)seed, ARTEL__STREAM_AUGMENT);
+    artel__rng_block(key, (uint64_t)index >> 32, stage->ordinal, (uint32_t)index, block, out);
+}
+
+/* ---- elements ---- */
+
+static artel_status map_at(const artel__stage *stage, int column, int64_t index, void *out)
+{
+    const artel__stage *input = stage->inputs[0];
+    artel__stage_scratch scratch;
+    if (column != stage->target) return artel__stage_at(input, column, index, out);
+    ARTEL_TRY(artel__stage_scratch_init(stage->ctx, input->columns[column].bytes, &scratch));
+    artel_status status = artel__stage_at(input, column, index, scratch.bytes);
+    if (status == ARTEL_OK) status = stage->ops->map(stage, index, scratch.bytes, out);
+    artel__stage_scratch_fini(stage->ctx, &scratch);
+    return status;
+}
+
+artel_status artel__stage_at(const artel__stage *stage, int column, int64_t index, void *out)
+{
+    int input = 0;
+    int64_t at = index;
+    if (stage->ops->at != NULL) return stage->ops->at(stage, column, index, out);
+    if (stage->ops->map != NULL) return map_at(stage, column, index, out);
+    if (stage->ops->locate != NULL) ARTEL_TRY(stage->ops->locate(stage, index, &input, &at));
+    return artel__stage_at(stage->inputs[input], column, at, out);
+}
+
+artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
+{
+    int input = 0;
+    int64_t at = index;
+    if (stage->ops->hash != NULL) return stage->ops->hash(stage, column, index, out);
+    if (stage->ops->locate != NULL) ARTEL_TRY(stage->ops->locate(stage, index, &input, &at));
+    return artel__stage_hash(stage->inputs[input], column, at, out);
+}
+
+artel_status artel__stage_next(const artel__stage *stage, artel__stage_position *position, void *const *out, bool *end)
+{
+    *end = stage->count >= 0 && position->next >= stage->count;
+    if (*end) return ARTEL_OK;
+    for (int i = 0; i < stage->column_count; i++) {
+        if (out[i] != NULL) ARTEL_TRY(artel__stage_at(stage, i, position->next, out[i]));
+    }
+    position->next++;
+    return ARTEL_OK;
+}
+
+void artel__stage_close(artel__stage *stage)
+{
+    if (stage == NULL) return;
+    if (stage->ops->close != NULL && stage->state != NULL) stage->ops->close(stage);
+    for (int i = 0; i < stage->input_count; i++) artel__stage_close(stage->inputs[i]);
+}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 200
+"""Stages of pipelines against NumPy, tf.data and Keras: what comes out, in which order; random stages draw alike however the elements
+are asked for; errors name the stage; training on a pipeline gives the same bits on any number of workers and over a resumption.
+"""
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import keras
+import tensorflow as tf
+
+BUILD = os.environ["ARTEL_BUILD"]
+PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
+ARTEL = os.environ.get("ARTEL", os.path.join(BUILD, "artel"))
+RNG = np.random.default_rng(13)
+failures = []
+
+
+def check(name, good, *more):
+    if not good:
+        failures.append(name)
+        print("FAILED:", name, *more)
+
+
+def save(value):
+    with open("p.json", "w") as f:
+        json.dump(value, f)
+
+
+def run(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def rows(value, dtype="float32"):
+    save(value)
+    rc, out, err = run(PROGRAM, "pipeline:p.json#x", dtype, "out.raw")
+    if rc != 0:
+        raise AssertionError("%s: %s" % (value, err.strip()))
+    return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
+
+
+def chain(source, *stages):
+    return {"from": source, "stages": [dict(s, stage=n) for n, s in stages]}
+
+
+def same(name, found, wanted):
+    wanted = np.asarray(wanted)
+    check(name, found.shape == wanted.shape and found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes(),
+          found.shape, wanted.shape, found.ravel()[:9], wanted.ravel()[:9])
+
+
+def refused(name, value, *words):
+    save(value)
+    rc, _, err = run(PROGRAM, "pipeline:p.json#x", "float32", "out.raw")
+    check(name, rc == 1 and all(w in err for w in words), err)
+
+
+def column(name, values):
+    np.savez(name, x=np.asarray(values))
+    return "npz:" + name
+
+
+def orders():
+    n = 101
+    a = column("a.npz", np.arange(n, dtype="i8"))
+    ds = tf.data.Dataset.range(n)
+
+    def tfd(d):
+        return np.array([v.numpy() for v in d])
+
+    same("take", rows(chain(a, ("take", dict(count=7))), "int64"), np.arange(7))
+    same("skip", rows(chain(a, ("skip", dict(count=90))), "int64"), np.arange(90, n))
+    same("repeat", rows(chain(a, ("take", dict(count=5)), ("repeat", dict(count=3))), "int64"), np.tile(np.arange(5), 3))
+    same("endless, taken", rows(chain(a, ("repeat", {}), ("take", dict(count=250))), "int64"), tfd(ds.repeat().take(250)))
+    for k in range(3):
+        same("shard", rows(chain(a, ("shard", dict(count=3, index=k))), "int64"), tfd(ds.shard(3, k)))
+    for count in (1, 2, 5, 64, 65, n):
+        r = rows(chain(a, ("take", dict(count=count)), ("shuffle", dict(seed=3))), "int64")
+        check("shuffle %d" % count, sorted(r) == list(range(count)) and (count < 5 or list(r) != sorted(r)), r)
+    orders = {tuple(rows(chain(a, ("shuffle", dict(seed=s))), "int64")) for s in range(4)}
+    check("seeds differ", len(orders) == 4)
+    r = rows(chain(a, ("shuffle", dict(seed=1, buffer=10))), "int64")
+    check("buffered", sorted(r) == list(range(n)) and all(v < i + 10 for i, v in enumerate(r)) and max(i - v for i, v in enumerate(r)) > 9, r)
+    same("filter", rows(chain(a, ("filter", {"column": "x", "is": ">=", "value": 95})), "int64"), np.arange(95, n))
+    same("filter in", rows(chain(a, ("filter", {"column": "x", "is": "in", "value": [3, 1, 500]})), "int64"), [1, 3])
+    far = rows(chain(a, ("repeat", dict(count=10**15)), ("shuffle", dict(seed=2)), ("skip", dict(count=10**17)), ("take", dict(count=4))), "int64")
+    check("a shuffle of 10^17 elements", far.shape == (4,))
+    floats = column("f.npz", np.array([1, np.nan, 3, np.inf], "f4"))
+    same("filter finite", rows(chain(floats, ("filter", {"column": "x", "is": "finite"}))), np.array([1, 3], "f4"))
+
+
+def joins():
+    parts = [np.arange(k * 100, k * 100 + c) for k, c in enumerate((7, 0, 12, 3, 5))]
+    names = [column("j%d.npz" % k, p) for k, p in enumerate(parts)]
+    same("concatenate", rows({"concatenate": names}, "int64"), np.concatenate(parts))
+    held = tf.ragged.constant([list(p) for p in parts], dtype=tf.int64)
+    for cycle, block in ((2, 1), (3, 2), (5, 4), (1, 1)):
+        truth = tf.data.Dataset.range(5).interleave(lambda k: tf.data.Dataset.from_tensor_slices(held[k]), cycle_length=cycle, block_length=block)
+        same("interleave %d %d" % (cycle, block), rows({"interleave": names, "cycle": cycle, "block": block}, "int64"),
+             [v.numpy() for v in truth])
+    r = rows({"sample": names, "weights": [1, 1, 2, 1, 1], "seed": 5}, "int64")
+    check("sample", sorted(r) == sorted(np.concatenate(parts)) and all(list(r[r // 100 == k]) == list(p) for k, p in enumerate(parts)), r)
+    long = [column("l%d.npz" % k, np.full(4000, k)) for k in range(3)]
+    r = rows({"sample": long, "weights": [1, 2, 5], "seed": 1, "stop_on_empty": True}, "int64")
+    share = np.bincount(r) / len(r)
+    check("weights", np.abs(share - [1 / 8, 2 / 8, 5 / 8]).max() < 0.02 and np.bincount(r).max() == 4000, share)
+    np.savez("y.npz", y=np.arange(20) * 10)
+    same("zip", rows({"zip": [names[2], "npz:y.npz"]}, "int64"), parts[2])
+    same("select, rename", rows(chain({"zip": [names[2], "npz:y.npz"]}, ("select", dict(columns=["y"])), ("rename", dict(column="y", to="x"))), "int64"),
+         np.arange(12) * 10)
+
+
+def series():
+    x, y = RNG.standard_normal((50, 3)).astype("f4"), np.arange(50)
+    np.savez("s.npz", x=x, y=y)
+    for size, shift, stride in ((5, 1, 1), (4, 3, 2), (10, 10, 1), (50, 1, 1)):
+        kept = keras.utils.timeseries_dataset_from_array(x, None, size, sequence_stride=shift, sampling_rate=stride, batch_size=None)
+        same("window %d %d %d" % (size, shift, stride), rows(chain("npz:s.npz", ("window", dict(size=size, shift=shift, stride=stride, columns=["x"])), ("select", dict(columns=["x"])))),
+             np.stack([v.numpy() for v in kept]))
+    later = chain("npz:s.npz", ("window", dict(size=5, shift=1, offset=2, columns=["x"])), ("select", dict(columns=["y"])), ("rename", dict(column="y", to="x")))
+    same("a target ahead", rows(later, "int64"), np.arange(6, 50))
+
+
+def maps():
+    x = RNG.integers(0, 256, (9, 4), dtype="u1")
+    a = column("m.npz", x)
+    f = np.float32
+    same("cast", rows(chain(a, ("cast", dict(column="x", dtype="int16"))), "int16"), x.astype("i2"))
+    same("scale", rows(chain(a, ("scale", dict(column="x", multiply=2, divide=255, add=-1)))), x.astype(f) * f(2) / f(255) + f(-1))
+    m, s = [1.5, 2, 3, 4], [2, 3, 5, 7]
+    same("normalise", rows(chain(a, ("normalise", dict(column="x", mean=m, std=s)))), (x.astype(f) - np.array(m, f)) / np.array(s, f))
+    same("reshape", rows(chain(a, ("reshape", dict(column="x", shape=[2, -1]))), "uint8"), x.reshape(9, 2, 2))
+    k = x % 3
+    same("one hot", rows(chain(column("k.npz", k), ("one_hot", dict(column="x", classes=3)))), np.eye(3, dtype=f)[k])
+    same("lookup", rows(chain(column("k.npz", k), ("lookup", dict(column="x", keys=[2, 0], default=9))), "int64"), np.choose(k, [1, 9, 0]))
+    same("cache", rows(chain(a, ("scale", dict(column="x", divide=3)), ("cache", {}), ("repeat", dict(count=3)))), np.tile(x.astype(f) / f(3), (3, 1)))
+
+
+def images():
+    x = RNG.integers(0, 256, (6, 17, 13, 3), dtype="u1")
+    a = column("i.npz", x)
+    for method in ("bilinear", "nearest"):
+        truth = np.stack([tf.cast(tf.image.resize(v, (8, 21), method=method), tf.float32).numpy() for v in x])
+        for first in ([], [("cast", dict(column="x", dtype="float32"))], [("cast", dict(column="x", dtype="int32"))]):
+            found = rows(chain(a, *first, ("resize", dict(column="x", height=8, width=21, interpolation=method))))
+            check("resize " + method, found.shape == truth.shape and np.abs(found - truth).max() < 1e-3)
+    same("crop", rows(chain(a, ("crop", dict(column="x", height=5, width=6, top=2, left=7)))), x[:, 2:7, 7:13].astype("f4"))
+    same("central crop", rows(chain(a, ("crop", dict(column="x", height=5, width=6)))), x[:, 6:11, 3:9].astype("f4"))
+    found = rows(chain(a, ("repeat", dict(count=30)), ("random_crop", dict(column="x", height=9, width=9, seed=4))))
+    places = set()
+    for i, v in enumerate(found):
+        where = [(t, l) for t in range(9) for l in range(5) if (x[i % 6, t:t + 9, l:l + 9] == v).all()]
+        check("a crop is a part", len(where) == 1)
+        places.update(where)
+    check("crops differ", len(places) > 35, len(places))
+    found = rows(chain(a, ("repeat", dict(count=40)), ("random_flip", dict(column="x", seed=4))))
+    flipped = [bool((x[i % 6, :, ::-1] == v).all()) for i, v in enumerate(found)]
+    check("flips", all(f or (x[i % 6] == found[i]).all() for i, f in enumerate(flipped)) and 80 < sum(flipped) < 160, sum(flipped))
+    up = rows(chain(a, ("random_flip", dict(column="x", axis="vertical", probability=1))))
+    same("vertical flip", up, x[:, ::-1].astype("f4"))
+    b = rows(chain(a, ("repeat", dict(count=20)), ("random_brightness", dict(column="x", low=-20, high=30, seed=2)))) - np.tile(x, (20, 1, 1, 1)).astype("f4")
+    d = b[:, 0, 0, 0]
+    check("brightness", np.abs(b - d[:, None, None, None]).max() < 1e-4 and d.min() < -10 and d.max() > 20 and d.min() >= -20 and d.max() <= 30, d)
+    c = rows(chain(a, ("random_contrast", dict(column="x", low=0.5, high=0.5))))
+    truth = np.stack([tf.image.adjust_contrast(v.astype("f4"), 0.5).numpy() for v in x])
+    check("contrast", np.abs(c - truth).max() < 1e-2, np.abs(c - truth).max())
+    np.savez("two.npz", x=x, y=x)
+    both = chain("npz:two.npz", *[("random_crop", dict(column=k, height=4, width=4, seed=1, draw=7)) for k in ("x", "y")])
+    one = rows(both)
+    same("two columns cropped alike", rows(dict(both, stages=both["stages"] + [dict(stage="select", columns=["y"]), dict(stage="rename", column="y", to="x")])), one)
+
+
+def errors():
+    a = column("a.npz", np.arange(5))
+    refused("no end", chain(a, ("repeat", {})), "no end")
+    refused("unknown stage", chain(a, ("shufle", {})), "nearest is shuffle")
+    refused("unknown setting", chain(a, ("take", dict(cont=3))), "stage 2 (take)", "count")
+    refused("unknown column", chain(a, ("cast", dict(column="y", dtype="float32"))), "stage 2 (cast)", "no column 'y'")
+    refused("no dtype", chain(a, ("cast", dict(column="x", dtype="float33"))), "float33")
+    refused("no images", chain(a, ("resize", dict(column="x", height=2, width=2))), "holds no images")
+    refused("other columns", {"concatenate": [a, column("b.npz", np.zeros((3, 2)))]}, "other columns")
+    refused("a name twice", {"zip": [a, a]}, "two inputs have a column 'x'")
+    refused("no classes", chain(a, ("one_hot", dict(column="x", classes=4))), "element 4", "none of 4 classes")
+    refused("a missing file", chain("npz:nowhere.npz", ("take", dict(count=1))), "nowhere.npz")
+    refused("itself", "pipeline:p.json", "cannot name another")
+    refused("a number", 5, "a source is expected")
+    deep = a
+    for _ in range(40):
+        deep = {"concatenate": [deep]}
+    refused("nested", deep, "deep")
+    refused("too much to keep", chain(a, ("cache", dict(limit=10))), "limit 10")
+
+
+def training():
+    x, y = RNG.integers(0, 256, (120, 8, 8, 1), dtype="u1"), RNG.integers(0, 4, 120)
+    np.savez("t.npz", x=x, y=y)
+    save(chain("npz:t.npz", ("shuffle", dict(seed=1)), ("filter", {"column": "y", "is": "<", "value": 3}), ("scale", dict(column="x", divide=255)),
+               ("random_crop", dict(column="x", height=7, width=7)), ("random_flip", dict(column="x"))))
+    m = keras.Sequential([keras.Input((7, 7, 1)), keras.layers.Conv2D(4, 3), keras.layers.Flatten(), keras.layers.Dense(3, "softmax")])
+    m.compile("adam", "sparse_categorical_crossentropy")
+    m.save("m.keras")
+    digests = {}
+
+    def fit(name, *more, launch=()):
+        rc, _, err = run(ARTEL, *launch, "fit", "m.keras", "--data", "pipeline:p.json", "--epochs", 2, "--output", name + ".keras", "--verbose", 0, *more)
+        check("fit " + name, rc == 0, err)
+        digests[name] = run(ARTEL, "inspect", name + ".keras", "--digest")[1].split()[-1:]
+
+    fit("one")
+    fit("mirrored", "--strategy", "mirrored", "--replicas", 3)
+    fit("workers", "--strategy", "multi-worker", launch=("launch", "-n", "2"))
+    fit("half", "--epochs", 1, "--checkpoint-dir", "ck")
+    fit("resumed", "--checkpoint-dir", "ck")
+    for name in ("mirrored", "workers", "resumed"):
+        check("bits of " + name, len("".join(digests["one"])) == 64 and digests[name] == digests["one"], digests)
+    changed = json.load(open("p.json"))
+    changed["stages"][0]["seed"] = 2
+    save(changed)
+    rc, _, err = run(ARTEL, "fit", "m.keras", "--data", "pipeline:p.json", "--epochs", 3, "--output", "o.keras", "--checkpoint-dir", "ck", "--verbose", 0)
+    check("another pipeline is another run", rc == 1 and "data" in err, err)
+
+
+for part in (orders, joins, series, maps, images, errors, training):
+    part()
+print("%d failures" % len(failures))
+sys.exit(1 if failures else 0)
