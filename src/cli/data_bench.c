@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "cli/data.h"
+#include "data/features.h"
 #include "data/record_file.h"
 
 static void say(const artel__data_command *o, const char *key, const char *label, double seconds, int64_t rows, double bytes)
@@ -40,6 +41,33 @@ static artel_status walk_records(const artel__data_command *o, const artel__data
     return ARTEL_OK;
 }
 
+/* The features of every record, without its checksums. */
+static artel_status parse_records(const artel__data_command *o, const artel__data_opened *opened)
+{
+    const artel__source *source = &opened->data->sources[0];
+    const artel__features *features = artel__tfrecord_features(source);
+    int64_t begin = artel__now_ns(), records = 0;
+    double bytes = 0;
+    int count = 0;
+    const artel__record_file *files = artel__tfrecord_files(source, &count);
+    for (int f = 0; f < count; f++) {
+        artel__record_walk walk = {files[f].bytes, files[f].size, 0};
+        artel__example_reader reader = {.ctx = source->ctx, .path = files[f].path};
+        artel__proto record;
+        for (; artel__record_step(&walk, false, &record) == ARTEL__RECORD_GOOD; reader.row++) {
+            for (int i = 0; i < features->count; i++) {
+                const artel__feature *feature = &features->item[i];
+                if (feature->decode > ARTEL__DECODE_RAW) continue;
+                ARTEL_TRY(artel__example_row(&reader, record, feature, &feature->row, opened->row));
+            }
+        }
+        records += reader.row;
+        bytes += (double)files[f].size;
+    }
+    if (records > 0) say(o, "parse", "features, parsed", (double)(artel__now_ns() - begin) * 1e-9, records, bytes);
+    return ARTEL_OK;
+}
+
 static artel_status read_rows(const artel__data_command *o, const artel__data_opened *opened, const uint64_t *order, int64_t count)
 {
     int64_t begin = artel__now_ns();
@@ -65,6 +93,7 @@ artel_status artel__data_bench(artel__invocation *call)
     int64_t rows = o->rows > 0 && o->rows < opened.rows.count ? o->rows : opened.rows.count;
     say(o, "open", "opening", (double)(artel__now_ns() - begin) * 1e-9, opened.rows.count, 0);
     artel_status status = walk_records(o, &opened);
+    if (status == ARTEL_OK) status = parse_records(o, &opened);
     if (status == ARTEL_OK && opened.rows.column_count > 0) {
         status = artel__alloc(call->ctx, ((size_t)opened.rows.count + 1) * sizeof(uint64_t), "the order of rows", &order);
         if (status == ARTEL_OK) artel__rng_permutation((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE, 0, (uint64_t)opened.rows.count, order);

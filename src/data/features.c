@@ -158,22 +158,25 @@ static artel_status read_feature(artel__arena *arena, const char *path, const ch
     return settle(arena, where, name, &s, out);
 }
 
+artel_status artel__features_parse(artel__arena *arena, const char *where, json_t *root, artel__features *out)
+{
+    json_t *value;
+    const char *name;
+    size_t count = json_is_object(root) ? json_object_size(root) : 0;
+    memset(out, 0, sizeof *out);
+    out->where = where;
+    if (count == 0) return wrong(arena, where, "a feature specification is an object of features, at least one");
+    out->item = artel__arena_alloc(arena, count, sizeof *out->item);
+    if (out->item == NULL) return ARTEL_ERROR_NO_MEMORY;
+    json_object_foreach(root, name, value) ARTEL_TRY(read_feature(arena, where, name, value, &out->item[out->count++]));
+    return ARTEL_OK;
+}
+
 artel_status artel__features_read(artel__arena *arena, const char *path, artel__features *out)
 {
-    json_t *root, *value;
-    const char *name;
-    artel_status status = ARTEL_OK;
+    json_t *root;
     ARTEL_TRY(artel__json_load_file(arena->ctx, path, &root));
-    memset(out, 0, sizeof *out);
-    out->where = path;
-    size_t count = json_is_object(root) ? json_object_size(root) : 0;
-    out->item = artel__arena_alloc(arena, count + 1, sizeof *out->item);
-    if (count == 0) status = wrong(arena, path, "a feature specification is an object of features, at least one");
-    if (out->item == NULL) status = ARTEL_ERROR_NO_MEMORY;
-    json_object_foreach(root, name, value)
-    {
-        if (status == ARTEL_OK) status = read_feature(arena, path, name, value, &out->item[out->count++]);
-    }
+    artel_status status = artel__features_parse(arena, path, root, out);
     json_decref(root);
     return status;
 }

@@ -55,6 +55,8 @@ typedef struct artel__features {
 
 /* From the file; everything in the arena. */
 artel_status artel__features_read(artel__arena *arena, const char *path, artel__features *out);
+/* The same from a value; `where` names it in messages. */
+artel_status artel__features_parse(artel__arena *arena, const char *where, json_t *root, artel__features *out);
 /* From a first record of tf.train.Example. */
 artel_status artel__features_infer(artel__arena *arena, const char *where, artel__proto record, artel__features *out);
 /* Makes them the arrays of a source of `count` rows. */

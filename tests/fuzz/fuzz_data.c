@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libFuzzer: the first byte chooses a format of data, the rest is the file. Every row of every array is read; opening again with
+ * damaged records left out gives rows that can be read.
+ * long form: 200
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/bytes.h"
+#include "data/rows.h"
+#include "fuzz/help_fuzz.h"
+
+enum {
+    MOST_ROWS = 40,
+    MOST_BYTES = 1 << 20
+};
+
+static const char *const forms[] = {
+    "tfrecord:%s", "tfrecord:%s#skip-errors=99", "jsonl:%s", "jsonl:%s#skip-errors=99", "text:%s#length=3", "csv:%s", "npy:%s", "idx:%s"};
+
+static void read_rows(artel_context *ctx, artel_data *data)
+{
+    artel__arena arena;
+    artel__rows rows;
+    artel__arena_init(&arena, ctx);
+    if (artel__rows_open(data, &arena, &rows) == ARTEL_OK) {
+        for (int c = 0; c < rows.column_count; c++) {
+            if (rows.columns[c].bytes > MOST_BYTES) continue;
+            void *out = malloc(rows.columns[c].bytes + 1);
+            for (int64_t row = 0; out != NULL && row < rows.count && row < MOST_ROWS; row++) artel__rows_fetch(&rows, c, row, out);
+            free(out);
+        }
+    }
+    artel__arena_fini(&arena);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    artel_context *ctx;
+    artel_data *opened;
+    char path[64], spec[128];
+    if (size < 1 || artel_context_create(NULL, &ctx) < 0) return 0;
+    int file = memfd_create("fuzz", MFD_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    const char *form = forms[data[0] % ARTEL__COUNT(forms)];
+    snprintf(spec, sizeof spec, "%.*s%s%s", (int)(strstr(form, "%s") - form), form, path, strstr(form, "%s") + 2);
+    if (file >= 0 && write(file, data + 1, size - 1) == (ssize_t)(size - 1) && artel_data_open(ctx, spec, &opened) == ARTEL_OK) {
+        read_rows(ctx, opened);
+        artel_data_destroy(opened);
+    }
+    if (file >= 0) close(file);
+    artel_context_destroy(ctx);
+    return 0;
+}
+
+/* A record around bytes. */
+static size_t frame(const uint8_t *bytes, size_t size, uint8_t *out)
+{
+    uint8_t *at = artel__bytes_put(out, size, 8);
+    at = artel__bytes_put(at, artel__crc32c_mask(artel__crc32c(0, out, 8)), 4);
+    memcpy(at, bytes, size);
+    artel__bytes_put(at + size, artel__crc32c_mask(artel__crc32c(0, bytes, size)), 4);
+    return size + 16;
+}
+
+size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
+{
+    static const uint8_t example[] = {0x0a, 0x0e, 0x0a, 0x0c, 0x0a, 1, 'n', 0x12, 7, 0x1a, 5, 0x0a, 3, 5, 0xac, 2};
+    static const char *const text[] = {"",
+                                       "",
+                                       "{\"x\": [1, 2.5], \"y\": 1}\n\n{\"x\": [3, 4], \"y\": 0}\n",
+                                       "{\"a\": true}\n{\"a\": fals}\n",
+                                       "abc \xc3\xa9 abcabc",
+                                       "a,b,y\n1,2.5,x\n\"3\",,\n"};
+    if (number >= ARTEL__COUNT(text) || room < 256) return 0;
+    out[0] = (uint8_t)number;
+    if (number < 2) {
+        size_t size = 1 + frame(example, sizeof example, out + 1);
+        return size + frame(example, sizeof example, out + size);
+    }
+    memcpy(out + 1, text[number], strlen(text[number]));
+    return 1 + strlen(text[number]);
+}
