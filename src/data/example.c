@@ -15,7 +15,7 @@ static bool open_feature(artel__proto feature, artel__example_list *out)
 {
     artel__proto_field field;
     *out = (artel__example_list){ARTEL__FEATURE_NONE, feature};
-    while (artel__proto_next(&feature, &field)) {
+    while (artel__proto_next_here(&feature, &field)) {
         if (field.wire != 2 || field.number < 1 || field.number > 3) continue;
         *out = (artel__example_list){(artel__feature_kind)field.number, field.bytes};
     }
@@ -27,7 +27,7 @@ static bool open_entry(artel__proto entry, artel__proto *name, artel__proto *val
 {
     artel__proto_field field;
     *name = *value = artel__proto_of(entry.at, 0);
-    while (artel__proto_next(&entry, &field)) {
+    while (artel__proto_next_here(&entry, &field)) {
         if (field.wire == 2 && field.number == 1) *name = field.bytes;
         if (field.wire == 2 && field.number == 2) *value = field.bytes;
     }
@@ -44,9 +44,9 @@ static bool find_value(artel__proto record, int map, const char *wanted, size_t 
 {
     artel__proto_field field, entry;
     *out = artel__proto_of(record.at, 0);
-    while (artel__proto_next(&record, &field)) {
+    while (artel__proto_next_here(&record, &field)) {
         if (field.number != map || field.wire != 2) continue;
-        while (artel__proto_next(&field.bytes, &entry)) {
+        while (artel__proto_next_here(&field.bytes, &entry)) {
             artel__proto name, value;
             if (entry.number != 1 || entry.wire != 2) continue;
             if (!open_entry(entry.bytes, &name, &value)) return false;
@@ -76,9 +76,9 @@ bool artel__example_sequence_step(artel__proto step, artel__example_list *out)
 bool artel__example_visit(artel__proto record, artel__example_visit_fn *visit, void *user)
 {
     artel__proto_field field, entry;
-    while (artel__proto_next(&record, &field)) {
+    while (artel__proto_next_here(&record, &field)) {
         if (field.number != 1 || field.wire != 2) continue;
-        while (artel__proto_next(&field.bytes, &entry)) {
+        while (artel__proto_next_here(&field.bytes, &entry)) {
             artel__proto name, value;
             artel__example_list list;
             if (entry.number != 1 || entry.wire != 2) continue;
@@ -94,7 +94,7 @@ bool artel__example_floats(artel__proto values, float *out, int64_t room, int64_
 {
     artel__proto_field field;
     *count = 0;
-    while (artel__proto_next(&values, &field)) {
+    while (artel__proto_next_here(&values, &field)) {
         if (field.number != 1) continue;
         if (field.wire == 5) {
             if (*count < room) out[*count] = artel__proto_float(field.value);
@@ -135,7 +135,7 @@ bool artel__example_ints(artel__proto values, int64_t *out, int64_t room, int64_
 {
     artel__proto_field field;
     *count = 0;
-    while (artel__proto_next(&values, &field)) {
+    while (artel__proto_next_here(&values, &field)) {
         if (field.number != 1) continue;
         if (field.wire == 0) {
             if (*count < room) out[*count] = (int64_t)field.value;
@@ -151,7 +151,7 @@ bool artel__example_bytes(artel__proto values, artel__proto *out, int64_t room, 
 {
     artel__proto_field field;
     *count = 0;
-    while (artel__proto_next(&values, &field)) {
+    while (artel__proto_next_here(&values, &field)) {
         if (field.number != 1 || field.wire != 2) continue;
         if (*count < room) out[*count] = field.bytes;
         ++*count;

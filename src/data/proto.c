@@ -13,13 +13,17 @@ static bool damage(artel__proto *message)
     return false;
 }
 
-static bool read_varint(artel__proto *message, uint64_t *out)
+bool artel__proto_long_varint(artel__proto *message, uint64_t *out)
 {
-    *out = 0;
-    for (int shift = 0; shift < 64 && message->at < message->end; shift += 7) {
-        uint8_t byte = *message->at++;
-        *out |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128) return true;
+    const uint8_t *at = message->at;
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64 && at < message->end; shift += 7) {
+        uint8_t byte = *at++;
+        value |= (uint64_t)(byte & 127) << shift;
+        if (byte > 127) continue;
+        message->at = at;
+        *out = value;
+        return true;
     }
     return damage(message);
 }
@@ -33,22 +37,19 @@ static bool read_fixed(artel__proto *message, size_t size, uint64_t *out)
     return true;
 }
 
-bool artel__proto_next(artel__proto *message, artel__proto_field *out)
+bool artel__proto_other(artel__proto *message, artel__proto_field *out)
 {
-    uint64_t tag;
-    if (message->at == message->end || !read_varint(message, &tag)) return false;
-    *out = (artel__proto_field){.number = (int)(tag >> 3 & 0x1FFFFFFF), .wire = (int)(tag & 7)};
     switch (out->wire) {
-    case 0: return read_varint(message, &out->value);
+    case 0: return artel__proto_long_varint(message, &out->value);
     case 1: return read_fixed(message, 8, &out->value);
     case 5: return read_fixed(message, 4, &out->value);
-    case 2:
-        if (!read_varint(message, &out->value) || out->value > (uint64_t)(message->end - message->at)) return damage(message);
-        out->bytes = artel__proto_of(message->at, (size_t)out->value);
-        message->at += out->value;
-        return true;
     default: return damage(message);
     }
+}
+
+bool artel__proto_next(artel__proto *message, artel__proto_field *out)
+{
+    return artel__proto_next_here(message, out);
 }
 
 bool artel__proto_find(artel__proto message, int number, artel__proto_field *out)

@@ -29,6 +29,36 @@ static inline artel__proto artel__proto_of(const void *bytes, size_t size)
 
 /* The next field; false at the end or at damage. */
 bool artel__proto_next(artel__proto *message, artel__proto_field *out);
+/* What it consists of, for loops that count nanoseconds: tags and lengths of a byte or two, and bytes, are read in place. */
+bool artel__proto_long_varint(artel__proto *message, uint64_t *out);
+bool artel__proto_other(artel__proto *message, artel__proto_field *out);
+
+static inline bool artel__proto_varint(artel__proto *message, uint64_t *out)
+{
+    const uint8_t *at = message->at;
+    if (message->end - at >= 2 && (at[0] & at[1] & 128) == 0) {
+        bool two = at[0] > 127;
+        *out = two ? (uint64_t)(at[0] & 127) | (uint64_t)at[1] << 7 : at[0];
+        message->at = at + 1 + two;
+        return true;
+    }
+    return artel__proto_long_varint(message, out);
+}
+
+static inline bool artel__proto_next_here(artel__proto *message, artel__proto_field *out)
+{
+    uint64_t tag;
+    if (message->at == message->end || !artel__proto_varint(message, &tag)) return false;
+    *out = (artel__proto_field){.number = (int)(tag >> 3 & 0x1FFFFFFF), .wire = (int)(tag & 7)};
+    if (out->wire != 2) return artel__proto_other(message, out);
+    if (!artel__proto_varint(message, &out->value)) return false;
+    if (out->value > (uint64_t)(message->end - message->at)) out->wire = 7; /* no kind of field: damage */
+    if (out->wire == 7) return artel__proto_other(message, out);
+    out->bytes = artel__proto_of(message->at, (size_t)out->value);
+    message->at += out->value;
+    return true;
+}
+
 /* The first field of that number, or false and zeros. */
 bool artel__proto_find(artel__proto message, int number, artel__proto_field *out);
 /* Copies bytes as text, cut to the buffer; control characters become '?'. */
