@@ -10,6 +10,7 @@
 #include "artel/data.h"
 #include "artel/fit.h"
 #include "artel/model.h"
+#include "artel/predictor.h"
 #include "artel/status.h"
 #include "artel/tensor.h"
 #include "artel/version.h"

@@ -27,7 +27,8 @@ artel_model_output.shape artel_model_fit.options artel_model_fit.out artel_model
 artel_model_predict.options artel_predictions_get.name artel_predictions_get.shape artel_predictions_get.values artel_cluster_open.options
 artel_communicator_open.cluster artel_layer_flatten.options artel_layer_global_average_pooling2d.options
 artel_layer_global_max_pooling2d.options artel_layer_max_pooling2d.options artel_layer_average_pooling2d.options
-artel_layer_batch_normalization.options artel_layer_layer_normalization.options
+artel_layer_batch_normalization.options artel_layer_layer_normalization.options artel_predictor_create.options artel_predictor_input.dtype
+artel_predictor_input.row artel_predictor_target.dtype artel_predictor_target.row artel_predictor_loss.losses
 """.split())
 # Numbers that mean something although they look hostile.
 MEANT = {"artel_cluster_get.seconds": [math.inf], "artel_cluster_barrier.seconds": [math.inf], "artel_cluster_finish.status": None,
@@ -101,6 +102,7 @@ class Scene:
                 "artel_history": lambda: self.create("artel_model_evaluate", model, data, None),
                 "artel_predictions": lambda: self.create("artel_model_predict", model, data, None),
                 "artel_cluster": lambda: self.create("artel_cluster_open", self.context, self.struct("artel_cluster_options")),
+                "artel_predictor": lambda: self.create("artel_predictor_create", self.object("artel_model"), self.struct("artel_predictor_options")),
                 "artel_communicator": lambda: self.create("artel_communicator_open", self.context, None)}
         self.made[kind] = make[kind]()
         return self.made[kind]
@@ -119,6 +121,7 @@ class Scene:
                                   "save_every": self.text("1epoch"), "keep": 3, "threads": 1},
             "artel_evaluate_options": {"batch_size": 2, "strategy": self.text("auto"), "threads": 1},
             "artel_cluster_options": {"resolver": self.text("none"), "wait_for_cluster": 60.0, "collective_timeout": 60.0, "suspect_after": 2.0},
+            "artel_predictor_options": {"most_rows": 2, "threads": 1, "loss": True},
             "artel_collective": {"count": 2, "in": self.array(ctypes.c_float, 1, 2), "out": self.array(ctypes.c_float, 0, 0),
                                  "destination": self.array(ctypes.c_int, 0)},
             "artel_sparse": {"width": 2, "count": 1, "id": self.array(ctypes.c_int64, 3), "row": self.array(ctypes.c_float, 1, 2)},
@@ -163,6 +166,10 @@ class Scene:
                    "artel_communicator_all_reduce_many.calls": lambda: self.struct("artel_collective")}
         if key in special:
             return special[key]()
+        if self.function.startswith("artel_predictor_") and field.stars == 2 and field.name in ("inputs", "targets", "outputs"):
+            return self.array(ctypes.c_void_p, self.array(ctypes.c_float, *range(8)))
+        if self.function.startswith("artel_predictor_") and field.name == "rows":
+            return 2
         if field.stars == 1 and (field.type + "_destroy" in headers.functions or field.type == "artel_cluster"):
             return self.object(field.type)
         if field.stars == 1 and field.type in headers.structs:
