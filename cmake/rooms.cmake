@@ -22,6 +22,9 @@ foreach(room IN LISTS ARTEL_ROOMS)
             artel_set_kernel_flags(${sources})
         endif()
         add_library(artel_${room} OBJECT ${sources})
+        if(room STREQUAL "device")
+            target_include_directories(artel_device SYSTEM PRIVATE ${PROJECT_SOURCE_DIR}/third_party)
+        endif()
         if(room STREQUAL "base") # where the parts and the helper are, seen from the folder of the program
             file(RELATIVE_PATH from_program /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR}/artel)
             set_source_files_properties(${PROJECT_SOURCE_DIR}/src/base/part.c PROPERTIES

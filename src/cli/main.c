@@ -25,9 +25,9 @@ static const char *const later_commands[] = {"plan", "simulate", "top", "dashboa
 /* Other programs' words for the same thing. */
 static const struct {
     const char *word, *command;
-} synonyms[] = {{"train", "fit"},    {"test", "evaluate"}, {"eval", "evaluate"},  {"validate", "evaluate"}, {"infer", "predict"},
-                {"info", "inspect"}, {"show", "inspect"},  {"digest", "inspect"}, {"export", "convert"},    {"run", "launch"},
-                {"stop", "drain"},   {"doctor", "check"},  {"certs", "cert"}};
+} synonyms[] = {{"train", "fit"},    {"test", "evaluate"}, {"eval", "evaluate"},  {"validate", "evaluate"},    {"infer", "predict"},
+                {"info", "inspect"}, {"show", "inspect"},  {"digest", "inspect"}, {"export", "convert"},       {"run", "launch"},
+                {"stop", "drain"},   {"doctor", "check"},  {"gpus", "devices"},   {"list-devices", "devices"}, {"certs", "cert"}};
 
 /* -- signals and notes: state of the program, not of the library -- */
 

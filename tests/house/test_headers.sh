@@ -6,7 +6,7 @@ set -eu
 cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
 scratch=$PWD
 cd "$ARTEL_SOURCE"
-flags="-fsyntax-only -pedantic -Wall -Wextra -Wstrict-prototypes -Werror -D_GNU_SOURCE -Isrc -Iinclude"
+flags="-fsyntax-only -pedantic -Wall -Wextra -Wstrict-prototypes -Werror -D_GNU_SOURCE -Isrc -Iinclude -isystem third_party"
 compile() { # COMPILER HEADER
     printf '#include "%s"\n' "${2#*/}" | "$1" -std=c17 $flags -x c - >"$scratch/$(basename "$2").$1" 2>&1 ||
         { head -n 12 "$scratch/$(basename "$2").$1"; echo "$2 does not compile alone with $1"; return 1; }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PJRT plug-ins: libraries that drive GPUs and TPUs, and where they are.
+ *
+ * A plug-in is found by its name, without being opened: the file that was named, $ARTEL_PJRT_PLUGIN, $TPU_LIBRARY_PATH, then the user's
+ * folder, the virtual environment, and the places where Python keeps packages. Opening is another matter: a plug-in may abort the process,
+ * and takes a card's memory, so first contact happens in a child (artel__plugin_ask).
+ */
+#ifndef ARTEL_DEVICE_PLUGIN_H
+#define ARTEL_DEVICE_PLUGIN_H
+
+#include "base/arena.h"
+
+typedef struct artel__plugin {
+    const char *kind; /* "cuda", "rocm", "tpu", "oneapi", "cpu", "?": from its name */
+    const char *path;
+} artel__plugin;
+
+typedef struct artel__plugin_list {
+    artel__plugin *item; /* in the arena, in the order in which they are preferred */
+    int count, capacity;
+    const char *looked; /* the places, for messages */
+} artel__plugin_list;
+
+/* `named`: the file to take, and no other; NULL: search. Errors: NOT_FOUND (a file that was named is not there). None found is no error. */
+artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__plugin_list *out);
+
+/* What a plug-in says of itself in a process of its own. */
+typedef struct artel__device_facts {
+    const char *id;   /* "cuda:0" */
+    const char *name; /* "NVIDIA H100 80GB HBM3" */
+    int64_t memory;   /* bytes; -1: it does not say */
+} artel__device_facts;
+
+typedef struct artel__plugin_facts {
+    int major, minor;               /* of its interface */
+    const char *platform, *version; /* "cuda", and in its own words */
+    artel__device_facts *device;
+    int devices;
+} artel__plugin_facts;
+
+/* Asks in a child, for ten seconds at most. `virtual_devices`: how many XLA's CPU pretends to have; 0: its default. Errors, `where` the
+ * plug-in's path: UNSUPPORTED (no PJRT plug-in, another interface, a library that it lacks, no driver), RUN (it died, or says nothing). */
+artel_status artel__plugin_ask(artel__arena *arena, const artel__plugin *plugin, int virtual_devices, artel__plugin_facts *out);
+
+#endif

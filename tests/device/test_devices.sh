@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+# Plug-ins are found where packages put them, and whatever one does in its own process becomes one line with a remedy.
+set -eu
+cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
+fail() { echo "FAILED: $*" >&2; exit 1; }
+unset ARTEL_PJRT_PLUGIN TPU_LIBRARY_PATH VIRTUAL_ENV XDG_DATA_HOME
+export HOME=$PWD/home
+build() { # WAY FILE
+    gcc -shared -fPIC -std=c11 -Wall -Wno-unused ${1:+-DWAY_$1} -I"$ARTEL_SOURCE/third_party" "$ARTEL_SOURCE/tests/device/plugin.c" -o "$2"
+}
+# says CODE 'PART' FILE
+says() {
+    local found=0
+    "$ARTEL" devices --plugin "$3" >out.txt 2>err.txt || found=$?
+    [ "$found" = "$1" ] || fail "$3: exit code $found instead of $1: $(cat err.txt)"
+    grep -qF -- "$2" err.txt || fail "$3: no '$2' in: $(cat err.txt)"
+    [ "$(grep -c '^artel:' err.txt)" = 1 ] || fail "$3: more than a line: $(cat err.txt)"
+}
+
+# Without any: the processors, and where it has looked.
+mkdir home
+"$ARTEL" devices >out.txt 2>err.txt || fail "no plug-in is no error: $(cat err.txt)"
+grep -q '^cpu .* cores*, ' out.txt || fail "no processors: $(cat out.txt)"
+
+# A good one, by name: memory where it says so, line breaks in names cleaned.
+mkdir -p plug && build "" plug/xla_cuda_plugin.so
+"$ARTEL" devices --plugin plug/xla_cuda_plugin.so >out.txt
+grep -q '^cuda:0 *80.0 GB  A card of the tests, by .*(PJRT 0.90)$' out.txt || fail "the first card: $(cat out.txt)"
+grep -q '^cuda:1 * -  A card' out.txt || fail "the second card: $(cat out.txt)"
+"$ARTEL" devices --plugin plug/xla_cuda_plugin.so --json | python3 -c '
+import json, sys
+p, = json.load(sys.stdin)["plugins"]
+assert p["kind"] == "cuda" and p["api"] == "0.90" and [d["memory_bytes"] for d in p["devices"]] == [80000000000, None], p'
+
+# By environment, and where packages lie; of two versions the later one first; one that fails does not hide the others.
+ARTEL_PJRT_PLUGIN=plug/xla_cuda_plugin.so "$ARTEL" devices | grep -q '^cuda:0' || fail "ARTEL_PJRT_PLUGIN"
+packages=home/.local/share/artel/pjrt
+mkdir -p $packages/jax_plugins/xla_cuda12 $packages/jax_plugins/xla_cuda13 $packages/libtpu venv/lib/python3.11/site-packages/jax_plugins/xla_rocm7
+cp plug/xla_cuda_plugin.so $packages/jax_plugins/xla_cuda12
+cp plug/xla_cuda_plugin.so $packages/jax_plugins/xla_cuda13
+cp plug/xla_cuda_plugin.so venv/lib/python3.11/site-packages/jax_plugins/xla_rocm7/xla_rocm_plugin.so
+build ABORT $packages/libtpu/libtpu.so
+VIRTUAL_ENV=$PWD/venv "$ARTEL" devices >out.txt 2>err.txt || fail "several: $(cat err.txt)"
+[ "$(grep -c '^cuda:0' out.txt)" = 2 ] && grep -q '^rocm:0' out.txt || fail "what was found: $(cat out.txt)"
+grep -m 1 '^cuda:0' out.txt | grep -q cuda13 || fail "the later version first: $(cat out.txt)"
+grep -q 'libtpu.so: the plug-in ended its process by signal 6' err.txt || fail "the one that aborts: $(cat err.txt)"
+
+# Everything that can be wrong with one.
+build ABORT abort.so && says 2 'signal 6: terminate called' abort.so
+build EXIT exit.so && says 2 'code 3: no licence was found' exit.so
+build OLD old.so && says 1 'its interface is 0.42' old.so
+build NO_DRIVER xla_cuda_none.so && says 1 'nvidia-smi' xla_cuda_none.so
+build SHORT short.so && "$ARTEL" devices --plugin short.so | grep -q '^?:0 * -  A card' || fail "a plug-in without a function that is optional"
+echo 'int nothing;' >nothing.c && gcc -shared -fPIC nothing.c -o nothing.so && says 1 'GetPjrtApi' nothing.so
+echo 'not a library' >text.so && says 1 'cannot be opened' text.so
+echo 'void lacking(void); void f(void) { lacking(); }' >a.c && echo 'void lacking(void) {}' >b.c
+gcc -shared -fPIC b.c -o liblacking.so && gcc -shared -fPIC a.c -o lacks.so -L. -llacking && rm liblacking.so
+says 1 'pip install' lacks.so
+says 1 'there is no such plug-in' missing.so
+ARTEL_PJRT_PLUGIN=missing.so "$ARTEL" devices 2>err.txt && fail "a variable that names nothing"
+grep -q ARTEL_PJRT_PLUGIN err.txt || fail "the variable is not named: $(cat err.txt)"
+
+# Nobody who asks for no device opens one.
+ARTEL_PJRT_PLUGIN=$PWD/abort.so "$ARTEL" version >/dev/null || fail "version opens a plug-in"
