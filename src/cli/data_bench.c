@@ -99,6 +99,21 @@ static artel_status read_rows(const artel__data_command *o, const artel__data_op
     return ARTEL_OK;
 }
 
+/* All rows in a random order, or as many random ones as are read. */
+static artel_status choose_rows(const artel__data_command *o, const artel__data_opened *opened, int64_t rows, void **out)
+{
+    uint64_t all = (uint64_t)opened->rows.count;
+    ARTEL_TRY(artel__alloc(opened->data->ctx, ((size_t)rows + 1) * sizeof(uint64_t), "the order of rows", out));
+    if (rows == opened->rows.count) artel__rng_permutation((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE, 0, all, *out);
+    for (int64_t i = 0; i < rows && rows < opened->rows.count; i++) {
+        uint32_t words[4];
+        artel__rng_block(artel__rng_make_key((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE), 0, 0, (uint32_t)(i >> 32), (uint64_t)i & 0xffffffff,
+                         words);
+        ((uint64_t *)*out)[i] = ((uint64_t)words[1] << 32 | words[0]) % all;
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__data_bench(artel__invocation *call)
 {
     const artel__data_command *o = call->options;
@@ -111,8 +126,7 @@ artel_status artel__data_bench(artel__invocation *call)
     artel_status status = walk_records(o, &opened);
     if (status == ARTEL_OK) status = parse_records(o, &opened);
     if (status == ARTEL_OK && opened.rows.column_count > 0) {
-        status = artel__alloc(call->ctx, ((size_t)opened.rows.count + 1) * sizeof(uint64_t), "the order of rows", &order);
-        if (status == ARTEL_OK) artel__rng_permutation((uint64_t)o->seed, ARTEL__STREAM_SHUFFLE, 0, (uint64_t)opened.rows.count, order);
+        status = choose_rows(o, &opened, rows, &order);
         if (status == ARTEL_OK) status = read_rows(o, &opened, NULL, rows);
         if (status == ARTEL_OK) status = read_rows(o, &opened, order, rows);
     }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "data/csv_reader.h"
+#include "data/csv_stream.h"
 #include "data/source.h"
 
 typedef union cell {
@@ -427,6 +428,11 @@ static artel_status csv_open(artel__source *source)
     source->state = t;
     t->ctx = source->ctx;
     ARTEL_TRY(read_options(source, t));
+    if (source->options.stream) return artel__csv_stream_open(source, t->delimiter);
+    if (source->options.types != NULL || source->options.defaults != NULL) {
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "add stream=yes, or leave them out",
+                           "types and defaults are settings of tables that are streamed");
+    }
     ARTEL_TRY(artel__glob(source->ctx, source->target, &paths));
     artel_status status = ARTEL_OK;
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = read_file(source, t, paths.items[i]);
@@ -448,7 +454,7 @@ static void csv_close(artel__source *source)
 const artel__data_format artel__data_csv = {
     .name = "csv",
     .syntax = "csv:GLOB#label=COL",
-    .options = "label header delimiter columns missing",
+    .options = "label header delimiter columns missing stream types defaults",
     .table = true,
     .open = csv_open,
     .close = csv_close,

@@ -53,6 +53,10 @@ static void hash_options(artel__sha256 *hash, const artel__data_options *options
     artel__hash_integer(hash, (uint64_t)options->channels);
     artel__hash_integer(hash, (uint64_t)options->interpolation);
     artel__hash_integer(hash, (uint64_t)options->header);
+    if (options->stream) {
+        artel__hash_text(hash, options->types);
+        artel__hash_text(hash, options->defaults);
+    }
     if (options->length > 0)
         artel__hash_integer(hash, (uint64_t)options->length << 32 ^ (uint64_t)options->step << 1 ^ (uint64_t)options->tokens);
 }

@@ -44,6 +44,8 @@ typedef struct artel__data_options {
     const char *label, *columns, *delimiter, *missing;
     const char *names; /* "#a,b,c" */
     const char *features;
+    bool stream;
+    const char *types, *defaults;
     int64_t skip_errors;
     int64_t length, step; /* of windows of text and of sounds */
     int tokens;           /* artel__data_tokens */

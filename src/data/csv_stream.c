@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* csv: with stream=yes: tables larger than memory, read where their rows are wanted.
+ *
+ * Opening looks for the ends of lines (quotes are minded) and keeps where every eighth record begins; the first records say which
+ * columns hold whole numbers. A row is found from there and its fields are converted each time: in the mapped text where rows follow
+ * one another, whose pages are given back after some 64 MiB; elsewhere in a part that is read for it, since a fault maps far more
+ * than a row. So the process stays small however rows are asked for. There are two arrays: `x`, the input
+ * columns side by side, and `y`, the labels; a column of whole numbers among the labels is held to be one in every row.
+ */
+#include "data/csv_stream.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/pages.h"
+#include "data/csv_reader.h"
+
+enum {
+    EVERY = 8,        /* records from one kept offset to the next */
+    SAMPLE = 1000,    /* records that settle what the columns are */
+    MOST_OPEN = 256,  /* files that parts are read of; the others are only mapped */
+    PART_BYTES = 4096 /* read at first for a row elsewhere */
+};
+#define FORGET_BYTES ((uint64_t)64 << 20)
+#define NEAR_BYTES ((uint64_t)1 << 20) /* from one row to one that follows it, or comes a little before */
+
+typedef struct stream_file {
+    const artel__blob *blob;
+    int file;       /* for parts; -1: none */
+    int64_t first;  /* record of the whole */
+    size_t offset0; /* in `offsets`: of its first record */
+} stream_file;
+
+/* Where a column goes. */
+typedef struct target {
+    int array; /* -1: left out */
+    int64_t place;
+    bool whole;
+    bool has_default;
+    double fallback;
+} target;
+
+typedef struct stream_state {
+    stream_file *files;
+    int file_count;
+    int64_t rows;
+    uint64_t *offsets;
+    size_t offset_count, offset_room;
+    const char **names;
+    target *targets; /* by column */
+    int64_t columns, inputs, labels;
+    char delimiter;
+    _Atomic uint64_t touched; /* bytes that have been mapped, about */
+    _Atomic uint64_t last;    /* where the last row began, in its file */
+} stream_state;
+
+/* ---- finding records ---- */
+
+/* Behind the end of the record at `at`; line ends within quotes do not count. */
+static const char *record_end(const char *at, const char *end)
+{
+    bool quoted = false;
+    for (;;) {
+        const char *line = memchr(at, '\n', (size_t)(end - at)), *stop = line != NULL ? line : end;
+        for (const char *quote = at; (quote = memchr(quote, '"', (size_t)(stop - quote))) != NULL; quote++) quoted = !quoted;
+        if (line == NULL) return end;
+        at = line + 1;
+        if (!quoted) return at;
+    }
+}
+
+static const char *skip_empty(const char *at, const char *end)
+{
+    while (at < end && (*at == '\n' || (*at == '\r' && (end - at == 1 || at[1] == '\n')))) at++;
+    return at;
+}
+
+static void touch(stream_state *state, const artel__blob *blob, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_add_explicit(&state->touched, bytes, memory_order_relaxed);
+    if (before / FORGET_BYTES == (before + bytes) / FORGET_BYTES) return;
+    artel__forget_pages(&blob->mapping);
+    for (int f = 0; f < state->file_count; f++) artel__forget_pages(&state->files[f].blob->mapping);
+}
+
+static artel_status keep_offset(artel__source *source, stream_state *state, uint64_t offset)
+{
+    if (state->offset_count == state->offset_room) {
+        size_t room = state->offset_room > 0 ? state->offset_room * 2 : 1024;
+        void *block = state->offsets;
+        ARTEL_TRY(artel__realloc(source->ctx, room * sizeof *state->offsets, source->target, &block));
+        state->offsets = block;
+        state->offset_room = room;
+    }
+    state->offsets[state->offset_count++] = offset;
+    return ARTEL_OK;
+}
+
+/* Records of a file, from `at` on. */
+static artel_status find_records(artel__source *source, stream_file *file, const char *at)
+{
+    stream_state *state = source->state;
+    const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
+    file->first = state->rows;
+    file->offset0 = state->offset_count;
+    for (int64_t record = 0; (at = skip_empty(at, end)) < end; record++, state->rows++) {
+        if (record % EVERY == 0) ARTEL_TRY(keep_offset(source, state, (uint64_t)(at - begin)));
+        at = record_end(at, end);
+        if ((uint64_t)(at - told) < FORGET_BYTES / 4) continue;
+        touch(state, file->blob, (uint64_t)(at - told));
+        told = at;
+        if (artel__cancelled(source->ctx))
+            return artel__fail(source->ctx, ARTEL_ERROR_CANCELLED, file->blob->path, "", "reading was cancelled");
+    }
+    return ARTEL_OK;
+}
+
+/* ---- columns ---- */
+
+typedef struct sample {
+    bool text, fraction, any;
+} sample;
+
+static void look_at(const artel__csv_field *field, sample *out)
+{
+    int64_t integer;
+    double number;
+    artel__csv_kind kind = artel__csv_classify(field, &integer, &number);
+    out->text |= kind == ARTEL__CSV_TEXT;
+    out->fraction |= kind == ARTEL__CSV_FLOAT;
+    out->any |= kind != ARTEL__CSV_EMPTY;
+}
+
+/* The first record: how many fields there are, and whether they are names. */
+static artel_status measure(artel__csv_reader reader, int64_t *count, bool *names)
+{
+    artel__csv_field field;
+    artel_status status;
+    int64_t texts = 0, numbers = 0;
+    *count = 0;
+    artel__text_init(&reader.unquoted, reader.ctx);
+    while ((status = artel__csv_next_field(&reader, &field)) == ARTEL_OK) {
+        sample one = {0};
+        look_at(&field, &one);
+        texts += one.text;
+        numbers += one.any && !one.text;
+        ++*count;
+    }
+    artel__text_fini(&reader.unquoted);
+    *names = texts > 0 && numbers == 0;
+    return status < 0 ? status : ARTEL_OK;
+}
+
+static artel_status read_names(artel__source *source, stream_state *state, artel__csv_reader *reader, bool header)
+{
+    artel__csv_field field;
+    for (int64_t i = 0; i < state->columns; i++) {
+        if (header) ARTEL_TRY(artel__csv_next_field(reader, &field));
+        state->names[i] = header ? artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096), field.text)
+                                 : artel__arena_printf(&source->arena, "%lld", (long long)i);
+    }
+    return artel__arena_status(&source->arena);
+}
+
+static artel_status sample_columns(artel__csv_reader *reader, const stream_state *state, sample *out)
+{
+    for (int64_t record = 0; record < SAMPLE && artel__csv_next_record(reader); record++) {
+        artel__csv_field field;
+        artel_status status;
+        int64_t i = 0;
+        while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
+            if (i < state->columns) look_at(&field, &out[i++]);
+        }
+        if (status < 0) return status;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status column_named(artel__source *source, const char *name, int64_t *out)
+{
+    const stream_state *state = source->state;
+    for (*out = 0; *out < state->columns; ++*out) {
+        if (strcmp(state->names[*out], name) == 0) return ARTEL_OK;
+    }
+    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target, "check the name", "no column '%s' (the first is '%s')", name,
+                       state->names[0]);
+}
+
+/* Gives the columns of a list their places in an array. */
+static artel_status place_columns(artel__source *source, const char *list, int array, int64_t *count)
+{
+    stream_state *state = source->state;
+    char **names;
+    int listed;
+    if (list == NULL) return ARTEL_OK;
+    ARTEL_TRY(artel__data_list_parse(&source->arena, list, &names, &listed));
+    for (int i = 0; i < listed; i++) {
+        int64_t column;
+        ARTEL_TRY(column_named(source, names[i], &column));
+        if (state->targets[column].array >= 0)
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once", "column '%s' is listed twice",
+                               names[i]);
+        state->targets[column].array = array;
+        state->targets[column].place = (*count)++;
+    }
+    return ARTEL_OK;
+}
+
+static bool parse_number(const char *text, double *out)
+{
+    return artel__parse_double(text, out) || (strcmp(text, "nan") == 0 && (*out = NAN, true));
+}
+
+/* missing=V for all columns, defaults=A:V,B:V for some. */
+static artel_status set_defaults(artel__source *source)
+{
+    stream_state *state = source->state;
+    const artel__data_options *o = &source->options;
+    double value = 0;
+    if (o->missing != NULL && !parse_number(o->missing, &value))
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "missing", "write missing=0", "'%s' is not a number", o->missing);
+    for (int64_t i = 0; i < state->columns && o->missing != NULL; i++) {
+        state->targets[i].has_default = true;
+        state->targets[i].fallback = value;
+    }
+    char **pairs;
+    int count = 0;
+    if (o->defaults != NULL) ARTEL_TRY(artel__data_list_parse(&source->arena, o->defaults, &pairs, &count));
+    for (int i = 0; i < count; i++) {
+        int64_t column;
+        char *colon = strrchr(pairs[i], ':');
+        if (colon != NULL) *colon = '\0';
+        if (colon == NULL || !parse_number(colon + 1, &value))
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "defaults", "write defaults=A:0,B:1.5", "'%s' is no column and number",
+                               pairs[i]);
+        ARTEL_TRY(column_named(source, pairs[i], &column));
+        state->targets[column].has_default = true;
+        state->targets[column].fallback = value;
+    }
+    return ARTEL_OK;
+}
+
+/* types=A:int,B:float, where the first records mislead. */
+static artel_status set_types(artel__source *source, sample *samples)
+{
+    char **pairs;
+    int count = 0;
+    if (source->options.types != NULL) ARTEL_TRY(artel__data_list_parse(&source->arena, source->options.types, &pairs, &count));
+    for (int i = 0; i < count; i++) {
+        int64_t column;
+        char *colon = strrchr(pairs[i], ':');
+        if (colon != NULL) *colon = '\0';
+        bool whole = colon != NULL && strcmp(colon + 1, "int") == 0, fraction = colon != NULL && strcmp(colon + 1, "float") == 0;
+        if (!whole && !fraction)
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "types", "write types=A:int,B:float", "'%s' is no column and type",
+                               pairs[i]);
+        ARTEL_TRY(column_named(source, pairs[i], &column));
+        samples[column] = (sample){.fraction = fraction, .any = true};
+    }
+    return ARTEL_OK;
+}
+
+/* Which column goes where. */
+static artel_status settle_columns(artel__source *source, sample *samples)
+{
+    stream_state *state = source->state;
+    ARTEL_TRY(place_columns(source, source->options.label, 1, &state->labels));
+    ARTEL_TRY(place_columns(source, source->options.columns, 0, &state->inputs));
+    for (int64_t i = 0; i < state->columns && source->options.columns == NULL; i++) {
+        if (state->targets[i].array < 0) state->targets[i] = (target){.array = 0, .place = state->inputs++};
+    }
+    ARTEL_TRY(set_defaults(source));
+    ARTEL_TRY(set_types(source, samples));
+    for (int64_t i = 0; i < state->columns; i++) {
+        state->targets[i].whole = !samples[i].fraction;
+        if (state->targets[i].array >= 0 && samples[i].text)
+            return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target, "leave it out: #columns=A,B lists the inputs",
+                               "column '%s' holds text, which cannot be fed yet", state->names[i]);
+    }
+    if (state->inputs > 0) return ARTEL_OK;
+    return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name fewer labels", "no column is left for the inputs");
+}
+
+static artel_status start_table(artel__source *source, artel__csv_reader *reader, bool *header)
+{
+    stream_state *state = source->state;
+    bool names;
+    ARTEL_TRY(measure(*reader, &state->columns, &names));
+    if (state->columns > ARTEL__DATA_MAX_ARRAYS)
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, reader->path, "is the delimiter right?", "%lld columns (at most %d)",
+                           (long long)state->columns, ARTEL__DATA_MAX_ARRAYS);
+    int wanted = source->options.header;
+    *header = wanted == ARTEL__DATA_HEADER_YES || (wanted == ARTEL__DATA_HEADER_AUTO && names);
+    state->names = artel__arena_alloc(&source->arena, (size_t)state->columns, sizeof *state->names);
+    state->targets = artel__arena_alloc(&source->arena, (size_t)state->columns, sizeof *state->targets);
+    sample *samples = artel__arena_alloc(&source->arena, (size_t)state->columns, sizeof *samples);
+    ARTEL_TRY(artel__arena_status(&source->arena));
+    for (int64_t i = 0; i < state->columns; i++) state->targets[i].array = -1;
+    artel__csv_reader from = *reader;
+    artel__text_init(&from.unquoted, source->ctx);
+    artel_status status = read_names(source, state, &from, *header);
+    if (status == ARTEL_OK) status = sample_columns(&from, state, samples);
+    artel__csv_fini(&from);
+    return status < 0 ? status : settle_columns(source, samples);
+}
+
+/* ---- opening ---- */
+
+static artel_status open_file(artel__source *source, const char *path, bool *header)
+{
+    stream_state *state = source->state;
+    stream_file *file = &state->files[state->file_count];
+    artel__blob *blob;
+    artel__csv_reader reader;
+    ARTEL_TRY(artel__blob_open(source, path, &blob));
+    if (blob->gzip)
+        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, path, "unpack it, or leave stream out",
+                           "gzipped files cannot be streamed");
+    file->blob = blob;
+    file->file = -1;
+    if (state->file_count++ < MOST_OPEN) ARTEL_TRY(artel__open_parts(source->ctx, path, &file->file));
+    artel__csv_init(&reader, source->ctx, path, blob->bytes, blob->size, state->delimiter);
+    const char *begin = reader.at, *end = reader.end;
+    bool any = artel__csv_next_record(&reader);
+    artel_status status = any && state->columns == 0 ? start_table(source, &reader, header) : ARTEL_OK;
+    artel__csv_fini(&reader);
+    if (status < 0) return status;
+    begin = skip_empty(begin, end);
+    return find_records(source, file, any && *header ? record_end(begin, end) : begin);
+}
+
+static artel_status publish(artel__source *source)
+{
+    const stream_state *state = source->state;
+    bool whole = true;
+    if (state->rows == 0)
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give at least one line of values",
+                           "the table has no records");
+    for (int64_t i = 0; i < state->columns; i++) whole = whole && (state->targets[i].array != 1 || state->targets[i].whole);
+    ARTEL_TRY(artel__source_add_arrays(source, state->labels > 0 ? 2 : 1));
+    source->arrays[0] = (artel__source_array){
+        .name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT64, .row = {1, {state->inputs}}, .count = state->rows};
+    if (state->labels == 0) return ARTEL_OK;
+    source->arrays[1] = (artel__source_array){.name = "y",
+                                              .role = ARTEL_DATA_ROLE_TARGET,
+                                              .dtype = whole ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_FLOAT64,
+                                              .row = {state->labels > 1, {state->labels}},
+                                              .count = state->rows};
+    return ARTEL_OK;
+}
+
+artel_status artel__csv_stream_open(artel__source *source, char delimiter)
+{
+    artel__paths paths;
+    bool header = false;
+    stream_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
+    if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
+    source->format = &artel__data_csv_stream;
+    source->state = state;
+    state->delimiter = delimiter;
+    ARTEL_TRY(artel__glob(source->ctx, source->target, &paths));
+    state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
+    artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+    for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = open_file(source, paths.items[i], &header);
+    artel__paths_fini(&paths);
+    return status < 0 ? status : publish(source);
+}
+
+/* ---- rows ---- */
+
+/* A record being converted. */
+typedef struct record {
+    const artel__source *source;
+    const char *path;
+    int64_t number; /* in its file, from 0, the header left out */
+    uint64_t offset;
+} record;
+
+static artel_status bad_field(const record *r, int64_t column, const char *what)
+{
+    const stream_state *state = r->source->state;
+    return artel__fail(r->source->ctx, ARTEL_ERROR_CORRUPT, r->path, "correct the field; #missing=V, #defaults=A:V, #types=A:float help",
+                       "record %lld (counted from 0) at byte %llu, column '%s': %s", (long long)r->number, (unsigned long long)r->offset,
+                       column < state->columns ? state->names[column] : "", what);
+}
+
+static artel_status convert_field(const record *r, int64_t column, const artel__csv_field *field, artel_dtype dtype, void *out)
+{
+    const target *to = &((const stream_state *)r->source->state)->targets[column];
+    int64_t integer = 0;
+    double number = 0;
+    artel__csv_kind kind = artel__csv_classify(field, &integer, &number);
+    if (kind == ARTEL__CSV_TEXT) return bad_field(r, column, "text, where numbers stand");
+    if (kind == ARTEL__CSV_EMPTY && !to->has_default) return bad_field(r, column, "empty, without a default");
+    if (kind == ARTEL__CSV_EMPTY) number = to->fallback;
+    if (kind == ARTEL__CSV_INTEGER) number = (double)integer;
+    if (dtype != ARTEL_DTYPE_INT64) {
+        ((double *)out)[to->place] = number;
+        return ARTEL_OK;
+    }
+    if (kind != ARTEL__CSV_INTEGER) {
+        if (!(number > -9e15 && number < 9e15) || (double)(int64_t)number != number)
+            return bad_field(r, column, "a fraction among whole numbers (types=NAME:float reads them as such)");
+        integer = (int64_t)number;
+    }
+    ((int64_t *)out)[to->place] = integer;
+    return ARTEL_OK;
+}
+
+static artel_status convert_record(const record *r, artel__csv_reader *reader, int array, void *out)
+{
+    const stream_state *state = r->source->state;
+    artel__csv_field field;
+    artel_status status;
+    int64_t column = 0;
+    while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
+        if (column < state->columns && state->targets[column].array == array)
+            ARTEL_TRY(convert_field(r, column, &field, r->source->arrays[array].dtype, out));
+        bool last = column == state->columns && !reader->in_record && field.length == 0;
+        if (!last) column++; /* a delimiter at the end of a line makes no column */
+    }
+    if (status < 0) return status;
+    char what[80];
+    snprintf(what, sizeof what, "%lld fields (expected %lld)", (long long)column, (long long)state->columns);
+    return column == state->columns ? ARTEL_OK : bad_field(r, column, what);
+}
+
+/* A record's text: in the mapping, or in a part that was read. */
+typedef struct part {
+    char small[PART_BYTES];
+    void *heap;
+    const char *at, *end; /* from the record on */
+    uint64_t offset;      /* of the record */
+} part;
+
+/* Goes over `count` records. */
+static const char *skip_records(const char *at, const char *end, int64_t count)
+{
+    for (; count > 0; count--) at = skip_empty(record_end(at, end), end);
+    return at;
+}
+
+/* Reads more and more from `offset` on until the record is whole. */
+static artel_status read_part(const artel__source *source, const stream_file *file, uint64_t offset, int64_t skip, part *out)
+{
+    size_t size = sizeof out->small, got;
+    char *text = out->small;
+    for (;;) {
+        ARTEL_TRY(artel__read_part(source->ctx, file->blob->path, file->file, offset, text, size, &got));
+        out->end = text + got;
+        out->at = skip_records(text, out->end, skip);
+        out->offset = offset + (uint64_t)(out->at - text);
+        if (got < size || record_end(out->at, out->end) < out->end) return ARTEL_OK;
+        size *= 8;
+        ARTEL_TRY(artel__realloc(source->ctx, size, source->target, &out->heap));
+        text = out->heap;
+    }
+}
+
+static artel_status find_record(const artel__source *source, const stream_file *file, int64_t number, part *out)
+{
+    stream_state *state = source->state;
+    const char *begin = (const char *)file->blob->bytes;
+    uint64_t offset = state->offsets[file->offset0 + (size_t)(number / EVERY)];
+    uint64_t last = atomic_exchange_explicit(&state->last, offset, memory_order_relaxed);
+    out->heap = NULL;
+    if (file->file >= 0 && offset + NEAR_BYTES / 16 - last > NEAR_BYTES) return read_part(source, file, offset, number % EVERY, out);
+    if (offset > last) touch(state, file->blob, offset - last);
+    out->end = begin + file->blob->size;
+    out->at = skip_records(begin + offset, out->end, number % EVERY);
+    out->offset = (uint64_t)(out->at - begin);
+    return ARTEL_OK;
+}
+
+static const stream_file *file_of(const stream_state *state, int64_t row)
+{
+    int low = 0, high = state->file_count - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (state->files[middle].first <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &state->files[low];
+}
+
+static artel_status stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+{
+    const stream_state *state = source->state;
+    const stream_file *file = file_of(state, row);
+    artel__csv_reader reader;
+    part p;
+    (void)row_shape;
+    artel_status status = find_record(source, file, row - file->first, &p);
+    const record r = {source, file->blob->path, row - file->first, status == ARTEL_OK ? p.offset : 0};
+    if (status == ARTEL_OK) {
+        artel__csv_init(&reader, source->ctx, r.path, p.at, (size_t)(p.end - p.at), state->delimiter);
+        artel__csv_next_record(&reader);
+        status = convert_record(&r, &reader, array, out);
+        artel__csv_fini(&reader);
+    }
+    artel__free(source->ctx, p.heap);
+    return status;
+}
+
+static artel_status stream_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)
+{
+    const stream_state *state = source->state;
+    const stream_file *file = file_of(state, row);
+    part p;
+    (void)array;
+    artel_status status = find_record(source, file, row - file->first, &p);
+    if (status == ARTEL_OK) *out = artel__hash64(p.at, (size_t)(record_end(p.at, p.end) - p.at));
+    artel__free(source->ctx, p.heap);
+    return status;
+}
+
+static void stream_close(artel__source *source)
+{
+    stream_state *state = source->state;
+    for (int f = 0; f < state->file_count; f++) artel__close_parts(state->files[f].file);
+    artel__free(source->ctx, state->offsets);
+}
+
+const artel__data_format artel__data_csv_stream = {
+    .name = "csv",
+    .syntax = "csv:GLOB#stream=yes&label=COL",
+    .options = "",
+    .fetch_row = stream_fetch,
+    .hash_row = stream_hash_row,
+    .close = stream_close,
+};

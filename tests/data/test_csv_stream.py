@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""Tables that are streamed: the rows of Python's csv module, in any order, with quotes, odd line ends and several files; types,
+defaults and missing values; errors name record, byte and column; a table of 200 MB leaves the process small."""
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+BUILD = os.environ["ARTEL_BUILD"]
+PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
+ARTEL = os.environ.get("ARTEL", os.path.join(BUILD, "artel"))
+RNG = np.random.default_rng(17)
+failures = []
+
+
+def check(name, good, *more):
+    if not good:
+        failures.append(name)
+        print("FAILED:", name, *more)
+
+
+def run(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=100)
+    return done.returncode, done.stdout, done.stderr
+
+
+def deliver(spec, dtype="float64"):
+    rc, out, err = run(PROGRAM, spec, dtype, "out.raw")
+    if rc != 0:
+        raise AssertionError("%s: %s" % (spec, err.strip()))
+    return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
+
+
+def same(name, found, wanted):
+    wanted = np.asarray(wanted, found.dtype)
+    check(name, found.shape == wanted.shape and np.array_equal(found, wanted, equal_nan=True), found.shape, wanted.shape, found[:3], wanted[:3])
+
+
+def refused(name, spec, *words):
+    rc, _, err = run(PROGRAM, spec, "float32", "out.raw")
+    check(name, rc == 1 and all(w in err for w in words), err)
+
+
+def put(name, text):
+    with open(name, "w", newline="") as f:
+        f.write(text)
+
+
+values = RNG.standard_normal((1003, 4)).round(5)
+values[:, 1] = RNG.integers(-500, 500, 1003)
+texts = ['plain', 'with, comma', 'with "quotes"', 'two\nlines', '']
+for ending in ("\n", "\r\n"):
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator=ending)
+    writer.writerow(["a", "b", "note", "c", "y"])
+    for i, v in enumerate(values):
+        writer.writerow([repr(float(v[0])), int(v[1]), texts[i % 5], repr(float(v[2])), repr(float(v[3]))])
+        if i % 50 == 0:
+            out.write(ending)
+    put("t.csv", out.getvalue())
+    same("columns", deliver("csv:t.csv#stream=yes&columns=a,b,c"), values[:, :3])
+    same("columns in another order", deliver("csv:t.csv#stream=yes&columns=c,a"), values[:, [2, 0]])
+    refused("text", "csv:t.csv#stream=yes&label=y", "'note' holds text")
+
+for k in range(3):
+    put("p%d.csv" % k, "x,y\n" + "".join("%d,%d\n" % (i, i % 7) for i in range(k * 100, k * 100 + 33 * k)))
+wanted = [i for k in range(3) for i in range(k * 100, k * 100 + 33 * k)]
+same("several files, one of a header", deliver("csv:p*.csv#stream=yes&label=y"), np.array(wanted)[:, None])
+put("h.csv", "".join("%d,%d\n" % (i, i % 7) for i in range(100, 133)))
+same("without a header", deliver("csv:h.csv#stream=yes&columns=1"), np.array([[i % 7] for i in range(100, 133)]))
+
+put("m.csv", "a;b;y\n1;;0\n;2.5;1\nNA;4;2\n")
+same("missing", deliver("csv:m.csv#stream=yes&delimiter=;&label=y&missing=-1"), [[1, -1], [-1, 2.5], [-1, 4]])
+same("defaults", deliver("csv:m.csv#stream=yes&delimiter=;&label=y&defaults=a:9,b:nan"), [[1, np.nan], [9, 2.5], [9, 4]])
+refused("empty", "csv:m.csv#stream=yes&delimiter=;&label=y", "record 0", "byte 6", "column 'b'", "empty")
+put("w.csv", "a,y\n" + "1,2\n" * 1500 + "2.5,3\n")
+same("a fraction behind the sample", deliver("csv:w.csv#stream=yes&label=y")[-1:], [[2.5]])
+put("l.csv", "a,y\n" + "1,2\n" * 1500 + "2,3.5\n")
+for name, content, words in (("width", "a,b\n1,2\n1,2,3\n", ["record 1", "3 fields"]), ("word", "a,b\n1,2\n" * 1 + "1,2\n" * 1200 + "1,two\n", ["record 1201", "'b'", "text"]),
+                             ("quote", 'a,b\n1,2\n1,"2', ["quote"]), ("nothing", "a,b\n", ["no records"])):
+    put("e.csv", content)
+    refused(name, "csv:e.csv#stream=yes", *words)
+refused("no stream", "csv:m.csv#defaults=a:1", "stream=yes")
+refused("a type", "csv:m.csv#stream=yes&delimiter=;&types=a:word", "types=A:int")
+rc, out, err = run(ARTEL, "data", "verify", "csv:l.csv#stream=yes&label=y")
+check("a fraction among labels", rc == 1 and "record 1500" in out and "whole numbers" in out, out, err)
+rc, out, err = run(ARTEL, "data", "stats", "csv:l.csv#stream=yes&label=y&types=y:float", "--json")
+check("types", rc == 0 and json.loads(out)["y"]["max"] == 3.5, out, err)
+
+block = "".join(",".join("%.6g" % v for v in row) + "\n" for row in RNG.standard_normal((4000, 12)))
+with open("big.csv", "w") as f:
+    for _ in range(700):
+        f.write(block)
+child = subprocess.Popen([ARTEL, "data", "bench", "csv:big.csv#stream=yes", "--rows", "20000"], stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(child.pid, 0)
+check("a large table", status == 0 and os.path.getsize("big.csv") > 200e6 and usage.ru_maxrss < 120e3, usage.ru_maxrss)
+print("%d failures" % len(failures))
+sys.exit(1 if failures else 0)
