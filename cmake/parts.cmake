@@ -9,6 +9,7 @@
 # The libraries of a part, as pkg-config names.
 set(ARTEL_PART_image libjpeg libpng)
 set(ARTEL_PART_archive libzip)
+set(ARTEL_PART_curl libcurl)
 set(ARTEL_PART_tls openssl)
 
 set(ARTEL_PARTS "")

@@ -10,11 +10,23 @@
 #include <zlib.h>
 
 #include "base/zip.h"
+#include "data/remote.h"
 #include "data/source.h"
 
 static bool is_gzip(const uint8_t *bytes, size_t size)
 {
     return size >= 18 && bytes[0] == 0x1f && bytes[1] == 0x8b && bytes[2] == 8;
+}
+
+/* Of a file here, or of the copy of one elsewhere. */
+static artel_status map_content(artel_context *ctx, const char *path, artel__mapping *out)
+{
+    char *copy;
+    if (!artel__is_remote(path)) return artel__map_file(ctx, path, out);
+    ARTEL_TRY(artel__remote_fetch(ctx, path, &copy));
+    artel_status status = artel__map_file(ctx, copy, out);
+    artel__free(ctx, copy);
+    return status;
 }
 
 artel_status artel__blob_open(artel__source *source, const char *path, artel__blob **out)
@@ -27,7 +39,7 @@ artel_status artel__blob_open(artel__source *source, const char *path, artel__bl
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, path, "name a file", "this is a directory; %s reads files",
                            source->format->name);
     }
-    ARTEL_TRY(artel__map_file(source->ctx, path, &blob->mapping));
+    ARTEL_TRY(map_content(source->ctx, path, &blob->mapping));
     blob->bytes = blob->mapping.bytes;
     blob->size = blob->mapping.size;
     blob->gzip = is_gzip(blob->bytes, blob->size);

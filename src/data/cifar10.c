@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "data/remote.h"
 #include "data/source.h"
 
 enum {
@@ -71,7 +72,7 @@ static artel_status cifar10_open(artel__source *source)
     state *s = artel__arena_alloc(&source->arena, 1, sizeof *s);
     if (s == NULL) return ARTEL_ERROR_NO_MEMORY;
     source->state = s;
-    ARTEL_TRY(artel__glob(source->ctx, source->target, &paths));
+    ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
     artel_status status = open_batches(source, &paths, s);
     artel__paths_fini(&paths);
     return status;

@@ -13,6 +13,7 @@
 
 #include "data/csv_reader.h"
 #include "data/csv_stream.h"
+#include "data/remote.h"
 #include "data/source.h"
 
 typedef union cell {
@@ -433,7 +434,7 @@ static artel_status csv_open(artel__source *source)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "add stream=yes, or leave them out",
                            "types and defaults are settings of tables that are streamed");
     }
-    ARTEL_TRY(artel__glob(source->ctx, source->target, &paths));
+    ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
     artel_status status = ARTEL_OK;
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = read_file(source, t, paths.items[i]);
     artel__paths_fini(&paths);

@@ -15,6 +15,7 @@
 
 #include "base/pages.h"
 #include "data/csv_reader.h"
+#include "data/remote.h"
 
 enum {
     EVERY = 8,        /* records from one kept offset to the next */
@@ -319,7 +320,7 @@ static artel_status open_file(artel__source *source, const char *path, bool *hea
                            "gzipped files cannot be streamed");
     file->blob = blob;
     file->file = -1;
-    if (state->file_count++ < MOST_OPEN) ARTEL_TRY(artel__open_parts(source->ctx, path, &file->file));
+    if (state->file_count++ < MOST_OPEN && !artel__is_remote(path)) ARTEL_TRY(artel__open_parts(source->ctx, path, &file->file));
     artel__csv_init(&reader, source->ctx, path, blob->bytes, blob->size, state->delimiter);
     const char *begin = reader.at, *end = reader.end;
     bool any = artel__csv_next_record(&reader);
@@ -359,7 +360,7 @@ artel_status artel__csv_stream_open(artel__source *source, char delimiter)
     source->format = &artel__data_csv_stream;
     source->state = state;
     state->delimiter = delimiter;
-    ARTEL_TRY(artel__glob(source->ctx, source->target, &paths));
+    ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
     state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
     artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = open_file(source, paths.items[i], &header);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "data/record_file.h"
+#include "data/remote.h"
 
 #define SUFFIX 15 /* "-00003-of-00016" */
 
@@ -66,7 +67,7 @@ static artel_status find_set(artel_context *ctx, const char *base, int64_t wante
     if (snprintf(pattern, sizeof pattern, "%s-[0-9]*-of-%s", base, count) >= (int)sizeof pattern) {
         return artel__fail(ctx, ARTEL_ERROR_INVALID, base, "use a shorter path", "the name is too long");
     }
-    ARTEL_TRY(artel__glob(ctx, pattern, out));
+    ARTEL_TRY(artel__data_glob(ctx, pattern, out));
     keep_shards(out);
     if (out->count == 0) {
         artel__paths_fini(out);
@@ -83,6 +84,27 @@ static artel_status find_set(artel_context *ctx, const char *base, int64_t wante
                            (int)(number == (int64_t)i && wanted == all ? number + 1 : (int64_t)i), (int)(wanted > 0 ? wanted : all));
     }
     return ARTEL_OK;
+}
+
+/* The names of a set whose folder cannot be listed. */
+static artel_status name_set(artel_context *ctx, const char *base, int64_t count, artel__paths *out)
+{
+    artel__paths all = {.ctx = ctx};
+    void *items;
+    char name[4200];
+    ARTEL_TRY(artel__alloc(ctx, (size_t)count * sizeof(char *), base, &items));
+    all.items = items;
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < count && status == ARTEL_OK; i++) {
+        snprintf(name, sizeof name, "%s-%05d-of-%05d", base, (int)i, (int)count);
+        status = artel__strdup(ctx, name, &all.items[i]);
+        all.count += status == ARTEL_OK;
+    }
+    if (status == ARTEL_OK)
+        *out = all;
+    else
+        artel__paths_fini(&all);
+    return status;
 }
 
 /* The files of a list, one after another. */
@@ -120,22 +142,25 @@ artel_status artel__shards_find(artel_context *ctx, const char *target, artel__p
 {
     char base[4096], first[4200];
     const char *at = strrchr(target, '@');
-    if (artel__file_exists(target)) return artel__glob(ctx, target, out);
+    if (artel__file_exists(target)) return artel__data_glob(ctx, target, out);
     int64_t wanted = 0;
     if (at != NULL && (strcmp(at, "@*") == 0 || (artel__parse_int64(at + 1, &wanted) && wanted > 0 && wanted < 100000)) &&
         (size_t)(at - target) < sizeof base) {
         snprintf(base, sizeof base, "%.*s", (int)(at - target), target);
+        if (wanted > 0 && artel__starts_with(base, "http")) return name_set(ctx, base, wanted, out);
         return find_set(ctx, base, wanted, out);
     }
+    if (artel__is_remote(target) && strchr(target, ',') == NULL) return artel__data_glob(ctx, target, out);
     bool pattern = strpbrk(target, "*?[") != NULL;
     if (!pattern && strchr(target, ',') != NULL) return find_list(ctx, target, out);
-    if (pattern || snprintf(first, sizeof first, "%s-[0-9]*-of-*[0-9]", target) >= (int)sizeof first) return artel__glob(ctx, target, out);
-    if (artel__glob(ctx, first, out) == ARTEL_OK) {
+    if (pattern || snprintf(first, sizeof first, "%s-[0-9]*-of-*[0-9]", target) >= (int)sizeof first)
+        return artel__data_glob(ctx, target, out);
+    if (artel__data_glob(ctx, first, out) == ARTEL_OK) {
         keep_shards(out);
         bool any = out->count > 0;
         artel__paths_fini(out);
         if (any) return find_set(ctx, target, 0, out);
     }
     artel_context_clear(ctx);
-    return artel__glob(ctx, target, out);
+    return artel__data_glob(ctx, target, out);
 }

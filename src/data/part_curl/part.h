@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The boundary between artel and libartel-curl.so, the part that links libcurl: one GET of a URL.
+ *
+ * The part knows nothing of artel but this header: no contexts, no files, no retries, no logs. It may be called by any number of
+ * threads at once.
+ */
+#ifndef ARTEL_DATA_PART_CURL_PART_H
+#define ARTEL_DATA_PART_CURL_PART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ARTEL__CURL_PART_VERSION 1u
+#define ARTEL__CURL_PART_SYMBOL "artel_part_curl"
+
+/* Takes bytes of the body as they come; other than 0 ends the transfer. Called only for answers of 200 and 206. */
+typedef int artel__curl_take_fn(void *user, const uint8_t *bytes, size_t size);
+/* Other than 0 ends the transfer. Called now and then. */
+typedef int artel__curl_ended_fn(void *user);
+
+typedef struct artel__curl_request {
+    const char *url;
+    const char *const *headers; /* "Name: value"; NULL-terminated; NULL: none */
+    const char *signature;      /* "aws:amz:REGION:s3", or NULL */
+    const char *user;           /* "KEY:SECRET" of the signature, or NULL */
+    uint64_t offset;            /* > 0: the bytes from there on */
+    artel__curl_take_fn *take;
+    artel__curl_ended_fn *ended;
+    void *data; /* handed to both */
+} artel__curl_request;
+
+typedef struct artel__curl_answer {
+    long status;     /* of HTTP; 0: there was no answer */
+    int64_t length;  /* of the body, as announced; -1: not announced */
+    int transferred; /* the body came to its end */
+    char etag[256];  /* with its quotes; empty: none */
+    char region[64]; /* in which a bucket lies, where S3 says so */
+    char text[200];  /* what went wrong */
+    int may_heal;    /* it may go well another time */
+} artel__curl_answer;
+
+typedef struct artel__curl_part {
+    uint32_t version;
+    void (*get)(const artel__curl_request *request, artel__curl_answer *answer);
+} artel__curl_part;
+
+#endif
