@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages of a pipeline: a pass that is stopped and taken up again, elements asked for by several threads, memory that runs out; and the
+ * same failures while other sources are opened and read. */
+#include <pthread.h>
+
+#include "data/help_data.h"
+#include "data/record_write.h"
+#include "data/stage.h"
+
+enum {
+    ROWS = 60,
+    THREADS = 4
+};
+
+static const char *write_rows(bench *b)
+{
+    uint8_t file[4096];
+    int64_t values[ROWS];
+    for (int i = 0; i < ROWS; i++) values[i] = i * 7;
+    size_t size = make_npy(file, "{'descr': '<i8', 'fortran_order': False, 'shape': (60,), }", values, sizeof values);
+    return bench_write(b, "x.npy", file, size);
+}
+
+/* Shuffled, filtered, cached, windowed, repeated: every kind of state. */
+static const char *write_pipeline(bench *b)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "{\"from\": {\"interleave\": [\"npy:%s\", {\"from\": \"npy:%s\", \"stages\": [{\"stage\": \"take\", \"count\": 9}]}], "
+             "\"block\": 2},"
+             " \"stages\": [{\"stage\": \"shuffle\", \"seed\": 3}, {\"stage\": \"shuffle\", \"buffer\": 8},"
+             " {\"stage\": \"filter\", \"column\": \"x\", \"is\": \"<\", \"value\": 300}, {\"stage\": \"scale\", \"column\": \"x\", "
+             "\"divide\": 3},"
+             " {\"stage\": \"cache\"}, {\"stage\": \"window\", \"size\": 4, \"shift\": 3}, {\"stage\": \"repeat\", \"count\": 5}]}",
+             write_rows(b), bench_path(b, "x.npy"));
+    return bench_text(b, "p.json", text);
+}
+
+typedef struct built {
+    artel__arena arena;
+    artel__stage *top;
+    uint8_t hash[32];
+} built;
+
+static artel_status build(bench *b, const char *path, built *out)
+{
+    json_t *value;
+    artel__sha256 hash;
+    artel__arena_init(&out->arena, b->ctx);
+    out->top = NULL;
+    ARTEL_TRY(artel__json_load_file(b->ctx, path, &value));
+    artel__sha256_init(&hash);
+    artel_status status = artel__pipeline_build(b->ctx, &out->arena, path, value, &hash, &out->top);
+    artel__sha256_final(&hash, out->hash);
+    json_decref(value);
+    return status;
+}
+
+static void drop(built *p)
+{
+    artel__stage_close(p->top);
+    artel__arena_fini(&p->arena);
+}
+
+static void passes(void **state)
+{
+    bench *b = *state;
+    built one, other;
+    const char *path = write_pipeline(b);
+    assert_int_equal(build(b, path, &one), ARTEL_OK);
+    assert_int_equal(build(b, path, &other), ARTEL_OK);
+    assert_memory_equal(one.hash, other.hash, sizeof one.hash);
+    artel__stage_position at = {0};
+    for (int64_t i = 0;; i++) {
+        float x[4], y[4];
+        void *columns[1] = {x};
+        bool end;
+        artel__stage_position saved = at; /* a position is a number: saved, and restored in another pipeline */
+        assert_int_equal(artel__stage_next(one.top, &at, columns, &end), ARTEL_OK);
+        if (end) {
+            assert_int_equal(i, one.top->count);
+            break;
+        }
+        columns[0] = y;
+        assert_int_equal(artel__stage_next(other.top, &saved, columns, &end), ARTEL_OK);
+        assert_memory_equal(x, y, sizeof x);
+        assert_int_equal(saved.next, at.next);
+    }
+    assert_true(one.top->count > 30);
+    drop(&one);
+    drop(&other);
+}
+
+static void *read_all(void *user)
+{
+    const artel__stage *top = user;
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < top->count; i++) {
+        float x[4];
+        if (artel__stage_at(top, 0, i, x) < 0) return NULL;
+        sum = sum * 31 + artel__hash64(x, sizeof x);
+    }
+    return (void *)(uintptr_t)(sum | 1);
+}
+
+/* The cache is filled by all of them. */
+static void threads(void **state)
+{
+    bench *b = *state;
+    built p;
+    pthread_t thread[THREADS];
+    void *sum[THREADS];
+    assert_int_equal(build(b, write_pipeline(b), &p), ARTEL_OK);
+    for (int t = 0; t < THREADS; t++) assert_int_equal(pthread_create(&thread[t], NULL, read_all, p.top), 0);
+    for (int t = 0; t < THREADS; t++) pthread_join(thread[t], &sum[t]);
+    for (int t = 0; t < THREADS; t++) assert_ptr_equal(sum[t], sum[0]);
+    assert_non_null(sum[0]);
+    drop(&p);
+}
+
+/* Opens and reads the first rows of every column. */
+static artel_status read_some(bench *b, const char *specification)
+{
+    artel_data *data;
+    artel__arena arena;
+    artel__rows rows;
+    uint8_t row[4096];
+    ARTEL_TRY(artel_data_open(b->ctx, specification, &data));
+    artel__arena_init(&arena, b->ctx);
+    artel_status status = artel__rows_open(data, &arena, &rows);
+    for (int64_t i = 0; status == ARTEL_OK && i < rows.count && i < 5; i++) {
+        for (int c = 0; status == ARTEL_OK && c < rows.column_count; c++) {
+            assert_true(rows.columns[c].bytes <= sizeof row);
+            status = artel__rows_fetch(&rows, c, i, row);
+        }
+    }
+    artel__arena_fini(&arena);
+    artel_data_destroy(data);
+    return status;
+}
+
+static void write_records(bench *b, const char *path)
+{
+    artel__record_writer writer;
+    artel__text features, record;
+    char digest[65];
+    assert_int_equal(artel__record_writer_open(b->ctx, path, ARTEL__RECORDS_PLAIN, &writer), ARTEL_OK);
+    artel__text_init(&features, b->ctx);
+    artel__text_init(&record, b->ctx);
+    for (int64_t i = 0; i < 20; i++) {
+        const float values[3] = {(float)i, 1, 2};
+        artel__text_clear(&features);
+        artel__text_clear(&record);
+        artel__example_add_floats(&features, "x", values, 3);
+        artel__example_add_ints(&features, "y", &i, 1);
+        artel__example_end(&features, &record);
+        assert_int_equal(artel__record_writer_add(&writer, record.data, record.length), ARTEL_OK);
+    }
+    assert_int_equal(artel__record_writer_commit(&writer, true, digest), ARTEL_OK);
+    artel__record_writer_close(&writer);
+    artel__text_fini(&features);
+    artel__text_fini(&record);
+}
+
+/* Each allocation fails once: nothing is lost, nothing is read that is not there, and the cause is said. */
+static void memory_runs_out(void **state)
+{
+    bench *b = *state;
+    char spec[6][640];
+    write_records(b, bench_path(b, "r"));
+    snprintf(spec[0], sizeof spec[0], "pipeline:%s", write_pipeline(b));
+    snprintf(spec[1], sizeof spec[1], "tfrecord:%s", bench_path(b, "r"));
+    snprintf(spec[2], sizeof spec[2], "jsonl:%s#label=y",
+             bench_text(b, "a.jsonl", "{\"x\": [1, 2.5], \"y\": 3}\n{\"x\": [4, 5], \"y\": 1}\n"));
+    snprintf(spec[3], sizeof spec[3], "text:%s#length=3", bench_text(b, "a.txt", "abcdefghij"));
+    snprintf(spec[4], sizeof spec[4], "csv:%s#label=y&stream=yes", bench_text(b, "a.csv", "a,b,y\n1,2,3\n4,,6\n"));
+    snprintf(spec[5], sizeof spec[5], "tfrecord:%s,%s", bench_path(b, "r"), bench_path(b, "r"));
+    for (int s = 0; s < 6; s++) {
+        artel_status status = ARTEL_ERROR_NO_MEMORY;
+        uint64_t n = 1;
+        for (; status == ARTEL_ERROR_NO_MEMORY; n++) {
+            artel__fail_allocation_after(b->ctx, n);
+            status = read_some(b, spec[s]);
+            artel__fail_allocation_after(b->ctx, 0);
+            if (status < 0) artel_context_clear(b->ctx);
+        }
+        assert_int_equal(status, s == 4 ? ARTEL_ERROR_CORRUPT : ARTEL_OK); /* an empty field without a default */
+        assert_true(n > 5);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(passes, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(threads, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(memory_runs_out, bench_setup, bench_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
