@@ -61,6 +61,12 @@ static inline int artel__ballot_compare(artel__generation_id a, artel__generatio
     return a.incarnation < b.incarnation ? -1 : a.incarnation > b.incarnation;
 }
 
+/* A number for messages about a view. Counting views would not do: two candidates may make different ones after the same view. */
+static inline uint64_t artel__ballot_epoch(artel__generation_id ballot)
+{
+    return (uint64_t)ballot.counter << 32 | (uint32_t)(ballot.incarnation ^ ballot.incarnation >> 32);
+}
+
 /* The holders of a part, head first. */
 typedef struct artel__chain {
     uint16_t task[ARTEL__HOLDING_COPIES];
@@ -69,10 +75,10 @@ typedef struct artel__chain {
 
 typedef struct artel__view {
     artel__generation_id ballot; /* orders views; counter 0: none */
-    uint64_t epoch;              /* counts views; 1 is the first */
+    uint64_t epoch;              /* the same in one number (artel__ballot_epoch): no two views share it */
     artel__generation_id start;  /* ballot of the view that began from a checkpoint: what was acknowledged under another start is void */
     uint64_t origin;             /* that checkpoint, in the driver's words */
-    uint32_t coordinator;        /* task: the candidate that made the view */
+    uint32_t coordinator;        /* task: the lowest voter among the members */
     uint64_t *member;            /* [tasks] incarnation; 0: not a member */
     artel__chain *chain;         /* [parts] */
 } artel__view;
@@ -113,8 +119,10 @@ typedef void artel__holding_act_fn(void *user, const artel__holding_action *acti
 
 typedef struct artel__holding_config {
     uint32_t tasks, self, parts;
-    const char *const *name;  /* of each task, for reports; lent for the life of the machine */
-    uint64_t incarnation;     /* not 0, different in each life of a process */
+    const char *const *name; /* of each task, for reports; lent for the life of the machine */
+    uint64_t incarnation;    /* not 0, different in each life of a process */
+    uint32_t counter; /* this life follows no ballot at or below it. When all voters have lost their memory it alone tells new views from
+                                 those that clients remember: quarters of seconds of the wall clock since 2025 will do */
     const uint8_t *votes;     /* [tasks] 0: no voter. Of an even number of voters the lowest has two (artel__holding_vote) */
     const uint8_t *server;    /* [tasks] 1: may hold parts */
     const uint16_t *first;    /* [parts] the task that heads the part in a first view: the plan's placement */
@@ -148,6 +156,8 @@ void artel__holding_receive(artel__holding *h, int64_t now, uint32_t from, const
 void artel__holding_level(artel__holding *h, int64_t now, artel__generation_id ballot, uint32_t part);
 /* The answer to COPY_FROM: the copy is complete; `ballot` of its view. */
 void artel__holding_copied(artel__holding *h, int64_t now, artel__generation_id ballot, uint32_t part);
+/* A copy of the part has been broken off, and what was held of it is written over. */
+void artel__holding_broken(artel__holding *h, int64_t now, uint32_t part);
 /* The data path says that `task` does not answer, though there may be a link. */
 void artel__holding_complain(artel__holding *h, int64_t now, uint32_t task);
 /* Somebody who knows (launcher, user) says that the task's present life is over for good. */
@@ -163,7 +173,7 @@ const artel__view *artel__holding_serving(const artel__holding *h);
 const artel__view *artel__holding_known(const artel__holding *h);
 artel__holding_state artel__holding_part(const artel__holding *h, uint32_t part);
 bool artel__holding_remembers(const artel__holding *h);
-/* This task made the view in force. */
+/* This task is the coordinator of the view in force. */
 bool artel__holding_coordinates(const artel__holding *h);
 /* Parts with fewer than the wanted copies in the known view. */
 uint32_t artel__holding_short(const artel__holding *h);

@@ -78,7 +78,7 @@ typedef struct artel__log_entry {
 typedef enum artel__log_word {
     ARTEL__LOG_APPEND = 1, /* predecessor: entry and payload */
     ARTEL__LOG_HAVE = 2,   /* successor: it and all behind it have `position` */
-    ARTEL__LOG_ASK = 3,    /* successor, in an accepted view: I have `position`, send the rest; `copying`: nothing yet */
+    ARTEL__LOG_ASK = 3,    /* successor, in an accepted view: I have `position`, send the rest (entry.flags not 0: I have nothing) */
     ARTEL__LOG_UPTO = 4,   /* predecessor: `position` is my last; what lies between follows (APPEND) or has come */
     ARTEL__LOG_COPY = 5,   /* predecessor: more than the window is lacking; copy the part */
     ARTEL__LOG_GAP = 6,    /* successor, in a view in force: I have `position`, send again from there */
@@ -119,7 +119,8 @@ typedef struct artel__part_log_ops {
 
 typedef struct artel__part_log_config {
     uint32_t part, self;
-    uint64_t batches; /* items of a pass: their batch numbers are below this */
+    uint64_t batches;    /* items of a pass: their batch numbers are below this */
+    uint64_t keep_bytes; /* payloads kept beyond what is needed, for holders that come back; 0: ARTEL__LOG_WINDOW_BYTES */
     const artel__part_log_ops *ops;
     void *user;
 } artel__part_log_config;
