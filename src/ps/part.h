@@ -51,7 +51,11 @@ int artel__stripe_server(int64_t row, int servers);
 int64_t artel__stripe_row(int64_t row, int servers);
 int64_t artel__stripe_rows(int64_t rows, int servers, int server); /* rows of one server */
 
-/* -- placing: `place[i]` becomes the server of piece i -- */
+/* -- placing: `place[i]` becomes the server of piece i; at most ARTEL__PLACE_SERVERS servers -- */
+
+enum {
+    ARTEL__PLACE_SERVERS = 256
+};
 
 /* TensorFlow's: the pieces of all variables in order of creation, in turn. `first`: pieces created before these. */
 void artel__place_in_turn(int64_t first, int pieces, int servers, int *place);
@@ -60,9 +64,10 @@ void artel__place_in_turn(int64_t first, int pieces, int servers, int *place);
  * expected a step, or measured traffic. `order`: scratch of `pieces` numbers. */
 void artel__place_by_load(const uint64_t *load, int pieces, int servers, int *place, int *order);
 
-/* Moves pieces from the fullest server, as few as bring it to `limit` times the mean (1.1) where that is possible; returns how many have
- * moved. For traffic measured in a run, so that most pieces stay where they are. */
-int artel__place_correct(const uint64_t *load, int pieces, int servers, double limit, int *place);
+/* Moves pieces until the fullest server has at most `limit` times the mean (1.1), where that is possible; returns how many have moved. For
+ * traffic measured in a run: one piece after another from the fullest to the lightest, so most stay where they are; only where that does
+ * not do, all are placed by load, and the servers renamed so that most stay. `scratch`: of 3 * pieces numbers. */
+int artel__place_correct(const uint64_t *load, int pieces, int servers, double limit, int *place, int *scratch);
 
 /* Load of the fullest server over the mean; 1 when there is no load. When it is above 1.1 there is a piece larger than the mean allows:
  * `heaviest` (or NULL) is the number of the largest piece of the fullest server. */
