@@ -78,7 +78,8 @@ def names_of_a_setter():
     assert [d.replace("/device:CPU:0", "") for line in ours for _, d in line] == names
 
 
-numbers_of_pieces()
-names_of_a_setter()
-variables_of_a_strategy()
-os._exit(0)  # the servers have no end of their own
+if __name__ == "__main__":
+    numbers_of_pieces()
+    names_of_a_setter()
+    variables_of_a_strategy()
+    os._exit(0)  # the servers have no end of their own
