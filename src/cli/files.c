@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "data/remote.h"
 #include "observe/stream.h"
 
 artel_status artel__cli_check_target(artel__invocation *call, const char *path)
@@ -52,10 +53,11 @@ static const char *nearest_file(artel__invocation *call, const char *path)
     return near;
 }
 
-/* What looks like another source than a file. */
-static artel_status check_is_file(artel__invocation *call, const char *path)
+/* What looks like another source than a file; `data` may also be fetched. */
+static artel_status check_is_file(artel__invocation *call, const char *path, bool data)
 {
     static const char *const schemes[] = {"http://", "https://", "ftp://", "s3://", "gs://", "hdfs://", "file://"};
+    if (data && artel__is_remote(path)) return ARTEL_OK;
     if (strcmp(path, "-") == 0 && !artel__file_exists(path))
         return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, "-", "write it to a file and name that",
                            "standard input cannot be read: files are read in any order, and more than once");
@@ -69,7 +71,7 @@ static artel_status check_is_file(artel__invocation *call, const char *path)
 
 artel_status artel__cli_check_source(artel__invocation *call, const char *path)
 {
-    ARTEL_TRY(check_is_file(call, path));
+    ARTEL_TRY(check_is_file(call, path, false));
     if (artel__cli_is_specification(path))
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name the model's file here, and data with --data",
                            "this names data (found FORMAT:WHAT, expected a file)");
@@ -97,8 +99,8 @@ static artel_status check_target(artel__invocation *call, const char *text)
 {
     if (!artel__cli_is_specification(text) || strpbrk(text, "*?[,+#")) return ARTEL_OK;
     const char *path = strchr(text, ':') + 1;
-    ARTEL_TRY(check_is_file(call, path));
-    if (!names_a_file(text) || artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
+    ARTEL_TRY(check_is_file(call, path, true));
+    if (!names_a_file(text) || artel__is_remote(path) || artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
     const char *near = nearest_file(call, path);
     artel_context_clear(call->ctx);
     if (!near) return ARTEL_OK;
@@ -119,7 +121,10 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
                  {".h5", NULL},
                  {".json", NULL}};
     bool folder = artel__is_directory(text);
-    ARTEL_TRY(check_is_file(call, text));
+    ARTEL_TRY(check_is_file(call, text, true));
+    if (artel__is_remote(text))
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, "write FORMAT: in front of the address, npz:https://... for example",
+                           "the format is missing (found an address, expected FORMAT:WHAT)");
     if (!folder && !artel__file_exists(text)) return check_target(call, text);
     char form[4200], advice[4400];
     snprintf(form, sizeof form, folder ? "images:%s" : "FORMAT:%s", text);

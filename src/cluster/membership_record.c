@@ -222,6 +222,7 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
     char pair[ARTEL__MS_LINE / 2];
     name_pair(m, count, pair, sizeof pair);
     if (gave_up_waiting(m, pair)) return;
+    if (m->few_said == 0) m->few_said = m->begun ? m->begun : 1; /* at first they are still connecting with one another */
     int64_t said = m->wait_said;
     uint32_t need = needed(m);
     artel__ms_give_up(m, ARTEL__REASON_TOO_FEW);

@@ -103,6 +103,17 @@ static bool is_loopback(const artel__mesh_peer *p)
     return strcmp(known.host, "localhost") == 0 || strncmp(known.host, "127.", 4) == 0 || strcmp(known.host, "::1") == 0;
 }
 
+/* Where many tasks share a machine their handshakes, of which there are as many as pairs, share its cores: limits grow with their number. */
+static int crowd_of(const artel_cluster *mesh)
+{
+    artel__host_port own, other;
+    int here = 0, cores = artel__usable_cores();
+    if (!mesh->peer[mesh->self].address[0] || artel__host_port_parse(mesh->peer[mesh->self].address, &own)) return 1;
+    for (int r = 0; r < mesh->peers; r++)
+        here += mesh->peer[r].address[0] && !artel__host_port_parse(mesh->peer[r].address, &other) && strcmp(own.host, other.host) == 0;
+    return 1 + here / (8 * cores);
+}
+
 /* A list in which every host calls itself localhost and the others by their names looks right on each of them. */
 static void warn_loopback(const artel_cluster *mesh)
 {
@@ -168,7 +179,7 @@ static uint64_t job_number(const artel_cluster *mesh)
 static artel_status listen_here(artel_cluster *mesh)
 {
     const artel__mesh_peer *self = &mesh->peer[mesh->self];
-    artel__listener_options options = {.most_per_host = 256, .most_pending = 1024};
+    artel__listener_options options = {.most_per_host = 256 + 8 * mesh->peers, .most_pending = 1024 + 8 * mesh->peers};
     artel__host_port known = {.host = ""};
     artel__host_port_parse(self->address[0] ? self->address : mesh->peer[0].address, &known);
     int port = self->address[0] ? known.port : mesh->options.port;
@@ -205,12 +216,14 @@ static artel_status start(artel_cluster *mesh)
     ARTEL_TRY(init_mutex(mesh));
     ARTEL_TRY(make_peers(mesh));
     warn_loopback(mesh);
+    mesh->crowd = crowd_of(mesh);
     mesh->site = (artel__site){.ctx = mesh->ctx,
                                .insecure_network = mesh->options.insecure_network,
                                .shares = !mesh->options.no_shared_memory,
                                .admit = artel__mesh_admit,
                                .host_of = artel__mesh_host,
                                .incident = artel__mesh_note_incident,
+                               .handshake_ns = mesh->crowd * 2 * ARTEL__MESH_SECOND,
                                .user = mesh};
     mesh->site.self.job = job_number(mesh);
     snprintf(mesh->site.self.task, sizeof mesh->site.self.task, "%s", mesh->peer[mesh->self].name);

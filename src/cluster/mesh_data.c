@@ -181,7 +181,8 @@ static void check_lack(artel_cluster *mesh, int64_t now)
     if (!awaited) return;
     int error = artel__listener_lack(mesh->listener);
     if (!error || !mesh->deaf_since) mesh->deaf_since = error ? now : 0;
-    bool mute = mesh->lack_since && now - mesh->lack_since >= LACK_NS, deaf = mesh->deaf_since && now - mesh->deaf_since >= LACK_NS;
+    bool mute = mesh->lack_since && now - mesh->lack_since >= mesh->crowd * LACK_NS,
+         deaf = mesh->deaf_since && now - mesh->deaf_since >= mesh->crowd * LACK_NS;
     if (!mute && !deaf) return;
     artel_status status = artel__fail(mesh->ctx, ARTEL_ERROR_IO, "cluster", "raise the limit on open files (ulimit -n)",
                                       "cannot connect to the others: %s", mute ? mesh->lack : strerror(error));
@@ -297,7 +298,7 @@ static void move(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
     artel__connection_state state = artel__connection_get_state(d->connection);
     if (state != ARTEL__CONNECTION_OPEN) state = artel__connection_progress(d->connection);
     if (state == ARTEL__CONNECTION_OPEN && !d->prefaced) d->prefaced = move_preface(d, &lost);
-    bool old = d->accepted && now - d->since_ns > KEEP_NS;
+    bool old = d->accepted && now - d->since_ns > mesh->crowd * KEEP_NS;
     if (lost || old || state == ARTEL__CONNECTION_LOST)
         lose(d, now);
     else if (d->prefaced && is_due(mesh, d))
@@ -307,7 +308,7 @@ static void move(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
 /* Who is not connected after so long is not reachable, whatever its heartbeats say. */
 static void check_missing(artel_cluster *mesh, int64_t now)
 {
-    if (now - mesh->start_ns < CONNECT_NS) return;
+    if (now - mesh->start_ns < mesh->crowd * CONNECT_NS) return;
     mesh->start_ns = now;
     for (int rank = 0; rank < mesh->ranks; rank++) {
         int owner = artel__mesh_owner(mesh, rank);
@@ -345,7 +346,7 @@ void artel__mesh_move_data(artel_cluster *mesh, int64_t now)
     for (int i = 0; i < mesh->data_count; i++) {
         artel__mesh_data *d = &mesh->data[i];
         bool state = d->from == ARTEL__MESH_STATE && !d->accepted && !d->done;
-        if (state && now - d->since_ns > CONNECT_NS) give_up_state(mesh, d, now);
+        if (state && now - d->since_ns > mesh->crowd * CONNECT_NS) give_up_state(mesh, d, now);
         if (!d->connection && !d->accepted && !d->done && open < ARTEL__MESH_DIALS && now >= d->dial_at) dial(mesh, d, now);
         if (!d->connection || d->done) continue;
         move(mesh, d, now);

@@ -112,6 +112,7 @@ struct artel_cluster {
     /* Everything below is for clusters of several tasks. */
     artel__site site;
     artel__tls tls;
+    int crowd;                                    /* by which limits of connecting are multiplied: 1 unless many tasks share this machine */
     int64_t certificate_look, certificate_warned; /* when it is looked at next; the end that was warned of */
     artel__listener *listener;
     artel__net_address own; /* where this process reaches itself */

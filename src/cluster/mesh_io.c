@@ -50,7 +50,7 @@ static void begin_dial(artel_cluster *mesh, int rank, int64_t now)
         return;
     }
     request.to = p->resolved;
-    p->dial_until = now + 5 * ARTEL__MESH_SECOND;
+    p->dial_until = now + mesh->crowd * 5 * ARTEL__MESH_SECOND;
     if (artel__connection_open(&mesh->site, &request, &p->dialled) < 0) {
         p->dialled = NULL;
         give_up_dial(mesh, rank, ARTEL__FAULT_NONE, "no socket or memory for the connection");

@@ -63,7 +63,7 @@ static artel_status create_machine(artel_cluster *mesh, const artel__mesh_reques
     config.start_members = o->min_workers > 0 ? (uint32_t)o->min_workers : (uint32_t)mesh->peers;
     config.save_on_preempt = o->save_on_preempt;
     config.hash_every = ARTEL__MESH_HASH_EVERY;
-    config.suspect_after_ns = (int64_t)(o->suspect_after * 1e9);
+    config.suspect_after_ns = mesh->crowd * (int64_t)(o->suspect_after * 1e9);
     config.wait_for_cluster_ns = (int64_t)(o->wait_for_cluster * 1e9);
     if (request->patience_ns && request->patience_ns < config.wait_for_cluster_ns) config.wait_for_cluster_ns = request->patience_ns;
     config.collective_timeout_ns = (int64_t)(o->collective_timeout * 1e9);

@@ -27,7 +27,8 @@ cp "$ARTEL_SOURCE/examples/fashion-mnist/cnn.json" train.npz
 says 1 'standard input cannot be read' fit - --data synthetic:8
 says 1 'standard input cannot be read' fit model.keras --data npz:-
 says 1 'only files' summary https://example.org/model.keras
-says 1 'only files' fit model.keras --data s3://bucket/train.npz
+says 1 'only files' fit model.keras --data gs://bucket/train.npz
+says 1 'npz:https://' fit model.keras --data s3://bucket/train.npz
 says 1 'did you mean npz:train.npz?' fit model.keras --data npz:trian.npz
 says 1 'did you mean model.keras?' summary modle.keras
 
