@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: finds the subcommand, parses, runs, prints the error once, maps it to an exit code. */
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,7 +149,10 @@ static int flush_results(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     if (code != 0) return code;
-    fprintf(stderr, "artel: standard output: could not be written; free some space\n");
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    bool closed = poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR); /* of a pipe */
+    fprintf(stderr, closed ? "artel: standard output was closed before its end\n"
+                           : "artel: standard output: could not be written; free some space\n");
     return 2;
 }
 

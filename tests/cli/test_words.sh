@@ -47,6 +47,10 @@ says 1 'at least two' predict model.keras --data synthetic:5 --output x.csv --la
 says 1 '.csv files only' predict model.keras --data synthetic:5 --output x.npy --labels a,b
 [ ! -e x.csv ] || fail "a table of a failed prediction was left"
 
+# A reader that has seen enough.
+for _ in {1..50}; do "$ARTEL" help fit; done 2>err.txt | head -n 1 >/dev/null || true
+grep -q 'closed before its end' err.txt && ! grep -q 'space' err.txt || fail "a closed pipe: $(cat err.txt)"
+
 # Terminals: the line fits, colours and characters only where they are wanted, help is broken between words.
 command -v script >/dev/null || exit 0
 on_terminal() { # COLUMNS COMMAND
