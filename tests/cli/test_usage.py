@@ -14,7 +14,7 @@ import numpy as np
 from cli import K, L, MODELS, O, arrays, save, save_arrays
 from oracle import ARTEL, Failure, artel, clean_environment, digest, keras_module, table
 
-SUBCOMMANDS = "fit evaluate predict summary inspect convert check launch attend cert status drain data bench completion version devices".split()
+SUBCOMMANDS = "new plot fit evaluate predict summary inspect convert check launch attend cert status drain data bench completion version devices".split()
 
 
 @dataclasses.dataclass
