@@ -38,14 +38,12 @@ static void forget_all(artel__part_log *log)
     while (log->first <= log->last) forget_first(log);
 }
 
-/* Entries that everybody behind has, and that have been applied and answered, go when the window is over. */
+/* Entries that everybody behind has, and that have been applied and answered, go when they are too many bytes. */
 static void trim(artel__part_log *log)
 {
     uint64_t done = log->have < log->applied ? log->have : log->applied;
     if (log->told < done && log->place == 0) done = log->told;
-    while (log->first <= done && log->first <= log->last &&
-           (log->kept_bytes > log->config.keep_bytes || log->last + 1 - log->first >= ARTEL__LOG_WINDOW))
-        forget_first(log);
+    while (log->first <= done && log->first <= log->last && log->kept_bytes > log->config.keep_bytes) forget_first(log);
 }
 
 void artel__log_begin_at(artel__part_log *log, uint64_t position);
@@ -289,7 +287,9 @@ static bool take_entry(artel__part_log *log, const artel__log_message *message, 
         say_have(log);
         return false;
     }
-    if (message->position != log->last + 1 || message->entry.position != message->position) {
+    if (message->entry.position != message->position || !artel__log_table_takes(&log->table, &message->entry))
+        return false; /* no holder says so */
+    if (message->position != log->last + 1) {
         say(log, log->place - 1, log->level ? ARTEL__LOG_GAP : ARTEL__LOG_ASK, log->last);
         return false;
     }
