@@ -116,7 +116,7 @@ artel__chain_result artel__holding_make_chains(artel__holding *h, uint32_t *part
     artel__chain_result result = ARTEL__CHAIN_MADE;
     for (uint32_t p = 0; p < h->config.parts; p++) {
         artel__chain_result r = keep_survivors(h, p, &h->next.chain[p]);
-        if (r == ARTEL__CHAIN_MADE || result == ARTEL__CHAIN_LOST) continue;
+        if (r == ARTEL__CHAIN_MADE || result == ARTEL__CHAIN_WAIT) continue; /* a holder that lives may still acknowledge alone */
         result = r;
         *part = p;
     }

@@ -21,11 +21,6 @@ static place *place_of(world *w, uint32_t task, uint32_t part)
     return &all[task][part];
 }
 
-static bool is_current(const world *w, uint32_t task)
-{
-    return artel__ballot_compare(w->process[task].holding->start, w->start) == 0;
-}
-
 /* -- a log's functions -- */
 
 static void apply(void *user, const artel__log_entry *entry, const void *payload)
@@ -40,10 +35,6 @@ static void apply(void *user, const artel__log_entry *entry, const void *payload
         return;
     }
     s->list[s->length++] = item;
-    uint32_t known = w->truth[at->part].at[entry->position];
-    if (is_current(w, at->task) && known && known != 1 + item)
-        world_fail(w, "task %u part %u applies item %u at position %u, where %u was acknowledged", at->task, at->part, item,
-                   (unsigned)entry->position, known - 1);
 }
 
 static uint64_t digest(void *user)
@@ -75,7 +66,7 @@ static void answer(void *user, const artel__log_entry *entry, artel__log_answer 
 {
     place *at = user;
     uint32_t item = (uint32_t)entry->client;
-    world_acknowledge(at->w, at->task, at->part, item, entry->position);
+    world_acknowledge(at->w, at->task, at->part, item, entry->position, false);
     answer_client(at->w, at->task, entry->source, at->part, item, answer);
 }
 
@@ -148,6 +139,19 @@ static void accept_view(world *w, uint32_t task, const artel__holding_action *a)
     }
 }
 
+/* Whoever comes into service has at each position what was acknowledged there. A holder that does not serve may have an entry that nobody
+ * else has. */
+static void check_served(world *w, uint32_t task, uint32_t part)
+{
+    const store *s = &w->process[task].part[part];
+    for (uint32_t i = 0; i < s->length; i++) {
+        uint32_t known = w->truth[part].at[i + 1];
+        if (known && known != 1 + s->list[i])
+            world_fail(w, "task %u part %u serves item %u at position %u, where %u was acknowledged", task, part, s->list[i], i + 1,
+                       known - 1);
+    }
+}
+
 static void serve_view(world *w, uint32_t task, const artel__holding_action *a)
 {
     int order = artel__ballot_compare(a->view->start, w->start);
@@ -163,7 +167,10 @@ static void serve_view(world *w, uint32_t task, const artel__holding_action *a)
         w->last_view = a->view->epoch;
         w->sum.views++;
     }
-    for (uint32_t i = 0; i < w->options.parts; i++) artel__part_log_serve(w->process[task].part[i].log, a->view->epoch);
+    for (uint32_t i = 0; i < w->options.parts; i++) {
+        artel__part_log_serve(w->process[task].part[i].log, a->view->epoch);
+        if (artel__part_log_serves(w->process[task].part[i].log)) check_served(w, task, i);
+    }
 }
 
 /* PROMISE: bytes as on the wire (holding_wire.c). */
@@ -313,13 +320,13 @@ static void on_push(world *w, uint32_t task, uint32_t from, uint32_t part, uint6
     }
     artel__log_answer a = artel__part_log_push(s->log, epoch, &e, NULL, &position);
     if (a == ARTEL__LOG_WAIT && w->options.mistake == WORLD_ACK_EARLY) {
-        world_acknowledge(w, task, part, item, position);
+        world_acknowledge(w, task, part, item, position, false);
         answer_client(w, task, from, part, item, ARTEL__LOG_ACK);
     }
     if (a == ARTEL__LOG_WAIT) return;
     if (a == ARTEL__LOG_ALREADY) {
         for (position = 1; position <= s->length && s->list[position - 1] != item;) position++;
-        world_acknowledge(w, task, part, item, position);
+        world_acknowledge(w, task, part, item, position, true);
     }
     answer_client(w, task, from, part, item, a);
 }

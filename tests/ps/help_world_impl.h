@@ -114,7 +114,7 @@ void driver_tick(world *w, uint32_t task);
 /* help_client.c */
 void client_tick(world *w, uint32_t task);
 void client_answer(world *w, uint32_t task, uint32_t part, uint32_t item, artel__log_answer answer, uint64_t position);
-void world_acknowledge(world *w, uint32_t task, uint32_t part, uint32_t item, uint64_t position);
+void world_acknowledge(world *w, uint32_t task, uint32_t part, uint32_t item, uint64_t position, bool again);
 bool world_is_done(world *w);
 
 #endif
