@@ -9,12 +9,13 @@
 #include "base/text.h"
 #include "cli/cluster.h"
 #include "cli/follow.h"
+#include "data/data.h"
 
 typedef struct pass_options {
     int format, arithmetic;
     const char *data, *output, *labels, *strategy, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir;
     bool follow;
-    int64_t batch_size, steps, replicas, threads, shards, verbose;
+    int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
     artel__cluster_choice cluster;
 } pass_options;
 
@@ -31,6 +32,7 @@ static const char *const json_words[] = {"all", NULL};
      0,                                                                                                                                    \
      NULL},                                                                                                                                \
         {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                          \
+        {"skip-errors", "leave out up to N rows that cannot be read", ARTEL__OPTION_INT, AT(skip_errors), "0", 0, 9e15, NULL},             \
         {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                    \
         {"strategy", "auto, one-device, mirrored, central-storage, multi-worker", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL}, \
         ARTEL__CLUSTER_OPTIONS,                                                                                                            \
@@ -77,7 +79,7 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
     ARTEL_TRY(artel__cli_check_data(call, "--data", o->data));
     ARTEL_TRY(artel__cli_load_model(call, call->argument[0], model));
     if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
-    return artel_data_open(call->ctx, o->data, data);
+    return artel__data_open_skipping(call->ctx, o->data, o->skip_errors, data);
 }
 
 static artel_evaluate_options make_options(const pass_options *o, artel__observers *observers, artel_cluster *cluster)

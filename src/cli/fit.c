@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/cluster.h"
 #include "cli/follow.h"
+#include "data/data.h"
 #include "keras/model.h"
 #include "observe/history.h"
 
@@ -17,7 +18,7 @@ typedef struct fit_options {
         *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa, *batch_norm, *profile, *recompute, *check_data;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
-        validation_freq, validation_batch_size, histogram_freq, preempt_exit_code;
+        validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors;
     int arithmetic;
     bool shuffle, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
     artel__cluster_choice cluster;
@@ -35,6 +36,8 @@ static const artel__option options[] = {
     {"validation-freq", "validate every N epochs", ARTEL__OPTION_INT, AT(validation_freq), "1", 1, 1e9, NULL},
     {"validation-batch-size", "rows of a validation batch; 0: as --batch-size", ARTEL__OPTION_INT, AT(validation_batch_size), "0", 0, 1e9,
      NULL},
+    {"skip-errors", "leave out up to N rows that cannot be read; all are read once at the start", ARTEL__OPTION_INT, AT(skip_errors), "0",
+     0, 9e15, NULL},
     {"strategy", "auto, one-device, mirrored, central-storage; with other tasks: multi-worker, parameter-server", ARTEL__OPTION_STRING,
      AT(strategy), "auto", 0, 0, NULL},
     {"consistency", "when workers of parameter-server agree: async, bounded:S (docs/parameter-servers.md)", ARTEL__OPTION_STRING,
@@ -194,8 +197,8 @@ static artel_status write_history(artel__invocation *call, const artel_history *
 
 static artel_status load_data(artel__invocation *call, const fit_options *o, artel_data **train, artel_data **validation)
 {
-    ARTEL_TRY(artel_data_open(call->ctx, o->data, train));
-    return o->validation ? artel_data_open(call->ctx, o->validation, validation) : ARTEL_OK;
+    ARTEL_TRY(artel__data_open_skipping(call->ctx, o->data, o->skip_errors, train));
+    return o->validation ? artel__data_open_skipping(call->ctx, o->validation, o->skip_errors, validation) : ARTEL_OK;
 }
 
 static void print_plan(void *user, const char *text)

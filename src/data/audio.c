@@ -156,7 +156,7 @@ static artel_status audio_fingerprint(const artel__source *source, artel__sha256
 const artel__data_format artel__data_audio = {
     .name = "audio",
     .syntax = "audio:DIR#length=N",
-    .options = "length channels scale shift",
+    .options = "length channels scale shift skip-errors",
     .open = audio_open,
     .reads_ahead = true,
     .fetch_row = audio_fetch,

@@ -430,6 +430,9 @@ static artel_status csv_open(artel__source *source)
     t->ctx = source->ctx;
     ARTEL_TRY(read_options(source, t));
     if (source->options.stream) return artel__csv_stream_open(source, t->delimiter);
+    if (source->options.skip_errors > 0)
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "add stream=yes, or leave it out",
+                           "lines can be left out of tables that are streamed only");
     if (source->options.types != NULL || source->options.defaults != NULL) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "add stream=yes, or leave them out",
                            "types and defaults are settings of tables that are streamed");
@@ -455,7 +458,7 @@ static void csv_close(artel__source *source)
 const artel__data_format artel__data_csv = {
     .name = "csv",
     .syntax = "csv:GLOB#label=COL",
-    .options = "label header delimiter columns missing stream types defaults",
+    .options = "label header delimiter columns missing stream types defaults skip-errors",
     .table = true,
     .open = csv_open,
     .close = csv_close,

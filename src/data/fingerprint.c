@@ -72,6 +72,7 @@ static artel_status hash_source(const artel__source *source, artel__sha256 *hash
         artel__hash_integer(hash, (uint64_t)array->count);
         artel__hash_shape(hash, &array->row);
     }
+    for (int64_t i = 0; source->inner != NULL && i < source->arrays[0].count; i++) artel__hash_integer(hash, source->kept[i]);
     if (source->format->fingerprint != NULL) return source->format->fingerprint(source, hash);
     for (const artel__blob *blob = source->blobs; blob != NULL; blob = blob->next) {
         artel__hash_ends(hash, blob->mapping.bytes, blob->mapping.size);

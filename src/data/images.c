@@ -81,7 +81,7 @@ static void images_close(artel__source *source)
 const artel__data_format artel__data_images = {
     .name = "images",
     .syntax = "images:DIR",
-    .options = "scale shift size channels interpolation",
+    .options = "scale shift size channels interpolation skip-errors",
     .reads_ahead = true,
     .open = images_open,
     .fetch_row = images_fetch,

@@ -317,7 +317,7 @@ static void pipeline_close(artel__source *source)
 const artel__data_format artel__data_pipeline = {
     .name = "pipeline",
     .syntax = "pipeline:FILE.json",
-    .options = "names scale shift",
+    .options = "names scale shift skip-errors",
     .open = pipeline_open,
     .fetch_row = pipeline_fetch,
     .hash_row = pipeline_hash_row,

@@ -120,9 +120,11 @@ struct artel__source {
     artel__data_options options;
     artel__source_array *arrays;
     int array_count;
-    bool sorted_by_class; /* a validation split must be random */
-    artel__blob *blobs;   /* in the order of opening */
-    void *state;          /* the format's own; close is called when it is not NULL */
+    bool sorted_by_class;            /* a validation split must be random */
+    artel__blob *blobs;              /* in the order of opening */
+    uint64_t *kept;                  /* rows that skip-errors leaves, or NULL: all */
+    const artel__data_format *inner; /* the format whose rows they are */
+    void *state;                     /* the format's own; close is called when it is not NULL */
     struct artel__source_block *blocks;
 };
 
@@ -163,6 +165,8 @@ artel_status artel__source_add_arrays(artel__source *source, int64_t count);
 /* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);
+/* Reads all rows and leaves out up to so many that cannot be read (skip.c). */
+artel_status artel__source_skip_errors(artel__source *source, int64_t allowed);
 
 /* artel_data_open() from inside the library: the operation that runs goes on. */
 artel_status artel__data_open(artel_context *ctx, const char *specification, artel_data **out);

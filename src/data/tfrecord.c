@@ -40,6 +40,7 @@ static artel_status add_files(artel__source *source, const artel__paths *paths)
         ARTEL_TRY(artel__record_file_find(source->ctx, file, allowed > 0 ? &skip : NULL));
         state->first[state->file_count] = state->first[state->file_count - 1] + file->count;
     }
+    source->options.skip_errors = skip; /* for rows that skip.c finds */
     if (skip < allowed)
         artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld damaged records are left out", source->target, (long long)(allowed - skip));
     return ARTEL_OK;
@@ -147,15 +148,21 @@ static artel_status tfrecord_encoded(const artel__source *source, int array, int
     return ARTEL_OK;
 }
 
+/* Also when some rows are left out. */
+static bool is_tfrecord(const artel__source *source)
+{
+    return source->format->open == tfrecord_open;
+}
+
 const artel__features *artel__tfrecord_features(const artel__source *source)
 {
-    return source->format == &artel__data_tfrecord ? &((const records_state *)source->state)->features : NULL;
+    return is_tfrecord(source) ? &((const records_state *)source->state)->features : NULL;
 }
 
 const artel__record_file *artel__tfrecord_files(const artel__source *source, int *count)
 {
     const records_state *state = source->state;
-    *count = source->format == &artel__data_tfrecord ? state->file_count : 0;
+    *count = is_tfrecord(source) ? state->file_count : 0;
     return *count > 0 ? state->files : NULL;
 }
 

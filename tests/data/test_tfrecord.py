@@ -209,6 +209,37 @@ def damage(records, x):
     same("an empty file beside", deliver("tfrecord:%s,d.tfrecord" % with_bytes("e.tfrecord", b"")[9:] + spec), x)
 
 
+def unreadable():
+    """Records that are whole and hold the wrong thing; images that cannot be decoded; with and without leave to go on."""
+    y = np.arange(30)
+    write("w.tfrecord", [example(x=floats([i] * (3 if i in (4, 9) else 2)), y=ints([i])) for i in range(30)])
+    spec = "tfrecord:w.tfrecord" + features(x=dict(dtype="float32", shape=[2]), y=dict(dtype="int64"))
+    kept = np.delete(y, [4, 9])
+    refused("features", spec, "record 4", "3 values")
+    refused("more than allowed", spec + "&skip-errors=1", "record 9", "3 values")
+    same("rows left out", deliver(spec + "&skip-errors=2"), np.repeat(kept[:, None], 2, 1).astype("f4"))
+    m = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    m.compile("sgd", "mse")
+    m.save("w.keras")
+    np.savez("w.npz", x=np.repeat(kept[:, None], 2, 1).astype("f4"), y=kept)
+    for name, words in (("w1", ["npz:w.npz"]), ("w2", [spec, "--skip-errors", 2])):
+        rc, _, err = run(ARTEL, "fit", "w.keras", "--data", *words, "--output", name + ".keras", "--verbose", 0)
+        check("fit with rows left out", rc == 0 and ("2 rows" in err or name == "w1"), err)
+    digests = [run(ARTEL, "inspect", n + ".keras", "--digest")[1].split()[-1:] for n in ("w1", "w2")]
+    check("bits with rows left out", digests[0] == digests[1] and digests[0], digests)
+    rc, _, err = run(ARTEL, "evaluate", "w.keras", "--data", "npz:w.npz", "--skip-errors", 1)
+    check("nothing to leave out", rc == 1 and "npz" in err, err)
+    if os.path.exists(os.path.join(BUILD, "libartel-image.so")):
+        for k in range(5):
+            os.makedirs("pics/a", exist_ok=True)
+            content = tf.io.encode_png(np.full((4, 4, 3), k, "u1")).numpy()
+            with open("pics/a/%d.png" % k, "wb") as f:
+                f.write(content[:-20] if k == 2 else content)
+        refused("a cut image", "images:pics#size=4x4", "2.png")
+        found = deliver("images:pics#size=4x4&skip-errors=1")
+        check("an image left out", found[:, 0, 0, 0].tolist() == [0, 1, 3, 4], found.shape)
+
+
 def shards(records, x):
     for i in range(5):
         write("set-%05d-of-00005" % i, records[i * 8:i * 8 + 8])
@@ -259,6 +290,7 @@ def main():
     sparse()
     pictures()
     damage(records, x)
+    unreadable()
     shards(records, x)
     training()
     print("%d failures" % len(failures))
