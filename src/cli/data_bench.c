@@ -54,7 +54,7 @@ static artel_status parse_some(const artel__data_opened *opened, const artel__fe
     for (int r = 0; r < count; r++) {
         for (int i = 0; i < features->count; i++) {
             const artel__feature *feature = &features->item[i];
-            if (feature->decode > ARTEL__DECODE_RAW) continue;
+            if (feature->decode == ARTEL__DECODE_IMAGE || feature->decode == ARTEL__DECODE_STRING) continue;
             ARTEL_TRY(artel__example_row(&reader, records[r], feature, &feature->row, opened->row));
         }
     }

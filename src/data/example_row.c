@@ -111,10 +111,37 @@ static artel_status place_image(const row *r, artel__proto bytes, const artel_sh
     return status == ARTEL_ERROR_CORRUPT ? bad_record(r->reader, "replace the image", r->feature->name, why.text) : status;
 }
 
+/* Strings as their places in the vocabulary. */
+static artel_status place_words(const row *r, const artel__example_list *list)
+{
+    artel__proto_field field;
+    artel__proto values = list->values;
+    int64_t at = 0, *out = (int64_t *)(void *)r->out;
+    while (artel__proto_next_here(&values, &field)) {
+        if (field.number != 1 || field.wire != 2) continue;
+        if (at == r->count && r->feature->truncate) break;
+        if (at == r->count) return wrong_count(r, at + 1, r->count);
+        size_t length = (size_t)(field.bytes.end - field.bytes.at);
+        int64_t place = artel__vocabulary_find(&r->feature->vocabulary, (const char *)field.bytes.at, length);
+        if (place < 0 && !r->feature->has_default) {
+            char what[120];
+            snprintf(what, sizeof what, "'%.*s' is not in the vocabulary", (int)(length < 60 ? length : 60), (const char *)field.bytes.at);
+            return bad_record(r->reader, "add it, or give a \"default\"", r->feature->name, what);
+        }
+        out[at++] = place >= 0 ? place : r->feature->fill_int;
+    }
+    if (values.damaged) return damaged(r);
+    if (at == 0 && r->count > 0 && (r->feature->has_default || r->feature->ragged)) return missing(r);
+    if (at < r->count && !r->feature->ragged) return wrong_count(r, at, r->count);
+    fill_from(r, at);
+    return ARTEL_OK;
+}
+
 static artel_status place_bytes(const row *r, const artel__example_list *list, const artel_shape *shape)
 {
     artel__proto value;
     int64_t found = 0;
+    if (r->feature->decode == ARTEL__DECODE_WORDS) return place_words(r, list);
     if (!artel__example_bytes(list->values, &value, 1, &found)) return damaged(r);
     if (found == 0) return missing(r);
     if (found > 1) return bad_record(r->reader, "give one value for each record", r->feature->name, "several byte strings (expected one)");

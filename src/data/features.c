@@ -14,7 +14,7 @@
 typedef struct settings {
     int dtype, role, decode;
     artel__ints shape, resize;
-    const char *input, *fallback, *index, *key;
+    const char *input, *fallback, *index, *key, *vocabulary;
     bool ragged, truncate, sequence;
     int64_t channels;
 } settings;
@@ -39,6 +39,8 @@ static const artel__option table[] = {
     {"decode", "how bytes are read", ARTEL__OPTION_ENUM, offsetof(settings, decode), "none", 0, 0, decodings},
     {"channels", "channels of images: 1, 3 or 4", ARTEL__OPTION_INT, offsetof(settings, channels), "0", 0, 4, NULL},
     {"resize", "height and width of images", ARTEL__OPTION_INTS, offsetof(settings, resize), "[]", 0, 0, NULL},
+    {"vocabulary", "strings become their places in this list, or file of lines", ARTEL__OPTION_JSON, offsetof(settings, vocabulary), "null",
+     0, 0, NULL},
     {"index", "features with the place of each value, one an axis: a sparse tensor", ARTEL__OPTION_JSON, offsetof(settings, index), "null",
      0, 0, NULL},
     {.name = NULL},
@@ -100,9 +102,23 @@ static artel_status set_image(artel__arena *arena, const char *where, const sett
     return ARTEL_OK;
 }
 
+static artel_status set_words(artel__arena *arena, const char *where, const settings *s, artel__feature *out)
+{
+    json_t *value;
+    ARTEL_TRY(artel__json_load(arena->ctx, where, s->vocabulary, strlen(s->vocabulary), &value));
+    artel_status status = artel__vocabulary_read(arena, where, value, &out->vocabulary);
+    json_decref(value);
+    out->decode = ARTEL__DECODE_WORDS;
+    out->dtype = ARTEL_DTYPE_INT64;
+    return status;
+}
+
 static artel_status set_bytes(artel__arena *arena, const char *where, const settings *s, artel__feature *out)
 {
-    if (s->decode == 0) return wrong(arena, where, "bytes need \"decode\": image, string, or the dtype of raw numbers");
+    if (s->vocabulary != NULL && s->decode != 0) return wrong(arena, where, "a vocabulary stands instead of decode");
+    if (s->vocabulary != NULL) return set_words(arena, where, s, out);
+    if (s->decode == 0)
+        return wrong(arena, where, "bytes need \"decode\": image, string, or the dtype of raw numbers; or a \"vocabulary\"");
     if (s->decode == 1) {
         out->decode = ARTEL__DECODE_IMAGE;
         return set_image(arena, where, s, out);
@@ -134,8 +150,8 @@ static artel_status settle(artel__arena *arena, const char *where, const char *n
     }
     if (out->kind == ARTEL__FEATURE_BYTES) {
         ARTEL_TRY(set_bytes(arena, where, s, out));
-    } else if (s->decode != 0 || s->channels != 0 || s->resize.count != 0) {
-        return wrong(arena, where, "decode, channels and resize go with bytes");
+    } else if (s->decode != 0 || s->channels != 0 || s->resize.count != 0 || s->vocabulary != NULL) {
+        return wrong(arena, where, "decode, channels, resize and vocabulary go with bytes");
     }
     bool open = out->row.rank > 0 && out->row.dim[0] < 0;
     out->count = open ? 0 : artel_shape_count(&out->row);
@@ -279,6 +295,10 @@ void artel__features_hash(const artel__features *features, artel__sha256 *hash)
         artel__hash_integer(hash, (uint64_t)f->fill_int);
         artel__sha256_update(hash, &f->fill, sizeof f->fill);
         for (int axis = 0; axis < f->index_count; axis++) artel__hash_text(hash, f->index[axis]);
+        for (int64_t w = 0; w < f->vocabulary.count; w++) {
+            artel__hash_text(hash, f->vocabulary.words[w].text);
+            artel__hash_integer(hash, (uint64_t)f->vocabulary.words[w].place);
+        }
     }
 }
 
@@ -321,6 +341,21 @@ static json_t *index_json(const artel__feature *feature)
     return list;
 }
 
+/* The words in the order of their places. */
+static json_t *words_json(const artel__vocabulary *vocabulary)
+{
+    json_t *list = json_array();
+    bool good = list != NULL;
+    for (int64_t i = 0; i < vocabulary->count && good; i++) good = json_array_append_new(list, json_null()) == 0;
+    for (int64_t i = 0; i < vocabulary->count && good; i++) {
+        const struct artel__word *word = &vocabulary->words[i];
+        good = json_array_set_new(list, (size_t)word->place, json_stringn_nocheck(word->text, word->length)) == 0;
+    }
+    if (good) return list;
+    json_decref(list);
+    return NULL;
+}
+
 static bool put(json_t *object, const char *name, json_t *value)
 {
     return json_object_set_new(object, name, value) == 0;
@@ -330,11 +365,12 @@ static bool put(json_t *object, const char *name, json_t *value)
 static bool put_feature(json_t *one, const artel__feature *f)
 {
     static const char *const names[] = {"", "bytes", "float32", "int64"};
-    static const char *const decodes[] = {"", "", "image", "string"};
+    static const char *const decodes[] = {"", "", "image", "string", ""};
     bool good = put(one, "dtype", json_string(names[f->kind]));
     if (f->row.rank > 0 && f->row.dim[0] >= 0) good &= put(one, "shape", shape_json(&f->row));
     if (f->decode == ARTEL__DECODE_RAW) good &= put(one, "decode", json_string(artel_dtype_name(f->dtype)));
-    if (f->decode > ARTEL__DECODE_RAW) good &= put(one, "decode", json_string(decodes[f->decode]));
+    if (f->decode == ARTEL__DECODE_WORDS) good &= put(one, "vocabulary", words_json(&f->vocabulary));
+    if (f->decode == ARTEL__DECODE_IMAGE || f->decode == ARTEL__DECODE_STRING) good &= put(one, "decode", json_string(decodes[f->decode]));
     if (f->role != ARTEL_DATA_ROLE_AUTO) good &= put(one, "role", json_string(roles[f->role]));
     if (strcmp(f->array, f->name) != 0) good &= put(one, "key", json_string(f->name));
     if (f->ragged) good &= put(one, "ragged", json_true());

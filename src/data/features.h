@@ -22,10 +22,26 @@ typedef enum artel__feature_kind {
 
 typedef enum artel__feature_decode {
     ARTEL__DECODE_NONE,
-    ARTEL__DECODE_RAW,   /* numbers of `dtype` as they lie in memory, little-endian */
-    ARTEL__DECODE_IMAGE, /* JPEG, PNG, BMP or GIF */
-    ARTEL__DECODE_STRING /* listed, not fed */
+    ARTEL__DECODE_RAW,    /* numbers of `dtype` as they lie in memory, little-endian */
+    ARTEL__DECODE_IMAGE,  /* JPEG, PNG, BMP or GIF */
+    ARTEL__DECODE_STRING, /* listed, not fed */
+    ARTEL__DECODE_WORDS   /* strings that become their places in a vocabulary: int64 */
 } artel__feature_decode;
+
+/* Words, sorted by their bytes, each with its place in the list that was given. */
+typedef struct artel__vocabulary {
+    struct artel__word {
+        const char *text;
+        size_t length;
+        int64_t place;
+    } * words;
+    int64_t count;
+} artel__vocabulary;
+
+/* The place of a word, or -1. */
+int64_t artel__vocabulary_find(const artel__vocabulary *vocabulary, const char *text, size_t length);
+/* From a JSON list of strings, or the name of a file with one in each line. Errors name a word that is there twice. */
+artel_status artel__vocabulary_read(artel__arena *arena, const char *where, json_t *value, artel__vocabulary *out);
 
 typedef struct artel__feature {
     const char *name;  /* in the record */
@@ -43,6 +59,7 @@ typedef struct artel__feature {
     bool has_default;  /* for records without the feature */
     double fill;       /* the default, and what fills ragged and sparse rows; 0 unless given */
     int64_t fill_int;
+    artel__vocabulary vocabulary;
     const char *index[ARTEL_MAX_RANK]; /* sparse: features that hold the place along each axis, outermost first */
     int index_count;
 } artel__feature;

@@ -178,8 +178,22 @@ static void fill(const row *r, uint8_t *out, int64_t count)
     }
 }
 
+static artel_status place_word(const row *r, const json_t *value, uint8_t *out)
+{
+    const char *word = json_string_value(value);
+    if (word == NULL) return bad_value(r, "not a string");
+    int64_t place = artel__vocabulary_find(&r->feature->vocabulary, word, json_string_length(value));
+    if (place < 0 && r->feature->has_default)
+        place = r->feature->fill_int;
+    else if (place < 0)
+        return bad_value(r, "a word that is not in the vocabulary");
+    memcpy(out, &place, sizeof place);
+    return ARTEL_OK;
+}
+
 static artel_status place_number(const row *r, const json_t *value, uint8_t *out)
 {
+    if (r->feature->decode == ARTEL__DECODE_WORDS) return place_word(r, value, out);
     double number = json_is_true(value) ? 1 : 0;
     int64_t integer = json_is_true(value);
     bool boolean = json_is_boolean(value);

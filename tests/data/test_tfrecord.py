@@ -209,6 +209,28 @@ def damage(records, x):
     same("an empty file beside", deliver("tfrecord:%s,d.tfrecord" % with_bytes("e.tfrecord", b"")[9:] + spec), x)
 
 
+def words():
+    rows = [[b"cat"], [b"dog", b"", b"\xc3\xa9t\xc3\xa9"], [], [b"cow", b"dog"]]
+    write("v.tfrecord", [example(w=byte(*r)) for r in rows])
+    names = ["dog", "cat", "", "\u00e9t\u00e9"]
+    layer = keras.layers.StringLookup(vocabulary=[n for n in names if n], num_oov_indices=1)
+    wanted = np.full((4, 3), -1)
+    for i, r in enumerate(rows):
+        for k, v in enumerate(r):
+            wanted[i, k] = names.index(v.decode()) if v.decode() in names else -1
+    spec = dict(dtype="bytes", key="w", shape=[3], ragged=True, default=-1)
+    same("words", deliver("tfrecord:v.tfrecord" + features(x=dict(spec, vocabulary=names)), "int64"), wanted)
+    with open("words.txt", "w", newline="") as f:
+        f.write("\r\n".join(names))
+    same("words of a file", deliver("tfrecord:v.tfrecord" + features(x=dict(spec, vocabulary="words.txt")), "int64"), wanted)
+    check("as Keras numbers them", int(layer("cat")) == 2)
+    refused("no word", "tfrecord:v.tfrecord" + features(x=dict(dtype="bytes", key="w", shape=[3], ragged=True, vocabulary=names)), "record 3", "'cow' is not in the vocabulary")
+    refused("a word twice", "tfrecord:v.tfrecord" + features(x=dict(spec, vocabulary=["a", "b", "a"])), "'a' is in the vocabulary twice")
+    with open("v.jsonl", "w") as f:
+        f.write("".join(json.dumps({"w": [v.decode() for v in r]}) + "\n" for r in rows))
+    same("words of lines", deliver("jsonl:v.jsonl" + features(x=dict(spec, vocabulary=names)), "int64"), wanted)
+
+
 def unreadable():
     """Records that are whole and hold the wrong thing; images that cannot be decoded; with and without leave to go on."""
     y = np.arange(30)
@@ -290,6 +312,7 @@ def main():
     sparse()
     pictures()
     damage(records, x)
+    words()
     unreadable()
     shards(records, x)
     training()

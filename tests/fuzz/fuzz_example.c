@@ -18,7 +18,9 @@ static void read_row(artel_context *ctx, artel__proto record, const artel__featu
 {
     artel__example_reader reader = {.ctx = ctx, .path = "fuzz"};
     size_t bytes = (size_t)feature->count * artel_dtype_size(feature->dtype);
-    if (feature->decode > ARTEL__DECODE_RAW || feature->count > MOST_BYTES || bytes > MOST_BYTES) return;
+    if (feature->decode == ARTEL__DECODE_IMAGE || feature->decode == ARTEL__DECODE_STRING || feature->count > MOST_BYTES ||
+        bytes > MOST_BYTES)
+        return;
     void *out = malloc(bytes > 0 ? bytes : 1);
     if (out != NULL) artel__example_row(&reader, record, feature, &feature->row, out);
     artel_context_clear(ctx);
@@ -117,11 +119,12 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
         "7}}",
         "{\"y\": {\"dtype\": \"bytes\", \"decode\": \"uint16\", \"shape\": [2], \"key\": \"b\"}, \"q\": {\"dtype\": \"int64\", "
         "\"default\": 1}}",
+        "{\"b\": {\"dtype\": \"bytes\", \"vocabulary\": [\"\", \"abcd\", \"x\"], \"shape\": [3], \"ragged\": true, \"default\": 9}}",
         "{\"x\": {\"dtype\": \"float32\", \"shape\": [400], \"index\": \"n\"}, \"z\": {\"dtype\": \"float32\", \"shape\": [9, 0], "
         "\"ragged\": true}}",
     };
-    if (number < 3) return put(text[number], example, sizeof example, out, room);
-    if (number > 3) return 0;
+    if (number < 4) return put(text[number], example, sizeof example, out, room);
+    if (number > 4) return 0;
     return put("{\"s\": {\"dtype\": \"float32\", \"shape\": [4, 2], \"sequence\": true, \"ragged\": true, \"truncate\": true}}", sequence,
                sizeof sequence, out, room);
 }
