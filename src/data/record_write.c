@@ -70,6 +70,10 @@ static artel_status note_offset(artel__record_writer *writer)
 artel_status artel__record_writer_add(artel__record_writer *writer, const void *bytes, size_t size)
 {
     uint8_t head[ARTEL__RECORD_HEAD], tail[4];
+    if (writer->begun && size > UINT32_MAX - 2 * BUFFER) { /* zlib counts in 32 bits */
+        return artel__fail(writer->ctx, ARTEL_ERROR_UNSUPPORTED, writer->output.path, "write it without compression",
+                           "a record of %zu bytes cannot be compressed", size);
+    }
     ARTEL_TRY(note_offset(writer));
     artel__bytes_put(head, size, 8);
     artel__bytes_put(head + 8, artel__crc32c_mask(artel__crc32c(0, head, 8)), 4);

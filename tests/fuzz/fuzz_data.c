@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/bytes.h"
+#include "data/remote.h"
 #include "data/rows.h"
 #include "fuzz/help_fuzz.h"
 
@@ -37,6 +38,20 @@ static void read_rows(artel_context *ctx, artel_data *data)
     artel__arena_fini(&arena);
 }
 
+/* The same bytes as the list of a bucket. */
+static void read_list(artel_context *ctx, const uint8_t *data, size_t size)
+{
+    artel__paths found = {.ctx = ctx};
+    char *text = malloc(size + 1), *token = NULL;
+    if (text == NULL) return;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    artel__s3_read_list(ctx, "s3://bucket/a*", text, size, &found, &token);
+    artel__paths_fini(&found);
+    artel__free(ctx, token);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     artel_context *ctx;
@@ -52,6 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         artel_data_destroy(opened);
     }
     if (file >= 0) close(file);
+    artel_context_clear(ctx);
+    read_list(ctx, data + 1, size - 1);
     artel_context_destroy(ctx);
     return 0;
 }
@@ -74,7 +91,8 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room)
                                        "{\"x\": [1, 2.5], \"y\": 1}\n\n{\"x\": [3, 4], \"y\": 0}\n",
                                        "{\"a\": true}\n{\"a\": fals}\n",
                                        "abc \xc3\xa9 abcabc",
-                                       "a,b,y\n1,2.5,x\n\"3\",,\n"};
+                                       "a,b,y\n1,2.5,x\n\"3\",,\n",
+                                       "<ListBucketResult><Key>a&amp;b</Key><Key>b</Key><NextContinuationToken>t</NextContinuationToken>"};
     if (number >= ARTEL__COUNT(text) || room < 256) return 0;
     out[0] = (uint8_t)number;
     if (number < 2) {
