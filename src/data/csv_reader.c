@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "data/decimal.h"
+
 void artel__csv_init(artel__csv_reader *reader, artel_context *ctx, const char *path, const void *bytes, size_t size, char delimiter)
 {
     memset(reader, 0, sizeof *reader);
@@ -127,38 +129,6 @@ static bool short_integer(const char *text, size_t length, int64_t *out)
     return true;
 }
 
-/* A decimal number whose digits fit into 53 bits and whose power of ten is exact: one rounding, as artel__parse_double() has it, without
- * a copy. False for everything else, which is left to that function. */
-static bool short_decimal(const char *text, size_t length, double *out)
-{
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    const char *at = text, *end = text + length;
-    bool negative = at < end && *at == '-';
-    uint64_t digits = 0;
-    int count = 0, exponent = 0;
-    at += negative;
-    for (; at < end && *at >= '0' && *at <= '9'; at++, count++) digits = digits * 10 + (uint64_t)(*at - '0');
-    if (at < end && *at == '.') {
-        const char *point = ++at;
-        for (; at < end && *at >= '0' && *at <= '9'; at++, count++) digits = digits * 10 + (uint64_t)(*at - '0');
-        exponent = (int)(point - at);
-    }
-    if (count == 0 || count > 18 || digits > (uint64_t)1 << 53) return false;
-    if (at < end && (*at == 'e' || *at == 'E') && end - at >= 2 && end - at <= 4) {
-        bool minus = *++at == '-';
-        at += minus || *at == '+';
-        int power = 0;
-        if (at == end) return false;
-        for (; at < end && *at >= '0' && *at <= '9'; at++) power = power * 10 + (*at - '0');
-        exponent += minus ? -power : power;
-    }
-    if (at != end || exponent < -22 || exponent > 22) return false;
-    double value = exponent < 0 ? (double)digits / powers[-exponent] : (double)digits * powers[exponent];
-    *out = negative ? -value : value;
-    return true;
-}
-
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -192,7 +162,7 @@ artel__csv_kind artel__csv_classify(const artel__csv_field *field, int64_t *inte
     if (length == 0) return ARTEL__CSV_EMPTY;
     artel__csv_kind kind;
     if (short_integer(text, length, integer)) return ARTEL__CSV_INTEGER;
-    if (short_decimal(text, length, number)) return ARTEL__CSV_FLOAT;
+    if (artel__short_decimal(text, length, number)) return ARTEL__CSV_FLOAT;
     if (length <= 5 && known_word(text, length, &kind, integer)) return kind;
     if (length >= sizeof copy || memchr(text, '\0', length) != NULL) return ARTEL__CSV_TEXT;
     memcpy(copy, text, length);

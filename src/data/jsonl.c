@@ -10,6 +10,7 @@
 #include "data/features.h"
 #include "data/fingerprint.h"
 #include "data/image_decode.h"
+#include "data/jsonl_fast.h"
 #include "data/lines.h"
 
 typedef struct jsonl_state {
@@ -266,6 +267,7 @@ static artel_status jsonl_fetch(const artel__source *source, int array, const ar
     artel__line line = artel__lines_at(&state->lines, row_number);
     const row r = {source->ctx, &line, feature, row_shape, artel_dtype_size(feature->dtype)};
     json_t *object;
+    if (artel__jsonl_fast(line.text, line.length, feature, row_shape, out)) return ARTEL_OK;
     ARTEL_TRY(parse_line(source->ctx, &line, &object));
     artel_status status = place_member(source, &r, json_object_get(object, feature->name), out);
     json_decref(object);

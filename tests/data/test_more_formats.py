@@ -82,6 +82,13 @@ def json_lines():
     same("ragged", deliver("jsonl:a.jsonl" + spec_file(x=dict(dtype="int64", key="r", shape=[6], ragged=True, default=-1)), "int64"), padded)
     same("nested ragged", deliver("jsonl:a.jsonl" + spec_file(x=dict(dtype="float32", key="q", shape=[2, 2], ragged=True))), nested)
     same("default", deliver("jsonl:a.jsonl" + spec_file(x=dict(dtype="float32", key="none", default=1.5))), np.full(7, 1.5, "f4"))
+    plain = ['{"z":"[1,{","x":[[-0,1.5],[2e3,-0.0]],"q":{"x":[9]}}', ' { "x" : [ [ 1 , 2 ] , [ 3.25e-2 , 4E+1 ] ] , "z" : "\\"}" } ',
+             '{"x":[[1,1],[1,1]],"x":[[5,6.5],[7,8]]}', '{"z":[[],{}],"x":[[0.1,123456789.25],[1e22,-7]]}', '{"x":[[true,false],[1,0]],"z":null}']
+    put("plain.jsonl", "\n".join(plain))
+    same("numbers read in place", deliver("jsonl:plain.jsonl#x"), np.array([json.loads(v)["x"] for v in plain]).astype("f4"))
+    for n, broken in enumerate(('{"x":[[1,2],[3,4]', '{"x":[[1,2],[3,04]]}', '{"x":[[1,2],[3,4]]} 5', '{"x":[[1,2],[3,4.]]}', '{"x":[[1,2],[3,4],]}', '{"x":[[1 2],[3,4]]}')):
+        put("broken.jsonl", plain[3] + "\n" + broken)
+        refused("broken %d" % n, "jsonl:broken.jsonl#x", "line 1", "at byte %d" % (len(plain[3]) + 1))
     at = text.index('{"x": [[3')
     bad = text[:at] + text[at:].replace("2.5", "two", 1)
     put("bad.jsonl", bad)
