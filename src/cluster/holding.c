@@ -164,6 +164,11 @@ void artel__holding_follow(artel__holding *h, artel__generation_id ballot)
     h->promised_at = h->now;
     if (ballot.counter > h->counter) h->counter = ballot.counter;
     if (h->phase != ARTEL__BALLOT_NONE && artel__ballot_compare(h->ballot, ballot) < 0) artel__holding_give_up(h);
+}
+
+/* The view that has been served is over. */
+static void fence(artel__holding *h)
+{
     if (!h->fenced) artel__holding_act(h, &(artel__holding_action){.kind = ARTEL__HOLDING_FENCE});
     h->fenced = true;
 }
@@ -246,6 +251,7 @@ void artel__holding_on_view(artel__holding *h, uint32_t from, const artel__view 
         if (!h->pendings) say_level(h); /* asked again */
         return;
     }
+    fence(h);
     artel__view_copy(h, &h->accepted, view);
     h->accepted_from = from;
     h->held = false;
@@ -285,7 +291,7 @@ static void come_into_force(artel__holding *h)
     h->remembers |= member;
     artel__view_copy(h, &h->known, &h->accepted);
     drop_unnamed(h, &h->known);
-    if (!member || artel__ballot_compare(h->promised, h->accepted.ballot) != 0) {
+    if (!member) {
         artel__holding_act(h, &(artel__holding_action){.kind = ARTEL__HOLDING_LEARN, .view = &h->known});
         return;
     }
@@ -308,6 +314,7 @@ static void on_tell(artel__holding *h, const artel__view *view)
         artel__holding_on_hold(h, view->ballot);
     } else if (artel__ballot_compare(view->ballot, h->promised) >= 0) {
         artel__holding_follow(h, view->ballot);
+        fence(h);
         artel__view_copy(h, &h->accepted, view);
         begin_anew(h);
         memset(h->pending, 0, h->config.parts);
@@ -315,6 +322,7 @@ static void on_tell(artel__holding *h, const artel__view *view)
         come_into_force(h);
     } else {
         artel__view_copy(h, &h->known, view);
+        if (artel__ballot_compare(view->ballot, h->accepted.ballot) > 0) fence(h);
         if (artel__ballot_compare(view->ballot, h->accepted.ballot) > 0 && artel__ballot_compare(h->start, view->start) == 0)
             drop_unnamed(h, view);
         artel__holding_act(h, &(artel__holding_action){.kind = ARTEL__HOLDING_LEARN, .view = &h->known});

@@ -7,14 +7,16 @@
  *
  * Why votes here and not there. Two groups may go on with a synchronous run, since step s is a function of s. An update of an asynchronous
  * run is not, so of two owners of a part one must be unable to acknowledge. No clocks are compared and nothing is leased: an
- * acknowledgement needs every holder that the view names, and whoever has promised to follow a later ballot acknowledges and accepts
- * nothing of an older view. So a deposed owner cannot acknowledge and need not know that it is deposed.
+ * acknowledgement needs every holder that the view names, and whoever has accepted a later view appends and acknowledges nothing of an
+ * older one. Of each chain of a new view one holder at least was in the chain before, and has accepted. So a deposed owner cannot
+ * acknowledge and need not know that it is deposed.
  *
  * A view, from trouble to work:
  *   BALLOT   candidate -> voters and holders: will you follow this ballot? Ballots are ordered by (counter, incarnation).
- *   PROMISE  back: I follow no lower one; with the view that was accepted last, and what I hold. From here on the task is FENCED.
+ *   PROMISE  back: I follow no lower one; with the view that was accepted last, and what I hold. The task goes on serving: what it
+ *            acknowledges until it accepts is in its log, from which the next view's holders are levelled.
  *   HIGHER   back: no, I follow that one.
- *   VIEW     candidate -> all that promised: the view made from the promises.
+ *   VIEW     candidate -> all that promised: the view made from the promises. Accepting it ends the one before (FENCE).
  *   LEVEL    back: accepted, and all my parts are level with the holders before me.
  *   HOLD     candidate -> members, on LEVEL from a majority of votes and from every holder named: the view is in force.
  *   TELL     a view in force, to whoever asks or is not in it.
@@ -29,9 +31,10 @@
  *      newest checkpoint (FALL_BACK). A job's first view is the same case; then, LEVEL of all voters is needed.
  *   H3 chains are made from the accepted view with the highest ballot among the promises: of each chain those holders, in order, that
  *      promised with the same incarnation and are LEVEL. Who was heard lately is waited for. If none is left and all holders are dead for
- *      good (restarted, or declared so), the part is LOST and the job begins again from the checkpoint; else the candidate waits for them.
+ *      good (restarted, or declared so), the part is LOST and the job begins again from the checkpoint; else the candidate waits for them,
+ *      also when another part is lost: they may acknowledge alone. A view that begins the job needs LEVEL of all its members.
  *   H4 the head of the next chain is its first survivor: it has every entry that any survivor has.
- *   H5 nothing is served before HOLD, and only while promised == accepted == held.
+ *   H5 nothing is served before HOLD, and nothing of an older view once a later one has been accepted.
  *   H6 a newcomer copies a part from its head while that works; the copy does not count until a view names it and it is level. A holder
  *      that a view in force does not name holds nothing from then on: its log may have an entry that nobody else has.
  *   H7 belongs to the log (ps/log.h).
@@ -91,7 +94,7 @@ typedef enum artel__holding_state {
 
 typedef enum artel__holding_action_kind {
     ARTEL__HOLDING_SEND,      /* `bytes` to `task`, which has a link; lent for the call */
-    ARTEL__HOLDING_FENCE,     /* from now on nothing of the view so far is appended, applied, answered or acknowledged */
+    ARTEL__HOLDING_FENCE,     /* the view served so far is over: nothing of it is appended, applied, answered or acknowledged from now on */
     ARTEL__HOLDING_ACCEPT,    /* `view` is accepted, not in force: level each part whose chain names this task with the holder before
                                  it, then artel__holding_level. `fresh`: begin all parts anew from the view's origin */
     ARTEL__HOLDING_SERVE,     /* `view` is in force and names this task: heads serve */
@@ -167,7 +170,7 @@ void artel__holding_set_origin(artel__holding *h, uint64_t origin);
 
 /* -- what it knows -- */
 
-/* The view that this task accepted and that is in force, while it is not fenced; else NULL. */
+/* The view in force that this task serves; NULL: none, or it has accepted a later one. */
 const artel__view *artel__holding_serving(const artel__holding *h);
 /* The newest view known to be or to have been in force; NULL: none. */
 const artel__view *artel__holding_known(const artel__holding *h);

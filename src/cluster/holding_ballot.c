@@ -176,6 +176,12 @@ static bool is_holder(const artel__holding *h, uint32_t task)
     return false;
 }
 
+/* The job begins (again): all members must know, lest one goes on with what is void. */
+static bool begins(const artel__holding *h)
+{
+    return artel__ballot_compare(h->next.start, h->next.ballot) == 0;
+}
+
 void artel__holding_on_is_level(artel__holding *h, uint32_t from, artel__generation_id ballot)
 {
     if (h->phase == ARTEL__BALLOT_LEVEL && artel__ballot_compare(ballot, h->ballot) == 0 && h->peer[from].promised)
@@ -189,7 +195,7 @@ static bool all_level(const artel__holding *h)
         const artel__holding_peer *p = &h->peer[t];
         if (!h->next.member[t]) continue;
         if (p->level && (p->remembers || h->bootstrap)) votes += h->config.votes[t];
-        if (!p->level && is_holder(h, t)) return false;
+        if (!p->level && (begins(h) || is_holder(h, t))) return false;
     }
     return h->bootstrap ? votes == h->votes : votes * 2 > h->votes;
 }
@@ -210,12 +216,12 @@ static void hold(artel__holding *h)
 /* Who has not become level in time, or is gone, is left out next time. */
 static bool must_begin_again(artel__holding *h)
 {
-    bool patient = h->bootstrap || h->now - h->since < h->config.suspect_after_ns, again = !patient;
+    bool patient = begins(h) || h->now - h->since < h->config.suspect_after_ns, again = !patient;
     for (uint32_t t = 0; t < h->config.tasks; t++) {
         artel__holding_peer *p = &h->peer[t];
         if (!h->next.member[t] || p->level || t == h->config.self) continue;
         bool gone = !artel__holding_lately(h, t) || p->incarnation != p->life;
-        again |= gone && (is_holder(h, t) || h->config.votes[t]);
+        again |= gone && (begins(h) || is_holder(h, t) || h->config.votes[t]);
         if (!gone && !patient) {
             p->excluded = true;
             artel__holding_shun(h, t);

@@ -72,8 +72,9 @@ static void answer(void *user, const artel__log_entry *entry, artel__log_answer 
 
 static void level(void *user, uint64_t epoch)
 {
-    (void)epoch;
     place *at = user;
+    store *s = &at->w->process[at->task].part[at->part];
+    if (s->serve_epoch == epoch) artel__part_log_serve(s->log, epoch);
     artel__generation_id ballot = at->w->process[at->task].accepted;
     event *e = world_post(at->w, at->w->now, EVENT_LEVEL, at->task);
     e->from = at->part;
@@ -135,7 +136,11 @@ static void accept_view(world *w, uint32_t task, const artel__holding_action *a)
             s->length = 0;
             artel__part_log_reset(s->log);
         }
-        artel__part_log_accept(s->log, a->view->epoch, c->task, c->holders);
+        s->late = w->options.mistake == WORLD_NO_FENCE && p->holding->part[i] == ARTEL__HOLDING_LEVEL && artel__chain_find(c, task) >= 0;
+        if (s->late)
+            level(place_of(w, task, i), a->view->epoch);
+        else
+            artel__part_log_accept(s->log, a->view->epoch, c->task, c->holders);
     }
 }
 
@@ -168,6 +173,11 @@ static void serve_view(world *w, uint32_t task, const artel__holding_action *a)
         w->sum.views++;
     }
     for (uint32_t i = 0; i < w->options.parts; i++) {
+        store *s = &w->process[task].part[i];
+        const artel__chain *c = &a->view->chain[i];
+        s->serve_epoch = s->late ? a->view->epoch : 0;
+        if (s->late) artel__part_log_accept(s->log, a->view->epoch, c->task, c->holders);
+        s->late = false;
         artel__part_log_serve(w->process[task].part[i].log, a->view->epoch);
         if (artel__part_log_serves(w->process[task].part[i].log)) check_served(w, task, i);
     }

@@ -32,7 +32,7 @@ typedef enum world_mistake {
     WORLD_LONGEST_WINS, /* the next view is made from the longest log, not from the highest ballot */
     WORLD_STALE_COPY,   /* what was dropped is said to be a fresh copy */
     WORLD_NO_MAJORITY,  /* each task thinks that it is the only voter */
-    WORLD_NO_FENCE,     /* who has promised a later ballot goes on serving */
+    WORLD_NO_FENCE,     /* who has accepted a later view goes on in the old one until that is in force */
     WORLD_AMNESIA,      /* voters without memory vote */
     WORLD_MISTAKES
 } world_mistake;

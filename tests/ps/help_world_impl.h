@@ -51,6 +51,8 @@ typedef struct store {
     uint64_t copy_epoch; /* a copy is awaited for this view; 0: none */
     uint32_t copy_from;
     bool copy_levelling;
+    bool late;            /* WORLD_NO_FENCE: the log goes on under the old view until the new one is in force */
+    uint64_t serve_epoch; /* and serves then when it is level */
 } store;
 
 typedef struct process {
