@@ -362,7 +362,7 @@ void world_dump(world *w, uint32_t task)
     }
 }
 
-world_options world_storm(uint64_t seed, bool gentle)
+world_options world_storm(uint64_t seed, world_shape shape)
 {
     world_options o = WORLD_OPTIONS_INIT;
     o.seed = seed;
@@ -372,7 +372,13 @@ world_options world_storm(uint64_t seed, bool gentle)
     o.items = 40;
     o.storm_ns = 3 * WORLD_SECOND;
     o.fault_ns = (seed % 4 < 2 ? 50 : 150) * WORLD_MS;
-    o.gentle = gentle;
+    o.gentle = shape == WORLD_GENTLE;
     o.lossy = seed % 3 == 0;
+    if (shape == WORLD_LARGE) {
+        o.voters = 5;
+        o.servers = 4;
+        o.clients = o.parts = 3;
+        o.fault_ns = (seed % 2 ? 40 : 80) * WORLD_MS;
+    }
     return o;
 }

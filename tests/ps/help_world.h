@@ -77,8 +77,13 @@ uint32_t world_heard(const world *w, uint32_t task); /* messages so far */
 void world_dump(world *w, uint32_t task); /* for a failing seed */
 artel__holding *world_holding(world *w, uint32_t task);
 artel__part_log *world_log(world *w, uint32_t task, uint32_t part);
-/* Storms of two shapes: anything at any time, and one fault at a time. The seed chooses voters, servers and copies, too. */
-world_options world_storm(uint64_t seed, bool gentle);
+/* The seed chooses voters, servers and copies, too. */
+typedef enum world_shape {
+    WORLD_STORM, /* anything at any time */
+    WORLD_LARGE, /* the same with five voters, four servers, three parts, and more faults */
+    WORLD_GENTLE /* one fault, and the next when all parts have their copies again */
+} world_shape;
+world_options world_storm(uint64_t seed, world_shape shape);
 int64_t world_now(const world *w);
 
 typedef struct world_sum {

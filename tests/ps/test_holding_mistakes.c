@@ -19,7 +19,7 @@ enum {
 
 static bool finds(uint64_t seed, world_mistake mistake)
 {
-    world_options o = world_storm(seed, false);
+    world_options o = world_storm(seed, WORLD_STORM);
     o.mistake = mistake;
     world *w = world_create(&o);
     world_start_all(w);
