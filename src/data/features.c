@@ -7,6 +7,7 @@
 
 #include "data/fingerprint.h"
 #include "data/json_options.h"
+#include "data/remote.h"
 
 #define MOST_INFERRED 4096
 
@@ -188,10 +189,12 @@ artel_status artel__features_parse(artel__arena *arena, const char *where, json_
     return ARTEL_OK;
 }
 
-artel_status artel__features_read(artel__arena *arena, const char *path, artel__features *out)
+artel_status artel__features_read(artel__arena *arena, const char *path, bool optional, artel__features *out)
 {
     json_t *root;
-    ARTEL_TRY(artel__json_load_file(arena->ctx, path, &root));
+    memset(out, 0, sizeof *out);
+    ARTEL_TRY(artel__data_load_json(arena->ctx, path, optional, &root));
+    if (root == NULL) return ARTEL_OK;
     artel_status status = artel__features_parse(arena, path, root, out);
     json_decref(root);
     return status;

@@ -70,8 +70,8 @@ typedef struct artel__features {
     const char *where; /* the file of the specification, or of the first record */
 } artel__features;
 
-/* From the file; everything in the arena. */
-artel_status artel__features_read(artel__arena *arena, const char *path, artel__features *out);
+/* From the file, here or elsewhere; everything in the arena. With `optional` a file that is not there gives none. */
+artel_status artel__features_read(artel__arena *arena, const char *path, bool optional, artel__features *out);
 /* The same from a value; `where` names it in messages. */
 artel_status artel__features_parse(artel__arena *arena, const char *where, json_t *root, artel__features *out);
 /* From a first record of tf.train.Example. */

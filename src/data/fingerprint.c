@@ -57,6 +57,11 @@ static void hash_options(artel__sha256 *hash, const artel__data_options *options
         artel__hash_text(hash, options->types);
         artel__hash_text(hash, options->defaults);
     }
+    if (options->layout != NULL) {
+        artel__hash_text(hash, options->layout);
+        artel__hash_integer(hash, (uint64_t)options->file_header);
+        artel__hash_integer(hash, (uint64_t)options->file_footer);
+    }
     if (options->length > 0)
         artel__hash_integer(hash, (uint64_t)options->length << 32 ^ (uint64_t)options->step << 1 ^ (uint64_t)options->tokens);
 }

@@ -102,7 +102,7 @@ static artel_status find_features(artel__source *source)
 {
     jsonl_state *state = source->state;
     json_t *first;
-    if (source->options.features != NULL) return artel__features_read(&source->arena, source->options.features, &state->features);
+    if (source->options.features != NULL) return artel__features_read(&source->arena, source->options.features, false, &state->features);
     if (state->lines.count == 0) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the lines hold with #features=FILE.json",
                            "there are no lines");

@@ -14,6 +14,7 @@
 
 #include "data/fingerprint.h"
 #include "data/json_options.h"
+#include "data/remote.h"
 #include "data/stage.h"
 
 #define DEEPEST 32
@@ -282,7 +283,7 @@ static artel_status pipeline_open(artel__source *source)
     json_t *value;
     pipeline_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
-    ARTEL_TRY(artel__json_load_file(source->ctx, source->target, &value));
+    ARTEL_TRY(artel__data_load_json(source->ctx, source->target, false, &value));
     artel__sha256_init(&hash);
     artel_status status = artel__pipeline_build(source->ctx, &source->arena, source->target, value, &hash, &state->top);
     json_decref(value);

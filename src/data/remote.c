@@ -220,6 +220,22 @@ artel_status artel__remote_fetch(artel_context *ctx, const char *url, char **out
     return status;
 }
 
+artel_status artel__data_load_json(artel_context *ctx, const char *path, bool optional, json_t **out)
+{
+    char *copy;
+    *out = NULL;
+    if (!artel__is_remote(path)) return optional && !artel__file_exists(path) ? ARTEL_OK : artel__json_load_file(ctx, path, out);
+    artel_status status = artel__remote_fetch(ctx, path, &copy);
+    if (optional && (status == ARTEL_ERROR_NOT_FOUND || status == ARTEL_ERROR_INVALID)) { /* S3 denies what it may not list */
+        artel__operation_begin(ctx);
+        return ARTEL_OK;
+    }
+    if (status < 0) return status;
+    status = artel__json_load_file(ctx, copy, out);
+    artel__free(ctx, copy);
+    return status;
+}
+
 /* ---- patterns ---- */
 
 /* One page of a bucket's list. */

@@ -9,12 +9,15 @@
 #define ARTEL_DATA_REMOTE_H
 
 #include "base/file.h"
+#include "base/json.h"
 
 /* Whether the text names something elsewhere. */
 bool artel__is_remote(const char *path);
 /* Fetches a file; *out is the path of the copy, on the context's heap. Errors: NOT_FOUND (404), INVALID (denied: 401, 403; a name
  * that is none), IO (the network, after all attempts), UNSUPPORTED (no libcurl), each naming the URL. */
 artel_status artel__remote_fetch(artel_context *ctx, const char *url, char **out);
+/* A JSON file, here or elsewhere. With `optional` one that is not there gives *out NULL. */
+artel_status artel__data_load_json(artel_context *ctx, const char *path, bool optional, json_t **out);
 /* artel__glob() for both: s3:// patterns are matched against the bucket's list, other URLs are taken as they are. */
 artel_status artel__data_glob(artel_context *ctx, const char *pattern, artel__paths *out);
 

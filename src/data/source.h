@@ -47,6 +47,8 @@ typedef struct artel__data_options {
     bool stream;
     const char *types, *defaults;
     int64_t skip_errors;
+    const char *layout;
+    int64_t file_header, file_footer;
     int64_t length, step; /* of windows of text and of sounds */
     int tokens;           /* artel__data_tokens */
 } artel__data_options;
@@ -158,7 +160,7 @@ extern const artel__data_format *const artel__data_formats[]; /* NULL-terminated
 
 extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10, artel__data_images,
     artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord, artel__data_audio, artel__data_jsonl,
-    artel__data_text, artel__data_pipeline;
+    artel__data_text, artel__data_pipeline, artel__data_fixed;
 
 /* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);

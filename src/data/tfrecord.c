@@ -51,12 +51,13 @@ static artel_status find_features(artel__source *source)
 {
     records_state *state = source->state;
     char base[4096], path[4200];
-    if (source->options.features != NULL) return artel__features_read(&source->arena, source->options.features, &state->features);
+    if (source->options.features != NULL) return artel__features_read(&source->arena, source->options.features, false, &state->features);
     if (state->file_count > 0 && artel__shards_base(state->files[0].path, base, sizeof base) != NULL) {
         snprintf(path, sizeof path, "%s.features.json", base);
         const char *kept = artel__arena_strdup(&source->arena, path);
         if (kept == NULL) return ARTEL_ERROR_NO_MEMORY;
-        if (artel__file_exists(path)) return artel__features_read(&source->arena, kept, &state->features);
+        ARTEL_TRY(artel__features_read(&source->arena, kept, true, &state->features));
+        if (state->features.count > 0) return ARTEL_OK;
     }
     for (int i = 0; i < state->file_count; i++) {
         artel__proto record;

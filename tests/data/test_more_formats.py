@@ -267,7 +267,27 @@ def sounds():
         refused("sound " + name, "audio:w", "w/one.wav")
 
 
-for part in (json_lines, windows, pictures, sounds):
+def fixed():
+    n = 11
+    kind = np.dtype([("y", "u1"), ("x", "<f4", (3, 2)), ("pad", "u1", 5), ("z", "<i2")])
+    a = np.zeros(n, kind)
+    a["y"], a["x"], a["pad"], a["z"] = RNG.integers(0, 9, n), RNG.standard_normal((n, 3, 2)), 77, RNG.integers(-999, 999, n)
+    put("r1.bin", b"head" + a[:4].tobytes() + b"12")
+    put("r2.bin", b"HEAD" + a[4:].tobytes() + b"34")
+    layout = "#layout=y:uint8,x:float32:3x2,_:uint8:5,z:int16&file-header=4&file-footer=2"
+    truth = [v.numpy() for v in tf.data.FixedLengthRecordDataset(["r1.bin", "r2.bin"], kind.itemsize, 4, 2)]
+    check("as tf.data cuts them", b"".join(truth) == a.tobytes())
+    same("records of one size", deliver("fixed:r*.bin" + layout), a["x"])
+    same("another field", deliver("fixed:r*.bin" + layout + "&z", "int16"), a["z"])
+    put("r3.bin.gz", gzip.compress(b"head" + a.tobytes() + b"12"))
+    same("gzipped", deliver("fixed:r3.bin.gz" + layout), a["x"])
+    put("r4.bin", a.tobytes()[:-1])
+    refused("cut off", "fixed:r4.bin" + layout.split("&")[0], "r4.bin", "no records of %d" % kind.itemsize)
+    for bad in ("#layout=x", "#layout=x:float33", "#layout=x:uint8:3x", "#layout=_:uint8", "", "#layout=x:uint8:99999999999x99999999999"):
+        refused("layout " + bad, "fixed:r1.bin" + bad, "layout")
+
+
+for part in (fixed, json_lines, windows, pictures, sounds):
     part()
 print("%d failures" % len(failures))
 sys.exit(1 if failures else 0)

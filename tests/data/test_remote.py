@@ -189,6 +189,17 @@ check("pages", sum("list-type=2" in s for s in seen) == 3, seen)
 tokens.clear()
 same("s3, a session", "npy:s3://bucket/session.npy", x + 2, AWS_SESSION_TOKEN="a+token==")
 check("the token is sent", tokens == ["a+token=="], tokens)
+artel = os.path.join(BUILD, "artel")
+np.savez("m.npz", x=x.reshape(400, 5, 10))
+made = subprocess.run([artel, "data", "make", "npz:m.npz", "-o", "r", "--shards", "3"], capture_output=True, text=True)
+check("records are made", made.returncode == 0, made.stderr)
+for name in os.listdir("."):
+    if name.startswith("r-") or name.startswith("r."):
+        files["/bucket/set/" + name] = files["/set/" + name] = open(name, "rb").read()
+same("s3, records with what says what they hold", "tfrecord:s3://bucket/set/r@3", x)
+same("records of a server", "tfrecord:%s/set/r@3" % HOME, x)
+del files["/bucket/set/r.features.json"]
+same("s3, records without it", "tfrecord:s3://bucket/set/r-*-of-00003", x)
 refused("s3, no match", "jsonl:s3://bucket/q/*#x", "no key")
 refused("s3, no key", "npy:s3://bucket/nothing.npy", "404")
 refused("s3, no name", "npy:s3://B/x", "s3://BUCKET/KEY")

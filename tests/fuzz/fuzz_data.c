@@ -20,7 +20,8 @@ enum {
 };
 
 static const char *const forms[] = {
-    "tfrecord:%s", "tfrecord:%s#skip-errors=99", "jsonl:%s", "jsonl:%s#skip-errors=99", "text:%s#length=3", "csv:%s", "npy:%s", "idx:%s"};
+    "tfrecord:%s", "tfrecord:%s#skip-errors=99",         "jsonl:%s", "jsonl:%s#skip-errors=99", "text:%s#length=3", "csv:%s", "npy:%s",
+    "idx:%s",      "fixed:%s#layout=y:uint8,x:int16:2x2"};
 
 static void read_rows(artel_context *ctx, artel_data *data)
 {
