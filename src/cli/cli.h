@@ -15,6 +15,12 @@
 
 typedef struct artel__invocation artel__invocation;
 
+/* Options of a table that belong together: from `first` to the next group's. */
+typedef struct artel__option_group {
+    const char *first, *title;
+    bool seldom; /* left out of help, unless all is asked for */
+} artel__option_group;
+
 typedef struct artel__command {
     const char *name;
     const char *summary;  /* one line for the overview */
@@ -22,6 +28,7 @@ typedef struct artel__command {
     const char *examples; /* lines of two spaces and a command */
     const char *more;     /* further help text, or NULL */
     const artel__option *options;
+    const artel__option_group *groups; /* ended by one without `first`; NULL: one list */
     size_t options_size;
     int min_arguments, max_arguments;
     const char *letter; /* one letter and the option it stands for: "n=workers", or NULL */
@@ -48,10 +55,13 @@ int artel__cli_unknown_command(const char *name);
 
 /* Fills call->options, arguments and given. */
 artel_status artel__cli_parse(artel__invocation *call, int count, char **words);
-/* Whether --help or -h is among the options. */
-bool artel__cli_wants_help(const artel__command *command, int count, char **words);
+/* Whether --help or -h is among the options; *all: --all, too. */
+bool artel__cli_wants_help(const artel__command *command, int count, char **words, bool *all);
 bool artel__cli_given(const artel__invocation *call, const char *name);
-void artel__cli_help(const artel__command *command, FILE *out);
+/* `all`: the groups that are seldom wanted, too. */
+void artel__cli_help(const artel__command *command, bool all, FILE *out);
+/* The group that begins with this option, or NULL. */
+const artel__option_group *artel__cli_group(const artel__command *command, const artel__option *option);
 void artel__cli_overview(FILE *out);
 /* The same as pages for man(1). */
 void artel__cli_manual(const artel__command *command, FILE *out);

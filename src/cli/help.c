@@ -76,14 +76,39 @@ static void print_option(const artel__command *command, const artel__option *opt
     print_wrapped(text, LEFT_COLUMNS, out);
 }
 
-void artel__cli_help(const artel__command *command, FILE *out)
+const artel__option_group *artel__cli_group(const artel__command *command, const artel__option *option)
+{
+    for (const artel__option_group *g = command->groups; g && g->first; g++)
+        if (strcmp(g->first, option->name) == 0) return g;
+    return NULL;
+}
+
+static void print_options(const artel__command *command, bool all, FILE *out)
+{
+    bool hidden = false, any = false;
+    if (!command->groups) fprintf(out, "\noptions:\n");
+    for (const artel__option *o = command->options; o && o->name; o++) {
+        const artel__option_group *group = artel__cli_group(command, o);
+        hidden = group ? group->seldom && !all : hidden;
+        any = any || hidden;
+        if (group && !hidden) fprintf(out, "\n%s:\n", group->title);
+        if (!hidden) print_option(command, o, out);
+    }
+    fprintf(out, "%s  %-32s %s\n", command->groups ? "\n" : "", "--help",
+            command->groups ? "this text; with --all every option" : "this text");
+    if (!any) return;
+    fprintf(out, "\nMore options, about");
+    for (const artel__option_group *g = command->groups; g->first; g++)
+        if (g->seldom) fprintf(out, " %s%s", g->title, g[1].first ? "," : ": ");
+    fprintf(out, "artel help %s --all\n", command->name);
+}
+
+void artel__cli_help(const artel__command *command, bool all, FILE *out)
 {
     fprintf(out, "usage: artel %s %s\n\n%c%s.\n", command->name, command->usage, toupper((unsigned char)command->summary[0]),
             command->summary + 1);
     if (command->more) fprintf(out, "\n%s", command->more);
-    fprintf(out, "\noptions:\n");
-    for (const artel__option *o = command->options; o && o->name; o++) print_option(command, o, out);
-    fprintf(out, "  %-32s %s\n", "--help", "this text");
+    print_options(command, all, out);
     fprintf(out, "\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n");
     fprintf(out, "\nexamples:\n%s", command->examples);
 }

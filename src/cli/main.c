@@ -199,16 +199,19 @@ int main(int argc, char **argv)
         const char *about = argc > 2 + manual ? argv[2 + manual] : NULL;
         const artel__command *command = about ? artel__cli_find_command(about) : NULL;
         if (about && !command) return artel__cli_unknown_command(about);
-        if (command)
-            (manual ? artel__cli_manual : artel__cli_help)(command, stdout);
+        if (command && manual)
+            artel__cli_manual(command, stdout);
+        else if (command)
+            artel__cli_help(command, argc > 3 && strcmp(argv[3], "--all") == 0, stdout);
         else
             (manual ? artel__cli_manual_overview : artel__cli_overview)(argc > 1 ? stdout : stderr);
         return argc > 1 ? flush_results(0) : 1;
     }
     const artel__command *command = artel__cli_find_command(name);
     if (!command) return artel__cli_unknown_command(name);
-    if (artel__cli_wants_help(command, argc - 2, argv + 2)) {
-        artel__cli_help(command, stdout);
+    bool all = false;
+    if (artel__cli_wants_help(command, argc - 2, argv + 2, &all)) {
+        artel__cli_help(command, all, stdout);
         return flush_results(0);
     }
     return run_command(command, argc - 2, argv + 2);

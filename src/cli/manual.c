@@ -70,7 +70,11 @@ void artel__cli_manual(const artel__command *command, FILE *out)
     fputs("\n.SH DESCRIPTION\n", out);
     print_text(command->more ? command->more : command->summary, out);
     fputs("\n.SH OPTIONS\n", out);
-    for (const artel__option *o = command->options; o && o->name; o++) print_option(command, o, out);
+    for (const artel__option *o = command->options; o && o->name; o++) {
+        const artel__option_group *group = artel__cli_group(command, o);
+        if (group) fprintf(out, ".SS %s\n", group->title);
+        print_option(command, o, out);
+    }
     fputs(".TP\n.B \\-\\-help\nthis text\n.SH ENVIRONMENT\nAn option's default can be given as ARTEL_<OPTION> (ARTEL_BATCH_SIZE=64).\n"
           ".SH EXAMPLES\n",
           out);

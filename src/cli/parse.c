@@ -159,17 +159,19 @@ static bool takes_next(const artel__command *command, const char *word)
            !(command->options[i].type == ARTEL__OPTION_STRING && command->options[i].choices);
 }
 
-bool artel__cli_wants_help(const artel__command *command, int count, char **words)
+bool artel__cli_wants_help(const artel__command *command, int count, char **words, bool *all)
 {
+    bool help = false;
     for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
-        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) return true;
+        help = help || strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0;
+        *all = *all || strcmp(words[i], "--all") == 0;
         if (!command->passes_on) continue;
         if (takes_next(command, words[i]))
             i++;
         else if (words[i][0] != '-')
-            return false;
+            return help;
     }
-    return false;
+    return help;
 }
 
 artel_status artel__cli_parse(artel__invocation *call, int count, char **words)

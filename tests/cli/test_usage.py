@@ -74,6 +74,12 @@ def help_of(name):
         ran = must(name, "--help")
         equal("help on stderr", ran.err, "")
         equal("artel help " + name, must("help", name).out, ran.out)
+        if name == "fit":  # what is seldom wanted is named, and shown when asked for
+            has(ran.out, "artel help fit --all", "tasks of a cluster")
+            equal("options of a cluster in the short help", "--rendezvous" in ran.out, False)
+            ran = must("help", name, "--all")
+            equal("artel fit --all --help", must(name, "--all", "--help").out, ran.out)
+            has(ran.out, "--rendezvous", "--consistency", "--isa")
         has(ran.out, name)
         if name != "version" and "xample" not in ran.out:
             raise Failure("no examples")
