@@ -10,7 +10,8 @@
 static const char *const compressions[] = {"none", "gzip", "zlib", NULL};
 
 static const artel__option options[] = {
-    {"output", "make, split: name of the files to write", ARTEL__OPTION_STRING, offsetof(artel__data_command, output), "null", 0, 0, NULL},
+    {"output", "make, split: name of the files to write; stats: FILE.svg with the histograms", ARTEL__OPTION_STRING,
+     offsetof(artel__data_command, output), "null", 0, 0, NULL},
     {"shards", "make, split: number of files; 0: one for every 128 MiB", ARTEL__OPTION_INT, offsetof(artel__data_command, shards), "0", 0,
      99999, NULL},
     {"compression", "make, split: none, gzip, zlib (a whole file in one stream)", ARTEL__OPTION_ENUM,
@@ -115,7 +116,8 @@ const artel__command artel__command_data = {
             "is damaged, with a line for each damaged record: file, record, byte, what is wrong.\n",
     .examples = "  artel data make 'images:photos' -o photos.tfrecord --shards 16 --shuffle\n"
                 "  artel data split npz:all.npz -o all.tfrecord --fractions 0.8,0.1,0.1\n  artel data index 'train-*'\n"
-                "  artel data verify train@16\n  artel data stats 'csv:houses.csv#label=price' --bins 20\n  artel data bench train@16\n",
+                "  artel data verify train@16\n  artel data stats 'csv:houses.csv#label=price' --bins 20 -o houses.svg\n  artel data bench "
+                "train@16\n",
     .options = options,
     .options_size = sizeof(artel__data_command),
     .min_arguments = 1,

@@ -6,12 +6,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cli/data.h"
+#include "cli/svg.h"
 
 enum {
     CHUNK = 256,
-    BAR = 40
+    BAR = 40,
+    WIDTH = 520, /* of the picture, of each panel in it, and around the bars */
+    PANEL = 170,
+    MARGIN = 20
 };
 
 typedef struct column_stats {
@@ -103,27 +108,64 @@ static void say_text(const artel__rows_column *c, const column_stats *s, int64_t
     }
 }
 
+/* A panel for each array, one below the other. */
+static void draw(const artel__rows_column *c, const column_stats *s, int64_t bins, double top, artel__text *out)
+{
+    char text[160];
+    int64_t highest = 1;
+    double width = (WIDTH - 2.0 * MARGIN) / (double)bins, bottom = top + PANEL - 2 * MARGIN, room = PANEL - 4.0 * MARGIN;
+    snprintf(text, sizeof text, "%.60s: %lld values, %lld missing, mean %.4g, deviation %.4g", c->name, (long long)(s->values + s->missing),
+             (long long)s->missing, s->mean, s->values > 0 ? sqrt(s->squares / (double)s->values) : 0);
+    artel__svg_text(out, MARGIN, top + MARGIN, 12, "start", "#222", text);
+    for (int64_t i = 0; i < bins; i++)
+        if (s->bins[i] > highest) highest = s->bins[i];
+    for (int64_t i = 0; i < bins; i++) {
+        double height = (double)s->bins[i] / (double)highest * room;
+        artel__svg_box(out, MARGIN + (double)i * width, bottom - height, width - 1, height, "#4878a8");
+    }
+    artel__svg_line(out, MARGIN, bottom, WIDTH - MARGIN, bottom, "#888");
+    snprintf(text, sizeof text, "%.6g", s->least);
+    artel__svg_text(out, MARGIN, bottom + 14, 11, "start", "#666", text);
+    snprintf(text, sizeof text, "%.6g", s->most);
+    artel__svg_text(out, WIDTH - MARGIN, bottom + 14, 11, "end", "#666", text);
+}
+
+static void say(const artel__data_command *o, const artel__rows_column *c, const column_stats *s, bool last)
+{
+    if (o->json)
+        say_json(c, s, o->bins, last);
+    else
+        say_text(c, s, o->bins);
+}
+
 artel_status artel__data_stats(artel__invocation *call)
 {
     const artel__data_command *o = call->options;
     artel__data_opened opened;
+    artel__text svg;
+    if (o->output) ARTEL_TRY(artel__cli_check_target(call, o->output));
     ARTEL_TRY(artel__data_open_rows(call, call->argument[1], &opened));
     int64_t rows = o->rows > 0 && o->rows < opened.rows.count ? o->rows : opened.rows.count;
+    int columns = opened.rows.column_count;
     artel_status status = ARTEL_OK;
+    artel__text_init(&svg, call->ctx);
+    artel__svg_begin(&svg, WIDTH, PANEL * (double)columns);
     artel__show(stdout, o->json ? "{\n" : "%lld rows\n", (long long)rows);
-    for (int c = 0; c < opened.rows.column_count && status == ARTEL_OK; c++) {
+    for (int c = 0; c < columns && status == ARTEL_OK; c++) {
         column_stats s = {0};
         status = pass(&opened, c, rows, 0, &s);
         if (status == ARTEL_OK) status = pass(&opened, c, rows, o->bins, &s);
         if (status < 0) break;
         if (opened.rows.columns[c].resized)
             artel__log(call->ctx, ARTEL_LOG_NOTE, "'%s' is resized for this; #size=HxW chooses another size", opened.rows.columns[c].name);
-        if (o->json)
-            say_json(&opened.rows.columns[c], &s, o->bins, c + 1 == opened.rows.column_count);
-        else
-            say_text(&opened.rows.columns[c], &s, o->bins);
+        say(o, &opened.rows.columns[c], &s, c + 1 == columns);
+        draw(&opened.rows.columns[c], &s, o->bins, PANEL * (double)c, &svg);
     }
     if (o->json) artel__show(stdout, "}\n");
+    artel__svg_end(&svg);
     artel__data_close_rows(call, &opened);
+    if (status == ARTEL_OK) status = artel__text_status(&svg);
+    if (status == ARTEL_OK && o->output) status = artel__write_file(call->ctx, o->output, svg.data, svg.length);
+    artel__text_fini(&svg);
     return status;
 }

@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import subprocess
+import xml.etree.ElementTree
 
 import numpy as np
 from cli import Row, expect
@@ -77,7 +78,9 @@ def tables(b):
     data("make", "csv:" + b("t.csv") + "#label=y", "-o", b("t"))
     got = parsed(b("t"), dict(x=tf.io.FixedLenFeature([2], tf.float32), y=tf.io.FixedLenFeature([], tf.int64)))
     expect((got["x"] == [[i, i / 8] for i in range(20)]).all() and (got["y"] == np.arange(20) % 3).all(), "columns")
-    said = json.loads(artel("data", "stats", b("t"), "--json").out)
+    said = json.loads(artel("data", "stats", b("t"), "--json", "-o", b("t.svg")).out)
+    drawn = xml.etree.ElementTree.parse(b("t.svg")).getroot()
+    expect(sum(e.tag.endswith("rect") for e in drawn.iter()) >= 20 and "x: 40 values" in "".join(drawn.itertext()), "the drawing")
     expect(said["x"]["max"] == 19 and abs(said["x"]["std"] - got["x"].std()) < 1e-9 and sum(said["x"]["histogram"]) == 40, "stats", said)
 
 
