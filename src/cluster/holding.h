@@ -76,6 +76,14 @@ typedef struct artel__chain {
     uint8_t holders; /* 1 to 3 in a view in force */
 } artel__chain;
 
+/* The task's place in the chain; -1: it is not in it. */
+static inline int artel__chain_find(const artel__chain *chain, uint32_t task)
+{
+    for (int i = 0; i < chain->holders; i++)
+        if (chain->task[i] == task) return i;
+    return -1;
+}
+
 typedef struct artel__view {
     artel__generation_id ballot; /* orders views; counter 0: none */
     uint64_t epoch;              /* the same in one number (artel__ballot_epoch): no two views share it */

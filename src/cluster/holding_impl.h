@@ -122,13 +122,6 @@ static inline bool artel__holding_lately(const artel__holding *h, uint32_t task)
     return task == h->config.self || (p->linked && h->now - p->heard < h->config.suspect_after_ns);
 }
 
-static inline int artel__chain_find(const artel__chain *chain, uint32_t task)
-{
-    for (int i = 0; i < chain->holders; i++)
-        if (chain->task[i] == task) return i;
-    return -1;
-}
-
 static inline bool artel__view_names(const artel__view *view, uint32_t task, uint64_t incarnation)
 {
     return view->ballot.counter && view->member[task] == incarnation;

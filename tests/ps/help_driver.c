@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server's driver does: joins the view machine to the logs, moves copies, answers clients. */
+/* What a server's driver does around a holder (ps/holder.h): carries messages, keeps the state, moves copies, answers clients; and the mistakes. */
 #include "help_world_impl.h"
 
 #include <stdio.h>
@@ -11,40 +11,46 @@
 
 typedef struct place {
     world *w;
-    uint32_t task, part;
+    uint32_t task;
 } place;
 
-static place *place_of(world *w, uint32_t task, uint32_t part)
+static place *place_of(world *w, uint32_t task)
 {
-    static place all[WORLD_TASKS][WORLD_PARTS];
-    all[task][part] = (place){w, task, part};
-    return &all[task][part];
+    static place all[WORLD_TASKS];
+    all[task] = (place){w, task};
+    return &all[task];
 }
 
-/* -- a log's functions -- */
+/* -- a holder's functions -- */
 
-static void apply(void *user, const artel__log_entry *entry, const void *payload)
+static void apply(void *user, uint32_t part, const artel__log_entry *entry, const void *payload)
 {
     (void)payload;
     place *at = user;
     world *w = at->w;
-    store *s = &w->process[at->task].part[at->part];
+    store *s = &w->process[at->task].part[part];
     uint32_t item = (uint32_t)entry->client;
     if (entry->position != s->length + 1 || s->length == WORLD_LONGEST) {
-        world_fail(w, "task %u part %u applies position %u after %u", at->task, at->part, (unsigned)entry->position, s->length);
+        world_fail(w, "task %u part %u applies position %u after %u", at->task, part, (unsigned)entry->position, s->length);
         return;
     }
     s->list[s->length++] = item;
 }
 
-static uint64_t digest(void *user)
+static uint64_t digest(void *user, uint32_t part)
 {
     place *at = user;
-    const store *s = &at->w->process[at->task].part[at->part];
+    const store *s = &at->w->process[at->task].part[part];
     return artel__hash64(s->list, s->length * sizeof *s->list);
 }
 
-static void send_log(void *user, uint32_t task, const artel__log_message *message)
+static void send_control(void *user, uint32_t task, const uint8_t *bytes, size_t count)
+{
+    place *at = user;
+    world_send(at->w, 0, at->task, task, bytes, count);
+}
+
+static void send_data(void *user, uint32_t task, const artel__log_message *message)
 {
     place *at = user;
     uint8_t bytes[1 + ARTEL__PS_LOG_BYTES] = {WORD_LOG};
@@ -62,50 +68,44 @@ static void answer_client(world *w, uint32_t task, uint32_t client, uint32_t par
     world_send(w, 1, task, client, bytes, (size_t)(at - bytes));
 }
 
-static void answer(void *user, const artel__log_entry *entry, artel__log_answer answer)
+static void answer(void *user, uint32_t part, const artel__log_entry *entry, artel__log_answer answer)
 {
     place *at = user;
     uint32_t item = (uint32_t)entry->client;
-    world_acknowledge(at->w, at->task, at->part, item, entry->position, false);
-    answer_client(at->w, at->task, entry->source, at->part, item, answer);
+    world_acknowledge(at->w, at->task, part, item, entry->position, false);
+    answer_client(at->w, at->task, entry->source, part, item, answer);
 }
 
-static void level(void *user, uint64_t epoch)
+static void ask_copy(void *user, uint32_t part, uint32_t from, uint64_t epoch, bool levelling)
 {
-    place *at = user;
-    store *s = &at->w->process[at->task].part[at->part];
-    if (s->serve_epoch == epoch) artel__part_log_serve(s->log, epoch);
-    artel__generation_id ballot = at->w->process[at->task].accepted;
-    event *e = world_post(at->w, at->w->now, EVENT_LEVEL, at->task);
-    e->from = at->part;
-    e->a = ballot.counter;
-    e->b = ballot.incarnation;
-}
-
-static void ask_copy(world *w, uint32_t task, uint32_t part)
-{
-    const store *s = &w->process[task].part[part];
+    place *p = user;
     uint8_t bytes[16], *at = artel__bytes_put(bytes, WORD_COPY, 1);
     at = artel__bytes_put(at, part, 1);
-    at = artel__bytes_put(at, s->copy_levelling, 1);
-    at = artel__bytes_put(at, s->copy_epoch, 8);
-    world_send(w, 1, task, s->copy_from, bytes, (size_t)(at - bytes));
+    at = artel__bytes_put(at, levelling, 1);
+    at = artel__bytes_put(at, epoch, 8);
+    world_send(p->w, 1, p->task, from, bytes, (size_t)(at - bytes));
 }
 
-static void copy(void *user, uint64_t epoch, uint32_t from)
+/* The checkpoint is the empty list; loading it takes a while. */
+static void begin(void *user, uint32_t part, uint64_t epoch, uint64_t origin)
 {
+    (void)origin;
     place *at = user;
-    store *s = &at->w->process[at->task].part[at->part];
-    s->copy_epoch = epoch;
-    s->copy_from = from;
-    s->copy_levelling = true;
-    ask_copy(at->w, at->task, at->part);
+    event *e = world_post(at->w, at->w->now + (int64_t)world_draw(at->w, 3 * WORLD_MS), EVENT_BEGUN, at->task);
+    e->from = part;
+    e->a = epoch;
 }
 
-static void differ(void *user, uint64_t position)
+static void drop(void *user, uint32_t part)
 {
     place *at = user;
-    world_fail(at->w, "task %u part %u differs at position %u", at->task, at->part, (unsigned)position);
+    at->w->process[at->task].part[part].length = 0;
+}
+
+static void differ(void *user, uint32_t part, uint64_t position)
+{
+    place *at = user;
+    world_fail(at->w, "task %u part %u differs at position %u", at->task, part, (unsigned)position);
 }
 
 static void release(void *user, void *payload)
@@ -113,128 +113,112 @@ static void release(void *user, void *payload)
     (void)user, (void)payload;
 }
 
-static const artel__part_log_ops ops = {.apply = apply,
-                                        .digest = digest,
-                                        .send = send_log,
-                                        .answer = answer,
-                                        .level = level,
-                                        .copy = copy,
-                                        .differ = differ,
-                                        .release = release};
-
-/* -- orders of the view machine -- */
-
-static void accept_view(world *w, uint32_t task, const artel__holding_action *a)
+static void see_view(void *user, const artel__view *view, bool serves)
 {
-    process *p = &w->process[task];
-    p->accepted = a->view->ballot;
-    for (uint32_t i = 0; i < w->options.parts; i++) {
-        store *s = &p->part[i];
-        const artel__chain *c = &a->view->chain[i];
-        s->copy_epoch = 0;
-        if (a->fresh) {
-            s->length = 0;
-            artel__part_log_reset(s->log);
-        }
-        s->late = w->options.mistake == WORLD_NO_FENCE && p->holding->part[i] == ARTEL__HOLDING_LEVEL && artel__chain_find(c, task) >= 0;
-        if (s->late)
-            level(place_of(w, task, i), a->view->epoch);
-        else
-            artel__part_log_accept(s->log, a->view->epoch, c->task, c->holders);
-    }
-}
-
-/* Whoever comes into service has at each position what was acknowledged there. A holder that does not serve may have an entry that nobody
- * else has. */
-static void check_served(world *w, uint32_t task, uint32_t part)
-{
-    const store *s = &w->process[task].part[part];
-    for (uint32_t i = 0; i < s->length; i++) {
-        uint32_t known = w->truth[part].at[i + 1];
-        if (known && known != 1 + s->list[i])
-            world_fail(w, "task %u part %u serves item %u at position %u, where %u was acknowledged", task, part, s->list[i], i + 1,
-                       known - 1);
-    }
-}
-
-static void serve_view(world *w, uint32_t task, const artel__holding_action *a)
-{
-    int order = artel__ballot_compare(a->view->start, w->start);
-    if (order < 0) world_fail(w, "task %u serves a view of an old start", task);
+    place *at = user;
+    world *w = at->w;
+    if (!serves) return;
+    int order = artel__ballot_compare(view->start, w->start);
+    if (order < 0) world_fail(w, "task %u serves a view of an old start", at->task);
     if (order > 0) {
         if (w->start.counter) w->sum.fallbacks++;
-        w->start = a->view->start;
+        w->start = view->start;
         memset(w->truth, 0, sizeof w->truth);
         memset(w->finished, 0, sizeof w->finished);
         for (uint32_t t = 0; t < w->tasks; t++) w->process[t].item = w->process[t].done = 0;
     }
-    if (a->view->epoch > w->last_view) {
-        w->last_view = a->view->epoch;
+    if (view->epoch > w->last_view) {
+        w->last_view = view->epoch;
         w->sum.views++;
     }
-    for (uint32_t i = 0; i < w->options.parts; i++) {
-        store *s = &w->process[task].part[i];
-        const artel__chain *c = &a->view->chain[i];
-        s->serve_epoch = s->late ? a->view->epoch : 0;
-        if (s->late) artel__part_log_accept(s->log, a->view->epoch, c->task, c->holders);
-        s->late = false;
-        artel__part_log_serve(w->process[task].part[i].log, a->view->epoch);
-        if (artel__part_log_serves(w->process[task].part[i].log)) check_served(w, task, i);
-    }
+    world_post(w, w->now, EVENT_SERVED, at->task);
 }
+
+static void report(void *user, artel__holding_action_kind kind, uint32_t part, const char *text)
+{
+    (void)user, (void)kind, (void)part, (void)text;
+}
+
+/* -- mistakes -- */
 
 /* PROMISE: bytes as on the wire (holding_wire.c). */
-static void plant(world *w, uint32_t task, uint8_t *bytes, size_t count)
+static void plant(world *w, uint32_t task, const artel__holding_action *a)
 {
     uint32_t length = 0;
-    if (bytes[0] != ARTEL__HOLDING_PROMISE) return;
+    uint8_t bytes[MESSAGE_MOST];
+    if (a->count > sizeof bytes) abort();
+    memcpy(bytes, a->bytes, a->count);
     if (w->options.mistake == WORLD_AMNESIA) bytes[1] |= ARTEL__HOLDING_REMEMBERS;
     for (uint32_t i = 0; i < w->options.parts; i++) length += w->process[task].part[i].length;
-    if (w->options.mistake == WORLD_LONGEST_WINS && count > ARTEL__HOLDING_HEAD_BYTES + ARTEL__HOLDING_VIEW_BYTES)
+    if (w->options.mistake == WORLD_LONGEST_WINS && a->count > ARTEL__HOLDING_HEAD_BYTES + ARTEL__HOLDING_VIEW_BYTES)
         artel__bytes_put(bytes + ARTEL__HOLDING_HEAD_BYTES, 1 + length, 4);
+    world_send(w, 0, task, a->task, bytes, a->count);
 }
 
-static void act(void *user, const artel__holding_action *a)
+/* Says that it is level, and goes on in the old view until the new one is in force. Newcomers level as they should. */
+static bool accept_late(world *w, uint32_t task, const artel__holding_action *a)
+{
+    process *p = &w->process[task];
+    for (uint32_t i = 0; i < w->options.parts; i++)
+        if (artel__chain_find(&a->view->chain[i], task) >= 0 && (a->fresh || p->holding->part[i] != ARTEL__HOLDING_LEVEL)) return false;
+    for (uint32_t i = 0; i < w->options.parts; i++) {
+        if (artel__chain_find(&a->view->chain[i], task) < 0) continue;
+        event *e = world_post(w, w->now, EVENT_LEVEL, task);
+        e->from = i;
+        e->a = a->view->ballot.counter;
+        e->b = a->view->ballot.incarnation;
+    }
+    return true;
+}
+
+static void trace(const world *w, uint32_t task, const artel__holding_action *a)
+{
+    static const char *const name[] = {"send", "fence", "accept", "serve", "drop", "copy", "learn", "lost", "fall back", "report"};
+    if (a->kind == ARTEL__HOLDING_SEND) return;
+    printf("%9.3f task %u %s part %u %s\n", (double)w->now / 1e6, task, name[a->kind], a->part, a->text ? a->text : "");
+    for (uint32_t i = 0; a->view && i < w->options.parts; i++)
+        printf("            ballot %u part %u: %u of %u\n", a->view->ballot.counter, i, a->view->chain[i].task[0],
+               a->view->chain[i].holders);
+}
+
+/* False: the order is not performed. */
+static bool filter(void *user, const artel__holding_action *a)
 {
     place *at = user;
     world *w = at->w;
-    uint32_t task = at->task;
-    process *p = &w->process[task];
-    uint8_t bytes[MESSAGE_MOST];
-    if (w->options.trace && a->kind != ARTEL__HOLDING_SEND) {
-        static const char *const name[] = {"send", "fence", "accept", "serve", "drop", "copy", "learn", "lost", "fall back", "report"};
-        printf("%9.3f task %u %s part %u %s\n", (double)w->now / 1e6, task, name[a->kind], a->part, a->text ? a->text : "");
-        for (uint32_t i = 0; a->view && i < w->options.parts; i++)
-            printf("            ballot %u part %u: %u of %u\n", a->view->ballot.counter, i, a->view->chain[i].task[0],
-                   a->view->chain[i].holders);
+    process *p = &w->process[at->task];
+    world_mistake m = w->options.mistake;
+    if (w->options.trace) trace(w, at->task, a);
+    if (a->kind == ARTEL__HOLDING_SEND && (m == WORLD_AMNESIA || m == WORLD_LONGEST_WINS) && a->bytes[0] == ARTEL__HOLDING_PROMISE) {
+        plant(w, at->task, a);
+        return false;
     }
-    switch (a->kind) {
-    case ARTEL__HOLDING_SEND:
-        if (a->count > sizeof bytes) abort();
-        memcpy(bytes, a->bytes, a->count);
-        plant(w, task, bytes, a->count);
-        world_send(w, 0, task, a->task, bytes, a->count);
-        break;
-    case ARTEL__HOLDING_FENCE:
-        for (uint32_t i = 0; i < w->options.parts && w->options.mistake != WORLD_NO_FENCE; i++) artel__part_log_fence(p->part[i].log);
-        break;
-    case ARTEL__HOLDING_ACCEPT: accept_view(w, task, a); break;
-    case ARTEL__HOLDING_SERVE: serve_view(w, task, a); break;
-    case ARTEL__HOLDING_DROP:
-        if (w->options.mistake == WORLD_STALE_COPY) break;
-        p->part[a->part].length = 0;
-        artel__part_log_fence(p->part[a->part].log);
-        artel__part_log_reset(p->part[a->part].log);
-        break;
-    case ARTEL__HOLDING_COPY_FROM:
-        p->part[a->part].copy_epoch = a->view->epoch;
-        p->part[a->part].copy_from = a->task;
-        p->part[a->part].copy_levelling = false;
-        ask_copy(w, task, a->part);
-        break;
-    default: break;
+    for (uint32_t i = 0; i < w->options.parts && a->kind == ARTEL__HOLDING_ACCEPT && a->fresh; i++) p->part[i].length = 0;
+    if (m == WORLD_STALE_COPY && a->kind == ARTEL__HOLDING_COPY_FROM) p->stale |= (uint8_t)(1 << a->part);
+    if (m == WORLD_STALE_COPY) return a->kind != ARTEL__HOLDING_DROP && a->kind != ARTEL__HOLDING_COPY_FROM;
+    if (m != WORLD_NO_FENCE) return true;
+    if (a->kind == ARTEL__HOLDING_FENCE) return false;
+    if (a->kind == ARTEL__HOLDING_ACCEPT) return !(p->late = accept_late(w, at->task, a));
+    if (a->kind == ARTEL__HOLDING_SERVE && p->late) {
+        p->late = false;
+        artel__holder_perform(p->holder, &(artel__holding_action){.kind = ARTEL__HOLDING_ACCEPT, .view = a->view});
     }
+    return true;
 }
+
+static const artel__holder_ops ops = {.control = send_control,
+                                      .data = send_data,
+                                      .ask_copy = ask_copy,
+                                      .apply = apply,
+                                      .digest = digest,
+                                      .answer = answer,
+                                      .begin = begin,
+                                      .drop = drop,
+                                      .differ = differ,
+                                      .release = release,
+                                      .view = see_view,
+                                      .report = report,
+                                      .filter = filter};
 
 /* -- life -- */
 
@@ -242,79 +226,73 @@ void driver_begin(world *w, uint32_t task)
 {
     static uint8_t alone[WORLD_TASKS][WORLD_TASKS];
     process *p = &w->process[task];
-    artel__holding_config c = {.tasks = w->tasks,
-                               .self = task,
-                               .parts = w->options.parts,
-                               .incarnation = p->life,
-                               .counter = (uint32_t)(w->now / WORLD_MS),
-                               .votes = w->votes,
-                               .server = w->server,
-                               .first = w->first,
-                               .copies = w->options.copies,
-                               .suspect_after_ns = 200 * WORLD_MS,
-                               .act = act,
-                               .user = place_of(w, task, 0)};
+    artel__holder_config c = {.batches = WORLD_ITEMS, .nudge_ns = 40 * WORLD_MS, .ops = &ops, .user = place_of(w, task)};
+    c.holding = (artel__holding_config){.tasks = w->tasks,
+                                        .self = task,
+                                        .parts = w->options.parts,
+                                        .incarnation = p->life,
+                                        .counter = (uint32_t)(w->now / WORLD_MS),
+                                        .votes = w->votes,
+                                        .server = w->server,
+                                        .first = w->first,
+                                        .copies = w->options.copies,
+                                        .suspect_after_ns = 200 * WORLD_MS};
     if (w->options.mistake == WORLD_NO_MAJORITY && w->votes[task]) {
         memset(alone[task], 0, sizeof alone[task]);
         alone[task][task] = 1;
-        c.votes = alone[task];
+        c.holding.votes = alone[task];
     }
-    if (artel__holding_create(w->ctx, &c, &p->holding) < 0) abort();
-    p->accepted = (artel__generation_id){0};
+    if (artel__holder_create(w->ctx, &c, &p->holder) < 0) abort();
+    p->holding = artel__holder_views(p->holder);
     p->heard = 0;
-    p->item = p->done = 0;
+    p->item = p->done = p->stale = 0;
+    p->late = false;
     memset(p->asked, 0, sizeof p->asked);
-    for (uint32_t i = 0; i < w->options.parts; i++) {
-        p->part[i] = (store){0};
-        artel__part_log_config lc = {.part = i, .self = task, .batches = WORLD_ITEMS, .ops = &ops, .user = place_of(w, task, i)};
-        if (artel__part_log_create(w->ctx, &lc, &p->part[i].log) < 0) abort();
-    }
+    for (uint32_t i = 0; i < w->options.parts; i++) p->part[i] = (store){.log = artel__holder_log(p->holder, i)};
 }
 
 void driver_end(world *w, uint32_t task)
 {
     process *p = &w->process[task];
-    artel__holding_destroy(p->holding);
+    artel__holder_destroy(p->holder);
+    p->holder = NULL;
     p->holding = NULL;
-    for (uint32_t i = 0; i < w->options.parts; i++) {
-        artel__part_log_destroy(p->part[i].log);
-        p->part[i].log = NULL;
-    }
-}
-
-/* A copy that is still wanted is asked for again. */
-static void pursue_copy(world *w, uint32_t task, uint32_t part)
-{
-    process *p = &w->process[task];
-    store *s = &p->part[part];
-    const artel__view *known = artel__holding_known(p->holding);
-    uint64_t epoch = s->copy_levelling ? artel__ballot_epoch(p->accepted) : known ? known->epoch : 0;
-    if (s->copy_epoch != epoch) s->copy_epoch = 0;
-    if (!s->copy_epoch) return;
-    if (w->options.mistake == WORLD_STALE_COPY && !s->copy_levelling) {
-        s->copy_epoch = 0;
-        artel__holding_copied(p->holding, w->now, known->ballot, part);
-        return;
-    }
-    ask_copy(w, task, part);
 }
 
 void driver_tick(world *w, uint32_t task)
 {
     process *p = &w->process[task];
-    artel__holding_tick(p->holding, w->now);
-    bool nudge = w->now - p->nudged >= 40 * WORLD_MS;
-    if (nudge) p->nudged = w->now;
+    const artel__view *known;
+    artel__holder_tick(p->holder, w->now);
+    known = artel__holding_known(p->holding);
     for (uint32_t i = 0; i < w->options.parts; i++) {
-        uint32_t silent = 0;
-        if (p->part[i].copy_epoch) pursue_copy(w, task, i);
-        if (nudge && artel__part_log_nudge(p->part[i].log, &silent)) artel__holding_complain(p->holding, w->now, silent);
+        if (p->stale >> i & 1) artel__holding_copied(p->holding, w->now, known->ballot, i);
+        if (w->options.mistake == WORLD_NO_FENCE && !p->late && artel__holding_serving(p->holding))
+            artel__part_log_serve(p->part[i].log, artel__holding_serving(p->holding)->epoch);
     }
+    p->stale = 0;
 }
 
-void driver_control(world *w, uint32_t task, uint32_t from, const uint8_t *bytes, size_t count)
+void driver_begun(world *w, uint32_t task, uint32_t part, uint64_t epoch)
 {
-    artel__holding_receive(w->process[task].holding, w->now, from, bytes, count);
+    process *p = &w->process[task];
+    if (p->holding->accepted.epoch == epoch) p->part[part].length = 0;
+    artel__holder_begun(p->holder, w->now, part, epoch);
+}
+
+/* Whoever comes into service has at each position what was acknowledged there. A holder that does not serve may have an entry that nobody
+ * else has. */
+void driver_served(world *w, uint32_t task)
+{
+    for (uint32_t part = 0; part < w->options.parts; part++) {
+        const store *s = &w->process[task].part[part];
+        for (uint32_t i = 0; i < s->length && artel__part_log_serves(s->log); i++) {
+            uint32_t known = w->truth[part].at[i + 1];
+            if (known && known != 1 + s->list[i])
+                world_fail(w, "task %u part %u serves item %u at position %u, where %u was acknowledged", task, part, s->list[i], i + 1,
+                           known - 1);
+        }
+    }
 }
 
 /* -- data -- */
@@ -328,7 +306,7 @@ static void on_push(world *w, uint32_t task, uint32_t from, uint32_t part, uint6
         e.item = ARTEL__NO_ITEM;
         e.sequence = ++w->order;
     }
-    artel__log_answer a = artel__part_log_push(s->log, epoch, &e, NULL, &position);
+    artel__log_answer a = artel__holder_push(w->process[task].holder, w->now, part, epoch, &e, NULL, &position);
     if (a == ARTEL__LOG_WAIT && w->options.mistake == WORLD_ACK_EARLY) {
         world_acknowledge(w, task, part, item, position, false);
         answer_client(w, task, from, part, item, ARTEL__LOG_ACK);
@@ -345,14 +323,8 @@ static void give_copy(world *w, uint32_t task, uint32_t from, uint32_t part, boo
 {
     process *p = &w->process[task];
     store *s = &p->part[part];
-    const artel__view *serving = artel__holding_serving(p->holding);
     uint8_t bytes[MESSAGE_MOST], *at;
-    if (levelling ? artel__ballot_epoch(p->accepted) != epoch : !serving || serving->epoch != epoch || !artel__part_log_serves(s->log))
-        return;
-    if (!artel__part_log_is_still(s->log)) {
-        artel__part_log_pause(s->log, true);
-        return;
-    }
+    if (!artel__holder_may_copy(p->holder, part, epoch, levelling)) return;
     size_t table = artel__part_log_bytes(s->log);
     if (table + 4 * s->length + 32 > sizeof bytes) abort();
     at = artel__bytes_put(bytes, WORD_STATE, 1);
@@ -365,25 +337,20 @@ static void give_copy(world *w, uint32_t task, uint32_t from, uint32_t part, boo
     at = artel__bytes_put(at, s->length, 4);
     for (uint32_t i = 0; i < s->length; i++) at = artel__bytes_put(at, s->list[i], 4);
     world_send(w, 1, task, from, bytes, (size_t)(at - bytes));
-    artel__part_log_pause(s->log, false);
 }
 
 static void take_copy(world *w, uint32_t task, uint32_t part, bool levelling, uint64_t epoch, const uint8_t *at)
 {
     process *p = &w->process[task];
     store *s = &p->part[part];
-    const artel__view *known = artel__holding_known(p->holding);
-    if (s->copy_epoch != epoch || s->copy_levelling != levelling) return;
-    if (!known && !levelling) return;
-    if (levelling ? artel__ballot_epoch(p->accepted) != epoch : known->epoch != epoch) return;
-    s->copy_epoch = 0;
+    if (!artel__holder_wants(p->holder, part, epoch, levelling)) return;
     size_t table = (size_t)artel__bytes_take(&at, 4);
     const uint8_t *list = at + table;
     s->length = (uint32_t)artel__bytes_take(&list, 4);
     for (uint32_t i = 0; i < s->length; i++) s->list[i] = (uint32_t)artel__bytes_take(&list, 4);
-    if (artel__part_log_load(s->log, at, table)) world_fail(w, "task %u: a copy's table is damaged", task);
+    if (artel__holder_copied(p->holder, w->now, part, epoch, levelling, at, table))
+        world_fail(w, "task %u: a copy's table is damaged", task);
     if (artel__part_log_applied(s->log) != s->length) world_fail(w, "task %u: a copy's table is of another position", task);
-    if (!levelling) artel__holding_copied(p->holding, w->now, known->ballot, part);
 }
 
 void driver_data(world *w, uint32_t task, uint32_t from, const uint8_t *bytes, size_t count)
@@ -395,7 +362,7 @@ void driver_data(world *w, uint32_t task, uint32_t from, const uint8_t *bytes, s
         if (artel__ps_log_read(at, count - 1, w->options.parts, &m))
             world_fail(w, "a log's message cannot be read");
         else
-            artel__part_log_receive(p->part[m.part].log, from, &m, NULL);
+            artel__holder_data(p->holder, w->now, from, &m, NULL);
         return;
     }
     uint32_t part = *at++;

@@ -244,15 +244,14 @@ static void happen(world *w, event *e)
         if (e->task >= w->options.voters) client_tick(w, e->task);
         world_post(w, w->now + 10 * WORLD_MS, EVENT_TICK, e->task);
         break;
-    case EVENT_CONTROL: driver_control(w, e->task, e->from, e->bytes, e->count); break;
+    case EVENT_CONTROL: artel__holder_control(p->holder, w->now, e->from, e->bytes, e->count); break;
     case EVENT_DATA: driver_data(w, e->task, e->from, e->bytes, e->count); break;
-    case EVENT_LINK_UP:
-        artel__holding_link_up(p->holding, w->now, e->from, e->a);
-        for (uint32_t i = 0; i < w->options.parts && p->part[i].log; i++) artel__part_log_again(p->part[i].log, e->from);
-        break;
+    case EVENT_LINK_UP: artel__holder_link_up(p->holder, w->now, e->from, e->a); break;
     case EVENT_LINK_DOWN:
-        if (!w->link[e->task][e->from]) artel__holding_link_down(p->holding, w->now, e->from);
+        if (!w->link[e->task][e->from]) artel__holder_link_down(p->holder, w->now, e->from);
         break;
+    case EVENT_BEGUN: driver_begun(w, e->task, e->from, e->a); break;
+    case EVENT_SERVED: driver_served(w, e->task); break;
     default: artel__holding_level(p->holding, w->now, (artel__generation_id){(uint32_t)e->a, e->b}, e->from); break;
     }
 }

@@ -6,6 +6,7 @@
 #include "cluster/holding_impl.h"
 #include "help_world.h"
 #include "ps/call.h"
+#include "ps/holder.h"
 
 enum {
     MESSAGE_MOST = 4096,
@@ -19,6 +20,8 @@ typedef enum event_kind {
     EVENT_LINK_UP,
     EVENT_LINK_DOWN,
     EVENT_LEVEL,
+    EVENT_BEGUN,
+    EVENT_SERVED,
     EVENT_START,
     EVENT_FAULT,
     EVENT_HEAL
@@ -48,24 +51,19 @@ typedef struct store {
     artel__part_log *log;
     uint32_t list[WORLD_LONGEST];
     uint32_t length;
-    uint64_t copy_epoch; /* a copy is awaited for this view; 0: none */
-    uint32_t copy_from;
-    bool copy_levelling;
-    bool late;            /* WORLD_NO_FENCE: the log goes on under the old view until the new one is in force */
-    uint64_t serve_epoch; /* and serves then when it is level */
 } store;
 
 typedef struct process {
     bool alive;
     uint64_t life; /* incarnation; 0: never */
-    artel__holding *holding;
+    artel__holder *holder;
+    artel__holding *holding; /* its view machine */
     store part[WORLD_PARTS];
-    artel__generation_id accepted;
-    bool fenced_by_machine;
+    uint8_t stale; /* WORLD_STALE_COPY: parts to be called copied; bit by part */
+    bool late;     /* WORLD_NO_FENCE: goes on in the old view until the new one is in force */
     uint32_t heard;
     uint32_t kill_at; /* 0: not */
     int64_t restart_ns;
-    int64_t nudged;
     /* A client. */
     uint32_t item; /* 1 + the one in hand; 0: none */
     uint8_t done;  /* bit by part */
@@ -110,9 +108,10 @@ void world_send(world *w, int plane, uint32_t from, uint32_t to, const uint8_t *
 /* help_driver.c */
 void driver_begin(world *w, uint32_t task);
 void driver_end(world *w, uint32_t task);
-void driver_control(world *w, uint32_t task, uint32_t from, const uint8_t *bytes, size_t count);
 void driver_data(world *w, uint32_t task, uint32_t from, const uint8_t *bytes, size_t count);
 void driver_tick(world *w, uint32_t task);
+void driver_begun(world *w, uint32_t task, uint32_t part, uint64_t epoch);
+void driver_served(world *w, uint32_t task);
 /* help_client.c */
 void client_tick(world *w, uint32_t task);
 void client_answer(world *w, uint32_t task, uint32_t part, uint32_t item, artel__log_answer answer, uint64_t position);

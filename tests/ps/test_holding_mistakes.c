@@ -44,7 +44,7 @@ static void search(uint64_t first, world_mistake mistake)
 static void acknowledging_before_the_backup(void **state)
 {
     (void)state;
-    search(12, WORLD_ACK_EARLY);
+    search(17, WORLD_ACK_EARLY);
 }
 
 static void no_table_of_duplicates(void **state)
@@ -56,13 +56,13 @@ static void no_table_of_duplicates(void **state)
 static void the_longest_log_wins(void **state)
 {
     (void)state;
-    search(42, WORLD_LONGEST_WINS);
+    search(34, WORLD_LONGEST_WINS);
 }
 
 static void a_stale_copy_counts(void **state)
 {
     (void)state;
-    search(689, WORLD_STALE_COPY);
+    search(1113, WORLD_STALE_COPY);
 }
 
 static void no_majority(void **state)
@@ -74,13 +74,13 @@ static void no_majority(void **state)
 static void going_on_after_acceptance(void **state)
 {
     (void)state;
-    search(289, WORLD_NO_FENCE);
+    search(13, WORLD_NO_FENCE);
 }
 
 static void voters_without_memory_vote(void **state)
 {
     (void)state;
-    search(569, WORLD_AMNESIA);
+    search(926, WORLD_AMNESIA);
 }
 
 int main(void)
