@@ -107,6 +107,7 @@ void world_start(world *w, uint32_t task)
     if (p->alive) return;
     p->alive = true;
     p->life = ++w->lives * 0x1000193 + task;
+    if (w->options.trace) printf("%9.3f task %u starts\n", (double)w->now / 1e6, task);
     driver_begin(w, task);
     world_post(w, w->now, EVENT_TICK, task);
     for (uint32_t t = 0; t < w->tasks; t++)
@@ -125,6 +126,7 @@ void world_kill(world *w, uint32_t task, bool silent)
     p->alive = false;
     p->kill_at = 0;
     w->sum.deaths++;
+    if (w->options.trace) printf("%9.3f task %u is killed%s\n", (double)w->now / 1e6, task, silent ? " silently" : "");
     driver_end(w, task);
     for (uint32_t t = 0; t < w->tasks; t++)
         if (w->link[task][t]) break_pair(w, task, t, silent);
@@ -137,6 +139,7 @@ void world_cut(world *w, uint32_t from, uint32_t to, bool cut)
 
 void world_heal(world *w)
 {
+    if (w->options.trace) printf("%9.3f all is healed\n", (double)w->now / 1e6);
     for (uint32_t a = 0; a < w->tasks; a++)
         for (uint32_t b = 0; b < a; b++) {
             bool was = w->cut[a][b] || w->cut[b][a];
@@ -168,9 +171,18 @@ static bool copies_are_complete(world *w)
     return true;
 }
 
+static bool is_cut(const world *w)
+{
+    for (uint32_t a = 0; a < w->tasks; a++)
+        for (uint32_t b = 0; b < w->tasks; b++)
+            if (w->cut[a][b]) return true;
+    return false;
+}
+
 static void cut_some(world *w)
 {
     uint32_t a = (uint32_t)world_draw(w, w->tasks), b = (uint32_t)world_draw(w, w->tasks);
+    if (w->options.trace) printf("%9.3f a cut\n", (double)w->now / 1e6);
     switch (world_draw(w, 3)) {
     case 0: w->cut[a][b] = a != b; break;
     case 1: w->cut[a][b] = w->cut[b][a] = a != b; break;
@@ -191,7 +203,7 @@ static void strike(world *w)
     }
     event *next = world_post(w, w->now + (int64_t)world_draw(w, 2 * (uint64_t)w->options.fault_ns) + 1000, EVENT_FAULT, 0);
     next->life = 0;
-    if (w->options.gentle && !copies_are_complete(w)) return;
+    if (w->options.gentle && (is_cut(w) || !copies_are_complete(w))) return;
     uint64_t kind = world_draw(w, 10);
     uint32_t task = (uint32_t)world_draw(w, w->tasks);
     if (kind < 5) {
