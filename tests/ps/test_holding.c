@@ -2,7 +2,7 @@
 /* Storms over production view machines, logs and codec: kills without memory, cuts one way and both, partitions, lost messages. No acknowledged
  * update is lost, doubled or at two positions, and when the storm is over every item is applied everywhere. Of a failing seed:
  * test_holding SEED SHAPE prints what happened.
- * timeout: 120
+ * timeout: 300
  * long form: 1500
  */
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kill point of a 30-update run at three voters and two copies: chief, head and follower die before each single message that they
  * get, and come back soon, late, or never. Everything is applied once, and nothing goes back to a checkpoint.
- * timeout: 120
+ * timeout: 300
  */
 #include <setjmp.h>
 #include <stdarg.h>
