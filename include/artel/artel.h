@@ -13,6 +13,7 @@
 #include "artel/predictor.h"
 #include "artel/status.h"
 #include "artel/tensor.h"
+#include "artel/trainer.h"
 #include "artel/version.h"
 
 #endif

@@ -392,23 +392,22 @@ static artel_status check_options(artel__fit *fit)
     return ARTEL_OK;
 }
 
-/* What a class of the user's own does in train_step, compute_loss or call is code, and in no file. */
-static artel_status check_class(artel__fit *fit)
+artel_status artel__check_class(artel_model *model, bool standard_step)
 {
-    const artel__model *nn = fit->model->nn;
+    const artel__model *nn = model->nn;
     if (!artel__model_is_custom(nn)) return ARTEL_OK;
-    if (!fit->options.standard_step)
-        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, nn->class_name,
+    if (!standard_step)
+        return artel__fail(model->ctx, ARTEL_ERROR_UNSUPPORTED, nn->class_name,
                            "if it has none, or the standard ones will do, give --standard-step (standard_step)",
                            "the model's class is the user's own, and a train_step, compute_loss or call of its own is not in the file");
-    artel__log(fit->ctx, ARTEL_LOG_NOTE, "the model of the class %s is trained with the standard step", nn->class_name);
+    artel__log(model->ctx, ARTEL_LOG_NOTE, "the model of the class %s is trained with the standard step", nn->class_name);
     return ARTEL_OK;
 }
 
 static artel_status open_fit(artel__fit *fit, artel_data *data)
 {
     ARTEL_TRY(check_options(fit));
-    ARTEL_TRY(check_class(fit));
+    ARTEL_TRY(artel__check_class(fit->model, fit->options.standard_step));
     fit->batch_size = fit->options.batch_size;
     ARTEL_TRY(artel__fit_find_role(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);

@@ -171,6 +171,10 @@ static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_s
     return rows > 0 && rows < batch_size ? rows : batch_size;
 }
 
+/* fit.c: refuses a class of the user's own, for what it does in train_step, compute_loss or call is code, and in no file; says so when the
+ * standard step was asked for. */
+artel_status artel__check_class(artel_model *model, bool standard_step);
+
 /* class_weight.c: options.class_weight by class number, in the fit's arena. */
 artel_status artel__class_weight_read(artel__fit *fit, const double **out, int *count);
 

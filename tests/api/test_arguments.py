@@ -29,6 +29,7 @@ artel_communicator_open.cluster artel_layer_flatten.options artel_layer_global_a
 artel_layer_global_max_pooling2d.options artel_layer_max_pooling2d.options artel_layer_average_pooling2d.options
 artel_layer_batch_normalization.options artel_layer_layer_normalization.options artel_predictor_create.options artel_predictor_input.dtype
 artel_predictor_input.row artel_predictor_target.dtype artel_predictor_target.row artel_predictor_loss.losses
+artel_trainer_create.options artel_trainer_step.loss
 """.split())
 # Numbers that mean something although they look hostile.
 MEANT = {"artel_cluster_get.seconds": [math.inf], "artel_cluster_barrier.seconds": [math.inf], "artel_cluster_finish.status": None,
@@ -103,6 +104,8 @@ class Scene:
                 "artel_predictions": lambda: self.create("artel_model_predict", model, data, None),
                 "artel_cluster": lambda: self.create("artel_cluster_open", self.context, self.struct("artel_cluster_options")),
                 "artel_predictor": lambda: self.create("artel_predictor_create", self.object("artel_model"), self.struct("artel_predictor_options")),
+                "artel_trainer": lambda: self.create("artel_trainer_create", self.object("artel_model"), self.object("artel_data"),
+                                                     self.struct("artel_trainer_options")),
                 "artel_communicator": lambda: self.create("artel_communicator_open", self.context, None)}
         self.made[kind] = make[kind]()
         return self.made[kind]
@@ -121,6 +124,7 @@ class Scene:
                                   "save_every": self.text("1epoch"), "keep": 3, "threads": 1},
             "artel_evaluate_options": {"batch_size": 2, "strategy": self.text("auto"), "threads": 1},
             "artel_cluster_options": {"resolver": self.text("none"), "wait_for_cluster": 60.0, "collective_timeout": 60.0, "suspect_after": 2.0},
+            "artel_trainer_options": {"batch_size": 2, "strategy": self.text("auto"), "threads": 1},
             "artel_predictor_options": {"most_rows": 2, "threads": 1, "loss": True},
             "artel_collective": {"count": 2, "in": self.array(ctypes.c_float, 1, 2), "out": self.array(ctypes.c_float, 0, 0),
                                  "destination": self.array(ctypes.c_int, 0)},
@@ -176,8 +180,8 @@ class Scene:
             return self.struct(field.type)
         if field.stars:
             return self.keep((ctypes.c_uint64 * 64)()).value
-        numbers = {"count": {"artel_model_get_weight": 2, "artel_model_set_weight": 2}.get(self.function, 1), "array_count": 2, "members": 1,
-                   "bytes": 4, "room": 4, "newer_than": -1}
+        numbers = {"count": {"artel_model_get_weight": 2, "artel_model_set_weight": 2, "artel_trainer_order": 4}.get(self.function, 1),
+                   "array_count": 2, "members": 1, "bytes": 4, "room": 4, "newer_than": -1}
         if field.type in ("artel_tensor",):
             return headers.structs[field.type](0, 0)
         return numbers.get(field.name, 0)
