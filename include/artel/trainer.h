@@ -7,8 +7,8 @@
  * change no bit. A trainer has weights and optimizer state of its own, taken from the model when it is made;
  * artel_trainer_store() puts them back.
  *
- * Threads: as all that is made from a context, a trainer belongs to one thread at a time. Model and data outlive the
- * trainer; the model may be used, not compiled anew, between two calls. */
+ * Threads: as all that is made from a context, a trainer belongs to one thread at a time. A steady step makes no heap call for
+ * data in memory. Model and data outlive the trainer; the model may be used, not compiled anew, between two calls. */
 #ifndef ARTEL_TRAINER_H
 #define ARTEL_TRAINER_H
 
