@@ -89,6 +89,8 @@ typedef enum artel__collective {
     ARTEL__COLLECTIVE_GATHER /* ROW -> BATCH: all rows to everyone, in order */
 } artel__collective;
 
+struct artel__lower; /* graph/lower.h: a node on its way into a program of a device */
+
 typedef struct artel__op_def {
     const char *name;
     const char *doc; /* one sentence; formula, shapes and numerics stand in the file's head comment */
@@ -104,6 +106,8 @@ typedef struct artel__op_def {
     int64_t (*cost)(const artel__graph *graph,
                     const artel__node *node);                    /* floating-point operations a row (ROW) or in all; NULL: elements */
     void (*describe)(const artel__node *node, artel__text *out); /* attributes for the dump; optional */
+    /* Writes what the node computes for the rows of one shard into a program of a device; NULL: devices refuse the operation. */
+    void (*lower)(struct artel__lower *lower);
     /* Operands of which only shape and type matter: bit k for input k. Their memory may be used for something else by then. */
     uint32_t (*unread)(const artel__node *node);         /* optional: all are read */
     artel__in_place (*in_place)(const void *attributes); /* of ARTEL__PLACE_INPLACE; optional: input 0 by output 0 */
