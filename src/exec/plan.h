@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "exec/comm.h"
+#include "exec/state.h"
 
 typedef struct artel__plan artel__plan;
 typedef struct artel__run artel__run;
@@ -34,23 +35,6 @@ size_t artel__plan_bytes(const artel__plan *plan); /* activations, sums and scra
 const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t rows, double *operations);
 /* Stable text: node, kernel, refused kernels with reasons, tasks at full batch, buffer offsets. */
 void artel__plan_dump(const artel__plan *plan, artel__text *out);
-
-/* The variables of a replica, or of several. The block is variables->bytes long, zero at first. */
-typedef struct artel__state {
-    artel_context *ctx;
-    const artel__variables *variables;
-    uint8_t *block;
-} artel__state;
-
-artel_status artel__state_init(artel_context *ctx, const artel__variables *variables, artel__state *out);
-void artel__state_fini(artel__state *state);
-static inline void *artel__state_data(const artel__state *state, int variable)
-{
-    return state->block + state->variables->item[variable].offset;
-}
-/* Between the plain, Keras form and the layout in memory; `plain` holds the elements of the shape in the dtype. */
-void artel__state_store(artel__state *state, int variable, const void *plain);
-void artel__state_fetch(const artel__state *state, int variable, void *plain);
 
 /* `comm` NULL: one replica. All arguments are borrowed. */
 artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out);

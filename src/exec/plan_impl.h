@@ -4,6 +4,7 @@
 #define ARTEL_EXEC_PLAN_IMPL_H
 
 #include "exec/plan.h"
+#include "exec/state_impl.h"
 #include "kernel/narrow.h"
 
 #define ARTEL__OFFSET_EXTERNAL ((size_t)-1) /* variables and fed inputs: not in the arena of the run */

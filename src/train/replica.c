@@ -28,7 +28,7 @@ artel_status artel__replica_open(artel__session *session, int index)
     if (session->common && index > 0)
         replica->state = session->replica[0].state;
     else
-        ARTEL_TRY(artel__state_init(session->ctx, &session->variables, &replica->state));
+        ARTEL_TRY(artel__state_create(session->ctx, &session->variables, &replica->state));
     return artel__pool_create(session->ctx, session->strategy.threads_of[index], &replica->pool);
 }
 
@@ -51,7 +51,7 @@ void artel__replica_close(artel__replica *replica)
     if (!replica->session) return;
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) artel__replica_unprepare(replica, (artel__mode)m);
     artel__pool_destroy(replica->pool);
-    if (!replica->session->common || replica->index == 0) artel__state_fini(&replica->state);
+    if (!replica->session->common || replica->index == 0) artel__state_destroy(replica->state);
 }
 
 /* Room for the predictions of all ranks. */
@@ -101,7 +101,7 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     }
     const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(prepare_gathers(replica));
-    ARTEL_TRY(artel__run_create(shared->plan, &replica->state, replica->pool, comm, &mode->run));
+    ARTEL_TRY(artel__run_create(shared->plan, replica->state, replica->pool, comm, &mode->run));
     if (session->cluster) artel__run_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
     return artel__content_prepare(replica, m);
 }

@@ -164,7 +164,7 @@ static artel_status open_session(artel__session *session)
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
     artel_model *model = session->options.model;
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, session->options.seed));
-    memcpy(session->replica[0].state.block, model->weights.block, model->nn->variables->bytes);
+    artel__state_copy(session->replica[0].state, model->weights, artel__all_of(model->nn->variables));
     if (session->options.train) ARTEL_TRY(artel__session_take_up(session));
     artel__session_broadcast(session);
     return start_threads(session);
@@ -319,7 +319,7 @@ static bool complete_step(artel__session *session, artel__mode m)
     if (from < 0 || m != ARTEL__MODE_TRAIN) return from >= 0;
     for (int r = 0; r < session->replicas; r++) {
         if (session->replica[r].applied) continue;
-        memcpy(session->replica[r].state.block, session->replica[from].state.block, session->variables.bytes);
+        artel__state_copy(session->replica[r].state, session->replica[from].state, artel__all_of(&session->variables));
         session->replica[r].status = ARTEL_OK;
     }
     return true;
@@ -459,7 +459,7 @@ const char *artel__session_take_fault(artel__session *session)
 void artel__session_broadcast(artel__session *session)
 {
     for (int r = 1; r < session->replicas && !session->common; r++)
-        memcpy(session->replica[r].state.block, session->replica[0].state.block, session->variables.bytes);
+        artel__state_copy(session->replica[r].state, session->replica[0].state, artel__all_of(&session->variables));
 }
 
 const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode)
@@ -474,7 +474,7 @@ const artel__plan *artel__session_plan(const artel__session *session, artel__mod
 
 artel__state *artel__session_state(artel__session *session)
 {
-    return &session->replica[0].state;
+    return session->replica[0].state;
 }
 
 const artel__optimizer_slots *artel__session_slots(const artel__session *session)

@@ -32,8 +32,8 @@ typedef struct artel__replica_mode {
 
 typedef struct artel__replica {
     artel__session *session;
-    int index; /* among those of this process; its rank is session->first + index */
-    artel__state state;
+    int index;           /* among those of this process; its rank is session->first + index */
+    artel__state *state; /* common ones belong to the first replica */
     artel__pool *pool;
     artel__replica_mode mode[ARTEL__MODE_COUNT];
     artel__fold_plan fold;

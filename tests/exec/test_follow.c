@@ -146,7 +146,7 @@ static void same_bits(void **state)
         check_text(written.plan, false);
         take_steps(&followed, 1 + (int)(rows % 2));
         take_steps(&written, 1);
-        assert_memory_equal(followed.state.block, written.state.block, followed.variables.bytes);
+        assert_memory_equal(followed.state->block, written.state->block, followed.variables.bytes);
         if (follows) assert_true(followed.plan->block_bytes < written.plan->block_bytes);
         graph_bench_close(&followed);
         graph_bench_close(&written);
@@ -175,7 +175,7 @@ static void written_variables_are_not_read(void **state)
     build_of_variable(&written, KEPT);
     take_steps(&alone, 1);
     take_steps(&written, 1);
-    assert_memory_equal(alone.state.block, written.state.block, alone.variables.bytes);
+    assert_memory_equal(alone.state->block, written.state->block, alone.variables.bytes);
     assert_int_equal(count_followed(alone.plan), 0);
     graph_bench_close(&alone);
     graph_bench_close(&written);

@@ -16,7 +16,7 @@ typedef struct graph_bench {
     artel__variables variables;
     artel__graph graph;
     artel__plan *plan;
-    artel__state state;
+    artel__state *state;
     artel__pool *pool;
     artel__run *run;
     artel__fold_plan fold;
