@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "graph/cost.h"
 #include "graph/recompute_impl.h"
 
 enum {
@@ -50,16 +51,12 @@ static double moved_bytes(const artel__step_model *model, const artel__node *nod
 static double node_time(const artel__step_model *model, const artel__node *node)
 {
     if (node->op->placement == ARTEL__PLACE_VIEW || node->op->collective) return 0;
-    double bytes = 0, flops = 0;
-    bool row = false;
+    double bytes = 0;
     for (int k = 0; k < node->inputs + node->outputs; k++) {
         artel__value_id id = k < node->inputs ? node->input[k] : node->output[k - node->inputs];
-        if (id < 0) continue;
-        row = row || model->graph->value[id].domain == ARTEL__DOMAIN_ROW;
-        bytes += moved_bytes(model, node, k);
+        if (id >= 0) bytes += moved_bytes(model, node, k);
     }
-    if (node->op->cost) flops = (double)node->op->cost(model->graph, node) * (row ? (double)model->rows : 1.0);
-    return bytes + flops / FLOPS_PER_BYTE;
+    return bytes + (double)artel__node_operations(model->graph, node, model->rows) / FLOPS_PER_BYTE;
 }
 
 /* The order of execution: what changes variables comes last (exec/plan.c). */

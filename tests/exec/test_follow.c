@@ -235,7 +235,7 @@ static void step_in_parts(const artel__kernel *kernel, const artel__apply *whole
         float *gradient = malloc((size_t)count * sizeof *gradient);
         assert_non_null(gradient);
         memcpy(gradient, whole->gradient + begin[i], (size_t)count * sizeof *gradient);
-        artel__op_optimize_def.part(&part, gradient, begin[i], count);
+        artel__op_optimize_def.exec->part(&part, gradient, begin[i], count);
         kernel->run(&part, 0, kernel->tasks(&part), NULL);
         free(gradient);
     }

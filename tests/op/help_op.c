@@ -169,6 +169,7 @@ static void machine_open(machine *m, const op_case *c, int64_t rows, artel__isa 
     artel__variables_init(&m->g.variables, &m->g.arena);
     artel__graph_init(&m->g.graph, &m->g.arena, &m->g.variables, c->training);
     m->g.parameter = c->parameter;
+    m->g.rows = rows;
     artel__value_id result = c->build(&m->g);
     check_status(c, ctx, m->g.graph.status);
     const artel__value *value = &m->g.graph.value[result];

@@ -47,6 +47,7 @@ typedef struct op_graph {
     int feds;
     op_numbers variable_numbers[16];
     int parameter; /* of the case */
+    int64_t rows;  /* of the batch that will be computed */
 } op_graph;
 
 typedef artel__value_id op_build(op_graph *g);
