@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step as the recomputation pass sees it: events, buffers, sizes, times; and the play of a step under a choice.
  *
- * The play follows exec/memory.c: a buffer lives from its first writer to its last reader, views share, and an operation that
+ * The play follows exec/cpu/memory.c: a buffer lives from its first writer to its last reader, views share, and an operation that
  * may overwrites its first operand where that dies; what remains out of account is where the buffers lie. A dropped buffer dies
  * with its last forward reader; at its first reader in the backward pass everything that made it runs again, together with what
  * made the dropped buffers that this needs, in forward order. No event runs again twice.
@@ -59,7 +59,7 @@ static double node_time(const artel__step_model *model, const artel__node *node)
     return bytes + (double)artel__node_operations(model->graph, node, model->rows) / FLOPS_PER_BYTE;
 }
 
-/* The order of execution: what changes variables comes last (exec/plan.c). */
+/* The order of execution: what changes variables comes last (exec/cpu/plan.c). */
 static void order_events(artel__step_model *model)
 {
     const artel__graph *graph = model->graph;

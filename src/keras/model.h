@@ -9,7 +9,7 @@
 #define ARTEL_KERAS_MODEL_H
 
 #include "artel/model.h"
-#include "exec/plan.h"
+#include "exec/state.h"
 #include "nn/model.h"
 
 /* One variable of an optimizer as Keras' files hold it. */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 #include "op/elementwise.h"
 #include "support/graph_bench.h"
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 #include "graph/recompute_impl.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
 #include "exec/state_impl.h"
 #include "nn/model.h"
 

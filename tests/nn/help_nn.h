@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
 #include "exec/state_impl.h"
 
 /* One replica with eight shards and a batch of `rows` rows. */

@@ -3,7 +3,7 @@
 #ifndef ARTEL_TESTS_SUPPORT_GRAPH_BENCH_H
 #define ARTEL_TESTS_SUPPORT_GRAPH_BENCH_H
 
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
 #include "support/random_graph.h"
 
 enum {

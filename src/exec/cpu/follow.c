@@ -7,7 +7,7 @@
  * computed from must be kept for that long. This is done where that is no larger than the gradient is: small batches and large layers.
  * The step is elementwise, so no bit changes.
  */
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 /* The node that has made a value, or what it is a view of; -1: none. */
 static int32_t maker(const artel__plan *plan, artel__value_id value)

@@ -7,7 +7,7 @@
  * what it writes, so nobody waits for anybody. And a gradient that only such a node reads is not exchanged: each replica adds up the pieces of its
  * own tasks, from the memory of all, while the optimizer needs them.
  */
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 /* The variable that a value is or shows; -1: none. */
 static int variable_of(const artel__plan *plan, artel__value_id id)

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 #include "graph/cost.h"
 
 #define BUCKET_BYTES ((size_t)4 << 20) /* of sums that are begun together */

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/lend.h"
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 /* Below this many operations, waking other threads costs more than it saves. */
 #define HEAVY_COST 100000
