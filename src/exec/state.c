@@ -29,6 +29,7 @@ void artel__state_destroy(artel__state *state)
 {
     if (!state) return;
     artel_context *ctx = state->ctx;
+    if (state->home) state->home->drop(state->self);
     artel__free_aligned(ctx, state->block, state->variables->bytes ? state->variables->bytes : 64);
     artel__free(ctx, state);
 }
@@ -36,6 +37,58 @@ void artel__state_destroy(artel__state *state)
 const artel__variables *artel__state_variables(const artel__state *state)
 {
     return state->variables;
+}
+
+/* -- where the newest values are -- */
+
+artel_status artel__state_bring(const artel__state *state)
+{
+    if (!state->ahead) return ARTEL_OK;
+    ARTEL_TRY(state->home->bring(state->self, state, state->block));
+    ((artel__state *)(uintptr_t)state)->ahead = false; /* the values are what they were */
+    return ARTEL_OK;
+}
+
+artel_status artel__state_settle_at(artel__state *state, const artel__state_home *home, void *self)
+{
+    ARTEL_TRY(artel__state_bring(state));
+    if (state->home) state->home->drop(state->self);
+    state->home = home;
+    state->self = self;
+    state->written = true;
+    return ARTEL_OK;
+}
+
+void *artel__state_at(const artel__state *state, const artel__state_home *home)
+{
+    return state->home == home ? state->self : NULL;
+}
+
+void artel__state_leave(artel__state *state)
+{
+    state->ahead = true;
+}
+
+bool artel__state_return(artel__state *state)
+{
+    bool written = state->written;
+    state->written = false;
+    return written;
+}
+
+/* The block, for whoever reads it. */
+static const uint8_t *newest(const artel__state *state)
+{
+    artel__state_bring(state);
+    return state->block;
+}
+
+/* The block, for whoever changes a part of it. */
+static uint8_t *changed(artel__state *state)
+{
+    artel__state_bring(state);
+    state->written = true;
+    return state->block;
 }
 
 /* -- the plain form -- */
@@ -61,12 +114,14 @@ static void move(const artel__variable *variable, uint8_t *data, int64_t first, 
 
 void artel__state_store_part(artel__state *state, int variable, int64_t first, int64_t count, const void *plain)
 {
-    move(&state->variables->item[variable], artel__state_data(state, variable), first, count, plain, NULL);
+    const artel__variable *item = &state->variables->item[variable];
+    move(item, changed(state) + item->offset, first, count, plain, NULL);
 }
 
 void artel__state_fetch_part(const artel__state *state, int variable, int64_t first, int64_t count, void *plain)
 {
-    move(&state->variables->item[variable], artel__state_data(state, variable), first, count, NULL, plain);
+    const artel__variable *item = &state->variables->item[variable];
+    move(item, (uint8_t *)(uintptr_t)newest(state) + item->offset, first, count, NULL, plain);
 }
 
 void artel__state_store(artel__state *state, int variable, const void *plain)
@@ -95,6 +150,7 @@ void artel__image_fetch(const artel__variables *variables, const void *image, in
 
 void artel__state_fill(artel__state *state, int variable, float value)
 {
+    changed(state);
     float *data = artel__state_data(state, variable);
     for (int64_t i = 0; i < state->variables->item[variable].count; i++) data[i] = value;
 }
@@ -102,6 +158,7 @@ void artel__state_fill(artel__state *state, int variable, float value)
 void artel__state_assign(artel__state *state, int to, int from)
 {
     const artel__variable *variable = &state->variables->item[to];
+    changed(state);
     memcpy(artel__state_data(state, to), artel__state_data(state, from), (size_t)variable->count * artel_dtype_size(variable->dtype));
 }
 
@@ -116,27 +173,32 @@ size_t artel__image_bytes(const artel__variables *variables, artel__variable_ran
     return offset_of(variables, range.first + range.count) - offset_of(variables, range.first);
 }
 
-static uint8_t *start_of(const artel__state *state, artel__variable_range range)
+static const uint8_t *read_from(const artel__state *state, artel__variable_range range)
 {
-    return state->block + offset_of(state->variables, range.first);
+    return newest(state) + offset_of(state->variables, range.first);
+}
+
+static uint8_t *write_to(artel__state *state, artel__variable_range range)
+{
+    return changed(state) + offset_of(state->variables, range.first);
 }
 
 void artel__state_copy(artel__state *to, const artel__state *from, artel__variable_range range)
 {
-    memcpy(start_of(to, range), start_of(from, range), artel__image_bytes(from->variables, range));
+    memcpy(write_to(to, range), read_from(from, range), artel__image_bytes(from->variables, range));
 }
 
 uint64_t artel__state_hash(const artel__state *state, artel__variable_range range)
 {
-    return artel__hash64(start_of(state, range), artel__image_bytes(state->variables, range));
+    return artel__hash64(read_from(state, range), artel__image_bytes(state->variables, range));
 }
 
 void artel__state_image(const artel__state *state, artel__variable_range range, void *image)
 {
-    memcpy(image, start_of(state, range), artel__image_bytes(state->variables, range));
+    memcpy(image, read_from(state, range), artel__image_bytes(state->variables, range));
 }
 
 void artel__state_restore(artel__state *state, artel__variable_range range, const void *image)
 {
-    memcpy(start_of(state, range), image, artel__image_bytes(state->variables, range));
+    memcpy(write_to(state, range), image, artel__image_bytes(state->variables, range));
 }

@@ -6,7 +6,10 @@
  * is that of memory: the bytes of a range of variables as a run holds them, padding included; equal states have equal images,
  * and images of one table of variables can be exchanged between processes of one kind.
  *
- * A state belongs to one thread at a time; reading it is allowed to any number.
+ * A device may hold newer values than this machine's memory (exec/state_home.h). The verbs bring them, and cannot fail; whoever can report
+ * a failure calls artel__state_bring first.
+ *
+ * A state belongs to one thread at a time; reading it is allowed to any number once it was brought.
  */
 #ifndef ARTEL_EXEC_STATE_H
 #define ARTEL_EXEC_STATE_H
@@ -29,6 +32,8 @@ static inline artel__variable_range artel__all_of(const artel__variables *variab
 artel_status artel__state_create(artel_context *ctx, const artel__variables *variables, artel__state **out);
 void artel__state_destroy(artel__state *state);
 const artel__variables *artel__state_variables(const artel__state *state);
+/* Brings what a device holds. Errors: RUN (the device is lost, and what it held). */
+artel_status artel__state_bring(const artel__state *state);
 
 /* The plain form of a whole variable, in its dtype. */
 void artel__state_store(artel__state *state, int variable, const void *plain);

@@ -107,6 +107,7 @@ artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *call
         ARTEL_TRY(artel__alloc(fit->ctx, artel__image_bytes(fit->model->nn->variables, weights) + 1, callback->def->class_name, &block));
         callback->weights = block;
     }
+    ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
     artel__state_image(artel__session_state(fit->session), weights, callback->weights);
     return ARTEL_OK;
 }

@@ -122,6 +122,7 @@ artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, art
     const artel__variables *own = fit->model->nn->variables, *all = artel__state_variables(state);
     size_t weights = artel__image_bytes(own, artel__all_of(own)), at = artel__image_bytes(all, artel__all_of(all)), size = at;
     for (int i = 0; i < fit->callback_count; i++) size += fit->callbacks[i].weights ? weights : 0;
+    ARTEL_TRY(artel__state_bring(state));
     clear_entries(fit->ctx, image);
     ARTEL_TRY(list_entries(fit, image));
     void *bytes = image->bytes;

@@ -59,7 +59,8 @@ artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream)
     const artel__state *state = artel__session_state(fit->session);
     json_t *position = NULL;
     char *text = NULL;
-    artel_status status = artel__fit_position(fit, &position);
+    artel_status status = artel__state_bring(state);
+    if (status == ARTEL_OK) status = artel__fit_position(fit, &position);
     if (status == ARTEL_OK) status = artel__json_dump_string(fit->ctx, position, ARTEL__JSON_COMPACT, &text);
     json_decref(position);
     const artel__variables *all = artel__state_variables(state);

@@ -148,6 +148,7 @@ static artel_status export_optimizer(artel__session *session, artel__saved_optim
 artel_status artel__session_export(artel__session *session, artel_model *model, int64_t iteration, double learning_rate)
 {
     artel__saved_optimizer saved = {.count = 0};
+    ARTEL_TRY(artel__state_bring(session->replica[0].state));
     artel_status status = export_optimizer(session, &saved, iteration, learning_rate);
     if (status < 0) {
         artel__saved_optimizer_fini(session->ctx, &saved);
