@@ -86,6 +86,11 @@ artel_status artel__execution_join(artel__execution *const *executions, int coun
     return status;
 }
 
+void artel__execution_stop_when(artel__execution *execution, const atomic_bool *stop)
+{
+    execution->ops->stop_when(execution->self, stop);
+}
+
 artel_status artel__execution_compute(artel__execution *execution, const artel__step *step, const void *const *inputs)
 {
     return execution->ops->compute(execution->self, step, inputs);

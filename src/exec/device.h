@@ -32,7 +32,6 @@ typedef struct artel__execution_options {
     artel__state *state;
     artel__pool *pool;
     const artel__comm *comm; /* NULL: one replica */
-    const atomic_bool *stop; /* while it is true, computing ends early with ARTEL_ERROR_CANCELLED; NULL: never */
 } artel__execution_options;
 
 /* The first value of a step, in the order of the graph, that is not finite. */
@@ -59,6 +58,7 @@ typedef struct artel__device_ops {
     artel_status (*create)(void *executable, const artel__execution_options *options, void **out);
     void (*destroy)(void *execution);
     artel_status (*join)(void *const *executions, int count); /* optional: variables are never common */
+    void (*stop_when)(void *execution, const atomic_bool *stop);
     artel_status (*compute)(void *execution, const artel__step *step, const void *const *inputs);
     void (*apply)(void *execution, const artel__step *step);
     const void *(*read)(const void *execution, int kept);
@@ -91,6 +91,9 @@ void artel__execution_destroy(artel__execution *execution);
 /* Of an executable with common variables: those of all replicas by rank. They share the APPLY phase out and read one another's gradients
  * in it; so all must have computed before one applies, and none computes again before all have applied. */
 artel_status artel__execution_join(artel__execution *const *executions, int count);
+
+/* While `*stop` is true, computing ends early with ARTEL_ERROR_CANCELLED. Lent for the life of the execution; NULL: never. */
+void artel__execution_stop_when(artel__execution *execution, const atomic_bool *stop);
 
 /* Forward and backward up to the last collective; no variable changes. `inputs` are the fed values in the graph's order. May be
  * repeated or abandoned. */

@@ -148,6 +148,11 @@ void artel__image_fetch(const artel__variables *variables, const void *image, in
 
 /* -- whole variables -- */
 
+void *artel__state_lend(artel__state *state, int variable)
+{
+    return changed(state) + state->variables->item[variable].offset;
+}
+
 void artel__state_fill(artel__state *state, int variable, float value)
 {
     changed(state);

@@ -41,6 +41,9 @@ void artel__state_fetch(const artel__state *state, int variable, void *plain);
 /* The same of elements [first, first + count) of the plain form; `plain` holds just these. */
 void artel__state_store_part(artel__state *state, int variable, int64_t first, int64_t count, const void *plain);
 void artel__state_fetch_part(const artel__state *state, int variable, int64_t first, int64_t count, void *plain);
+/* The memory of a variable, in its layout, for whoever exchanges parts of it with other processes: brought, and then as if stored. Borrowed
+ * until the next step. */
+void *artel__state_lend(artel__state *state, int variable);
 /* Every element of a float32 variable becomes `value`. */
 void artel__state_fill(artel__state *state, int variable, float value);
 /* Variable `to` becomes what variable `from` of the same form is. */

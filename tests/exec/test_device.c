@@ -229,6 +229,8 @@ static void variables_live_elsewhere(void **state)
         for (int k = 0; k < RANDOM_GRAPH_WIDTH; k++) plain[k] += 0.25f;
         artel__state_store(direct.state, 0, plain);
         artel__state_store(far.state, 0, plain);
+        ((float *)artel__state_lend(direct.state, 1))[0] += 0.5f;
+        ((float *)artel__state_lend(far.state, 1))[0] += 0.5f;
     }
     step_both(&direct, &far, execution);
     memory->lost = true;

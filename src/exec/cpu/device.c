@@ -44,7 +44,6 @@ static artel_status create(void *executable, const artel__execution_options *opt
         artel__free(plan->ctx, e);
         return status;
     }
-    artel__run_stop_when(e->run, options->stop);
     *out = e;
     return ARTEL_OK;
 }
@@ -70,6 +69,11 @@ static artel_status join(void *const *executions, int count)
         ARTEL_TRY(artel__run_join(e->run, e->all, count));
     }
     return ARTEL_OK;
+}
+
+static void stop_when(void *execution, const atomic_bool *stop)
+{
+    artel__run_stop_when(((cpu_execution *)execution)->run, stop);
 }
 
 static artel_status compute(void *execution, const artel__step *step, const void *const *inputs)
@@ -115,6 +119,7 @@ static const artel__device_ops ops = {
     .create = create,
     .destroy = destroy,
     .join = join,
+    .stop_when = stop_when,
     .compute = compute,
     .apply = apply,
     .read = read_kept,
