@@ -95,7 +95,7 @@ typedef struct artel_fit_options {
     int64_t shards;                /* 0: a function of the batch size */
     uint64_t seed;                 /* 0 */
     bool shuffle;                  /* true */
-    const char *strategy;          /* "auto", "one-device", "mirrored", "central-storage", "multi-worker" */
+    const char *strategy;          /* "auto", "one-device", "mirrored", "central-storage", "multi-worker", "parameter-server" */
     int replicas;                  /* 0: the strategy decides */
     int threads;                   /* 0: the cores this process may use */
     artel_data *validation_data;   /* or NULL */
@@ -125,6 +125,8 @@ typedef struct artel_fit_options {
     bool standard_step;            /* train a model of the user's own class as a Model is trained; without it such a model is refused */
     const char *arithmetic;        /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
                                       has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
+    const char *consistency;       /* of parameter-server: "async" (NULL), "bounded:S" */
+    const char *ps_partitioner;    /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES" */
 } artel_fit_options;
 
 #ifdef __cplusplus

@@ -320,6 +320,17 @@ static bool certificate_is_own(const launch_options *o)
     return o->cert_dir && folder && strcmp(folder, o->cert_dir) == 0 && getenv("ARTEL_TASK") && getenv("TF_CONFIG");
 }
 
+/* Who starts parameter servers for a fit wants somebody to coordinate. */
+static bool wants_chief(const launch_options *o, const program *what)
+{
+    bool found = false;
+    for (const char *const *word = what->words; *word && !o->program; word++) {
+        bool strategy = strcmp(*word, "--strategy") == 0 && word[1] && strcmp(word[1], "parameter-server") == 0;
+        found = found || strategy || strcmp(*word, "--strategy=parameter-server") == 0;
+    }
+    return o->chief || (o->ps > 0 && found);
+}
+
 static artel_status run_launch(artel__invocation *call)
 {
     const launch_options *o = call->options;
@@ -329,7 +340,7 @@ static artel_status run_launch(artel__invocation *call)
     artel__launch_wish wish = {
         .workers = (int)o->workers,
         .ps = (int)o->ps,
-        .chief = o->chief,
+        .chief = wants_chief(o, &what),
         .evaluator = o->evaluator,
         .cores = artel__usable_cores(),
         .threads = (int)o->threads,
@@ -339,6 +350,7 @@ static artel_status run_launch(artel__invocation *call)
         .environment = (const char *const *)environ,
     };
     if (o->hosts) ARTEL_TRY(list_hosts(call, &wish));
+    wish.workers += wish.chief && !o->chief; /* one that only coordinates */
     wish.certified = wish.workers + wish.ps + wish.evaluator > 1;
     artel__launch launch;
     ARTEL_TRY(artel__launch_open(call->ctx, &wish, &launch));

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The coordinator: looks after the servers' state, deals out the items of a phase to the workers that ask, and takes the state back when
+ * a phase is done. It computes nothing. */
+#include "train/coordinate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+
+enum {
+    STALENESS_BINS = 256
+};
+
+typedef struct seat_server {
+    artel__lane lane;
+    artel__lane_slot call;
+    artel__entry *state;
+    int count;
+    size_t bytes;
+    int task; /* that has the part */
+} seat_server;
+
+/* A call of a worker. */
+typedef struct held {
+    artel__lane_slot call;
+    artel__item item; /* the answer */
+    uint64_t arrived; /* when, in the order of arrival */
+    enum {
+        IDLE,
+        EXPECTED,
+        HELD,
+        LEAVING
+    } state;
+} held;
+
+typedef struct client {
+    artel__lane lane;
+    held held[ARTEL__MOST_TICKETS];
+    bool works;       /* it has asked */
+    int told;         /* tickets that were answered with the end */
+    int64_t finished; /* items of this generation, for bounds */
+} client;
+
+typedef struct coordinator {
+    artel__fit *fit;
+    artel__arena arena; /* of the division */
+    artel__division division;
+    artel__net_piece *piece;
+    seat_server *server;
+    int servers;
+    uint64_t install; /* 0: nothing has been installed */
+    artel__phase_run phase;
+    client *client; /* by rank, of this generation */
+    uint64_t arrivals;
+    int64_t staleness[STALENESS_BINS + 1], updates; /* of this epoch */
+    bool told_placement;
+} coordinator;
+
+/* -- what the servers have -- */
+
+static void drop_division(coordinator *c)
+{
+    for (int i = 0; i < c->servers; i++) artel__slot_fini(c->fit->ctx, &c->server[i].call);
+    artel__arena_fini(&c->arena);
+    c->servers = 0;
+    c->install = 0;
+}
+
+static artel_status make_division(coordinator *c, const artel__service *s)
+{
+    drop_division(c);
+    artel__arena_init(&c->arena, c->fit->ctx);
+    ARTEL_TRY(artel__division_make(&c->arena, c->fit->session, s->partitioner, s->servers, &c->division));
+    size_t most = (size_t)artel__division_most(&c->division);
+    c->piece = artel__arena_alloc(&c->arena, most, sizeof *c->piece);
+    c->server = artel__arena_alloc(&c->arena, (size_t)s->servers, sizeof *c->server);
+    ARTEL_TRY(artel__arena_status(&c->arena));
+    for (int i = 0; i < s->servers; i++) {
+        seat_server *p = &c->server[i];
+        *p = (seat_server){.task = s->task[s->server[i]], .state = artel__arena_alloc(&c->arena, most, sizeof *p->state)};
+        if (!p->state) return ARTEL_ERROR_NO_MEMORY;
+        p->count = artel__division_list(&c->division, i, ARTEL__PART_STATE, p->state);
+        p->bytes = artel__entries_bytes(p->state, p->count);
+    }
+    c->servers = s->servers;
+    return ARTEL_OK;
+}
+
+/* Calls server i, with its part's state if `data`. */
+static artel_status call_server(coordinator *c, int i, artel__lane_head *head, bool data)
+{
+    seat_server *p = &c->server[i];
+    head->part = (uint32_t)i | (uint32_t)c->servers << 16;
+    for (int k = 0; data && k < p->count; k++)
+        c->piece[k] = (artel__net_piece){artel__division_locate(&c->division, c->fit->session, &p->state[k], NULL), p->state[k].bytes};
+    return artel__service_judge(artel__lane_call(&p->lane, &p->call, head, c->piece, data ? p->count : 0, p->bytes + 8));
+}
+
+static artel_status await_server(const artel__service *s, seat_server *p, artel__lane_head *out)
+{
+    artel_status status = artel__service_move(s);
+    while (status == ARTEL_OK && !artel__slot_arrived(&p->call)) status = artel__service_wait(s);
+    return status == ARTEL_OK ? artel__lane_take(&p->lane, &p->call, out) : status;
+}
+
+typedef artel_status answer_fn(coordinator *c, seat_server *p, const artel__lane_head *answer);
+
+/* The same call to all servers, and what is to be done with each answer. */
+static artel_status call_all(coordinator *c, const artel__service *s, const artel__lane_head *head, bool data, answer_fn *take)
+{
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < c->servers && status == ARTEL_OK; i++) {
+        artel__lane_head mine = *head;
+        status = call_server(c, i, &mine, data);
+    }
+    for (int i = 0; i < c->servers && status == ARTEL_OK; i++) {
+        artel__lane_head answer;
+        status = await_server(s, &c->server[i], &answer);
+        if (status == ARTEL_OK && take) status = take(c, &c->server[i], &answer);
+        if (status == ARTEL_OK) status = artel__service_judge(artel__lane_done(&c->server[i].lane, &c->server[i].call));
+    }
+    for (int i = 0; i < c->servers; i++) artel__lane_withdraw(&c->server[i].lane, &c->server[i].call);
+    return status;
+}
+
+static artel_status take_state(coordinator *c, seat_server *p, const artel__lane_head *answer)
+{
+    if (answer->flags != ARTEL__ANSWER_OK || p->call.length != p->bytes)
+        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+                           "what a server sent does not fit its part of the variables");
+    if ((int64_t)answer->position != c->fit->iteration)
+        return artel__fail(c->fit->ctx, ARTEL_ERROR_INTERNAL, "parameter servers", "please report this",
+                           "a server has applied %llu updates, and there were %lld", (unsigned long long)answer->position,
+                           (long long)c->fit->iteration);
+    size_t offset = 0;
+    for (int k = 0; k < p->count; k++) {
+        memcpy(artel__division_locate(&c->division, c->fit->session, &p->state[k], NULL), artel__slot_data(&p->call, k, offset),
+               p->state[k].bytes);
+        offset += artel__net_padded(p->state[k].bytes);
+    }
+    return ARTEL_OK;
+}
+
+static artel_status see_state(coordinator *c, seat_server *p, const artel__lane_head *answer)
+{
+    (void)p;
+    if (answer->install != c->install) c->install = 0;
+    return ARTEL_OK;
+}
+
+/* Whether all that hold parts are in this generation: as which ranks. */
+static bool find_servers(coordinator *c, const artel__service *s)
+{
+    for (int i = 0; i < c->servers; i++) {
+        int rank = -1;
+        for (int k = 0; k < s->servers; k++) {
+            if (s->task[s->server[k]] == c->server[i].task) rank = s->server[k];
+        }
+        if (rank < 0) return false;
+        c->server[i].lane = artel__service_lane(s, rank);
+    }
+    return c->servers > 0;
+}
+
+/* What the loss of a part costs. */
+static void say_cost(coordinator *c)
+{
+    int64_t done = c->phase.open && c->phase.mode == ARTEL__MODE_TRAIN ? c->phase.done : 0;
+    artel__log(
+        c->fit->ctx, ARTEL_LOG_WARNING,
+        "a parameter server is gone or has lost its part: all go back to step %lld; %lld updates that were applied since are made again",
+        (long long)(c->phase.open ? c->phase.saved.step : c->fit->step), (long long)done);
+}
+
+static artel_status tell_placement(coordinator *c, const artel__service *s)
+{
+    artel__text text;
+    if (c->told_placement) return ARTEL_OK;
+    c->told_placement = true;
+    for (int i = 0; i < c->servers; i++)
+        artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%s owns %lld bytes of variables", artel__mesh_title(s->cluster, c->server[i].task),
+                   (long long)artel__division_bytes(&c->division, i));
+    if (!c->fit->options.on_plan) return ARTEL_OK;
+    artel__text_init(&text, c->fit->ctx);
+    artel__session_explain(c->fit->session, &text);
+    artel__text_printf(&text, "# parts\n");
+    artel__division_dump(&c->division, &text);
+    artel_status status = artel__text_status(&text);
+    if (status == ARTEL_OK) c->fit->options.on_plan(c->fit->options.event_user, text.data);
+    artel__text_fini(&text);
+    return status;
+}
+
+/* Gives all servers the state that this task took last. */
+static artel_status install(coordinator *c, const artel__service *s)
+{
+    uint64_t number = 0;
+    ARTEL_TRY(make_division(c, s));
+    while (number == 0) {
+        if (getrandom(&number, sizeof number, 0) < 0) return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
+    }
+    find_servers(c, s);
+    artel__phase_go_back(c->fit, &c->phase);
+    artel__lane_head head = {
+        .op = ARTEL__SERVE_INSTALL, .install = number, .item = (uint64_t)c->fit->step, .a = (uint64_t)c->fit->iteration};
+    artel_status status = call_all(c, s, &head, true, NULL);
+    if (status != ARTEL_OK) return status;
+    c->install = number;
+    return tell_placement(c, s);
+}
+
+/* In a new generation: the parts are there, or are made anew. */
+static artel_status look_after_servers(coordinator *c, const artel__service *s)
+{
+    bool had = c->install != 0;
+    if (had && find_servers(c, s)) {
+        artel__lane_head head = {.op = ARTEL__SERVE_ASK};
+        artel_status status = call_all(c, s, &head, false, see_state);
+        if (status != ARTEL_OK) return status;
+    } else
+        c->install = 0;
+    if (c->install) return ARTEL_OK;
+    if (had) say_cost(c);
+    return install(c, s);
+}
+
+/* -- items -- */
+
+static void fill_item(const coordinator *c, const artel__service *s, int64_t i, artel__item *out)
+{
+    const artel__phase_item *item = &c->phase.item[i];
+    const artel__fit *fit = c->fit;
+    uint64_t number = c->phase.first + (uint64_t)i;
+    *out = (artel__item){.number = number,
+                         .mode = c->phase.mode,
+                         .serial = c->phase.serial,
+                         .fresh = s->staleness >= 0 && c->phase.mode == ARTEL__MODE_TRAIN,
+                         .pass = item->pass,
+                         .cursor = item->cursor,
+                         .count = item->count,
+                         .ordinal = fit->options.initial_epoch * fit->steps_per_epoch + (int64_t)number,
+                         .rate = fit->learning_rate,
+                         .servers = c->servers};
+    for (int k = 0; k < c->servers; k++) out->rank[k] = c->server[k].lane.peer;
+}
+
+/* Whether a worker may begin another item: not too many more than the slowest. */
+static bool may_begin(const coordinator *c, const artel__service *s, const client *who)
+{
+    if (s->staleness < 0 || c->phase.mode != ARTEL__MODE_TRAIN) return true;
+    int64_t least = who->finished;
+    for (int r = 0; r < s->seat.ranks; r++) {
+        if (c->client[r].works && c->client[r].finished < least) least = c->client[r].finished;
+    }
+    return who->finished - least <= s->staleness;
+}
+
+/* The ticket that has waited longest of those that may be answered. */
+static held *next_ticket(const coordinator *c, const artel__service *s, client **whose)
+{
+    held *first = NULL;
+    for (int r = 0; r < s->seat.ranks; r++) {
+        client *who = &c->client[r];
+        for (int t = 0; who->works && t < ARTEL__MOST_TICKETS; t++) {
+            held *h = &who->held[t];
+            if (h->state != HELD || (first && first->arrived <= h->arrived) || !may_begin(c, s, who)) continue;
+            first = h;
+            *whose = who;
+        }
+    }
+    return first;
+}
+
+static artel_status deal(coordinator *c, const artel__service *s)
+{
+    client *who;
+    for (held *h; (h = next_ticket(c, s, &who)) != NULL;) {
+        int64_t i = artel__phase_deal(&c->phase);
+        if (i < 0) return ARTEL_OK;
+        fill_item(c, s, i, &h->item);
+        artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->install};
+        artel__net_piece piece = {&h->item, sizeof h->item};
+        h->state = LEAVING;
+        artel_status status = artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, &piece, 1));
+        if (status != ARTEL_OK) return status;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status take_result(coordinator *c, client *who, held *h, const artel__lane_head *head)
+{
+    const double *values = artel__slot_data(&h->call, 0, 0);
+    if (!c->phase.open || head->install != c->install || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
+    if (h->call.length != artel__net_padded((size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double)))
+        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+                           "a worker's result does not fit this model's losses and metrics");
+    double stale = values[ARTEL__RESULT_STALENESS];
+    int bin = stale >= 0 && stale < STALENESS_BINS ? (int)stale : STALENESS_BINS;
+    if (c->phase.mode == ARTEL__MODE_TRAIN) {
+        c->staleness[bin]++;
+        c->updates++;
+        who->finished++;
+    }
+    return artel__phase_take(c->fit, &c->phase, head->item, values + ARTEL__RESULT_VALUES);
+}
+
+static artel_status hear(coordinator *c, const artel__service *s, client *who, held *h)
+{
+    artel__lane_head head;
+    ARTEL_TRY(artel__lane_take(&who->lane, &h->call, &head));
+    h->state = HELD;
+    h->arrived = c->arrivals++;
+    if (!who->works) { /* one that comes later is not waited for as if it had been here */
+        for (int r = 0; r < s->seat.ranks; r++) {
+            if (c->client[r].works && (!who->works || c->client[r].finished < who->finished)) who->finished = c->client[r].finished;
+            who->works = who->works || c->client[r].works;
+        }
+        who->works = true;
+    }
+    return head.op == ARTEL__SERVE_RESULT ? take_result(c, who, h, &head) : ARTEL_OK;
+}
+
+/* Moves the calls of one worker on. */
+static artel_status look_at(coordinator *c, const artel__service *s, client *who, bool *did)
+{
+    bool expects = false;
+    held *idle = NULL;
+    for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+        held *h = &who->held[t];
+        if (h->state == EXPECTED && artel__slot_arrived(&h->call)) {
+            *did = true;
+            artel_status status = hear(c, s, who, h);
+            if (status != ARTEL_OK) return status;
+        }
+        if (h->state == LEAVING && artel__slot_left(&h->call)) {
+            h->state = IDLE;
+            *did = true;
+        }
+        expects = expects || h->state == EXPECTED;
+        if (h->state == IDLE) idle = h;
+    }
+    if (expects || !idle) return ARTEL_OK;
+    idle->state = EXPECTED;
+    size_t most = ((size_t)ARTEL__RESULT_VALUES + (size_t)artel__tally_values(&c->fit->tally) +
+                   (size_t)artel__tally_values(&c->fit->validation_tally)) *
+                      sizeof(double) +
+                  64;
+    return artel__service_judge(artel__lane_expect(&who->lane, &idle->call, most));
+}
+
+/* One round: hears all workers. Waits when there was nothing. */
+static artel_status move(coordinator *c, const artel__service *s, bool wait)
+{
+    bool did = false;
+    artel_status status = artel__service_move(s);
+    for (int r = 0; r < s->seat.ranks && status == ARTEL_OK; r++) {
+        if (s->type[r] == ARTEL__TASK_WORKER) status = look_at(c, s, &c->client[r], &did);
+    }
+    return status == ARTEL_OK && wait && !did ? artel__service_wait(s) : status;
+}
+
+/* -- phases -- */
+
+static void tell_staleness(coordinator *c)
+{
+    int64_t seen = 0, most = 0, at50 = -1, at90 = -1;
+    if (c->phase.mode != ARTEL__MODE_TRAIN || c->updates == 0) return;
+    for (int b = 0; b <= STALENESS_BINS; b++) {
+        seen += c->staleness[b];
+        if (c->staleness[b]) most = b;
+        if (at50 < 0 && 2 * seen >= c->updates) at50 = b;
+        if (at90 < 0 && 10 * seen >= 9 * c->updates) at90 = b;
+    }
+    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld%s",
+               (long long)c->updates, (long long)at50, (long long)at90, (long long)most, most == STALENESS_BINS ? " or more" : "");
+    memset(c->staleness, 0, sizeof c->staleness);
+    c->updates = 0;
+}
+
+static artel_status run_phase(coordinator *c, const artel__service *s)
+{
+    artel_status status = ARTEL_OK;
+    while (status == ARTEL_OK && !artel__phase_is_done(&c->phase)) {
+        status = deal(c, s);
+        if (status == ARTEL_OK) status = move(c, s, true);
+    }
+    if (status != ARTEL_OK) return status;
+    artel__lane_head head = {.op = ARTEL__SERVE_FETCH, .install = c->install};
+    if (c->phase.mode == ARTEL__MODE_TRAIN) status = call_all(c, s, &head, false, take_state);
+    if (status != ARTEL_OK) return status;
+    tell_staleness(c);
+    bool steps = c->phase.mode == ARTEL__MODE_TRAIN && c->fit->step_in_epoch < c->fit->steps_per_epoch;
+    artel__phase_close(c->fit, &c->phase);
+    return steps ? artel__checkpointer_unit(c->fit) : ARTEL_OK;
+}
+
+/* Answers a worker's tickets: there are no more items. Adds to *left what is still to be said or on its way. */
+static artel_status end_worker(client *who, int tickets, int *left)
+{
+    for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+        held *h = &who->held[t];
+        artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .flags = ARTEL__ANSWER_END};
+        if (h->state == HELD) {
+            h->state = LEAVING;
+            who->told++;
+            artel_status status = artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, NULL, 0));
+            if (status != ARTEL_OK) return status;
+        }
+        *left += h->state == LEAVING;
+    }
+    *left += tickets - who->told;
+    return ARTEL_OK;
+}
+
+/* Tells workers and servers that nothing follows. */
+static artel_status say_end(coordinator *c, const artel__service *s)
+{
+    artel_status status = ARTEL_OK;
+    for (int left = 1; status == ARTEL_OK;) {
+        left = 0;
+        for (int r = 0; r < s->seat.ranks && status == ARTEL_OK; r++) {
+            if (s->type[r] == ARTEL__TASK_WORKER) status = end_worker(&c->client[r], artel__service_tickets(s), &left);
+        }
+        if (status != ARTEL_OK || left == 0) break;
+        status = move(c, s, true);
+    }
+    artel__lane_head head = {.op = ARTEL__SERVE_END};
+    return status == ARTEL_OK && c->servers ? call_all(c, s, &head, false, NULL) : status;
+}
+
+static artel_status coordinate(coordinator *c, const artel__service *s)
+{
+    artel_status status = look_after_servers(c, s);
+    if (status != ARTEL_OK) return status;
+    artel__phase_recall(&c->phase);
+    artel__fit_say_start(c->fit);
+    while (!c->fit->ended) {
+        if (!c->phase.open) ARTEL_TRY(artel__phase_open_next(c->fit, &c->phase));
+        if (c->fit->ended) break;
+        status = run_phase(c, s);
+        if (status != ARTEL_OK) return status;
+    }
+    return say_end(c, s);
+}
+
+artel_status artel__coordinate(artel__service *s, void *user)
+{
+    coordinator *c = user;
+    void *block;
+    ARTEL_TRY(artel__calloc(c->fit->ctx, (size_t)s->seat.ranks, sizeof *c->client, "coordinator", &block));
+    c->client = block;
+    for (int r = 0; r < s->seat.ranks; r++) c->client[r].lane = artel__service_lane(s, r);
+    artel_status status = coordinate(c, s);
+    for (int r = 0; r < s->seat.ranks; r++) {
+        for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+            artel__lane_withdraw(&c->client[r].lane, &c->client[r].held[t].call);
+            artel__slot_fini(c->fit->ctx, &c->client[r].held[t].call);
+        }
+    }
+    artel__free(c->fit->ctx, c->client);
+    c->client = NULL;
+    return status;
+}
+
+void artel__coordinator_go_back(artel__fit *fit, void *user)
+{
+    artel__phase_go_back(fit, &((coordinator *)user)->phase);
+}
+
+artel_status artel__coordinator_create(artel__fit *fit, void **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(coordinator), "coordinator", &block));
+    coordinator *c = block;
+    c->fit = fit;
+    artel__arena_init(&c->arena, fit->ctx);
+    *out = c;
+    return ARTEL_OK;
+}
+
+void artel__coordinator_destroy(artel__fit *fit, void *user)
+{
+    coordinator *c = user;
+    if (!c) return;
+    artel__phase_close(fit, &c->phase);
+    drop_division(c);
+    artel__free(fit->ctx, c);
+}
