@@ -125,7 +125,7 @@ typedef struct artel_fit_options {
     bool standard_step;            /* train a model of the user's own class as a Model is trained; without it such a model is refused */
     const char *arithmetic;        /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
                                       has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
-    const char *consistency;       /* of parameter-server: "async" (NULL), "bounded:S" */
+    const char *consistency;       /* of parameter-server: "async" (NULL), "bounded:S", "sync" */
     const char *ps_partitioner;    /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES" */
 } artel_fit_options;
 

@@ -37,7 +37,7 @@ static const artel__option options[] = {
      NULL},
     {"strategy", "auto, one-device, mirrored, central-storage; with other tasks: multi-worker, parameter-server", ARTEL__OPTION_STRING,
      AT(strategy), "auto", 0, 0, NULL},
-    {"consistency", "when workers of parameter-server agree: async, bounded:S (docs/parameter-servers.md)", ARTEL__OPTION_STRING,
+    {"consistency", "when workers of parameter-server agree: async, bounded:S, sync (docs/parameter-servers.md)", ARTEL__OPTION_STRING,
      AT(consistency), "async", 0, 0, NULL},
     {"ps-partitioner", "how parameter-server cuts variables: none, fixed:N, min:BYTES, max:BYTES", ARTEL__OPTION_STRING, AT(ps_partitioner),
      "none", 0, 0, NULL},

@@ -38,9 +38,10 @@ typedef struct held {
 typedef struct client {
     artel__lane lane;
     held held[ARTEL__MOST_TICKETS];
-    bool works;       /* it has asked */
-    int told;         /* tickets that were answered with the end */
-    int64_t finished; /* items of this generation, for bounds */
+    bool works;           /* it has asked */
+    int told;             /* tickets that were answered with the end */
+    int64_t finished;     /* items of this generation, for bounds */
+    int64_t serial, next; /* sync: of the phase; the item that it is given next */
 } client;
 
 typedef struct coordinator {
@@ -164,14 +165,12 @@ static bool find_servers(coordinator *c, const artel__service *s)
     return c->servers > 0;
 }
 
-/* What the loss of a part costs. */
-static void say_cost(coordinator *c)
+/* What going back costs. */
+static void say_cost(coordinator *c, const char *why)
 {
     int64_t done = c->phase.open && c->phase.mode == ARTEL__MODE_TRAIN ? c->phase.done : 0;
-    artel__log(
-        c->fit->ctx, ARTEL_LOG_WARNING,
-        "a parameter server is gone or has lost its part: all go back to step %lld; %lld updates that were applied since are made again",
-        (long long)(c->phase.open ? c->phase.saved.step : c->fit->step), (long long)done);
+    artel__log(c->fit->ctx, ARTEL_LOG_WARNING, "%s: all go back to step %lld; %lld updates that were applied since are made again", why,
+               (long long)(c->phase.open ? c->phase.saved.step : c->fit->step), (long long)done);
 }
 
 static artel_status tell_placement(coordinator *c, const artel__service *s)
@@ -215,14 +214,15 @@ static artel_status install(coordinator *c, const artel__service *s)
 static artel_status look_after_servers(coordinator *c, const artel__service *s)
 {
     bool had = c->install != 0;
-    if (had && find_servers(c, s)) {
+    bool halfway = s->sync && c->phase.open && c->phase.mode == ARTEL__MODE_TRAIN; /* parts may be a step apart */
+    if (had && !halfway && find_servers(c, s)) {
         artel__lane_head head = {.op = ARTEL__SERVE_ASK};
         artel_status status = call_all(c, s, &head, false, see_state);
         if (status != ARTEL_OK) return status;
     } else
         c->install = 0;
     if (c->install) return ARTEL_OK;
-    if (had) say_cost(c);
+    if (had) say_cost(c, halfway ? "the members have changed within a step" : "a parameter server is gone or has lost its part");
     return install(c, s);
 }
 
@@ -273,23 +273,55 @@ static held *next_ticket(const coordinator *c, const artel__service *s, client *
     return first;
 }
 
+static artel_status give(coordinator *c, const artel__service *s, client *who, held *h, int64_t i)
+{
+    fill_item(c, s, i, &h->item);
+    artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->install};
+    artel__net_piece piece = {&h->item, sizeof h->item};
+    h->state = LEAVING;
+    return artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, &piece, 1));
+}
+
+static held *oldest(client *who)
+{
+    held *first = NULL;
+    for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+        held *h = &who->held[t];
+        if (h->state == HELD && (!first || h->arrived < first->arrived)) first = h;
+    }
+    return first;
+}
+
+/* Every worker is given every item, in the same order. */
+static artel_status deal_to(coordinator *c, const artel__service *s, client *who)
+{
+    artel_status status = ARTEL_OK;
+    if (who->serial != c->phase.serial) who->next = 0;
+    who->serial = c->phase.serial;
+    for (held *h; status == ARTEL_OK && who->next < c->phase.items && (h = oldest(who)) != NULL;) {
+        artel__phase_item *item = &c->phase.item[who->next];
+        if (item->state == ARTEL__ITEM_NEW) item->state = ARTEL__ITEM_OUT;
+        status = give(c, s, who, h, who->next++);
+    }
+    return status;
+}
+
 static artel_status deal(coordinator *c, const artel__service *s)
 {
     client *who;
-    for (held *h; (h = next_ticket(c, s, &who)) != NULL;) {
+    artel_status status = ARTEL_OK;
+    for (int r = 0; s->sync && r < s->seat.ranks && status == ARTEL_OK; r++) {
+        if (c->client[r].works) status = deal_to(c, s, &c->client[r]);
+    }
+    for (held *h; !s->sync && status == ARTEL_OK && (h = next_ticket(c, s, &who)) != NULL;) {
         int64_t i = artel__phase_deal(&c->phase);
         if (i < 0) return ARTEL_OK;
-        fill_item(c, s, i, &h->item);
-        artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->install};
-        artel__net_piece piece = {&h->item, sizeof h->item};
-        h->state = LEAVING;
-        artel_status status = artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, &piece, 1));
-        if (status != ARTEL_OK) return status;
+        status = give(c, s, who, h, i);
     }
-    return ARTEL_OK;
+    return status;
 }
 
-static artel_status take_result(coordinator *c, client *who, held *h, const artel__lane_head *head)
+static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h, const artel__lane_head *head)
 {
     const double *values = artel__slot_data(&h->call, 0, 0);
     if (!c->phase.open || head->install != c->install || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
@@ -298,7 +330,7 @@ static artel_status take_result(coordinator *c, client *who, held *h, const arte
                            "a worker's result does not fit this model's losses and metrics");
     double stale = values[ARTEL__RESULT_STALENESS];
     int bin = stale >= 0 && stale < STALENESS_BINS ? (int)stale : STALENESS_BINS;
-    if (c->phase.mode == ARTEL__MODE_TRAIN) {
+    if (c->phase.mode == ARTEL__MODE_TRAIN && !s->sync) {
         c->staleness[bin]++;
         c->updates++;
         who->finished++;
@@ -319,7 +351,7 @@ static artel_status hear(coordinator *c, const artel__service *s, client *who, h
         }
         who->works = true;
     }
-    return head.op == ARTEL__SERVE_RESULT ? take_result(c, who, h, &head) : ARTEL_OK;
+    return head.op == ARTEL__SERVE_RESULT ? take_result(c, s, who, h, &head) : ARTEL_OK;
 }
 
 /* Moves the calls of one worker on. */

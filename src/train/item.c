@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "net/subset.h"
 #include "train/servers.h"
 
 typedef struct peer {
@@ -32,6 +33,8 @@ typedef struct worker {
     uint64_t install;
     int64_t serial; /* of the variables */
     artel__lane chief;
+    artel__subset subset; /* the workers, of this generation; sync */
+    artel__endpoint *endpoint;
     ticket ticket[ARTEL__MOST_TICKETS];
     size_t result_bytes;
 } worker;
@@ -121,17 +124,28 @@ static artel_status take_values(worker *w, peer *p, double *staleness)
     return artel__service_judge(artel__lane_done(&p->lane, &p->call));
 }
 
+/* What server i is asked. In sync all workers have the same gradients: one sends them, the others wait for what comes of them. */
+static artel__lane_head head_for(const worker *w, const artel__service *s, int i, const artel__lane_head *all)
+{
+    artel__lane_head head = *all;
+    head.install = w->install;
+    head.position = w->server[i].position;
+    if (all->op != ARTEL__SERVE_PUSH || !s->sync) return head;
+    head.flags = ARTEL__FLAG_ASSIGN;
+    if (i % s->workers == s->endpoint->rank) return head;
+    return (artel__lane_head){.op = ARTEL__SERVE_PULL, .flags = ARTEL__FLAG_WAIT, .install = w->install, .a = w->server[i].position + 1};
+}
+
 /* The same call to each; takes the values of whoever answers first. */
-static artel_status exchange(worker *w, const artel__service *s, artel__lane_head *head, double *staleness)
+static artel_status exchange(worker *w, const artel__service *s, const artel__lane_head *all, double *staleness)
 {
     artel_status status = ARTEL_OK;
     int left = w->servers;
     bool taken[ARTEL__MOST_SERVERS] = {false};
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
-    head->install = w->install;
     for (int i = 0; i < w->servers && status == ARTEL_OK; i++) {
-        head->position = w->server[i].position;
-        status = send_call(w, i, head, ARTEL__PART_UPDATE);
+        artel__lane_head head = head_for(w, s, i, all);
+        status = send_call(w, i, &head, ARTEL__PART_UPDATE);
     }
     if (status == ARTEL_OK) status = artel__service_move(s);
     while (left > 0 && status == ARTEL_OK) {
@@ -164,15 +178,15 @@ static float *average_of(const worker *w, int piece)
     return (float *)artel__state_data(artel__session_state(w->fit->session), p->variable) + p->first;
 }
 
-/* Averages as they were, then what the step has added to them. */
-static void note_averages(worker *w, bool after)
+/* Averages as they were, then what the step has added to them; or, in sync, what they are. */
+static void note_averages(worker *w, const artel__service *s, bool after)
 {
     for (int i = 0; i < w->division.pieces; i++) {
         float *kept = w->difference[i];
         int64_t count = w->division.piece[i].count;
         if (!kept) continue;
         const float *now = average_of(w, i);
-        for (int64_t k = 0; k < count; k++) kept[k] = after ? now[k] - kept[k] : now[k];
+        for (int64_t k = 0; k < count; k++) kept[k] = after && !s->sync ? now[k] - kept[k] : now[k];
     }
 }
 
@@ -191,13 +205,14 @@ static artel_status compute(worker *w, const artel__service *s, const artel__ite
     }
     artel__batch batch = {
         .rows = order + item->cursor, .count = item->count, .ordinal = (uint64_t)item->ordinal, .learning_rate = item->rate};
-    if (trains) note_averages(w, false);
+    if (trains) note_averages(w, s, false);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns());
     artel_status status = artel__session_step(fit->session, (artel__mode)item->mode, &batch);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
     if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
-    ARTEL_TRY(status);
-    if (trains) note_averages(w, true);
+    if (s->sync && !artel__session_is_common_fault(fit->session)) status = artel__service_judge(status); /* another worker's, or lost */
+    if (status != ARTEL_OK) return status;
+    if (trains) note_averages(w, s, true);
     return artel__fit_report_fault(fit);
 }
 
@@ -277,12 +292,32 @@ static artel_status loop(worker *w, const artel__service *s, int tickets)
     return ARTEL_OK;
 }
 
+/* All workers step together; theirs are the first ranks. */
+static artel_status take_seat(worker *w, const artel__service *s)
+{
+    artel__mesh_seat seat = s->seat;
+    int32_t shards = artel__session_shards(w->fit->session);
+    if (s->workers > shards)
+        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "--shards",
+                           "start fewer workers, or give more shards (a different run: other bits)",
+                           "%d workers cannot share %d virtual shards", s->workers, (int)shards);
+    artel__subset_init(&w->subset, s->endpoint, s->workers);
+    w->endpoint = &w->subset.base;
+    seat.ranks = s->workers;
+    seat.endpoint = &w->endpoint;
+    ARTEL_TRY(artel__session_seat(w->fit->session, &seat));
+    artel__session_stop_when(w->fit->session, artel__mesh_stop_flag(s->cluster));
+    return ARTEL_OK;
+}
+
 artel_status artel__work(artel__service *s, void *user)
 {
     worker *w = user;
     w->chief = artel__service_lane(s, s->chief);
     w->serial = -1;
-    artel_status status = loop(w, s, artel__service_tickets(s));
+    artel_status status = s->sync ? take_seat(w, s) : ARTEL_OK;
+    if (status == ARTEL_OK) status = loop(w, s, artel__service_tickets(s));
+    if (s->sync) artel__session_unseat(w->fit->session);
     for (int i = 0; i < ARTEL__MOST_TICKETS; i++) artel__lane_withdraw(&w->chief, &w->ticket[i].call);
     return status;
 }

@@ -77,8 +77,9 @@ artel_status artel__store_create(artel_context *ctx, const artel__division *divi
                                  int threads, artel__store **out);
 void artel__store_destroy(artel__store *store);
 void *artel__store_locate(artel__store *store, const artel__entry *entry);
-/* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration. */
-void artel__store_apply(artel__store *store, double rate);
+/* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration. `assign`: what was put for
+ * averages are their new values. */
+void artel__store_apply(artel__store *store, double rate, bool assign);
 int64_t artel__store_iteration(const artel__store *store);
 void artel__store_set_iteration(artel__store *store, int64_t iteration);
 

@@ -176,7 +176,7 @@ static artel_status push(server *s, client *c, const artel__lane_head *in)
         int64_t now = artel__store_iteration(s->store);
         ARTEL_TRY(take(s, &c->call, ARTEL__PART_UPDATE));
         ARTEL_TRY(mark(s, in->item));
-        artel__store_apply(s->store, in->rate);
+        artel__store_apply(s->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN);
         out.flags = ARTEL__ANSWER_OK;
         out.a = (uint64_t)(now - (int64_t)in->position);
     }
@@ -201,7 +201,9 @@ static artel_status handle(server *s, const artel__service *service, client *c)
         out.position = (uint64_t)artel__store_iteration(s->store);
         list_pieces(s, ARTEL__PART_STATE, NULL);
         return answer(c, &out, s->piece, s->count[ARTEL__PART_STATE]);
-    case ARTEL__SERVE_PULL: return answer_values(s, c, &out);
+    case ARTEL__SERVE_PULL:
+        if ((in.flags & ARTEL__FLAG_WAIT) && (uint64_t)artel__store_iteration(s->store) < in.a) return ARTEL_OK; /* looked at again */
+        return answer_values(s, c, &out);
     case ARTEL__SERVE_PUSH: return push(s, c, &in);
     case ARTEL__SERVE_END: s->ended = true; return answer(c, &out, NULL, 0);
     default: return answer(c, &out, NULL, 0);
@@ -214,8 +216,9 @@ static artel_status handle(server *s, const artel__service *service, client *c)
 static artel_status look_at(server *s, const artel__service *service, client *c, size_t most, bool *did)
 {
     if (c->state == EXPECTED && artel__slot_arrived(&c->call)) {
-        *did = true;
-        ARTEL_TRY(handle(s, service, c));
+        artel_status status = handle(s, service, c);
+        if (status != ARTEL_OK) return status;
+        *did = *did || c->state != EXPECTED; /* else it waits for another one's update */
     }
     if (c->state == LEAVING && artel__slot_left(&c->call)) {
         *did = true;

@@ -53,13 +53,13 @@ static artel_status read_options(artel__service *s)
     const artel_fit_options *o = &s->fit->options;
     const char *text = o->consistency ? o->consistency : "async";
     s->staleness = -1;
-    bool good = strcmp(text, "async") == 0;
+    s->sync = strcmp(text, "sync") == 0;
+    bool good = s->sync || strcmp(text, "async") == 0;
     if (artel__starts_with(text, "bounded:"))
         good = artel__parse_int64(text + 8, &s->staleness) && s->staleness >= 0 && s->staleness < 1 << 20;
     if (!good)
         return artel__fail(s->fit->ctx, artel__starts_with(text, "sync") ? ARTEL_ERROR_UNSUPPORTED : ARTEL_ERROR_INVALID, "--consistency",
-                           "use async or bounded:2; multi-worker gives the bits of one process",
-                           "\"%.40s\" is not a consistency of this version", text);
+                           "use async, bounded:2 or sync", "\"%.40s\" is not a consistency of this version", text);
     ARTEL_TRY(check_optimizer(s->fit));
     artel__partition_rule rule;
     s->partitioner = o->ps_partitioner ? o->ps_partitioner : "none";

@@ -34,6 +34,12 @@ typedef enum artel__serve_op {
     ARTEL__SERVE_RESULT = 8   /* an item's values; and give me the next one */
 } artel__serve_op;
 
+/* Of calls. */
+enum {
+    ARTEL__FLAG_WAIT = 1,  /* PULL: when `a` updates have been applied */
+    ARTEL__FLAG_ASSIGN = 2 /* PUSH: averages are given, not differences */
+};
+
 enum {
     ARTEL__ANSWER_OK = 0,
     ARTEL__ANSWER_STALE = 1,   /* another state is installed */
@@ -69,6 +75,7 @@ typedef struct artel__service {
     int task[256];
     int chief, servers, workers;     /* rank of the chief, -1: it is not here; how many */
     int server[ARTEL__MOST_SERVERS]; /* their ranks */
+    bool sync;                       /* all workers compute each batch together */
     int64_t staleness;               /* S of bounded:S; -1: async */
     const char *partitioner;
 } artel__service;

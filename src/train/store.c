@@ -203,18 +203,18 @@ void *artel__store_locate(artel__store *s, const artel__entry *entry)
     return artel__state_data(&s->state, variable);
 }
 
-static void add_differences(artel__store *s)
+static void change_averages(artel__store *s, bool assign)
 {
     for (int i = 0; i < s->division.pieces; i++) {
         const place *p = &s->place[i];
         if (p->variable < 0 || p->trainable >= 0) continue;
         float *value = artel__state_data(&s->state, p->variable);
         const float *difference = artel__state_data(&s->state, p->gradient);
-        for (int64_t k = 0; k < s->division.piece[i].count; k++) value[k] += difference[k];
+        for (int64_t k = 0; k < s->division.piece[i].count; k++) value[k] = assign ? difference[k] : value[k] + difference[k];
     }
 }
 
-void artel__store_apply(artel__store *s, double rate)
+void artel__store_apply(artel__store *s, double rate, bool assign)
 {
     artel__step step = {.fold = &s->fold,
                         .batch = (uint64_t)s->iteration,
@@ -223,7 +223,7 @@ void artel__store_apply(artel__store *s, double rate)
                         .training = true};
     artel__run_compute(s->run, &step, NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__run_apply(s->run, &step);
-    add_differences(s);
+    change_averages(s, assign);
     s->iteration++;
 }
 

@@ -83,6 +83,13 @@ def one_worker():
         expect(h == kept, "another history", h, kept)
 
 
+def synchronous():
+    for workers, servers, model, data in ((2, 1, MODEL, DATA), (3, 2, CNN, IMAGES)):
+        bits, kept = one_process(model, data)
+        h, _ = trains(workers, servers, model, data, "--consistency", "sync")
+        expect(digest(path("o.keras")) == bits and h == kept, "other bits with", workers, servers)
+
+
 def jobs(workers, servers):
     ports = free_ports(1 + workers + servers)
     address = ["127.0.0.1:%d" % p for p in ports]
@@ -109,6 +116,9 @@ def loses(kind, index, *more):
 
 def losing():
     loses("worker", 1)
+    bits, _ = one_process(MODEL, DATA, "--epochs", "20")
+    loses("worker", 0, "--consistency", "sync")
+    expect(digest(path("lost.keras")) == bits, "a lost worker changes bits in sync")
     said = loses("ps", 0)
     expect("a parameter server is gone" in said and "are made again" in said, "the cost is not said:", said)
 
@@ -133,7 +143,7 @@ def refuses():
 
 def main():
     failed = 0
-    for check in (asynchronous, one_worker, losing, refuses):
+    for check in (asynchronous, one_worker, synchronous, losing, refuses):
         try:
             check()
             print("ok      %s" % check.__name__)
