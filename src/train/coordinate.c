@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The coordinator: looks after the servers' state, deals out the items of a phase to the workers that ask, and takes the state back when
  * a phase is done. It computes nothing. */
-#include "train/coordinate.h"
-
-#include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "base/clock.h"
+#include "train/install.h"
 
 enum {
     STALENESS_BINS = 256
 };
-
-typedef struct seat_server {
-    artel__lane lane;
-    artel__lane_slot call;
-    artel__entry *state;
-    int count;
-    size_t bytes;
-    int task; /* that has the part */
-} seat_server;
 
 /* A call of a worker. */
 typedef struct held {
@@ -46,185 +33,12 @@ typedef struct client {
 
 typedef struct coordinator {
     artel__fit *fit;
-    artel__arena arena; /* of the division */
-    artel__division division;
-    artel__net_piece *piece;
-    seat_server *server;
-    int servers;
-    uint64_t install; /* 0: nothing has been installed */
+    artel__installed installed;
     artel__phase_run phase;
     client *client; /* by rank, of this generation */
     uint64_t arrivals;
     int64_t staleness[STALENESS_BINS + 1], updates; /* of this epoch */
-    bool told_placement;
 } coordinator;
-
-/* -- what the servers have -- */
-
-static void drop_division(coordinator *c)
-{
-    for (int i = 0; i < c->servers; i++) artel__slot_fini(c->fit->ctx, &c->server[i].call);
-    artel__arena_fini(&c->arena);
-    c->servers = 0;
-    c->install = 0;
-}
-
-static artel_status make_division(coordinator *c, const artel__service *s)
-{
-    drop_division(c);
-    artel__arena_init(&c->arena, c->fit->ctx);
-    ARTEL_TRY(artel__division_make(&c->arena, c->fit->session, s->partitioner, s->servers, &c->division));
-    size_t most = (size_t)artel__division_most(&c->division);
-    c->piece = artel__arena_alloc(&c->arena, most, sizeof *c->piece);
-    c->server = artel__arena_alloc(&c->arena, (size_t)s->servers, sizeof *c->server);
-    ARTEL_TRY(artel__arena_status(&c->arena));
-    for (int i = 0; i < s->servers; i++) {
-        seat_server *p = &c->server[i];
-        *p = (seat_server){.task = s->task[s->server[i]], .state = artel__arena_alloc(&c->arena, most, sizeof *p->state)};
-        if (!p->state) return ARTEL_ERROR_NO_MEMORY;
-        p->count = artel__division_list(&c->division, i, ARTEL__PART_STATE, p->state);
-        p->bytes = artel__entries_bytes(p->state, p->count);
-    }
-    c->servers = s->servers;
-    return ARTEL_OK;
-}
-
-/* Calls server i, with its part's state if `data`. */
-static artel_status call_server(coordinator *c, int i, artel__lane_head *head, bool data)
-{
-    seat_server *p = &c->server[i];
-    head->part = (uint32_t)i | (uint32_t)c->servers << 16;
-    for (int k = 0; data && k < p->count; k++)
-        c->piece[k] = (artel__net_piece){artel__division_locate(&c->division, c->fit->session, &p->state[k], NULL), p->state[k].bytes};
-    return artel__service_judge(artel__lane_call(&p->lane, &p->call, head, c->piece, data ? p->count : 0, p->bytes + 8));
-}
-
-static artel_status await_server(const artel__service *s, seat_server *p, artel__lane_head *out)
-{
-    artel_status status = artel__service_move(s);
-    while (status == ARTEL_OK && !artel__slot_arrived(&p->call)) status = artel__service_wait(s);
-    return status == ARTEL_OK ? artel__lane_take(&p->lane, &p->call, out) : status;
-}
-
-typedef artel_status answer_fn(coordinator *c, seat_server *p, const artel__lane_head *answer);
-
-/* The same call to all servers, and what is to be done with each answer. */
-static artel_status call_all(coordinator *c, const artel__service *s, const artel__lane_head *head, bool data, answer_fn *take)
-{
-    artel_status status = ARTEL_OK;
-    for (int i = 0; i < c->servers && status == ARTEL_OK; i++) {
-        artel__lane_head mine = *head;
-        status = call_server(c, i, &mine, data);
-    }
-    for (int i = 0; i < c->servers && status == ARTEL_OK; i++) {
-        artel__lane_head answer;
-        status = await_server(s, &c->server[i], &answer);
-        if (status == ARTEL_OK && take) status = take(c, &c->server[i], &answer);
-        if (status == ARTEL_OK) status = artel__service_judge(artel__lane_done(&c->server[i].lane, &c->server[i].call));
-    }
-    for (int i = 0; i < c->servers; i++) artel__lane_withdraw(&c->server[i].lane, &c->server[i].call);
-    return status;
-}
-
-static artel_status take_state(coordinator *c, seat_server *p, const artel__lane_head *answer)
-{
-    if (answer->flags != ARTEL__ANSWER_OK || p->call.length != p->bytes)
-        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
-                           "what a server sent does not fit its part of the variables");
-    if ((int64_t)answer->position != c->fit->iteration)
-        return artel__fail(c->fit->ctx, ARTEL_ERROR_INTERNAL, "parameter servers", "please report this",
-                           "a server has applied %llu updates, and there were %lld", (unsigned long long)answer->position,
-                           (long long)c->fit->iteration);
-    size_t offset = 0;
-    for (int k = 0; k < p->count; k++) {
-        memcpy(artel__division_locate(&c->division, c->fit->session, &p->state[k], NULL), artel__slot_data(&p->call, k, offset),
-               p->state[k].bytes);
-        offset += artel__net_padded(p->state[k].bytes);
-    }
-    return ARTEL_OK;
-}
-
-static artel_status see_state(coordinator *c, seat_server *p, const artel__lane_head *answer)
-{
-    (void)p;
-    if (answer->install != c->install) c->install = 0;
-    return ARTEL_OK;
-}
-
-/* Whether all that hold parts are in this generation: as which ranks. */
-static bool find_servers(coordinator *c, const artel__service *s)
-{
-    for (int i = 0; i < c->servers; i++) {
-        int rank = -1;
-        for (int k = 0; k < s->servers; k++) {
-            if (s->task[s->server[k]] == c->server[i].task) rank = s->server[k];
-        }
-        if (rank < 0) return false;
-        c->server[i].lane = artel__service_lane(s, rank);
-    }
-    return c->servers > 0;
-}
-
-/* What going back costs. */
-static void say_cost(coordinator *c, const char *why)
-{
-    int64_t done = c->phase.open && c->phase.mode == ARTEL__MODE_TRAIN ? c->phase.done : 0;
-    artel__log(c->fit->ctx, ARTEL_LOG_WARNING, "%s: all go back to step %lld; %lld updates that were applied since are made again", why,
-               (long long)(c->phase.open ? c->phase.saved.step : c->fit->step), (long long)done);
-}
-
-static artel_status tell_placement(coordinator *c, const artel__service *s)
-{
-    artel__text text;
-    if (c->told_placement) return ARTEL_OK;
-    c->told_placement = true;
-    for (int i = 0; i < c->servers; i++)
-        artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%s owns %lld bytes of variables", artel__mesh_title(s->cluster, c->server[i].task),
-                   (long long)artel__division_bytes(&c->division, i));
-    if (!c->fit->options.on_plan) return ARTEL_OK;
-    artel__text_init(&text, c->fit->ctx);
-    artel__session_explain(c->fit->session, &text);
-    artel__text_printf(&text, "# parts\n");
-    artel__division_dump(&c->division, &text);
-    artel_status status = artel__text_status(&text);
-    if (status == ARTEL_OK) c->fit->options.on_plan(c->fit->options.event_user, text.data);
-    artel__text_fini(&text);
-    return status;
-}
-
-/* Gives all servers the state that this task took last. */
-static artel_status install(coordinator *c, const artel__service *s)
-{
-    uint64_t number = 0;
-    ARTEL_TRY(make_division(c, s));
-    while (number == 0) {
-        if (getrandom(&number, sizeof number, 0) < 0) return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
-    }
-    find_servers(c, s);
-    artel__phase_go_back(c->fit, &c->phase);
-    artel__lane_head head = {
-        .op = ARTEL__SERVE_INSTALL, .install = number, .item = (uint64_t)c->fit->step, .a = (uint64_t)c->fit->iteration};
-    artel_status status = call_all(c, s, &head, true, NULL);
-    if (status != ARTEL_OK) return status;
-    c->install = number;
-    return tell_placement(c, s);
-}
-
-/* In a new generation: the parts are there, or are made anew. */
-static artel_status look_after_servers(coordinator *c, const artel__service *s)
-{
-    bool had = c->install != 0;
-    bool halfway = s->sync && c->phase.open && c->phase.mode == ARTEL__MODE_TRAIN; /* parts may be a step apart */
-    if (had && !halfway && find_servers(c, s)) {
-        artel__lane_head head = {.op = ARTEL__SERVE_ASK};
-        artel_status status = call_all(c, s, &head, false, see_state);
-        if (status != ARTEL_OK) return status;
-    } else
-        c->install = 0;
-    if (c->install) return ARTEL_OK;
-    if (had) say_cost(c, halfway ? "the members have changed within a step" : "a parameter server is gone or has lost its part");
-    return install(c, s);
-}
 
 /* -- items -- */
 
@@ -242,8 +56,8 @@ static void fill_item(const coordinator *c, const artel__service *s, int64_t i, 
                          .count = item->count,
                          .ordinal = fit->options.initial_epoch * fit->steps_per_epoch + (int64_t)number,
                          .rate = fit->learning_rate,
-                         .servers = c->servers};
-    for (int k = 0; k < c->servers; k++) out->rank[k] = c->server[k].lane.peer;
+                         .servers = c->installed.servers};
+    for (int k = 0; k < c->installed.servers; k++) out->rank[k] = c->installed.server[k].lane.peer;
 }
 
 /* Whether a worker may begin another item: not too many more than the slowest. */
@@ -276,7 +90,7 @@ static held *next_ticket(const coordinator *c, const artel__service *s, client *
 static artel_status give(coordinator *c, const artel__service *s, client *who, held *h, int64_t i)
 {
     fill_item(c, s, i, &h->item);
-    artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->install};
+    artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->installed.number};
     artel__net_piece piece = {&h->item, sizeof h->item};
     h->state = LEAVING;
     return artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, &piece, 1));
@@ -324,7 +138,7 @@ static artel_status deal(coordinator *c, const artel__service *s)
 static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h, const artel__lane_head *head)
 {
     const double *values = artel__slot_data(&h->call, 0, 0);
-    if (!c->phase.open || head->install != c->install || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
+    if (!c->phase.open || head->install != c->installed.number || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
     if (h->call.length != artel__net_padded((size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double)))
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
                            "a worker's result does not fit this model's losses and metrics");
@@ -335,7 +149,9 @@ static artel_status take_result(coordinator *c, const artel__service *s, client 
         c->updates++;
         who->finished++;
     }
-    return artel__phase_take(c->fit, &c->phase, head->item, values + ARTEL__RESULT_VALUES);
+    artel_status status = artel__phase_take(c->fit, &c->phase, head->item, values + ARTEL__RESULT_VALUES);
+    artel__mesh_stepped(s->cluster, (uint64_t)c->fit->step, 0); /* for artel status */
+    return status;
 }
 
 static artel_status hear(coordinator *c, const artel__service *s, client *who, held *h)
@@ -407,6 +223,9 @@ static void tell_staleness(coordinator *c)
     }
     artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld%s",
                (long long)c->updates, (long long)at50, (long long)at90, (long long)most, most == STALENESS_BINS ? " or more" : "");
+    artel_event event = {
+        .kind = ARTEL_EVENT_STALENESS, .updates = c->updates, .staleness_median = at50, .staleness_90 = at90, .staleness_most = most};
+    artel__fit_event(c->fit, &event);
     memset(c->staleness, 0, sizeof c->staleness);
     c->updates = 0;
 }
@@ -419,8 +238,7 @@ static artel_status run_phase(coordinator *c, const artel__service *s)
         if (status == ARTEL_OK) status = move(c, s, true);
     }
     if (status != ARTEL_OK) return status;
-    artel__lane_head head = {.op = ARTEL__SERVE_FETCH, .install = c->install};
-    if (c->phase.mode == ARTEL__MODE_TRAIN) status = call_all(c, s, &head, false, take_state);
+    if (c->phase.mode == ARTEL__MODE_TRAIN) status = artel__installed_fetch(&c->installed, s);
     if (status != ARTEL_OK) return status;
     tell_staleness(c);
     bool steps = c->phase.mode == ARTEL__MODE_TRAIN && c->fit->step_in_epoch < c->fit->steps_per_epoch;
@@ -458,13 +276,12 @@ static artel_status say_end(coordinator *c, const artel__service *s)
         if (status != ARTEL_OK || left == 0) break;
         status = move(c, s, true);
     }
-    artel__lane_head head = {.op = ARTEL__SERVE_END};
-    return status == ARTEL_OK && c->servers ? call_all(c, s, &head, false, NULL) : status;
+    return status == ARTEL_OK ? artel__installed_end(&c->installed, s) : status;
 }
 
 static artel_status coordinate(coordinator *c, const artel__service *s)
 {
-    artel_status status = look_after_servers(c, s);
+    artel_status status = artel__installed_look_after(&c->installed, s, &c->phase);
     if (status != ARTEL_OK) return status;
     artel__phase_recall(&c->phase);
     artel__fit_say_start(c->fit);
@@ -507,7 +324,7 @@ artel_status artel__coordinator_create(artel__fit *fit, void **out)
     ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(coordinator), "coordinator", &block));
     coordinator *c = block;
     c->fit = fit;
-    artel__arena_init(&c->arena, fit->ctx);
+    artel__installed_init(&c->installed, fit);
     *out = c;
     return ARTEL_OK;
 }
@@ -517,6 +334,6 @@ void artel__coordinator_destroy(artel__fit *fit, void *user)
     coordinator *c = user;
     if (!c) return;
     artel__phase_close(fit, &c->phase);
-    drop_division(c);
+    artel__installed_fini(&c->installed);
     artel__free(fit->ctx, c);
 }

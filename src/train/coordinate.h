@@ -27,8 +27,9 @@ typedef struct artel__phase_run {
     int64_t items, next, added, done; /* next: none before it is new; added: of those before it the results count */
     uint64_t first;                   /* number of the first item in the run */
     artel__phase_item *item;
-    double *values; /* of the results */
-    int stride;     /* of one */
+    int64_t since_ns; /* the last result was added up, or the phase opened */
+    double *values;   /* of the results */
+    int stride;       /* of one */
     /* As it was when the phase began: where a lost server leads back to. */
     artel__fit saved;
     double *saved_sums; /* of the tally: outputs, then sums */

@@ -49,7 +49,7 @@ void artel__fit_say_start(artel__fit *fit)
                          .shards = artel__session_shards(fit->session),
                          .arithmetic = artel__session_arithmetic(fit->session),
                          .resumed_from = fit->resumed_from};
-    artel_cluster *cluster = artel__session_cluster(fit->session);
+    artel_cluster *cluster = artel__fit_cluster(fit);
     if (cluster) {
         event.role = artel_cluster_role(cluster);
         event.task = artel_cluster_index(cluster);
@@ -59,7 +59,7 @@ void artel__fit_say_start(artel__fit *fit)
 
 /* -- steps -- */
 
-static void time_step(artel__fit *fit, int64_t before)
+void artel__fit_time_step(artel__fit *fit, int64_t before)
 {
     int64_t now = artel__now_ns();
     if (fit->first_step_ns == 0) {
@@ -128,7 +128,7 @@ static artel_status one_step(artel__fit *fit)
     if (fit->profile) ARTEL_TRY(artel__session_profile(fit->session));
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
-    time_step(fit, before);
+    artel__fit_time_step(fit, before);
     if (fit->profile) artel__fit_profile_step(fit);
     batches->cursor += next.count;
     fit->examples += next.count;

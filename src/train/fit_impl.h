@@ -212,6 +212,7 @@ static inline artel_cluster *artel__fit_cluster(const artel__fit *fit)
 /* fit.c */
 /* The pieces of a run, for who coordinates others: artel__fit_run calls them itself. */
 artel_status artel__fit_epoch_begin(artel__fit *fit);
+void artel__fit_time_step(artel__fit *fit, int64_t before);                 /* one that began then has just been done */
 artel_status artel__fit_stepped(artel__fit *fit, double loss, double rate); /* counted; tells events and callbacks */
 bool artel__fit_ran_out(artel__fit *fit);
 bool artel__fit_validates(const artel__fit *fit);

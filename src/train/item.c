@@ -225,6 +225,7 @@ static artel_status do_item(worker *w, const artel__service *s, const artel__ite
     w->serial = item->serial;
     ARTEL_TRY(compute(w, s, item));
     artel__tally_read(trains ? &fit->tally : &fit->validation_tally, fit->session, (artel__mode)item->mode, values + ARTEL__RESULT_VALUES);
+    artel__mesh_stepped(s->cluster, item->number, 0); /* for artel status */
     if (!trains) return ARTEL_OK;
     artel__lane_head head = {.op = ARTEL__SERVE_PUSH, .item = item->number, .rate = item->rate};
     return exchange(w, s, &head, &values[ARTEL__RESULT_STALENESS]);

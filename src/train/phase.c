@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 #include "train/coordinate.h"
 
 static artel__tally *tally_of(artel__fit *fit, const artel__phase_run *phase)
@@ -59,6 +61,7 @@ static artel_status open(artel__fit *fit, artel__phase_run *phase, artel__mode m
         plan_training(fit, phase->item);
     else
         plan_validation(fit, phase->item);
+    phase->since_ns = artel__now_ns();
     phase->saved = *fit;
     memcpy(phase->saved_sums, tally->output_loss, (size_t)tally->outputs * sizeof(double));
     memcpy(phase->saved_sums + tally->outputs, tally->sums, (size_t)tally->sum_count * sizeof(double));
@@ -131,6 +134,14 @@ static artel_status count_step(artel__fit *fit, const artel__phase_item *item, c
     return artel__fit_stepped(fit, values[0], rate);
 }
 
+/* A step of the job takes as long as it is since the one before. */
+static artel_status time_step(artel__fit *fit, artel__phase_run *phase, const artel__phase_item *item, const double *values)
+{
+    artel__fit_time_step(fit, phase->since_ns);
+    phase->since_ns = artel__now_ns();
+    return count_step(fit, item, values);
+}
+
 /* A callback that ends the epoch at a step ends the dealing; what is out is still waited for. */
 static void cut_short(artel__phase_run *phase)
 {
@@ -150,7 +161,7 @@ artel_status artel__phase_take(artel__fit *fit, artel__phase_run *phase, uint64_
         phase->added++;
         fit->unit++;
         if (phase->mode == ARTEL__MODE_TRAIN)
-            ARTEL_TRY(count_step(fit, item, result));
+            ARTEL_TRY(time_step(fit, phase, item, result));
         else {
             artel__tally_add_values(&fit->validation_tally, result, item->count);
             fit->validation_row += item->count;

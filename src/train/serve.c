@@ -168,7 +168,7 @@ static artel_status install(server *s, const artel__service *service, client *c,
     return answer(c, &out, NULL, 0);
 }
 
-static artel_status push(server *s, client *c, const artel__lane_head *in)
+static artel_status push(server *s, const artel__service *service, client *c, const artel__lane_head *in)
 {
     artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_ALREADY, .item = in->item};
     if (in->item < s->base) return misfit(s);
@@ -177,6 +177,7 @@ static artel_status push(server *s, client *c, const artel__lane_head *in)
         ARTEL_TRY(take(s, &c->call, ARTEL__PART_UPDATE));
         ARTEL_TRY(mark(s, in->item));
         artel__store_apply(s->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN);
+        artel__mesh_stepped(service->cluster, (uint64_t)now + 1, 0); /* for artel status */
         out.flags = ARTEL__ANSWER_OK;
         out.a = (uint64_t)(now - (int64_t)in->position);
     }
@@ -204,7 +205,7 @@ static artel_status handle(server *s, const artel__service *service, client *c)
     case ARTEL__SERVE_PULL:
         if ((in.flags & ARTEL__FLAG_WAIT) && (uint64_t)artel__store_iteration(s->store) < in.a) return ARTEL_OK; /* looked at again */
         return answer_values(s, c, &out);
-    case ARTEL__SERVE_PUSH: return push(s, c, &in);
+    case ARTEL__SERVE_PUSH: return push(s, service, c, &in);
     case ARTEL__SERVE_END: s->ended = true; return answer(c, &out, NULL, 0);
     default: return answer(c, &out, NULL, 0);
     }

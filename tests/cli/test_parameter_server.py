@@ -69,8 +69,13 @@ def one_process(model, data, *more):
 
 
 def asynchronous():
-    _, ran = trains(2, 2, CNN, IMAGES)
+    _, ran = trains(2, 2, CNN, IMAGES, "--json=epochs")
     expect("staleness of 13 updates" in ran.err, "staleness is not said", ran.err[-600:])
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    told = [e for e in events if e["event"] == "staleness"]
+    expect([e["updates"] for e in told] == [STEPS, STEPS] and all(e["p50"] <= e["p90"] <= e["max"] for e in told), "events of staleness", told)
+    roles = sorted(e["task"] for e in events if e["event"] == "start")
+    expect(roles == ["chief:0", "ps:0", "ps:1", "worker:0", "worker:1"], "events of the start", roles)
     trains(3, 1, MODEL, DATA, "--consistency", "bounded:1")
 
 
