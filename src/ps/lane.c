@@ -89,7 +89,8 @@ bool artel__slot_arrived(const artel__lane_slot *call)
 artel_status artel__lane_take(const artel__lane *lane, artel__lane_slot *call, artel__lane_head *out)
 {
     const artel__net_request *r = &call->receive;
-    if (r->pieces < 1 || r->piece[0].bytes < ARTEL__LANE_HEAD)
+    bool longer = r->most && r->frame.length > r->most; /* drivers that lend do not mind */
+    if (longer || r->pieces < 1 || r->piece[0].bytes < ARTEL__LANE_HEAD)
         return artel__fail(
             lane->endpoint->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
             "rank %d sent a message of %llu bytes, which is none that was expected", r->peer, (unsigned long long)r->frame.length);
