@@ -41,6 +41,7 @@ typedef struct artel_cluster_options {
     bool save_on_preempt;      /* a task that is asked to stop makes all save and end, instead of leaving alone */
     const char *post_mortem;   /* a folder: if the job ends badly after it began, artel_cluster_finish writes there what this task
                                   knew, as artel-post-mortem-worker-1.json; NULL: nothing is written */
+    bool parameter_servers;    /* ps tasks are members, too: for fits with the strategy parameter-server (docs/parameter-servers.md) */
 } artel_cluster_options;
 
 #ifdef __cplusplus

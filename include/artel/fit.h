@@ -32,7 +32,8 @@ typedef enum artel_event_kind {
     ARTEL_EVENT_CHECKPOINT, /* a checkpoint is whole on disk */
     ARTEL_EVENT_FAULT,      /* text says what was found: where, cause */
     ARTEL_EVENT_END,
-    ARTEL_EVENT_MEMBERSHIP /* in a cluster: who works together from here on; text says why */
+    ARTEL_EVENT_MEMBERSHIP, /* in a cluster: who works together from here on; text says why */
+    ARTEL_EVENT_STALENESS   /* with parameter servers: how old the gradients of an epoch's updates were */
 } artel_event_kind;
 
 typedef struct artel_event {
@@ -60,8 +61,10 @@ typedef struct artel_event {
     int64_t generation;                                           /* MEMBERSHIP: its number */
     const char *const *member, *const *joined, *const *left;      /* MEMBERSHIP: names of tasks; compared with the generation before */
     int members, joiners, leavers;
-    double pause_ms; /* MEMBERSHIP: this task was at rest for so long */
-    bool writes;     /* MEMBERSHIP: this task shows and writes what one task does */
+    double pause_ms;                                        /* MEMBERSHIP: this task was at rest for so long */
+    bool writes;                                            /* MEMBERSHIP: this task shows and writes what one task does */
+    int64_t updates;                                        /* STALENESS: how many */
+    int64_t staleness_median, staleness_90, staleness_most; /* STALENESS: of half, 90 % and all of them at the most, counted in updates */
 } artel_event;
 
 /* While a fit runs its model has the weights of the last EPOCH_END, or of before the first one: that is what functions called in an event
@@ -95,7 +98,7 @@ typedef struct artel_fit_options {
     int64_t shards;                /* 0: a function of the batch size */
     uint64_t seed;                 /* 0 */
     bool shuffle;                  /* true */
-    const char *strategy;          /* "auto", "one-device", "mirrored", "central-storage", "multi-worker" */
+    const char *strategy;          /* "auto", "one-device", "mirrored", "central-storage", "multi-worker", "parameter-server" */
     int replicas;                  /* 0: the strategy decides */
     int threads;                   /* 0: the cores this process may use */
     artel_data *validation_data;   /* or NULL */
@@ -125,6 +128,8 @@ typedef struct artel_fit_options {
     bool standard_step;            /* train a model of the user's own class as a Model is trained; without it such a model is refused */
     const char *arithmetic;        /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
                                       has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
+    const char *consistency;       /* of parameter-server: "async" (NULL), "bounded:S", "sync" */
+    const char *ps_partitioner;    /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES" */
 } artel_fit_options;
 
 #ifdef __cplusplus

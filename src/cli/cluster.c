@@ -69,7 +69,8 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     ARTEL_TRY(read_seconds(call, "--wait-for-cluster", choice->wait, &options.wait_for_cluster));
     ARTEL_TRY(read_seconds(call, "--collective-timeout", choice->timeout, &options.collective_timeout));
     ARTEL_TRY(read_seconds(call, "--suspect-after", choice->suspect, &options.suspect_after));
-    if (strcmp(strategy, "multi-worker") != 0) {
+    options.parameter_servers = strcmp(strategy, "parameter-server") == 0;
+    if (strcmp(strategy, "multi-worker") != 0 && !options.parameter_servers) {
         return judge_alone(call, choice);
     }
     options.resolver = artel__cli_given(call, "resolver") ? choice->resolver : NULL;

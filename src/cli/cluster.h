@@ -119,7 +119,7 @@ extern const char *const artel__preempt_words[];
 /* Seconds of "500ms", "2s", "10min", "1h" or a bare number of seconds; negative when it is none of these. */
 double artel__cli_seconds(const char *text);
 
-/* With --strategy multi-worker: the cluster this process was started in, else NULL. */
+/* With --strategy multi-worker or parameter-server: the cluster this process was started in, else NULL. */
 artel_status artel__cli_open_cluster(artel__invocation *call, const char *strategy, const artel__cluster_choice *choice,
                                      artel_cluster **out);
 

@@ -14,7 +14,7 @@
 
 typedef struct fit_options {
     const char *data, *validation, *strategy, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log, *history,
-        *callbacks, *output, *json, *class_weight, *isa, *batch_norm, *profile, *recompute, *check_data;
+        *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa, *batch_norm, *profile, *recompute, *check_data;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code;
@@ -35,8 +35,12 @@ static const artel__option options[] = {
     {"validation-freq", "validate every N epochs", ARTEL__OPTION_INT, AT(validation_freq), "1", 1, 1e9, NULL},
     {"validation-batch-size", "rows of a validation batch; 0: as --batch-size", ARTEL__OPTION_INT, AT(validation_batch_size), "0", 0, 1e9,
      NULL},
-    {"strategy", "auto, one-device, mirrored, central-storage; multi-worker: with the other tasks of the cluster", ARTEL__OPTION_STRING,
+    {"strategy", "auto, one-device, mirrored, central-storage; with other tasks: multi-worker, parameter-server", ARTEL__OPTION_STRING,
      AT(strategy), "auto", 0, 0, NULL},
+    {"consistency", "when workers of parameter-server agree: async, bounded:S, sync (docs/parameter-servers.md)", ARTEL__OPTION_STRING,
+     AT(consistency), "async", 0, 0, NULL},
+    {"ps-partitioner", "how parameter-server cuts variables: none, fixed:N, min:BYTES, max:BYTES", ARTEL__OPTION_STRING, AT(ps_partitioner),
+     "none", 0, 0, NULL},
     {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},
     {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
     {"shards", "virtual shards of a global batch, a power of two; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0,
@@ -241,6 +245,8 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->seed = (uint64_t)o->seed;
     fit->shuffle = o->shuffle;
     fit->strategy = o->strategy;
+    fit->consistency = o->consistency;
+    fit->ps_partitioner = o->ps_partitioner;
     fit->replicas = (int)o->replicas;
     fit->threads = (int)o->threads;
     fit->validation_data = validation;

@@ -29,7 +29,8 @@ static const artel__option options[] = {
     {"workers", "how many workers, the chief among them when there is one", ARTEL__OPTION_INT, AT(workers), "null", 1,
      ARTEL__LAUNCH_MAX_TASKS, NULL},
     {"chief", "one of the workers is the chief", ARTEL__OPTION_BOOL, AT(chief), "false", 0, 0, NULL},
-    {"ps", "parameter servers beside them", ARTEL__OPTION_INT, AT(ps), "0", 0, ARTEL__LAUNCH_MAX_TASKS, NULL},
+    {"ps", "parameter servers beside them; with --strategy parameter-server a chief, too", ARTEL__OPTION_INT, AT(ps), "0", 0,
+     ARTEL__LAUNCH_MAX_TASKS, NULL},
     {"evaluator", "an evaluator beside them", ARTEL__OPTION_BOOL, AT(evaluator), "false", 0, 0, NULL},
     {"restarts", "how often each task is started again when it died", ARTEL__OPTION_INT, AT(restarts), "0", 0, 1e9, NULL},
     {"threads", "compute threads of each task; 0: the cores allowed to this process, divided among the tasks", ARTEL__OPTION_INT,
@@ -137,7 +138,8 @@ typedef struct program {
     const char *const *words;
     bool json;     /* lines that are JSON objects are events */
     bool verdicts; /* a subcommand whose codes 1 and 2 would be the same another time */
-    bool together; /* and that makes its tasks one job: --strategy multi-worker */
+    bool together; /* and that makes its tasks one job: --strategy multi-worker, parameter-server */
+    bool servers;  /* the latter */
     int needed;    /* to begin, of those who train; 0: all */
 } program;
 
@@ -173,7 +175,8 @@ static void read_strategy(const artel__invocation *call, int first, program *out
     const char *strategy = value_of(call, first, "--strategy", "ARTEL_STRATEGY");
     const char *needed = value_of(call, first, "--min-workers", "ARTEL_MIN_WORKERS");
     int64_t count;
-    out->together = strategy && strcmp(strategy, "multi-worker") == 0;
+    out->servers = strategy && strcmp(strategy, "parameter-server") == 0;
+    out->together = out->servers || (strategy && strcmp(strategy, "multi-worker") == 0);
     if (needed && artel__parse_int64(needed, &count) && count > 0 && count <= ARTEL__LAUNCH_MAX_TASKS) out->needed = (int)count;
 }
 
@@ -329,7 +332,7 @@ static artel_status run_launch(artel__invocation *call)
     artel__launch_wish wish = {
         .workers = (int)o->workers,
         .ps = (int)o->ps,
-        .chief = o->chief,
+        .chief = o->chief || (o->ps > 0 && what.servers), /* who serves wants somebody to coordinate */
         .evaluator = o->evaluator,
         .cores = artel__usable_cores(),
         .threads = (int)o->threads,
@@ -339,6 +342,7 @@ static artel_status run_launch(artel__invocation *call)
         .environment = (const char *const *)environ,
     };
     if (o->hosts) ARTEL_TRY(list_hosts(call, &wish));
+    wish.workers += wish.chief && !o->chief; /* one that only coordinates */
     wish.certified = wish.workers + wish.ps + wish.evaluator > 1;
     artel__launch launch;
     ARTEL_TRY(artel__launch_open(call->ctx, &wish, &launch));
@@ -362,6 +366,7 @@ const artel__command artel__command_launch = {
     .examples = "  artel launch -n 3 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
                 "  artel launch -n 4 --chief --restarts 2 --json -- fit model.keras --strategy multi-worker --data npz:train.npz\n"
                 "  artel launch --hosts node1,node2 fit model.keras --strategy multi-worker --data npz:train.npz --output trained.keras\n"
+                "  artel launch -n 2 --ps 1 fit model.keras --strategy parameter-server --data npz:train.npz --output trained.keras\n"
                 "  artel launch -n 2 check --cluster\n  artel launch -n 2 --ps 1 --program ./train.sh -- --epochs 5\n",
     .options = options,
     .options_size = sizeof(launch_options),

@@ -292,6 +292,12 @@ void artel__observers_profile(void *user, int64_t step, const artel_profile_node
     if (o->profiler) artel__profiler_step(o->profiler, step, nodes, count);
 }
 
+static void on_staleness(artel__observers *o, const artel_event *event)
+{
+    artel__event_staleness s = {event->epoch, event->updates, event->staleness_median, event->staleness_90, event->staleness_most};
+    if (o->events) remember(o, artel__events_staleness(o->events, &s));
+}
+
 void artel__observers_event(void *user, const artel_event *event)
 {
     artel__observers *o = user;
@@ -313,6 +319,7 @@ void artel__observers_event(void *user, const artel_event *event)
     case ARTEL_EVENT_FAULT: on_fault(o, event); break;
     case ARTEL_EVENT_END: on_end(o, event); break;
     case ARTEL_EVENT_MEMBERSHIP: on_membership(o, event); break;
+    case ARTEL_EVENT_STALENESS: on_staleness(o, event); break;
     }
 }
 

@@ -39,6 +39,41 @@ static artel_status take_options(artel_context *ctx, const artel_cluster_options
     return artel__take_options(ctx, &kind, given, out);
 }
 
+/* Which tasks are members: those that train and, with parameter servers, these. */
+static int count_members(const artel_cluster *mesh)
+{
+    const artel__cluster *c = &mesh->cluster;
+    return c->trainers + (mesh->options.parameter_servers ? c->count[ARTEL__TASK_PS] : 0);
+}
+
+/* A job with parameter servers has one chief, who coordinates, a worker and a server at least. */
+static artel_status check_servers(const artel_cluster *mesh)
+{
+    const artel__cluster *c = &mesh->cluster;
+    const char *lack = c->count[ARTEL__TASK_CHIEF] == 0    ? "chief, which coordinates,"
+                       : c->count[ARTEL__TASK_WORKER] == 0 ? "worker, which computes,"
+                       : c->count[ARTEL__TASK_PS] == 0     ? "ps task, which owns variables,"
+                                                           : NULL;
+    if (!lack) return ARTEL_OK;
+    return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, c->where,
+                       "start one: artel launch -n 2 --ps 1 fit ..., or name it in TF_CONFIG; without servers use multi-worker",
+                       "parameter-server needs a %s and the cluster has none", lack);
+}
+
+static artel_status check_scope(artel_cluster *mesh)
+{
+    const artel__cluster *c = &mesh->cluster;
+    bool servers = mesh->options.parameter_servers && c->self.type != ARTEL__TASK_EVALUATOR;
+    if (servers) ARTEL_TRY(check_servers(mesh));
+    mesh->single = servers ? false : c->single || c->rank < 0;
+    if (!servers && c->self.type == ARTEL__TASK_PS)
+        return artel__fail(
+            mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where,
+            "use --strategy parameter-server everywhere, or leave parameter servers out of a cluster that trains synchronously",
+            "this task is a parameter server (ps:%d), and multi-worker has none", (int)c->self.index);
+    return ARTEL_OK;
+}
+
 static artel_status resolve(artel_cluster *mesh)
 {
     const artel_cluster_options *o = &mesh->options;
@@ -51,17 +86,13 @@ static artel_status resolve(artel_cluster *mesh)
                                            .port = o->port};
     ARTEL_TRY(artel__cluster_resolve(mesh->ctx, artel__process_environment, NULL, &wanted, &mesh->cluster));
     const artel__cluster *c = &mesh->cluster;
-    mesh->single = c->single || c->rank < 0;
-    if (c->self.type == ARTEL__TASK_PS)
-        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where,
-                           "leave parameter servers out of a cluster that trains synchronously",
-                           "this task is a parameter server (ps:%d), and multi-worker has none", (int)c->self.index);
+    ARTEL_TRY(check_scope(mesh));
     if (!mesh->single && c->sparse)
         return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "list all tasks",
                            "a sparse cluster does not name the other workers");
-    if (!mesh->single && c->trainers > ARTEL__MESH_MOST_RANKS)
-        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "use fewer tasks", "%d tasks train (at most %d can)", c->trainers,
-                           ARTEL__MESH_MOST_RANKS);
+    if (!mesh->single && count_members(mesh) > ARTEL__MESH_MOST_RANKS)
+        return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "use fewer tasks", "%d tasks work together (at most %d can)",
+                           count_members(mesh), ARTEL__MESH_MOST_RANKS);
     return ARTEL_OK;
 }
 
@@ -139,8 +170,8 @@ const char *artel__mesh_host(void *user, const char *task)
 static artel_status make_peers(artel_cluster *mesh)
 {
     void *block;
-    size_t peers = (size_t)mesh->cluster.trainers;
-    mesh->self = mesh->cluster.rank;
+    size_t peers = (size_t)count_members(mesh);
+    mesh->self = mesh->cluster.self_at; /* members are the first tasks */
     ARTEL_TRY(artel__calloc(mesh->ctx, peers, sizeof *mesh->peer, "cluster", &block));
     mesh->peer = block;
     mesh->peers = (int)peers;
@@ -209,10 +240,10 @@ static artel_status start_threads(artel_cluster *mesh)
 
 static artel_status start(artel_cluster *mesh)
 {
-    if (mesh->options.min_workers > mesh->cluster.trainers)
+    if (mesh->options.min_workers > count_members(mesh))
         return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--min-workers", "ask for as many as there are, or fewer",
                            "there are not so many tasks that train (found %d, the cluster of %s has %d)", mesh->options.min_workers,
-                           mesh->cluster.where, mesh->cluster.trainers);
+                           mesh->cluster.where, count_members(mesh));
     ARTEL_TRY(init_mutex(mesh));
     ARTEL_TRY(make_peers(mesh));
     warn_loopback(mesh);
@@ -319,7 +350,7 @@ int artel_cluster_index(const artel_cluster *mesh)
 
 int artel_cluster_size(const artel_cluster *mesh)
 {
-    return artel__mesh_is_single(mesh) ? 1 : mesh->cluster.trainers;
+    return artel__mesh_is_single(mesh) ? 1 : count_members(mesh);
 }
 
 bool artel_cluster_writes(const artel_cluster *mesh)
@@ -343,6 +374,19 @@ int artel__mesh_tasks_here(const artel_cluster *mesh)
 bool artel__mesh_is_single(const artel_cluster *mesh)
 {
     return !mesh || mesh->single;
+}
+
+int artel__mesh_task_of(artel_cluster *mesh, int rank)
+{
+    pthread_mutex_lock(&mesh->mutex);
+    int task = artel__mesh_owner(mesh, rank);
+    pthread_mutex_unlock(&mesh->mutex);
+    return task;
+}
+
+const char *artel__mesh_title(const artel_cluster *mesh, int task)
+{
+    return mesh->peer[task].title;
 }
 
 const artel__cluster *artel__mesh_tasks(const artel_cluster *mesh)

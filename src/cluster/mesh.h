@@ -103,6 +103,9 @@ bool artel__mesh_is_single(const artel_cluster *mesh);
 /* Tasks that share the cores of this one: those on its host, by their addresses; 1 where somebody has given it cores of its own. */
 int artel__mesh_tasks_here(const artel_cluster *mesh);
 const artel__cluster *artel__mesh_tasks(const artel_cluster *mesh);
+/* Which of these tasks has a rank of the running generation; -1: none. Its name for messages. */
+int artel__mesh_task_of(artel_cluster *mesh, int rank);
+const char *artel__mesh_title(const artel_cluster *mesh, int task);
 
 /* A pass begins; the n-th one of a process belongs to the n-th ones of the others. ARTEL_ERROR_INVALID while another one is going on. */
 /* Whether the pass has ever had a generation. */

@@ -87,11 +87,14 @@ static void number_ranks(artel_cluster *mesh, const artel__generation *generatio
 {
     mesh->ranks = 0;
     for (int r = 0; r < mesh->peers; r++) mesh->peer[r].first = mesh->peer[r].replicas = 0;
-    for (uint32_t i = 0; i < generation->members; i++) {
-        artel__mesh_peer *p = &mesh->peer[generation->member[i].task];
-        p->first = mesh->ranks;
-        p->replicas = (int)generation->member[i].replicas;
-        mesh->ranks += p->replicas;
+    for (int pass = 0; pass < 2; pass++) { /* those who compute together come first: workers, where others coordinate and serve */
+        for (uint32_t i = 0; i < generation->members; i++) {
+            artel__mesh_peer *p = &mesh->peer[generation->member[i].task];
+            if ((mesh->options.parameter_servers && p->task->type != ARTEL__TASK_WORKER) != (pass == 1)) continue;
+            p->first = mesh->ranks;
+            p->replicas = (int)generation->member[i].replicas;
+            mesh->ranks += p->replicas;
+        }
     }
 }
 

@@ -38,7 +38,10 @@ typedef enum artel__frame_kind {
     /* Between drivers: */
     ARTEL__FRAME_CANCEL = 5, /* the sender's rank has cancelled its group */
     ARTEL__FRAME_RETURN = 6, /* the lent message of number `step` has been read */
-    ARTEL__FRAME_FORGET = 7  /* the block of memory of id `step` has been freed */
+    ARTEL__FRAME_FORGET = 7, /* the block of memory of id `step` has been freed */
+    /* Between clients and servers (ps/lane.h); 8 was never used. */
+    ARTEL__FRAME_CALL = 9,
+    ARTEL__FRAME_ANSWER = 10
 } artel__frame_kind;
 
 typedef struct artel__frame {
@@ -53,6 +56,12 @@ typedef struct artel__frame {
     uint32_t lent;   /* pieces in the sender's memory that the payload lies in (net/tcp_lend.c); 0: it follows */
     uint32_t crc32c;
 } artel__frame;
+
+/* Whether a message of that kind goes from driver to driver, and is none that a caller has sent. */
+static inline bool artel__frame_is_word(uint16_t kind)
+{
+    return kind >= ARTEL__FRAME_CANCEL && kind <= ARTEL__FRAME_FORGET;
+}
 
 /* True when both name the same message. */
 bool artel__frame_match(const artel__frame *a, const artel__frame *b);

@@ -29,7 +29,7 @@ const char *artel__tcp_check_lent(const artel__tcp_peer *p, const artel__frame *
 {
     bool about_lending = frame->lent || frame->kind == ARTEL__FRAME_RETURN || frame->kind == ARTEL__FRAME_FORGET;
     if (about_lending && !p->stream->shared) return "a message in memory that is not shared";
-    if (frame->lent > MOST_PIECES || (frame->lent && (frame->kind >= ARTEL__FRAME_CANCEL || !frame->length)))
+    if (frame->lent > MOST_PIECES || (frame->lent && (artel__frame_is_word(frame->kind) || !frame->length)))
         return "a message in memory that cannot be";
     return NULL;
 }

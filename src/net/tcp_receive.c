@@ -198,7 +198,7 @@ static bool take_header(artel__tcp *tcp, artel__tcp_peer *p)
     uint32_t crc = artel__tcp_seal(artel__crc32c(0, at, ARTEL__FRAME_BYTES - 4), p->in_mask, p->in_count++);
     if (!wrong && crc != p->frame.crc32c) wrong = "a message header that is damaged or repeated";
     if (!wrong && p->frame.length % 8) wrong = "a message of a length that cannot be";
-    if (!wrong && p->frame.kind >= ARTEL__FRAME_CANCEL && p->frame.length) wrong = "a word between drivers with a payload";
+    if (!wrong && artel__frame_is_word(p->frame.kind) && p->frame.length) wrong = "a word between drivers with a payload";
     if (!wrong) wrong = artel__tcp_check_lent(p, &p->frame);
     if (wrong) {
         condemn(tcp, p, wrong);

@@ -88,6 +88,23 @@ artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimize
                                       artel__value_id *gradient, bool divide);
 /* Whether anything is done with the gradients that wants them as they are, and not those of the scaled loss: clipping, accumulation. */
 bool artel__optimizer_wants_unscaled(const artel__optimizer *optimizer);
+/* For who steps elsewhere: what clipping by norm needs, float64 [1] for each gradient or none; the squares of an embedding's gradient that
+ * the rule wants, or none; that gradient clipped by value, or none where the step clips. */
+artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                                    const artel__value_id *gradient, artel__value_id *norm);
+artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient);
+artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient);
+/* Whether the rule keeps its k-th slot from step to step; Nadam's product. */
+bool artel__optimizer_has_slot(const artel__optimizer *optimizer, int k);
+bool artel__optimizer_has_product(const artel__optimizer *optimizer);
+/* The step alone, of gradients that come from elsewhere with what the three above have made of them. */
+typedef struct artel__optimizer_input {
+    const artel__value_id *gradient, *norm; /* of each variable; a gradient may be none */
+    const artel__value_id *squares;         /* NULL: as the gradients say themselves */
+    const bool *clipped;                    /* NULL: none */
+} artel__optimizer_input;
+artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                                   const artel__optimizer_input *in);
 /* Adds accumulation, clipping, weight decay, the update and averages for all variables. gradient[i] may be none: left alone. `scale`:
  * what the gradients are still to be divided by, or none. */
 artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,

@@ -35,6 +35,17 @@ static bool exists(const artel__optimizer *optimizer, artel__slot_when when)
     return false;
 }
 
+bool artel__optimizer_has_slot(const artel__optimizer *optimizer, int k)
+{
+    const artel__slot_row *row = &optimizer->def->slot[k];
+    return row->when != ARTEL__SLOT_SCRATCH && exists(optimizer, row->when);
+}
+
+bool artel__optimizer_has_product(const artel__optimizer *optimizer)
+{
+    return optimizer->def->product;
+}
+
 /* "adam/net_dense_kernel_momentum", as Keras' paths. */
 static char *slot_name(const declaring *d, const char *variable, const char *slot)
 {
@@ -153,8 +164,8 @@ static artel__value_id squared_norm(artel__graph *graph, artel__value_id gradien
 }
 
 /* The norms of clipping, before anything changes: of each gradient, or one of all in Keras' order. */
-static artel_status add_norms(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
-                              const artel__value_id *gradient, artel__value_id *norm)
+artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                                    const artel__value_id *gradient, artel__value_id *norm)
 {
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)slots->count + 1, sizeof *part), all = ARTEL__NO_VALUE;
     int parts = 0;
@@ -214,11 +225,27 @@ static const char *needs_whole_table(const artel__optimizer *optimizer)
     return optimizer->clipnorm > 0 || optimizer->global_clipnorm > 0 ? "clipping by norm adds up the whole gradient" : NULL;
 }
 
+static bool wants_squares(const artel__optimizer *optimizer)
+{
+    bool together = optimizer->clipnorm <= 0 && optimizer->global_clipnorm > 0; /* Keras makes one tensor of a table's gradient there */
+    return squares_gradient(optimizer->options.rule) && !together;
+}
+
+artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient)
+{
+    return wants_squares(optimizer) ? artel__op_embedding_squares(graph, gradient) : ARTEL__NO_VALUE;
+}
+
+artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient)
+{
+    bool by_value = optimizer->clipnorm <= 0 && optimizer->global_clipnorm <= 0 && optimizer->clipvalue > 0;
+    return by_value ? artel__op_embedding_clip(graph, gradient, optimizer->clipvalue) : ARTEL__NO_VALUE;
+}
+
 /* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */
 static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient, artel__optimize *o)
 {
-    bool together = optimizer->clipnorm <= 0 && optimizer->global_clipnorm > 0; /* Keras makes one tensor of a table's gradient there */
-    bool squares = squares_gradient(optimizer->options.rule) && !together;
+    bool squares = wants_squares(optimizer);
     const char *why = needs_whole_table(optimizer);
     artel__embedding_rows rows;
     if (!why) why = artel__op_embedding_rows(graph, gradient, squares, &rows);
@@ -273,20 +300,23 @@ artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimize
 }
 
 static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
-                       artel__value_id gradient, artel__value_id norm, artel__value_id scale)
+                       const artel__optimizer_input *in, artel__value_id scale)
 {
+    artel__value_id gradient = in->gradient[i];
     artel__optimize o = {.options = optimizer->options,
-                         .squared_norm = norm,
+                         .squared_norm = in->norm[i],
                          .u_product = ARTEL__NO_VALUE,
                          .scale = scale,
                          .variable = artel__graph_variable(graph, slots->trainable[i]),
                          .slots = slots->per_variable};
     set_clip(optimizer, &o);
+    if (in->clipped && in->clipped[i]) o.clip = ARTEL__CLIP_NONE;
     if (o.clip == ARTEL__CLIP_VALUE) {
         artel__value_id clipped = artel__op_embedding_clip(graph, gradient, optimizer->clipvalue);
         if (clipped >= 0) gradient = clipped, o.clip = ARTEL__CLIP_NONE;
     }
     set_gradient(optimizer, graph, gradient, &o);
+    if (in->squares) o.squares = in->squares[i];
     for (int k = 0; k < slots->per_variable; k++) {
         int slot = slots->slot[i * slots->per_variable + k];
         o.slot[k] = slot >= 0 ? artel__graph_variable(graph, slot) : ARTEL__NO_VALUE;
@@ -322,6 +352,19 @@ static void add_averages(const artel__optimizer *optimizer, artel__graph *graph,
     }
 }
 
+artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
+                                   const artel__optimizer_input *in)
+{
+    artel__phase phase = graph->phase;
+    if (slots->product >= 0) artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
+    for (int i = 0; i < slots->count; i++) {
+        if (in->gradient[i] >= 0) add_update(optimizer, graph, slots, i, in, ARTEL__NO_VALUE);
+    }
+    add_averages(optimizer, graph, slots);
+    graph->phase = phase;
+    return graph->status;
+}
+
 artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
                                   const artel__value_id *gradient, artel__value_id scale)
 {
@@ -332,10 +375,11 @@ artel_status artel__optimizer_add(const artel__optimizer *optimizer, artel__grap
     if (slots->sum) ARTEL_TRY(accumulate(optimizer, graph, slots, &gradient));
     graph->period = optimizer->accumulation_steps;
     graph->phase = slots->sum ? ARTEL__PHASE_APPLY : ARTEL__PHASE_BACKWARD;
-    ARTEL_TRY(add_norms(optimizer, graph, slots, gradient, norm));
+    ARTEL_TRY(artel__optimizer_norms(optimizer, graph, slots, gradient, norm));
     if (slots->product >= 0) artel__op_nadam_product(graph, artel__graph_variable(graph, slots->product), optimizer->options.beta_1);
+    artel__optimizer_input in = {.gradient = gradient, .norm = norm};
     for (int i = 0; i < slots->count; i++) {
-        if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, gradient[i], norm[i], scale);
+        if (gradient[i] >= 0) add_update(optimizer, graph, slots, i, &in, scale);
         graph->phase = ARTEL__PHASE_BACKWARD;
     }
     for (int i = 0; i < slots->count && slots->sum; i++) artel__op_clear(graph, gradient[i]);

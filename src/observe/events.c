@@ -224,6 +224,17 @@ artel_status artel__events_membership(artel__events *events, const artel__event_
     return artel__event_end(events);
 }
 
+artel_status artel__events_staleness(artel__events *events, const artel__event_staleness *staleness)
+{
+    artel__event_begin(events, "staleness");
+    artel__event_int(events, "epoch", staleness->epoch);
+    artel__event_int(events, "updates", staleness->updates);
+    artel__event_int(events, "p50", staleness->median);
+    artel__event_int(events, "p90", staleness->most_90);
+    artel__event_int(events, "max", staleness->most);
+    return artel__event_end(events);
+}
+
 artel_status artel__events_fault(artel__events *events, const artel__event_fault *fault)
 {
     artel__event_begin(events, "fault");

@@ -87,6 +87,11 @@ artel_status artel__events_epoch(artel__events *events, int64_t epoch, artel__lo
 artel_status artel__events_evaluate(artel__events *events, int64_t step, artel__logs logs); /* step -1: not of a run */
 artel_status artel__events_checkpoint(artel__events *events, const char *path, int64_t step);
 artel_status artel__events_membership(artel__events *events, const artel__event_membership *membership);
+/* How old the gradients of `updates` updates were, in updates. */
+typedef struct artel__event_staleness {
+    int64_t epoch, updates, median, most_90, most;
+} artel__event_staleness;
+artel_status artel__events_staleness(artel__events *events, const artel__event_staleness *staleness);
 artel_status artel__events_fault(artel__events *events, const artel__event_fault *fault);
 artel_status artel__events_end(artel__events *events, const artel__event_end_of_run *end);
 

@@ -9,19 +9,10 @@ static artel_status lacks(artel_context *ctx, const char *name, const char *advi
     return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "--strategy", advice, "%s is not in this version", name);
 }
 
-static artel_status plan_parameter_server(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
-{
-    (void)request, (void)out;
-    return lacks(ctx, "parameter-server", "use multi-worker, or mirrored on one machine");
-}
-
 static artel_status plan_tpu(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
 {
     (void)request, (void)out;
     return lacks(ctx, "tpu", "use one-device or mirrored, which compute on CPUs");
 }
-
-const artel__strategy_def artel__strategy_parameter_server = {
-    .name = "parameter-server", .doc = "Variables on servers, asynchronous workers; not in this version.", .plan = plan_parameter_server};
 
 const artel__strategy_def artel__strategy_tpu = {.name = "tpu", .doc = "TPUs through PJRT; not in this version.", .plan = plan_tpu};

@@ -198,6 +198,11 @@ artel_status artel__checkpointer_finish(artel__fit *fit)
     return artel__checkpointer_now(fit);
 }
 
+int64_t artel__checkpointer_steps(const artel__fit *fit)
+{
+    return fit->checkpointer ? fit->checkpointer->every_steps : 0;
+}
+
 bool artel__checkpointer_finished(const artel__fit *fit)
 {
     return fit->checkpointer && fit->checkpointer->finished;

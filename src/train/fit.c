@@ -49,7 +49,7 @@ void artel__fit_say_start(artel__fit *fit)
                          .shards = artel__session_shards(fit->session),
                          .arithmetic = artel__session_arithmetic(fit->session),
                          .resumed_from = fit->resumed_from};
-    artel_cluster *cluster = artel__session_cluster(fit->session);
+    artel_cluster *cluster = artel__fit_cluster(fit);
     if (cluster) {
         event.role = artel_cluster_role(cluster);
         event.task = artel_cluster_index(cluster);
@@ -59,7 +59,7 @@ void artel__fit_say_start(artel__fit *fit)
 
 /* -- steps -- */
 
-static void time_step(artel__fit *fit, int64_t before)
+void artel__fit_time_step(artel__fit *fit, int64_t before)
 {
     int64_t now = artel__now_ns();
     if (fit->first_step_ns == 0) {
@@ -69,7 +69,7 @@ static void time_step(artel__fit *fit, int64_t before)
         fit->step_ms[fit->steps_timed++] = (double)(now - before) * 1e-6;
 }
 
-static artel_status report_fault(artel__fit *fit)
+artel_status artel__fit_report_fault(artel__fit *fit)
 {
     const char *fault = artel__session_take_fault(fit->session);
     if (!fault[0]) return ARTEL_OK;
@@ -102,6 +102,12 @@ static void look_ahead(artel__fit *fit, artel__batch *batch)
     }
 }
 
+artel_status artel__fit_stepped(artel__fit *fit, double loss, double rate)
+{
+    ARTEL_TRY(step_event(fit, loss, rate));
+    return artel__callbacks_batch_end(fit, loss);
+}
+
 static artel_status one_step(artel__fit *fit)
 {
     artel__batches *batches = &fit->batches;
@@ -122,7 +128,7 @@ static artel_status one_step(artel__fit *fit)
     if (fit->profile) ARTEL_TRY(artel__session_profile(fit->session));
     int64_t before = artel__now_ns();
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_TRAIN, &batch));
-    time_step(fit, before);
+    artel__fit_time_step(fit, before);
     if (fit->profile) artel__fit_profile_step(fit);
     batches->cursor += next.count;
     fit->examples += next.count;
@@ -131,37 +137,36 @@ static artel_status one_step(artel__fit *fit)
     if (artel__session_took_step(fit->session)) fit->iteration++;
     artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_TRAIN, next.count);
     double loss = artel__session_loss(fit->session, ARTEL__MODE_TRAIN, NULL);
-    ARTEL_TRY(report_fault(fit));
+    ARTEL_TRY(artel__fit_report_fault(fit));
     ARTEL_TRY(artel__content_stepped(fit));
-    ARTEL_TRY(step_event(fit, loss, rate));
-    return artel__callbacks_batch_end(fit, loss);
+    return artel__fit_stepped(fit, loss, rate);
 }
 
 /* -- validation -- */
 
-static int64_t validation_batch_size(const artel__fit *fit)
+int64_t artel__fit_validation_batch(const artel__fit *fit)
 {
     return fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
 }
 
 /* Whether the validation pass of this epoch has another batch. */
-static bool must_validate(const artel__fit *fit)
+bool artel__fit_validates(const artel__fit *fit)
 {
     int64_t every = fit->options.validation_frequency > 0 ? fit->options.validation_frequency : 1, limit = fit->options.validation_steps;
     if (!fit->validation_feed || (fit->epoch + 1) % every) return false;
-    return fit->validation_row < fit->validation_rows && (limit == 0 || fit->validation_row < limit * validation_batch_size(fit));
+    return fit->validation_row < fit->validation_rows && (limit == 0 || fit->validation_row < limit * artel__fit_validation_batch(fit));
 }
 
 static artel_status validate_batch(artel__fit *fit)
 {
-    int64_t most = validation_batch_size(fit), row = fit->validation_row;
+    int64_t most = artel__fit_validation_batch(fit), row = fit->validation_row;
     artel__batch_rows next = artel__rows_at(fit->validation_order, fit->validation_rows, row, most);
     int64_t count = next.count;
     artel__batch batch = {.rows = next.rows, .count = count};
     for (int i = 0; i < ARTEL__PREFETCH_AHEAD; i++)
         batch.ahead[i] = artel__rows_at(fit->validation_order, fit->validation_rows, row + (i + 1) * most, most);
     fit->validation_row += count;
-    batch.compares = fit->content.reads && !must_validate(fit); /* the last one of the pass */
+    batch.compares = fit->content.reads && !artel__fit_validates(fit); /* the last one of the pass */
     fit->validation_row -= count;
     ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
     artel__tally_add(&fit->validation_tally, fit->session, ARTEL__MODE_EVALUATE, count);
@@ -182,7 +187,7 @@ static artel_status report_validation(artel__fit *fit)
 
 /* -- epochs -- */
 
-static artel_status end_epoch(artel__fit *fit)
+artel_status artel__fit_epoch_end(artel__fit *fit)
 {
     fit->logs.count = 0;
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
@@ -228,7 +233,7 @@ static artel_status check_requests(artel__fit *fit)
     return artel__fit_preempted(fit);
 }
 
-static artel_status begin_epoch(artel__fit *fit)
+artel_status artel__fit_epoch_begin(artel__fit *fit)
 {
     artel_event event = {.kind = ARTEL_EVENT_EPOCH_BEGIN, .learning_rate = artel__fit_rate(fit)};
     artel__fit_event(fit, &event);
@@ -237,7 +242,7 @@ static artel_status begin_epoch(artel__fit *fit)
     return ARTEL_OK;
 }
 
-static artel_status end_training(artel__fit *fit)
+artel_status artel__fit_training_end(artel__fit *fit)
 {
     if (fit->options.epochs > 0) artel__session_finalize(fit->session);
     ARTEL_TRY(artel__callbacks_train_end(fit));
@@ -246,7 +251,7 @@ static artel_status end_training(artel__fit *fit)
 }
 
 /* With steps_per_epoch an epoch that reaches the end of the data before its last step ends there, as in Keras. */
-static bool ran_out(artel__fit *fit)
+bool artel__fit_ran_out(artel__fit *fit)
 {
     bool short_of = fit->options.steps_per_epoch && fit->step_in_epoch > 0 && fit->batches.cursor >= fit->batches.rows;
     if (short_of && !fit->told_short && fit->writes)
@@ -264,10 +269,10 @@ static artel_status one_unit(artel__fit *fit)
 {
     artel__fit_say_start(fit);
     if (!artel__session_cluster(fit->session)) ARTEL_TRY(check_requests(fit));
-    if (!fit->epoch_begun && (fit->epoch >= fit->options.epochs || fit->stop)) return end_training(fit);
-    if (!fit->epoch_begun) ARTEL_TRY(begin_epoch(fit));
-    if (fit->step_in_epoch < fit->steps_per_epoch && !fit->stop && !ran_out(fit)) return one_step(fit);
-    return must_validate(fit) ? validate_batch(fit) : end_epoch(fit);
+    if (!fit->epoch_begun && (fit->epoch >= fit->options.epochs || fit->stop)) return artel__fit_training_end(fit);
+    if (!fit->epoch_begun) ARTEL_TRY(artel__fit_epoch_begin(fit));
+    if (fit->step_in_epoch < fit->steps_per_epoch && !fit->stop && !artel__fit_ran_out(fit)) return one_step(fit);
+    return artel__fit_validates(fit) ? validate_batch(fit) : artel__fit_epoch_end(fit);
 }
 
 /* All that is left to do has been done, here and everywhere. */
@@ -314,7 +319,11 @@ static artel_status open_session(artel__fit *fit)
                                       .batch_groups = fit->options.batch_norm_groups,
                                       .recompute = fit->options.recompute * 0.01,
                                       .stop_on_nan = fit->options.stop_on_nan,
-                                      .arithmetic = fit->options.arithmetic};
+                                      .arithmetic = fit->options.arithmetic,
+                                      .elsewhere = fit->role != ARTEL__ROLE_NONE,
+                                      .alone = fit->role != ARTEL__ROLE_NONE,
+                                      .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
+                                      .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
     if (fit->options.class_weight) ARTEL_TRY(artel__class_weight_read(fit, &options.class_weight, &options.classes));
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
@@ -402,13 +411,17 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
     ARTEL_TRY(check_options(fit));
     ARTEL_TRY(check_class(fit));
     fit->batch_size = fit->options.batch_size;
+    ARTEL_TRY(artel__fit_find_role(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
     ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->batch_size, &fit->settings));
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
     ARTEL_TRY(make_orders(fit));
-    ARTEL_TRY(artel__content_begin(fit, fit->train_feed, fit->validation_feed, fit->options.check_data));
+    const char *check = fit->role == ARTEL__ROLE_NONE || (fit->options.check_data && strcmp(fit->options.check_data, "start") == 0)
+                            ? fit->options.check_data
+                            : "off";
+    ARTEL_TRY(artel__content_begin(fit, fit->train_feed, fit->validation_feed, check));
     ARTEL_TRY(prepare_modes(fit));
     if (fit->options.on_profile) {
         int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
@@ -416,10 +429,12 @@ static artel_status open_fit(artel__fit *fit, artel_data *data)
         ARTEL_TRY(artel__arena_status(&fit->arena));
     }
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
-    ARTEL_TRY(artel__callbacks_create(fit));
+    bool course = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR; /* callbacks and checkpoints are these tasks' */
+    if (course) ARTEL_TRY(artel__callbacks_create(fit));
     fit->epoch = fit->options.initial_epoch;
-    if (fit->options.checkpoint_dir && !fit->options.dry_run) ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
-    ARTEL_TRY(artel__fit_apply_replicas(fit)); /* those that the run began with */
+    if (course && fit->options.checkpoint_dir && !fit->options.dry_run)
+        ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
+    ARTEL_TRY(artel__fit_apply_replicas(fit));      /* those that the run began with */
     return ARTEL_OK;
 }
 
@@ -499,6 +514,7 @@ static artel_status run_fit(artel__fit *fit)
 {
     fit->conclude = conclude;
     ARTEL_TRY(artel__callbacks_train_begin(fit));
+    if (fit->role != ARTEL__ROLE_NONE) return artel__fit_run_servers(fit);
     artel_cluster *cluster = artel__session_cluster(fit->session);
     ARTEL_TRY(artel__fit_join(fit));
     artel_status status = artel__fit_run(fit, one_unit);
@@ -529,7 +545,7 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
     fit.ended = artel__checkpointer_finished(&fit);
     if (status == ARTEL_OK && !fit.options.dry_run) status = run_fit(&fit);
     status = artel__fit_end(&fit, status);
-    if (fit.session && fit.history) status = finish(&fit, status);
+    if (fit.session && fit.history && !artel__session_is_cache(fit.session)) status = finish(&fit, status);
     if (status == ARTEL_OK && !fit.options.dry_run) status = end_event(&fit);
     if (status < 0) report_failure(&fit, status);
     if (status == ARTEL_OK && out) {

@@ -49,12 +49,21 @@ struct artel_history {
     int64_t epochs, capacity;
 };
 
+/* What a task does in a job with parameter servers (servers.h). */
+typedef enum artel__fit_role {
+    ARTEL__ROLE_NONE, /* there are none */
+    ARTEL__ROLE_COORDINATOR,
+    ARTEL__ROLE_WORKER,
+    ARTEL__ROLE_SERVER
+} artel__fit_role;
+
 typedef struct artel__fit artel__fit;
 struct artel__fit {
     artel_context *ctx;
     artel__arena arena;
     artel_model *model;
     artel_fit_options options;
+    artel__fit_role role;
     artel__settings settings;
     artel__session *session;
     artel__feed *train_feed, *validation_feed;
@@ -107,6 +116,13 @@ struct artel__fit {
 void artel__tally_clear(artel__tally *tally);
 artel_status artel__tally_init(artel__arena *arena, const artel__settings *settings, const artel__objective *objective, artel__tally *out);
 void artel__tally_add(artel__tally *tally, const artel__session *session, artel__mode mode, int64_t rows);
+/* The same in two halves, for batches that another task computes: the loss, by output, the metric sums; artel__tally_values of them. */
+void artel__tally_read(const artel__tally *tally, const artel__session *session, artel__mode mode, double *values);
+void artel__tally_add_values(artel__tally *tally, const double *values, int64_t rows);
+static inline int artel__tally_values(const artel__tally *tally)
+{
+    return 1 + tally->outputs + tally->sum_count;
+}
 /* Appends the pass's values in Keras' order (sorted by name), each name with `prefix` in front. */
 artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective, const char *prefix,
                                artel__log_list *out);
@@ -145,6 +161,7 @@ artel_status artel__checkpointer_finish(artel__fit *fit); /* at the end of the r
  * messages. Weights that callbacks keep are allocated, and filled by the caller. */
 artel_status artel__fit_position(artel__fit *fit, json_t **out);
 artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t *manifest);
+int64_t artel__checkpointer_steps(const artel__fit *fit); /* between two, when that is so many steps; else 0 */
 bool artel__checkpointer_finished(const artel__fit *fit); /* the run was already complete when it was taken up */
 
 /* The most rows that a batch of the feed can have: memory is taken for these, not for a --batch-size beyond the data. */
@@ -172,6 +189,8 @@ artel_status artel__fit_begin(artel__fit *fit, const char *facts);
 artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit);
 /* Follows the mesh's orders until it is seated (fit->seated) or all is over. */
 artel_status artel__fit_follow(artel__fit *fit);
+/* The events of a new seat. */
+void artel__fit_tell_membership(artel__fit *fit, const artel__mesh_seat *seat);
 /* Leaves the other tasks; tells them of a failure. Returns the status. */
 artel_status artel__fit_end(artel__fit *fit, artel_status status);
 
@@ -179,7 +198,28 @@ artel_status artel__fit_end(artel__fit *fit, artel_status status);
 artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream);
 artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream);
 
+/* servers.c: what this task does; all of it. */
+artel_status artel__fit_find_role(artel__fit *fit);
+artel_status artel__fit_run_servers(artel__fit *fit);
+
+/* Whom this task works with, or NULL: those who step together, or who serve. */
+static inline artel_cluster *artel__fit_cluster(const artel__fit *fit)
+{
+    artel_cluster *cluster = fit->session ? artel__session_cluster(fit->session) : NULL;
+    return cluster || fit->role == ARTEL__ROLE_NONE ? cluster : fit->options.cluster;
+}
+
 /* fit.c */
+/* The pieces of a run, for who coordinates others: artel__fit_run calls them itself. */
+artel_status artel__fit_epoch_begin(artel__fit *fit);
+void artel__fit_time_step(artel__fit *fit, int64_t before);                 /* one that began then has just been done */
+artel_status artel__fit_stepped(artel__fit *fit, double loss, double rate); /* counted; tells events and callbacks */
+bool artel__fit_ran_out(artel__fit *fit);
+bool artel__fit_validates(const artel__fit *fit);
+int64_t artel__fit_validation_batch(const artel__fit *fit);
+artel_status artel__fit_epoch_end(artel__fit *fit);
+artel_status artel__fit_training_end(artel__fit *fit);
+artel_status artel__fit_report_fault(artel__fit *fit);
 void artel__fit_say_start(artel__fit *fit);              /* the start event, once */
 artel_status artel__fit_report_plan(artel__fit *fit);    /* to on_plan; in a cluster there is none before the first seat */
 artel_status artel__fit_preempted(artel__fit *fit);      /* records that the run ends on request, and what became of it */

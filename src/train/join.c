@@ -115,6 +115,10 @@ static artel_status add_course(artel__fit *fit, facts *f)
     ARTEL_TRY(add_number(fit->ctx, f, "stop on NaN", o->stop_on_nan));
     ARTEL_TRY(add_fact(fit->ctx, f, "save every", o->save_every ? o->save_every : "")); /* tasks compare what they have read then */
     ARTEL_TRY(add_fact(fit->ctx, f, "recompute", recompute)); /* changes no bit, but may change when folds are exchanged */
+    if (fit->role != ARTEL__ROLE_NONE) {
+        ARTEL_TRY(add_fact(fit->ctx, f, "consistency", o->consistency ? o->consistency : "async"));
+        ARTEL_TRY(add_fact(fit->ctx, f, "partitioner", o->ps_partitioner ? o->ps_partitioner : "none"));
+    }
     return add_fact(fit->ctx, f, "callbacks", o->callbacks ? o->callbacks : "");
 }
 
@@ -122,7 +126,7 @@ artel_status artel__fit_join(artel__fit *fit)
 {
     facts f = {.length = 0};
     json_t *identity;
-    if (!artel__session_cluster(fit->session)) return ARTEL_OK;
+    if (!artel__fit_cluster(fit)) return ARTEL_OK;
     ARTEL_TRY(artel__identity_make(fit, &identity));
     artel_status status = add_version(fit, &f);
     if (status == ARTEL_OK) status = add_identity(fit->ctx, &f, identity);

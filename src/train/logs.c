@@ -48,6 +48,26 @@ void artel__tally_add(artel__tally *tally, const artel__session *session, artel_
     artel__session_add_sums(session, mode, tally->sums);
 }
 
+void artel__tally_add_values(artel__tally *tally, const double *values, int64_t rows)
+{
+    const double *by_output = values + 1, *sums = by_output + tally->outputs;
+    tally->loss += values[0] * (double)rows;
+    tally->weight += (double)rows;
+    tally->batches++;
+    for (int i = 0; i < tally->outputs && i < 64; i++) tally->output_loss[i] += by_output[i] * output_share(tally, i, (double)rows, 1);
+    for (int i = 0; i < tally->sum_count; i++) tally->sums[i] += sums[i];
+}
+
+void artel__tally_read(const artel__tally *tally, const artel__session *session, artel__mode mode, double *values)
+{
+    double by_output[64] = {0};
+    values[0] = artel__session_loss(session, mode, tally->outputs <= 64 ? by_output : NULL);
+    for (int i = 0; i < tally->outputs; i++) values[1 + i] = i < 64 ? by_output[i] : 0;
+    double *sums = values + 1 + tally->outputs;
+    memset(sums, 0, (size_t)tally->sum_count * sizeof *sums);
+    artel__session_add_sums(session, mode, sums);
+}
+
 /* The fit's own copy of a name: one for all epochs and steps. */
 static const char *keep_name(artel__fit *fit, const char *name)
 {

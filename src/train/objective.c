@@ -295,6 +295,35 @@ static artel_status update_variable(void *user, const artel__model_variable *var
     return graph->status;
 }
 
+/* What is done with the gradients is done elsewhere: they are the results. */
+static artel_status keep_gradients(builder *b, artel__value_id *gradient)
+{
+    artel__objective *o = b->objective;
+    artel__graph *graph = b->graph;
+    const artel__optimizer *optimizer = &b->request->settings->optimizer;
+    const artel__optimizer_slots *slots = b->request->slots;
+    size_t count = (size_t)slots->count + 1;
+    artel__value_id *norm = artel__arena_alloc(&o->arena, count, sizeof *norm);
+    o->gradient_kept = artel__arena_alloc(&o->arena, count, sizeof *o->gradient_kept);
+    o->squares_kept = artel__arena_alloc(&o->arena, count, sizeof *o->squares_kept);
+    o->norm_kept = artel__arena_alloc(&o->arena, count, sizeof *o->norm_kept);
+    o->clipped = artel__arena_alloc(&o->arena, count, sizeof *o->clipped);
+    ARTEL_TRY(artel__arena_status(&o->arena));
+    ARTEL_TRY(artel__optimizer_norms(optimizer, graph, slots, gradient, norm));
+    for (int i = 0; i < slots->count; i++) {
+        o->gradient_kept[i] = o->squares_kept[i] = o->norm_kept[i] = -1;
+        if (gradient[i] < 0) continue;
+        artel__value_id clipped = artel__optimizer_clip_table(optimizer, graph, gradient[i]);
+        o->clipped[i] = clipped >= 0;
+        if (clipped >= 0) gradient[i] = clipped;
+        artel__value_id squares = artel__optimizer_squares(optimizer, graph, gradient[i]);
+        o->gradient_kept[i] = artel__graph_keep(graph, gradient[i]);
+        if (squares >= 0) o->squares_kept[i] = artel__graph_keep(graph, squares);
+        if (norm[i] >= 0) o->norm_kept[i] = artel__graph_keep(graph, norm[i]);
+    }
+    return graph->status;
+}
+
 static artel_status add_training(builder *b)
 {
     const artel__objective_request *request = b->request;
@@ -309,7 +338,7 @@ static artel_status add_training(builder *b)
     ARTEL_TRY(artel__arena_status(arena));
     const artel__optimizer *optimizer = &request->settings->optimizer;
     artel__value_id scale = artel__optimizer_scale(optimizer, graph, slots);
-    bool divide = b->penalties > 0 || artel__optimizer_wants_unscaled(optimizer);
+    bool divide = request->elsewhere || b->penalties > 0 || artel__optimizer_wants_unscaled(optimizer);
     int count = 0;
     for (int i = 0; i <= request->nn->outputs; i++) {
         if (b->seed[i] < 0) continue;
@@ -330,6 +359,11 @@ static artel_status add_training(builder *b)
     ARTEL_TRY(artel__optimizer_unscale(graph, slots, scale, gradient, divide));
     b->objective->gate_kept = artel__graph_keep(graph, graph->gate);
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
+    if (request->elsewhere) {
+        ARTEL_TRY(keep_gradients(b, u.regularised));
+        artel__op_narrow_late(graph);
+        return artel__op_fuse_gradients(graph);
+    }
     ARTEL_TRY(artel__optimizer_add(optimizer, graph, slots, u.regularised, divide ? ARTEL__NO_VALUE : scale));
     u.constraints = true;
     u.next = 0;

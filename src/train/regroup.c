@@ -15,11 +15,6 @@
 
 #define FINISHED_PATIENCE_NS INT64_C(5000000000) /* for others, of a task that finds its run finished */
 
-static artel_cluster *cluster_of(const artel__fit *fit)
-{
-    return artel__session_cluster(fit->session);
-}
-
 artel_status artel__fit_begin(artel__fit *fit, const char *facts)
 {
     artel__mesh_request request = {.facts = facts,
@@ -29,9 +24,11 @@ artel_status artel__fit_begin(artel__fit *fit, const char *facts)
                                    .hash = artel__session_hash(fit->session),
                                    .best = artel__session_best_arithmetic(fit->session),
                                    .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
+    if (fit->role != ARTEL__ROLE_NONE) /* tasks hold different things, and no state goes from one to another as it does among equals */
+        request = (artel__mesh_request){.facts = facts, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
     artel__arithmetic arithmetic;
     if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
-    ARTEL_TRY(artel__mesh_begin(cluster_of(fit), &request));
+    ARTEL_TRY(artel__mesh_begin(artel__fit_cluster(fit), &request));
     fit->begun = true;
     return ARTEL_OK;
 }
@@ -50,7 +47,7 @@ static void list_others(const artel__mesh_seat *seat, char *out, size_t size)
     }
 }
 
-static void tell_membership(artel__fit *fit, const artel__mesh_seat *seat)
+void artel__fit_tell_membership(artel__fit *fit, const artel__mesh_seat *seat)
 {
     artel_event event = {.kind = ARTEL_EVENT_MEMBERSHIP,
                          .text = seat->why,
@@ -87,14 +84,14 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
     ARTEL_TRY(artel__session_seat(fit->session, &order->seat));
     if (first && fit->schedule_replicas == 0) fit->schedule_replicas = artel__session_ranks(fit->session);
     ARTEL_TRY(artel__fit_apply_replicas(fit));
-    tell_membership(fit, &order->seat);
+    artel__fit_tell_membership(fit, &order->seat);
     if (first) ARTEL_TRY(artel__fit_report_plan(fit));
     return artel__callbacks_take_over(fit);
 }
 
 static artel_status copy(artel__fit *fit, const artel__mesh_order *order)
 {
-    artel_cluster *cluster = cluster_of(fit);
+    artel_cluster *cluster = artel__fit_cluster(fit);
     artel_status status = artel__fit_take_state(fit, order->stream);
     bool whole = status == ARTEL_OK && (uint64_t)fit->unit == order->step;
     if (status == ARTEL_OK) /* what was held before is gone, also when it is not the state that was wanted */
@@ -109,13 +106,13 @@ static artel_status save(artel__fit *fit, const artel__mesh_order *order)
     artel_status status = ARTEL_OK;
     fit->writes = order->writer;
     if (fit->conclude) status = fit->conclude(fit, order->last);
-    if (status == ARTEL_OK) artel__mesh_saved(cluster_of(fit), order->writer ? artel__session_hash(fit->session) : 0);
+    if (status == ARTEL_OK) artel__mesh_saved(artel__fit_cluster(fit), order->writer ? artel__session_hash(fit->session) : 0);
     return status;
 }
 
 artel_status artel__fit_follow(artel__fit *fit)
 {
-    artel_cluster *cluster = cluster_of(fit);
+    artel_cluster *cluster = artel__fit_cluster(fit);
     artel_status status = ARTEL_OK;
     artel__mesh_order order;
     artel__session_unseat(fit->session);
@@ -143,7 +140,7 @@ static void rest(artel__fit *fit)
 {
     artel__session_unseat(fit->session);
     artel__operation_begin(fit->ctx); /* what a generation that is over has recorded is no failure of this run */
-    artel__mesh_rest(cluster_of(fit), (uint64_t)fit->unit, artel__session_hash(fit->session));
+    artel__mesh_rest(artel__fit_cluster(fit), (uint64_t)fit->unit, artel__session_hash(fit->session));
 }
 
 /* Checkpoints are taken of units that have been counted: a position with another one's state would be a lie to all others. */
@@ -158,14 +155,14 @@ static artel_status work_alone(artel__fit *fit, artel__fit_unit_fn *unit)
 static artel_status work(artel__fit *fit, artel__fit_unit_fn *unit)
 {
     ARTEL_TRY(work_alone(fit, unit));
-    bool hashed = artel__mesh_hashes(cluster_of(fit), (uint64_t)fit->unit);
-    artel__mesh_stepped(cluster_of(fit), (uint64_t)fit->unit, hashed ? artel__session_hash(fit->session) : 0);
+    bool hashed = artel__mesh_hashes(artel__fit_cluster(fit), (uint64_t)fit->unit);
+    artel__mesh_stepped(artel__fit_cluster(fit), (uint64_t)fit->unit, hashed ? artel__session_hash(fit->session) : 0);
     return ARTEL_OK;
 }
 
 artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit)
 {
-    artel_cluster *cluster = cluster_of(fit);
+    artel_cluster *cluster = artel__fit_cluster(fit);
     while (!cluster && !fit->ended) ARTEL_TRY(work_alone(fit, unit));
     while (cluster && !fit->over) {
         if (!fit->seated) ARTEL_TRY(artel__fit_follow(fit));
@@ -185,7 +182,7 @@ artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit)
 
 artel_status artel__fit_end(artel__fit *fit, artel_status status)
 {
-    artel_cluster *cluster = fit->session ? cluster_of(fit) : fit->options.cluster;
+    artel_cluster *cluster = fit->session ? artel__fit_cluster(fit) : fit->options.cluster;
     if (fit->options.dry_run || artel__mesh_is_single(cluster)) return status;
     if (status == ARTEL_ERROR_PREEMPTED && fit->save_and_end) status = artel__fit_preempted(fit);
     if (fit->session) artel__session_unseat(fit->session);

@@ -117,6 +117,8 @@ static artel_status declare_slots(artel__session *session)
     collector c = {artel__arena_alloc(&session->arena, (size_t)session->variables.count + 1, sizeof(int)), 0};
     if (!c.index) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__model_visit(session->options.model->nn, collect_trainable, &c));
+    session->slots = (artel__optimizer_slots){.scale = -1, .steps = -1, .product = -1, .count = c.count, .trainable = c.index};
+    if (session->options.cache) return ARTEL_OK;
     return artel__optimizer_declare(&session->options.settings->optimizer, &session->variables, c.index, c.count, &session->slots);
 }
 
@@ -143,7 +145,7 @@ static artel_status resolve(artel__session *session)
     if (!single && !session->strategy.cluster)
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--strategy", "use multi-worker, or give no cluster",
                            "%s does not work with the other tasks of a cluster", session->strategy.name);
-    session->cluster = single ? NULL : o->cluster;
+    session->cluster = single || o->alone ? NULL : o->cluster;
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
     session->polls = session->strategy.threads <= artel__usable_cores();
@@ -165,7 +167,7 @@ static artel_status open_session(artel__session *session)
     artel_model *model = session->options.model;
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, session->options.seed));
     artel__state_copy(session->replica[0].state, model->weights, artel__all_of(model->nn->variables));
-    if (session->options.train) ARTEL_TRY(artel__session_take_up(session));
+    if (session->options.train && !session->options.cache) ARTEL_TRY(artel__session_take_up(session));
     artel__session_broadcast(session);
     return start_threads(session);
 }
@@ -236,10 +238,11 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
                                         .slots = &session->slots,
                                         .recompute = {.rows = batch_size, .extra_time = session->options.recompute},
                                         .batch_size = batch_size,
-                                        .batch_groups = session->options.batch_groups};
+                                        .batch_groups = session->options.batch_groups,
+                                        .elsewhere = session->options.elsewhere};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
     artel__session_find_products(session, mode->objective);
-    bool placed = !session->cluster || session->seat.ranks > 0;
+    bool placed = !session->options.unplaced && (!session->cluster || session->seat.ranks > 0);
     return placed ? artel__session_place(session, m) : ARTEL_OK;
 }
 
@@ -483,6 +486,35 @@ artel__state *artel__session_state(artel__session *session)
 const artel__optimizer_slots *artel__session_slots(const artel__session *session)
 {
     return &session->slots;
+}
+
+bool artel__session_is_cache(const artel__session *session)
+{
+    return session->options.cache;
+}
+
+const artel__model *artel__session_network(const artel__session *session)
+{
+    return session->options.model->nn;
+}
+
+const artel__optimizer *artel__session_optimizer(const artel__session *session)
+{
+    return &session->options.settings->optimizer;
+}
+
+void *artel__session_kept(artel__session *session, int n)
+{
+    return (void *)(uintptr_t)artel__execution_read(session->replica[0].mode[ARTEL__MODE_TRAIN].run, n);
+}
+
+void artel__session_stop_when(artel__session *session, const atomic_bool *stop)
+{
+    for (int r = 0; r < session->replicas; r++) {
+        for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
+            if (session->replica[r].mode[m].run) artel__execution_stop_when(session->replica[r].mode[m].run, stop);
+        }
+    }
 }
 
 int64_t artel__session_iteration(const artel__session *session)

@@ -72,6 +72,11 @@ typedef struct artel__objective {
     artel__recompute_report recompute; /* of the training graph, when asked for */
     bool recomputes;
     int *prediction_kept; /* by output, prediction graphs only */
+    /* With `elsewhere`, by trainable variable, -1: none. */
+    int *gradient_kept; /* regularised, of the form of the variable */
+    int *squares_kept;  /* of an embedding's gradient, where the rule wants them */
+    int *norm_kept;     /* float64 [1]: the squared norm that clipping needs */
+    bool *clipped;      /* by value, already */
 } artel__objective;
 
 /* What the model wants to be fed in a mode, from its inputs and settings. Lives in `arena`. */
@@ -91,6 +96,7 @@ typedef struct artel__objective_request {
     int64_t batch_size;                 /* the most rows of a global batch */
     int batch_groups;                   /* as in artel__session_options */
     artel__recompute_options recompute; /* of the training graph; extra_time 0: none */
+    bool elsewhere;                     /* as in artel__session_options */
 } artel__objective_request;
 artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out);
 void artel__objective_destroy(artel__objective *objective);
@@ -116,6 +122,11 @@ typedef struct artel__session_options {
     artel_cluster *cluster;      /* NULL, or a cluster of one: none */
     const char *arithmetic;      /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": decided */
     const artel__device *device; /* what computes; NULL: the cores of this machine */
+    /* Variables that belong to servers (part.h). */
+    bool elsewhere; /* a step ends with the gradients, which the objective keeps; what the optimizer does is done elsewhere */
+    bool cache;     /* no slots of the optimizer here */
+    bool unplaced;  /* graphs are built, and no plans or runs: no step can be made */
+    bool alone;     /* the tasks of the cluster do not step together: this process has all shards */
 } artel__session_options;
 
 artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out);
@@ -177,6 +188,13 @@ const artel__executable *artel__session_plan(const artel__session *session, arte
 /* The variables of replica 0 (all replicas hold the same bits). Model variables come first, with the indices of nn->variables. */
 artel__state *artel__session_state(artel__session *session);
 const artel__optimizer_slots *artel__session_slots(const artel__session *session);
+bool artel__session_is_cache(const artel__session *session); /* of variables that belong to servers */
+const artel__model *artel__session_network(const artel__session *session);
+const artel__optimizer *artel__session_optimizer(const artel__session *session);
+/* After a step of training: what replica 0 has kept under that number. */
+void *artel__session_kept(artel__session *session, int n);
+/* While *stop is true, a step ends at its next node with ARTEL_ERROR_CANCELLED. Lent; for modes that are prepared already. */
+void artel__session_stop_when(artel__session *session, const atomic_bool *stop);
 /* Copies replica 0's variables to all others, after they were changed from outside (restore, callbacks). */
 void artel__session_broadcast(artel__session *session);
 /* What Keras' fit does when the last epoch is over: with use_ema the averages become the weights. */

@@ -133,7 +133,7 @@ static void refusals(void **state)
 
 static void strategies_of_clusters(void **state)
 {
-    static const char *const names[] = {"parameter-server", "tpu"};
+    static const char *const names[] = {"tpu"};
     for (size_t i = 0; i < ARTEL__COUNT(names); i++) {
         refused(*state, names[i], (artel__strategy_request){0, 0, 8, 32}, ARTEL_ERROR_UNSUPPORTED, "--strategy", "mirrored");
         assert_non_null(strstr(artel_context_error(*state)->what, names[i]));

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The coordinator: looks after the servers' state, deals out the items of a phase to the workers that ask, and takes the state back when
+ * a phase is done. It computes nothing. */
+#include <string.h>
+
+#include "train/install.h"
+
+enum {
+    STALENESS_BINS = 256
+};
+
+/* A call of a worker. */
+typedef struct held {
+    artel__lane_slot call;
+    artel__item item; /* the answer */
+    uint64_t arrived; /* when, in the order of arrival */
+    enum {
+        IDLE,
+        EXPECTED,
+        HELD,
+        LEAVING
+    } state;
+} held;
+
+typedef struct client {
+    artel__lane lane;
+    held held[ARTEL__MOST_TICKETS];
+    bool works;           /* it has asked */
+    int told;             /* tickets that were answered with the end */
+    int64_t finished;     /* items of this generation, for bounds */
+    int64_t serial, next; /* sync: of the phase; the item that it is given next */
+} client;
+
+typedef struct coordinator {
+    artel__fit *fit;
+    artel__installed installed;
+    artel__phase_run phase;
+    client *client; /* by rank, of this generation */
+    uint64_t arrivals;
+    int64_t staleness[STALENESS_BINS + 1], updates; /* of this epoch */
+} coordinator;
+
+/* -- items -- */
+
+static void fill_item(const coordinator *c, const artel__service *s, int64_t i, artel__item *out)
+{
+    const artel__phase_item *item = &c->phase.item[i];
+    const artel__fit *fit = c->fit;
+    uint64_t number = c->phase.first + (uint64_t)i;
+    *out = (artel__item){.number = number,
+                         .mode = c->phase.mode,
+                         .serial = c->phase.serial,
+                         .fresh = s->staleness >= 0 && c->phase.mode == ARTEL__MODE_TRAIN,
+                         .pass = item->pass,
+                         .cursor = item->cursor,
+                         .count = item->count,
+                         .ordinal = fit->options.initial_epoch * fit->steps_per_epoch + (int64_t)number,
+                         .rate = fit->learning_rate,
+                         .servers = c->installed.servers};
+    for (int k = 0; k < c->installed.servers; k++) out->rank[k] = c->installed.server[k].lane.peer;
+}
+
+/* Whether a worker may begin another item: not too many more than the slowest. */
+static bool may_begin(const coordinator *c, const artel__service *s, const client *who)
+{
+    if (s->staleness < 0 || c->phase.mode != ARTEL__MODE_TRAIN) return true;
+    int64_t least = who->finished;
+    for (int r = 0; r < s->seat.ranks; r++) {
+        if (c->client[r].works && c->client[r].finished < least) least = c->client[r].finished;
+    }
+    return who->finished - least <= s->staleness;
+}
+
+/* The ticket that has waited longest of those that may be answered. */
+static held *next_ticket(const coordinator *c, const artel__service *s, client **whose)
+{
+    held *first = NULL;
+    for (int r = 0; r < s->seat.ranks; r++) {
+        client *who = &c->client[r];
+        for (int t = 0; who->works && t < ARTEL__MOST_TICKETS; t++) {
+            held *h = &who->held[t];
+            if (h->state != HELD || (first && first->arrived <= h->arrived) || !may_begin(c, s, who)) continue;
+            first = h;
+            *whose = who;
+        }
+    }
+    return first;
+}
+
+static artel_status give(coordinator *c, const artel__service *s, client *who, held *h, int64_t i)
+{
+    fill_item(c, s, i, &h->item);
+    artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->installed.number};
+    artel__net_piece piece = {&h->item, sizeof h->item};
+    h->state = LEAVING;
+    return artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, &piece, 1));
+}
+
+static held *oldest(client *who)
+{
+    held *first = NULL;
+    for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+        held *h = &who->held[t];
+        if (h->state == HELD && (!first || h->arrived < first->arrived)) first = h;
+    }
+    return first;
+}
+
+/* Every worker is given every item, in the same order. */
+static artel_status deal_to(coordinator *c, const artel__service *s, client *who)
+{
+    artel_status status = ARTEL_OK;
+    if (who->serial != c->phase.serial) who->next = 0;
+    who->serial = c->phase.serial;
+    for (held *h; status == ARTEL_OK && who->next < c->phase.items && (h = oldest(who)) != NULL;) {
+        artel__phase_item *item = &c->phase.item[who->next];
+        if (item->state == ARTEL__ITEM_NEW) item->state = ARTEL__ITEM_OUT;
+        status = give(c, s, who, h, who->next++);
+    }
+    return status;
+}
+
+static artel_status deal(coordinator *c, const artel__service *s)
+{
+    client *who;
+    artel_status status = ARTEL_OK;
+    for (int r = 0; s->sync && r < s->seat.ranks && status == ARTEL_OK; r++) {
+        if (c->client[r].works) status = deal_to(c, s, &c->client[r]);
+    }
+    for (held *h; !s->sync && status == ARTEL_OK && (h = next_ticket(c, s, &who)) != NULL;) {
+        int64_t i = artel__phase_deal(&c->phase);
+        if (i < 0) return ARTEL_OK;
+        status = give(c, s, who, h, i);
+    }
+    return status;
+}
+
+static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h, const artel__lane_head *head)
+{
+    const double *values = artel__slot_data(&h->call, 0, 0);
+    if (!c->phase.open || head->install != c->installed.number || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
+    if (h->call.length != artel__net_padded((size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double)))
+        return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+                           "a worker's result does not fit this model's losses and metrics");
+    double stale = values[ARTEL__RESULT_STALENESS];
+    int bin = stale >= 0 && stale < STALENESS_BINS ? (int)stale : STALENESS_BINS;
+    if (c->phase.mode == ARTEL__MODE_TRAIN && !s->sync) {
+        c->staleness[bin]++;
+        c->updates++;
+        who->finished++;
+    }
+    artel_status status = artel__phase_take(c->fit, &c->phase, head->item, values + ARTEL__RESULT_VALUES);
+    artel__mesh_stepped(s->cluster, (uint64_t)c->fit->step, 0); /* for artel status */
+    return status;
+}
+
+static artel_status hear(coordinator *c, const artel__service *s, client *who, held *h)
+{
+    artel__lane_head head;
+    ARTEL_TRY(artel__lane_take(&who->lane, &h->call, &head));
+    h->state = HELD;
+    h->arrived = c->arrivals++;
+    if (!who->works) { /* one that comes later is not waited for as if it had been here */
+        for (int r = 0; r < s->seat.ranks; r++) {
+            if (c->client[r].works && (!who->works || c->client[r].finished < who->finished)) who->finished = c->client[r].finished;
+            who->works = who->works || c->client[r].works;
+        }
+        who->works = true;
+    }
+    return head.op == ARTEL__SERVE_RESULT ? take_result(c, s, who, h, &head) : ARTEL_OK;
+}
+
+/* Moves the calls of one worker on. */
+static artel_status look_at(coordinator *c, const artel__service *s, client *who, bool *did)
+{
+    bool expects = false;
+    held *idle = NULL;
+    for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+        held *h = &who->held[t];
+        if (h->state == EXPECTED && artel__slot_arrived(&h->call)) {
+            *did = true;
+            artel_status status = hear(c, s, who, h);
+            if (status != ARTEL_OK) return status;
+        }
+        if (h->state == LEAVING && artel__slot_left(&h->call)) {
+            h->state = IDLE;
+            *did = true;
+        }
+        expects = expects || h->state == EXPECTED;
+        if (h->state == IDLE) idle = h;
+    }
+    if (expects || !idle) return ARTEL_OK;
+    idle->state = EXPECTED;
+    size_t most = ((size_t)ARTEL__RESULT_VALUES + (size_t)artel__tally_values(&c->fit->tally) +
+                   (size_t)artel__tally_values(&c->fit->validation_tally)) *
+                      sizeof(double) +
+                  64;
+    return artel__service_judge(artel__lane_expect(&who->lane, &idle->call, most));
+}
+
+/* One round: hears all workers. Waits when there was nothing. */
+static artel_status move(coordinator *c, const artel__service *s, bool wait)
+{
+    bool did = false;
+    artel_status status = artel__service_move(s);
+    for (int r = 0; r < s->seat.ranks && status == ARTEL_OK; r++) {
+        if (s->type[r] == ARTEL__TASK_WORKER) status = look_at(c, s, &c->client[r], &did);
+    }
+    return status == ARTEL_OK && wait && !did ? artel__service_wait(s) : status;
+}
+
+/* -- phases -- */
+
+static void tell_staleness(coordinator *c)
+{
+    int64_t seen = 0, most = 0, at50 = -1, at90 = -1;
+    if (c->phase.mode != ARTEL__MODE_TRAIN || c->updates == 0) return;
+    for (int b = 0; b <= STALENESS_BINS; b++) {
+        seen += c->staleness[b];
+        if (c->staleness[b]) most = b;
+        if (at50 < 0 && 2 * seen >= c->updates) at50 = b;
+        if (at90 < 0 && 10 * seen >= 9 * c->updates) at90 = b;
+    }
+    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld%s",
+               (long long)c->updates, (long long)at50, (long long)at90, (long long)most, most == STALENESS_BINS ? " or more" : "");
+    artel_event event = {
+        .kind = ARTEL_EVENT_STALENESS, .updates = c->updates, .staleness_median = at50, .staleness_90 = at90, .staleness_most = most};
+    artel__fit_event(c->fit, &event);
+    memset(c->staleness, 0, sizeof c->staleness);
+    c->updates = 0;
+}
+
+static artel_status run_phase(coordinator *c, const artel__service *s)
+{
+    artel_status status = ARTEL_OK;
+    while (status == ARTEL_OK && !artel__phase_is_done(&c->phase)) {
+        status = deal(c, s);
+        if (status == ARTEL_OK) status = move(c, s, true);
+    }
+    if (status != ARTEL_OK) return status;
+    if (c->phase.mode == ARTEL__MODE_TRAIN) status = artel__installed_fetch(&c->installed, s);
+    if (status != ARTEL_OK) return status;
+    tell_staleness(c);
+    bool steps = c->phase.mode == ARTEL__MODE_TRAIN && c->fit->step_in_epoch < c->fit->steps_per_epoch;
+    artel__phase_close(c->fit, &c->phase);
+    return steps ? artel__checkpointer_unit(c->fit) : ARTEL_OK;
+}
+
+/* Answers a worker's tickets: there are no more items. Adds to *left what is still to be said or on its way. */
+static artel_status end_worker(client *who, int tickets, int *left)
+{
+    for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+        held *h = &who->held[t];
+        artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .flags = ARTEL__ANSWER_END};
+        if (h->state == HELD) {
+            h->state = LEAVING;
+            who->told++;
+            artel_status status = artel__service_judge(artel__lane_answer(&who->lane, &h->call, &head, NULL, 0));
+            if (status != ARTEL_OK) return status;
+        }
+        *left += h->state == LEAVING;
+    }
+    *left += tickets - who->told;
+    return ARTEL_OK;
+}
+
+/* Tells workers and servers that nothing follows. */
+static artel_status say_end(coordinator *c, const artel__service *s)
+{
+    artel_status status = ARTEL_OK;
+    for (int left = 1; status == ARTEL_OK;) {
+        left = 0;
+        for (int r = 0; r < s->seat.ranks && status == ARTEL_OK; r++) {
+            if (s->type[r] == ARTEL__TASK_WORKER) status = end_worker(&c->client[r], artel__service_tickets(s), &left);
+        }
+        if (status != ARTEL_OK || left == 0) break;
+        status = move(c, s, true);
+    }
+    return status == ARTEL_OK ? artel__installed_end(&c->installed, s) : status;
+}
+
+static artel_status coordinate(coordinator *c, const artel__service *s)
+{
+    artel_status status = artel__installed_look_after(&c->installed, s, &c->phase);
+    if (status != ARTEL_OK) return status;
+    artel__phase_recall(&c->phase);
+    artel__fit_say_start(c->fit);
+    while (!c->fit->ended) {
+        if (!c->phase.open) ARTEL_TRY(artel__phase_open_next(c->fit, &c->phase));
+        if (c->fit->ended) break;
+        status = run_phase(c, s);
+        if (status != ARTEL_OK) return status;
+    }
+    return say_end(c, s);
+}
+
+artel_status artel__coordinate(artel__service *s, void *user)
+{
+    coordinator *c = user;
+    void *block;
+    ARTEL_TRY(artel__calloc(c->fit->ctx, (size_t)s->seat.ranks, sizeof *c->client, "coordinator", &block));
+    c->client = block;
+    for (int r = 0; r < s->seat.ranks; r++) c->client[r].lane = artel__service_lane(s, r);
+    artel_status status = coordinate(c, s);
+    for (int r = 0; r < s->seat.ranks; r++) {
+        for (int t = 0; t < ARTEL__MOST_TICKETS; t++) {
+            artel__lane_withdraw(&c->client[r].lane, &c->client[r].held[t].call);
+            artel__slot_fini(c->fit->ctx, &c->client[r].held[t].call);
+        }
+    }
+    artel__free(c->fit->ctx, c->client);
+    c->client = NULL;
+    return status;
+}
+
+void artel__coordinator_go_back(artel__fit *fit, void *user)
+{
+    artel__phase_go_back(fit, &((coordinator *)user)->phase);
+}
+
+artel_status artel__coordinator_create(artel__fit *fit, void **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(coordinator), "coordinator", &block));
+    coordinator *c = block;
+    c->fit = fit;
+    artel__installed_init(&c->installed, fit);
+    *out = c;
+    return ARTEL_OK;
+}
+
+void artel__coordinator_destroy(artel__fit *fit, void *user)
+{
+    coordinator *c = user;
+    if (!c) return;
+    artel__phase_close(fit, &c->phase);
+    artel__installed_fini(&c->installed);
+    artel__free(fit->ctx, c);
+}

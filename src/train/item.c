@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker: asks for items, computes each with the variables it has, sends the update to all servers and takes their values with the
+ * answer. It asks for the next item while it computes one, so it does not wait for the coordinator. Variables here are a cache: a
+ * new phase begins by pulling them, and so does each item where `fresh` says so. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "net/subset.h"
+#include "train/servers.h"
+
+typedef struct peer {
+    artel__lane lane;
+    artel__lane_slot call;
+    artel__entry *list[3]; /* by artel__part_list; VALUES and UPDATE only */
+    int count[3];
+    size_t bytes[3];
+    uint64_t position; /* of the values here */
+} peer;
+
+typedef struct ticket {
+    artel__lane_slot call;
+    double *values; /* of the result on its way */
+} ticket;
+
+typedef struct worker {
+    artel__fit *fit;
+    artel__arena arena; /* of the division */
+    artel__division division;
+    artel__net_piece *piece;
+    float **difference; /* by piece: of averages */
+    peer *server;       /* by number of the part */
+    int servers;
+    uint64_t install;
+    int64_t serial; /* of the variables */
+    artel__lane chief;
+    artel__subset subset; /* the workers, of this generation; sync */
+    artel__endpoint *endpoint;
+    ticket ticket[ARTEL__MOST_TICKETS];
+    size_t result_bytes;
+} worker;
+
+/* -- the servers of an item -- */
+
+static void drop_division(worker *w)
+{
+    for (int i = 0; i < w->servers; i++) artel__slot_fini(w->fit->ctx, &w->server[i].call);
+    artel__arena_fini(&w->arena);
+    w->servers = 0;
+    w->install = 0;
+}
+
+static artel_status list_entries(worker *w, int server)
+{
+    peer *p = &w->server[server];
+    int most = artel__division_most(&w->division);
+    *p = (peer){.position = 0};
+    for (int l = ARTEL__PART_VALUES; l <= ARTEL__PART_UPDATE; l++) {
+        p->list[l] = artel__arena_alloc(&w->arena, (size_t)most, sizeof *p->list[l]);
+        if (!p->list[l]) return ARTEL_ERROR_NO_MEMORY;
+        p->count[l] = artel__division_list(&w->division, server, (artel__part_list)l, p->list[l]);
+        p->bytes[l] = artel__entries_bytes(p->list[l], p->count[l]);
+    }
+    return ARTEL_OK;
+}
+
+static artel_status make_differences(worker *w)
+{
+    for (int i = 0; i < w->division.pieces; i++) {
+        const artel__piece *p = &w->division.piece[i];
+        w->difference[i] = NULL;
+        if (p->trainable >= 0) continue;
+        w->difference[i] = artel__arena_alloc(&w->arena, (size_t)p->count + 1, sizeof(float));
+        if (!w->difference[i]) return ARTEL_ERROR_NO_MEMORY;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status make_division(worker *w, const artel__service *s, const artel__item *item, uint64_t install)
+{
+    drop_division(w);
+    artel__arena_init(&w->arena, w->fit->ctx);
+    ARTEL_TRY(artel__division_make(&w->arena, w->fit->session, s->partitioner, (int)item->servers, &w->division));
+    size_t most = (size_t)artel__division_most(&w->division);
+    w->piece = artel__arena_alloc(&w->arena, most, sizeof *w->piece);
+    w->difference = artel__arena_alloc(&w->arena, (size_t)w->division.pieces + 1, sizeof *w->difference);
+    w->server = artel__arena_alloc(&w->arena, (size_t)item->servers, sizeof *w->server);
+    ARTEL_TRY(artel__arena_status(&w->arena));
+    ARTEL_TRY(make_differences(w));
+    for (int i = 0; i < (int)item->servers; i++) ARTEL_TRY(list_entries(w, i));
+    w->servers = (int)item->servers;
+    w->install = install;
+    w->serial = -1;
+    return ARTEL_OK;
+}
+
+/* -- calls to all servers -- */
+
+static artel_status send_call(worker *w, int i, const artel__lane_head *head, artel__part_list list)
+{
+    peer *p = &w->server[i];
+    int count = head->op == ARTEL__SERVE_PUSH ? p->count[list] : 0;
+    for (int k = 0; k < count; k++)
+        w->piece[k] = (artel__net_piece){artel__division_locate(&w->division, w->fit->session, &p->list[list][k], w->difference),
+                                         p->list[list][k].bytes};
+    return artel__service_judge(artel__lane_call(&p->lane, &p->call, head, w->piece, count, p->bytes[ARTEL__PART_VALUES] + 8));
+}
+
+static artel_status take_values(worker *w, peer *p, double *staleness)
+{
+    artel__lane_head head;
+    ARTEL_TRY(artel__lane_take(&p->lane, &p->call, &head));
+    if (head.flags == ARTEL__ANSWER_STALE) return ARTEL_AGAIN;
+    if (p->call.length != p->bytes[ARTEL__PART_VALUES])
+        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+                           "what a server sent does not fit the variables");
+    size_t offset = 0;
+    for (int k = 0; k < p->count[ARTEL__PART_VALUES]; k++) {
+        const artel__entry *e = &p->list[ARTEL__PART_VALUES][k];
+        memcpy(artel__division_locate(&w->division, w->fit->session, e, NULL), artel__slot_data(&p->call, k, offset), e->bytes);
+        offset += artel__net_padded(e->bytes);
+    }
+    p->position = head.position;
+    if ((double)head.a > *staleness) *staleness = (double)head.a;
+    return artel__service_judge(artel__lane_done(&p->lane, &p->call));
+}
+
+/* What server i is asked. In sync all workers have the same gradients: one sends them, the others wait for what comes of them. */
+static artel__lane_head head_for(const worker *w, const artel__service *s, int i, const artel__lane_head *all)
+{
+    artel__lane_head head = *all;
+    head.install = w->install;
+    head.position = w->server[i].position;
+    if (all->op != ARTEL__SERVE_PUSH || !s->sync) return head;
+    head.flags = ARTEL__FLAG_ASSIGN;
+    if (i % s->workers == s->endpoint->rank) return head;
+    return (artel__lane_head){.op = ARTEL__SERVE_PULL, .flags = ARTEL__FLAG_WAIT, .install = w->install, .a = w->server[i].position + 1};
+}
+
+/* The same call to each; takes the values of whoever answers first. */
+static artel_status exchange(worker *w, const artel__service *s, const artel__lane_head *all, double *staleness)
+{
+    artel_status status = ARTEL_OK;
+    int left = w->servers;
+    bool taken[ARTEL__MOST_SERVERS] = {false};
+    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_EXCHANGE, artel__now_ns());
+    for (int i = 0; i < w->servers && status == ARTEL_OK; i++) {
+        artel__lane_head head = head_for(w, s, i, all);
+        status = send_call(w, i, &head, ARTEL__PART_UPDATE);
+    }
+    if (status == ARTEL_OK) status = artel__service_move(s);
+    while (left > 0 && status == ARTEL_OK) {
+        int before = left;
+        for (int i = 0; i < w->servers && status == ARTEL_OK; i++) {
+            if (taken[i] || !artel__slot_arrived(&w->server[i].call)) continue;
+            status = take_values(w, &w->server[i], staleness);
+            taken[i] = true;
+            left--;
+        }
+        if (left > 0 && status == ARTEL_OK && left == before) status = artel__service_wait(s);
+    }
+    for (int i = 0; i < w->servers; i++) artel__lane_withdraw(&w->server[i].lane, &w->server[i].call);
+    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
+    return status;
+}
+
+static artel_status pull(worker *w, const artel__service *s)
+{
+    artel__lane_head head = {.op = ARTEL__SERVE_PULL};
+    double staleness = 0;
+    return exchange(w, s, &head, &staleness);
+}
+
+/* -- an item -- */
+
+static float *average_of(const worker *w, int piece)
+{
+    const artel__piece *p = &w->division.piece[piece];
+    return (float *)artel__state_lend(artel__session_state(w->fit->session), p->variable) + p->first;
+}
+
+/* Averages as they were, then what the step has added to them; or, in sync, what they are. */
+static void note_averages(worker *w, const artel__service *s, bool after)
+{
+    for (int i = 0; i < w->division.pieces; i++) {
+        float *kept = w->difference[i];
+        int64_t count = w->division.piece[i].count;
+        if (!kept) continue;
+        const float *now = average_of(w, i);
+        for (int64_t k = 0; k < count; k++) kept[k] = after && !s->sync ? now[k] - kept[k] : now[k];
+    }
+}
+
+static artel_status compute(worker *w, const artel__service *s, const artel__item *item)
+{
+    artel__fit *fit = w->fit;
+    bool trains = item->mode == ARTEL__MODE_TRAIN;
+    int64_t rows = trains ? fit->batches.rows : fit->validation_rows;
+    if (item->cursor < 0 || item->count < 1 || item->count > rows || item->cursor + item->count > rows)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+                           "the coordinator deals out rows that there are not");
+    const uint64_t *order = fit->validation_order;
+    if (trains) {
+        artel__batches_restore(&fit->batches, item->pass, item->cursor);
+        order = artel__batches_next(&fit->batches).rows - item->cursor;
+    }
+    artel__batch batch = {
+        .rows = order + item->cursor, .count = item->count, .ordinal = (uint64_t)item->ordinal, .learning_rate = item->rate};
+    if (trains) note_averages(w, s, false);
+    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns());
+    artel_status status = artel__session_step(fit->session, (artel__mode)item->mode, &batch);
+    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
+    if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
+    if (s->sync && !artel__session_is_common_fault(fit->session)) status = artel__service_judge(status); /* another worker's, or lost */
+    if (status != ARTEL_OK) return status;
+    if (trains) note_averages(w, s, true);
+    return artel__fit_report_fault(fit);
+}
+
+static artel_status do_item(worker *w, const artel__service *s, const artel__item *item, double *values)
+{
+    artel__fit *fit = w->fit;
+    bool trains = item->mode == ARTEL__MODE_TRAIN;
+    values[ARTEL__RESULT_STALENESS] = 0;
+    if (w->serial != item->serial || item->fresh) ARTEL_TRY(pull(w, s));
+    w->serial = item->serial;
+    ARTEL_TRY(compute(w, s, item));
+    artel__tally_read(trains ? &fit->tally : &fit->validation_tally, fit->session, (artel__mode)item->mode, values + ARTEL__RESULT_VALUES);
+    artel__mesh_stepped(s->cluster, item->number, 0); /* for artel status */
+    if (!trains) return ARTEL_OK;
+    artel__lane_head head = {.op = ARTEL__SERVE_PUSH, .item = item->number, .rate = item->rate};
+    return exchange(w, s, &head, &values[ARTEL__RESULT_STALENESS]);
+}
+
+/* -- the loop -- */
+
+static artel_status ask(worker *w, ticket *t, const artel__lane_head *head, size_t bytes)
+{
+    artel__net_piece piece = {t->values, bytes};
+    return artel__service_judge(artel__lane_call(&w->chief, &t->call, head, &piece, bytes > 0, sizeof(artel__item)));
+}
+
+/* The answer to a ticket; *ended: there are no more. */
+static artel_status await_item(worker *w, const artel__service *s, ticket *t, artel__item *out, bool *ended)
+{
+    artel__lane_head head;
+    artel_status status = artel__service_move(s);
+    while (status == ARTEL_OK && !artel__slot_arrived(&t->call)) status = artel__service_wait(s);
+    if (status != ARTEL_OK) return status;
+    ARTEL_TRY(artel__lane_take(&w->chief, &t->call, &head));
+    *ended = head.flags == ARTEL__ANSWER_END;
+    bool fits = *ended || t->call.length == artel__net_padded(sizeof *out);
+    if (fits && !*ended) memcpy(out, artel__slot_data(&t->call, 0, 0), sizeof *out);
+    fits = fits && (*ended || (out->servers >= 1 && out->servers <= ARTEL__MOST_SERVERS &&
+                               (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation_feed))));
+    for (int i = 0; fits && !*ended && i < (int)out->servers; i++)
+        fits = out->rank[i] >= 0 && out->rank[i] < s->seat.ranks && s->type[out->rank[i]] == ARTEL__TASK_PS;
+    if (!fits)
+        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+                           "the coordinator sent what is no item");
+    if (!*ended && head.install != w->install) ARTEL_TRY(make_division(w, s, out, head.install));
+    return artel__service_judge(artel__lane_done(&w->chief, &t->call));
+}
+
+/* In a new generation ranks and numbers of calls are new. */
+static void connect(worker *w, const artel__service *s, const artel__item *item)
+{
+    for (int i = 0; i < w->servers; i++) {
+        if (w->server[i].lane.generation != s->seat.generation || w->server[i].lane.endpoint != s->endpoint)
+            w->server[i].lane = artel__service_lane(s, item->rank[i]);
+    }
+}
+
+static artel_status loop(worker *w, const artel__service *s, int tickets)
+{
+    for (int i = 0; i < tickets; i++) ARTEL_TRY(ask(w, &w->ticket[i], &(artel__lane_head){.op = ARTEL__SERVE_TICKET}, 0));
+    for (int i = 0, ended = 0; ended < tickets; i = (i + 1) % tickets) {
+        ticket *t = &w->ticket[i];
+        artel__item item;
+        bool last;
+        artel_status status = await_item(w, s, t, &item, &last);
+        if (status != ARTEL_OK) return status;
+        ended += last;
+        if (last) continue; /* so will the others be */
+        connect(w, s, &item);
+        status = do_item(w, s, &item, t->values);
+        if (status != ARTEL_OK) return status;
+        artel__lane_head head = {.op = ARTEL__SERVE_RESULT, .install = w->install, .item = item.number, .a = (uint64_t)item.mode};
+        int values =
+            ARTEL__RESULT_VALUES + artel__tally_values(item.mode == ARTEL__MODE_TRAIN ? &w->fit->tally : &w->fit->validation_tally);
+        status = ask(w, t, &head, (size_t)values * sizeof(double));
+        if (status != ARTEL_OK) return status;
+    }
+    return ARTEL_OK;
+}
+
+/* All workers step together; theirs are the first ranks. */
+static artel_status take_seat(worker *w, const artel__service *s)
+{
+    artel__mesh_seat seat = s->seat;
+    int32_t shards = artel__session_shards(w->fit->session);
+    if (s->workers > shards)
+        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "--shards",
+                           "start fewer workers, or give more shards (a different run: other bits)",
+                           "%d workers cannot share %d virtual shards", s->workers, (int)shards);
+    artel__subset_init(&w->subset, s->endpoint, s->workers);
+    w->endpoint = &w->subset.base;
+    seat.ranks = s->workers;
+    seat.endpoint = &w->endpoint;
+    ARTEL_TRY(artel__session_seat(w->fit->session, &seat));
+    artel__session_stop_when(w->fit->session, artel__mesh_stop_flag(s->cluster));
+    return ARTEL_OK;
+}
+
+artel_status artel__work(artel__service *s, void *user)
+{
+    worker *w = user;
+    w->chief = artel__service_lane(s, s->chief);
+    w->serial = -1;
+    artel_status status = s->sync ? take_seat(w, s) : ARTEL_OK;
+    if (status == ARTEL_OK) status = loop(w, s, artel__service_tickets(s));
+    if (s->sync) artel__session_unseat(w->fit->session);
+    for (int i = 0; i < ARTEL__MOST_TICKETS; i++) artel__lane_withdraw(&w->chief, &w->ticket[i].call);
+    return status;
+}
+
+artel_status artel__worker_create(artel__fit *fit, void **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(worker), "worker", &block));
+    worker *w = block;
+    w->fit = fit;
+    *out = w;
+    artel__arena_init(&w->arena, fit->ctx);
+    int train = artel__tally_values(&fit->tally), most = artel__tally_values(&fit->validation_tally);
+    if (train > most || !fit->validation_feed) most = train;
+    for (int i = 0; i < ARTEL__MOST_TICKETS; i++) {
+        ARTEL_TRY(artel__calloc(fit->ctx, (size_t)(most + ARTEL__RESULT_VALUES), sizeof(double), "worker", &block));
+        w->ticket[i].values = block;
+    }
+    return ARTEL_OK;
+}
+
+void artel__worker_destroy(artel__fit *fit, void *user)
+{
+    worker *w = user;
+    if (!w) return;
+    for (int i = 0; i < ARTEL__MOST_TICKETS; i++) {
+        artel__slot_fini(fit->ctx, &w->ticket[i].call);
+        artel__free(fit->ctx, w->ticket[i].values);
+    }
+    drop_division(w);
+    artel__free(fit->ctx, w);
+}

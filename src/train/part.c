@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which variable lies where: what is cut, who gets it, and the order of elements in messages.
+ *
+ * Variables are cut by the rules of TensorFlow's partitioners (ps/part.h), between rows. Rows of a variable in panels are not whole in memory; such a variable, and one whose optimizer or constraint
+ * reads all of it, is cut at blocks of 4,096 elements or not at all. Pieces go to servers round robin in the order of creation, as
+ * TensorFlow's; with pieces of very different size that is uneven, so each goes to the server with the fewest bytes, the first of equals.
+ */
+#include "train/part.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "ps/part.h"
+#include "graph/op_def.h"
+
+/* -- pieces -- */
+
+typedef struct maker {
+    const artel__session *session;
+    artel__partition_rule rule;
+    artel__arena *arena;
+    artel__division *out;
+    int room;
+    int64_t *load; /* bytes by server */
+    int *constrained, constraints;
+    bool whole; /* the optimizer reads all of a variable */
+} maker;
+
+static const artel__variables *variables_of(const artel__division *division)
+{
+    return artel__state_variables(artel__session_state((artel__session *)(uintptr_t)division->session));
+}
+
+static artel_status add_piece(maker *m, const artel__piece *piece)
+{
+    artel__division *l = m->out;
+    if (l->pieces == m->room) {
+        int room = m->room ? 2 * m->room : 64;
+        artel__piece *wider = artel__arena_alloc(m->arena, (size_t)room, sizeof *wider);
+        if (!wider) return ARTEL_ERROR_NO_MEMORY;
+        if (l->pieces) memcpy(wider, l->piece, (size_t)l->pieces * sizeof *wider);
+        l->piece = wider;
+        m->room = room;
+    }
+    int server = 0;
+    for (int s = 1; s < l->servers; s++) {
+        if (m->load[s] < m->load[server]) server = s;
+    }
+    l->piece[l->pieces] = *piece;
+    l->piece[l->pieces++].server = server;
+    m->load[server] += piece->count * (int64_t)sizeof(float);
+    return ARTEL_OK;
+}
+
+static bool is_constrained(const maker *m, int variable)
+{
+    for (int i = 0; i < m->constraints; i++) {
+        if (m->constrained[i] == variable) return true;
+    }
+    return false;
+}
+
+/* Into how many pieces the partitioner cuts a variable of so many rows or blocks of `unit` elements. */
+static int64_t count_pieces(const maker *m, int64_t units, int64_t unit)
+{
+    const int64_t shape[] = {units, unit};
+    return artel__partition_count(&m->rule, shape, 2, sizeof(float));
+}
+
+/* The elements that must stay together: a row, or a block of norms where rows are not whole. */
+static int64_t unit_of(const artel__variable *v)
+{
+    int64_t rows = v->shape.rank > 0 ? v->shape.dim[0] : 1;
+    return v->layout == ARTEL__LAYOUT_PLAIN && rows > 0 ? v->count / rows : 4096;
+}
+
+static artel_status cut(maker *m, int trainable, int variable)
+{
+    const artel__variable *v = &variables_of(m->out)->item[variable];
+    int64_t unit = unit_of(v), units = unit > 0 ? (v->count + unit - 1) / unit : 1;
+    bool together = trainable < 0 || m->whole || is_constrained(m, variable);
+    int64_t pieces = together ? 1 : count_pieces(m, units, unit);
+    for (int64_t k = 0; k < pieces; k++) {
+        int64_t first = artel__partition_offset(units, pieces, k) * unit, end = artel__partition_offset(units, pieces, k + 1) * unit;
+        if (end > v->count) end = v->count; /* the last block is a short one */
+        artel__piece piece = {.trainable = trainable, .variable = variable, .first = first, .count = end - first, .whole = pieces == 1};
+        ARTEL_TRY(add_piece(m, &piece));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status check_variable(artel_context *ctx, const artel__variable *v)
+{
+    if (v->kind == ARTEL__VARIABLE_ROW_STATE)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, v->name, "use multi-worker, or stateful=false",
+                           "a state that goes from batch to batch has no place among parameter servers");
+    if (v->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, v->name, "use multi-worker", "parameter servers own variables of float32, not %s",
+                           artel_dtype_name(v->dtype));
+    return ARTEL_OK;
+}
+
+/* The variables that the graph of a step writes, in the order of their nodes; the optimizer's are not among them. */
+static artel_status add_averages(maker *m)
+{
+    const artel__graph *graph = &m->out->objective->graph;
+    const artel__variables *all = variables_of(m->out);
+    artel_context *ctx = m->arena->ctx;
+    bool *seen = artel__arena_alloc(m->arena, (size_t)all->count + 1, sizeof *seen);
+    if (!seen) return ARTEL_ERROR_NO_MEMORY;
+    memset(seen, 0, (size_t)all->count + 1);
+    for (int n = 0; n < graph->nodes; n++) {
+        const artel__node *node = &graph->node[n];
+        for (int k = 0; node->op->writes && k < node->op->written && k < node->inputs; k++) {
+            int variable = node->input[k] >= 0 ? graph->value[node->input[k]].variable : -1;
+            if (variable < 0 || seen[variable]) continue;
+            seen[variable] = true;
+            ARTEL_TRY(check_variable(ctx, &all->item[variable]));
+            ARTEL_TRY(cut(m, -1, variable));
+        }
+    }
+    return ARTEL_OK;
+}
+
+static artel_status find_constraint(void *user, const artel__model_variable *variable)
+{
+    maker *m = user;
+    if (variable->variable->constraint.def) m->constrained[m->constraints++] = variable->variable->index;
+    return ARTEL_OK;
+}
+
+artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner, int servers,
+                                  artel__division *out)
+{
+    artel__division division = {.session = session,
+                                .objective = artel__session_objective(session, ARTEL__MODE_TRAIN),
+                                .slots = artel__session_slots(session),
+                                .optimizer = artel__session_optimizer(session),
+                                .servers = servers};
+    const artel__model *nn = artel__session_network(session);
+    const artel__variables *all = nn->variables;
+    maker m = {.session = session,
+               .arena = arena,
+               .out = &division,
+               .load = artel__arena_alloc(arena, (size_t)servers, sizeof(int64_t)),
+               .constrained = artel__arena_alloc(arena, (size_t)all->count + 1, sizeof(int)),
+               .whole = division.optimizer->options.rule == ARTEL__RULE_LAMB};
+    ARTEL_TRY(artel__arena_status(arena));
+    ARTEL_TRY(artel__partition_read(arena->ctx, partitioner, servers, &m.rule));
+    memset(m.load, 0, (size_t)servers * sizeof *m.load);
+    ARTEL_TRY(artel__model_visit(nn, find_constraint, &m));
+    for (int i = 0; i < division.slots->count; i++) {
+        int variable = division.slots->trainable[i];
+        ARTEL_TRY(check_variable(arena->ctx, &all->item[variable]));
+        if (division.objective->gradient_kept[i] >= 0) ARTEL_TRY(cut(&m, i, variable));
+    }
+    ARTEL_TRY(add_averages(&m));
+    *out = division;
+    return ARTEL_OK;
+}
+
+int64_t artel__division_bytes(const artel__division *division, int server)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < division->pieces; i++) {
+        if (division->piece[i].server == server) bytes += division->piece[i].count * (int64_t)sizeof(float);
+    }
+    return bytes;
+}
+
+void artel__division_dump(const artel__division *division, artel__text *out)
+{
+    for (int s = 0; s < division->servers; s++)
+        artel__text_printf(out, "ps %d: %" PRId64 " bytes of variables\n", s, artel__division_bytes(division, s));
+    for (int i = 0; i < division->pieces; i++) {
+        const artel__piece *p = &division->piece[i];
+        artel__text_printf(out, "ps %d: %s", p->server, variables_of(division)->item[p->variable].name);
+        if (!p->whole) artel__text_printf(out, " [%" PRId64 ", %" PRId64 ")", p->first, p->first + p->count);
+        artel__text_printf(out, "%s\n", p->trainable < 0 ? " (average)" : "");
+    }
+}
+
+/* -- messages -- */
+
+typedef struct lister {
+    const artel__division *division;
+    artel__entry *out;
+    int count;
+} lister;
+
+static void add(lister *l, artel__entry_kind kind, int piece, int slot, size_t bytes)
+{
+    l->out[l->count++] = (artel__entry){kind, piece, slot, bytes};
+}
+
+static void add_state(lister *l, int i)
+{
+    const artel__optimizer *optimizer = l->division->optimizer;
+    const artel__piece *p = &l->division->piece[i];
+    size_t bytes = (size_t)p->count * sizeof(float);
+    for (int k = 0; p->trainable >= 0 && k < ARTEL__APPLY_SLOTS; k++) {
+        if (artel__optimizer_has_slot(optimizer, k)) add(l, ARTEL__ENTRY_SLOT, i, k, bytes);
+    }
+    if (p->trainable >= 0 && optimizer->use_ema) add(l, ARTEL__ENTRY_AVERAGE, i, 0, bytes);
+}
+
+static void add_update(lister *l, int i)
+{
+    const artel__objective *o = l->division->objective;
+    const artel__piece *p = &l->division->piece[i];
+    size_t bytes = (size_t)p->count * sizeof(float);
+    if (p->trainable < 0) {
+        add(l, ARTEL__ENTRY_DIFFERENCE, i, 0, bytes);
+        return;
+    }
+    add(l, ARTEL__ENTRY_GRADIENT, i, 0, bytes);
+    if (o->squares_kept[p->trainable] >= 0) add(l, ARTEL__ENTRY_SQUARES, i, 0, bytes);
+    if (o->norm_kept[p->trainable] >= 0) add(l, ARTEL__ENTRY_NORM, i, 0, sizeof(double));
+}
+
+int artel__division_most(const artel__division *division)
+{
+    return division->pieces * (ARTEL__APPLY_SLOTS + 3) + 1;
+}
+
+int artel__division_list(const artel__division *division, int server, artel__part_list list, artel__entry *out)
+{
+    lister l = {.division = division, .out = out};
+    for (int i = 0; i < division->pieces; i++) {
+        const artel__piece *p = &division->piece[i];
+        if (p->server != server) continue;
+        if (list != ARTEL__PART_UPDATE) add(&l, ARTEL__ENTRY_VALUE, i, 0, (size_t)p->count * sizeof(float));
+        if (list == ARTEL__PART_STATE) add_state(&l, i);
+        if (list == ARTEL__PART_UPDATE) add_update(&l, i);
+    }
+    if (list == ARTEL__PART_STATE && artel__optimizer_has_product(division->optimizer)) add(&l, ARTEL__ENTRY_PRODUCT, 0, 0, sizeof(float));
+    return l.count;
+}
+
+size_t artel__entries_bytes(const artel__entry *entry, int count)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += artel__net_padded(entry[i].bytes);
+    return bytes;
+}
+
+void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry, float *const *difference)
+{
+    const artel__optimizer_slots *slots = division->slots;
+    const artel__objective *o = division->objective;
+    const artel__piece *p = &division->piece[entry->piece];
+    artel__state *state = artel__session_state(session);
+    int i = p->trainable;
+    float *at = NULL;
+    switch (entry->kind) {
+    case ARTEL__ENTRY_VALUE: at = artel__state_lend(state, p->variable); break;
+    case ARTEL__ENTRY_SLOT: at = artel__state_lend(state, slots->slot[i * slots->per_variable + entry->slot]); break;
+    case ARTEL__ENTRY_AVERAGE: at = artel__state_lend(state, slots->average[i]); break;
+    case ARTEL__ENTRY_PRODUCT: return artel__state_lend(state, slots->product);
+    case ARTEL__ENTRY_GRADIENT: at = artel__session_kept(session, o->gradient_kept[i]); break;
+    case ARTEL__ENTRY_SQUARES: at = artel__session_kept(session, o->squares_kept[i]); break;
+    case ARTEL__ENTRY_NORM: return artel__session_kept(session, o->norm_kept[i]);
+    case ARTEL__ENTRY_DIFFERENCE: return difference[entry->piece];
+    }
+    return at + p->first;
+}

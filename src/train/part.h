@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Variables that belong to servers: which lies where, and the memory of what a server owns.
+ *
+ * A division says for each trainable variable, and for each that a step moves (statistics of batch normalisation), which server owns it: a
+ * function of the training graph and the number of servers, so every task finds the same. What one server owns is its part. An update of a
+ * part is the finished gradients of its variables; they are applied by the graph that artel__optimizer_step makes, the nodes and
+ * kernels of a step in one process, so the bits are the same. Messages list the elements in one order, which both sides derive from the
+ * division: artel__division_list.
+ */
+#ifndef ARTEL_TRAIN_PART_H
+#define ARTEL_TRAIN_PART_H
+
+#include "net/transport.h"
+#include "train/session.h"
+
+/* Elements [first, first + count), in the order of memory, of a variable. */
+typedef struct artel__piece {
+    int trainable; /* its number among the trainable ones; -1: an average, of which differences are added */
+    int variable;  /* of the session */
+    int server;
+    int64_t first, count;
+    bool whole;
+} artel__piece;
+
+typedef struct artel__division {
+    const artel__session *session;
+    const artel__objective *objective; /* of the training graph */
+    const artel__optimizer_slots *slots;
+    const artel__optimizer *optimizer;
+    artel__piece *piece;
+    int pieces, servers;
+} artel__division;
+
+/* In `arena`; `partitioner` as artel__partition_read wants it (ps/part.h). Refused, by name: variables that are not float32, states of rows, optimizers that step on what no server has. */
+artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner, int servers,
+                                  artel__division *out);
+int64_t artel__division_bytes(const artel__division *division, int server); /* of the variables of one server */
+/* A line for each piece. */
+void artel__division_dump(const artel__division *division, artel__text *out);
+
+typedef enum artel__part_list {
+    ARTEL__PART_STATE,  /* variables and all that the optimizer keeps */
+    ARTEL__PART_VALUES, /* variables */
+    ARTEL__PART_UPDATE  /* what a step sends */
+} artel__part_list;
+
+typedef enum artel__entry_kind {
+    ARTEL__ENTRY_VALUE,
+    ARTEL__ENTRY_SLOT,
+    ARTEL__ENTRY_AVERAGE,
+    ARTEL__ENTRY_PRODUCT,
+    ARTEL__ENTRY_GRADIENT,
+    ARTEL__ENTRY_SQUARES,
+    ARTEL__ENTRY_NORM,
+    ARTEL__ENTRY_DIFFERENCE
+} artel__entry_kind;
+
+typedef struct artel__entry {
+    artel__entry_kind kind;
+    int piece, slot;
+    size_t bytes;
+} artel__entry;
+
+/* The entries of a message about a server's part, in order: fills `out`, which has room for artel__division_most, and returns how many. */
+int artel__division_list(const artel__division *division, int server, artel__part_list list, artel__entry *out);
+int artel__division_most(const artel__division *division);
+/* Bytes of that message behind its head. */
+size_t artel__entries_bytes(const artel__entry *entry, int count);
+/* Where an entry lies in a session: its state, or what the last step has kept. `difference`: by piece, for those. */
+void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry, float *const *difference);
+
+/* -- what a server owns (store.c) -- */
+
+typedef struct artel__store artel__store;
+
+artel_status artel__store_create(artel_context *ctx, const artel__division *division, const artel__settings *settings, int server,
+                                 int threads, artel__store **out);
+void artel__store_destroy(artel__store *store);
+void *artel__store_locate(artel__store *store, const artel__entry *entry);
+/* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration. `assign`: what was put for
+ * averages are their new values. */
+void artel__store_apply(artel__store *store, double rate, bool assign);
+int64_t artel__store_iteration(const artel__store *store);
+void artel__store_set_iteration(artel__store *store, int64_t iteration);
+
+#endif

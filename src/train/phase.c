@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Phases: which batches, and what their results change in a fit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+#include "train/coordinate.h"
+
+static artel__tally *tally_of(artel__fit *fit, const artel__phase_run *phase)
+{
+    return phase->mode == ARTEL__MODE_TRAIN ? &fit->tally : &fit->validation_tally;
+}
+
+/* The batches from here to the end of the epoch or the next checkpoint, as a run of one process takes them; `out` NULL counts. */
+static int64_t plan_training(const artel__fit *fit, artel__phase_item *out)
+{
+    int64_t every = artel__checkpointer_steps(fit), count = 0, pass = fit->batches.pass, cursor = fit->batches.cursor;
+    for (int64_t step = fit->step_in_epoch; step < fit->steps_per_epoch; step++, count++) {
+        bool epoch_cut = fit->options.steps_per_epoch && step > 0 && cursor >= fit->batches.rows;
+        if (epoch_cut || (every > 0 && count > 0 && (fit->step + count) % every == 0)) break;
+        if (cursor >= fit->batches.rows) {
+            pass++;
+            cursor = 0;
+        }
+        int64_t rows = fit->batches.rows - cursor < fit->batch_size ? fit->batches.rows - cursor : fit->batch_size;
+        if (out) out[count] = (artel__phase_item){.pass = pass, .cursor = cursor, .count = rows};
+        cursor += rows;
+    }
+    return count;
+}
+
+static int64_t plan_validation(const artel__fit *fit, artel__phase_item *out)
+{
+    int64_t batch = artel__fit_validation_batch(fit), limit = fit->options.validation_steps, count = 0;
+    for (int64_t row = fit->validation_row; row < fit->validation_rows && (limit == 0 || row < limit * batch); row += batch, count++) {
+        int64_t rest = fit->validation_rows - row;
+        if (out) out[count] = (artel__phase_item){.cursor = row, .count = rest < batch ? rest : batch};
+    }
+    return count;
+}
+
+static artel_status open(artel__fit *fit, artel__phase_run *phase, artel__mode mode)
+{
+    void *block;
+    artel__phase_close(fit, phase);
+    phase->mode = mode;
+    phase->serial++;
+    phase->next = phase->added = phase->done = 0;
+    phase->first = (uint64_t)fit->step;
+    const artel__tally *tally = tally_of(fit, phase);
+    phase->items = mode == ARTEL__MODE_TRAIN ? plan_training(fit, NULL) : plan_validation(fit, NULL);
+    phase->stride = artel__tally_values(tally);
+    ARTEL_TRY(artel__calloc(fit->ctx, (size_t)phase->items + 1, sizeof *phase->item, "items", &block));
+    phase->item = block;
+    ARTEL_TRY(artel__calloc(fit->ctx, (size_t)phase->items * (size_t)phase->stride + 1, sizeof(double), "items", &block));
+    phase->values = block;
+    ARTEL_TRY(artel__calloc(fit->ctx, (size_t)phase->stride + 1, sizeof(double), "items", &block));
+    phase->saved_sums = block;
+    if (mode == ARTEL__MODE_TRAIN)
+        plan_training(fit, phase->item);
+    else
+        plan_validation(fit, phase->item);
+    phase->since_ns = artel__now_ns();
+    phase->saved = *fit;
+    memcpy(phase->saved_sums, tally->output_loss, (size_t)tally->outputs * sizeof(double));
+    memcpy(phase->saved_sums + tally->outputs, tally->sums, (size_t)tally->sum_count * sizeof(double));
+    phase->open = true;
+    return ARTEL_OK;
+}
+
+void artel__phase_close(artel__fit *fit, artel__phase_run *phase)
+{
+    artel__free(fit->ctx, phase->item);
+    artel__free(fit->ctx, phase->values);
+    artel__free(fit->ctx, phase->saved_sums);
+    phase->item = NULL;
+    phase->values = phase->saved_sums = NULL;
+    phase->open = false;
+}
+
+void artel__phase_go_back(artel__fit *fit, artel__phase_run *phase)
+{
+    const artel__fit *from = &phase->saved;
+    artel__tally *tally = tally_of(fit, phase);
+    if (!phase->open) return;
+    fit->step = from->step;
+    fit->step_in_epoch = from->step_in_epoch;
+    fit->batches.cursor = from->batches.cursor;
+    fit->batches.pass = from->batches.pass;
+    fit->iteration = from->iteration;
+    fit->unit = from->unit;
+    fit->examples = from->examples;
+    fit->validation_row = from->validation_row;
+    fit->stop = from->stop;
+    *tally = phase->mode == ARTEL__MODE_TRAIN ? from->tally : from->validation_tally; /* its lists are the same memory */
+    memcpy(tally->output_loss, phase->saved_sums, (size_t)tally->outputs * sizeof(double));
+    memcpy(tally->sums, phase->saved_sums + tally->outputs, (size_t)tally->sum_count * sizeof(double));
+    for (int64_t i = 0; i < phase->items; i++) phase->item[i].state = ARTEL__ITEM_NEW;
+    phase->next = phase->added = phase->done = 0;
+}
+
+void artel__phase_recall(artel__phase_run *phase)
+{
+    for (int64_t i = phase->added; i < phase->items; i++) {
+        if (phase->item[i].state == ARTEL__ITEM_OUT) phase->item[i].state = ARTEL__ITEM_NEW;
+    }
+    phase->next = phase->added;
+}
+
+int64_t artel__phase_deal(artel__phase_run *phase)
+{
+    while (phase->next < phase->items && phase->item[phase->next].state != ARTEL__ITEM_NEW) phase->next++;
+    if (phase->next >= phase->items) return -1;
+    phase->item[phase->next].state = ARTEL__ITEM_OUT;
+    return phase->next++;
+}
+
+bool artel__phase_is_done(const artel__phase_run *phase)
+{
+    return phase->added >= phase->items;
+}
+
+static artel_status count_step(artel__fit *fit, const artel__phase_item *item, const double *values)
+{
+    double rate = artel__fit_rate(fit);
+    fit->batches.pass = item->pass;
+    fit->batches.cursor = item->cursor + item->count;
+    fit->examples += item->count;
+    fit->step++;
+    fit->step_in_epoch++;
+    fit->iteration++;
+    artel__tally_add_values(&fit->tally, values, item->count);
+    return artel__fit_stepped(fit, values[0], rate);
+}
+
+/* A step of the job takes as long as it is since the one before. */
+static artel_status time_step(artel__fit *fit, artel__phase_run *phase, const artel__phase_item *item, const double *values)
+{
+    artel__fit_time_step(fit, phase->since_ns);
+    phase->since_ns = artel__now_ns();
+    return count_step(fit, item, values);
+}
+
+/* A callback that ends the epoch at a step ends the dealing; what is out is still waited for. */
+static void cut_short(artel__phase_run *phase)
+{
+    while (phase->items > phase->added && phase->item[phase->items - 1].state == ARTEL__ITEM_NEW) phase->items--;
+}
+
+artel_status artel__phase_take(artel__fit *fit, artel__phase_run *phase, uint64_t number, const double *values)
+{
+    uint64_t i = number - phase->first;
+    if (i >= (uint64_t)phase->items || phase->item[i].state == ARTEL__ITEM_DONE) return ARTEL_OK; /* of before, or twice */
+    memcpy(phase->values + i * (uint64_t)phase->stride, values, (size_t)phase->stride * sizeof *values);
+    phase->item[i].state = ARTEL__ITEM_DONE;
+    phase->done++;
+    while (phase->added < phase->items && phase->item[phase->added].state == ARTEL__ITEM_DONE) {
+        const artel__phase_item *item = &phase->item[phase->added];
+        const double *result = phase->values + phase->added * phase->stride;
+        phase->added++;
+        fit->unit++;
+        if (phase->mode == ARTEL__MODE_TRAIN)
+            ARTEL_TRY(time_step(fit, phase, item, result));
+        else {
+            artel__tally_add_values(&fit->validation_tally, result, item->count);
+            fit->validation_row += item->count;
+        }
+    }
+    if (fit->stop) cut_short(phase);
+    return ARTEL_OK;
+}
+
+artel_status artel__phase_open_next(artel__fit *fit, artel__phase_run *phase)
+{
+    while (!fit->ended) {
+        bool over = fit->epoch >= fit->options.epochs || fit->stop;
+        if (!fit->epoch_begun && over) return artel__fit_training_end(fit);
+        if (!fit->epoch_begun) ARTEL_TRY(artel__fit_epoch_begin(fit));
+        bool trains = fit->step_in_epoch < fit->steps_per_epoch && !fit->stop && !artel__fit_ran_out(fit);
+        if (trains) return open(fit, phase, ARTEL__MODE_TRAIN);
+        if (artel__fit_validates(fit)) return open(fit, phase, ARTEL__MODE_EVALUATE);
+        ARTEL_TRY(artel__fit_epoch_end(fit));
+        fit->unit++;
+        ARTEL_TRY(artel__checkpointer_unit(fit));
+    }
+    return ARTEL_OK;
+}

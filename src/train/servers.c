@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From one generation to the next, whatever a task's role. The protocol of the mesh is that of regroup.c, but for the state: every
+ * task says that it holds step 0, so none is copied, and what there is to repair is repaired by the coordinator. */
+#include "train/servers.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "ps/part.h"
+#include "train/callbacks.h"
+
+#define LOOK_NS 20000000L
+#define REMIND_NS INT64_C(5000000000)
+
+typedef struct serving {
+    artel_status (*create)(artel__fit *fit, void **out);
+    void (*destroy)(artel__fit *fit, void *user);
+    artel_status (*run)(artel__service *service, void *user);
+} serving;
+
+static const serving roles[] = {
+    [ARTEL__ROLE_COORDINATOR] = {artel__coordinator_create, artel__coordinator_destroy, artel__coordinate},
+    [ARTEL__ROLE_WORKER] = {artel__worker_create, artel__worker_destroy, artel__work},
+    [ARTEL__ROLE_SERVER] = {artel__server_create, artel__server_destroy, artel__serve},
+};
+
+artel_status artel__fit_find_role(artel__fit *fit)
+{
+    const artel_fit_options *o = &fit->options;
+    if (!o->strategy || strcmp(o->strategy, "parameter-server") != 0 || o->dry_run) return ARTEL_OK;
+    if (artel__mesh_is_single(o->cluster))
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--strategy", "start it with artel launch -n 2 --ps 1, or set TF_CONFIG",
+                           "parameter-server needs a cluster with a chief, workers and ps tasks, and this process is alone");
+    const char *type = artel_cluster_role(o->cluster);
+    fit->role = strcmp(type, "chief") == 0 ? ARTEL__ROLE_COORDINATOR : strcmp(type, "ps") == 0 ? ARTEL__ROLE_SERVER : ARTEL__ROLE_WORKER;
+    return ARTEL_OK;
+}
+
+/* What these modes cannot do, said before anything is begun. */
+static artel_status check_optimizer(artel__fit *fit)
+{
+    const artel__optimizer *optimizer = &fit->settings.optimizer;
+    const char *what = optimizer->scales_loss ? "a LossScaleOptimizer" : optimizer->accumulation_steps > 1 ? "gradient accumulation" : NULL;
+    if (!what) return ARTEL_OK;
+    return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, optimizer->class_name, "use multi-worker, or leave it out",
+                       "%s goes from batch to batch, and workers of parameter-server compute batches apart from one another", what);
+}
+
+static artel_status read_options(artel__service *s)
+{
+    const artel_fit_options *o = &s->fit->options;
+    const char *text = o->consistency ? o->consistency : "async";
+    s->staleness = -1;
+    s->sync = strcmp(text, "sync") == 0;
+    bool good = s->sync || strcmp(text, "async") == 0;
+    if (artel__starts_with(text, "bounded:"))
+        good = artel__parse_int64(text + 8, &s->staleness) && s->staleness >= 0 && s->staleness < 1 << 20;
+    if (!good)
+        return artel__fail(s->fit->ctx, artel__starts_with(text, "sync") ? ARTEL_ERROR_UNSUPPORTED : ARTEL_ERROR_INVALID, "--consistency",
+                           "use async, bounded:2 or sync", "\"%.40s\" is not a consistency of this version", text);
+    ARTEL_TRY(check_optimizer(s->fit));
+    artel__partition_rule rule;
+    s->partitioner = o->ps_partitioner ? o->ps_partitioner : "none";
+    return artel__partition_read(s->fit->ctx, s->partitioner, 1, &rule);
+}
+
+/* -- messages -- */
+
+artel__lane artel__service_lane(const artel__service *s, int rank)
+{
+    return (artel__lane){.endpoint = s->endpoint, .peer = rank, .job = s->seat.job, .generation = s->seat.generation};
+}
+
+artel_status artel__service_move(const artel__service *s)
+{
+    return artel__service_judge(artel__net_progress(s->endpoint));
+}
+
+artel_status artel__service_wait(const artel__service *s)
+{
+    artel__net_wait(s->endpoint);
+    return artel__service_move(s);
+}
+
+/* -- generations -- */
+
+static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
+{
+    artel__fit *fit = s->fit;
+    const artel__cluster *tasks = artel__mesh_tasks(s->cluster);
+    s->seat = order->seat;
+    s->chief = -1;
+    s->servers = s->workers = 0;
+    for (int r = 0; r < s->seat.ranks; r++) {
+        int task = artel__mesh_task_of(s->cluster, r);
+        s->task[r] = task;
+        s->type[r] = tasks->task[task].type;
+        if (s->type[r] == ARTEL__TASK_CHIEF) s->chief = r;
+        if (s->type[r] == ARTEL__TASK_WORKER) s->workers++;
+        if (s->type[r] == ARTEL__TASK_PS && s->servers < ARTEL__MOST_SERVERS) s->server[s->servers++] = r;
+    }
+    s->endpoint = s->seat.ranks > 1 ? s->seat.endpoint[0] : NULL;
+    fit->writes = fit->role == ARTEL__ROLE_COORDINATOR;
+    fit->save_and_end = order->last;
+    if (fit->schedule_replicas == 0) fit->schedule_replicas = s->workers;
+    ARTEL_TRY(artel__fit_apply_replicas(fit));
+    artel__fit_tell_membership(fit, &s->seat);
+    return ARTEL_OK;
+}
+
+static artel_status follow(artel__service *s)
+{
+    artel__fit *fit = s->fit;
+    artel_status status = ARTEL_OK;
+    artel__mesh_order order;
+    fit->seated = false;
+    while (status == ARTEL_OK && !fit->seated && !fit->over) {
+        ARTEL_TRY(artel__mesh_await(s->cluster, &order));
+        switch (order.kind) {
+        case ARTEL__MESH_COPY: artel__mesh_copied(s->cluster, false, 0); break; /* all say that they hold the same: not asked for */
+        case ARTEL__MESH_SERVE: artel__mesh_served(s->cluster); break;
+        case ARTEL__MESH_START:
+            status = take_seat(s, &order);
+            fit->seated = status == ARTEL_OK;
+            break;
+        case ARTEL__MESH_SAVE:
+            if (fit->role == ARTEL__ROLE_COORDINATOR) status = fit->conclude(fit, order.last);
+            if (status == ARTEL_OK) artel__mesh_saved(s->cluster, 0);
+            break;
+        case ARTEL__MESH_DONE: fit->over = true; break;
+        }
+    }
+    return status;
+}
+
+/* Who is missing, so that nobody can go on; waits for the next generation. */
+static void await_others(artel__service *s, const char *whom)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    int64_t said = 0;
+    while (!artel__mesh_stopping(s->cluster)) {
+        if (artel__now_ns() - said >= REMIND_NS) {
+            artel__log(s->fit->ctx, ARTEL_LOG_NOTE, "waiting for %s, without which nothing goes on", whom);
+            said = artel__now_ns();
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+static artel_status run_seat(artel__service *s, const serving *way, void *user)
+{
+    const char *missing = s->chief < 0 ? "the chief" : s->servers == 0 ? "a ps task" : s->workers == 0 ? "a worker" : NULL;
+    if (s->fit->save_and_end) return ARTEL_OK;
+    if (missing && !(s->fit->ended && s->chief >= 0)) {
+        await_others(s, missing);
+        return ARTEL_AGAIN;
+    }
+    return way->run(s, user);
+}
+
+static artel_status run(artel__service *s, const serving *way, void *user)
+{
+    artel__fit *fit = s->fit;
+    while (!fit->over) {
+        ARTEL_TRY(follow(s));
+        if (fit->over) break;
+        artel_status status = run_seat(s, way, user);
+        if (status < 0) return status;
+        if (status == ARTEL_OK && fit->save_and_end && fit->role == ARTEL__ROLE_COORDINATOR) artel__coordinator_go_back(fit, user);
+        if (status == ARTEL_OK && !artel__mesh_stopping(s->cluster)) {
+            artel__mesh_finished(s->cluster, 0, 0);
+            continue;
+        }
+        artel__operation_begin(fit->ctx); /* what a generation that is over has recorded is no failure of this run */
+        artel__mesh_rest(s->cluster, 0, 0);
+        if (!artel__mesh_stopping(s->cluster)) artel__mesh_renew(s->cluster);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__fit_run_servers(artel__fit *fit)
+{
+    artel__service service = {.fit = fit, .cluster = fit->options.cluster};
+    const serving *way = &roles[fit->role];
+    void *user = NULL;
+    ARTEL_TRY(read_options(&service));
+    ARTEL_TRY(artel__fit_join(fit));
+    artel__session_stop_when(fit->session, artel__mesh_stop_flag(service.cluster));
+    artel_status status = way->create(fit, &user);
+    if (status == ARTEL_OK) status = run(&service, way, user);
+    way->destroy(fit, user);
+    return status;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job with parameter servers: who does what, and what they say to one another.
+ *
+ *   coordinator (chief)  deals out items (a batch each), adds results up in the order of items, and owns epochs, callbacks, checkpoints
+ *   worker               computes an item with the variables it has, sends the update to the servers and takes their values
+ *   server (ps)          owns a part of the variables and of the optimizer's state (part.h), and applies each item once
+ * All are members of the mesh (cluster/mesh.h), in a generation at a time. When somebody comes or goes, everybody drops what is under way and
+ * meets again: items without a result are dealt out again, servers know by their number those they have applied, and the coordinator
+ * looks whether all parts are still there. If one is not, it gives all servers the state it took last, at the end of an epoch or at a
+ * checkpoint, and goes on from there. There is one coordinator, and nobody goes on without it: so no two parts of a divided job do.
+ * A message's head names the state it is about (`install`): one of an older life is refused.
+ */
+#ifndef ARTEL_TRAIN_SERVERS_H
+#define ARTEL_TRAIN_SERVERS_H
+
+#include "ps/lane.h"
+#include "train/fit_impl.h"
+#include "train/part.h"
+
+enum {
+    ARTEL__MOST_SERVERS = 64,
+    ARTEL__MOST_TICKETS = 2 /* items that a worker holds or waits for */
+};
+
+/* Operations and answers. Values are part of the wire format. */
+typedef enum artel__serve_op {
+    ARTEL__SERVE_ASK = 1,     /* coordinator -> server: which state have you? */
+    ARTEL__SERVE_INSTALL = 2, /* the state of a part: `part` its number and, above, how many there are; a: iteration; item: the first */
+    ARTEL__SERVE_FETCH = 3,   /* give it back */
+    ARTEL__SERVE_END = 4,     /* nothing follows */
+    ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
+    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables */
+    ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
+    ARTEL__SERVE_RESULT = 8   /* an item's values; and give me the next one */
+} artel__serve_op;
+
+/* Of calls. */
+enum {
+    ARTEL__FLAG_WAIT = 1,  /* PULL: when `a` updates have been applied */
+    ARTEL__FLAG_ASSIGN = 2 /* PUSH: averages are given, not differences */
+};
+
+enum {
+    ARTEL__ANSWER_OK = 0,
+    ARTEL__ANSWER_STALE = 1,   /* another state is installed */
+    ARTEL__ANSWER_ALREADY = 2, /* the item has been applied */
+    ARTEL__ANSWER_END = 3      /* to a ticket: there are no more items */
+};
+
+/* What the coordinator answers to a ticket, behind the head; bytes of machines of one byte order, which share an arithmetic class. */
+typedef struct artel__item {
+    uint64_t number; /* in the run: one for each batch of training */
+    int64_t mode;    /* artel__mode */
+    int64_t serial;  /* of the phase: where it changes, variables are pulled */
+    int64_t fresh;   /* pull them for each item */
+    int64_t pass, cursor, count, ordinal;
+    double rate; /* negative: the schedule's */
+    int64_t servers;
+    int32_t rank[ARTEL__MOST_SERVERS]; /* of the servers, by number of the part */
+} artel__item;
+
+/* Values that stand before those of artel__tally_read in a result. */
+enum {
+    ARTEL__RESULT_STALENESS, /* updates applied at a part between reading it and this one, the most of all parts */
+    ARTEL__RESULT_VALUES
+};
+
+/* This task among those of a generation. */
+typedef struct artel__service {
+    artel__fit *fit;
+    artel_cluster *cluster;
+    artel__mesh_seat seat;
+    artel__endpoint *endpoint;
+    artel__task_type type[256]; /* by rank */
+    int task[256];
+    int chief, servers, workers;     /* rank of the chief, -1: it is not here; how many */
+    int server[ARTEL__MOST_SERVERS]; /* their ranks */
+    bool sync;                       /* all workers compute each batch together */
+    int64_t staleness;               /* S of bounded:S; -1: async */
+    const char *partitioner;
+} artel__service;
+
+/* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; everything that was posted is
+ * withdrawn. */
+artel_status artel__coordinate(artel__service *service, void *user);
+artel_status artel__work(artel__service *service, void *user);
+artel_status artel__serve(artel__service *service, void *user);
+
+/* Lives of what these keep from one generation to the next. */
+artel_status artel__coordinator_create(artel__fit *fit, void **out);
+void artel__coordinator_destroy(artel__fit *fit, void *user);
+void artel__coordinator_go_back(artel__fit *fit, void *user); /* to the last whole state, to be saved */
+artel_status artel__worker_create(artel__fit *fit, void **out);
+void artel__worker_destroy(artel__fit *fit, void *user);
+artel_status artel__server_create(artel__fit *fit, void **out);
+void artel__server_destroy(artel__fit *fit, void *user);
+
+artel__lane artel__service_lane(const artel__service *service, int rank);
+/* Items that a worker asks for at a time. */
+static inline int artel__service_tickets(const artel__service *service)
+{
+    return service->staleness < 0 ? ARTEL__MOST_TICKETS : 1;
+}
+/* Moves messages; waits until something has happened. ARTEL_AGAIN: the generation is over. */
+artel_status artel__service_move(const artel__service *service);
+artel_status artel__service_wait(const artel__service *service);
+/* A lane's failure: ARTEL_AGAIN when a peer is lost or the generation is over. */
+static inline artel_status artel__service_judge(artel_status status)
+{
+    return status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED ? ARTEL_AGAIN : status;
+}
+
+#endif

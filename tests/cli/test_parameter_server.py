@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+# processors: 2
+"""Parameter servers with real processes: what is trained, which bits are promised, who may die, what is refused."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+
+from cli import K, L, MODELS, O, expect, save, save_arrays
+from cluster import Task, free_ports
+from oracle import artel, digest, slots
+
+FOLDER = tempfile.mkdtemp()
+STEPS = 13  # batches of an epoch: 400 rows of 500, 32 a batch
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def plain():
+    m = K.Sequential([K.Input((20,)), L.Dense(64, activation="relu", kernel_regularizer="l2"), L.Dropout(0.3), L.Dense(33, activation="relu", kernel_constraint="max_norm"),
+                      L.Dense(10, activation="softmax")])
+    m.compile(O.Adam(0.003, clipnorm=0.5, use_ema=True), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+MODEL, DATA = save(plain, path("m.keras")), save_arrays("mlp", path("d.npz"), 500)
+TEXT, WORDS = save(MODELS["lstm"], path("text.keras")), save_arrays("lstm", path("words.npz"), 500)
+CNN, IMAGES = save(MODELS["cnn"], path("cnn.keras")), save_arrays("cnn", path("images.npz"), 500)
+
+
+def words(model, data, *more):
+    return ["fit", model, "--data", data, "--validation-split", "0.2", "--epochs", "2", "--threads", "1", "--verbose", "0", *more]
+
+
+def launch(workers, servers, model, data, *more, limit=90):
+    args = ["launch", "-n", workers, "--ps", servers, *words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", *more)]
+    return artel(*args, timeout=limit)
+
+
+def history(file):
+    with open(file) as f:
+        return json.load(f)
+
+
+def updates(file):
+    return int(slots(file)["optimizer/vars/0"])
+
+
+def trains(workers, servers, model, data, *more, falls=True):
+    """A run ends well; its epochs are whole."""
+    out, file = path("o.keras"), path("h.json")
+    ran = launch(workers, servers, model, data, "--output", out, "--history", file, *more)
+    expect(ran.rc == 0, "exit code", ran.rc, ran.err[-600:])
+    h = history(file)
+    expect({"accuracy", "loss", "val_accuracy", "val_loss"} <= set(h) and all(len(v) == 2 for v in h.values()), "history", h)
+    expect(h["loss"][1] < h["loss"][0] or not falls, "the loss does not fall", h)
+    expect(updates(out) == 2 * STEPS, "each batch counts once: updates", updates(out))
+    return h, ran
+
+
+def one_process(model, data, *more):
+    ran = artel(*words(model, data, "--output", path("one.keras"), "--history", path("one.json"), *more))
+    expect(ran.rc == 0, "one process:", ran.err)
+    return digest(path("one.keras")), history(path("one.json"))
+
+
+def asynchronous():
+    _, ran = trains(2, 2, CNN, IMAGES, "--json=epochs")
+    expect("staleness of 13 updates" in ran.err, "staleness is not said", ran.err[-600:])
+    events = [json.loads(line) for line in ran.out.splitlines()]
+    told = [e for e in events if e["event"] == "staleness"]
+    expect([e["updates"] for e in told] == [STEPS, STEPS] and all(e["p50"] <= e["p90"] <= e["max"] for e in told), "events of staleness", told)
+    roles = sorted(e["task"] for e in events if e["event"] == "start")
+    expect(roles == ["chief:0", "ps:0", "ps:1", "worker:0", "worker:1"], "events of the start", roles)
+    trains(3, 1, MODEL, DATA, "--consistency", "bounded:1")
+
+
+def one_worker():
+    """One worker in rounds does what one process does, however variables are cut."""
+    bits, kept = one_process(MODEL, DATA)
+    for servers, cut in ((1, "none"), (2, "fixed:3"), (3, "max:1K")):
+        h, _ = trains(1, servers, MODEL, DATA, "--consistency", "bounded:0", "--ps-partitioner", cut)
+        expect(digest(path("o.keras")) == bits, "other bits with", servers, cut)
+        expect(h == kept, "another history", h, kept)
+
+
+def optimizers():
+    """Rules, slots, norms, averages and rates are those of one process, on pieces of variables, too."""
+    for optimizer in ("rmsprop:centered=true", "nadam", "ftrl", "lamb", "adam:global_clipnorm=0.1",
+                      "adagrad:clipvalue=0.001", "sgd:learning_rate=cosine_decay(initial=0.1,steps=15)"):
+        bits, kept = one_process(TEXT, WORDS, "--optimizer", optimizer)
+        h, _ = trains(1, 2, TEXT, WORDS, "--consistency", "bounded:0", "--ps-partitioner", "fixed:3", "--optimizer", optimizer, falls=False)
+        expect(digest(path("o.keras")) == bits and h == kept, "other bits with", optimizer)
+
+
+def synchronous():
+    for workers, servers, model, data in ((2, 1, MODEL, DATA), (3, 2, CNN, IMAGES)):
+        bits, kept = one_process(model, data)
+        h, _ = trains(workers, servers, model, data, "--consistency", "sync")
+        expect(digest(path("o.keras")) == bits and h == kept, "other bits with", workers, servers)
+
+
+def jobs(workers, servers):
+    ports = free_ports(1 + workers + servers)
+    address = ["127.0.0.1:%d" % p for p in ports]
+    cluster = {"chief": address[:1], "worker": address[1 : 1 + workers], "ps": address[1 + workers :]}
+    return {(k, i): {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": k, "index": i}})} for k, v in cluster.items() for i in range(len(v))}
+
+
+def loses(kind, index, *more):
+    """By TF_CONFIG; a task is killed in the second epoch. The run ends, and each batch counts once."""
+    out = path("lost.keras")
+    args = [str(a) for a in words(MODEL, DATA, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", "20", *more)]
+    tasks = {who: Task([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(2, 2).items()}
+    chief = tasks["chief", 0]
+    expect(chief.until_step(STEPS + 3), "no steps:", chief.err())
+    tasks[kind, index].process.send_signal(signal.SIGKILL)
+    for task in tasks.values():
+        task.drain()
+    codes = {who: task.finish(60) for who, task in tasks.items()}
+    for who, code in codes.items():
+        expect(code == (-signal.SIGKILL if who == (kind, index) else 0), who, "exit code", code, tasks[who].err()[-500:])
+    expect(updates(out) == 20 * STEPS, "updates", updates(out))
+    return chief.err()
+
+
+def restarting():
+    """The chief is killed and started again; the others wait for it, and it goes on from its checkpoint."""
+    out = path("again.keras")
+    args = [str(a) for a in words(MODEL, DATA, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", "20",
+                                  "--checkpoint-dir", path("checkpoints"), "--save-every", "5steps")]
+    start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(2, 1).items()}
+    tasks = {who: Task(*words_and_environment) for who, words_and_environment in start.items()}
+    killed = tasks["chief", 0]
+    expect(killed.until_step(STEPS + 3), "no steps:", killed.err())
+    killed.process.send_signal(signal.SIGKILL)
+    killed.drain()
+    killed.finish(10)
+    expect(tasks["ps", 0].until_said("waiting for the chief"), "the server does not say for whom it waits", tasks["ps", 0].err())
+    tasks["chief", 0] = Task(*start["chief", 0])
+    for task in tasks.values():
+        task.drain()
+    codes = {who: task.finish(60) for who, task in tasks.items()}
+    expect(set(codes.values()) == {0}, "exit codes", codes, tasks["chief", 0].err()[-500:])
+    expect("continuing from" in tasks["chief", 0].err() and updates(out) == 20 * STEPS, "it begins anew", tasks["chief", 0].err()[:300], updates(out))
+
+
+def losing():
+    loses("worker", 1)
+    bits, _ = one_process(MODEL, DATA, "--epochs", "20")
+    loses("worker", 0, "--consistency", "sync")
+    expect(digest(path("lost.keras")) == bits, "a lost worker changes bits in sync")
+    said = loses("ps", 0)
+    expect("a parameter server is gone" in said and "are made again" in said, "the cost is not said:", said)
+
+
+def refuses():
+    def says(ran, *texts):
+        expect(ran.rc == 1, "exit code", ran.rc, ran.err[-400:])
+        for text in texts:
+            expect(text in ran.err, "does not say", text, ran.err[-400:])
+
+    alone = words(MODEL, DATA, "--strategy", "parameter-server")
+    says(artel(*alone), "parameter-server needs a", "artel launch")
+    ports = ["127.0.0.1:%d" % p for p in free_ports(3)]
+    for cluster, task, lack in (({"worker": ports[:1], "ps": ports[1:2]}, "worker", "chief"), ({"chief": ports[:1], "ps": ports[1:2]}, "chief", "worker"),
+                                ({"chief": ports[:1], "worker": ports[1:2]}, "chief", "ps task")):
+        env = {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": task, "index": 0}})}
+        says(artel(*alone, env=env), "needs a " + lack)
+    says(launch(1, 1, MODEL, DATA, "--ps-partitioner", "thirds"), "--ps-partitioner", "not a partitioner")
+    says(launch(1, 1, MODEL, DATA, "--consistency", "sometimes"), "--consistency", "sometimes")
+    says(launch(1, 1, MODEL, DATA, "--optimizer", "adam:gradient_accumulation_steps=2"), "gradient accumulation")
+
+
+def main():
+    failed = 0
+    for check in (asynchronous, one_worker, optimizers, synchronous, losing, restarting, refuses):
+        try:
+            check()
+            print("ok      %s" % check.__name__)
+        except Exception as wrong:  # pylint: disable=broad-except
+            failed += 1
+            print("FAILED  %s: %s" % (check.__name__, wrong))
+    return failed
+
+
+sys.exit(main())
