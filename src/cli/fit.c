@@ -105,7 +105,7 @@ static const artel__option options[] = {
     {.name = NULL},
 };
 
-static const artel__option_group groups[] = {
+static const artel__option_group option_groups[] = {
     {"data", "data", false},
     {"epochs", "training", false},
     {"strategy", "where it computes", false},
@@ -411,7 +411,7 @@ const artel__command artel__command_fit = {
     .more = "MODEL is what Keras writes: a .keras file, a legacy .h5, or the text of model.to_json() (then weights come from --seed).\n"
             "Compile settings saved in the file are used; options override them. The strategy does not change the result.\n",
     .options = options,
-    .groups = groups,
+    .groups = option_groups,
     .options_size = sizeof(fit_options),
     .min_arguments = 1,
     .max_arguments = 1,

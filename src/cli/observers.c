@@ -199,7 +199,7 @@ static artel_status one_histogram(void *user, const artel__model_variable *varia
     int64_t count = artel_shape_count(&declared->shape);
     void *plain;
     ARTEL_TRY(artel__alloc(o->ctx, (size_t)(count + 1) * artel_dtype_size(declared->dtype), "histogram", &plain));
-    artel__state_fetch(&o->model->weights, index, plain);
+    artel__state_fetch(o->model->weights, index, plain);
     artel_status status = artel__tensorboard_weight(o->board, target->epoch, declared->name, declared->dtype, plain, count);
     artel__free(o->ctx, plain);
     return status;

@@ -8,7 +8,7 @@
 #ifndef ARTEL_EXEC_COMM_H
 #define ARTEL_EXEC_COMM_H
 
-#include "graph/op_def.h"
+#include "graph/op_exec.h"
 
 /* One value of a collective: `in` holds this replica's node blocks (or rows), `out` receives the result. */
 typedef struct artel__comm_segment {

@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-#include "graph/op_def.h"
+#include "graph/op_exec.h"
+
+const artel__op_exec artel__no_exec = {.kernels = NULL};
 
 void artel__graph_init(artel__graph *graph, artel__arena *arena, const artel__variables *variables, bool training)
 {

@@ -7,7 +7,7 @@
 #ifndef ARTEL_GRAPH_RECOMPUTE_IMPL_H
 #define ARTEL_GRAPH_RECOMPUTE_IMPL_H
 
-#include "graph/op_def.h"
+#include "graph/op_exec.h"
 #include "graph/recompute.h"
 
 /* Lists of numbers, one for each of a row of things: those of i are item[start[i]] .. item[start[i + 1] - 1]. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step as the recomputation pass sees it: events, buffers, sizes, times; and the play of a step under a choice.
  *
- * The play follows exec/memory.c: a buffer lives from its first writer to its last reader, views share, and an operation that
+ * The play follows exec/cpu/memory.c: a buffer lives from its first writer to its last reader, views share, and an operation that
  * may overwrites its first operand where that dies; what remains out of account is where the buffers lie. A dropped buffer dies
  * with its last forward reader; at its first reader in the backward pass everything that made it runs again, together with what
  * made the dropped buffers that this needs, in forward order. No event runs again twice.
@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "graph/cost.h"
 #include "graph/recompute_impl.h"
 
 enum {
@@ -50,19 +51,15 @@ static double moved_bytes(const artel__step_model *model, const artel__node *nod
 static double node_time(const artel__step_model *model, const artel__node *node)
 {
     if (node->op->placement == ARTEL__PLACE_VIEW || node->op->collective) return 0;
-    double bytes = 0, flops = 0;
-    bool row = false;
+    double bytes = 0;
     for (int k = 0; k < node->inputs + node->outputs; k++) {
         artel__value_id id = k < node->inputs ? node->input[k] : node->output[k - node->inputs];
-        if (id < 0) continue;
-        row = row || model->graph->value[id].domain == ARTEL__DOMAIN_ROW;
-        bytes += moved_bytes(model, node, k);
+        if (id >= 0) bytes += moved_bytes(model, node, k);
     }
-    if (node->op->cost) flops = (double)node->op->cost(model->graph, node) * (row ? (double)model->rows : 1.0);
-    return bytes + flops / FLOPS_PER_BYTE;
+    return bytes + (double)artel__node_operations(model->graph, node, model->rows) / FLOPS_PER_BYTE;
 }
 
-/* The order of execution: what changes variables comes last (exec/plan.c). */
+/* The order of execution: what changes variables comes last (exec/cpu/plan.c). */
 static void order_events(artel__step_model *model)
 {
     const artel__graph *graph = model->graph;

@@ -132,12 +132,14 @@ static artel_status load_layers(artel_model *model, artel__arena *arena, const c
 artel_status artel__keras_load_layers(artel_model *model, const char *where, const artel__h5_node *group)
 {
     artel__arena arena;
-    artel__state state = {.block = NULL};
+    artel__state *state = NULL;
     artel__arena_init(&arena, model->ctx);
-    artel_status status = artel__state_init(model->ctx, model->nn->variables, &state);
-    if (status == ARTEL_OK) status = load_layers(model, &arena, where, group, &state);
-    if (status == ARTEL_OK) artel__keras_adopt(model, &state);
-    artel__state_fini(&state);
+    artel_status status = artel__state_create(model->ctx, model->nn->variables, &state);
+    if (status == ARTEL_OK) status = load_layers(model, &arena, where, group, state);
+    if (status == ARTEL_OK)
+        artel__keras_adopt(model, state);
+    else
+        artel__state_destroy(state);
     artel__arena_fini(&arena);
     return status;
 }

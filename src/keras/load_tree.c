@@ -88,15 +88,16 @@ artel_status artel__keras_load_tree(artel_model *model, const char *where, const
     artel_context *ctx = model->ctx;
     artel__arena arena;
     artel__keras_variables list;
-    artel__state state = {.block = NULL};
+    artel__state *state = NULL;
     artel__saved_optimizer saved = {.count = 0};
     artel__arena_init(&arena, ctx);
     artel_status status = artel__keras_variables_list(model->nn, &arena, &list);
-    if (status == ARTEL_OK) status = artel__state_init(ctx, model->nn->variables, &state);
-    if (status == ARTEL_OK) status = load_variables(model, where, root, &list, &state);
+    if (status == ARTEL_OK) status = artel__state_create(ctx, model->nn->variables, &state);
+    if (status == ARTEL_OK) status = load_variables(model, where, root, &list, state);
     if (status == ARTEL_OK && optimizer) status = load_optimizer(ctx, where, root, &saved);
     if (status == ARTEL_OK) {
-        artel__keras_adopt(model, &state);
+        artel__keras_adopt(model, state);
+        state = NULL;
         if (optimizer) {
             artel__saved_optimizer_fini(ctx, optimizer);
             *optimizer = saved;
@@ -105,7 +106,7 @@ artel_status artel__keras_load_tree(artel_model *model, const char *where, const
         }
     }
     artel__saved_optimizer_fini(ctx, &saved);
-    artel__state_fini(&state);
+    artel__state_destroy(state);
     artel__arena_fini(&arena);
     return status;
 }

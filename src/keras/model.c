@@ -15,7 +15,7 @@ artel_status artel__keras_from_record(artel_context *ctx, const char *where, jso
     model->ctx = ctx;
     artel_status status = artel__strdup(ctx, where, &model->source);
     if (status == ARTEL_OK) status = artel__model_create(ctx, where, record, &model->nn);
-    if (status == ARTEL_OK) status = artel__state_init(ctx, model->nn->variables, &model->weights);
+    if (status == ARTEL_OK) status = artel__state_create(ctx, model->nn->variables, &model->weights);
     if (status < 0) {
         artel_model_destroy(model);
         return status;
@@ -38,7 +38,7 @@ void artel_model_destroy(artel_model *model)
     artel_context *ctx = model->ctx;
     artel__saved_optimizer_fini(ctx, &model->optimizer);
     json_decref(model->compile_config);
-    artel__state_fini(&model->weights);
+    artel__state_destroy(model->weights);
     artel__model_destroy(model->nn);
     artel__free(ctx, model->source);
     artel__free(ctx, model);
@@ -69,7 +69,7 @@ static artel_status fill_one(void *user, const artel__model_variable *variable)
         artel__convert(ARTEL_DTYPE_FLOAT32, values, target->dtype, converted, count);
         memmove(values, converted, (size_t)count * artel_dtype_size(target->dtype));
     }
-    if (status == ARTEL_OK) artel__state_store(&f->model->weights, index, values);
+    if (status == ARTEL_OK) artel__state_store(f->model->weights, index, values);
     artel__free(ctx, values);
     return status;
 }
@@ -193,12 +193,12 @@ artel_status artel_model_get_weight(const artel_model *model, const char *path, 
         return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "call artel_model_initialise first", "the model has no weights yet");
     const artel__variable *variable = &model->nn->variables->item[index];
     if (variable->dtype == ARTEL_DTYPE_FLOAT32) {
-        artel__state_fetch(&model->weights, index, values);
+        artel__state_fetch(model->weights, index, values);
         return ARTEL_OK;
     }
     void *plain;
     ARTEL_TRY(artel__alloc(model->ctx, (size_t)count * artel_dtype_size(variable->dtype) + 1, path, &plain));
-    artel__state_fetch(&model->weights, index, plain);
+    artel__state_fetch(model->weights, index, plain);
     artel__convert(variable->dtype, plain, ARTEL_DTYPE_FLOAT32, values, count);
     artel__free(model->ctx, plain);
     return ARTEL_OK;
@@ -212,13 +212,13 @@ artel_status artel_model_set_weight(artel_model *model, const char *path, const 
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, 0));
     const artel__variable *variable = &model->nn->variables->item[index];
     if (variable->dtype == ARTEL_DTYPE_FLOAT32) {
-        artel__state_store(&model->weights, index, values);
+        artel__state_store(model->weights, index, values);
         return ARTEL_OK;
     }
     void *plain;
     ARTEL_TRY(artel__alloc(model->ctx, (size_t)count * artel_dtype_size(variable->dtype) + 1, path, &plain));
     artel__convert(ARTEL_DTYPE_FLOAT32, values, variable->dtype, plain, count);
-    artel__state_store(&model->weights, index, plain);
+    artel__state_store(model->weights, index, plain);
     artel__free(model->ctx, plain);
     return ARTEL_OK;
 }

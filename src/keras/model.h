@@ -9,7 +9,7 @@
 #define ARTEL_KERAS_MODEL_H
 
 #include "artel/model.h"
-#include "exec/plan.h"
+#include "exec/state.h"
 #include "nn/model.h"
 
 /* One variable of an optimizer as Keras' files hold it. */
@@ -32,7 +32,7 @@ typedef struct artel__saved_optimizer {
 struct artel_model {
     artel_context *ctx;
     artel__model *nn;
-    artel__state weights;   /* of nn->variables */
+    artel__state *weights;  /* of nn->variables */
     bool initialised;       /* false: architecture only, weights come from the seed of the first use */
     json_t *compile_config; /* Keras' compile_config, or NULL; own reference */
     artel__saved_optimizer optimizer;

@@ -93,7 +93,7 @@ const float *artel__onnx_weight(artel__onnx *onnx, const artel__layer *layer, in
     int index = layer->variable[n].index;
     *shape = layer->variables->item[index].shape;
     float *plain = artel__arena_alloc(&onnx->arena, (size_t)artel_shape_count(shape) + 1, sizeof *plain);
-    if (plain) artel__state_fetch(&onnx->model->weights, index, plain);
+    if (plain) artel__state_fetch(onnx->model->weights, index, plain);
     return plain;
 }
 

@@ -188,12 +188,14 @@ static artel_status load_all(artel_model *model, const char *path, artel__safete
 artel_status artel__safetensors_load(artel_model *model, const char *path)
 {
     artel__safetensors file;
-    artel__state state = {.block = NULL};
+    artel__state *state = NULL;
     ARTEL_TRY(artel__safetensors_open(model->ctx, path, &file));
-    artel_status status = artel__state_init(model->ctx, model->nn->variables, &state);
-    if (status == ARTEL_OK) status = load_all(model, path, &file, &state);
-    if (status == ARTEL_OK) artel__keras_adopt(model, &state);
-    artel__state_fini(&state);
+    artel_status status = artel__state_create(model->ctx, model->nn->variables, &state);
+    if (status == ARTEL_OK) status = load_all(model, path, &file, state);
+    if (status == ARTEL_OK)
+        artel__keras_adopt(model, state);
+    else
+        artel__state_destroy(state);
     artel__safetensors_close(&file);
     return status;
 }

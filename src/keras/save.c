@@ -168,10 +168,10 @@ static artel_status save_as(const artel_model *model, const char *path)
 static artel_status save_fresh(const artel_model *model, const char *path)
 {
     artel_model fresh = *model;
-    ARTEL_TRY(artel__state_init(model->ctx, model->nn->variables, &fresh.weights));
+    ARTEL_TRY(artel__state_create(model->ctx, model->nn->variables, &fresh.weights));
     artel_status status = artel__keras_initialise(&fresh, 0);
     if (status == ARTEL_OK) status = save_as(&fresh, path);
-    artel__state_fini(&fresh.weights);
+    artel__state_destroy(fresh.weights);
     return status;
 }
 

@@ -134,16 +134,15 @@ void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const ar
     const artel__variable *source = artel__keras_variable_of(model, variable);
     int64_t count = artel_shape_count(&source->shape);
     void *plain = artel__arena_alloc(arena, (size_t)count + 1, artel_dtype_size(source->dtype));
-    if (plain) artel__state_fetch(&model->weights, variable->index, plain);
+    if (plain) artel__state_fetch(model->weights, variable->index, plain);
     return plain;
 }
 
 void artel__keras_adopt(artel_model *model, artel__state *state)
 {
-    artel__state_fini(&model->weights);
-    model->weights = *state;
+    artel__state_destroy(model->weights);
+    model->weights = state;
     model->initialised = true;
-    *state = (artel__state){.block = NULL};
 }
 
 artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where, const artel__h5_node *node)

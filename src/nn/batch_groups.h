@@ -10,10 +10,7 @@
 
 #include "graph/graph.h"
 
-/* ROW float32 [groups]: 1 at the group of the row's shard, 0 elsewhere. */
-artel__value_id artel__batch_groups(artel__graph *graph, int groups);
-
-/* The sum of x, ROW [...][c], over rows and all axes but the last. Without groups (`member` absent): GLOBAL [c]; else GLOBAL
+/* `member` is artel__op_batch_groups'. The sum of x, ROW [...][c], over rows and all axes but the last. Without groups (`member` absent): GLOBAL [c]; else GLOBAL
  * [groups][c]. Has a gradient. */
 artel__value_id artel__group_sums(artel__graph *graph, artel__value_id member, artel__value_id x);
 

@@ -10,6 +10,7 @@
  * After keras/src/layers/normalization/batch_normalization.py.
  */
 #include "nn/batch_groups.h"
+#include "op/batch_rows.h"
 #include "nn/layer_support.h"
 #include "op/elementwise.h"
 #include "op/norm.h"
@@ -163,7 +164,7 @@ static artel_status call_norm(artel__layer *layer, artel__call *call)
             return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "normalise the last axis",
                                      "a mask of %d axes with an input of %d is not supported", graph->value[mask].shape.rank + 1, rank + 1);
         graph->precision = ARTEL_DTYPE_FLOAT32; /* Keras, too, puts these together in float32 */
-        artel__value_id member = graph->batch_groups > 1 ? artel__batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
+        artel__value_id member = graph->batch_groups > 1 ? artel__op_batch_groups(graph, graph->batch_groups) : ARTEL__NO_VALUE;
         y = composed_training(graph, &norm, mask, member);
     }
     artel__call_return(call, artel__axes_back(graph, y, permutation));

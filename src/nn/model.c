@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/op_def.h"
+#include "op/ops.h"
 
 /* Large enough for every keras.applications network to shrink its images as often as it does. */
 #define STAND_IN_IMAGE 96
@@ -152,12 +152,13 @@ static artel_shape stand_in(const artel_shape *shape)
 /* Whether an index comes straight from an input: moved and converted on the way, at most. */
 static bool comes_from(const artel__graph *graph, artel__value_id value, artel__value_id input)
 {
-    static const char *const passing[] = {"cast", "reshape", "slice", "transpose", "stop_gradient", "repeat"};
+    static const artel__op_def *const passing[] = {&artel__op_cast_def,      &artel__op_reshape_def,       &artel__op_slice_def,
+                                                   &artel__op_transpose_def, &artel__op_stop_gradient_def, &artel__op_repeat_def};
     while (value != input) {
         if (value < 0 || graph->value[value].node < 0) return false;
         const artel__node *node = &graph->node[graph->value[value].node];
         bool passes = false;
-        for (size_t i = 0; i < ARTEL__COUNT(passing); i++) passes = passes || strcmp(node->op->name, passing[i]) == 0;
+        for (size_t i = 0; i < ARTEL__COUNT(passing); i++) passes = passes || node->op == passing[i];
         if (!passes) return false;
         value = node->input[0];
     }
@@ -169,7 +170,7 @@ static void find_limit(const artel__graph *graph, artel__value_id input, artel__
 {
     for (int i = 0; i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
-        if (strcmp(node->op->name, "embedding") != 0 || !comes_from(graph, node->input[1], input)) continue;
+        if (node->op != &artel__op_embedding_def || !comes_from(graph, node->input[1], input)) continue;
         int64_t size = graph->value[node->input[0]].shape.dim[0];
         if (!out->limit || size < out->limit) out->limit = size;
     }

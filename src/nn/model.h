@@ -3,7 +3,7 @@
  *
  * artel__model_create reads the record, makes the layers and declares all variables (by building an inference graph
  * once). artel__model_call adds the whole model to a graph. The record is kept and can be written back as it came.
- * A model owns its arena; it holds no weights (those live in states, exec/plan.h).
+ * A model owns its arena; it holds no weights (those live in states, exec/state.h).
  */
 #ifndef ARTEL_NN_MODEL_H
 #define ARTEL_NN_MODEL_H

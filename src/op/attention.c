@@ -168,10 +168,13 @@ const artel__op_def artel__op_attention_gradient_def = {
     .doc = "Gradients of attention's query, key and value.",
     .attribute_size = sizeof(attention_attributes),
     .infer = infer_attention_gradient,
-    .kernels = artel__attention_gradient_kernels,
-    .params_size = sizeof(artel__attention_gradient),
-    .fill = fill_attention_gradient,
     .cost = cost_attention_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__attention_gradient_kernels,
+            .params_size = sizeof(artel__attention_gradient),
+            .fill = fill_attention_gradient,
+        },
 };
 
 static artel_status grad_attention(artel__gradient *g)
@@ -194,10 +197,13 @@ const artel__op_def artel__op_attention_def = {
     .attribute_size = sizeof(attention_attributes),
     .infer = infer_attention,
     .grad = grad_attention,
-    .kernels = artel__attention_forward_kernels,
-    .params_size = sizeof(artel__attention_forward),
-    .fill = fill_attention,
     .cost = cost_attention,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__attention_forward_kernels,
+            .params_size = sizeof(artel__attention_forward),
+            .fill = fill_attention,
+        },
 };
 
 artel__value_id artel__op_attention(artel__graph *graph, const artel__attention *attention)

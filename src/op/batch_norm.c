@@ -46,9 +46,12 @@ const artel__op_def artel__op_moments_rows_def = {
     .name = "moments_rows",
     .doc = "Sums of x and x * x of each row, by channel.",
     .infer = infer_rows,
-    .kernels = artel__batch_moments_rows_kernels,
-    .params_size = sizeof(artel__batch_moments_rows),
-    .fill = fill_moments_rows,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_moments_rows_kernels,
+            .params_size = sizeof(artel__batch_moments_rows),
+            .fill = fill_moments_rows,
+        },
 };
 
 /* -- their fold: NODES float64 [3][c]; attribute: positions in a row -- */
@@ -79,9 +82,12 @@ const artel__op_def artel__op_moments_fold_def = {
     .doc = "Count, mean and second moment of the rows of each fold node.",
     .attribute_size = sizeof(moments_attributes),
     .infer = infer_moments_fold,
-    .kernels = artel__batch_moments_fold_kernels,
-    .params_size = sizeof(artel__batch_moments_fold),
-    .fill = fill_moments_fold,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_moments_fold_kernels,
+            .params_size = sizeof(artel__batch_moments_fold),
+            .fill = fill_moments_fold,
+        },
 };
 
 /* -- statistics: GLOBAL mean, variance, inverse -- */
@@ -113,9 +119,12 @@ const artel__op_def artel__op_moments_finalize_def = {
     .doc = "Mean, biased variance and inverse deviation from merged moments.",
     .attribute_size = sizeof(epsilon_attributes),
     .infer = infer_finalize,
-    .kernels = artel__batch_norm_finalize_kernels,
-    .params_size = sizeof(artel__batch_norm_finalize),
-    .fill = fill_finalize,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_norm_finalize_kernels,
+            .params_size = sizeof(artel__batch_norm_finalize),
+            .fill = fill_finalize,
+        },
 };
 
 static artel_status infer_inverse(artel__infer *infer)
@@ -136,9 +145,12 @@ const artel__op_def artel__op_norm_inverse_def = {
     .doc = "1 / sqrt(variance + epsilon).",
     .attribute_size = sizeof(epsilon_attributes),
     .infer = infer_inverse,
-    .kernels = artel__batch_norm_inverse_kernels,
-    .params_size = sizeof(artel__batch_norm_inverse),
-    .fill = fill_inverse,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_norm_inverse_kernels,
+            .params_size = sizeof(artel__batch_norm_inverse),
+            .fill = fill_inverse,
+        },
 };
 
 /* -- moving statistics; inputs: moving mean, moving variance (both written), mean, variance -- */
@@ -169,11 +181,14 @@ const artel__op_def artel__op_moving_statistics_def = {
     .doc = "Moving mean and variance of a batch normalisation.",
     .attribute_size = sizeof(moving_attributes),
     .infer = infer_moving,
-    .kernels = artel__batch_norm_moving_kernels,
-    .params_size = sizeof(artel__batch_norm_moving),
-    .fill = fill_moving,
     .writes = true,
     .written = 2,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_norm_moving_kernels,
+            .params_size = sizeof(artel__batch_norm_moving),
+            .fill = fill_moving,
+        },
 };
 
 /* -- the normalisation; inputs: x, mean, inverse, gamma, beta, residual -- */
@@ -248,10 +263,13 @@ const artel__op_def artel__op_normalise_rows_def = {
     .doc = "Sums of dy and dy * xhat of each row, by channel.",
     .attribute_size = sizeof(artel__norm_attributes),
     .infer = infer_rows,
-    .kernels = artel__batch_norm_gradient_rows_kernels,
-    .params_size = sizeof(artel__batch_norm_gradient_rows),
-    .fill = fill_gradient_rows,
-    .unread = unread_by_gradient_rows,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_norm_gradient_rows_kernels,
+            .params_size = sizeof(artel__batch_norm_gradient_rows),
+            .fill = fill_gradient_rows,
+            .unread = unread_by_gradient_rows,
+        },
 };
 
 /* -- dx and the residual's gradient; inputs: dy, x, y, mean, inverse, gamma, sums -- */
@@ -294,10 +312,13 @@ const artel__op_def artel__op_normalise_gradient_def = {
     .attribute_size = sizeof(artel__norm_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_normalise_gradient,
-    .kernels = artel__batch_norm_gradient_kernels,
-    .params_size = sizeof(artel__batch_norm_gradient),
-    .fill = fill_normalise_gradient,
-    .unread = unread_by_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_norm_gradient_kernels,
+            .params_size = sizeof(artel__batch_norm_gradient),
+            .fill = fill_normalise_gradient,
+            .unread = unread_by_gradient,
+        },
 };
 
 /* sums [2][c] GLOBAL float64 of the gradient: dbeta, dgamma. */
@@ -347,11 +368,14 @@ const artel__op_def artel__op_normalise_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_normalise,
     .grad = grad_normalise,
-    .kernels = artel__batch_norm_forward_kernels,
-    .params_size = sizeof(artel__batch_norm_forward),
-    .fill = fill_normalise,
     .cost = cost_normalise,
     .describe = describe_normalise,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__batch_norm_forward_kernels,
+            .params_size = sizeof(artel__batch_norm_forward),
+            .fill = fill_normalise,
+        },
 };
 
 static artel__value_id normalise(artel__graph *graph, const artel__batch_norm *norm, artel__value_id mean, artel__value_id inverse,

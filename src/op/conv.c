@@ -171,12 +171,15 @@ const artel__op_def artel__op_conv2d_data_gradient_def = {
     .doc = "Gradient of a convolution's input.",
     .attribute_size = sizeof(conv_attributes),
     .infer = infer_data_gradient,
-    .kernels = artel__conv2d_data_gradient_kernels,
-    .params_size = sizeof(artel__conv2d_data_gradient),
-    .fill = fill_conv_data,
     .cost = cost_conv,
     .describe = describe_conv,
-    .narrow = offsetof(artel__conv2d_data_gradient, narrow),
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__conv2d_data_gradient_kernels,
+            .params_size = sizeof(artel__conv2d_data_gradient),
+            .fill = fill_conv_data,
+            .narrow = offsetof(artel__conv2d_data_gradient, narrow),
+        },
 };
 
 const artel__op_def artel__op_conv2d_weight_gradient_def = {
@@ -184,12 +187,15 @@ const artel__op_def artel__op_conv2d_weight_gradient_def = {
     .doc = "Gradient of a convolution's weights and bias, folded over shards in the tile.",
     .attribute_size = sizeof(conv_attributes),
     .infer = infer_conv_weights,
-    .kernels = artel__conv2d_weight_gradient_kernels,
-    .params_size = sizeof(artel__conv2d_weight_gradient),
-    .fill = fill_conv_weights,
     .cost = cost_conv,
     .describe = describe_conv,
-    .follow = offsetof(artel__conv2d_weight_gradient, follow),
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__conv2d_weight_gradient_kernels,
+            .params_size = sizeof(artel__conv2d_weight_gradient),
+            .fill = fill_conv_weights,
+            .follow = offsetof(artel__conv2d_weight_gradient, follow),
+        },
 };
 
 const artel__op_def artel__op_depthwise_data_gradient_def = {
@@ -197,11 +203,14 @@ const artel__op_def artel__op_depthwise_data_gradient_def = {
     .doc = "Gradient of a depthwise convolution's input.",
     .attribute_size = sizeof(conv_attributes),
     .infer = infer_data_gradient,
-    .kernels = artel__depthwise_data_gradient_kernels,
-    .params_size = sizeof(artel__depthwise_data_gradient),
-    .fill = fill_depthwise_data,
     .cost = cost_conv,
     .describe = describe_conv,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__depthwise_data_gradient_kernels,
+            .params_size = sizeof(artel__depthwise_data_gradient),
+            .fill = fill_depthwise_data,
+        },
 };
 
 const artel__op_def artel__op_depthwise_weight_gradient_def = {
@@ -209,11 +218,14 @@ const artel__op_def artel__op_depthwise_weight_gradient_def = {
     .doc = "Gradient of a depthwise convolution's weights and bias, folded over shards.",
     .attribute_size = sizeof(conv_attributes),
     .infer = infer_depthwise_weights,
-    .kernels = artel__depthwise_weight_gradient_kernels,
-    .params_size = sizeof(artel__depthwise_weight_gradient),
-    .fill = fill_conv_weights,
     .cost = cost_conv,
     .describe = describe_conv,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__depthwise_weight_gradient_kernels,
+            .params_size = sizeof(artel__depthwise_weight_gradient),
+            .fill = fill_conv_weights,
+        },
 };
 
 static void grad_weights(artel__gradient *g, const artel__op_def *op, conv_attributes attributes, artel__value_id dy)
@@ -302,12 +314,15 @@ const artel__op_def artel__op_conv2d_transpose_def = {
     .attribute_size = sizeof(conv_attributes),
     .infer = infer_transpose,
     .grad = grad_transpose,
-    .kernels = artel__conv2d_data_gradient_kernels,
-    .params_size = sizeof(artel__conv2d_data_gradient),
-    .fill = fill_transpose,
     .cost = cost_conv,
     .describe = describe_conv,
-    .narrow = offsetof(artel__conv2d_data_gradient, narrow),
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__conv2d_data_gradient_kernels,
+            .params_size = sizeof(artel__conv2d_data_gradient),
+            .fill = fill_transpose,
+            .narrow = offsetof(artel__conv2d_data_gradient, narrow),
+        },
 };
 
 artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
@@ -324,12 +339,15 @@ const artel__op_def artel__op_conv2d_def = {
     .attribute_size = sizeof(conv_attributes),
     .infer = infer_forward,
     .grad = grad_conv,
-    .kernels = artel__conv2d_forward_kernels,
-    .params_size = sizeof(artel__conv2d_forward),
-    .fill = fill_conv,
     .cost = cost_conv,
     .describe = describe_conv,
-    .narrow = offsetof(artel__conv2d_forward, narrow),
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__conv2d_forward_kernels,
+            .params_size = sizeof(artel__conv2d_forward),
+            .fill = fill_conv,
+            .narrow = offsetof(artel__conv2d_forward, narrow),
+        },
 };
 
 const artel__op_def artel__op_depthwise_def = {
@@ -338,11 +356,14 @@ const artel__op_def artel__op_depthwise_def = {
     .attribute_size = sizeof(conv_attributes),
     .infer = infer_forward,
     .grad = grad_depthwise,
-    .kernels = artel__depthwise_forward_kernels,
-    .params_size = sizeof(artel__depthwise_forward),
-    .fill = fill_conv,
     .cost = cost_conv,
     .describe = describe_conv,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__depthwise_forward_kernels,
+            .params_size = sizeof(artel__depthwise_forward),
+            .fill = fill_conv,
+        },
 };
 
 static artel__value_id add_conv(artel__graph *graph, const artel__op_def *op, const conv_attributes *attributes, artel__value_id x,

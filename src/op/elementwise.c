@@ -13,11 +13,6 @@
 
 #include "op/reduce.h"
 
-typedef struct unary_attributes {
-    artel__unary function;
-    float parameter[3];
-} unary_attributes;
-
 static void like_input(artel__infer *infer, int k, artel_dtype dtype)
 {
     artel__infer_output(infer, 0, infer->in[k]->domain, dtype, &infer->in[k]->shape);
@@ -40,7 +35,7 @@ static int64_t elements(const artel__run_args *args, artel__value_id id)
 
 static void fill_unary(const artel__run_args *args, void *params)
 {
-    const unary_attributes *a = args->attributes;
+    const artel__unary_attributes *a = args->attributes;
     *(artel__unary_forward *)params = (artel__unary_forward){.op = a->function,
                                                              .count = elements(args, args->node->output[0]),
                                                              .x = args->in[0],
@@ -52,7 +47,7 @@ static void fill_unary(const artel__run_args *args, void *params)
 
 static void fill_unary_gradient(const artel__run_args *args, void *params)
 {
-    const unary_attributes *a = args->attributes;
+    const artel__unary_attributes *a = args->attributes;
     const void *read = args->node->inputs > 1 ? args->in[1] : NULL;
     *(artel__unary_gradient *)params = (artel__unary_gradient){.op = a->function,
                                                                .count = elements(args, args->node->output[0]),
@@ -67,33 +62,36 @@ static void fill_unary_gradient(const artel__run_args *args, void *params)
 
 static void describe_unary(const artel__node *node, artel__text *out)
 {
-    const unary_attributes *a = node->attributes;
+    const artel__unary_attributes *a = node->attributes;
     artel__text_printf(out, "%s", artel__unary_table[a->function].name);
 }
 
 /* Plain ReLU and its gradient hand on what they get, or 0. */
 static bool moves_unary(const void *attributes)
 {
-    const unary_attributes *a = attributes;
+    const artel__unary_attributes *a = attributes;
     return a->function == ARTEL__UNARY_RELU && a->parameter[0] == 0.0f && isinf(a->parameter[1]);
 }
 
 const artel__op_def artel__op_unary_gradient_def = {
     .name = "unary_gradient",
     .doc = "Gradient of an element-wise function.",
-    .attribute_size = sizeof(unary_attributes),
+    .attribute_size = sizeof(artel__unary_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_unary,
-    .kernels = artel__unary_gradient_kernels,
-    .params_size = sizeof(artel__unary_gradient),
     .moves = moves_unary,
-    .fill = fill_unary_gradient,
     .describe = describe_unary,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__unary_gradient_kernels,
+            .params_size = sizeof(artel__unary_gradient),
+            .fill = fill_unary_gradient,
+        },
 };
 
 static artel_status grad_unary(artel__gradient *g)
 {
-    const unary_attributes *a = g->attributes;
+    const artel__unary_attributes *a = g->attributes;
     artel__reads reads = artel__unary_table[a->function].reads;
     artel__value_id inputs[2] = {g->out_gradient[0], reads == ARTEL__READS_X ? g->in[0] : g->out[0]};
     g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_unary_gradient_def, a, inputs, reads == ARTEL__READS_NONE ? 1 : 2);
@@ -103,27 +101,35 @@ static artel_status grad_unary(artel__gradient *g)
 const artel__op_def artel__op_unary_def = {
     .name = "unary",
     .doc = "An element-wise function.",
-    .attribute_size = sizeof(unary_attributes),
+    .attribute_size = sizeof(artel__unary_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_unary,
     .grad = grad_unary,
-    .kernels = artel__unary_forward_kernels,
-    .params_size = sizeof(artel__unary_forward),
     .moves = moves_unary,
-    .fill = fill_unary,
     .describe = describe_unary,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__unary_forward_kernels,
+            .params_size = sizeof(artel__unary_forward),
+            .fill = fill_unary,
+        },
 };
+
+const artel__unary_attributes *artel__op_unary_read(const artel__node *node)
+{
+    return node->op == &artel__op_unary_def || node->op == &artel__op_unary_gradient_def ? node->attributes : NULL;
+}
 
 artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, const float parameter[3], artel__value_id x)
 {
-    unary_attributes attributes = {.function = function};
+    artel__unary_attributes attributes = {.function = function};
     if (parameter) memcpy(attributes.parameter, parameter, sizeof attributes.parameter);
     return artel__graph_add(graph, &artel__op_unary_def, &attributes, &x, 1);
 }
 
 artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, artel__value_id out)
 {
-    unary_attributes attributes = {.function = ARTEL__UNARY_RELU, .parameter = {0.0f, INFINITY, 0.0f}};
+    artel__unary_attributes attributes = {.function = ARTEL__UNARY_RELU, .parameter = {0.0f, INFINITY, 0.0f}};
     return artel__graph_add(graph, &artel__op_unary_gradient_def, &attributes, (artel__value_id[]){dy, out}, 2);
 }
 
@@ -234,10 +240,13 @@ const artel__op_def artel__op_binary_gradient_def = {
     .attribute_size = sizeof(binary_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_binary_gradient,
-    .kernels = artel__binary_gradient_kernels,
-    .params_size = sizeof(artel__binary_gradient),
-    .fill = fill_binary_gradient,
     .describe = describe_binary,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__binary_gradient_kernels,
+            .params_size = sizeof(artel__binary_gradient),
+            .fill = fill_binary_gradient,
+        },
 };
 
 artel__value_id artel__op_sum_to(artel__graph *graph, artel__value_id x, artel__value_id like)
@@ -279,11 +288,20 @@ const artel__op_def artel__op_binary_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_binary,
     .grad = grad_binary,
-    .kernels = artel__binary_forward_kernels,
-    .params_size = sizeof(artel__binary_forward),
-    .fill = fill_binary,
     .describe = describe_binary,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__binary_forward_kernels,
+            .params_size = sizeof(artel__binary_forward),
+            .fill = fill_binary,
+        },
 };
+
+artel__binary artel__op_binary_function(const artel__node *node)
+{
+    const binary_attributes *a = node->attributes;
+    return a->function;
+}
 
 artel__value_id artel__op_binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b)
 {

@@ -12,10 +12,18 @@ artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, cons
 /* dy where out > 0, else +0.0f: the gradient through a fused ReLU. */
 artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, artel__value_id out);
 
+/* What a unary node and its gradient are of; NULL: the node is neither. */
+typedef struct artel__unary_attributes {
+    artel__unary function;
+    float parameter[3];
+} artel__unary_attributes;
+const artel__unary_attributes *artel__op_unary_read(const artel__node *node);
+
 /* out = a op b, NumPy broadcasting over the row shape; a ROW value meets a GLOBAL one row by row. The gradient of a
  * GLOBAL operand passes through a fold and an all-reduce. */
 artel__value_id artel__op_binary(artel__graph *graph, artel__binary function, artel__value_id a, artel__value_id b);
 artel__value_id artel__op_add(artel__graph *graph, artel__value_id a, artel__value_id b);
+artel__binary artel__op_binary_function(const artel__node *node); /* of a node of artel__op_binary_def */
 extern const artel__op_def artel__op_unary_def;
 extern const artel__op_def artel__op_unary_gradient_def; /* inputs: dy and what the function's row reads */
 extern const artel__op_def artel__op_binary_def;         /* with zero attributes: addition, for sums of gradients */

@@ -70,9 +70,12 @@ const artel__op_def artel__op_embedding_sort_def = {
     .doc = "Positions of a batch by token.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_sort,
-    .kernels = artel__embed_sort_kernels,
-    .params_size = sizeof(artel__embed_sort),
-    .fill = fill_sort,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__embed_sort_kernels,
+            .params_size = sizeof(artel__embed_sort),
+            .fill = fill_sort,
+        },
 };
 
 /* Inputs: dy, sorted, first. */
@@ -112,10 +115,13 @@ const artel__op_def artel__op_embedding_gradient_def = {
     .doc = "Gradient of an embedding table, folded over shards.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_embedding_gradient,
-    .kernels = artel__embed_gradient_kernels,
-    .params_size = sizeof(artel__embed_gradient),
-    .fill = fill_embedding_gradient,
     .describe = describe_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__embed_gradient_kernels,
+            .params_size = sizeof(artel__embed_gradient),
+            .fill = fill_embedding_gradient,
+        },
 };
 
 /* Input: indices of the batch. Outputs: sorted positions, where each token's end, the tokens; how many. */
@@ -146,9 +152,12 @@ const artel__op_def artel__op_embedding_tokens_def = {
     .doc = "The tokens of a batch and their positions.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_tokens,
-    .kernels = artel__embed_tokens_kernels,
-    .params_size = sizeof(artel__embed_tokens),
-    .fill = fill_tokens,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__embed_tokens_kernels,
+            .params_size = sizeof(artel__embed_tokens),
+            .fill = fill_tokens,
+        },
 };
 
 /* Inputs: dy of the batch, sorted, end, count. Output: a row for each token, as many as there can be. */
@@ -181,9 +190,12 @@ const artel__op_def artel__op_embedding_rows_def = {
     .doc = "Gradient of the rows of a table that a batch names.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_rows,
-    .kernels = artel__embed_rows_kernels,
-    .params_size = sizeof(artel__embed_rows),
-    .fill = fill_rows,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__embed_rows_kernels,
+            .params_size = sizeof(artel__embed_rows),
+            .fill = fill_rows,
+        },
 };
 
 /* The embedding_gradient whose all-reduce a value is; NULL for every other value. */
@@ -292,9 +304,12 @@ const artel__op_def artel__op_embedding_def = {
     .doc = "Rows of a table by index.",
     .infer = infer_embedding,
     .grad = grad_embedding,
-    .kernels = artel__embed_forward_kernels,
-    .params_size = sizeof(artel__embed_forward),
-    .fill = fill_embedding,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__embed_forward_kernels,
+            .params_size = sizeof(artel__embed_forward),
+            .fill = fill_embedding,
+        },
 };
 
 artel__value_id artel__op_embedding(artel__graph *graph, artel__value_id table, artel__value_id indices)

@@ -34,9 +34,12 @@ const artel__op_def artel__op_fold_sum_def = {
     .name = "fold_sum",
     .doc = "Sums over the rows of each fold node.",
     .infer = infer_fold_sum,
-    .kernels = artel__fold_columns_kernels,
-    .params_size = sizeof(artel__fold_columns),
-    .fill = fill_fold_sum,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fold_columns_kernels,
+            .params_size = sizeof(artel__fold_columns),
+            .fill = fill_fold_sum,
+        },
 };
 
 artel__value_id artel__op_fold_sum(artel__graph *graph, artel__value_id x)
@@ -57,9 +60,12 @@ const artel__op_def artel__op_fold_columns_def = {
     .name = "fold_columns",
     .doc = "Sums of columns over rows and inner axes, in float64.",
     .infer = infer_fold_columns,
-    .kernels = artel__fold_columns_kernels,
-    .params_size = sizeof(artel__fold_columns),
-    .fill = fill_fold_sum,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fold_columns_kernels,
+            .params_size = sizeof(artel__fold_columns),
+            .fill = fill_fold_sum,
+        },
 };
 
 artel__value_id artel__op_fold_columns64(artel__graph *graph, artel__value_id x)
@@ -94,9 +100,12 @@ const artel__op_def artel__op_fold_weighted_def = {
     .name = "fold_weighted",
     .doc = "Weighted sum and sum of weights over all elements, in float64.",
     .infer = infer_fold_weighted,
-    .kernels = artel__fold_weighted_kernels,
-    .params_size = sizeof(artel__fold_weighted),
-    .fill = fill_fold_weighted,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fold_weighted_kernels,
+            .params_size = sizeof(artel__fold_weighted),
+            .fill = fill_fold_weighted,
+        },
 };
 
 artel__value_id artel__op_fold_weighted(artel__graph *graph, artel__value_id value, artel__value_id weight)

@@ -15,11 +15,6 @@
 #include "op/elementwise.h"
 #include "op/norm.h"
 
-typedef struct unary_view {
-    artel__unary function;
-    float parameter[3];
-} unary_view;
-
 typedef struct fuser {
     artel__graph *graph;
     int32_t *uses;
@@ -30,7 +25,7 @@ typedef struct fuser {
 static artel__norm_activation activation_of(const artel__node *node)
 {
     if (node->op != &artel__op_unary_def) return ARTEL__NORM_LINEAR;
-    const unary_view *unary = node->attributes;
+    const artel__unary_attributes *unary = artel__op_unary_read(node);
     if (unary->function == ARTEL__UNARY_RELU6) return ARTEL__NORM_RELU6;
     bool plain = unary->function == ARTEL__UNARY_RELU && unary->parameter[0] == 0.0f && unary->parameter[2] == 0.0f;
     if (plain && isinf(unary->parameter[1])) return ARTEL__NORM_RELU;
@@ -59,7 +54,7 @@ static void rename_value(fuser *f, artel__value_id from, artel__value_id to)
 
 static void join_addition(fuser *f, artel__node *node)
 {
-    if (node->op != &artel__op_binary_def || *(const artel__binary *)node->attributes != ARTEL__BINARY_ADD) return;
+    if (node->op != &artel__op_binary_def || artel__op_binary_function(node) != ARTEL__BINARY_ADD) return;
     int late = f->graph->value[node->input[0]].node > f->graph->value[node->input[1]].node ? 0 : 1;
     artel__value_id host = node->input[late], other = node->input[1 - late];
     artel__node *norm = open_norm(f, host);
@@ -92,9 +87,8 @@ static void join_activation(fuser *f, artel__node *node)
 static bool is_relu(const artel__node *node)
 {
     static const float constants[3] = {0.0f, INFINITY, 0.0f};
-    const unary_view *unary = node->attributes;
-    bool one = node->op == &artel__op_unary_def || node->op == &artel__op_unary_gradient_def;
-    return one && unary->function == ARTEL__UNARY_RELU && memcmp(unary->parameter, constants, sizeof constants) == 0;
+    const artel__unary_attributes *unary = artel__op_unary_read(node);
+    return unary && unary->function == ARTEL__UNARY_RELU && memcmp(unary->parameter, constants, sizeof constants) == 0;
 }
 
 /* Whether x is positive where `read` is: the same value, or the ReLU of it. */

@@ -88,9 +88,12 @@ const artel__op_def artel__op_layer_norm_gradient_def = {
     .attribute_size = sizeof(layer_norm_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_layer_norm_gradient,
-    .kernels = artel__layer_norm_gradient_kernels,
-    .params_size = sizeof(artel__layer_norm_gradient),
-    .fill = fill_layer_norm_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__layer_norm_gradient_kernels,
+            .params_size = sizeof(artel__layer_norm_gradient),
+            .fill = fill_layer_norm_gradient,
+        },
 };
 
 /* Inputs: dy, x, mean, inverse. Outputs: dgamma, dbeta as NODES [length]. */
@@ -125,9 +128,12 @@ const artel__op_def artel__op_layer_norm_parameters_def = {
     .doc = "Gradients of a layer normalisation's gamma and beta.",
     .attribute_size = sizeof(layer_norm_attributes),
     .infer = infer_parameters,
-    .kernels = artel__layer_norm_parameters_kernels,
-    .params_size = sizeof(artel__layer_norm_parameters),
-    .fill = fill_parameters,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__layer_norm_parameters_kernels,
+            .params_size = sizeof(artel__layer_norm_parameters),
+            .fill = fill_parameters,
+        },
 };
 
 static artel__value_id like_parameter(artel__graph *graph, artel__value_id gradient, artel__value_id parameter)
@@ -160,9 +166,12 @@ const artel__op_def artel__op_layer_norm_def = {
     .attribute_size = sizeof(layer_norm_attributes),
     .infer = infer_layer_norm,
     .grad = grad_layer_norm,
-    .kernels = artel__layer_norm_forward_kernels,
-    .params_size = sizeof(artel__layer_norm_forward),
-    .fill = fill_layer_norm,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__layer_norm_forward_kernels,
+            .params_size = sizeof(artel__layer_norm_forward),
+            .fill = fill_layer_norm,
+        },
 };
 
 artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x, artel__value_id gamma,

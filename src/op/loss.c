@@ -62,9 +62,12 @@ const artel__op_def artel__op_loss_gradient_def = {
     .doc = "Gradient of a loss with respect to the prediction.",
     .attribute_size = sizeof(artel__loss_input),
     .infer = infer_loss_gradient,
-    .kernels = artel__loss_gradient_kernels,
-    .params_size = sizeof(artel__loss_gradient),
-    .fill = fill_loss_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__loss_gradient_kernels,
+            .params_size = sizeof(artel__loss_gradient),
+            .fill = fill_loss_gradient,
+        },
 };
 
 static artel_status grad_loss(artel__gradient *g)
@@ -81,9 +84,12 @@ const artel__op_def artel__op_loss_def = {
     .attribute_size = sizeof(artel__loss_input),
     .infer = infer_loss,
     .grad = grad_loss,
-    .kernels = artel__loss_forward_kernels,
-    .params_size = sizeof(artel__loss_forward),
-    .fill = fill_loss,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__loss_forward_kernels,
+            .params_size = sizeof(artel__loss_forward),
+            .fill = fill_loss,
+        },
 };
 
 artel__value_id artel__op_loss(artel__graph *graph, const artel__loss_input *settings, artel__value_id target, artel__value_id prediction)
@@ -134,10 +140,13 @@ const artel__op_def artel__op_loss_seed_def = {
     .doc = "Gradient of a reduced loss with respect to the loss of each position.",
     .attribute_size = sizeof(seed_attributes),
     .infer = infer_seed,
-    .kernels = artel__loss_seed_kernels,
-    .params_size = sizeof(artel__loss_seed_kernel),
-    .fill = fill_seed,
-    .unread = unread_by_seed,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__loss_seed_kernels,
+            .params_size = sizeof(artel__loss_seed_kernel),
+            .fill = fill_seed,
+            .unread = unread_by_seed,
+        },
 };
 
 artel__value_id artel__op_loss_seed(artel__graph *graph, const artel__loss_seed *seed)

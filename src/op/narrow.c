@@ -59,10 +59,13 @@ const artel__op_def artel__op_narrow_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_narrow,
     .grad = grad_narrow,
-    .kernels = artel__narrow_kernels,
-    .params_size = sizeof(artel__narrow),
-    .fill = fill_narrow,
     .describe = describe_narrow,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__narrow_kernels,
+            .params_size = sizeof(artel__narrow),
+            .fill = fill_narrow,
+        },
 };
 
 artel__value_id artel__op_narrow(artel__graph *graph, artel__value_id x, artel_dtype to)
@@ -154,11 +157,14 @@ const artel__op_def artel__op_loss_scale_update_def = {
     .doc = "The loss scale of the next step.",
     .attribute_size = sizeof(growth_attributes),
     .infer = infer_nothing,
-    .kernels = artel__fill_kernels,
-    .params_size = sizeof(artel__fill),
-    .fill = fill_update,
     .writes = true,
     .written = 1,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fill_kernels,
+            .params_size = sizeof(artel__fill),
+            .fill = fill_update,
+        },
 };
 
 const artel__op_def artel__op_loss_scale_count_def = {
@@ -166,11 +172,14 @@ const artel__op_def artel__op_loss_scale_count_def = {
     .doc = "Steps since the loss scale changed.",
     .attribute_size = sizeof(growth_attributes),
     .infer = infer_nothing,
-    .kernels = artel__fill_kernels,
-    .params_size = sizeof(artel__fill),
-    .fill = fill_count,
     .writes = true,
     .written = 1,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fill_kernels,
+            .params_size = sizeof(artel__fill),
+            .fill = fill_count,
+        },
 };
 
 /* -- x / scale; inputs: x, the scale -- */
@@ -198,9 +207,12 @@ const artel__op_def artel__op_unscale_def = {
     .name = "unscale",
     .doc = "A gradient of the scaled loss divided by the scale.",
     .infer = infer_unscale,
-    .kernels = artel__flat_kernels,
-    .params_size = sizeof(artel__flat),
-    .fill = fill_unscale,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__flat_kernels,
+            .params_size = sizeof(artel__flat),
+            .fill = fill_unscale,
+        },
 };
 
 artel__value_id artel__op_unscale(artel__graph *graph, artel__value_id x, artel__value_id scale)

@@ -8,7 +8,7 @@
 #ifndef ARTEL_OP_OP_H
 #define ARTEL_OP_OP_H
 
-#include "graph/op_def.h"
+#include "graph/op_exec.h"
 #include "kernel/conv.h"
 #include "kernel/fault_slot.h"
 

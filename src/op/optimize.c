@@ -94,15 +94,18 @@ const artel__op_def artel__op_optimize_def = {
     .doc = "One optimizer step on one variable.",
     .attribute_size = sizeof(optimize_attributes),
     .infer = infer_optimize,
-    .kernels = artel__apply_kernels,
-    .params_size = sizeof(artel__apply),
-    .fill = fill_optimize,
     .writes = true,
     .written = IN_GRADIENT,
-    .divides = true,
-    .summed = IN_GRADIENT,
-    .piece = ARTEL__NORM_BLOCK,
-    .part = part_of_optimize,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__apply_kernels,
+            .params_size = sizeof(artel__apply),
+            .fill = fill_optimize,
+            .divides = true,
+            .summed = IN_GRADIENT,
+            .piece = ARTEL__NORM_BLOCK,
+            .part = part_of_optimize,
+        },
 };
 
 /* -- on rows -- */
@@ -141,13 +144,16 @@ const artel__op_def artel__op_optimize_rows_def = {
     .doc = "One optimizer step on a table whose gradient consists of rows.",
     .attribute_size = sizeof(optimize_attributes),
     .infer = infer_optimize_rows,
-    .kernels = artel__apply_rows_kernels,
-    .params_size = sizeof(artel__apply_rows),
-    .fill = fill_optimize_rows,
     .describe = describe_optimize_rows,
     .writes = true,
     .written = IN_GRADIENT,
-    .divides = true,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__apply_rows_kernels,
+            .params_size = sizeof(artel__apply_rows),
+            .fill = fill_optimize_rows,
+            .divides = true,
+        },
 };
 
 static artel__phase enter_apply(artel__graph *graph)
@@ -216,11 +222,14 @@ const artel__op_def artel__op_nadam_product_def = {
     .doc = "The running product of Nadam's momentum schedule.",
     .attribute_size = sizeof(product_attributes),
     .infer = infer_nothing,
-    .kernels = artel__fill_kernels,
-    .params_size = sizeof(artel__fill),
-    .fill = fill_nadam_product,
     .writes = true,
     .written = 1,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fill_kernels,
+            .params_size = sizeof(artel__fill),
+            .fill = fill_nadam_product,
+        },
 };
 
 void artel__op_nadam_product(artel__graph *graph, artel__value_id u_product, double beta_1)
@@ -248,11 +257,14 @@ const artel__op_def artel__op_lamb_step_def = {
     .name = "lamb_step",
     .doc = "The layer-wise scaled step of LAMB.",
     .infer = infer_nothing,
-    .kernels = artel__lamb_step_kernels,
-    .params_size = sizeof(artel__lamb_step),
-    .fill = fill_lamb_step,
     .writes = true,
     .written = 1,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__lamb_step_kernels,
+            .params_size = sizeof(artel__lamb_step),
+            .fill = fill_lamb_step,
+        },
 };
 
 void artel__op_lamb_step(artel__graph *graph, artel__value_id variable, artel__value_id direction, artel__value_id variable_norm,

@@ -48,10 +48,13 @@ const artel__op_def artel__op_panels_def = {
     .attribute_size = sizeof(panels_attributes),
     .infer = infer_panels,
     .grad = grad_panels,
-    .kernels = artel__product_pack_kernels,
-    .params_size = sizeof(artel__product_pack),
-    .fill = fill_panels,
     .moves = artel__op_always_moves,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__product_pack_kernels,
+            .params_size = sizeof(artel__product_pack),
+            .fill = fill_panels,
+        },
 };
 
 static artel_status grad_panels(artel__gradient *g)

@@ -35,9 +35,12 @@ const artel__op_def artel__op_block_norm_def = {
     .doc = "Sums of squares or absolute values by blocks of 4,096 elements.",
     .attribute_size = sizeof(norm_attributes),
     .infer = infer_block_norm,
-    .kernels = artel__block_norm_kernels,
-    .params_size = sizeof(artel__block_norm),
-    .fill = fill_block_norm,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__block_norm_kernels,
+            .params_size = sizeof(artel__block_norm),
+            .fill = fill_block_norm,
+        },
 };
 
 /* -- scalars: one task each, computed by a kernel of this file's own -- */
@@ -106,18 +109,24 @@ const artel__op_def artel__op_norm_total_def = {
     .doc = "Pairwise sum of norm blocks.",
     .attribute_size = sizeof(scalar_attributes),
     .infer = infer_scalar,
-    .kernels = scalar_kernels,
-    .params_size = sizeof(scalar_params),
-    .fill = fill_total,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = scalar_kernels,
+            .params_size = sizeof(scalar_params),
+            .fill = fill_total,
+        },
 };
 
 const artel__op_def artel__op_sum_scalars_def = {
     .name = "sum_scalars",
     .doc = "Sum of float64 scalars in order.",
     .infer = infer_scalar,
-    .kernels = scalar_kernels,
-    .params_size = sizeof(scalar_params),
-    .fill = fill_sum,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = scalar_kernels,
+            .params_size = sizeof(scalar_params),
+            .fill = fill_sum,
+        },
 };
 
 static artel__value_id norm(artel__graph *graph, artel__norm_kind kind, artel__value_id x, double scale)
@@ -206,9 +215,12 @@ const artel__op_def artel__op_flat_def = {
     .attribute_size = sizeof(flat_attributes),
     .placement = ARTEL__PLACE_VIEW_WRITTEN,
     .infer = infer_flat,
-    .kernels = artel__flat_kernels,
-    .params_size = sizeof(artel__flat),
-    .fill = fill_flat,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__flat_kernels,
+            .params_size = sizeof(artel__flat),
+            .fill = fill_flat,
+        },
 };
 
 static artel_status infer_nothing(artel__infer *infer)
@@ -223,11 +235,14 @@ const artel__op_def artel__op_flat_update_def = {
     .doc = "An element-wise update of a variable.",
     .attribute_size = sizeof(flat_attributes),
     .infer = infer_nothing,
-    .kernels = artel__flat_kernels,
-    .params_size = sizeof(artel__flat),
-    .fill = fill_flat,
     .writes = true,
     .written = 1,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__flat_kernels,
+            .params_size = sizeof(artel__flat),
+            .fill = fill_flat,
+        },
 };
 
 artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradient, artel__value_id variable, double l1, double l2)
@@ -281,11 +296,14 @@ const artel__op_def artel__op_clear_def = {
     .name = "clear",
     .doc = "A variable set to 0.",
     .infer = infer_nothing,
-    .kernels = artel__fill_kernels,
-    .params_size = sizeof(artel__fill),
-    .fill = fill_clear,
     .writes = true,
     .written = 1,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fill_kernels,
+            .params_size = sizeof(artel__fill),
+            .fill = fill_clear,
+        },
 };
 
 void artel__op_clear(artel__graph *graph, artel__value_id variable)
@@ -329,11 +347,14 @@ const artel__op_def artel__op_constrain_def = {
     .doc = "Projection of a variable after the optimizer's step.",
     .attribute_size = sizeof(constrain_attributes),
     .infer = infer_constrain,
-    .kernels = artel__constrain_kernels,
-    .params_size = sizeof(artel__constrain),
-    .fill = fill_constrain,
     .writes = true,
     .written = 1,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__constrain_kernels,
+            .params_size = sizeof(artel__constrain),
+            .fill = fill_constrain,
+        },
 };
 
 /* The parts of a variable: one for the plain layout, one for the wide and one for a narrow panel. Returns how many, or 0

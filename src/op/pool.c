@@ -87,13 +87,16 @@ const artel__op_def artel__op_pool_gradient_def = {
     .attribute_size = sizeof(pool_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_pool_gradient,
-    .kernels = artel__pool_gradient_kernels,
-    .params_size = sizeof(artel__pool_gradient),
     .moves = spreads_maximum,
-    .fill = fill_pool_gradient,
-    .unread = unread_by_gradient,
-    .in_place = place_pool_gradient,
     .describe = describe_pool,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__pool_gradient_kernels,
+            .params_size = sizeof(artel__pool_gradient),
+            .fill = fill_pool_gradient,
+            .unread = unread_by_gradient,
+            .in_place = place_pool_gradient,
+        },
 };
 
 bool artel__op_pool_take_relu(artel__graph *graph, artel__node *node)
@@ -126,11 +129,14 @@ const artel__op_def artel__op_pool_def = {
     .attribute_size = sizeof(pool_attributes),
     .infer = infer_pool,
     .grad = grad_pool,
-    .kernels = artel__pool_forward_kernels,
-    .params_size = sizeof(artel__pool_forward),
     .moves = takes_maximum,
-    .fill = fill_pool,
     .describe = describe_pool,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__pool_forward_kernels,
+            .params_size = sizeof(artel__pool_forward),
+            .fill = fill_pool,
+        },
 };
 
 artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape)

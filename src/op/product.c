@@ -104,10 +104,13 @@ const artel__op_def artel__op_transpose_weights_def = {
     .doc = "Weights of a product or convolution, transposed for the data gradient.",
     .attribute_size = sizeof(transpose_attributes),
     .infer = infer_transpose,
-    .kernels = artel__product_pack_kernels,
-    .params_size = sizeof(artel__product_pack),
     .moves = artel__op_always_moves,
-    .fill = fill_transpose,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__product_pack_kernels,
+            .params_size = sizeof(artel__product_pack),
+            .fill = fill_transpose,
+        },
 };
 
 artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id w, int64_t taps, int64_t rows, int64_t columns,
@@ -166,11 +169,14 @@ const artel__op_def artel__op_product_weight_gradient_def = {
     .doc = "Gradient of a product's weights and bias, folded over shards in the tile.",
     .attribute_size = sizeof(weight_gradient_attributes),
     .infer = infer_weight_gradient,
-    .kernels = artel__product_weight_gradient_kernels,
-    .params_size = sizeof(artel__product_weight_gradient),
-    .fill = fill_weight_gradient,
     .cost = cost_weight_gradient,
-    .follow = offsetof(artel__product_weight_gradient, follow),
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__product_weight_gradient_kernels,
+            .params_size = sizeof(artel__product_weight_gradient),
+            .fill = fill_weight_gradient,
+            .follow = offsetof(artel__product_weight_gradient, follow),
+        },
 };
 
 artel__value_id artel__op_weight_gradient(artel__graph *graph, artel__value_id x, artel__value_id dy, int64_t k, int64_t n, bool bias)
@@ -214,12 +220,15 @@ const artel__op_def artel__op_product_def = {
     .attribute_size = sizeof(product_attributes),
     .infer = infer_product,
     .grad = grad_product,
-    .kernels = artel__product_forward_kernels,
-    .params_size = sizeof(artel__product_forward),
-    .fill = fill_product,
     .cost = cost_product,
-    .narrow = offsetof(artel__product_forward, narrow),
     .describe = describe_product,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__product_forward_kernels,
+            .params_size = sizeof(artel__product_forward),
+            .fill = fill_product,
+            .narrow = offsetof(artel__product_forward, narrow),
+        },
 };
 
 artel__value_id artel__op_product(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias, int contracted,

@@ -57,9 +57,12 @@ const artel__op_def artel__op_noise_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_noise,
     .grad = grad_noise,
-    .kernels = artel__noise_kernels,
-    .params_size = sizeof(artel__noise),
-    .fill = fill_noise,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__noise_kernels,
+            .params_size = sizeof(artel__noise),
+            .fill = fill_noise,
+        },
 };
 
 static artel_status grad_noise(artel__gradient *g)
@@ -150,10 +153,13 @@ const artel__op_def artel__op_uniform_def = {
     .attribute_size = sizeof(uniform_attributes),
     .infer = infer_uniform,
     .grad = grad_uniform,
-    .kernels = artel__noise_kernels,
-    .params_size = sizeof(artel__noise),
-    .fill = fill_uniform,
-    .unread = unread_by_uniform,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__noise_kernels,
+            .params_size = sizeof(artel__noise),
+            .fill = fill_uniform,
+            .unread = unread_by_uniform,
+        },
 };
 
 artel__value_id artel__op_uniform(artel__graph *graph, artel__value_id like, double low, double high, const artel_shape *shape, bool shared)

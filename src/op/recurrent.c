@@ -181,12 +181,15 @@ const artel__op_def artel__op_recurrent_gradient_def = {
     .doc = "Gradient of a recurrent cell through time.",
     .attribute_size = sizeof(settings),
     .placement = ARTEL__PLACE_INPLACE,
-    .in_place = place_gradient,
     .infer = infer_recurrent_gradient,
-    .kernels = artel__recurrent_gradient_kernels,
-    .params_size = sizeof(artel__recurrent_gradient),
-    .fill = fill_recurrent_gradient,
     .cost = cost_recurrent_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .in_place = place_gradient,
+            .kernels = artel__recurrent_gradient_kernels,
+            .params_size = sizeof(artel__recurrent_gradient),
+            .fill = fill_recurrent_gradient,
+        },
 };
 
 /* h times the factors of each gate, [steps][gates][u], and the gradients of the gates apart, [steps][gates][gates*u]. */
@@ -253,14 +256,17 @@ const artel__op_def artel__op_recurrent_def = {
     .doc = "A recurrent cell over a sequence.",
     .attribute_size = sizeof(settings),
     .placement = ARTEL__PLACE_INPLACE,
-    .in_place = place_gates,
     .infer = infer_recurrent,
     .grad = grad_recurrent,
-    .kernels = artel__recurrent_forward_kernels,
-    .params_size = sizeof(artel__recurrent_forward),
-    .fill = fill_recurrent,
     .cost = cost_recurrent,
     .describe = describe_recurrent,
+    .exec =
+        &(const artel__op_exec){
+            .in_place = place_gates,
+            .kernels = artel__recurrent_forward_kernels,
+            .params_size = sizeof(artel__recurrent_forward),
+            .fill = fill_recurrent,
+        },
 };
 
 artel__value_id artel__op_recurrent(artel__graph *graph, const artel__recurrent *r)

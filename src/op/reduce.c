@@ -85,10 +85,13 @@ const artel__op_def artel__op_reduce_gradient_def = {
     .doc = "Gradient of a reduction over axes of a row.",
     .attribute_size = sizeof(reduce_attributes),
     .infer = infer_reduce_gradient,
-    .kernels = artel__reduce_gradient_kernels,
-    .params_size = sizeof(artel__reduce_gradient),
-    .fill = fill_reduce_gradient,
-    .unread = unread_by_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__reduce_gradient_kernels,
+            .params_size = sizeof(artel__reduce_gradient),
+            .fill = fill_reduce_gradient,
+            .unread = unread_by_gradient,
+        },
 };
 
 static artel_status grad_reduce(artel__gradient *g)
@@ -104,9 +107,12 @@ const artel__op_def artel__op_reduce_def = {
     .attribute_size = sizeof(reduce_attributes),
     .infer = infer_reduce,
     .grad = grad_reduce,
-    .kernels = artel__reduce_kernels,
-    .params_size = sizeof(artel__reduce),
-    .fill = fill_reduce,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__reduce_kernels,
+            .params_size = sizeof(artel__reduce),
+            .fill = fill_reduce,
+        },
 };
 
 artel__value_id artel__op_reduce(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes, bool keep)
@@ -171,9 +177,12 @@ const artel__op_def artel__op_softmax_gradient_def = {
     .attribute_size = sizeof(axis_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_axis,
-    .kernels = artel__softmax_gradient_kernels,
-    .params_size = sizeof(artel__softmax_gradient),
-    .fill = fill_softmax_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__softmax_gradient_kernels,
+            .params_size = sizeof(artel__softmax_gradient),
+            .fill = fill_softmax_gradient,
+        },
 };
 
 static artel_status grad_softmax(artel__gradient *g)
@@ -199,10 +208,13 @@ const artel__op_def artel__op_softmax_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_axis,
     .grad = grad_softmax,
-    .kernels = artel__softmax_forward_kernels,
-    .params_size = sizeof(artel__softmax_forward),
-    .fill = fill_softmax,
     .describe = describe_softmax,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__softmax_forward_kernels,
+            .params_size = sizeof(artel__softmax_forward),
+            .fill = fill_softmax,
+        },
 };
 
 static int normal_axis(const artel__graph *graph, artel__value_id x, int axis)
@@ -249,9 +261,12 @@ const artel__op_def artel__op_glu_gradient_def = {
     .doc = "Gradient of the gated linear unit.",
     .attribute_size = sizeof(axis_attributes),
     .infer = infer_axis,
-    .kernels = artel__glu_gradient_kernels,
-    .params_size = sizeof(artel__glu_gradient),
-    .fill = fill_glu_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__glu_gradient_kernels,
+            .params_size = sizeof(artel__glu_gradient),
+            .fill = fill_glu_gradient,
+        },
 };
 
 static artel_status grad_glu(artel__gradient *g)
@@ -267,9 +282,12 @@ const artel__op_def artel__op_glu_def = {
     .attribute_size = sizeof(axis_attributes),
     .infer = infer_glu,
     .grad = grad_glu,
-    .kernels = artel__glu_forward_kernels,
-    .params_size = sizeof(artel__glu_forward),
-    .fill = fill_glu,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__glu_forward_kernels,
+            .params_size = sizeof(artel__glu_forward),
+            .fill = fill_glu,
+        },
 };
 
 artel__value_id artel__op_glu(artel__graph *graph, artel__value_id x, int axis)
@@ -300,9 +318,12 @@ const artel__op_def artel__op_argmax_def = {
     .name = "argmax",
     .doc = "Index of the first largest element along the last axis.",
     .infer = infer_argmax,
-    .kernels = artel__argmax_kernels,
-    .params_size = sizeof(artel__argmax),
-    .fill = fill_argmax,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__argmax_kernels,
+            .params_size = sizeof(artel__argmax),
+            .fill = fill_argmax,
+        },
 };
 
 artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x)
@@ -335,9 +356,12 @@ const artel__op_def artel__op_in_top_k_def = {
     .doc = "Whether a class is among the k best.",
     .attribute_size = sizeof(top_attributes),
     .infer = infer_in_top_k,
-    .kernels = artel__in_top_k_kernels,
-    .params_size = sizeof(artel__in_top_k),
-    .fill = fill_in_top_k,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__in_top_k_kernels,
+            .params_size = sizeof(artel__in_top_k),
+            .fill = fill_in_top_k,
+        },
 };
 
 artel__value_id artel__op_in_top_k(artel__graph *graph, artel__value_id x, artel__value_id target, int k)

@@ -91,9 +91,12 @@ const artel__op_def artel__op_band_def = {
     .attribute_size = sizeof(band_attributes),
     .infer = infer_band,
     .grad = grad_band,
-    .kernels = artel__band_kernels,
-    .params_size = sizeof(artel__band),
-    .fill = fill_band,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__band_kernels,
+            .params_size = sizeof(artel__band),
+            .fill = fill_band,
+        },
 };
 
 artel__value_id artel__op_band_along(artel__graph *graph, artel__value_id x, int axis, const artel__op_band *band)
@@ -155,9 +158,12 @@ const artel__op_def artel__op_warp_gradient_def = {
     .doc = "Gradient of images through an affine map.",
     .attribute_size = sizeof(artel__warp_settings),
     .infer = infer_warp,
-    .kernels = artel__warp_gradient_kernels,
-    .params_size = sizeof(artel__warp_gradient),
-    .fill = fill_warp_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__warp_gradient_kernels,
+            .params_size = sizeof(artel__warp_gradient),
+            .fill = fill_warp_gradient,
+        },
 };
 
 static artel_status grad_warp(artel__gradient *g)
@@ -177,9 +183,12 @@ const artel__op_def artel__op_warp_def = {
     .attribute_size = sizeof(artel__warp_settings),
     .infer = infer_warp,
     .grad = grad_warp,
-    .kernels = artel__warp_kernels,
-    .params_size = sizeof(artel__warp),
-    .fill = fill_warp,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__warp_kernels,
+            .params_size = sizeof(artel__warp),
+            .fill = fill_warp,
+        },
 };
 
 artel__value_id artel__op_warp(artel__graph *graph, artel__value_id x, artel__value_id map, const artel__warp_settings *warp)

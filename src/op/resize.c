@@ -55,9 +55,12 @@ const artel__op_def artel__op_resize_gradient_def = {
     .doc = "Gradient of bilinear resizing.",
     .attribute_size = sizeof(resize_attributes),
     .infer = infer_resize,
-    .kernels = artel__resize_gradient_kernels,
-    .params_size = sizeof(artel__resize_gradient),
-    .fill = fill_resize_gradient,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__resize_gradient_kernels,
+            .params_size = sizeof(artel__resize_gradient),
+            .fill = fill_resize_gradient,
+        },
 };
 
 static artel_status grad_resize(artel__gradient *g)
@@ -74,9 +77,12 @@ const artel__op_def artel__op_resize_def = {
     .attribute_size = sizeof(resize_attributes),
     .infer = infer_resize,
     .grad = grad_resize,
-    .kernels = artel__resize_forward_kernels,
-    .params_size = sizeof(artel__resize_forward),
-    .fill = fill_resize,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__resize_forward_kernels,
+            .params_size = sizeof(artel__resize_forward),
+            .fill = fill_resize,
+        },
 };
 
 artel__value_id artel__op_resize_bilinear(artel__graph *graph, artel__value_id x, int64_t height, int64_t width)
@@ -116,9 +122,12 @@ const artel__op_def artel__op_one_hot_def = {
     .doc = "Indicator vectors of classes.",
     .attribute_size = sizeof(one_hot_attributes),
     .infer = infer_one_hot,
-    .kernels = artel__one_hot_kernels,
-    .params_size = sizeof(artel__one_hot),
-    .fill = fill_one_hot,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__one_hot_kernels,
+            .params_size = sizeof(artel__one_hot),
+            .fill = fill_one_hot,
+        },
 };
 
 artel__value_id artel__op_one_hot(artel__graph *graph, artel__value_id indices, int64_t classes)

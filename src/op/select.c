@@ -48,9 +48,12 @@ const artel__op_def artel__op_compare_def = {
     .doc = "Comparison of two operands with broadcasting.",
     .attribute_size = sizeof(compare_attributes),
     .infer = infer_compare,
-    .kernels = artel__compare_kernels,
-    .params_size = sizeof(artel__compare),
-    .fill = fill_compare,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__compare_kernels,
+            .params_size = sizeof(artel__compare),
+            .fill = fill_compare,
+        },
 };
 
 artel__value_id artel__op_compare(artel__graph *graph, artel__comparison function, artel__value_id a, artel__value_id b)
@@ -96,9 +99,12 @@ const artel__op_def artel__op_logical_def = {
     .doc = "And, or, not on truth values.",
     .attribute_size = sizeof(compare_attributes),
     .infer = infer_logical,
-    .kernels = artel__logical_kernels,
-    .params_size = sizeof(artel__logical),
-    .fill = fill_logical,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__logical_kernels,
+            .params_size = sizeof(artel__logical),
+            .fill = fill_logical,
+        },
 };
 
 artel__value_id artel__op_logical_and(artel__graph *graph, artel__value_id a, artel__value_id b)
@@ -171,10 +177,13 @@ const artel__op_def artel__op_select_def = {
     .doc = "Chooses between two operands by a condition, with broadcasting.",
     .infer = infer_select,
     .grad = grad_select,
-    .kernels = artel__select_kernels,
-    .params_size = sizeof(artel__select),
     .moves = artel__op_always_moves,
-    .fill = fill_select,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__select_kernels,
+            .params_size = sizeof(artel__select),
+            .fill = fill_select,
+        },
 };
 
 artel__value_id artel__op_where(artel__graph *graph, artel__value_id condition, artel__value_id a, artel__value_id b)
@@ -219,9 +228,12 @@ const artel__op_def artel__op_cast_def = {
     .attribute_size = sizeof(cast_attributes),
     .infer = infer_cast,
     .grad = grad_cast,
-    .kernels = artel__cast_kernels,
-    .params_size = sizeof(artel__cast),
-    .fill = fill_cast,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__cast_kernels,
+            .params_size = sizeof(artel__cast),
+            .fill = fill_cast,
+        },
 };
 
 artel__value_id artel__op_cast(artel__graph *graph, artel__value_id x, artel_dtype dtype)
@@ -261,9 +273,12 @@ const artel__op_def artel__op_constant_def = {
     .doc = "A constant of the graph.",
     .attribute_size = sizeof(constant_attributes),
     .infer = infer_constant,
-    .kernels = artel__strided_copy_kernels,
-    .params_size = sizeof(artel__strided_copy),
-    .fill = fill_constant,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__strided_copy_kernels,
+            .params_size = sizeof(artel__strided_copy),
+            .fill = fill_constant,
+        },
 };
 
 artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const artel_shape *shape, const void *data)
@@ -327,11 +342,14 @@ const artel__op_def artel__op_fill_def = {
     .attribute_size = sizeof(fill_attributes),
     .infer = infer_fill,
     .grad = grad_none,
-    .kernels = artel__fill_kernels,
-    .params_size = sizeof(artel__fill),
     .moves = fills_zero,
-    .fill = fill_fill,
-    .unread = unread_by_fill,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fill_kernels,
+            .params_size = sizeof(artel__fill),
+            .fill = fill_fill,
+            .unread = unread_by_fill,
+        },
 };
 
 artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number)

@@ -83,10 +83,13 @@ const artel__op_def artel__op_transpose_def = {
     .attribute_size = sizeof(transpose_attributes),
     .infer = infer_transpose,
     .grad = grad_transpose,
-    .kernels = artel__strided_copy_kernels,
-    .params_size = sizeof(artel__strided_copy),
     .moves = artel__op_always_moves,
-    .fill = fill_transpose,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__strided_copy_kernels,
+            .params_size = sizeof(artel__strided_copy),
+            .fill = fill_transpose,
+        },
 };
 
 artel__value_id artel__op_transpose(artel__graph *graph, artel__value_id x, const int *permutation)
@@ -165,10 +168,13 @@ const artel__op_def artel__op_pad_def = {
     .attribute_size = sizeof(pad_attributes),
     .infer = infer_pad,
     .grad = grad_pad,
-    .kernels = artel__pad_kernels,
-    .params_size = sizeof(artel__pad),
     .moves = pads_with_zero,
-    .fill = fill_pad,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__pad_kernels,
+            .params_size = sizeof(artel__pad),
+            .fill = fill_pad,
+        },
 };
 
 artel__value_id artel__op_pad(artel__graph *graph, artel__value_id x, const int64_t *before, const int64_t *after, double number)
@@ -253,10 +259,13 @@ const artel__op_def artel__op_insert_def = {
     .attribute_size = sizeof(slice_attributes),
     .placement = ARTEL__PLACE_VIEW_WRITTEN,
     .infer = infer_insert,
-    .kernels = artel__strided_copy_kernels,
-    .params_size = sizeof(artel__strided_copy),
     .moves = artel__op_always_moves,
-    .fill = fill_insert,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__strided_copy_kernels,
+            .params_size = sizeof(artel__strided_copy),
+            .fill = fill_insert,
+        },
 };
 
 static artel_status grad_slice(artel__gradient *g)
@@ -273,10 +282,13 @@ const artel__op_def artel__op_slice_def = {
     .attribute_size = sizeof(slice_attributes),
     .infer = infer_slice,
     .grad = grad_slice,
-    .kernels = artel__strided_copy_kernels,
-    .params_size = sizeof(artel__strided_copy),
     .moves = artel__op_always_moves,
-    .fill = fill_slice,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__strided_copy_kernels,
+            .params_size = sizeof(artel__strided_copy),
+            .fill = fill_slice,
+        },
 };
 
 artel__value_id artel__op_slice(artel__graph *graph, artel__value_id x, int axis, int64_t begin, int64_t length, int64_t step)
@@ -323,11 +335,14 @@ const artel__op_def artel__op_blank_def = {
     .doc = "Room for a concatenation.",
     .attribute_size = sizeof(concat_attributes),
     .infer = infer_blank,
-    .kernels = artel__fill_kernels,
-    .params_size = sizeof(artel__fill),
     .moves = artel__op_always_moves,
-    .fill = fill_blank,
-    .unread = unread_by_blank,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fill_kernels,
+            .params_size = sizeof(artel__fill),
+            .fill = fill_blank,
+            .unread = unread_by_blank,
+        },
 };
 
 /* Inputs: the concatenation as inserts have left it, then the parts. Only carries the gradient. */
@@ -362,7 +377,10 @@ const artel__op_def artel__op_concat_def = {
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_joined,
     .grad = grad_joined,
-    .unread = unread_by_concat,
+    .exec =
+        &(const artel__op_exec){
+            .unread = unread_by_concat,
+        },
 };
 
 static artel_status grad_nothing(artel__gradient *g)
@@ -378,10 +396,13 @@ const artel__op_def artel__op_concat_insert_def = {
     .placement = ARTEL__PLACE_VIEW_WRITTEN,
     .infer = infer_insert,
     .grad = grad_nothing,
-    .kernels = artel__strided_copy_kernels,
-    .params_size = sizeof(artel__strided_copy),
     .moves = artel__op_always_moves,
-    .fill = fill_insert,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__strided_copy_kernels,
+            .params_size = sizeof(artel__strided_copy),
+            .fill = fill_insert,
+        },
 };
 
 static bool concat_fits(artel__graph *graph, const artel__value_id *x, int count, int axis, int64_t *total)
@@ -481,10 +502,13 @@ const artel__op_def artel__op_repeat_def = {
     .attribute_size = sizeof(repeat_attributes),
     .infer = infer_repeat,
     .grad = grad_repeat,
-    .kernels = artel__strided_copy_kernels,
-    .params_size = sizeof(artel__strided_copy),
     .moves = artel__op_always_moves,
-    .fill = fill_repeat,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__strided_copy_kernels,
+            .params_size = sizeof(artel__strided_copy),
+            .fill = fill_repeat,
+        },
 };
 
 artel__value_id artel__op_repeat(artel__graph *graph, artel__value_id x, int axis, int64_t times)

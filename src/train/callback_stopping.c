@@ -76,7 +76,7 @@ static artel_status early_train_end(artel__fit *fit, artel__callback *callback)
     if (!c->restore_best_weights || !callback->weights) return ARTEL_OK;
     if (c->verbose > 0 && fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Restoring model weights from the end of the best epoch: %lld.", (long long)s->best_epoch + 1);
-    memcpy(artel__session_state(fit->session)->block, callback->weights, fit->model->nn->variables->bytes);
+    artel__state_restore(artel__session_state(fit->session), artel__all_of(fit->model->nn->variables), callback->weights);
     artel__session_broadcast(fit->session);
     return ARTEL_OK;
 }

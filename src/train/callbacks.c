@@ -101,13 +101,14 @@ bool artel__monitor_value(artel__fit *fit, const artel__callback *callback, cons
 
 artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *callback)
 {
-    size_t bytes = fit->model->nn->variables->bytes;
+    artel__variable_range weights = artel__all_of(fit->model->nn->variables);
     if (!callback->weights) {
         void *block;
-        ARTEL_TRY(artel__alloc(fit->ctx, bytes + 1, callback->def->class_name, &block));
+        ARTEL_TRY(artel__alloc(fit->ctx, artel__image_bytes(fit->model->nn->variables, weights) + 1, callback->def->class_name, &block));
         callback->weights = block;
     }
-    memcpy(callback->weights, artel__session_state(fit->session)->block, bytes);
+    ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
+    artel__state_image(artel__session_state(fit->session), weights, callback->weights);
     return ARTEL_OK;
 }
 

@@ -75,7 +75,7 @@ static artel_status list_variable(void *user, const artel__model_variable *varia
 static artel_status list_entries(artel__fit *fit, artel__checkpoint_image *image)
 {
     const artel__optimizer_slots *slots = artel__session_slots(fit->session);
-    const artel__variables *all = artel__session_state(fit->session)->variables;
+    const artel__variables *all = artel__state_variables(artel__session_state(fit->session));
     lister l = {.ctx = fit->ctx, .image = image, .prefix = ""};
     ARTEL_TRY(artel__model_visit(fit->model->nn, list_variable, &l));
     for (int i = 0, n = 0; i < all->count; i++) {
@@ -89,14 +89,14 @@ static artel_status list_entries(artel__fit *fit, artel__checkpoint_image *image
         snprintf(name, sizeof name, "optimizer.%d", i);
         ARTEL_TRY(add_entry(&l, slots->file_order[i], name));
     }
-    l.offset = artel__session_state(fit->session)->variables->bytes;
+    l.offset = artel__image_bytes(all, artel__all_of(all));
     for (int i = 0; i < fit->callback_count; i++) {
         char prefix[48];
         if (!fit->callbacks[i].weights) continue;
         snprintf(prefix, sizeof prefix, "callback.%d.", i);
         l.prefix = prefix;
         ARTEL_TRY(artel__model_visit(fit->model->nn, list_variable, &l));
-        l.offset += fit->model->nn->variables->bytes;
+        l.offset += artel__image_bytes(fit->model->nn->variables, artel__all_of(fit->model->nn->variables));
     }
     return ARTEL_OK;
 }
@@ -119,16 +119,17 @@ void artel__checkpoint_image_fini(artel_context *ctx, artel__checkpoint_image *i
 artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, artel__checkpoint_image *image)
 {
     const artel__state *state = artel__session_state(fit->session);
-    size_t weights = fit->model->nn->variables->bytes, size = state->variables->bytes;
+    const artel__variables *own = fit->model->nn->variables, *all = artel__state_variables(state);
+    size_t weights = artel__image_bytes(own, artel__all_of(own)), at = artel__image_bytes(all, artel__all_of(all)), size = at;
     for (int i = 0; i < fit->callback_count; i++) size += fit->callbacks[i].weights ? weights : 0;
+    ARTEL_TRY(artel__state_bring(state));
     clear_entries(fit->ctx, image);
     ARTEL_TRY(list_entries(fit, image));
     void *bytes = image->bytes;
     if (size > image->size) ARTEL_TRY(artel__realloc(fit->ctx, size, "checkpoint", &bytes));
     image->bytes = bytes;
     image->size = size > image->size ? size : image->size;
-    memcpy(image->bytes, state->block, state->variables->bytes);
-    size_t at = state->variables->bytes;
+    artel__state_image(state, artel__all_of(all), image->bytes);
     for (int i = 0; i < fit->callback_count; i++) {
         if (!fit->callbacks[i].weights) continue;
         memcpy(image->bytes + at, fit->callbacks[i].weights, weights);
@@ -136,7 +137,7 @@ artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, art
     }
     artel__free(fit->ctx, image->manifest);
     image->manifest = NULL;
-    image->variables = *state->variables;
+    image->variables = *all;
     image->step = fit->step;
     return artel__json_dump_string(fit->ctx, manifest, ARTEL__JSON_PYTHON, &image->manifest);
 }
@@ -184,8 +185,7 @@ static artel_status put_tensors(artel_context *ctx, const artel__checkpoint_imag
     ARTEL_TRY(artel__alloc(ctx, most, "checkpoint", &plain));
     artel_status status = ARTEL_OK;
     for (int i = 0; i < image->entries && status == ARTEL_OK; i++) {
-        artel__state state = {.ctx = ctx, .variables = &image->variables, .block = image->bytes + image->entry[i].offset};
-        artel__state_fetch(&state, image->entry[i].variable, plain);
+        artel__image_fetch(&image->variables, image->bytes + image->entry[i].offset, image->entry[i].variable, plain);
         status = put(out, plain, entry_bytes(image, i));
     }
     artel__free(ctx, plain);
@@ -355,32 +355,35 @@ artel_status artel__checkpoint_tensor(const artel__checkpoint_tensors *tensors, 
     return ARTEL_OK;
 }
 
-/* The weights of a callback, when the entry lies behind the session's own. */
-static void *block_of(const artel__fit *fit, const artel__checkpoint_entry *entry)
+/* Where a tensor belongs: into the session's state, or into the weights of a callback, whose entries lie behind the session's. */
+static void put_back(const artel__fit *fit, const artel__checkpoint_entry *entry, const void *plain)
 {
-    size_t weights_end = artel__session_state(fit->session)->variables->bytes, weights = fit->model->nn->variables->bytes;
-    if (entry->offset < weights_end) return artel__session_state(fit->session)->block;
+    artel__state *state = artel__session_state(fit->session);
+    const artel__variables *own = fit->model->nn->variables, *all = artel__state_variables(state);
+    size_t weights_end = artel__image_bytes(all, artel__all_of(all)), weights = artel__image_bytes(own, artel__all_of(own));
+    if (entry->offset < weights_end) {
+        artel__state_store(state, entry->variable, plain);
+        return;
+    }
     size_t nth = (entry->offset - weights_end) / (weights ? weights : 1);
     int callback = 0;
     for (; callback < fit->callback_count; callback++) {
         if (fit->callbacks[callback].weights && nth-- == 0) break;
     }
-    return fit->callbacks[callback].weights;
+    artel__image_store(own, fit->callbacks[callback].weights, entry->variable, plain);
 }
 
 artel_status artel__checkpoint_read_state(artel__fit *fit, const char *folder)
 {
     artel__checkpoint_tensors tensors;
-    artel__checkpoint_image wanted = {.variables = *artel__session_state(fit->session)->variables};
+    artel__checkpoint_image wanted = {.variables = *artel__state_variables(artel__session_state(fit->session))};
     ARTEL_TRY(artel__checkpoint_open(fit->ctx, folder, &tensors));
     artel_status status = list_entries(fit, &wanted);
     for (int i = 0; i < wanted.entries && status == ARTEL_OK; i++) {
         const artel__checkpoint_entry *entry = &wanted.entry[i];
-        artel__state state = *artel__session_state(fit->session);
         const void *plain;
         status = artel__checkpoint_tensor(&tensors, entry->name, entry_bytes(&wanted, i), &plain);
-        state.block = block_of(fit, entry);
-        if (status == ARTEL_OK) artel__state_store(&state, entry->variable, plain);
+        if (status == ARTEL_OK) put_back(fit, entry, plain);
     }
     artel__checkpoint_image_fini(fit->ctx, &wanted);
     artel__checkpoint_close(&tensors);

@@ -22,7 +22,7 @@ static artel_status read_variable(void *user, const artel__model_variable *varia
     ARTEL_TRY(artel__checkpoint_name(r->model->ctx, "", variable->path, &name));
     artel_status status = artel__checkpoint_tensor(&r->tensors, name, bytes, &plain);
     artel__free(r->model->ctx, name);
-    if (status == ARTEL_OK) artel__state_store(&r->model->weights, index, plain);
+    if (status == ARTEL_OK) artel__state_store(r->model->weights, index, plain);
     return status;
 }
 

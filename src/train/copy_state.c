@@ -27,21 +27,50 @@ typedef struct incoming {
     uint8_t **kept; /* by callback; NULL: it keeps none */
 } incoming;
 
+/* Of the weights that a callback keeps. */
+static size_t kept_bytes(const artel__fit *fit)
+{
+    return artel__image_bytes(fit->model->nn->variables, artel__all_of(fit->model->nn->variables));
+}
+
+/* Images of one variable after another, so that no copy of all of them is made. */
+static artel_status send_variables(artel__fit *fit, artel__mesh_stream *stream, const artel__state *state)
+{
+    const artel__variables *all = artel__state_variables(state);
+    size_t most = 0;
+    void *image;
+    for (int i = 0; i < all->count; i++) {
+        size_t bytes = artel__image_bytes(all, (artel__variable_range){i, 1});
+        if (bytes > most) most = bytes;
+    }
+    ARTEL_TRY(artel__alloc(fit->ctx, most + 1, "state", &image));
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < all->count && status == ARTEL_OK; i++) {
+        artel__variable_range one = {i, 1};
+        artel__state_image(state, one, image);
+        status = artel__mesh_send(stream, image, artel__image_bytes(all, one));
+    }
+    artel__free(fit->ctx, image);
+    return status;
+}
+
 artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream)
 {
     const artel__state *state = artel__session_state(fit->session);
     json_t *position = NULL;
     char *text = NULL;
-    artel_status status = artel__fit_position(fit, &position);
+    artel_status status = artel__state_bring(state);
+    if (status == ARTEL_OK) status = artel__fit_position(fit, &position);
     if (status == ARTEL_OK) status = artel__json_dump_string(fit->ctx, position, ARTEL__JSON_COMPACT, &text);
     json_decref(position);
-    head h = {text ? strlen(text) : 0, state->variables->bytes, fit->extra_bytes, artel__session_hash(fit->session)};
+    const artel__variables *all = artel__state_variables(state);
+    head h = {text ? strlen(text) : 0, artel__image_bytes(all, artel__all_of(all)), fit->extra_bytes, artel__session_hash(fit->session)};
     if (status == ARTEL_OK) status = artel__mesh_send(stream, &h, sizeof h);
     if (status == ARTEL_OK) status = artel__mesh_send(stream, text, (size_t)h.text);
-    if (status == ARTEL_OK) status = artel__mesh_send(stream, state->block, (size_t)h.variables);
+    if (status == ARTEL_OK) status = send_variables(fit, stream, state);
     if (status == ARTEL_OK && h.extra) status = artel__mesh_send(stream, fit->extra, (size_t)h.extra);
     for (int i = 0; i < fit->callback_count && status == ARTEL_OK; i++) {
-        if (fit->callbacks[i].weights) status = artel__mesh_send(stream, fit->callbacks[i].weights, fit->model->nn->variables->bytes);
+        if (fit->callbacks[i].weights) status = artel__mesh_send(stream, fit->callbacks[i].weights, kept_bytes(fit));
     }
     artel__free(fit->ctx, text);
     return status;
@@ -61,11 +90,17 @@ static artel_status misfit(artel__fit *fit)
                        "the state of another task does not fit this model");
 }
 
+static uint64_t own_bytes(const artel__fit *fit)
+{
+    const artel__variables *all = artel__state_variables(artel__session_state(fit->session));
+    return artel__image_bytes(all, artel__all_of(all));
+}
+
 static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incoming *in)
 {
     ARTEL_TRY(artel__mesh_receive(stream, &in->head, sizeof in->head));
-    bool fits = in->head.text > 0 && in->head.text <= MOST_TEXT && in->head.extra == fit->extra_bytes &&
-                in->head.variables == artel__session_state(fit->session)->variables->bytes;
+    bool fits =
+        in->head.text > 0 && in->head.text <= MOST_TEXT && in->head.extra == fit->extra_bytes && in->head.variables == own_bytes(fit);
     if (!fits) return misfit(fit);
     ARTEL_TRY(take_block(fit, stream, in->head.text, &in->text));
     ARTEL_TRY(artel__json_load(fit->ctx, "state", in->text, (size_t)in->head.text, &in->position));
@@ -77,7 +112,7 @@ static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incomi
     in->kept = kept;
     for (int i = 0; i < fit->callback_count; i++) {
         if (json_is_true(json_object_get(json_array_get(callbacks, (size_t)i), "weights")))
-            ARTEL_TRY(take_block(fit, stream, fit->model->nn->variables->bytes, &in->kept[i]));
+            ARTEL_TRY(take_block(fit, stream, kept_bytes(fit), &in->kept[i]));
     }
     return artel__hash64(in->variables, (size_t)in->head.variables) == in->head.hash ? ARTEL_OK : misfit(fit);
 }
@@ -85,11 +120,12 @@ static artel_status take_all(artel__fit *fit, artel__mesh_stream *stream, incomi
 /* Everything is here. */
 static artel_status take_over(artel__fit *fit, const incoming *in)
 {
+    artel__state *state = artel__session_state(fit->session);
     ARTEL_TRY(artel__fit_take_position(fit, "state", in->position));
-    memcpy(artel__session_state(fit->session)->block, in->variables, (size_t)in->head.variables);
+    artel__state_restore(state, artel__all_of(artel__state_variables(state)), in->variables);
     if (in->head.extra) memcpy(fit->extra, in->extra, (size_t)in->head.extra);
     for (int i = 0; i < fit->callback_count; i++) {
-        if (in->kept[i] && fit->callbacks[i].weights) memcpy(fit->callbacks[i].weights, in->kept[i], fit->model->nn->variables->bytes);
+        if (in->kept[i] && fit->callbacks[i].weights) memcpy(fit->callbacks[i].weights, in->kept[i], kept_bytes(fit));
     }
     artel__session_broadcast(fit->session);
     return ARTEL_OK;

@@ -190,7 +190,8 @@ static artel_status report_validation(artel__fit *fit)
 artel_status artel__fit_epoch_end(artel__fit *fit)
 {
     fit->logs.count = 0;
-    memcpy(fit->model->weights.block, artel__session_state(fit->session)->block, fit->model->nn->variables->bytes);
+    ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
+    artel__state_copy(fit->model->weights, artel__session_state(fit->session), artel__all_of(fit->model->nn->variables));
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
     if (fit->validation_row > 0) ARTEL_TRY(report_validation(fit));
     ARTEL_TRY(artel__callbacks_epoch_end(fit));

@@ -175,7 +175,7 @@ static artel_status pull(worker *w, const artel__service *s)
 static float *average_of(const worker *w, int piece)
 {
     const artel__piece *p = &w->division.piece[piece];
-    return (float *)artel__state_data(artel__session_state(w->fit->session), p->variable) + p->first;
+    return (float *)artel__state_lend(artel__session_state(w->fit->session), p->variable) + p->first;
 }
 
 /* Averages as they were, then what the step has added to them; or, in sync, what they are. */

@@ -39,7 +39,7 @@ void artel__session_unseat(artel__session *session)
 
 uint64_t artel__session_hash(const artel__session *session)
 {
-    return artel__hash64(session->replica[0].state.block, session->variables.bytes);
+    return artel__state_hash(session->replica[0].state, artel__all_of(&session->variables));
 }
 
 /* -- facts -- */

@@ -72,9 +72,7 @@ static void start_slot(artel__session *session, int slot)
 {
     const artel__optimizer *optimizer = &session->options.settings->optimizer;
     float start = artel__optimizer_slot_start(optimizer, &session->slots, slot);
-    const artel__variable *variable = &session->variables.item[slot];
-    float *data = artel__state_data(&session->replica[0].state, slot);
-    for (int64_t k = 0; start != 0.0f && k < variable->count; k++) data[k] = start;
+    if (start != 0.0f) artel__state_fill(session->replica[0].state, slot, start);
 }
 
 artel_status artel__session_take_up(artel__session *session)
@@ -95,7 +93,7 @@ artel_status artel__session_take_up(artel__session *session)
         return ARTEL_OK;
     }
     for (int i = 0; i < filed_slots(session); i++)
-        artel__state_store(&session->replica[0].state, slots->file_order[i], saved->array[place(session, i)].data);
+        artel__state_store(session->replica[0].state, slots->file_order[i], saved->array[place(session, i)].data);
     session->iteration = saved_iteration(&saved->array[inner_start(session)]);
     return ARTEL_OK;
 }
@@ -105,12 +103,8 @@ void artel__session_finalize(artel__session *session)
     const artel__optimizer_slots *slots = &session->slots;
     if (!slots->average) return;
     for (int i = 0; i < slots->count; i++) {
-        const artel__variable *variable = &session->variables.item[slots->trainable[i]];
-        for (int r = 0; r < (session->common ? 1 : session->replicas); r++) {
-            artel__state *state = &session->replica[r].state;
-            memcpy(artel__state_data(state, slots->trainable[i]), artel__state_data(state, slots->average[i]),
-                   (size_t)variable->count * artel_dtype_size(variable->dtype));
-        }
+        for (int r = 0; r < (session->common ? 1 : session->replicas); r++)
+            artel__state_assign(session->replica[r].state, slots->trainable[i], slots->average[i]);
     }
 }
 
@@ -146,7 +140,7 @@ static artel_status export_optimizer(artel__session *session, artel__saved_optim
         if (i == filed_slots(session)) break;
         const artel__variable *variable = &session->variables.item[slots->file_order[i]];
         ARTEL_TRY(make_array(session->ctx, variable->dtype, &variable->shape, &out->array[out->count++]));
-        artel__state_fetch(&session->replica[0].state, slots->file_order[i], out->array[out->count - 1].data);
+        artel__state_fetch(session->replica[0].state, slots->file_order[i], out->array[out->count - 1].data);
     }
     return ARTEL_OK;
 }
@@ -154,12 +148,13 @@ static artel_status export_optimizer(artel__session *session, artel__saved_optim
 artel_status artel__session_export(artel__session *session, artel_model *model, int64_t iteration, double learning_rate)
 {
     artel__saved_optimizer saved = {.count = 0};
+    ARTEL_TRY(artel__state_bring(session->replica[0].state));
     artel_status status = export_optimizer(session, &saved, iteration, learning_rate);
     if (status < 0) {
         artel__saved_optimizer_fini(session->ctx, &saved);
         return status;
     }
-    memcpy(model->weights.block, session->replica[0].state.block, model->nn->variables->bytes);
+    artel__state_copy(model->weights, session->replica[0].state, artel__all_of(model->nn->variables));
     artel__saved_optimizer_fini(session->ctx, &model->optimizer);
     const artel__optimizer *optimizer = &session->options.settings->optimizer;
     if (optimizer->schedule.tabled) saved.record = json_incref(optimizer->record);

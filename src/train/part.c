@@ -30,7 +30,7 @@ typedef struct maker {
 
 static const artel__variables *variables_of(const artel__division *division)
 {
-    return artel__session_state((artel__session *)(uintptr_t)division->session)->variables;
+    return artel__state_variables(artel__session_state((artel__session *)(uintptr_t)division->session));
 }
 
 static artel_status add_piece(maker *m, const artel__piece *piece)
@@ -255,10 +255,10 @@ void *artel__division_locate(const artel__division *division, artel__session *se
     int i = p->trainable;
     float *at = NULL;
     switch (entry->kind) {
-    case ARTEL__ENTRY_VALUE: at = artel__state_data(state, p->variable); break;
-    case ARTEL__ENTRY_SLOT: at = artel__state_data(state, slots->slot[i * slots->per_variable + entry->slot]); break;
-    case ARTEL__ENTRY_AVERAGE: at = artel__state_data(state, slots->average[i]); break;
-    case ARTEL__ENTRY_PRODUCT: return artel__state_data(state, slots->product);
+    case ARTEL__ENTRY_VALUE: at = artel__state_lend(state, p->variable); break;
+    case ARTEL__ENTRY_SLOT: at = artel__state_lend(state, slots->slot[i * slots->per_variable + entry->slot]); break;
+    case ARTEL__ENTRY_AVERAGE: at = artel__state_lend(state, slots->average[i]); break;
+    case ARTEL__ENTRY_PRODUCT: return artel__state_lend(state, slots->product);
     case ARTEL__ENTRY_GRADIENT: at = artel__session_kept(session, o->gradient_kept[i]); break;
     case ARTEL__ENTRY_SQUARES: at = artel__session_kept(session, o->squares_kept[i]); break;
     case ARTEL__ENTRY_NORM: return artel__session_kept(session, o->norm_kept[i]);

@@ -209,14 +209,14 @@ static artel_status fill(artel_predictor *p, artel__mode mode, const void *const
 static artel_status compute(artel_predictor *p, artel__mode mode, int64_t rows)
 {
     artel__replica *replica = &p->session->replica[0];
-    artel__run *run = replica->mode[mode].run;
+    artel__execution *run = replica->mode[mode].run;
     artel__fold_plan_make(&replica->fold, 1, 0, 1, rows, replica->start);
     const artel__step step = {.fold = &replica->fold, .seed = p->session->options.seed};
     uint32_t caller = artel__fp_enter();
-    artel_status status = artel__run_compute(run, &step, (const void *const *)replica->mode[mode].buffer);
+    artel_status status = artel__execution_compute(run, &step, (const void *const *)replica->mode[mode].buffer);
     artel__fp_leave(caller);
     ARTEL_TRY(status);
-    const artel__fault *fault = artel__run_fault(run);
+    const artel__fault *fault = artel__execution_fault(run);
     if (fault->node < 0) return ARTEL_OK;
     const artel__node *node = &artel__session_objective(p->session, mode)->graph.node[fault->node];
     return artel__fail(p->ctx, ARTEL_ERROR_INVALID, node->name, "correct the row, or enlarge the vocabulary",
@@ -231,7 +231,7 @@ artel_status artel_predictor_run(artel_predictor *p, const void *const *inputs, 
     const artel__objective *o = artel__session_objective(p->session, ARTEL__MODE_PREDICT);
     for (int k = 0; k < p->outputs; k++) {
         const artel__value *value = output_value(p, k);
-        const void *kept = artel__run_kept(p->session->replica[0].mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[k]);
+        const void *kept = artel__execution_read(p->session->replica[0].mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[k]);
         if (outputs[k]) artel__convert(value->dtype, kept, ARTEL_DTYPE_FLOAT32, outputs[k], rows * value->storage);
     }
     return ARTEL_OK;

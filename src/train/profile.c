@@ -10,7 +10,7 @@ static const char *const phases[] = {"forward", "backward", "apply"};
 void artel__fit_profile_step(artel__fit *fit)
 {
     const artel__graph *graph = &artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph;
-    const artel__plan *plan = artel__session_plan(fit->session, ARTEL__MODE_TRAIN);
+    const artel__executable *plan = artel__session_plan(fit->session, ARTEL__MODE_TRAIN);
     int64_t rows, begin;
     bool ahead;
     int64_t input = artel__session_input_time(fit->session, &begin, &ahead);
@@ -27,7 +27,7 @@ void artel__fit_profile_step(artel__fit *fit)
     for (int i = 0; time && i < graph->nodes; i++) {
         const artel__node *node = &graph->node[i];
         double operations;
-        const char *kernel = artel__plan_kernel(plan, i, rows, &operations);
+        const char *kernel = artel__executable_kernel(plan, i, rows, &operations);
         if (strcmp(kernel, "view") == 0) continue;
         fit->profile[count++] = (artel_profile_node){.layer = node->name ? node->name : "",
                                                      .operation = node->op->name,

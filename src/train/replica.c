@@ -28,7 +28,7 @@ artel_status artel__replica_open(artel__session *session, int index)
     if (session->common && index > 0)
         replica->state = session->replica[0].state;
     else
-        ARTEL_TRY(artel__state_init(session->ctx, &session->variables, &replica->state));
+        ARTEL_TRY(artel__state_create(session->ctx, &session->variables, &replica->state));
     return artel__pool_create(session->ctx, session->strategy.threads_of[index], &replica->pool);
 }
 
@@ -36,7 +36,7 @@ void artel__replica_unprepare(artel__replica *replica, artel__mode m)
 {
     artel_context *ctx = replica->session->ctx;
     artel__replica_mode *mode = &replica->mode[m];
-    artel__run_destroy(mode->run);
+    artel__execution_destroy(mode->run);
     for (int i = 0; i < mode->buffers; i++) {
         if (mode->bytes[i]) artel__free_aligned(ctx, mode->buffer[i], mode->bytes[i]);
     }
@@ -51,7 +51,7 @@ void artel__replica_close(artel__replica *replica)
     if (!replica->session) return;
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) artel__replica_unprepare(replica, (artel__mode)m);
     artel__pool_destroy(replica->pool);
-    if (!replica->session->common || replica->index == 0) artel__state_fini(&replica->state);
+    if (!replica->session->common || replica->index == 0) artel__state_destroy(replica->state);
 }
 
 /* Room for the predictions of all ranks. */
@@ -99,10 +99,11 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
         mode->bytes[i] = bytes;
         mode->buffers = i + 1;
     }
-    const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(prepare_gathers(replica));
-    ARTEL_TRY(artel__run_create(shared->plan, &replica->state, replica->pool, comm, &mode->run));
-    if (session->cluster) artel__run_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
+    artel__execution_options options = {
+        .state = replica->state, .pool = replica->pool, .comm = session->group ? artel__group_comm(session->group, replica->index) : NULL};
+    ARTEL_TRY(artel__execution_create(shared->plan, &options, &mode->run));
+    if (session->cluster) artel__execution_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
     return artel__content_prepare(replica, m);
 }
 
@@ -193,7 +194,7 @@ static artel_status look_for_nonfinite(artel__replica *replica, artel__mode m, c
     if (isfinite(artel__session_replica_loss(session, m, replica->index, NULL))) return ARTEL_OK;
     if (session->fault_reported && !session->options.stop_on_nan) return ARTEL_OK;
     replica->looked = true;
-    artel__run_find_nonfinite(replica->mode[m].run, step, (const void *const *)replica->mode[m].buffer, &replica->nonfinite);
+    artel__execution_find_nonfinite(replica->mode[m].run, step, (const void *const *)replica->mode[m].buffer, &replica->nonfinite);
     ARTEL_TRY(share_nonfinite(replica, m, step));
     replica->failed_here = session->options.stop_on_nan;
     return session->options.stop_on_nan ? ARTEL_ERROR_RUN : ARTEL_OK;
@@ -209,7 +210,7 @@ static artel_status gather_predictions(artel__replica *replica, const artel__ste
         artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_GATHER,
                                        .dtype = value->dtype,
                                        .count = value->storage,
-                                       .in = artel__run_kept(mode->run, o->prediction_kept[i]),
+                                       .in = artel__execution_read(mode->run, o->prediction_kept[i]),
                                        .out = mode->gathered[i]};
         ARTEL_TRY(comm->ops->all_reduce(comm->self, step, o->graph.nodes + i, &segment, 1));
     }
@@ -225,15 +226,15 @@ static void enter(const artel__replica *replica, artel__member_phase phase)
 static artel_status compute(artel__replica *replica, artel__mode m, const artel__batch *batch)
 {
     artel__session *session = replica->session;
-    artel__run *run = replica->mode[m].run;
+    artel__execution *run = replica->mode[m].run;
     artel__step step = {.fold = &replica->fold,
                         .seed = session->options.seed,
                         .batch = batch->ordinal,
                         .iteration = batch->iteration,
                         .learning_rate = batch->learning_rate,
                         .training = m == ARTEL__MODE_TRAIN};
-    ARTEL_TRY(artel__run_compute(run, &step, (const void *const *)replica->mode[m].buffer));
-    replica->faulted = artel__run_fault(run)->node >= 0;
+    ARTEL_TRY(artel__execution_compute(run, &step, (const void *const *)replica->mode[m].buffer));
+    replica->faulted = artel__execution_fault(run)->node >= 0;
     const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
     replica->failed_here = replica->faulted;
     artel_status status = replica->faulted ? ARTEL_ERROR_INVALID : ARTEL_OK;
@@ -248,7 +249,7 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(gather_predictions(replica, &step, comm));
     if (m == ARTEL__MODE_TRAIN) ARTEL_TRY(look_for_nonfinite(replica, m, &step));
     enter(replica, ARTEL__MEMBER_APPLY);
-    artel__run_apply(run, &step);
+    artel__execution_apply(run, &step);
     artel__content_apply(replica, m, batch);
     replica->applied = true;
     return ARTEL_OK;

@@ -166,7 +166,7 @@ static artel_status open_session(artel__session *session)
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
     artel_model *model = session->options.model;
     if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, session->options.seed));
-    memcpy(session->replica[0].state.block, model->weights.block, model->nn->variables->bytes);
+    artel__state_copy(session->replica[0].state, model->weights, artel__all_of(model->nn->variables));
     if (session->options.train && !session->options.cache) ARTEL_TRY(artel__session_take_up(session));
     artel__session_broadcast(session);
     return start_threads(session);
@@ -179,6 +179,7 @@ artel_status artel__session_create(artel_context *ctx, const artel__session_opti
     artel__session *session = block;
     session->ctx = ctx;
     session->options = *options;
+    session->device = options->device ? options->device : &artel__cpu;
     artel__arena_init(&session->arena, ctx);
     pthread_mutex_init(&session->mutex, NULL);
     pthread_cond_init(&session->work, NULL);
@@ -199,7 +200,7 @@ void artel__session_destroy(artel__session *session)
     if (session->replica) stop_threads(session);
     for (int r = 0; session->replica && r < session->replicas; r++) artel__replica_close(&session->replica[r]);
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
-        artel__plan_destroy(session->mode[m].plan);
+        artel__executable_destroy(session->mode[m].plan);
         artel__objective_destroy(session->mode[m].objective);
     }
     artel__group_destroy(session->group);
@@ -224,7 +225,7 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
     mode->batch_size = batch_size;
     mode->weighted = m == ARTEL__MODE_TRAIN && session->options.class_weight;
     if (mode->weighted) ARTEL_TRY(artel__class_weight_find(session, mode));
-    artel__plan_destroy(mode->plan);
+    artel__executable_destroy(mode->plan);
     artel__objective_destroy(mode->objective);
     mode->plan = NULL;
     mode->objective = NULL;
@@ -247,12 +248,13 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
 
 static artel_status join_runs(artel__session *session, artel__mode m)
 {
-    artel__session_mode *mode = &session->mode[m];
-    if (!mode->joined) mode->joined = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof(artel__run *));
-    if (!mode->joined) return ARTEL_ERROR_NO_MEMORY;
-    for (int r = 0; r < session->replicas; r++) mode->joined[r] = session->replica[r].mode[m].run;
-    for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__run_join(mode->joined[r], mode->joined, session->replicas));
-    return ARTEL_OK;
+    void *block;
+    ARTEL_TRY(artel__calloc(session->ctx, (size_t)session->replicas, sizeof(artel__execution *), "session", &block));
+    artel__execution **all = block;
+    for (int r = 0; r < session->replicas; r++) all[r] = session->replica[r].mode[m].run;
+    artel_status status = artel__execution_join(all, session->replicas);
+    artel__free(session->ctx, all);
+    return status;
 }
 
 artel_status artel__session_place(artel__session *session, artel__mode m)
@@ -264,10 +266,10 @@ artel_status artel__session_place(artel__session *session, artel__mode m)
                                    .isa = artel__context_isa(session->ctx),
                                    .common = session->common,
                                    .lends = session->group && artel__group_lends(session->group)};
-    artel__plan *plan;
-    ARTEL_TRY(artel__plan_create(session->ctx, &mode->objective->graph, &options, &plan));
+    artel__executable *plan;
+    ARTEL_TRY(artel__compile(session->ctx, session->device, &mode->objective->graph, &options, &plan));
     for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);
-    artel__plan_destroy(mode->plan);
+    artel__executable_destroy(mode->plan);
     mode->plan = plan;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_prepare(&session->replica[r], m));
     return session->common ? join_runs(session, m) : ARTEL_OK;
@@ -280,7 +282,7 @@ static artel_status report_fault(artel__session *session, artel__mode m, const a
     const artel__fault *first = NULL;
     for (int r = 0; r < session->replicas; r++) {
         if (!session->replica[r].faulted) continue;
-        const artel__fault *fault = artel__run_fault(session->replica[r].mode[m].run);
+        const artel__fault *fault = artel__execution_fault(session->replica[r].mode[m].run);
         if (!first || fault->node < first->node || (fault->node == first->node && fault->row < first->row)) first = fault;
     }
     const artel__node *node = &session->mode[m].objective->graph.node[first->node];
@@ -322,7 +324,7 @@ static bool complete_step(artel__session *session, artel__mode m)
     if (from < 0 || m != ARTEL__MODE_TRAIN) return from >= 0;
     for (int r = 0; r < session->replicas; r++) {
         if (session->replica[r].applied) continue;
-        memcpy(session->replica[r].state.block, session->replica[from].state.block, session->variables.bytes);
+        artel__state_copy(session->replica[r].state, session->replica[from].state, artel__all_of(&session->variables));
         session->replica[r].status = ARTEL_OK;
     }
     return true;
@@ -392,7 +394,8 @@ artel_status artel__session_step(artel__session *session, artel__mode mode, cons
 bool artel__session_took_step(const artel__session *session)
 {
     const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;
-    return o->gate_kept < 0 || isfinite(*(const double *)artel__run_kept(session->replica[0].mode[ARTEL__MODE_TRAIN].run, o->gate_kept));
+    return o->gate_kept < 0 ||
+           isfinite(*(const double *)artel__execution_read(session->replica[0].mode[ARTEL__MODE_TRAIN].run, o->gate_kept));
 }
 
 double artel__session_loss(const artel__session *session, artel__mode m, double *by_output)
@@ -403,25 +406,25 @@ double artel__session_loss(const artel__session *session, artel__mode m, double 
 double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output)
 {
     const artel__objective *o = session->mode[m].objective;
-    const artel__run *run = session->replica[index].mode[m].run;
+    const artel__execution *run = session->replica[index].mode[m].run;
     const artel__settings *settings = session->options.settings;
     double total = 0;
     for (int i = 0; i < settings->outputs; i++) {
         double loss = 0;
         if (o->loss_kept[i] >= 0) {
-            const double *pair = artel__run_kept(run, o->loss_kept[i]);
+            const double *pair = artel__execution_read(run, o->loss_kept[i]);
             double divisor = o->elements[i] ? (double)session->replica[index].fold.batch * (double)o->elements[i] : 1.0;
-            if (o->denominator_kept[i] >= 0) divisor = ((const double *)artel__run_kept(run, o->denominator_kept[i]))[1];
+            if (o->denominator_kept[i] >= 0) divisor = ((const double *)artel__execution_read(run, o->denominator_kept[i]))[1];
             loss = divisor == 0 ? 0 : pair[0] / divisor;
         }
         if (by_output) by_output[i] = loss;
         total += settings->output[i].loss_weight * loss;
     }
     if (o->extra_kept >= 0) {
-        const double *pair = artel__run_kept(run, o->extra_kept);
+        const double *pair = artel__execution_read(run, o->extra_kept);
         total += pair[1] == 0 ? 0 : pair[0] / pair[1];
     }
-    if (o->penalty_kept >= 0) total += *(const double *)artel__run_kept(run, o->penalty_kept);
+    if (o->penalty_kept >= 0) total += *(const double *)artel__execution_read(run, o->penalty_kept);
     return total;
 }
 
@@ -429,7 +432,7 @@ void artel__session_add_sums(const artel__session *session, artel__mode m, doubl
 {
     const artel__objective *o = session->mode[m].objective;
     for (int k = 0; k < o->slots; k++) {
-        const double *batch = artel__run_kept(session->replica[0].mode[m].run, o->slot[k].kept);
+        const double *batch = artel__execution_read(session->replica[0].mode[m].run, o->slot[k].kept);
         for (int i = 0; i < o->slot[k].metric->sums; i++) sums[o->slot[k].first + i] += batch[i];
     }
 }
@@ -446,7 +449,7 @@ void artel__session_predictions(const artel__session *session, int output, float
     }
     for (int r = 0; r < session->replicas; r++) {
         const artel__replica *replica = &session->replica[r];
-        const void *rows = artel__run_kept(replica->mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[output]);
+        const void *rows = artel__execution_read(replica->mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[output]);
         artel__convert(value->dtype, rows, ARTEL_DTYPE_FLOAT32, values + replica->fold.row * value->storage,
                        replica->fold.rows * value->storage);
     }
@@ -462,7 +465,7 @@ const char *artel__session_take_fault(artel__session *session)
 void artel__session_broadcast(artel__session *session)
 {
     for (int r = 1; r < session->replicas && !session->common; r++)
-        memcpy(session->replica[r].state.block, session->replica[0].state.block, session->variables.bytes);
+        artel__state_copy(session->replica[r].state, session->replica[0].state, artel__all_of(&session->variables));
 }
 
 const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode)
@@ -470,14 +473,14 @@ const artel__objective *artel__session_objective(const artel__session *session, 
     return session->mode[mode].objective;
 }
 
-const artel__plan *artel__session_plan(const artel__session *session, artel__mode mode)
+const artel__executable *artel__session_plan(const artel__session *session, artel__mode mode)
 {
     return session->mode[mode].plan;
 }
 
 artel__state *artel__session_state(artel__session *session)
 {
-    return &session->replica[0].state;
+    return session->replica[0].state;
 }
 
 const artel__optimizer_slots *artel__session_slots(const artel__session *session)
@@ -502,14 +505,14 @@ const artel__optimizer *artel__session_optimizer(const artel__session *session)
 
 void *artel__session_kept(artel__session *session, int n)
 {
-    return (void *)(uintptr_t)artel__run_kept(session->replica[0].mode[ARTEL__MODE_TRAIN].run, n);
+    return (void *)(uintptr_t)artel__execution_read(session->replica[0].mode[ARTEL__MODE_TRAIN].run, n);
 }
 
 void artel__session_stop_when(artel__session *session, const atomic_bool *stop)
 {
     for (int r = 0; r < session->replicas; r++) {
         for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
-            if (session->replica[r].mode[m].run) artel__run_stop_when(session->replica[r].mode[m].run, stop);
+            if (session->replica[r].mode[m].run) artel__execution_stop_when(session->replica[r].mode[m].run, stop);
         }
     }
 }
@@ -563,19 +566,19 @@ void artel__session_explain(const artel__session *session, artel__text *out)
         artel__text_printf(out, "# %s graph\n", names[m]);
         artel__graph_dump(&o->graph, out);
         artel__text_printf(out, "# %s plan\n", names[m]);
-        artel__plan_dump(session->mode[m].plan, out);
+        artel__executable_dump(session->mode[m].plan, out);
     }
 }
 
 artel_status artel__session_profile(artel__session *session)
 {
-    return artel__run_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
+    return artel__execution_profile(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }
 
 const artel__node_time *artel__session_times(const artel__session *session, int64_t *rows)
 {
     *rows = session->replica[0].fold.rows;
-    return artel__run_times(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
+    return artel__execution_times(session->replica[0].mode[ARTEL__MODE_TRAIN].run);
 }
 
 int64_t artel__session_input_time(const artel__session *session, int64_t *begin_ns, bool *ahead)

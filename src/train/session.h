@@ -13,7 +13,7 @@
 #include "artel/fit.h"
 #include "cluster/mesh.h"
 #include "data/data.h"
-#include "exec/plan.h"
+#include "exec/device.h"
 #include "graph/recompute.h"
 #include "keras/model.h"
 #include "nn/loss.h"
@@ -116,11 +116,12 @@ typedef struct artel__session_options {
     bool train;                 /* declare optimizer slots and take up saved optimizer state */
     const double *class_weight; /* by class number, or NULL: replaces a sample weight */
     int classes;
-    bool stop_on_nan;       /* a loss that is not finite fails the step */
-    double recompute;       /* the share of a step's time that may be spent on computing activations again; 0: none */
-    int batch_groups;       /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
-    artel_cluster *cluster; /* NULL, or a cluster of one: none */
-    const char *arithmetic; /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": decided */
+    bool stop_on_nan;            /* a loss that is not finite fails the step */
+    double recompute;            /* the share of a step's time that may be spent on computing activations again; 0: none */
+    int batch_groups;            /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
+    artel_cluster *cluster;      /* NULL, or a cluster of one: none */
+    const char *arithmetic;      /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": decided */
+    const artel__device *device; /* what computes; NULL: the cores of this machine */
     /* Variables that belong to servers (part.h). */
     bool elsewhere; /* a step ends with the gradients, which the objective keeps; what the optimizer does is done elsewhere */
     bool cache;     /* no slots of the optimizer here */
@@ -183,7 +184,7 @@ void artel__session_add_sums(const artel__session *session, artel__mode mode, do
 void artel__session_predictions(const artel__session *session, int output, float *values);
 
 const artel__objective *artel__session_objective(const artel__session *session, artel__mode mode);
-const artel__plan *artel__session_plan(const artel__session *session, artel__mode mode);
+const artel__executable *artel__session_plan(const artel__session *session, artel__mode mode);
 /* The variables of replica 0 (all replicas hold the same bits). Model variables come first, with the indices of nn->variables. */
 artel__state *artel__session_state(artel__session *session);
 const artel__optimizer_slots *artel__session_slots(const artel__session *session);

@@ -20,7 +20,7 @@ typedef struct artel__replica_content {
 typedef struct artel__replica_mode {
     artel__replica_content content;
     artel__arena arena; /* of the lists below: a seat's */
-    artel__run *run;
+    artel__execution *run;
     void **buffer;             /* by fed input: where the step reads */
     size_t *bytes;             /* 0: those of a reader that fetches ahead */
     artel__prefetch *prefetch; /* or NULL */
@@ -32,8 +32,8 @@ typedef struct artel__replica_mode {
 
 typedef struct artel__replica {
     artel__session *session;
-    int index; /* among those of this process; its rank is session->first + index */
-    artel__state state;
+    int index;           /* among those of this process; its rank is session->first + index */
+    artel__state *state; /* common ones belong to the first replica */
     artel__pool *pool;
     artel__replica_mode mode[ARTEL__MODE_COUNT];
     artel__fold_plan fold;
@@ -50,9 +50,8 @@ typedef struct artel__replica {
 } artel__replica;
 
 typedef struct artel__session_mode {
-    artel__run **joined; /* with common variables: the runs of all replicas */
     artel__objective *objective;
-    artel__plan *plan;
+    artel__executable *plan;
     const artel__feed *feed;
     int64_t batch_size;
     bool weighted;      /* the sample weight comes from class weights */
@@ -73,6 +72,7 @@ struct artel__session {
     artel_context *ctx;
     artel__arena arena;
     artel__session_options options;
+    const artel__device *device;
     artel__strategy_plan strategy;
     artel__group *group;
     artel__variables variables;

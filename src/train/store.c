@@ -26,9 +26,9 @@ struct artel__store {
     int *trainable, *of; /* by trainable of the store: its variable, its piece */
     int trainables, server;
     artel__graph graph;
-    artel__plan *plan;
-    artel__state state;
-    artel__run *run;
+    artel__executable *plan;
+    artel__state *state;
+    artel__execution *run;
     artel__pool *pool;
     artel__fold_plan fold;
     int64_t start[2];
@@ -144,11 +144,12 @@ static artel_status make(artel__store *s, int threads)
     ARTEL_TRY(declare(s));
     ARTEL_TRY(build(s));
     const artel__plan_options options = {.batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(s->ctx)};
-    ARTEL_TRY(artel__plan_create(s->ctx, &s->graph, &options, &s->plan));
-    ARTEL_TRY(artel__state_init(s->ctx, &s->variables, &s->state));
+    ARTEL_TRY(artel__compile(s->ctx, &artel__cpu, &s->graph, &options, &s->plan));
+    ARTEL_TRY(artel__state_create(s->ctx, &s->variables, &s->state));
     ARTEL_TRY(artel__pool_create(s->ctx, threads, &s->pool));
     artel__fold_plan_make(&s->fold, 1, 0, 1, 1, s->start);
-    return artel__run_create(s->plan, &s->state, s->pool, NULL, &s->run);
+    const artel__execution_options own = {.state = s->state, .pool = s->pool};
+    return artel__execution_create(s->plan, &own, &s->run);
 }
 
 artel_status artel__store_create(artel_context *ctx, const artel__division *division, const artel__settings *settings, int server,
@@ -175,10 +176,10 @@ artel_status artel__store_create(artel_context *ctx, const artel__division *divi
 void artel__store_destroy(artel__store *s)
 {
     if (!s) return;
-    artel__run_destroy(s->run);
+    artel__execution_destroy(s->run);
     artel__pool_destroy(s->pool);
-    if (s->state.block) artel__state_fini(&s->state);
-    artel__plan_destroy(s->plan);
+    artel__state_destroy(s->state);
+    artel__executable_destroy(s->plan);
     artel__arena_fini(&s->arena);
     artel__free(s->ctx, s);
 }
@@ -200,7 +201,7 @@ void *artel__store_locate(artel__store *s, const artel__entry *entry)
     case ARTEL__ENTRY_SQUARES: variable = p->squares; break;
     case ARTEL__ENTRY_NORM: variable = p->norm; break;
     }
-    return artel__state_data(&s->state, variable);
+    return artel__state_lend(s->state, variable);
 }
 
 static void change_averages(artel__store *s, bool assign)
@@ -208,8 +209,8 @@ static void change_averages(artel__store *s, bool assign)
     for (int i = 0; i < s->division.pieces; i++) {
         const place *p = &s->place[i];
         if (p->variable < 0 || p->trainable >= 0) continue;
-        float *value = artel__state_data(&s->state, p->variable);
-        const float *difference = artel__state_data(&s->state, p->gradient);
+        float *value = artel__state_lend(s->state, p->variable);
+        const float *difference = artel__state_lend(s->state, p->gradient);
         for (int64_t k = 0; k < s->division.piece[i].count; k++) value[k] = assign ? difference[k] : value[k] + difference[k];
     }
 }
@@ -221,8 +222,8 @@ void artel__store_apply(artel__store *s, double rate, bool assign)
                         .iteration = s->iteration,
                         .learning_rate = rate >= 0 ? rate : artel__schedule_rate(&s->optimizer.schedule, s->iteration),
                         .training = true};
-    artel__run_compute(s->run, &step, NULL); /* nothing but what an apply reads; cannot fail without collectives */
-    artel__run_apply(s->run, &step);
+    artel__execution_compute(s->run, &step, NULL); /* nothing but what an apply reads; cannot fail without collectives */
+    artel__execution_apply(s->run, &step);
     change_averages(s, assign);
     s->iteration++;
 }

@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
+#include "exec/state_impl.h"
 #include "strategy/strategy.h"
 #include "support/graph_bench.h"
 
@@ -52,7 +53,7 @@ static void open_ranks(graph_bench *b, artel__group *group, rank *of, artel__run
         r->input = b->x + r->fold.row * WIDTH;
         r->step = (artel__step){.fold = &r->fold, .seed = 5, .learning_rate = 0.01, .training = true};
         assert_int_equal(artel__pool_create(b->ctx, 1 + i % 2, &r->pool), ARTEL_OK);
-        assert_int_equal(artel__run_create(b->plan, &b->state, r->pool, r->comm, &r->run), ARTEL_OK);
+        assert_int_equal(artel__run_create(b->plan, b->state, r->pool, r->comm, &r->run), ARTEL_OK);
         runs[i] = r->run;
     }
     for (int i = 0; i < ranks; i++) assert_int_equal(artel__run_join(runs[i], runs, ranks), ARTEL_OK);
@@ -125,7 +126,7 @@ static void same_bits_as_one(void **state)
             one.step.batch++;
         }
         run_common(&many, (int)(2 + seed % 7));
-        assert_memory_equal(one.state.block, many.state.block, one.variables.bytes);
+        assert_memory_equal(one.state->block, many.state->block, one.variables.bytes);
         divided += count_lines(many.ctx, many.plan, "shared out");
         lazy += count_lines(many.ctx, many.plan, "added up by its reader");
         posted += count_lines(many.ctx, many.plan, " post all-reduce");

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"
 #include "support/graph_bench.h"
@@ -146,7 +146,7 @@ static void same_bits(void **state)
         check_text(written.plan, false);
         take_steps(&followed, 1 + (int)(rows % 2));
         take_steps(&written, 1);
-        assert_memory_equal(followed.state.block, written.state.block, followed.variables.bytes);
+        assert_memory_equal(followed.state->block, written.state->block, followed.variables.bytes);
         if (follows) assert_true(followed.plan->block_bytes < written.plan->block_bytes);
         graph_bench_close(&followed);
         graph_bench_close(&written);
@@ -175,7 +175,7 @@ static void written_variables_are_not_read(void **state)
     build_of_variable(&written, KEPT);
     take_steps(&alone, 1);
     take_steps(&written, 1);
-    assert_memory_equal(alone.state.block, written.state.block, alone.variables.bytes);
+    assert_memory_equal(alone.state->block, written.state->block, alone.variables.bytes);
     assert_int_equal(count_followed(alone.plan), 0);
     graph_bench_close(&alone);
     graph_bench_close(&written);
@@ -235,7 +235,7 @@ static void step_in_parts(const artel__kernel *kernel, const artel__apply *whole
         float *gradient = malloc((size_t)count * sizeof *gradient);
         assert_non_null(gradient);
         memcpy(gradient, whole->gradient + begin[i], (size_t)count * sizeof *gradient);
-        artel__op_optimize_def.part(&part, gradient, begin[i], count);
+        artel__op_optimize_def.exec->part(&part, gradient, begin[i], count);
         kernel->run(&part, 0, kernel->tasks(&part), NULL);
         free(gradient);
     }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 #include "support/graph_bench.h"
 
 enum {

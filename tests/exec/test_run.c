@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 #include "op/elementwise.h"
 #include "support/graph_bench.h"
 
@@ -65,11 +65,11 @@ static void poisoned_step(graph_bench *b)
     uint8_t before[4096];
     memcpy(held, b->x, sizeof held);
     assert_true(b->variables.bytes <= sizeof before);
-    memcpy(before, b->state.block, b->variables.bytes);
+    memcpy(before, b->state->block, b->variables.bytes);
     memset(b->run->block, 0xff, b->plan->block_bytes);
     assert_int_equal(artel__run_compute(b->run, &b->step, b->inputs), ARTEL_OK);
-    assert_memory_equal(before, b->state.block, b->variables.bytes); /* only apply writes variables */
-    assert_memory_equal(held, b->x, sizeof held);                    /* nothing writes what was fed */
+    assert_memory_equal(before, b->state->block, b->variables.bytes); /* only apply writes variables */
+    assert_memory_equal(held, b->x, sizeof held);                     /* nothing writes what was fed */
 }
 
 static void assert_same(const graph_bench *a, const graph_bench *b)
@@ -78,7 +78,7 @@ static void assert_same(const graph_bench *a, const graph_bench *b)
         const artel__value *value = &a->graph.value[a->graph.kept[i]];
         assert_memory_equal(artel__run_kept(a->run, i), artel__run_kept(b->run, i), (size_t)(ROWS * value->storage) * sizeof(float));
     }
-    assert_memory_equal(a->state.block, b->state.block, a->variables.bytes);
+    assert_memory_equal(a->state->block, b->state->block, a->variables.bytes);
 }
 
 static void test_sharing_changes_nothing(void **state)
@@ -219,12 +219,12 @@ static void test_memory_failures(void **state)
     }
     artel__fail_allocation_after(b.ctx, 0);
     assert_int_equal(status, ARTEL_OK);
-    assert_int_equal(artel__state_init(b.ctx, &b.variables, &b.state), ARTEL_OK);
+    assert_int_equal(artel__state_create(b.ctx, &b.variables, &b.state), ARTEL_OK);
     assert_int_equal(artel__pool_create(b.ctx, 1, &b.pool), ARTEL_OK);
     status = ARTEL_ERROR_NO_MEMORY;
     for (uint64_t n = 1; n < 100 && status == ARTEL_ERROR_NO_MEMORY; n++) {
         artel__fail_allocation_after(b.ctx, n);
-        status = artel__run_create(b.plan, &b.state, b.pool, NULL, &b.run);
+        status = artel__run_create(b.plan, b.state, b.pool, NULL, &b.run);
     }
     artel__fail_allocation_after(b.ctx, 0);
     assert_int_equal(status, ARTEL_OK);

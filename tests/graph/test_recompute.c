@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 #include "graph/recompute_impl.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"
@@ -44,7 +44,7 @@ static void assert_same(const graph_bench *a, const graph_bench *b)
         assert_memory_equal(artel__run_kept(a->run, i), artel__run_kept(b->run, i),
                             rows * (size_t)value->storage * artel_dtype_size(value->dtype));
     }
-    assert_memory_equal(a->state.block, b->state.block, a->variables.bytes);
+    assert_memory_equal(a->state->block, b->state->block, a->variables.bytes);
 }
 
 static void assert_same_steps(graph_bench *a, graph_bench *b)

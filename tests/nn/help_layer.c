@@ -52,7 +52,7 @@ void layer_open_model(layer_bench *bench, const char *record)
         const artel_error *error = artel_context_error(bench->ctx);
         fail_msg("%s: %s; %s", error->where, error->what, error->advice);
     }
-    assert_int_equal(artel__state_init(bench->ctx, bench->model->variables, &bench->state), ARTEL_OK);
+    assert_int_equal(artel__state_create(bench->ctx, bench->model->variables, &bench->state), ARTEL_OK);
     assert_int_equal(artel__pool_create(bench->ctx, 2, &bench->pool), ARTEL_OK);
     for (int i = 0; i < bench->model->variables->count; i++) {
         const artel__variable *variable = &bench->model->variables->item[i];
@@ -61,7 +61,7 @@ void layer_open_model(layer_bench *bench, const char *record)
         float *plain = malloc((size_t)count * sizeof *plain + 1);
         layer_numbers(plain, count, (uint32_t)i + 1);
         for (int64_t k = 0; k < count; k++) plain[k] = 0.5f * plain[k] + (strstr(variable->name, "variance") ? 1.0f : 0.0f);
-        artel__state_store(&bench->state, i, plain);
+        artel__state_store(bench->state, i, plain);
         free(plain);
     }
 }
@@ -97,19 +97,19 @@ artel_status layer_refused(const char *batch_shape, const char *layers, char mes
 void layer_close(layer_bench *bench)
 {
     artel__pool_destroy(bench->pool);
-    artel__state_fini(&bench->state);
+    artel__state_destroy(bench->state);
     artel__model_destroy(bench->model);
     artel_context_destroy(bench->ctx);
 }
 
 void layer_set(layer_bench *bench, int variable, const float *plain)
 {
-    artel__state_store(&bench->state, variable, plain);
+    artel__state_store(bench->state, variable, plain);
 }
 
 void layer_get(layer_bench *bench, int variable, float *plain)
 {
-    artel__state_fetch(&bench->state, variable, plain);
+    artel__state_fetch(bench->state, variable, plain);
 }
 
 /* A graph of the model with its plan and run, and eight shards of rows. */
@@ -145,7 +145,7 @@ static void start(layer_bench *bench, session *s, int64_t rows, bool training)
     artel_status status = artel__graph_seal(&s->graph);
     artel__plan_options options = {.batch_size = rows, .shards = 8, .replicas = 1, .isa = artel__context_isa(bench->ctx)};
     if (status == ARTEL_OK) status = artel__plan_create(bench->ctx, &s->graph, &options, &s->plan);
-    if (status == ARTEL_OK) status = artel__run_create(s->plan, &bench->state, bench->pool, NULL, &s->run);
+    if (status == ARTEL_OK) status = artel__run_create(s->plan, bench->state, bench->pool, NULL, &s->run);
     if (status < 0) fail_msg("%s: %s", artel_context_error(bench->ctx)->where, artel_context_error(bench->ctx)->what);
     artel__fold_plan_make(&s->fold, 8, 0, 8, rows, s->start);
     s->step = (artel__step){.fold = &s->fold, .seed = 7, .training = training};
@@ -244,12 +244,12 @@ static void check_variable(layer_bench *bench, derivative *d, int v, const void 
     if (d->variable_kept[v] < 0 || variable->dtype != ARTEL_DTYPE_FLOAT32) return;
     int64_t count = artel_shape_count(&variable->shape);
     float *plain = malloc((size_t)count * sizeof *plain), *gradient = malloc((size_t)count * sizeof *gradient);
-    artel__state other;
-    assert_int_equal(artel__state_init(bench->ctx, bench->model->variables, &other), ARTEL_OK);
+    artel__state *other;
+    assert_int_equal(artel__state_create(bench->ctx, bench->model->variables, &other), ARTEL_OK);
     weighted(d, x, rows);
-    memcpy(artel__state_data(&other, v), artel__run_kept(d->s.run, d->variable_kept[v]), (size_t)variable->count * sizeof(float));
-    artel__state_fetch(&other, v, gradient);
-    artel__state_fini(&other);
+    memcpy(artel__state_data(other, v), artel__run_kept(d->s.run, d->variable_kept[v]), (size_t)variable->count * sizeof(float));
+    artel__state_fetch(other, v, gradient);
+    artel__state_destroy(other);
     layer_get(bench, v, plain);
     for (int64_t i = 0; i<count; i += count> 40 ? 7 : 1) {
         float held = plain[i], h = 0.01f;

@@ -10,13 +10,14 @@
 
 #include <cmocka.h>
 
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
+#include "exec/state_impl.h"
 #include "nn/model.h"
 
 typedef struct layer_bench {
     artel_context *ctx;
     artel__model *model;
-    artel__state state;
+    artel__state *state;
     artel__pool *pool;
 } layer_bench;
 

@@ -31,9 +31,9 @@ void nn_seal(nn_bench *bench)
     explain(bench, bench->graph.status);
     explain(bench, artel__graph_seal(&bench->graph));
     explain(bench, artel__plan_create(bench->ctx, &bench->graph, &options, &bench->plan));
-    explain(bench, artel__state_init(bench->ctx, &bench->variables, &bench->state));
+    explain(bench, artel__state_create(bench->ctx, &bench->variables, &bench->state));
     explain(bench, artel__pool_create(bench->ctx, 1, &bench->pool));
-    explain(bench, artel__run_create(bench->plan, &bench->state, bench->pool, NULL, &bench->run));
+    explain(bench, artel__run_create(bench->plan, bench->state, bench->pool, NULL, &bench->run));
 }
 
 void nn_run(nn_bench *bench, const void *const *inputs)
@@ -49,7 +49,7 @@ void nn_fini(nn_bench *bench)
 {
     artel__run_destroy(bench->run);
     artel__pool_destroy(bench->pool);
-    if (bench->state.block) artel__state_fini(&bench->state);
+    artel__state_destroy(bench->state);
     if (bench->plan) artel__plan_destroy(bench->plan);
     artel__arena_fini(&bench->arena);
     artel_context_destroy(bench->ctx);

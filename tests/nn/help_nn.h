@@ -11,7 +11,8 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
+#include "exec/state_impl.h"
 
 /* One replica with eight shards and a batch of `rows` rows. */
 typedef struct nn_bench {
@@ -20,7 +21,7 @@ typedef struct nn_bench {
     artel__variables variables;
     artel__graph graph;
     artel__plan *plan;
-    artel__state state;
+    artel__state *state;
     artel__pool *pool;
     artel__run *run;
     int64_t start[9];

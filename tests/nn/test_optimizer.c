@@ -50,7 +50,7 @@ static void build(model *m, const char *text, bool second)
     artel__value_id scale = artel__optimizer_scale(&m->optimizer, graph, &m->slots);
     assert_int_equal(artel__optimizer_add(&m->optimizer, graph, &m->slots, gradient, scale), ARTEL_OK);
     nn_seal(&m->bench);
-    artel__state *state = &m->bench.state;
+    artel__state *state = m->bench.state;
     for (int i = 0; i < m->slots.file_count; i++) {
         int slot = m->slots.file_order[i];
         float *data = artel__state_data(state, slot);
@@ -87,7 +87,7 @@ static void check_slots(const model *m, const value_row *row)
         const char *end = strchr(slot->name, '/') + 1;
         size_t at = strlen(names);
         snprintf(names + at, sizeof names - at, "%s%s", i ? " " : "", strcmp(end, "u_product") ? end : "variable");
-        const float *data = artel__state_data(&m->bench.state, m->slots.file_order[i]);
+        const float *data = artel__state_data(m->bench.state, m->slots.file_order[i]);
         for (int64_t k = 0; k < slot->count; k++) absolutes += fabs((double)data[k]);
     }
     assert_string_equal(names, row->slots);
@@ -101,7 +101,7 @@ static void test_values(void **state)
         model m;
         build(&m, rows[i].json, true);
         steps(&m, 5);
-        const float *a = artel__state_data(&m.bench.state, m.trainable[0]), *b = artel__state_data(&m.bench.state, m.trainable[1]);
+        const float *a = artel__state_data(m.bench.state, m.trainable[0]), *b = artel__state_data(m.bench.state, m.trainable[1]);
         const double found[] = {a[0], a[3], b[0], b[3]};
         for (int k = 0; k < 4; k++) nn_assert_near(found[k], rows[i].expected[k], 2e-6, rows[i].json);
         check_slots(&m, &rows[i]);
@@ -116,7 +116,7 @@ static void test_no_gradient(void **state)
     model m;
     build(&m, "{'class_name': 'Adam', 'config': {'weight_decay': 0.1, 'global_clipnorm': 0.5, 'use_ema': true}}", false);
     steps(&m, 2);
-    const float *b = artel__state_data(&m.bench.state, m.trainable[1]), *average = artel__state_data(&m.bench.state, m.slots.average[1]);
+    const float *b = artel__state_data(m.bench.state, m.trainable[1]), *average = artel__state_data(m.bench.state, m.slots.average[1]);
     for (int i = 0; i < 5; i++) {
         assert_true(b[i] == nn_number(i, 0.6, -1, 1));
         nn_assert_near(average[i], b[i], 1e-6, "average");

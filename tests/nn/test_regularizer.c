@@ -58,7 +58,7 @@ static void constrain(const char *text, float sign, float out[12])
     int w = artel__variables_add(&bench.variables, "w", ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, &shape, 0);
     artel__constraint_apply(&bench.graph, &config, artel__graph_variable(&bench.graph, w));
     nn_seal(&bench);
-    float *data = artel__state_data(&bench.state, w);
+    float *data = artel__state_data(bench.state, w);
     for (int i = 0; i < 12; i++) data[i] = sign * (float)(i + 1);
     nn_run(&bench, NULL);
     memcpy(out, data, 12 * sizeof *out);

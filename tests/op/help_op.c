@@ -97,7 +97,7 @@ typedef struct machine {
     int64_t result_count;        /* elements in a row, or in all */
     bool by_row;
     float *coefficient;
-    artel__state state;
+    artel__state *state;
     artel__pool *pool;
     artel__plan *plan;
     artel__run *run;
@@ -133,13 +133,13 @@ static void differentiate(machine *m, const op_case *c, artel__value_id result)
 
 static void set_variables(machine *m)
 {
-    assert_int_equal(artel__state_init(m->g.ctx, &m->g.variables, &m->state), ARTEL_OK);
+    assert_int_equal(artel__state_create(m->g.ctx, &m->g.variables, &m->state), ARTEL_OK);
     for (int i = 0; i < m->g.variables.count; i++) {
         const artel__variable *v = &m->g.variables.item[i];
         int64_t count = artel_shape_count(&v->shape);
         float *plain = malloc((size_t)count * sizeof *plain);
         fill(plain, count, m->g.variable_numbers[i], last_axis(&v->shape), (uint64_t)i + 31);
-        if (v->dtype == ARTEL_DTYPE_FLOAT32) artel__state_store(&m->state, i, plain); /* counters begin at 0 */
+        if (v->dtype == ARTEL_DTYPE_FLOAT32) artel__state_store(m->state, i, plain); /* counters begin at 0 */
         free(plain);
     }
 }
@@ -169,6 +169,7 @@ static void machine_open(machine *m, const op_case *c, int64_t rows, artel__isa 
     artel__variables_init(&m->g.variables, &m->g.arena);
     artel__graph_init(&m->g.graph, &m->g.arena, &m->g.variables, c->training);
     m->g.parameter = c->parameter;
+    m->g.rows = rows;
     artel__value_id result = c->build(&m->g);
     check_status(c, ctx, m->g.graph.status);
     const artel__value *value = &m->g.graph.value[result];
@@ -186,7 +187,7 @@ static void machine_open(machine *m, const op_case *c, int64_t rows, artel__isa 
     check_status(c, ctx, artel__pool_create(ctx, threads, &m->pool));
     check_status(c, ctx, artel__plan_create(ctx, &m->g.graph, &options, &m->plan));
     for (int i = 0; threads > 1 && i < m->g.graph.nodes; i++) m->plan->node[i].cost = INT64_C(1) << 40; /* wakes the threads */
-    check_status(c, ctx, artel__run_create(m->plan, &m->state, m->pool, NULL, &m->run));
+    check_status(c, ctx, artel__run_create(m->plan, m->state, m->pool, NULL, &m->run));
     artel__fold_plan_make(&m->fold, 8, 0, 8, rows, m->start);
     m->step = (artel__step){.fold = &m->fold, .seed = 7, .batch = 3, .iteration = 2, .learning_rate = 0.1, .training = c->training};
 }
@@ -196,7 +197,7 @@ static void machine_close(machine *m)
     artel__run_destroy(m->run);
     artel__plan_destroy(m->plan);
     artel__pool_destroy(m->pool);
-    artel__state_fini(&m->state);
+    artel__state_destroy(m->state);
     artel__arena_fini(&m->g.arena);
     artel_context_destroy(m->g.ctx);
     for (int i = 0; i < m->g.feds; i++) free(m->data[i]);
@@ -231,7 +232,7 @@ typedef struct probe {
 static double moved(probe *p, double h)
 {
     for (int64_t i = 0; i < p->count; i++) p->values[i] = (float)(p->base[i] + h * p->direction[i]);
-    if (p->variable >= 0) artel__state_store(&p->m->state, p->variable, p->values);
+    if (p->variable >= 0) artel__state_store(p->m->state, p->variable, p->values);
     return weighted(p->m);
 }
 
@@ -269,12 +270,12 @@ static void check_operand(machine *m, const op_case *c, int n, int64_t rows)
         count};
     compute(m);
     if (variable) {
-        artel__state other;
-        assert_int_equal(artel__state_init(m->g.ctx, &m->g.variables, &other), ARTEL_OK);
-        memcpy(artel__state_data(&other, v), artel__run_kept(m->run, m->kept[n]), (size_t)m->g.variables.item[v].count * sizeof(float));
-        artel__state_fetch(&other, v, gradient);
-        artel__state_fini(&other);
-        artel__state_fetch(&m->state, v, base);
+        artel__state *other;
+        assert_int_equal(artel__state_create(m->g.ctx, &m->g.variables, &other), ARTEL_OK);
+        memcpy(artel__state_data(other, v), artel__run_kept(m->run, m->kept[n]), (size_t)m->g.variables.item[v].count * sizeof(float));
+        artel__state_fetch(other, v, gradient);
+        artel__state_destroy(other);
+        artel__state_fetch(m->state, v, base);
     } else {
         memcpy(gradient, artel__run_kept(m->run, m->kept[n]), (size_t)count * sizeof(float));
         memcpy(base, m->data[n], (size_t)count * sizeof(float));
@@ -333,7 +334,7 @@ static record record_of(const op_case *c, int64_t rows, artel__isa isa, int thre
     }
     artel__run_apply(m.run, &m.step);
     for (int i = 0; i < m.g.variables.count; i++)
-        append(&r, artel__state_data(&m.state, i), (size_t)m.g.variables.item[i].count * artel_dtype_size(m.g.variables.item[i].dtype));
+        append(&r, artel__state_data(m.state, i), (size_t)m.g.variables.item[i].count * artel_dtype_size(m.g.variables.item[i].dtype));
     machine_close(&m);
     return r;
 }

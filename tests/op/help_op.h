@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 #define SHAPE(...) ((artel_shape){.rank = (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), .dim = {__VA_ARGS__}})
 #define SCALAR ((artel_shape){.rank = 0})
@@ -47,6 +47,7 @@ typedef struct op_graph {
     int feds;
     op_numbers variable_numbers[16];
     int parameter; /* of the case */
+    int64_t rows;  /* of the batch that will be computed */
 } op_graph;
 
 typedef artel__value_id op_build(op_graph *g);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "help_op.h"
+#include "op/batch_rows.h"
 #include "op/elementwise.h"
 #include "op/loss.h"
 #include "op/embed.h"
@@ -295,6 +296,29 @@ static artel__value_id folds(op_graph *g)
     return artel__op_all_reduce(&g->graph, artel__op_fold_columns64(&g->graph, x));
 }
 
+/* Rows that begin with what those of the batch before have left, which is put back behind the step. */
+static artel__value_id row_state(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(3)), kept = op_weight(g, OP_SIGNED, 0, SHAPE(g->rows, 3));
+    artel__value_id y = artel__op_binary(graph, ARTEL__BINARY_MUL, x, artel__op_take_rows(graph, kept));
+    artel__value_id all = artel__op_all_reduce(graph, artel__op_place_rows(graph, y, g->rows));
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__op_assign(graph, kept, all);
+    graph->phase = ARTEL__PHASE_FORWARD;
+    return y;
+}
+
+/* x times the sum of x over the rows of its group of two shards. */
+static artel__value_id batch_groups(op_graph *g)
+{
+    artel__graph *graph = &g->graph;
+    artel__value_id x = op_row(g, OP_SIGNED, SHAPE(4, 1)), member = artel__op_batch_groups(graph, 4);
+    artel__value_id apart = artel__op_binary(graph, ARTEL__BINARY_MUL, x, member);
+    artel__value_id sums = artel__op_batch_sum(graph, artel__op_all_reduce(graph, artel__op_fold_sum(graph, apart)), apart);
+    return artel__op_binary(graph, ARTEL__BINARY_MUL, x, artel__op_binary(graph, ARTEL__BINARY_MUL, sums, member));
+}
+
 /* -- normalisation, pooling, embedding -- */
 
 static artel__value_id batch_norm(op_graph *g)
@@ -557,6 +581,8 @@ static const family families[] = {
     {{.name = "batch norm inference", .build = batch_norm, .parameter = 2}, 1},
     {{.name = "layer norm", .build = layer_norm, .tolerance = 5e-3}, 4},
     {{.name = "pool", .build = pool}, 4},
+    {{.name = "row state", .build = row_state}, 1},
+    {{.name = "batch groups", .build = batch_groups}, 1},
     {{.name = "pool apart", .build = pool_apart}, 4},
     {{.name = "embedding", .build = embedding}, 2},
     {{.name = "embedding rows", .build = embedding_rows, .bits_only = true}, 2},

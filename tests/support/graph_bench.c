@@ -34,14 +34,14 @@ void graph_bench_plan(graph_bench *b)
 
 void graph_bench_finish(graph_bench *b, int threads)
 {
-    assert_int_equal(artel__state_init(b->ctx, &b->variables, &b->state), ARTEL_OK);
+    assert_int_equal(artel__state_create(b->ctx, &b->variables, &b->state), ARTEL_OK);
     for (int i = 0; i < b->variables.count; i++) {
         float plain[WIDTH * WIDTH];
         for (int k = 0; k < WIDTH * WIDTH; k++) plain[k] = (float)((k * 7 + i) % 11 - 5) / 8;
-        artel__state_store(&b->state, i, plain);
+        artel__state_store(b->state, i, plain);
     }
     assert_int_equal(artel__pool_create(b->ctx, threads, &b->pool), ARTEL_OK);
-    assert_int_equal(artel__run_create(b->plan, &b->state, b->pool, NULL, &b->run), ARTEL_OK);
+    assert_int_equal(artel__run_create(b->plan, b->state, b->pool, NULL, &b->run), ARTEL_OK);
     artel__fold_plan_make(&b->fold, 8, 0, 8, b->rows, b->start);
     b->step = (artel__step){.fold = &b->fold, .seed = 5, .learning_rate = 0.01, .training = true};
 }
@@ -50,7 +50,7 @@ void graph_bench_close(graph_bench *b)
 {
     artel__run_destroy(b->run);
     artel__pool_destroy(b->pool);
-    artel__state_fini(&b->state);
+    artel__state_destroy(b->state);
     artel__plan_destroy(b->plan);
     artel__arena_fini(&b->arena);
     artel_context_destroy(b->ctx);

@@ -3,7 +3,7 @@
 #ifndef ARTEL_TESTS_SUPPORT_GRAPH_BENCH_H
 #define ARTEL_TESTS_SUPPORT_GRAPH_BENCH_H
 
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
 #include "support/random_graph.h"
 
 enum {
@@ -16,7 +16,7 @@ typedef struct graph_bench {
     artel__variables variables;
     artel__graph graph;
     artel__plan *plan;
-    artel__state state;
+    artel__state *state;
     artel__pool *pool;
     artel__run *run;
     artel__fold_plan fold;

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 static bool touches(const artel__plan *plan, int32_t index, int32_t made)
 {

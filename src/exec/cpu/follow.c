@@ -7,7 +7,7 @@
  * computed from must be kept for that long. This is done where that is no larger than the gradient is: small batches and large layers.
  * The step is elementwise, so no bit changes.
  */
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 /* The node that has made a value, or what it is a view of; -1: none. */
 static int32_t maker(const artel__plan *plan, artel__value_id value)
@@ -21,7 +21,8 @@ static bool takes_parts(const artel__plan *plan, int32_t index, int k)
 {
     const artel__graph *graph = plan->graph;
     const artel__node *node = &graph->node[index];
-    if (!node->op->part || k != node->op->summed || node->period > 1 || (node->gated && graph->gate >= 0)) return false;
+    if (!artel__node_exec(node)->part || k != artel__node_exec(node)->summed || node->period > 1 || (node->gated && graph->gate >= 0))
+        return false;
     for (int i = k + 1; i < node->inputs; i++) {
         if (node->input[i] >= 0) return false; /* a norm, for one, is of the whole gradient */
     }
@@ -69,7 +70,8 @@ static bool can_be_followed(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
     const artel__kernel *kernel = plan->node[index].kernel;
-    if (!node->op->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY || node->period > 1) return false;
+    if (!artel__node_exec(node)->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY || node->period > 1)
+        return false;
     if (plan->graph->value[node->output[0]].rounds || !can_wait(plan, index)) return false;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     artel__plan_params(plan, index, 0, params);
@@ -95,7 +97,7 @@ bool artel__plan_puts_off(const artel__plan *plan, int32_t node)
 int32_t artel__plan_followed(const artel__plan *plan, int32_t node)
 {
     const artel__node *step = &plan->graph->node[node];
-    if (!step->op->part) return -1;
-    int32_t made = maker(plan, step->input[step->op->summed]);
+    if (!artel__node_exec(step)->part) return -1;
+    int32_t made = maker(plan, step->input[artel__node_exec(step)->summed]);
     return made >= 0 && plan->node[made].step == node ? made : -1;
 }

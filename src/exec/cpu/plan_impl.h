@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a plan and of a run, shared by the files of this room only. */
-#ifndef ARTEL_EXEC_PLAN_IMPL_H
-#define ARTEL_EXEC_PLAN_IMPL_H
+#ifndef ARTEL_EXEC_CPU_PLAN_IMPL_H
+#define ARTEL_EXEC_CPU_PLAN_IMPL_H
 
-#include "exec/plan.h"
+#include "exec/cpu/plan.h"
+#include "exec/state_impl.h"
 #include "kernel/narrow.h"
 
 #define ARTEL__OFFSET_EXTERNAL ((size_t)-1) /* variables and fed inputs: not in the arena of the run */
@@ -79,7 +80,7 @@ struct artel__run {
 
 /* What a value is a view of, through views of views: itself mostly. Of ARTEL__NO_VALUE that. As soon as kernels are chosen. */
 artel__value_id artel__plan_source(const artel__plan *plan, artel__value_id value);
-/* Who does what in the APPLY phase of replicas with common variables; exec/common.c. */
+/* Who does what in the APPLY phase of replicas with common variables; exec/cpu/common.c. */
 artel_status artel__plan_divide(artel__plan *plan);
 /* Whether the first replica alone does this node; for a run of another one, which must not even look at its inputs. */
 bool artel__run_leaves(const artel__run *run, int32_t node);
@@ -87,15 +88,15 @@ bool artel__run_leaves(const artel__run *run, int32_t node);
 void artel__run_share(const artel__run *run, int32_t node, int64_t tasks, int64_t *first, int64_t *count);
 /* The collective that the node is to carry out itself; NULL: none. */
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node);
-/* Lets exchanges go on behind work that does not need them; exec/overlap.c. */
+/* Lets exchanges go on behind work that does not need them; exec/cpu/overlap.c. */
 void artel__plan_overlap(artel__plan *plan);
-/* Finds gradients that need not be written, because a step can follow each part of them at once; exec/follow.c. */
+/* Finds gradients that need not be written, because a step can follow each part of them at once; exec/cpu/follow.c. */
 void artel__plan_follow(artel__plan *plan);
 /* Whether a node is such a gradient, which is computed in the APPLY phase in the place of its step, or a view of what it computes. */
 bool artel__plan_puts_off(const artel__plan *plan, int32_t node);
 /* The gradient whose parts step `node` follows; -1: none. */
 int32_t artel__plan_followed(const artel__plan *plan, int32_t node);
-/* Gives every value its place; exec/memory.c. */
+/* Gives every value its place; exec/cpu/memory.c. */
 artel_status artel__plan_memory(artel__plan *plan);
 size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id);
 /* Fills the arguments of a node for a run (or, with run NULL, for choosing a kernel at full size). */
@@ -103,7 +104,7 @@ void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t no
                       artel__run_args *args);
 /* The kernel's parameters as replica `rank` would fill them for a full batch. */
 void artel__plan_params(const artel__plan *plan, int32_t node, int rank, void *params);
-/* Looks for a non-finite element in a node's outputs; exec/nonfinite.c. */
+/* Looks for a non-finite element in a node's outputs; exec/cpu/nonfinite.c. */
 bool artel__scan_node(const artel__run *run, int32_t node, const artel__step *step, artel__nonfinite *out);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 static int64_t first_bad(const float *data, int64_t count)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 #define ROUNDS 24         /* of trying to do better */
 #define MANY_BUFFERS 4096 /* from which on one round is made: each costs the square of their number */

@@ -7,7 +7,7 @@
  * what it writes, so nobody waits for anybody. And a gradient that only such a node reads is not exchanged: each replica adds up the pieces of its
  * own tasks, from the memory of all, while the optimizer needs them.
  */
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 /* The variable that a value is or shows; -1: none. */
 static int variable_of(const artel__plan *plan, artel__value_id id)
@@ -43,7 +43,7 @@ static void count_uses(const artel__plan *plan, uses *of)
 static bool can_divide(const artel__plan *plan, const artel__node *node, const uses *of)
 {
     const artel__graph *graph = plan->graph;
-    if (!applies(node) || !node->op->divides || node->outputs > 0) return false;
+    if (!applies(node) || !artel__node_exec(node)->divides || node->outputs > 0) return false;
     for (int k = 0; k < node->inputs; k++) {
         artel__value_id id = node->input[k];
         if (id < 0) continue;
@@ -58,8 +58,8 @@ static bool can_divide(const artel__plan *plan, const artel__node *node, const u
 static void make_lazy(artel__plan *plan, const artel__node *node, const int32_t *readers)
 {
     const artel__graph *graph = plan->graph;
-    artel__value_id id = node->input[node->op->summed];
-    int32_t from = node->op->piece > 0 && id >= 0 ? graph->value[id].node : -1;
+    artel__value_id id = node->input[artel__node_exec(node)->summed];
+    int32_t from = artel__node_exec(node)->piece > 0 && id >= 0 ? graph->value[id].node : -1;
     if (from < 0 || graph->node[from].op->collective != ARTEL__COLLECTIVE_SUM) return;
     plan->node[from].lazy = graph->value[id].dtype == ARTEL_DTYPE_FLOAT32 && readers[id] == 1;
 }
@@ -86,8 +86,8 @@ artel_status artel__plan_divide(artel__plan *plan)
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
-    if (!plan->node[index].divided || node->op->piece == 0) return NULL;
-    artel__value_id id = node->input[node->op->summed];
+    if (!plan->node[index].divided || artel__node_exec(node)->piece == 0) return NULL;
+    artel__value_id id = node->input[artel__node_exec(node)->summed];
     int32_t from = id >= 0 ? plan->graph->value[id].node : -1;
     return from >= 0 && plan->node[from].lazy ? &plan->graph->node[from] : NULL;
 }

@@ -9,13 +9,15 @@
  */
 #include <string.h>
 
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
+#include "graph/cost.h"
 
 #define BUCKET_BYTES ((size_t)4 << 20) /* of sums that are begun together */
 
 static const artel__kernel *const *kernel_list(const artel__node *node)
 {
-    return node->op->choose ? node->op->choose(node) : node->op->kernels;
+    const artel__op_exec *exec = artel__node_exec(node);
+    return exec->choose ? exec->choose(node) : exec->kernels;
 }
 
 /* The step that a plan is made for: a full batch, as replica `rank` sees it. */
@@ -64,34 +66,31 @@ void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t in
 static int64_t node_cost(const artel__plan *plan, int32_t index, int64_t rows)
 {
     const artel__node *node = &plan->graph->node[index];
-    bool row = false;
     int64_t elements = 0;
+    if (node->op->cost) return artel__node_operations(plan->graph, node, rows);
     for (int k = 0; k < node->inputs + node->outputs; k++) {
         artel__value_id id = k < node->inputs ? node->input[k] : node->output[k - node->inputs];
-        if (id < 0) continue;
-        row = row || plan->graph->value[id].domain == ARTEL__DOMAIN_ROW;
-        elements += (int64_t)(artel__plan_value_bytes(plan, id) / 4);
+        if (id >= 0) elements += (int64_t)(artel__plan_value_bytes(plan, id) / 4);
     }
-    if (!node->op->cost) return elements;
-    return node->op->cost(plan->graph, node) * (row ? rows : 1);
+    return elements;
 }
 
 const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t rows, double *operations)
 {
     const artel__node_plan *chosen = &plan->node[node];
-    *operations = plan->graph->node[node].op->cost ? (double)node_cost(plan, node, rows) : 0;
+    *operations = (double)artel__node_operations(plan->graph, &plan->graph->node[node], rows);
     return chosen->kernel ? chosen->kernel->name : chosen->view ? "view" : "collective";
 }
 
 void artel__plan_params(const artel__plan *plan, int32_t index, int rank, void *params)
 {
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
-    const artel__op_def *op = plan->graph->node[index].op;
+    const artel__op_exec *exec = artel__node_exec(&plan->graph->node[index]);
     artel__step step = full_step(plan, rank);
     artel__run_args args;
     artel__plan_args(plan, NULL, index, &step, in, out, &args);
-    memset(params, 0, op->params_size);
-    op->fill(&args, params);
+    memset(params, 0, exec->params_size);
+    exec->fill(&args, params);
 }
 
 static artel_status choose_kernel(artel__plan *plan, int32_t index)
@@ -310,7 +309,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     }
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &plan->graph->value[node->output[k]];
-        if (value->rounds && k == 0 && node->op->narrow)
+        if (value->rounds && k == 0 && artel__node_exec(node)->narrow)
             artel__text_show(out, " rounding to %s", artel_dtype_name(value->precision));
         else if (value->rounds)
             artel__text_show(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/lend.h"
-#include "exec/plan_impl.h"
+#include "exec/cpu/plan_impl.h"
 
 /* Below this many operations, waking other threads costs more than it saves. */
 #define HEAVY_COST 100000
@@ -167,7 +167,7 @@ static bool list_summed(artel__run *run, int32_t index, kernel_call *call)
     call->comm = run->comm;
     call->sum = (artel__comm_sum){.in = run->blocks,
                                   .stride = run->plan->graph->value[sum->input[0]].storage,
-                                  .count = run->plan->graph->node[index].op->piece,
+                                  .count = artel__node_exec(&run->plan->graph->node[index])->piece,
                                   .out = run->pointer[sum->output[0]]};
     return true;
 }
@@ -176,7 +176,7 @@ static bool list_summed(artel__run *run, int32_t index, kernel_call *call)
 typedef struct follower {
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     const artel__kernel *kernel;
-    const artel__op_def *op;
+    const artel__op_exec *exec;
 } follower;
 
 /* The step on one part, by whoever has computed it. */
@@ -184,8 +184,8 @@ static void follow_part(void *user, const float *gradient, int64_t first, int64_
 {
     const follower *whole = user;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
-    memcpy(params, whole->params, whole->op->params_size);
-    whole->op->part(params, gradient, first, count);
+    memcpy(params, whole->params, whole->exec->params_size);
+    whole->exec->part(params, gradient, first, count);
     whole->kernel->run(params, 0, whole->kernel->tasks(params), NULL);
 }
 
@@ -197,11 +197,11 @@ static void follow(const artel__run *run, int32_t index, const artel__step *step
     int32_t taken = run->plan->node[index].step;
     artel__plan_args(run->plan, run, taken, step, in, out, &args);
     whole->kernel = run->plan->node[taken].kernel;
-    whole->op = args.node->op;
-    memset(whole->params, 0, args.node->op->params_size);
-    args.node->op->fill(&args, whole->params);
+    whole->exec = artel__node_exec(args.node);
+    memset(whole->params, 0, whole->exec->params_size);
+    whole->exec->fill(&args, whole->params);
     artel__consumer parts = {follow_part, whole};
-    memcpy((char *)params + run->plan->graph->node[index].op->follow, &parts, sizeof parts);
+    memcpy((char *)params + artel__node_exec(&run->plan->graph->node[index])->follow, &parts, sizeof parts);
 }
 
 static void run_node(artel__run *run, int32_t index, const artel__step *step)
@@ -214,15 +214,15 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     artel__run_args args;
     artel__plan_args(run->plan, run, index, step, in, out, &args);
     args.fault = &run->fault;
-    const artel__op_def *op = args.node->op;
-    memset(params, 0, op->params_size);
-    op->fill(&args, params);
+    const artel__op_exec *exec = artel__node_exec(args.node);
+    memset(params, 0, exec->params_size);
+    exec->fill(&args, params);
     const artel__kernel *kernel = chosen->kernel;
     kernel_call call = {.kernel = kernel, .params = params, .scratch = run->scratch, .scratch_bytes = run->scratch_bytes};
     int64_t grain = chosen->cost < HEAVY_COST ? ARTEL__POOL_CALLER : kernel->grain ? kernel->grain(params) : ARTEL__POOL_ALONE;
-    bool at_once = args.node->outputs > 0 && rounds(run, args.node, 0) && (kernel->elements || op->narrow);
-    if (at_once && op->narrow) {
-        memcpy(params + op->narrow, &run->plan->graph->value[args.node->output[0]].precision, sizeof(artel_dtype));
+    bool at_once = args.node->outputs > 0 && rounds(run, args.node, 0) && (kernel->elements || exec->narrow);
+    if (at_once && exec->narrow) {
+        memcpy(params + exec->narrow, &run->plan->graph->value[args.node->output[0]].precision, sizeof(artel_dtype));
     } else if (at_once) {
         call.round = rounding(run, args.node->output[0], step);
         call.narrow = run->plan->narrow;
@@ -275,8 +275,9 @@ static artel_status fit_scratch(artel__run *run, const artel__step *step)
         void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
         artel__run_args args;
         artel__plan_args(plan, run, i, step, in, out, &args);
-        memset(params, 0, args.node->op->params_size);
-        args.node->op->fill(&args, params);
+        const artel__op_exec *exec = artel__node_exec(args.node);
+        memset(params, 0, exec->params_size);
+        exec->fill(&args, params);
         size_t bytes = kernel->scratch_bytes(params);
         if (bytes > most) most = bytes;
     }

@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a sealed graph to memory and kernels: the plan, read-only and shared, and the run, one for each replica.
+/* The cores of this machine, from a sealed graph to memory and kernels: the plan, read-only and shared, and the run, one for each replica.
  *
  * The plan fixes for a largest batch: which kernel computes each node (and why better ones were refused),
  * which values share memory (by lifetime, in place where an op allows it), and how much scratch a thread needs. The
  * run owns the memory, points at the replica's state block and executes steps; a steady step makes no heap call.
  * A plan may be used from any thread; a run belongs to one thread at a time.
  */
-#ifndef ARTEL_EXEC_PLAN_H
-#define ARTEL_EXEC_PLAN_H
+#ifndef ARTEL_EXEC_CPU_PLAN_H
+#define ARTEL_EXEC_CPU_PLAN_H
 
-#include "base/threads.h"
-#include <stdatomic.h>
-
-#include "exec/comm.h"
+#include "exec/device.h"
 
 typedef struct artel__plan artel__plan;
 typedef struct artel__run artel__run;
-
-typedef struct artel__plan_options {
-    int64_t batch_size; /* the most rows of a global batch */
-    int32_t shards;     /* V */
-    int32_t replicas;   /* 1: collectives are views and cost nothing */
-    artel__isa isa;
-    bool common; /* all replicas belong to this process, have one state and are joined (artel__run_join) */
-    bool lends;  /* replicas of other processes may read this one's sums where they lie */
-} artel__plan_options;
 
 artel_status artel__plan_create(artel_context *ctx, const artel__graph *graph, const artel__plan_options *options, artel__plan **out);
 void artel__plan_destroy(artel__plan *plan);
@@ -34,23 +22,6 @@ size_t artel__plan_bytes(const artel__plan *plan); /* activations, sums and scra
 const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t rows, double *operations);
 /* Stable text: node, kernel, refused kernels with reasons, tasks at full batch, buffer offsets. */
 void artel__plan_dump(const artel__plan *plan, artel__text *out);
-
-/* The variables of a replica, or of several. The block is variables->bytes long, zero at first. */
-typedef struct artel__state {
-    artel_context *ctx;
-    const artel__variables *variables;
-    uint8_t *block;
-} artel__state;
-
-artel_status artel__state_init(artel_context *ctx, const artel__variables *variables, artel__state *out);
-void artel__state_fini(artel__state *state);
-static inline void *artel__state_data(const artel__state *state, int variable)
-{
-    return state->block + state->variables->item[variable].offset;
-}
-/* Between the plain, Keras form and the layout in memory; `plain` holds the elements of the shape in the dtype. */
-void artel__state_store(artel__state *state, int variable, const void *plain);
-void artel__state_fetch(const artel__state *state, int variable, void *plain);
 
 /* `comm` NULL: one replica. All arguments are borrowed. */
 artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out);
@@ -76,21 +47,10 @@ void artel__run_stop_when(artel__run *run, const atomic_bool *stop);
 
 /* Repeats the computation of the step and finds the first node with a non-finite output, in graph order. False when
  * there is none. */
-typedef struct artel__nonfinite {
-    int32_t node;
-    const char *name; /* of the layer */
-    const char *op;
-    int64_t first_row, last_row; /* in the global batch; -1 when the value has no rows */
-    double value;
-} artel__nonfinite;
 bool artel__run_find_nonfinite(artel__run *run, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
 
 /* Where the time went since artel__run_profile was called last: nanoseconds and calls by node; NULL: it was not. Collectives that
  * are exchanged together count for the first of them. */
-typedef struct artel__node_time {
-    int64_t ns, calls;
-    int64_t begin_ns, longest_ns; /* of the longest call: artel__now_ns(), and how long it took */
-} artel__node_time;
 artel_status artel__run_profile(artel__run *run);
 const artel__node_time *artel__run_times(const artel__run *run);
 

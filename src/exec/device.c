@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the interface to the device that fills it in. */
+#include "exec/device.h"
+
+struct artel__executable {
+    artel_context *ctx;
+    const artel__device *device;
+    void *self;
+};
+
+struct artel__execution {
+    artel_context *ctx;
+    const artel__device_ops *ops;
+    void *self;
+};
+
+artel_status artel__compile(artel_context *ctx, const artel__device *device, const artel__graph *graph, const artel__plan_options *options,
+                            artel__executable **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof **out, "plan", &block));
+    artel__executable *executable = block;
+    *executable = (artel__executable){.ctx = ctx, .device = device};
+    artel_status status = device->ops->compile(ctx, device->self, graph, options, &executable->self);
+    if (status < 0) {
+        artel__free(ctx, executable);
+        return status;
+    }
+    *out = executable;
+    return ARTEL_OK;
+}
+
+void artel__executable_destroy(artel__executable *executable)
+{
+    if (!executable) return;
+    executable->device->ops->release(executable->self);
+    artel__free(executable->ctx, executable);
+}
+
+const char *artel__executable_kernel(const artel__executable *executable, int32_t node, int64_t rows, double *operations)
+{
+    return executable->device->ops->kernel(executable->self, node, rows, operations);
+}
+
+void artel__executable_dump(const artel__executable *executable, artel__text *out)
+{
+    executable->device->ops->dump(executable->self, out);
+}
+
+artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options, artel__execution **out)
+{
+    artel_context *ctx = executable->ctx;
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof **out, "run", &block));
+    artel__execution *execution = block;
+    *execution = (artel__execution){.ctx = ctx, .ops = executable->device->ops};
+    artel_status status = execution->ops->create(executable->self, options, &execution->self);
+    if (status < 0) {
+        artel__free(ctx, execution);
+        return status;
+    }
+    *out = execution;
+    return ARTEL_OK;
+}
+
+void artel__execution_destroy(artel__execution *execution)
+{
+    if (!execution) return;
+    execution->ops->destroy(execution->self);
+    artel__free(execution->ctx, execution);
+}
+
+artel_status artel__execution_join(artel__execution *const *executions, int count)
+{
+    artel_context *ctx = executions[0]->ctx;
+    const artel__device_ops *ops = executions[0]->ops;
+    void *block;
+    if (!ops->join)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "let every replica have its own variables",
+                           "replicas on this kind of device cannot have common variables");
+    ARTEL_TRY(artel__calloc(ctx, (size_t)count, sizeof(void *), "run", &block));
+    void **own = block;
+    for (int r = 0; r < count; r++) own[r] = executions[r]->self;
+    artel_status status = ops->join(own, count);
+    artel__free(ctx, own);
+    return status;
+}
+
+void artel__execution_stop_when(artel__execution *execution, const atomic_bool *stop)
+{
+    execution->ops->stop_when(execution->self, stop);
+}
+
+artel_status artel__execution_compute(artel__execution *execution, const artel__step *step, const void *const *inputs)
+{
+    return execution->ops->compute(execution->self, step, inputs);
+}
+
+void artel__execution_apply(artel__execution *execution, const artel__step *step)
+{
+    execution->ops->apply(execution->self, step);
+}
+
+const void *artel__execution_read(const artel__execution *execution, int n)
+{
+    return execution->ops->read(execution->self, n);
+}
+
+const artel__fault *artel__execution_fault(const artel__execution *execution)
+{
+    return execution->ops->fault(execution->self);
+}
+
+bool artel__execution_find_nonfinite(artel__execution *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out)
+{
+    return execution->ops->find_nonfinite(execution->self, step, inputs, out);
+}
+
+artel_status artel__execution_profile(artel__execution *execution)
+{
+    return execution->ops->profile(execution->self);
+}
+
+const artel__node_time *artel__execution_times(const artel__execution *execution)
+{
+    return execution->ops->times(execution->self);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What computes: the cores of this machine, or a device behind a plug-in, behind one interface.
+ *
+ *   device --compile--> executable --create--> execution: compute, read, apply, compute, ...
+ * An executable is a sealed graph made ready for a largest batch; it is read-only and shared by the executions of all replicas. An execution
+ * belongs to one thread at a time and has what a replica needs besides its variables. Where values lie is the device's affair: nobody
+ * else holds a pointer to one, but for what `read` hands out.
+ */
+#ifndef ARTEL_EXEC_DEVICE_H
+#define ARTEL_EXEC_DEVICE_H
+
+#include <stdatomic.h>
+
+#include "base/threads.h"
+#include "exec/comm.h"
+#include "exec/state.h"
+
+typedef struct artel__executable artel__executable;
+typedef struct artel__execution artel__execution;
+
+typedef struct artel__plan_options {
+    int64_t batch_size; /* the most rows of a global batch */
+    int32_t shards;     /* V */
+    int32_t replicas;   /* 1: collectives are views and cost nothing */
+    artel__isa isa;
+    bool common; /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
+    bool lends;  /* replicas of other processes may read this one's sums where they lie */
+} artel__plan_options;
+
+/* Of one replica; all borrowed. */
+typedef struct artel__execution_options {
+    artel__state *state;
+    artel__pool *pool;
+    const artel__comm *comm; /* NULL: one replica */
+} artel__execution_options;
+
+/* The first value of a step, in the order of the graph, that is not finite. */
+typedef struct artel__nonfinite {
+    int32_t node;
+    const char *name; /* of the layer */
+    const char *op;
+    int64_t first_row, last_row; /* in the global batch; -1 when the value has no rows */
+    double value;
+} artel__nonfinite;
+
+/* Where the time went: by node. Collectives that are exchanged together count for the first of them. */
+typedef struct artel__node_time {
+    int64_t ns, calls;
+    int64_t begin_ns, longest_ns; /* of the longest call: artel__now_ns(), and how long it took */
+} artel__node_time;
+
+/* What a kind of device fills in. `void *` are its own executables and executions. */
+typedef struct artel__device_ops {
+    artel_status (*compile)(artel_context *ctx, void *device, const artel__graph *graph, const artel__plan_options *options, void **out);
+    void (*release)(void *executable);
+    const char *(*kernel)(const void *executable, int32_t node, int64_t rows, double *operations);
+    void (*dump)(const void *executable, artel__text *out);
+    artel_status (*create)(void *executable, const artel__execution_options *options, void **out);
+    void (*destroy)(void *execution);
+    artel_status (*join)(void *const *executions, int count); /* optional: variables are never common */
+    void (*stop_when)(void *execution, const atomic_bool *stop);
+    artel_status (*compute)(void *execution, const artel__step *step, const void *const *inputs);
+    void (*apply)(void *execution, const artel__step *step);
+    const void *(*read)(const void *execution, int kept);
+    const artel__fault *(*fault)(const void *execution);
+    bool (*find_nonfinite)(void *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
+    artel_status (*profile)(void *execution);
+    const artel__node_time *(*times)(const void *execution);
+} artel__device_ops;
+
+typedef struct artel__device {
+    const char *name; /* "cpu", "cuda:0" */
+    const artel__device_ops *ops;
+    void *self;
+} artel__device;
+
+extern const artel__device artel__cpu; /* the cores of this machine: exec/cpu */
+
+/* Both are borrowed and must outlive the executable. */
+artel_status artel__compile(artel_context *ctx, const artel__device *device, const artel__graph *graph, const artel__plan_options *options,
+                            artel__executable **out);
+void artel__executable_destroy(artel__executable *executable);
+/* What computes a node ("view", "collective" where nothing does) and its floating-point operations for `rows` rows of a replica; 0 when
+ * the operation does not count them. */
+const char *artel__executable_kernel(const artel__executable *executable, int32_t node, int64_t rows, double *operations);
+/* Stable text: what computes each node and why, and where values lie. */
+void artel__executable_dump(const artel__executable *executable, artel__text *out);
+
+artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options, artel__execution **out);
+void artel__execution_destroy(artel__execution *execution);
+/* Of an executable with common variables: those of all replicas by rank. They share the APPLY phase out and read one another's gradients
+ * in it; so all must have computed before one applies, and none computes again before all have applied. */
+artel_status artel__execution_join(artel__execution *const *executions, int count);
+
+/* While `*stop` is true, computing ends early with ARTEL_ERROR_CANCELLED. Lent for the life of the execution; NULL: never. */
+void artel__execution_stop_when(artel__execution *execution, const atomic_bool *stop);
+
+/* Forward and backward up to the last collective; no variable changes. `inputs` are the fed values in the graph's order. May be
+ * repeated or abandoned. */
+artel_status artel__execution_compute(artel__execution *execution, const artel__step *step, const void *const *inputs);
+/* The APPLY nodes of the step just computed, or this replica's share of them: cannot fail. */
+void artel__execution_apply(artel__execution *execution, const artel__step *step);
+/* The n-th kept value of the last step, in this machine's memory until the next one is computed. */
+const void *artel__execution_read(const artel__execution *execution, int n);
+/* The fault that the last step has met; its node is -1 where there is none. */
+const artel__fault *artel__execution_fault(const artel__execution *execution);
+/* Repeats the computation of the step to find where a value that is not finite came from. False when there is none. */
+bool artel__execution_find_nonfinite(artel__execution *execution, const artel__step *step, const void *const *inputs,
+                                     artel__nonfinite *out);
+/* Measures from now on; the figures since then, NULL when it was never called. */
+artel_status artel__execution_profile(artel__execution *execution);
+const artel__node_time *artel__execution_times(const artel__execution *execution);
+
+#endif

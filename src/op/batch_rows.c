@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the global batch as a whole: their state, their groups, their sum.
+ *
+ *   take_rows     GLOBAL [batch][...] -> ROW [...]: the owned rows
+ *   place_rows    ROW [...] -> NODES [batch][...]: the rows of a node in their places, zeros elsewhere; the sum over all nodes is the state
+ *   batch_groups  ROW [groups]: 1 at the group of consecutive shards that a row belongs to, 0 elsewhere
+ *   batch_sum     a view of a finished sum over rows, with the gradient that each row gets
+ * Rows that are placed are normalised by + 0.0f, as leaves of a fold are, so that the sums with zeros change no bit.
+ */
+#include "op/batch_rows.h"
+
+#include <string.h>
+
+#include "kernel/fold_tree.h"
+#include "op/elementwise.h"
+
+/* -- rows of a state -- */
+
+/* One task each: a state is small. */
+static int64_t one_task(const void *params)
+{
+    (void)params;
+    return 1;
+}
+
+typedef struct take_rows {
+    const artel__fold_plan *fold;
+    int64_t batch, width;
+    const float *from;
+    float *to;
+    artel__fault_slot fault;
+} take_rows;
+
+static void take_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const take_rows *p = params;
+    const artel__fold_plan *fold = p->fold;
+    (void)begin, (void)end, (void)scratch;
+    if (fold->batch == p->batch) {
+        memcpy(p->to, p->from + fold->row * p->width, (size_t)(fold->rows * p->width) * sizeof *p->to);
+        return;
+    }
+    memset(p->to, 0, (size_t)(fold->rows * p->width) * sizeof *p->to);
+    if (fold->rows > 0) artel__fault_slot_report(&p->fault, 0, fold->batch);
+}
+
+static const artel__kernel take_kernel = {.name = "ref take_rows", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = take_run};
+static const artel__kernel *const take_kernels[] = {&take_kernel, NULL};
+
+static artel_status infer_take(artel__infer *infer)
+{
+    const artel_shape *state = &infer->in[0]->shape;
+    artel_shape row = {.rank = state->rank - 1};
+    for (int i = 0; i < row.rank; i++) row.dim[i] = state->dim[i + 1];
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &row);
+    return ARTEL_OK;
+}
+
+static void fill_take(const artel__run_args *args, void *params)
+{
+    *(take_rows *)params = (take_rows){.fold = args->step->fold,
+                                       .batch = artel__args_in(args, 0)->shape.dim[0],
+                                       .width = artel__args_out(args, 0)->storage,
+                                       .from = args->in[0],
+                                       .to = args->out[0],
+                                       .fault = artel__args_fault_slot(args)};
+}
+
+/* Nothing flows back into the batch before. */
+static artel_status grad_take(artel__gradient *g)
+{
+    (void)g;
+    return ARTEL_OK;
+}
+
+const artel__op_def artel__op_take_rows_def = {
+    .name = "take_rows",
+    .doc = "The owned rows of a state.",
+    .infer = infer_take,
+    .grad = grad_take,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = take_kernels,
+            .params_size = sizeof(take_rows),
+            .fill = fill_take,
+        },
+};
+
+artel__value_id artel__op_take_rows(artel__graph *graph, artel__value_id state)
+{
+    return artel__graph_add(graph, &artel__op_take_rows_def, NULL, &state, 1);
+}
+
+/* -- and back -- */
+
+typedef struct place_rows {
+    const artel__fold_plan *fold;
+    int64_t batch, width;
+    const float *from;
+    float *to;
+} place_rows;
+
+static void place_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const place_rows *p = params;
+    const artel__fold_plan *fold = p->fold;
+    (void)begin, (void)end, (void)scratch;
+    for (int n = 0; n < fold->nodes; n++) {
+        float *to = p->to + n * p->batch * p->width;
+        int64_t first = artel__fold_begin(fold, fold->node[n].first);
+        int64_t last = artel__fold_end(fold, fold->node[n].first + fold->node[n].count - 1);
+        memset(to, 0, (size_t)(p->batch * p->width) * sizeof *to);
+        if (fold->batch != p->batch) continue; /* the step has failed at take_rows */
+        for (int64_t i = first * p->width; i < last * p->width; i++) to[fold->row * p->width + i] = p->from[i] + 0.0f;
+    }
+}
+
+static const artel__kernel place_kernel = {.name = "ref place_rows", .isa = ARTEL__ISA_BASELINE, .tasks = one_task, .run = place_run};
+static const artel__kernel *const place_kernels[] = {&place_kernel, NULL};
+
+typedef struct place_attributes {
+    int64_t batch;
+} place_attributes;
+
+static artel_status infer_place(artel__infer *infer)
+{
+    const place_attributes *a = infer->attributes;
+    const artel_shape *row = &infer->in[0]->shape;
+    artel_shape state = {.rank = row->rank + 1, .dim = {a->batch}};
+    for (int i = 0; i < row->rank; i++) state.dim[i + 1] = row->dim[i];
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &state);
+    return ARTEL_OK;
+}
+
+static void fill_place(const artel__run_args *args, void *params)
+{
+    const place_attributes *a = args->attributes;
+    *(place_rows *)params = (place_rows){args->step->fold, a->batch, artel__args_in(args, 0)->storage, args->in[0], args->out[0]};
+}
+
+const artel__op_def artel__op_place_rows_def = {
+    .name = "place_rows",
+    .doc = "Rows in their places among those of the global batch.",
+    .attribute_size = sizeof(place_attributes),
+    .infer = infer_place,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = place_kernels,
+            .params_size = sizeof(place_rows),
+            .fill = fill_place,
+        },
+};
+
+artel__value_id artel__op_place_rows(artel__graph *graph, artel__value_id rows, int64_t batch)
+{
+    place_attributes attributes = {batch};
+    return artel__graph_add(graph, &artel__op_place_rows_def, &attributes, &rows, 1);
+}
+
+/* -- membership: no inputs, ROW float32 [groups] -- */
+
+typedef struct membership {
+    const artel__fold_plan *fold;
+    int32_t groups; /* divides fold->shards */
+    float *out;
+} membership;
+
+typedef struct groups_attributes {
+    int32_t groups;
+} groups_attributes;
+
+/* A task is an owned shard. */
+static int64_t membership_tasks(const void *params)
+{
+    return ((const membership *)params)->fold->count;
+}
+
+static void membership_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const membership *p = params;
+    const artel__fold_plan *fold = p->fold;
+    int32_t width = fold->shards / p->groups;
+    (void)scratch;
+    for (int64_t shard = begin; shard < end; shard++) {
+        int64_t group = (fold->first + shard) / width;
+        for (int64_t row = fold->start[shard]; row < fold->start[shard + 1]; row++)
+            for (int64_t g = 0; g < p->groups; g++) p->out[row * p->groups + g] = g == group ? 1.0f : 0.0f;
+    }
+}
+
+static const artel__kernel membership_kernel = {
+    .name = "ref batch_groups", .isa = ARTEL__ISA_BASELINE, .tasks = membership_tasks, .run = membership_run};
+static const artel__kernel *const membership_kernels[] = {&membership_kernel, NULL};
+
+static artel_status infer_membership(artel__infer *infer)
+{
+    const groups_attributes *a = infer->attributes;
+    artel_shape shape = artel__shape(1, (int64_t)a->groups);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
+    return ARTEL_OK;
+}
+
+static void fill_membership(const artel__run_args *args, void *params)
+{
+    const groups_attributes *a = args->attributes;
+    *(membership *)params = (membership){args->step->fold, a->groups, args->out[0]};
+}
+
+const artel__op_def artel__op_batch_groups_def = {
+    .name = "batch_groups",
+    .doc = "To which group of shards a row belongs.",
+    .attribute_size = sizeof(groups_attributes),
+    .infer = infer_membership,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = membership_kernels,
+            .params_size = sizeof(membership),
+            .fill = fill_membership,
+        },
+};
+
+artel__value_id artel__op_batch_groups(artel__graph *graph, int groups)
+{
+    groups_attributes attributes = {groups};
+    return artel__graph_add(graph, &artel__op_batch_groups_def, &attributes, NULL, 0);
+}
+
+/* -- a sum over the global batch that has a gradient: ROW -> GLOBAL -- */
+
+static artel_status infer_batch_sum(artel__infer *infer)
+{
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    return ARTEL_OK;
+}
+
+/* Every row contributed once: each gets the gradient of the sum. */
+static artel_status grad_batch_sum(artel__gradient *g)
+{
+    if (!g->needed[1]) return ARTEL_OK;
+    artel__value_id zeros = artel__op_fill_like(g->graph, g->in[1], 0);
+    g->in_gradient[1] = artel__op_add(g->graph, zeros, g->out_gradient[0]);
+    return ARTEL_OK;
+}
+
+/* Inputs: the finished sum, of which this is a view, and what was summed. */
+const artel__op_def artel__op_batch_sum_def = {
+    .name = "batch_sum",
+    .doc = "A sum over the rows of the global batch, with its gradient.",
+    .placement = ARTEL__PLACE_VIEW,
+    .infer = infer_batch_sum,
+    .grad = grad_batch_sum,
+};
+
+artel__value_id artel__op_batch_sum(artel__graph *graph, artel__value_id sum, artel__value_id x)
+{
+    return artel__graph_add(graph, &artel__op_batch_sum_def, NULL, (artel__value_id[]){sum, x}, 2);
+}
