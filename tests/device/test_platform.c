@@ -5,12 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "device/device.h"
+#include "help_device.h"
 
 enum {
     DEVICES = 2
@@ -134,28 +133,14 @@ static void test_refused(void **state)
     artel__buffer_release(t.platform, buffer);
 }
 
-static const artel__plugin *find_cpu(artel__plugin_list *list)
-{
-    if (artel__plugins_find(&t.arena, NULL, list) < 0) return NULL;
-    for (int i = 0; i < list->count; i++) {
-        if (strcmp(list->item[i].kind, "cpu") == 0) return &list->item[i];
-    }
-    return NULL;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch), cmocka_unit_test(test_stored), cmocka_unit_test(test_copy),
                                        cmocka_unit_test(test_refused)};
-    artel__plugin_list list;
-    setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0); /* what XLA has to say is in the errors too */
     if (artel_context_create(NULL, &t.ctx) < 0) return 1;
     artel__arena_init(&t.arena, t.ctx);
-    const artel__plugin *cpu = find_cpu(&list);
-    if (!cpu) {
-        printf("skipped: no lammps-jax-pjrt-cpu (tests/requirements.txt)\n");
-        return 77;
-    }
+    const artel__plugin *cpu = device_cpu(&t.arena);
+    if (!cpu) return 77;
     if (artel__platform_open(t.ctx, cpu, DEVICES, &t.platform) < 0) {
         fprintf(stderr, "%s: %s\n", artel_context_error(t.ctx)->where, artel_context_error(t.ctx)->what);
         return 1;
