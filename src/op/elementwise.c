@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/lower_elementwise.h"
 #include "op/reduce.h"
 
 static void like_input(artel__infer *infer, int k, artel_dtype dtype)
@@ -81,6 +82,7 @@ const artel__op_def artel__op_unary_gradient_def = {
     .infer = infer_unary,
     .moves = moves_unary,
     .describe = describe_unary,
+    .lower = artel__lower_unary_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__unary_gradient_kernels,
@@ -107,6 +109,7 @@ const artel__op_def artel__op_unary_def = {
     .grad = grad_unary,
     .moves = moves_unary,
     .describe = describe_unary,
+    .lower = artel__lower_unary,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__unary_forward_kernels,
@@ -234,6 +237,12 @@ static void fill_binary_gradient(const artel__run_args *args, void *params)
     artel__args_loop(args, 1, 2, args->node->output[0], &p->loop);
 }
 
+static void lower_binary_gradient(artel__lower *lower)
+{
+    const binary_attributes *a = lower->attributes;
+    artel__lower_binary_gradient(lower, a->function, a->wrt);
+}
+
 const artel__op_def artel__op_binary_gradient_def = {
     .name = "binary_gradient",
     .doc = "Gradient of arithmetic on two operands, before broadcast axes are summed.",
@@ -241,6 +250,7 @@ const artel__op_def artel__op_binary_gradient_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_binary_gradient,
     .describe = describe_binary,
+    .lower = lower_binary_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__binary_gradient_kernels,
@@ -281,6 +291,12 @@ static artel_status grad_binary(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static void lower_binary(artel__lower *lower)
+{
+    const binary_attributes *a = lower->attributes;
+    artel__lower_binary(lower, a ? a->function : ARTEL__BINARY_ADD);
+}
+
 const artel__op_def artel__op_binary_def = {
     .name = "binary",
     .doc = "Arithmetic on two operands with broadcasting.",
@@ -289,6 +305,7 @@ const artel__op_def artel__op_binary_def = {
     .infer = infer_binary,
     .grad = grad_binary,
     .describe = describe_binary,
+    .lower = lower_binary,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__binary_forward_kernels,

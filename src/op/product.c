@@ -6,6 +6,7 @@
  *   weight gradient  dw[k][n] = fold over shards of sum_m x[m][k] dy[m][n], db[n] = the same of dy
  * Order of operations: kernel/product.h. With a fused ReLU, dy is masked by out > 0 first.
  */
+#include "graph/lower.h"
 #include "op/elementwise.h"
 #include "op/op.h"
 
@@ -214,6 +215,26 @@ static artel_status grad_product(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static void lower_product(artel__lower *lower)
+{
+    const product_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), x = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2}, w = x, bias = x;
+    int64_t count = 1;
+    for (int i = 0; i < out.rank; i++) count *= out.dim[i];
+    x.dim[0] = a->n ? count / a->n : 0;
+    w.dim[a->turned] = x.dim[1] = a->k;
+    w.dim[!a->turned] = a->n;
+    artel__hlo_value y = artel__hlo_dot(h, artel__hlo_reshape(h, lower->in[0], &x), artel__hlo_reshape(h, lower->in[1], &w), 1, a->turned);
+    bias = *artel__hlo_type_of(h, y);
+    if (lower->in[2] >= 0) {
+        artel__hlo_type flat = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {a->n}};
+        y = artel__hlo_binary(h, "add", y, artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, lower->in[2], &flat), &bias));
+    }
+    if (a->activation == ARTEL__FUSED_RELU) y = artel__hlo_binary(h, "maximum", y, artel__hlo_number(h, 0, y));
+    lower->out[0] = artel__hlo_reshape(h, y, &out);
+}
+
 const artel__op_def artel__op_product_def = {
     .name = "product",
     .doc = "Product with weights, bias and ReLU fused.",
@@ -222,6 +243,7 @@ const artel__op_def artel__op_product_def = {
     .grad = grad_product,
     .cost = cost_product,
     .describe = describe_product,
+    .lower = lower_product,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__product_forward_kernels,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reshape: the same elements under another shape. Rows keep their extent; nothing is copied. */
+#include "graph/lower.h"
 #include "op/op.h"
 
 typedef struct reshape_attributes {
@@ -24,6 +25,12 @@ static artel_status grad_reshape(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static void lower_reshape(artel__lower *lower)
+{
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, lower->in[0], &to);
+}
+
 const artel__op_def artel__op_reshape_def = {
     .name = "reshape",
     .doc = "The same elements under another shape.",
@@ -31,6 +38,7 @@ const artel__op_def artel__op_reshape_def = {
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_reshape,
     .grad = grad_reshape,
+    .lower = lower_reshape,
 };
 
 artel__value_id artel__op_reshape(artel__graph *graph, artel__value_id x, const artel_shape *shape)

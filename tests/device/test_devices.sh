@@ -64,3 +64,9 @@ grep -q ARTEL_PJRT_PLUGIN err.txt || fail "the variable is not named: $(cat err.
 
 # Nobody who asks for no device opens one.
 ARTEL_PJRT_PLUGIN=$PWD/abort.so "$ARTEL" version >/dev/null || fail "version opens a plug-in"
+
+# The header is as its authors wrote it, where their copy of the same version is at hand.
+for copy in "${PYTHON:+$(dirname "$(dirname "$PYTHON")")}"/lib/python3*/site-packages/tensorflow/include/xla/pjrt/c/pjrt_c_api.h; do
+    [ -f "$copy" ] && grep -q '^#define PJRT_API_MINOR 90$' "$copy" || continue
+    cmp "$copy" "$ARTEL_SOURCE/third_party/pjrt/pjrt_c_api.h" || fail "third_party/pjrt/pjrt_c_api.h was modified"
+done

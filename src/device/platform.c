@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A platform: the plug-in's client and devices, and arrays on them. */
+#include <string.h>
+
+#include "device/platform_impl.h"
+
+/* -- failures -- */
+
+artel_status artel__platform_check(artel__platform *platform, PJRT_Error *error, const char *where, const char *what)
+{
+    artel__pjrt_error said;
+    if (!artel__pjrt_failed(platform->api, error, &said)) return ARTEL_OK;
+    if (said.code == PJRT_Error_Code_RESOURCE_EXHAUSTED)
+        return artel__fail(platform->ctx, ARTEL_ERROR_NO_MEMORY, where, "use a smaller --batch-size, more --shards, or --recompute",
+                           "the device has no memory to %s: %.400s", what, said.text);
+    artel_status status = said.code == PJRT_Error_Code_INVALID_ARGUMENT || said.code == PJRT_Error_Code_UNIMPLEMENTED
+                              ? ARTEL_ERROR_UNSUPPORTED
+                              : ARTEL_ERROR_RUN;
+    return artel__fail(platform->ctx, status, where, "use --device cpu, or another version of the plug-in", "the plug-in cannot %s: %.400s",
+                       what, said.text);
+}
+
+artel_status artel__platform_await(artel__platform *platform, PJRT_Event *event, const char *where, const char *what)
+{
+    PJRT_Event_Await_Args await = {.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE, .event = event};
+    PJRT_Event_Destroy_Args destroy = {.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = event};
+    artel_status status = artel__platform_check(platform, platform->api->PJRT_Event_Await(&await), where, what);
+    artel__pjrt_error ignored;
+    artel__pjrt_failed(platform->api, platform->api->PJRT_Event_Destroy(&destroy), &ignored);
+    return status;
+}
+
+/* -- opening -- */
+
+/* Functions without which nothing can be computed; the rest is asked for where it is used. */
+static artel_status check_table(const artel__platform *p)
+{
+    const PJRT_Api *api = p->api;
+    if (ARTEL__PJRT_HAS(api, PJRT_Client_Compile) && ARTEL__PJRT_HAS(api, PJRT_Client_BufferFromHostBuffer) &&
+        ARTEL__PJRT_HAS(api, PJRT_Buffer_ToHostBuffer) && ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_Execute) &&
+        ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_GetExecutable) && ARTEL__PJRT_HAS(api, PJRT_Executable_NumOutputs) &&
+        ARTEL__PJRT_HAS(api, PJRT_Event_Await) && ARTEL__PJRT_HAS(api, PJRT_Buffer_Destroy))
+        return ARTEL_OK;
+    return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "update the plug-in",
+                       "the plug-in lacks functions to compile and launch programs");
+}
+
+static artel_status open_client(artel__platform *p, int virtual_devices)
+{
+    artel__pjrt_error error;
+    p->api = artel__pjrt_load(p->plugin.path, &error);
+    if (p->api) ARTEL_TRY(check_table(p));
+    if (p->api) p->client = artel__pjrt_client(p->api, p->plugin.kind, virtual_devices, &error);
+    if (!p->client)
+        return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "see artel devices", "the plug-in cannot be used: %.400s",
+                           error.text);
+    PJRT_Client_AddressableDevices_Args list = {.struct_size = PJRT_Client_AddressableDevices_Args_STRUCT_SIZE, .client = p->client};
+    ARTEL_TRY(artel__platform_check(p, p->api->PJRT_Client_AddressableDevices(&list), p->plugin.path, "list its devices"));
+    p->device = list.addressable_devices;
+    p->devices = (int)list.num_addressable_devices;
+    if (p->devices > 0) return ARTEL_OK;
+    return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "see artel devices", "the plug-in has no device here");
+}
+
+static artel_status open_platform(artel__platform *p, const artel__plugin *plugin, int virtual_devices)
+{
+    p->plugin = (artel__plugin){artel__arena_strdup(&p->arena, plugin->kind), artel__arena_strdup(&p->arena, plugin->path)};
+    ARTEL_TRY(artel__arena_status(&p->arena));
+    ARTEL_TRY(artel__plugin_ask(&p->arena, &p->plugin, virtual_devices, &p->facts));
+    return open_client(p, virtual_devices);
+}
+
+artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices, artel__platform **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__platform), "device", &block));
+    artel__platform *p = block;
+    p->ctx = ctx;
+    artel__arena_init(&p->arena, ctx);
+    artel_status status = open_platform(p, plugin, virtual_devices);
+    if (status == ARTEL_OK)
+        *out = p;
+    else
+        artel__platform_close(p);
+    return status;
+}
+
+void artel__platform_close(artel__platform *platform)
+{
+    if (!platform) return;
+    if (platform->client) artel__pjrt_client_destroy(platform->api, platform->client);
+    artel__arena_fini(&platform->arena);
+    artel__free(platform->ctx, platform);
+}
+
+int artel__platform_devices(const artel__platform *platform)
+{
+    return platform->devices;
+}
+
+const artel__plugin_facts *artel__platform_facts(const artel__platform *platform)
+{
+    return &platform->facts;
+}
+
+/* -- arrays -- */
+
+static const PJRT_Buffer_Type types[] = {
+    [ARTEL_DTYPE_FLOAT32] = PJRT_Buffer_Type_F32, [ARTEL_DTYPE_FLOAT64] = PJRT_Buffer_Type_F64,
+    [ARTEL_DTYPE_FLOAT16] = PJRT_Buffer_Type_F16, [ARTEL_DTYPE_BFLOAT16] = PJRT_Buffer_Type_BF16,
+    [ARTEL_DTYPE_INT8] = PJRT_Buffer_Type_S8,     [ARTEL_DTYPE_INT16] = PJRT_Buffer_Type_S16,
+    [ARTEL_DTYPE_INT32] = PJRT_Buffer_Type_S32,   [ARTEL_DTYPE_INT64] = PJRT_Buffer_Type_S64,
+    [ARTEL_DTYPE_UINT8] = PJRT_Buffer_Type_U8,    [ARTEL_DTYPE_UINT16] = PJRT_Buffer_Type_U16,
+    [ARTEL_DTYPE_UINT32] = PJRT_Buffer_Type_U32,  [ARTEL_DTYPE_UINT64] = PJRT_Buffer_Type_U64,
+    [ARTEL_DTYPE_BOOL] = PJRT_Buffer_Type_PRED,
+};
+
+static const char *device_id(const artel__platform *p, int device)
+{
+    return device >= 0 && device < p->facts.devices ? p->facts.device[device].id : p->plugin.kind;
+}
+
+artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                               artel__buffer **out)
+{
+    PJRT_Client_BufferFromHostBuffer_Args args = {.struct_size = PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE,
+                                                  .client = platform->client,
+                                                  .data = host,
+                                                  .dims = shape->dim,
+                                                  .num_dims = (size_t)shape->rank,
+                                                  .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
+    if (device < 0 || device >= platform->devices || (size_t)dtype >= ARTEL__COUNT(types))
+        return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, device_id(platform, device), "", "an array for no device, or of no type");
+    args.type = types[dtype];
+    args.device = platform->device[device];
+    PJRT_Error *error = platform->api->PJRT_Client_BufferFromHostBuffer(&args);
+    ARTEL_TRY(artel__platform_check(platform, error, device_id(platform, device), "take an array"));
+    artel_status status = artel__platform_await(platform, args.done_with_host_buffer, device_id(platform, device), "take an array");
+    if (status == ARTEL_OK)
+        *out = args.buffer;
+    else
+        artel__buffer_release(platform, args.buffer);
+    return status;
+}
+
+artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes)
+{
+    PJRT_Buffer_ToHostBuffer_Args args = {.struct_size = PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE, .src = buffer};
+    const char *where = platform->plugin.kind;
+    ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where, "say how large an array is"));
+    if (args.dst_size != bytes)
+        return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu bytes instead of %zu", args.dst_size, bytes);
+    args.dst = host;
+    ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where, "give an array"));
+    return artel__platform_await(platform, args.event, where, "compute or give an array");
+}
+
+artel_status artel__buffer_copy(artel__platform *platform, artel__buffer *buffer, int device, artel__buffer **out)
+{
+    PJRT_Buffer_CopyToDevice_Args args = {.struct_size = PJRT_Buffer_CopyToDevice_Args_STRUCT_SIZE, .buffer = buffer};
+    if (device < 0 || device >= platform->devices || !ARTEL__PJRT_HAS(platform->api, PJRT_Buffer_CopyToDevice))
+        return artel__fail(platform->ctx, ARTEL_ERROR_UNSUPPORTED, device_id(platform, device), "use one device",
+                           "the plug-in cannot copy an array to this device");
+    args.dst_device = platform->device[device];
+    PJRT_Error *error = platform->api->PJRT_Buffer_CopyToDevice(&args);
+    ARTEL_TRY(artel__platform_check(platform, error, device_id(platform, device), "copy an array"));
+    *out = args.dst_buffer;
+    return ARTEL_OK;
+}
+
+void artel__buffer_release(artel__platform *platform, artel__buffer *buffer)
+{
+    PJRT_Buffer_Destroy_Args args = {.struct_size = PJRT_Buffer_Destroy_Args_STRUCT_SIZE, .buffer = buffer};
+    artel__pjrt_error ignored;
+    if (buffer) artel__pjrt_failed(platform->api, platform->api->PJRT_Buffer_Destroy(&args), &ignored);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise functions as programs of devices.
+ *
+ * Each is a formula in postfix form, kernel/unary_formula.h's and kernel/binary_formula.h's in words: operands u and v (a function of one
+ * has v: what its row of unary.list reads), d the gradient of the result, a b c the constants of the node, numbers; then the operation. "c x y ?" is
+ * c ? x : y. What a formula says twice a device's compiler computes once. Exponentials and logarithms are the device's own: other bits than on processors.
+ */
+#include "op/lower_elementwise.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/elementwise.h"
+
+#define CURVE "0.79788456 v 0.044715 v v v * * * + * tanh" /* of gelu_tanh */
+#define HARD "v 3 + 0 max 6 min 6 /"                       /* hard sigmoid */
+#define PLUS "v 0 max v abs neg exp log1p +"               /* softplus */
+
+typedef struct formula {
+    const char *forward, *gradient[2];
+} formula;
+
+static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
+    [ARTEL__UNARY_LINEAR] = {"v", {"d"}},
+    [ARTEL__UNARY_RELU] = {"v c > v b < v b ? a v c - -3.4e38 max * ?",
+                           {"v c > v b < v b == b 6 != and or d 0 ? v c < c 0 == b inf == and or a 0 ? d * ?"}},
+    [ARTEL__UNARY_LEAKY_RELU] = {"v 0 > v a v * ?", {"v 0 > d a d * ?"}},
+    [ARTEL__UNARY_RELU6] = {"v 0 max 6 min", {"v 0 > v 6 < and d 0 ?"}},
+    [ARTEL__UNARY_ELU] = {"v 0 > v a v expm1 * ?", {"v 0 > d d a v exp * * ?"}},
+    [ARTEL__UNARY_SELU] = {"v 0 > 1.05070098 v * 1.75809934 v expm1 * ?", {"v 0 >= d 1.05070098 * d 1.75809934 v exp * * ?"}},
+    [ARTEL__UNARY_CELU] = {"v 0 max a v 0 min a / expm1 * +", {"v 0 > d d v a / exp * ?"}},
+    [ARTEL__UNARY_GELU] = {"v 0.5 * 1 v 0.70710678 * erf + *", {"d 0.5 1 v 0.70710678 * erf + * v 0.39894228 v v * -0.5 * exp * * + *"}},
+    [ARTEL__UNARY_GELU_TANH] = {"0.5 v * 1 " CURVE " + *",
+                                {"d 0.5 1 " CURVE " + * 0.5 v * 1 " CURVE " " CURVE " * - 0.79788456 1 0.134145 v v * * + * * * + *"}},
+    [ARTEL__UNARY_SIGMOID] = {"v logistic", {"d 1 v - * v *"}},
+    [ARTEL__UNARY_HARD_SIGMOID] = {HARD, {"v 3 + 0 > v 3 + 6 < and d 6 / 0 ?"}},
+    [ARTEL__UNARY_SILU] = {"v v logistic *", {"d v logistic v 1 v logistic - * 1 + * *"}},
+    [ARTEL__UNARY_HARD_SILU] = {"v " HARD " *", {"d " HARD " * v 3 + 0 > v 3 + 6 < and d v * 6 / 0 ? +"}},
+    [ARTEL__UNARY_TANH] = {"v tanh", {"d 1 v v * - *"}},
+    [ARTEL__UNARY_HARD_TANH] = {"v -1 max 1 min", {"v -1 >= v 1 <= and d 0 ?"}},
+    [ARTEL__UNARY_TANH_SHRINK] = {"v v tanh -", {"d v tanh v tanh * *"}},
+    [ARTEL__UNARY_SOFT_SHRINK] = {"v a > v a - v a neg < v a + 0 ? ?", {"v a > v a neg < or d 0 ?"}},
+    [ARTEL__UNARY_HARD_SHRINK] = {"v abs a > v 0 ?", {"v abs a > d 0 ?"}},
+    [ARTEL__UNARY_SOFTPLUS] = {PLUS, {"d v logistic *"}},
+    [ARTEL__UNARY_SOFTSIGN] = {"v 1 v abs + /", {"d 1 v abs + 1 v abs + * /"}},
+    [ARTEL__UNARY_MISH] = {"v " PLUS " tanh *", {"d " PLUS " tanh v 1 " PLUS " tanh " PLUS " tanh * - v logistic * * + *"}},
+    [ARTEL__UNARY_EXPONENTIAL] = {"v exp", {"d v *"}},
+    [ARTEL__UNARY_LOG_SIGMOID] = {"v 0 min v abs neg exp log1p -", {"d v neg logistic *"}},
+    [ARTEL__UNARY_SQUAREPLUS] = {"v v v * a + sqrt + 2 /", {"d 1 v v v * a + sqrt / + 2 / *"}},
+    [ARTEL__UNARY_SPARSE_PLUS] = {"v -1 <= 0 v 1 < 0.25 v 1 + v 1 + * * v ? ?", {"v -1 <= 0 v 1 < d 0.5 v 1 + * * d ? ?"}},
+    [ARTEL__UNARY_SPARSE_SIGMOID] = {"v -1 <= 0 v 1 >= 1 0.5 v 1 + * ? ?", {"v -1 > v 1 < and d 0.5 * 0 ?"}},
+    [ARTEL__UNARY_THRESHOLD] = {"v a > v b ?", {"v a > d 0 ?"}},
+    [ARTEL__UNARY_SCALE_SHIFT] = {"v a * b +", {"d a *"}},
+    [ARTEL__UNARY_LOG] = {"v log", {"d v /"}},
+    [ARTEL__UNARY_LOG1P] = {"v log1p", {"d 1 v + /"}},
+    [ARTEL__UNARY_EXPM1] = {"v expm1", {"d v exp *"}},
+    [ARTEL__UNARY_SQRT] = {"v sqrt", {"0.5 d * v /"}},
+    [ARTEL__UNARY_RSQRT] = {"1 v sqrt /", {"-0.5 d * v v v * * *"}},
+    [ARTEL__UNARY_SQUARE] = {"v v *", {"d 2 v * *"}},
+    [ARTEL__UNARY_ABS] = {"v abs", {"d v sign *"}},
+    [ARTEL__UNARY_NEG] = {"v neg", {"d neg"}},
+    [ARTEL__UNARY_RECIPROCAL] = {"1 v /", {"d neg v v * *"}},
+    [ARTEL__UNARY_CLIP] = {"v a max b min", {"v a >= v b <= and d 0 ?"}},
+    [ARTEL__UNARY_SIN] = {"v sin", {"d v cos *"}},
+    [ARTEL__UNARY_COS] = {"v cos", {"d neg v sin *"}},
+    [ARTEL__UNARY_ERF] = {"v erf", {"d 1.12837917 v v * neg exp * *"}},
+    [ARTEL__UNARY_SIGN] = {"v sign", {"0"}},
+    [ARTEL__UNARY_ROUND] = {"v round", {"0"}},
+    [ARTEL__UNARY_FLOOR] = {"v floor", {"0"}},
+    [ARTEL__UNARY_POWER] = {"v a pow", {"d a v a 1 - pow * *"}},
+    [ARTEL__UNARY_ZERO_TEST] = {"v 0 == 1 0 ?", {"0"}},
+};
+
+static const formula binary_formulas[ARTEL__BINARY_COUNT] = {
+    [ARTEL__BINARY_ADD] = {"u v +", {"d", "d"}},
+    [ARTEL__BINARY_SUB] = {"u v -", {"d", "d neg"}},
+    [ARTEL__BINARY_MUL] = {"u v *", {"d v *", "d u *"}},
+    [ARTEL__BINARY_DIV] = {"u v /", {"d v /", "d u neg v / v / *"}},
+    [ARTEL__BINARY_MAX] = {"u v max", {"u v >= d 0 ?", "u v >= 0 d ?"}},
+    [ARTEL__BINARY_MIN] = {"u v min", {"u v <= d 0 ?", "u v <= 0 d ?"}},
+    [ARTEL__BINARY_POW] = {"u v pow", {"d v u v 1 - pow * *", "d u 0 > u v pow u log * 0 ? *"}},
+    [ARTEL__BINARY_SQUARED_DIFFERENCE] = {"u v - u v - *", {"d 2 u v - * *", "d -2 u v - * *"}},
+    [ARTEL__BINARY_DIV_NO_NAN] = {"v 0 == 0 u v / ?", {"v 0 == 0 d v / ?", "v 0 == 0 d u neg v / v / * ?"}},
+    [ARTEL__BINARY_MOD] = {"u v rem 0 != u v rem 0 < v 0 < xor and u v rem v + u v rem ?", {"d", "d neg u v / floor *"}},
+};
+
+/* -- reading a formula -- */
+
+enum {
+    MOST = 16
+};
+
+typedef struct machine {
+    artel__hlo *hlo;
+    artel__hlo_value u, v, d, like; /* all of one type */
+    const float *constant;          /* a, b, c; NULL: none */
+    artel__hlo_value stack[MOST];
+    int depth;
+} machine;
+
+typedef struct operation {
+    const char *word, *op;
+    int operands; /* 0: a comparison of two */
+} operation;
+
+static const operation operations[] = {
+    {"+", "add", 2},       {"-", "subtract", 2},
+    {"*", "multiply", 2},  {"/", "divide", 2},
+    {"max", "maximum", 2}, {"min", "minimum", 2},
+    {"pow", "power", 2},   {"rem", "remainder", 2},
+    {"and", "and", 2},     {"or", "or", 2},
+    {"xor", "xor", 2},     {"neg", "negate", 1},
+    {"abs", "abs", 1},     {"exp", "exponential", 1},
+    {"log", "log", 1},     {"log1p", "log_plus_one", 1},
+    {"tanh", "tanh", 1},   {"expm1", "exponential_minus_one", 1},
+    {"sqrt", "sqrt", 1},   {"logistic", "logistic", 1},
+    {"sin", "sine", 1},    {"cos", "cosine", 1},
+    {"sign", "sign", 1},   {"round", "round_nearest_even", 1},
+    {"floor", "floor", 1}, {"erf", "chlo.erf", 1},
+    {"<", "LT", 0},        {"<=", "LE", 0},
+    {">", "GT", 0},        {">=", "GE", 0},
+    {"==", "EQ", 0},       {"!=", "NE", 0},
+};
+
+static void push(machine *m, artel__hlo_value value)
+{
+    if (m->depth < MOST) m->stack[m->depth++] = value;
+}
+
+static artel__hlo_value pop(machine *m)
+{
+    return m->depth > 0 ? m->stack[--m->depth] : -1;
+}
+
+/* False when the word is no operation. */
+static bool operate(machine *m, const char *word)
+{
+    for (size_t i = 0; i < ARTEL__COUNT(operations); i++) {
+        const operation *o = &operations[i];
+        if (strcmp(o->word, word) != 0) continue;
+        artel__hlo_value last = pop(m);
+        if (o->operands == 1)
+            push(m, artel__hlo_unary(m->hlo, o->op, last));
+        else if (o->operands == 2)
+            push(m, artel__hlo_binary(m->hlo, o->op, pop(m), last));
+        else
+            push(m, artel__hlo_compare(m->hlo, o->op, pop(m), last));
+        return true;
+    }
+    return false;
+}
+
+static void take_word(machine *m, const char *word)
+{
+    if (strcmp(word, "?") == 0) {
+        artel__hlo_value no = pop(m), yes = pop(m);
+        push(m, artel__hlo_select(m->hlo, pop(m), yes, no));
+    } else if (word[1] == '\0' && strchr("uvd", word[0])) {
+        push(m, word[0] == 'u' ? m->u : word[0] == 'v' ? m->v : m->d);
+    } else if (word[1] == '\0' && strchr("abc", word[0])) {
+        push(m, artel__hlo_number(m->hlo, (double)m->constant[word[0] - 'a'], m->like));
+    } else if (!operate(m, word)) {
+        push(m, artel__hlo_number(m->hlo, strcmp(word, "inf") == 0 ? INFINITY : strtod(word, NULL), m->like));
+    }
+}
+
+static artel__hlo_value evaluate(machine *m, const char *text)
+{
+    m->depth = 0;
+    while (*text) {
+        char word[16] = "";
+        size_t length = strcspn(text, " ");
+        if (length > 0 && length < sizeof word) {
+            memcpy(word, text, length);
+            take_word(m, word);
+        }
+        text += length;
+        text += strspn(text, " ");
+    }
+    return pop(m);
+}
+
+/* -- nodes -- */
+
+void artel__lower_unary(artel__lower *lower)
+{
+    const artel__unary_attributes *a = lower->attributes;
+    machine m = {.hlo = lower->hlo, .u = -1, .v = lower->in[0], .d = -1, .like = lower->in[0], .constant = a->parameter};
+    lower->out[0] = evaluate(&m, unary_formulas[a->function].forward);
+}
+
+void artel__lower_unary_gradient(artel__lower *lower)
+{
+    const artel__unary_attributes *a = lower->attributes;
+    machine m = {.hlo = lower->hlo, .u = -1, .v = lower->in[1], .d = lower->in[0], .like = lower->in[0], .constant = a->parameter};
+    lower->out[0] = evaluate(&m, unary_formulas[a->function].gradient[0]);
+}
+
+/* An operand as the result lies: a ROW one gets axes of extent 1 behind its rows, so that trailing axes meet. Gradients of weights have
+ * the elements of their variable under another shape. */
+static artel__hlo_value spread(artel__lower *lower, int k, const artel__hlo_type *to)
+{
+    const artel__value *value = &lower->graph->value[lower->node->input[k]];
+    artel__hlo_type type = *artel__hlo_type_of(lower->hlo, lower->in[k]);
+    if (value->layout == ARTEL__LAYOUT_PANELS) return artel__hlo_reshape(lower->hlo, lower->in[k], to);
+    if (value->domain != ARTEL__DOMAIN_ROW || type.rank == to->rank) return artel__hlo_broadcast_trailing(lower->hlo, lower->in[k], to);
+    artel__hlo_type wide = {.dtype = type.dtype, .rank = to->rank};
+    int ahead = to->rank - type.rank;
+    for (int i = 0; i < to->rank; i++) wide.dim[i] = i == 0 ? type.dim[0] : i <= ahead ? 1 : type.dim[i - ahead];
+    return artel__hlo_broadcast_trailing(lower->hlo, artel__hlo_reshape(lower->hlo, lower->in[k], &wide), to);
+}
+
+void artel__lower_binary(artel__lower *lower, artel__binary function)
+{
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    machine m = {.hlo = lower->hlo, .u = spread(lower, 0, &to), .v = spread(lower, 1, &to), .d = -1};
+    m.like = m.u;
+    lower->out[0] = evaluate(&m, binary_formulas[function].forward);
+}
+
+void artel__lower_binary_gradient(artel__lower *lower, artel__binary function, int wrt)
+{
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    machine m = {.hlo = lower->hlo, .u = spread(lower, 1, &to), .v = spread(lower, 2, &to), .d = lower->in[0], .like = lower->in[0]};
+    lower->out[0] = evaluate(&m, binary_formulas[function].gradient[wrt]);
+}

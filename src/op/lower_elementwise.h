@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise functions as programs of devices: the formulas of kernel/unary_formula.h and kernel/binary_formula.h. */
+#ifndef ARTEL_OP_LOWER_ELEMENTWISE_H
+#define ARTEL_OP_LOWER_ELEMENTWISE_H
+
+#include "graph/lower.h"
+#include "kernel/elementwise.h"
+
+void artel__lower_unary(artel__lower *lower);
+void artel__lower_unary_gradient(artel__lower *lower);
+/* `wrt`: the operand of the gradient. */
+void artel__lower_binary(artel__lower *lower, artel__binary function);
+void artel__lower_binary_gradient(artel__lower *lower, artel__binary function, int wrt);
+
+#endif
