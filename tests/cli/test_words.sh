@@ -69,7 +69,7 @@ on_terminal 80 "NO_COLOR=1 $show" | grep -qF "$esc[1m" && fail "colours although
 on_terminal 80 "TERM=dumb $show" | grep -qF "$esc" && fail "control sequences on a terminal that knows none"
 on_terminal 80 "LC_ALL=C $show" | grep -q '━' && fail "characters that the locale has not"
 on_terminal 80 "LC_ALL=C $show" | grep -q '====' || fail "no bar in the C locale"
-on_terminal 72 "'$ARTEL' help fit" | awk '/^options/ { on = 1 } /^examples/ { on = 0 } on && length($0) > 72 && /^  --/ { print; exit 1 }' ||
+on_terminal 72 "'$ARTEL' help fit" | awk '/^data/ { on = 1 } /^examples/ { on = 0 } on && length($0) > 72 && /^  --/ { print; exit 1 }' ||
     fail "help is wider than the terminal"
 [ "$("$ARTEL" help fit | grep -c -- '^  --batch-size N .* as in Keras (default 32)$')" = 1 ] || fail "help in a pipe has broken lines"
 on_terminal 80 "'$ARTEL' evaluate model.keras --data synthetic:64 --loss sparse_categorical_crossentropy" | grep -qE '^loss [0-9]+\.[0-9]{4}$' ||

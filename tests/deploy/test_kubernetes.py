@@ -127,7 +127,7 @@ def check_container(pod):
     spec, container = pod.spec, pod.container
     expect(spec["enableServiceLinks"] is False, "a Service named artel would set ARTEL_PORT")
     expect("command" not in container, "the image's entry point is not used")
-    known = set(re.findall(r"--(?:\[no-\])?[a-z0-9-]+", artel("help", container["args"][0]).out))
+    known = set(re.findall(r"--(?:\[no-\])?[a-z0-9-]+", artel("help", container["args"][0], "--all").out))
     unknown = [a for a in container["args"] if a.startswith("--") and a.split("=")[0] not in known]
     expect(not unknown, "artel %s does not know" % container["args"][0], unknown)
     mounts = {m["mountPath"]: m for m in container["volumeMounts"]}

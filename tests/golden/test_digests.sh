@@ -14,7 +14,7 @@ ways="1x1 1x2 3x3 3x6" # replicas x threads, of all replicas together
 # The instruction sets this machine has, from the least.
 sets=""
 own=$("$ARTEL" version | awk '/^instruction set/ { print $3 }')
-for isa in $("$ARTEL" help fit | sed -n 's/^ *--isa TEXT .*: auto, \([a-z0-9_, ]*\);.*/\1/p' | tr -d ,); do
+for isa in $("$ARTEL" help fit --all | sed -n 's/^ *--isa TEXT .*: auto, \([a-z0-9_, ]*\);.*/\1/p' | tr -d ,); do
     sets="$sets $isa"
     [ "$isa" != "$own" ] || break
 done
