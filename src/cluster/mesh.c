@@ -210,7 +210,8 @@ static uint64_t job_number(const artel_cluster *mesh)
 static artel_status listen_here(artel_cluster *mesh)
 {
     const artel__mesh_peer *self = &mesh->peer[mesh->self];
-    artel__listener_options options = {.most_per_host = 256 + 8 * mesh->peers, .most_pending = 1024 + 8 * mesh->peers};
+    int of_a_host = 12 * mesh->peers > 256 ? 12 * mesh->peers : 256; /* all may share one, and dial again */
+    artel__listener_options options = {.most_per_host = of_a_host, .most_pending = 768 + of_a_host};
     artel__host_port known = {.host = ""};
     artel__host_port_parse(self->address[0] ? self->address : mesh->peer[0].address, &known);
     int port = self->address[0] ? known.port : mesh->options.port;
