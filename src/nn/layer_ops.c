@@ -129,6 +129,7 @@ typedef struct coded_row {
 } coded_row;
 
 #define OTHER(symbol, name)
+#define FORMULA(symbol, name)
 #define BINARY(symbol, name, function)
 #define COMPARE(symbol, name, function)
 #define REDUCE(symbol, name, function)
@@ -162,6 +163,7 @@ static const coded_row reduce_rows[] = {
 #undef BINARY
 #undef UNARY
 #undef OTHER
+#undef FORMULA
 
 /* The row of this layer's class, which exists, for the layer was made from it. */
 static int code_of(const coded_row *rows, const artel__layer *layer)
@@ -268,6 +270,11 @@ static const artel__option op_options[] = {
     ARTEL__PART("fill_value", "accepted"),
     ARTEL__PART("data_format", "channels_last or channels_first"),
     ARTEL__PART("dtype", "accepted"),
+    ARTEL__PART("equal_nan", "not supported"),
+    ARTEL__PART("nan", "in place of NaN"),
+    ARTEL__PART("posinf", "in place of infinity"),
+    ARTEL__PART("neginf", "in place of minus infinity"),
+    ARTEL__PART("from_logits", "whether numbers are logits"),
     ARTEL__OPTIONS_END,
 };
 
@@ -283,5 +290,6 @@ static const artel__option op_options[] = {
 #define BINARY(symbol, name, function) DEFINE(symbol, name, call_binary)
 #define COMPARE(symbol, name, function) DEFINE(symbol, name, call_compare)
 #define REDUCE(symbol, name, function) DEFINE(symbol, name, call_reduce)
+#define FORMULA(symbol, name) DEFINE(symbol, name, artel__raw_formula)
 #define OTHER(symbol, name) DEFINE(symbol, name, artel__raw_##symbol)
 #include "nn/layer_ops.list"

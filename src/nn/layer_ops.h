@@ -29,6 +29,8 @@ artel_status artel__raw_operands(const artel__layer *layer, const artel__call *c
 artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, artel__value_id *a, const artel__value_id *b);
 /* What a reduction begins with: the first argument as float32, and the axes. */
 artel_status artel__raw_reduction(const artel__layer *layer, const artel__call *call, artel__value_id *x, uint32_t *axes);
+/* The call of every FORMULA. */
+artel_status artel__raw_formula(artel__layer *layer, artel__call *call);
 artel_status artel__raw_refuse(const artel__layer *layer, const char *what);
 
 #define OTHER(symbol, name) artel_status artel__raw_##symbol(artel__layer *layer, artel__call *call);
@@ -36,11 +38,13 @@ artel_status artel__raw_refuse(const artel__layer *layer, const char *what);
 #define BINARY(symbol, name, function)
 #define COMPARE(symbol, name, function)
 #define REDUCE(symbol, name, function)
+#define FORMULA(symbol, name)
 #include "nn/layer_ops.list"
 #undef OTHER
 #undef UNARY
 #undef BINARY
 #undef COMPARE
 #undef REDUCE
+#undef FORMULA
 
 #endif

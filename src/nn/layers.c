@@ -8,6 +8,7 @@
 #define COMPARE(name, class_name, function) extern const artel__layer_def artel__layer_op_##name##_def;
 #define REDUCE(name, class_name, function) extern const artel__layer_def artel__layer_op_##name##_def;
 #define OTHER(name, class_name) extern const artel__layer_def artel__layer_op_##name##_def;
+#define FORMULA(name, class_name) extern const artel__layer_def artel__layer_op_##name##_def;
 #include "nn/layer_ops.list"
 #include "nn/layers.list"
 #undef LAYER
@@ -16,6 +17,7 @@
 #undef COMPARE
 #undef REDUCE
 #undef OTHER
+#undef FORMULA
 
 const artel__layer_def *const artel__layers[] = {
 #define LAYER(name) &artel__layer_##name##_def,
@@ -24,6 +26,7 @@ const artel__layer_def *const artel__layers[] = {
 #define COMPARE(name, class_name, function) &artel__layer_op_##name##_def,
 #define REDUCE(name, class_name, function) &artel__layer_op_##name##_def,
 #define OTHER(name, class_name) &artel__layer_op_##name##_def,
+#define FORMULA(name, class_name) &artel__layer_op_##name##_def,
 #include "nn/layers.list"
 #include "nn/layer_ops.list"
     NULL,

@@ -26,6 +26,21 @@ FORMS = {
     "unstack": lambda ops, x: ops.unstack(x, axis=1)[2] - ops.unstack(x, axis=1)[0],
     "moveaxis": lambda ops, x: ops.moveaxis(x, 1, 2),
     "resize": lambda ops, x: ops.image.resize(ops.reshape(x, (-1, 4, 3, 2)), (6, 5), interpolation="bicubic"),
+    "arctan": lambda ops, x: ops.arctan(3 * x) + ops.arctan2(x, x[:, ::-1] + 0.3),
+    "arcsin": lambda ops, x: ops.arcsin(0.5 * x) + 0.5 * ops.arccos(0.4 * x),
+    "arcsinh": lambda ops, x: ops.arcsinh(3 * x) + ops.arccosh(1.5 + ops.square(x)) + ops.arctanh(0.8 * x),
+    "cbrt": lambda ops, x: 0.2 * ops.cbrt(x + 1.5) + 0.2 * ops.sinc(x) + 0.2 * ops.fabs(x),
+    "tests": lambda ops, x: ops.where(ops.logical_xor(ops.signbit(x), x > 0.5), x, 0.5 * x) * ops.cast(ops.isfinite(1 / x), "float32"),
+    "not-numbers": lambda ops, x: ops.nan_to_num(ops.where(x > 0.9, float("nan"), x), nan=0.25) + ops.cast(ops.isnan(x), "float32"),
+    "infinities": lambda ops, x: ops.where(ops.isinf(1 / ops.square(ops.relu(x))), x, 2 * x) + ops.where(ops.isposinf(1 / ops.square(ops.relu(x))), x, x * x),
+    "isclose": lambda ops, x: x * ops.cast(ops.isclose(x, 0.5, rtol=0.2, atol=0.1), "float32") + x * ops.cast(ops.isreal(x), "float32"),
+    "hypot": lambda ops, x: ops.hypot(x, 0 * x + 0.5) + ops.heaviside(x, 0 * x + 0.5) * x,
+    "fmax": lambda ops, x: ops.fmax(x, 0.1) + ops.fmin(x, 2 * x) + ops.fmod(3 * x, 0.7),
+    "logaddexp2": lambda ops, x: ops.logaddexp2(x, 0.5 * x) + ops.ldexp(0.2 * x, ops.cast(ops.round(2 * x), "int32")),
+    "crossentropies": lambda ops, x: ops.binary_crossentropy(ops.sigmoid(x), ops.sigmoid(2 * x)) + ops.binary_crossentropy(ops.relu(x), x, from_logits=True),
+    "categorical": lambda ops, x: ops.categorical_crossentropy(ops.softmax(x), 0.1 + ops.square(x)),
+    "categorical-logits": lambda ops, x: ops.categorical_crossentropy(ops.softmax(x), x, from_logits=True),
+    "sparse": lambda ops, x: ops.sparse_categorical_crossentropy(ops.argmax(x, axis=-1), 0.1 + 0.5 * ops.square(x)),
 }
 
 
