@@ -91,31 +91,33 @@ static bool is_dot(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Removes what a directory holds; takes `fd`. False with errno set on failure. */
+static bool empty_directory(int fd, int depth);
+
+/* False with errno set on failure; what another process has removed is none. */
+static bool remove_entry(int fd, const char *name, int depth)
+{
+    if (is_dot(name) || unlinkat(fd, name, 0) == 0 || errno == ENOENT) return true;
+    if (errno != EISDIR && errno != EPERM) return false;
+    int inner = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return (inner >= 0 && empty_directory(inner, depth + 1) && unlinkat(fd, name, AT_REMOVEDIR) == 0) || errno == ENOENT;
+}
+
+/* Removes what a directory holds; takes `fd`. False with errno set on failure. Without memory, which readdir() would ask for: a folder is
+ * removed when there is none left, too. */
 static bool empty_directory(int fd, int depth)
 {
-    DIR *directory = depth < DEEPEST_TREE ? fdopendir(fd) : NULL;
-    struct dirent *entry = NULL;
-    bool fine = directory != NULL;
-    if (!directory) {
-        int error = depth < DEEPEST_TREE ? errno : ELOOP;
-        close(fd);
-        errno = error;
-        return false;
-    }
-    while (fine && (entry = readdir(directory))) {
-        if (is_dot(entry->d_name) || unlinkat(fd, entry->d_name, 0) == 0) continue;
-        if (errno != EISDIR && errno != EPERM) {
-            fine = errno == ENOENT;
-            continue;
-        }
-        int inner = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        fine = (inner >= 0 && empty_directory(inner, depth + 1) && unlinkat(fd, entry->d_name, AT_REMOVEDIR) == 0) || errno == ENOENT;
+    _Alignas(struct dirent64) char entries[2048];
+    ssize_t size = 0;
+    bool fine = depth < DEEPEST_TREE;
+    errno = ELOOP;
+    while (fine && (size = getdents64(fd, entries, sizeof entries)) > 0) {
+        for (ssize_t at = 0; at < size && fine; at += ((struct dirent64 *)(entries + at))->d_reclen)
+            fine = remove_entry(fd, ((struct dirent64 *)(entries + at))->d_name, depth);
     }
     int error = errno;
-    closedir(directory);
+    close(fd);
     errno = error;
-    return fine;
+    return fine && size == 0;
 }
 
 artel_status artel__remove_tree(artel_context *ctx, const char *path)

@@ -14,12 +14,14 @@
 
 typedef struct inspect_options {
     const char *digest;
+    int64_t head;
 } inspect_options;
 
 static const char *const digest_words[] = {"weights", NULL};
 static const artel__option options[] = {
     {"digest", "one SHA-256 over the named weights; --digest=all adds the optimizer's variables", ARTEL__OPTION_STRING,
      offsetof(inspect_options, digest), "null", 0, 0, digest_words},
+    {"head", "of data: print the first N rows, too", ARTEL__OPTION_INT, offsetof(inspect_options, head), "0", 0, 1e9, NULL},
     {.name = NULL},
 };
 
@@ -111,6 +113,12 @@ static artel_status print_data(artel__invocation *call, const char *format, cons
         artel__data_describe(data, &description);
         status = artel__text_status(&description);
         if (status == ARTEL_OK) fputs(description.data, stdout);
+    }
+    const inspect_options *o = call->options;
+    if (status == ARTEL_OK && o->head > 0) {
+        artel_data_destroy(data);
+        data = NULL;
+        status = artel__inspect_rows(call, specification.data, o->head);
     }
     artel_data_destroy(data);
     artel__text_fini(&description);
@@ -282,12 +290,21 @@ static artel_status inspect_file(artel__invocation *call, const char *path)
     return inspect_model(call, path);
 }
 
+/* Files that are data by themselves. */
+static bool shows_rows(const char *path)
+{
+    return artel__ends_with(path, ".npy") || artel__ends_with(path, ".npz") || artel__ends_with(path, ".csv");
+}
+
 static artel_status run_inspect(artel__invocation *call)
 {
     const inspect_options *o = call->options;
     const char *path = call->argument[0];
     if (!o->digest && artel__cli_is_specification(path)) return print_data(call, "", path);
     ARTEL_TRY(artel__cli_check_source(call, path));
+    if (o->head > 0 && !shows_rows(path))
+        return artel__cli_usage(call, "--head",
+                                "rows are shown of data; name it as a specification, for example tfrecord:FILE or idx:IMAGES,LABELS");
     if (o->digest) return print_digest(call, path, o->digest);
     return artel__is_directory(path) ? inspect_directory(call, path) : inspect_file(call, path);
 }
@@ -295,11 +312,12 @@ static artel_status run_inspect(artel__invocation *call)
 const artel__command artel__command_inspect = {
     .name = "inspect",
     .summary = "what a file holds: model, weights, checkpoint, data, events; --digest: one hash over the weights",
-    .usage = "FILE [--digest]",
+    .usage = "FILE [--digest | --head N]",
     .more = "FILE is a .keras, .h5, .weights.h5, .safetensors, .onnx or .json file, a checkpoint (ckpt-<step>) or a directory of them, a\n"
             "TensorBoard event file or log directory, a .tfrecord, .npy, .npz, .csv or IDX file, or a data specification (docs/data.md).\n",
-    .examples = "  artel inspect trained.keras\n  artel inspect trained.weights.h5 --digest\n  artel inspect run1/ckpt-500 --digest\n"
-                "  artel inspect logs/train\n  artel inspect 'images:photos#size=32x32'\n",
+    .examples =
+        "  artel inspect trained.keras\n  artel inspect trained.weights.h5 --digest\n  artel inspect run1/ckpt-500 --digest\n"
+        "  artel inspect logs/train\n  artel inspect 'images:photos#size=32x32'\n  artel inspect csv:rows.csv#label=price --head 5\n",
     .options = options,
     .options_size = sizeof(inspect_options),
     .min_arguments = 1,

@@ -11,6 +11,8 @@ artel_status artel__inspect_h5(artel__invocation *call, const char *path);
 artel_status artel__inspect_onnx(artel__invocation *call, const char *path);
 /* A TFRecord file: TensorBoard events by tag, examples by feature, or just records. */
 artel_status artel__inspect_records(artel__invocation *call, const char *path);
+/* The first rows of data, a line each. */
+artel_status artel__inspect_rows(artel__invocation *call, const char *specification, int64_t most);
 /* A folder ckpt-<step>, or a directory of such folders. */
 artel_status artel__inspect_checkpoint(artel__invocation *call, const char *path);
 artel_status artel__inspect_checkpoints(artel__invocation *call, const char *path);

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import json
 import os
+import re
 import struct
 
 import numpy as np
@@ -48,6 +49,25 @@ def converted(ending, *words):
         b.inspect(b("c" + ending), *words)
 
     return run
+
+
+def head(b):
+    """Rows as NumPy has them; of a model there are none."""
+    given = {"x": np.arange(24, dtype="float32").reshape(2, 12) / 3, "y": np.array([2**62 + 1, -2], "int64"), "z": np.array([0.1, 1e300])}
+    np.savez(b("few.npz"), **given)
+    for words in ((b("few.npz"), 5), ("npz:" + b("few.npz"), 1)):
+        lines = [line for line in b.must("inspect", words[0], "--head", words[1]).out.splitlines() if line.startswith("row ")]
+        if len(lines) != min(words[1], 2):
+            raise Failure("%d rows: %r" % (words[1], lines))
+        for i, line in enumerate(lines):
+            found = re.fullmatch(r"row %d  x (.*) \.\.\. \(12 in all\)  y (\S+)  z (\S+)" % i, line)
+            if not found or not np.array_equal(np.array(found.group(1).split(), "float32"), given["x"][i][:8]):
+                raise Failure(line)
+            if int(found.group(2)) != given["y"][i] or float(found.group(3)) != given["z"][i]:
+                raise Failure(line)
+    has = b.must("inspect", b.model, "--head", 3, rc=1).err
+    if "--head" not in has or "specification" not in has:
+        raise Failure(has)
 
 
 def events(b):
@@ -163,7 +183,7 @@ ROWS = [
     Row("weights-h5", converted(".weights.h5", "HDF5", "dense_1/", "(64, 33)")), Row("safetensors", converted(".safetensors", "6 arrays", "layers.dense_1.vars.0")),
     Row("json", converted(".json", "none in the file", "dense_2")),
     Row("onnx", converted(".onnx", "opset 17", "input  input_layer: float32 (batch, 20)", "MatMul x3", "(20, 64)")),
-    Row("events", events), Row("examples", examples), Row("checkpoints", checkpoints), Row("arrays", arrays), Row("history", history), Row("refusals", refusals),
+    Row("events", events), Row("examples", examples), Row("checkpoints", checkpoints), Row("arrays", arrays), Row("head", head), Row("history", history), Row("refusals", refusals),
 ]
 
 
