@@ -112,7 +112,6 @@ typedef enum artel__holding_action_kind {
     ARTEL__HOLDING_LOST,      /* at the candidate: all holders of `part` are gone for good */
     ARTEL__HOLDING_FALL_BACK, /* at the candidate: the job begins (again) from the checkpoint; `text` says why */
     ARTEL__HOLDING_REPORT,    /* a line for the user in `text` */
-    ARTEL__HOLDING_ACTIONS
 } artel__holding_action_kind;
 
 typedef struct artel__holding_action {

@@ -83,6 +83,18 @@ static bool anybody_trains(const artel__launch_job *job)
     return false;
 }
 
+/* Whether the chief that parameter servers and their workers wait for has ended for good, and not well. */
+static bool has_lost_chief(const artel__launch_job *job)
+{
+    bool served = false, lost = false;
+    for (int i = 0; i < job->members; i++) {
+        const artel__launch_member *member = &job->member[i];
+        served = served || member->type == ARTEL__TASK_PS;
+        lost = lost || (member->type == ARTEL__TASK_CHIEF && member->state == ARTEL__LAUNCH_ENDED && outcome_of(member) != WELL);
+    }
+    return job->together && served && lost;
+}
+
 static bool may_restart(const artel__launch_job *job, const artel__launch_member *member)
 {
     outcome how = outcome_of(member);
@@ -155,7 +167,8 @@ artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i,
 {
     artel__launch_member *member = &job->member[i];
     if (member->state != ARTEL__LAUNCH_RUNNING || member->told) return ARTEL__LAUNCH_STAYS;
-    if (trains(member) ? artel__launch_job_patience(job, now) != 0 : anybody_trains(job)) return ARTEL__LAUNCH_STAYS;
+    bool needed = trains(member) ? artel__launch_job_patience(job, now) != 0 : anybody_trains(job);
+    if (needed && !has_lost_chief(job)) return ARTEL__LAUNCH_STAYS;
     if (member->type == ARTEL__TASK_EVALUATOR && last_well(job)) return ARTEL__LAUNCH_STAYS;
     member->told = member->dismissed = true;
     return trains(member) ? ARTEL__LAUNCH_ASKED : ARTEL__LAUNCH_HURRIED;

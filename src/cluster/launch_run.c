@@ -271,7 +271,8 @@ static void dismiss(runner *r, int64_t now)
         }
         if (dismissal == ARTEL__LAUNCH_HURRIED && !s->noticed) s->deadline = now + DISMISSAL;
         if (dismissal == ARTEL__LAUNCH_ASKED)
-            note(r, "note", "%s is told to end: the others have finished the job", r->launch->task[i].label);
+            note(r, "note", "%s is told to end: the others have %s", r->launch->task[i].label,
+                 artel__launch_job_patience(&r->job, now) == 0 ? "finished the job" : "lost their chief");
         if (member->type <= ARTEL__TASK_WORKER && member->state != ARTEL__LAUNCH_ENDED && !member->dismissed) training = true;
     }
     if (!training && r->reminder == 0) r->reminder = now + REMINDER;

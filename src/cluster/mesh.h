@@ -108,10 +108,10 @@ int artel__mesh_task_of(artel_cluster *mesh, int rank);
 const char *artel__mesh_title(const artel_cluster *mesh, int task);
 
 /* A pass begins; the n-th one of a process belongs to the n-th ones of the others. ARTEL_ERROR_INVALID while another one is going on. */
-/* Whether the pass has ever had a generation. */
-bool artel__mesh_ever_formed(artel_cluster *cluster);
 artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *request);
 void artel__mesh_end(artel_cluster *mesh);
+/* Whether the pass has ever had a generation. */
+bool artel__mesh_ever_formed(artel_cluster *cluster);
 
 /* Waits for the next order. The caller uses no endpoint of a seat any more. Failures: the cause, recorded in the context and named
  * (ARTEL_ERROR_INVALID: tasks do not do the same; ARTEL_ERROR_RUN: nobody came, others failed; ARTEL_ERROR_PREEMPTED: this

@@ -5,9 +5,11 @@
  * is held against the bytes that are there before anything is allocated. Data that lie in the image are pointed to, in our
  * own sealed mapping of it, at whatever address the file gave them.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "keras/h5_helper.h"
@@ -199,12 +201,27 @@ artel_status artel__h5_parse(artel__arena *arena, const char *where, artel__h5_f
     return ARTEL_OK;
 }
 
+enum {
+    SEALING_TRIES = 20
+};
+
+/* While the kernel itself still holds pages that have just been written, it says that they are in use. */
+static bool seal(int fd)
+{
+    const struct timespec pause = {.tv_nsec = 50000000};
+    for (int i = 0; i < SEALING_TRIES; i++) {
+        if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) return true;
+        if (errno != EBUSY) return false;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
 /* The image must not change any more, nor shrink under our mapping: data are pointed to. */
 static artel_status make_image(artel_context *ctx, const char *where, const void *bytes, size_t size, int fd, artel__mapping *out)
 {
     ARTEL_TRY(artel__memory_write(ctx, where, fd, bytes, size));
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-        return artel__fail_errno(ctx, where, "make a copy in memory");
+    if (!seal(fd)) return artel__fail_errno(ctx, where, "make a copy in memory");
     return artel__memory_map(ctx, where, fd, out);
 }
 

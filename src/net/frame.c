@@ -47,7 +47,8 @@ const char *artel__frame_read(const uint8_t in[ARTEL__FRAME_BYTES], artel__frame
     if (artel__bytes_take(&at, 4) != ARTEL__FRAME_MAGIC) return "a message does not begin as messages do";
     if (artel__bytes_take(&at, 2) != ARTEL__FRAME_VERSION) return "a message of another version of the protocol";
     artel__frame frame = {.kind = (uint16_t)artel__bytes_take(&at, 2)};
-    if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_ANSWER || frame.kind == 8) return "a message of unknown kind";
+    if (frame.kind < ARTEL__FRAME_NODES || frame.kind > ARTEL__FRAME_ANSWER || frame.kind == ARTEL__FRAME_NONE)
+        return "a message of unknown kind";
     frame.job = artel__bytes_take(&at, 8);
     frame.generation = (uint32_t)artel__bytes_take(&at, 4);
     frame.step = artel__bytes_take(&at, 8);

@@ -39,7 +39,8 @@ typedef enum artel__frame_kind {
     ARTEL__FRAME_CANCEL = 5, /* the sender's rank has cancelled its group */
     ARTEL__FRAME_RETURN = 6, /* the lent message of number `step` has been read */
     ARTEL__FRAME_FORGET = 7, /* the block of memory of id `step` has been freed */
-    /* Between clients and servers (ps/lane.h); 8 was never used. */
+    ARTEL__FRAME_NONE = 8,   /* was never used */
+    /* Between clients and servers (ps/lane.h). */
     ARTEL__FRAME_CALL = 9,
     ARTEL__FRAME_ANSWER = 10
 } artel__frame_kind;

@@ -175,7 +175,7 @@ void artel__tcp_wait(artel__endpoint *endpoint)
     pthread_mutex_unlock(&tcp->mutex);
     if (work || (polls > 0 && spin(tcp, polls))) return;
     pthread_mutex_lock(&tcp->mutex);
-    tcp->polled = artel__tcp_sleep(tcp, -1) > 0;
+    tcp->polled = artel__tcp_sleep(tcp, ARTEL__LOOK_NS / 1000000) > 0; /* then the caller looks at its clock and context */
     pthread_mutex_unlock(&tcp->mutex);
 }
 

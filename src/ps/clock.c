@@ -7,8 +7,7 @@
 #include "base/bytes.h"
 
 enum {
-    MEMBER_BYTES = 16,
-    EXACT = 8 /* values below it have a bin each */
+    MEMBER_BYTES = 16
 };
 
 /* Its place, or where it would be put. */
@@ -76,43 +75,6 @@ uint64_t artel__roster_least(const artel__roster *r)
     for (int i = 0; i < r->members; i++)
         if (r->member[i].clock < least) least = r->member[i].clock;
     return least;
-}
-
-/* -- staleness -- */
-
-static int bin_of(uint64_t value)
-{
-    if (value < EXACT) return (int)value;
-    int bits = 64 - __builtin_clzll(value); /* 4 for 8 to 15 */
-    int bin = EXACT + bits - 4;
-    return bin < ARTEL__STALENESS_BINS ? bin : ARTEL__STALENESS_BINS - 1;
-}
-
-void artel__staleness_add(artel__staleness *s, uint64_t applied_at, uint64_t read_at)
-{
-    uint64_t value = applied_at > read_at ? applied_at - read_at : 0;
-    s->bin[bin_of(value)]++;
-    s->count++;
-    if (value > s->most) s->most = value;
-}
-
-void artel__staleness_merge(artel__staleness *s, const artel__staleness *other)
-{
-    for (int i = 0; i < ARTEL__STALENESS_BINS; i++) s->bin[i] += other->bin[i];
-    s->count += other->count;
-    if (other->most > s->most) s->most = other->most;
-}
-
-uint64_t artel__staleness_at(const artel__staleness *s, double share)
-{
-    uint64_t seen = 0;
-    for (int i = 0; i < ARTEL__STALENESS_BINS; i++) {
-        seen += s->bin[i];
-        if (!s->bin[i] || (double)seen < share * (double)s->count) continue;
-        uint64_t top = i < EXACT ? (uint64_t)i : (UINT64_C(1) << (i - EXACT + 4)) - 1;
-        return top < s->most ? top : s->most;
-    }
-    return s->most;
 }
 
 /* -- copies -- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds of clients at one part, and which reads they hold up: --consistency bounded:S.
+/* Rounds of clients at one part, and which reads they hold up: consistency bounded:S of a part that guarantees it alone.
  *
  * Items are dealt in rounds, one a living client; a client's clock is the number of rounds whose updates this part has applied. A read for
  * round r (the first is 0) waits until every living client of the roster has clock >= r - S here. So each part guarantees the bound alone:
@@ -28,19 +28,6 @@ const char *artel__roster_apply(artel__roster *roster, const artel__log_entry *e
 bool artel__roster_allows(const artel__roster *roster, uint64_t round, uint64_t bound, uint64_t *slowest);
 /* The least clock of all living clients: where a newcomer begins. 0 when there is none. */
 uint64_t artel__roster_least(const artel__roster *roster);
-
-/* Staleness of updates: how many updates a part has applied since what an update was computed from was read. Counts by powers of two, so
- * percentiles are upper bounds within a factor of two; below 8 they are exact. */
-enum {
-    ARTEL__STALENESS_BINS = 40
-};
-typedef struct artel__staleness {
-    uint64_t bin[ARTEL__STALENESS_BINS], count, most;
-} artel__staleness;
-void artel__staleness_add(artel__staleness *s, uint64_t applied_at, uint64_t read_at);
-void artel__staleness_merge(artel__staleness *s, const artel__staleness *other);
-/* The least value that `share` (0 to 1) of all are at or below, as exactly as the bins say; 0 when there is none. */
-uint64_t artel__staleness_at(const artel__staleness *s, double share);
 
 /* The roster's bytes beside a copy. */
 size_t artel__roster_bytes(const artel__roster *roster);

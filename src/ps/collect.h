@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a step of synchronous training is complete at a part, and when all parts may take it: --consistency sync and sync:K.
+/* When a step of synchronous training is complete at a part, and when all parts may take it: synchronous steps of parts that agree by themselves.
  *
  * sync. Trainers push the maximal fold nodes that they own (kernel/fold.h) of step t in generation g to the part's head. Nodes that tile the
  * tree are merged, and the root becomes the entry PREPARE(t) of the part's log; when every holder has it, the head answers PREPARED. The clerk

@@ -99,9 +99,13 @@ artel_status artel__lane_take(const artel__lane *lane, artel__lane_slot *call, a
     return ARTEL_OK;
 }
 
-const void *artel__slot_data(const artel__lane_slot *call, int index, size_t offset)
+const void *artel__slot_data(const artel__lane_slot *call, int index, size_t offset, size_t bytes)
 {
-    return artel__net_part(&call->receive, index + 1, ARTEL__LANE_HEAD + offset);
+    const artel__net_request *r = &call->receive;
+    bool whole = r->pieces == 1; /* else each part lies where its sender had it */
+    bool fits =
+        whole ? offset <= call->length && bytes <= call->length - offset : index + 1 < r->pieces && r->piece[index + 1].bytes == bytes;
+    return fits ? artel__net_part(r, index + 1, ARTEL__LANE_HEAD + offset) : NULL;
 }
 
 artel_status artel__lane_done(artel__lane *lane, artel__lane_slot *call)

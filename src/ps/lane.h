@@ -54,8 +54,9 @@ artel_status artel__lane_expect(artel__lane *lane, artel__lane_slot *call, size_
 bool artel__slot_arrived(const artel__lane_slot *call);
 /* Its head. ARTEL_ERROR_INVALID, recorded: it is too short or too long. */
 artel_status artel__lane_take(const artel__lane *lane, artel__lane_slot *call, artel__lane_head *out);
-/* Part `index` of what is behind the head, `offset` bytes (each part padded to 8) from its beginning. Until done or answer. */
-const void *artel__slot_data(const artel__lane_slot *call, int index, size_t offset);
+/* Part `index` of what is behind the head, `offset` bytes (each part padded to 8) from its beginning, of `bytes` bytes: NULL when the
+ * message has none of that length there. Until done or answer. */
+const void *artel__slot_data(const artel__lane_slot *call, int index, size_t offset, size_t bytes);
 /* The answer has been read. */
 artel_status artel__lane_done(artel__lane *lane, artel__lane_slot *call);
 /* Answers; what was asked is not read any more. `data` stays until the call has left. */

@@ -410,11 +410,6 @@ bool artel__part_log_is_still(const artel__part_log *log)
     return log->applied == log->last;
 }
 
-uint64_t artel__part_log_last(const artel__part_log *log)
-{
-    return log->last;
-}
-
 uint64_t artel__part_log_applied(const artel__part_log *log)
 {
     return log->applied;

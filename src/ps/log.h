@@ -172,7 +172,6 @@ const char *artel__part_log_load(artel__part_log *log, const uint8_t *bytes, siz
 
 /* -- what it knows -- */
 
-uint64_t artel__part_log_last(const artel__part_log *log);    /* appended */
 uint64_t artel__part_log_applied(const artel__part_log *log); /* at the head: committed */
 bool artel__part_log_serves(const artel__part_log *log);      /* the head of a view in force */
 bool artel__part_log_has_item(const artel__part_log *log, uint64_t item);

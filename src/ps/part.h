@@ -60,6 +60,9 @@ enum {
 /* TensorFlow's: the pieces of all variables in order of creation, in turn. `first`: pieces created before these. */
 void artel__place_in_turn(int64_t first, int pieces, int servers, int *place);
 
+/* The server with the least, the first of equals. */
+int artel__place_lightest(const uint64_t *sum, int servers);
+
 /* Largest load first to the least loaded server; equal loads by number, equal servers the lowest. `load`: bytes, or bytes times rows
  * expected a step, or measured traffic. `order`: scratch of `pieces` numbers. */
 void artel__place_by_load(const uint64_t *load, int pieces, int servers, int *place, int *order);

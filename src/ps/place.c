@@ -15,7 +15,7 @@ static void measure(const uint64_t *load, int pieces, int servers, const int *pl
     for (int i = 0; i < pieces; i++) sum[place[i]] += load[i];
 }
 
-static int find_lightest(const uint64_t *sum, int servers)
+int artel__place_lightest(const uint64_t *sum, int servers)
 {
     int found = 0;
     for (int s = 1; s < servers; s++)
@@ -65,7 +65,7 @@ void artel__place_by_load(const uint64_t *load, int pieces, int servers, int *pl
     uint64_t sum[ARTEL__PLACE_SERVERS] = {0};
     sort(load, order, pieces);
     for (int i = 0; i < pieces; i++) {
-        int server = find_lightest(sum, servers);
+        int server = artel__place_lightest(sum, servers);
         place[order[i]] = server;
         sum[server] += load[order[i]];
     }
@@ -118,7 +118,7 @@ int artel__place_correct(const uint64_t *load, int pieces, int servers, double l
     memcpy(before, place, (size_t)pieces * sizeof *place);
     measure(load, pieces, servers, place, sum);
     while (moved < pieces && artel__place_skew(load, pieces, servers, place, NULL) > limit) {
-        int from = find_fullest(sum, servers), to = find_lightest(sum, servers);
+        int from = find_fullest(sum, servers), to = artel__place_lightest(sum, servers);
         int piece = find_move(load, pieces, place, from, sum[from], sum[to]);
         if (piece < 0) break;
         place[piece] = to;

@@ -3,11 +3,8 @@
  * a phase is done. It computes nothing. */
 #include <string.h>
 
+#include "ps/staleness.h"
 #include "train/install.h"
-
-enum {
-    STALENESS_BINS = 256
-};
 
 /* A call of a worker. */
 typedef struct held {
@@ -37,7 +34,7 @@ typedef struct coordinator {
     artel__phase_run phase;
     client *client; /* by rank, of this generation */
     uint64_t arrivals;
-    int64_t staleness[STALENESS_BINS + 1], updates; /* of this epoch */
+    artel__staleness staleness; /* of the updates of this epoch */
 } coordinator;
 
 /* -- items -- */
@@ -137,16 +134,14 @@ static artel_status deal(coordinator *c, const artel__service *s)
 
 static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h, const artel__lane_head *head)
 {
-    const double *values = artel__slot_data(&h->call, 0, 0);
     if (!c->phase.open || head->install != c->installed.number || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
-    if (h->call.length != artel__net_padded((size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double)))
+    const double *values = artel__slot_data(&h->call, 0, 0, (size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double));
+    if (!values)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
                            "a worker's result does not fit this model's losses and metrics");
-    double stale = values[ARTEL__RESULT_STALENESS];
-    int bin = stale >= 0 && stale < STALENESS_BINS ? (int)stale : STALENESS_BINS;
     if (c->phase.mode == ARTEL__MODE_TRAIN && !s->sync) {
-        c->staleness[bin]++;
-        c->updates++;
+        double updates = values[ARTEL__RESULT_STALENESS];
+        artel__staleness_add(&c->staleness, updates > 0 && updates < 1e18 ? (uint64_t)updates : 0);
         who->finished++;
     }
     artel_status status = artel__phase_take(c->fit, &c->phase, head->item, values + ARTEL__RESULT_VALUES);
@@ -213,21 +208,17 @@ static artel_status move(coordinator *c, const artel__service *s, bool wait)
 
 static void tell_staleness(coordinator *c)
 {
-    int64_t seen = 0, most = 0, at50 = -1, at90 = -1;
-    if (c->phase.mode != ARTEL__MODE_TRAIN || c->updates == 0) return;
-    for (int b = 0; b <= STALENESS_BINS; b++) {
-        seen += c->staleness[b];
-        if (c->staleness[b]) most = b;
-        if (at50 < 0 && 2 * seen >= c->updates) at50 = b;
-        if (at90 < 0 && 10 * seen >= 9 * c->updates) at90 = b;
-    }
-    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld%s",
-               (long long)c->updates, (long long)at50, (long long)at90, (long long)most, most == STALENESS_BINS ? " or more" : "");
-    artel_event event = {
-        .kind = ARTEL_EVENT_STALENESS, .updates = c->updates, .staleness_median = at50, .staleness_90 = at90, .staleness_most = most};
+    const artel__staleness *seen = &c->staleness;
+    if (c->phase.mode != ARTEL__MODE_TRAIN || seen->count == 0) return;
+    artel_event event = {.kind = ARTEL_EVENT_STALENESS,
+                         .updates = (int64_t)seen->count,
+                         .staleness_median = (int64_t)artel__staleness_at(seen, 0.5),
+                         .staleness_90 = (int64_t)artel__staleness_at(seen, 0.9),
+                         .staleness_most = (int64_t)seen->most};
+    artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld",
+               (long long)event.updates, (long long)event.staleness_median, (long long)event.staleness_90, (long long)event.staleness_most);
     artel__fit_event(c->fit, &event);
-    memset(c->staleness, 0, sizeof c->staleness);
-    c->updates = 0;
+    c->staleness = (artel__staleness){.count = 0};
 }
 
 static artel_status run_phase(coordinator *c, const artel__service *s)
@@ -281,7 +272,8 @@ static artel_status say_end(coordinator *c, const artel__service *s)
 
 static artel_status coordinate(coordinator *c, const artel__service *s)
 {
-    artel_status status = artel__installed_look_after(&c->installed, s, &c->phase);
+    artel_status status =
+        c->fit->ended ? artel__installed_leave(&c->installed, s) : artel__installed_look_after(&c->installed, s, &c->phase);
     if (status != ARTEL_OK) return status;
     artel__phase_recall(&c->phase);
     artel__fit_say_start(c->fit);

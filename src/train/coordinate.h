@@ -20,6 +20,13 @@ typedef struct artel__phase_item {
     uint8_t state; /* artel__phase_state */
 } artel__phase_item;
 
+/* Where a run stands. */
+typedef struct artel__phase_place {
+    int64_t pass, cursor, step, step_in_epoch, iteration, unit, examples, validation_row;
+    bool stop;
+    artel__tally tally; /* its lists are the fit's */
+} artel__phase_place;
+
 typedef struct artel__phase_run {
     bool open;
     artel__mode mode;
@@ -31,7 +38,7 @@ typedef struct artel__phase_run {
     double *values;   /* of the results */
     int stride;       /* of one */
     /* As it was when the phase began: where a lost server leads back to. */
-    artel__fit saved;
+    artel__phase_place saved;
     double *saved_sums; /* of the tally: outputs, then sums */
 } artel__phase_run;
 

@@ -7,20 +7,26 @@
 
 void artel__installed_fini(artel__installed *c)
 {
-    for (int i = 0; i < c->servers; i++) artel__slot_fini(c->fit->ctx, &c->server[i].call);
+    for (int i = 0; i < c->servers + c->idle; i++) artel__slot_fini(c->fit->ctx, &c->server[i].call);
     artel__arena_fini(&c->arena);
-    c->servers = 0;
+    c->servers = c->idle = 0;
     c->number = 0;
+}
+
+static artel_status make_room(artel__installed *c)
+{
+    artel__installed_fini(c);
+    artel__arena_init(&c->arena, c->fit->ctx);
+    c->server = artel__arena_alloc(&c->arena, ARTEL__MOST_SERVERS, sizeof *c->server);
+    return artel__arena_status(&c->arena);
 }
 
 static artel_status make_division(artel__installed *c, const artel__service *s)
 {
-    artel__installed_fini(c);
-    artel__arena_init(&c->arena, c->fit->ctx);
+    ARTEL_TRY(make_room(c));
     ARTEL_TRY(artel__division_make(&c->arena, c->fit->session, s->partitioner, s->servers, &c->division));
     size_t most = (size_t)artel__division_most(&c->division);
     c->piece = artel__arena_alloc(&c->arena, most, sizeof *c->piece);
-    c->server = artel__arena_alloc(&c->arena, (size_t)s->servers, sizeof *c->server);
     ARTEL_TRY(artel__arena_status(&c->arena));
     for (int i = 0; i < s->servers; i++) {
         artel__installed_part *p = &c->server[i];
@@ -28,9 +34,17 @@ static artel_status make_division(artel__installed *c, const artel__service *s)
         if (!p->state) return ARTEL_ERROR_NO_MEMORY;
         p->count = artel__division_list(&c->division, i, ARTEL__PART_STATE, p->state);
         p->bytes = artel__entries_bytes(p->state, p->count);
+        p->taken = artel__arena_alloc(&c->arena, p->bytes + 8, 1);
+        if (!p->taken) return ARTEL_ERROR_NO_MEMORY;
     }
     c->servers = s->servers;
     return ARTEL_OK;
+}
+
+static void *place_here(void *user, const artel__entry *entry)
+{
+    artel__installed *c = user;
+    return artel__division_locate(&c->division, c->fit->session, entry, NULL);
 }
 
 /* Calls server i, with its part's state if `data`. */
@@ -38,8 +52,7 @@ static artel_status call_server(artel__installed *c, int i, artel__lane_head *he
 {
     artel__installed_part *p = &c->server[i];
     head->part = (uint32_t)i | (uint32_t)c->servers << 16;
-    for (int k = 0; data && k < p->count; k++)
-        c->piece[k] = (artel__net_piece){artel__division_locate(&c->division, c->fit->session, &p->state[k], NULL), p->state[k].bytes};
+    if (data) artel__entries_list(p->state, p->count, place_here, c, c->piece);
     return artel__service_judge(artel__lane_call(&p->lane, &p->call, head, c->piece, data ? p->count : 0, p->bytes + 8));
 }
 
@@ -52,39 +65,42 @@ static artel_status await_server(const artel__service *s, artel__installed_part 
 
 typedef artel_status answer_fn(artel__installed *c, artel__installed_part *p, const artel__lane_head *answer);
 
-/* The same call to all servers, and what is to be done with each answer. */
-static artel_status call_all(artel__installed *c, const artel__service *s, const artel__lane_head *head, bool data, answer_fn *take)
+/* The same call to the first `count` servers, and what is to be done with each answer. */
+static artel_status call_all(artel__installed *c, const artel__service *s, int count, const artel__lane_head *head, bool data,
+                             answer_fn *take)
 {
     artel_status status = ARTEL_OK;
-    for (int i = 0; i < c->servers && status == ARTEL_OK; i++) {
+    for (int i = 0; i < count && status == ARTEL_OK; i++) {
         artel__lane_head mine = *head;
         status = call_server(c, i, &mine, data);
     }
-    for (int i = 0; i < c->servers && status == ARTEL_OK; i++) {
+    for (int i = 0; i < count && status == ARTEL_OK; i++) {
         artel__lane_head answer;
         status = await_server(s, &c->server[i], &answer);
         if (status == ARTEL_OK && take) status = take(c, &c->server[i], &answer);
         if (status == ARTEL_OK) status = artel__service_judge(artel__lane_done(&c->server[i].lane, &c->server[i].call));
     }
-    for (int i = 0; i < c->servers; i++) artel__lane_withdraw(&c->server[i].lane, &c->server[i].call);
+    for (int i = 0; i < count; i++) artel__lane_withdraw(&c->server[i].lane, &c->server[i].call);
     return status;
+}
+
+static void *place_aside(void *user, const artel__entry *entry)
+{
+    uint8_t **at = user, *place = *at;
+    *at += entry->bytes;
+    return place;
 }
 
 static artel_status take_state(artel__installed *c, artel__installed_part *p, const artel__lane_head *answer)
 {
-    if (answer->flags != ARTEL__ANSWER_OK || p->call.length != p->bytes)
+    uint8_t *at = p->taken;
+    if (answer->flags != ARTEL__ANSWER_OK || !artel__entries_take(p->state, p->count, &p->call, place_aside, &at))
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
                            "what a server sent does not fit its part of the variables");
     if ((int64_t)answer->position != c->fit->iteration)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INTERNAL, "parameter servers", "please report this",
                            "a server has applied %llu updates, and there were %lld", (unsigned long long)answer->position,
                            (long long)c->fit->iteration);
-    size_t offset = 0;
-    for (int k = 0; k < p->count; k++) {
-        memcpy(artel__division_locate(&c->division, c->fit->session, &p->state[k], NULL), artel__slot_data(&p->call, k, offset),
-               p->state[k].bytes);
-        offset += artel__net_padded(p->state[k].bytes);
-    }
     return ARTEL_OK;
 }
 
@@ -107,6 +123,20 @@ static bool find_servers(artel__installed *c, const artel__service *s)
         c->server[i].lane = artel__service_lane(s, rank);
     }
     return c->servers > 0;
+}
+
+/* Servers that came when the parts had been given out: they are told the end, too. */
+static void find_idle(artel__installed *c, const artel__service *s)
+{
+    for (int i = 0; i < c->idle; i++) artel__slot_fini(c->fit->ctx, &c->server[c->servers + i].call);
+    c->idle = 0;
+    for (int k = 0; k < s->servers; k++) {
+        bool has = false;
+        for (int i = 0; i < c->servers; i++) has = has || c->server[i].task == s->task[s->server[k]];
+        if (!has)
+            c->server[c->servers + c->idle++] =
+                (artel__installed_part){.task = s->task[s->server[k]], .lane = artel__service_lane(s, s->server[k])};
+    }
 }
 
 /* What going back costs. */
@@ -148,7 +178,7 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
     artel__phase_go_back(c->fit, phase);
     artel__lane_head head = {
         .op = ARTEL__SERVE_INSTALL, .install = number, .item = (uint64_t)c->fit->step, .a = (uint64_t)c->fit->iteration};
-    artel_status status = call_all(c, s, &head, true, NULL);
+    artel_status status = call_all(c, s, c->servers, &head, true, NULL);
     if (status != ARTEL_OK) return status;
     c->number = number;
     return tell_placement(c, s);
@@ -161,25 +191,42 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
     bool halfway = s->sync && phase->open && phase->mode == ARTEL__MODE_TRAIN; /* parts may be a step apart */
     if (had && !halfway && find_servers(c, s)) {
         artel__lane_head head = {.op = ARTEL__SERVE_ASK};
-        artel_status status = call_all(c, s, &head, false, see_state);
+        artel_status status = call_all(c, s, c->servers, &head, false, see_state);
         if (status != ARTEL_OK) return status;
     } else
         c->number = 0;
+    if (c->number) find_idle(c, s);
     if (c->number) return ARTEL_OK;
     if (had) say_cost(c, phase, halfway ? "the members have changed within a step" : "a parameter server is gone or has lost its part");
     return install(c, s, phase);
 }
 
+artel_status artel__installed_leave(artel__installed *c, const artel__service *s)
+{
+    ARTEL_TRY(make_room(c));
+    find_idle(c, s);
+    return ARTEL_OK;
+}
+
 artel_status artel__installed_fetch(artel__installed *c, const artel__service *s)
 {
     artel__lane_head head = {.op = ARTEL__SERVE_FETCH, .install = c->number};
-    return call_all(c, s, &head, false, take_state);
+    artel_status status = call_all(c, s, c->servers, &head, false, take_state);
+    for (int i = 0; i < c->servers && status == ARTEL_OK; i++) {
+        const artel__installed_part *p = &c->server[i];
+        const uint8_t *from = p->taken;
+        for (int k = 0; k < p->count; k++) {
+            memcpy(place_here(c, &p->state[k]), from, p->state[k].bytes);
+            from += p->state[k].bytes;
+        }
+    }
+    return status;
 }
 
 artel_status artel__installed_end(artel__installed *c, const artel__service *s)
 {
     artel__lane_head head = {.op = ARTEL__SERVE_END};
-    return c->servers ? call_all(c, s, &head, false, NULL) : ARTEL_OK;
+    return call_all(c, s, c->servers + c->idle, &head, false, NULL);
 }
 
 void artel__installed_init(artel__installed *c, artel__fit *fit)

@@ -15,6 +15,7 @@ typedef struct artel__installed_part {
     artel__lane_slot call;
     artel__entry *state;
     int count;
+    uint8_t *taken; /* what was fetched last, until all have come */
     size_t bytes;
     int task;
 } artel__installed_part;
@@ -24,8 +25,8 @@ typedef struct artel__installed {
     artel__arena arena; /* of the division */
     artel__division division;
     artel__net_piece *piece;
-    artel__installed_part *server;
-    int servers;
+    artel__installed_part *server; /* those that have parts, then others of this generation */
+    int servers, idle;
     uint64_t number; /* 0: nothing has been installed */
     bool told_placement;
 } artel__installed;
@@ -34,9 +35,11 @@ void artel__installed_init(artel__installed *installed, artel__fit *fit);
 void artel__installed_fini(artel__installed *installed);
 /* In a new generation: the parts are there, or are made anew and the phase begins again. Here and below ARTEL_AGAIN: that is over, too. */
 artel_status artel__installed_look_after(artel__installed *installed, const artel__service *service, artel__phase_run *phase);
-/* Takes the state of all parts, which must have applied fit->iteration updates. */
+/* The same when training is over: nobody needs a part any more. */
+artel_status artel__installed_leave(artel__installed *installed, const artel__service *service);
+/* Takes the state of all parts, which must have applied fit->iteration updates: all of it, or nothing. */
 artel_status artel__installed_fetch(artel__installed *installed, const artel__service *service);
-/* Tells the servers that nothing follows. */
+/* Tells all servers of the generation that nothing follows. */
 artel_status artel__installed_end(artel__installed *installed, const artel__service *service);
 
 #endif

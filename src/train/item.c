@@ -95,13 +95,17 @@ static artel_status make_division(worker *w, const artel__service *s, const arte
 
 /* -- calls to all servers -- */
 
+static void *place_here(void *user, const artel__entry *entry)
+{
+    worker *w = user;
+    return artel__division_locate(&w->division, w->fit->session, entry, w->difference);
+}
+
 static artel_status send_call(worker *w, int i, const artel__lane_head *head, artel__part_list list)
 {
     peer *p = &w->server[i];
     int count = head->op == ARTEL__SERVE_PUSH ? p->count[list] : 0;
-    for (int k = 0; k < count; k++)
-        w->piece[k] = (artel__net_piece){artel__division_locate(&w->division, w->fit->session, &p->list[list][k], w->difference),
-                                         p->list[list][k].bytes};
+    artel__entries_list(p->list[list], count, place_here, w, w->piece);
     return artel__service_judge(artel__lane_call(&p->lane, &p->call, head, w->piece, count, p->bytes[ARTEL__PART_VALUES] + 8));
 }
 
@@ -110,15 +114,9 @@ static artel_status take_values(worker *w, peer *p, double *staleness)
     artel__lane_head head;
     ARTEL_TRY(artel__lane_take(&p->lane, &p->call, &head));
     if (head.flags == ARTEL__ANSWER_STALE) return ARTEL_AGAIN;
-    if (p->call.length != p->bytes[ARTEL__PART_VALUES])
+    if (!artel__entries_take(p->list[ARTEL__PART_VALUES], p->count[ARTEL__PART_VALUES], &p->call, place_here, w))
         return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
                            "what a server sent does not fit the variables");
-    size_t offset = 0;
-    for (int k = 0; k < p->count[ARTEL__PART_VALUES]; k++) {
-        const artel__entry *e = &p->list[ARTEL__PART_VALUES][k];
-        memcpy(artel__division_locate(&w->division, w->fit->session, e, NULL), artel__slot_data(&p->call, k, offset), e->bytes);
-        offset += artel__net_padded(e->bytes);
-    }
     p->position = head.position;
     if ((double)head.a > *staleness) *staleness = (double)head.a;
     return artel__service_judge(artel__lane_done(&p->lane, &p->call));
@@ -194,8 +192,10 @@ static artel_status compute(worker *w, const artel__service *s, const artel__ite
 {
     artel__fit *fit = w->fit;
     bool trains = item->mode == ARTEL__MODE_TRAIN;
-    int64_t rows = trains ? fit->batches.rows : fit->validation_rows;
-    if (item->cursor < 0 || item->count < 1 || item->count > rows || item->cursor + item->count > rows)
+    int64_t rows = trains ? fit->batches.rows : fit->validation_rows; /* and no more at a time than buffers were made for */
+    int64_t most = trains ? artel__batch_room(fit->train_feed, fit->batch_size)
+                          : artel__batch_room(fit->validation_feed, artel__fit_validation_batch(fit));
+    if (item->cursor < 0 || item->count < 1 || item->count > most || item->count > rows || item->cursor > rows - item->count)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
                            "the coordinator deals out rows that there are not");
     const uint64_t *order = fit->validation_order;
@@ -249,7 +249,9 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
     ARTEL_TRY(artel__lane_take(&w->chief, &t->call, &head));
     *ended = head.flags == ARTEL__ANSWER_END;
     bool fits = *ended || t->call.length == artel__net_padded(sizeof *out);
-    if (fits && !*ended) memcpy(out, artel__slot_data(&t->call, 0, 0), sizeof *out);
+    const void *sent = fits && !*ended ? artel__slot_data(&t->call, 0, 0, sizeof *out) : NULL;
+    fits = fits && (*ended || sent);
+    if (sent) memcpy(out, sent, sizeof *out);
     fits = fits && (*ended || (out->servers >= 1 && out->servers <= ARTEL__MOST_SERVERS &&
                                (out->mode == ARTEL__MODE_TRAIN || (out->mode == ARTEL__MODE_EVALUATE && w->fit->validation_feed))));
     for (int i = 0; fits && !*ended && i < (int)out->servers; i++)

@@ -37,24 +37,25 @@ static double output_share(const artel__tally *tally, int i, double rows, double
     return tally->settings->output[i].loss.reduction == ARTEL__REDUCTION_NONE ? rows : batches;
 }
 
-void artel__tally_add(artel__tally *tally, const artel__session *session, artel__mode mode, int64_t rows)
+static void add_losses(artel__tally *tally, double loss, const double *by_output, int64_t rows)
 {
-    double by_output[64];
-    double loss = artel__session_loss(session, mode, tally->outputs <= 64 ? by_output : NULL);
     tally->loss += loss * (double)rows;
     tally->weight += (double)rows;
     tally->batches++;
     for (int i = 0; i < tally->outputs && i < 64; i++) tally->output_loss[i] += by_output[i] * output_share(tally, i, (double)rows, 1);
+}
+
+void artel__tally_add(artel__tally *tally, const artel__session *session, artel__mode mode, int64_t rows)
+{
+    double by_output[64] = {0};
+    add_losses(tally, artel__session_loss(session, mode, tally->outputs <= 64 ? by_output : NULL), by_output, rows);
     artel__session_add_sums(session, mode, tally->sums);
 }
 
 void artel__tally_add_values(artel__tally *tally, const double *values, int64_t rows)
 {
     const double *by_output = values + 1, *sums = by_output + tally->outputs;
-    tally->loss += values[0] * (double)rows;
-    tally->weight += (double)rows;
-    tally->batches++;
-    for (int i = 0; i < tally->outputs && i < 64; i++) tally->output_loss[i] += by_output[i] * output_share(tally, i, (double)rows, 1);
+    add_losses(tally, values[0], by_output, rows);
     for (int i = 0; i < tally->sum_count; i++) tally->sums[i] += sums[i];
 }
 

@@ -2,8 +2,8 @@
 /* Which variable lies where: what is cut, who gets it, and the order of elements in messages.
  *
  * Variables are cut by the rules of TensorFlow's partitioners (ps/part.h), between rows. Rows of a variable in panels are not whole in memory; such a variable, and one whose optimizer or constraint
- * reads all of it, is cut at blocks of 4,096 elements or not at all. Pieces go to servers round robin in the order of creation, as
- * TensorFlow's; with pieces of very different size that is uneven, so each goes to the server with the fewest bytes, the first of equals.
+ * reads all of it, is cut at blocks of 4,096 elements or not at all. Each goes to the server with the fewest bytes, the first of
+ * equals; in turn, as TensorFlow's, would be uneven with pieces of very different size.
  */
 #include "train/part.h"
 
@@ -23,7 +23,7 @@ typedef struct maker {
     artel__arena *arena;
     artel__division *out;
     int room;
-    int64_t *load; /* bytes by server */
+    uint64_t *load; /* bytes by server */
     int *constrained, constraints;
     bool whole; /* the optimizer reads all of a variable */
 } maker;
@@ -44,13 +44,10 @@ static artel_status add_piece(maker *m, const artel__piece *piece)
         l->piece = wider;
         m->room = room;
     }
-    int server = 0;
-    for (int s = 1; s < l->servers; s++) {
-        if (m->load[s] < m->load[server]) server = s;
-    }
+    int server = artel__place_lightest(m->load, l->servers);
     l->piece[l->pieces] = *piece;
     l->piece[l->pieces++].server = server;
-    m->load[server] += piece->count * (int64_t)sizeof(float);
+    m->load[server] += (uint64_t)piece->count * sizeof(float);
     return ARTEL_OK;
 }
 
@@ -144,7 +141,7 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
     maker m = {.session = session,
                .arena = arena,
                .out = &division,
-               .load = artel__arena_alloc(arena, (size_t)servers, sizeof(int64_t)),
+               .load = artel__arena_alloc(arena, (size_t)servers, sizeof(uint64_t)),
                .constrained = artel__arena_alloc(arena, (size_t)all->count + 1, sizeof(int)),
                .whole = division.optimizer->options.rule == ARTEL__RULE_LAMB};
     ARTEL_TRY(artel__arena_status(arena));
@@ -244,6 +241,24 @@ size_t artel__entries_bytes(const artel__entry *entry, int count)
     size_t bytes = 0;
     for (int i = 0; i < count; i++) bytes += artel__net_padded(entry[i].bytes);
     return bytes;
+}
+
+void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user, artel__net_piece *out)
+{
+    for (int i = 0; i < count; i++) out[i] = (artel__net_piece){place(user, &entry[i]), entry[i].bytes};
+}
+
+bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entry_place_fn *place, void *user)
+{
+    size_t offset = 0;
+    if (slot->length != artel__entries_bytes(entry, count)) return false;
+    for (int i = 0; i < count; i++) {
+        const void *data = artel__slot_data(slot, i, offset, entry[i].bytes);
+        if (!data) return false;
+        memcpy(place(user, &entry[i]), data, entry[i].bytes);
+        offset += artel__net_padded(entry[i].bytes);
+    }
+    return true;
 }
 
 void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry, float *const *difference)

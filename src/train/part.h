@@ -10,7 +10,7 @@
 #ifndef ARTEL_TRAIN_PART_H
 #define ARTEL_TRAIN_PART_H
 
-#include "net/transport.h"
+#include "ps/lane.h"
 #include "train/session.h"
 
 /* Elements [first, first + count), in the order of memory, of a variable. */
@@ -66,6 +66,12 @@ int artel__division_list(const artel__division *division, int server, artel__par
 int artel__division_most(const artel__division *division);
 /* Bytes of that message behind its head. */
 size_t artel__entries_bytes(const artel__entry *entry, int count);
+/* Where an entry lies. */
+typedef void *artel__entry_place_fn(void *user, const artel__entry *entry);
+/* The pieces of a message about these entries. */
+void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user, artel__net_piece *out);
+/* Copies what has arrived to where the entries lie. False: it does not fit them, and some may have been copied. */
+bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entry_place_fn *place, void *user);
 /* Where an entry lies in a session: its state, or what the last step has kept. `difference`: by piece, for those. */
 void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry, float *const *difference);
 

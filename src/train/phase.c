@@ -62,7 +62,16 @@ static artel_status open(artel__fit *fit, artel__phase_run *phase, artel__mode m
     else
         plan_validation(fit, phase->item);
     phase->since_ns = artel__now_ns();
-    phase->saved = *fit;
+    phase->saved = (artel__phase_place){.pass = fit->batches.pass,
+                                        .cursor = fit->batches.cursor,
+                                        .step = fit->step,
+                                        .step_in_epoch = fit->step_in_epoch,
+                                        .iteration = fit->iteration,
+                                        .unit = fit->unit,
+                                        .examples = fit->examples,
+                                        .validation_row = fit->validation_row,
+                                        .stop = fit->stop,
+                                        .tally = *tally};
     memcpy(phase->saved_sums, tally->output_loss, (size_t)tally->outputs * sizeof(double));
     memcpy(phase->saved_sums + tally->outputs, tally->sums, (size_t)tally->sum_count * sizeof(double));
     phase->open = true;
@@ -81,19 +90,19 @@ void artel__phase_close(artel__fit *fit, artel__phase_run *phase)
 
 void artel__phase_go_back(artel__fit *fit, artel__phase_run *phase)
 {
-    const artel__fit *from = &phase->saved;
+    const artel__phase_place *from = &phase->saved;
     artel__tally *tally = tally_of(fit, phase);
     if (!phase->open) return;
     fit->step = from->step;
     fit->step_in_epoch = from->step_in_epoch;
-    fit->batches.cursor = from->batches.cursor;
-    fit->batches.pass = from->batches.pass;
+    fit->batches.cursor = from->cursor;
+    fit->batches.pass = from->pass;
     fit->iteration = from->iteration;
     fit->unit = from->unit;
     fit->examples = from->examples;
     fit->validation_row = from->validation_row;
     fit->stop = from->stop;
-    *tally = phase->mode == ARTEL__MODE_TRAIN ? from->tally : from->validation_tally; /* its lists are the same memory */
+    *tally = from->tally;
     memcpy(tally->output_loss, phase->saved_sums, (size_t)tally->outputs * sizeof(double));
     memcpy(tally->sums, phase->saved_sums + tally->outputs, (size_t)tally->sum_count * sizeof(double));
     for (int64_t i = 0; i < phase->items; i++) phase->item[i].state = ARTEL__ITEM_NEW;

@@ -26,6 +26,7 @@ typedef struct server {
     size_t bytes[3];
     int part;
     uint64_t install, base; /* which state; number of its first item */
+    int64_t begun;          /* updates it had then */
     uint8_t *applied;       /* a bit an item from `base` on */
     size_t applied_bytes;
     client *client; /* by rank, of this generation */
@@ -80,28 +81,29 @@ static artel_status misfit(const server *s)
                        "what another task sent does not fit this part of the variables");
 }
 
-/* Copies a message into the part, or the part into memory. */
-static artel_status take(server *s, const artel__lane_slot *call, artel__part_list list)
+static void *place_here(void *user, const artel__entry *entry)
 {
-    if (call->length != s->bytes[list]) return misfit(s);
-    size_t offset = 0;
-    for (int i = 0; i < s->count[list]; i++) {
-        const artel__entry *e = &s->list[list][i];
-        memcpy(artel__store_locate(s->store, e), artel__slot_data(call, i, offset), e->bytes);
-        offset += artel__net_padded(e->bytes);
-    }
-    return ARTEL_OK;
+    return artel__store_locate(user, entry);
 }
 
-static void list_pieces(server *s, artel__part_list list, uint8_t *copy)
+/* Copies a message into the part. */
+static artel_status take(server *s, const artel__lane_slot *call, artel__part_list list)
 {
-    size_t offset = 0;
+    return artel__entries_take(s->list[list], s->count[list], call, place_here, s->store) ? ARTEL_OK : misfit(s);
+}
+
+static void list_pieces(server *s, artel__part_list list)
+{
+    artel__entries_list(s->list[list], s->count[list], place_here, s->store, s->piece);
+}
+
+/* The pieces as they are now. */
+static void copy_pieces(server *s, artel__part_list list, uint8_t *copy)
+{
     for (int i = 0; i < s->count[list]; i++) {
-        const artel__entry *e = &s->list[list][i];
-        void *at = artel__store_locate(s->store, e);
-        if (copy) at = memcpy(copy + offset, at, e->bytes);
-        s->piece[i] = (artel__net_piece){at, e->bytes};
-        offset += artel__net_padded(e->bytes);
+        artel__net_piece *p = &s->piece[i];
+        p->data = memcpy(copy, p->data, p->bytes);
+        copy += artel__net_padded(p->bytes);
     }
 }
 
@@ -117,7 +119,6 @@ static artel_status mark(server *s, uint64_t item)
 {
     uint64_t bit = item - s->base;
     size_t wanted = (size_t)(bit / 8) + 1;
-    if (bit > UINT64_C(1) << 40) return misfit(s);
     if (wanted > s->applied_bytes) {
         size_t bytes = 2 * wanted + 1024;
         void *wider = s->applied;
@@ -147,7 +148,8 @@ static artel_status answer_values(server *s, client *c, artel__lane_head *head)
         ARTEL_TRY(artel__alloc(s->fit->ctx, s->bytes[ARTEL__PART_VALUES] + 8, "parameter server", &block));
         c->values = block;
     }
-    list_pieces(s, ARTEL__PART_VALUES, c->values);
+    list_pieces(s, ARTEL__PART_VALUES);
+    copy_pieces(s, ARTEL__PART_VALUES, c->values);
     return answer(c, head, s->piece, s->count[ARTEL__PART_VALUES]);
 }
 
@@ -164,6 +166,7 @@ static artel_status install(server *s, const artel__service *service, client *c,
     artel__store_set_iteration(s->store, (int64_t)in->a);
     s->install = in->install;
     s->base = in->item;
+    s->begun = artel__store_iteration(s->store);
     artel__lane_head out = {.op = in->op, .install = s->install};
     return answer(c, &out, NULL, 0);
 }
@@ -171,7 +174,9 @@ static artel_status install(server *s, const artel__service *service, client *c,
 static artel_status push(server *s, const artel__service *service, client *c, const artel__lane_head *in)
 {
     artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_ALREADY, .item = in->item};
-    if (in->item < s->base) return misfit(s);
+    /* Items of an epoch are dealt out when all of those before have been applied. */
+    uint64_t most = (uint64_t)(artel__store_iteration(s->store) - s->begun) + (uint64_t)s->fit->steps_per_epoch;
+    if (in->item < s->base || in->item - s->base >= most) return misfit(s);
     if (!was_applied(s, in->item)) {
         int64_t now = artel__store_iteration(s->store);
         ARTEL_TRY(take(s, &c->call, ARTEL__PART_UPDATE));
@@ -200,7 +205,7 @@ static artel_status handle(server *s, const artel__service *service, client *c)
     case ARTEL__SERVE_INSTALL: return install(s, service, c, &in);
     case ARTEL__SERVE_FETCH:
         out.position = (uint64_t)artel__store_iteration(s->store);
-        list_pieces(s, ARTEL__PART_STATE, NULL);
+        list_pieces(s, ARTEL__PART_STATE);
         return answer(c, &out, s->piece, s->count[ARTEL__PART_STATE]);
     case ARTEL__SERVE_PULL:
         if ((in.flags & ARTEL__FLAG_WAIT) && (uint64_t)artel__store_iteration(s->store) < in.a) return ARTEL_OK; /* looked at again */

@@ -33,6 +33,10 @@ artel_status artel__fit_find_role(artel__fit *fit)
     if (artel__mesh_is_single(o->cluster))
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--strategy", "start it with artel launch -n 2 --ps 1, or set TF_CONFIG",
                            "parameter-server needs a cluster with a chief, workers and ps tasks, and this process is alone");
+    int servers = artel__mesh_tasks(o->cluster)->count[ARTEL__TASK_PS];
+    if (servers > ARTEL__MOST_SERVERS)
+        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, "parameter servers", "use fewer, with more memory each",
+                           "%d ps tasks are more than the %d that a job may have", servers, ARTEL__MOST_SERVERS);
     const char *type = artel_cluster_role(o->cluster);
     fit->role = strcmp(type, "chief") == 0 ? ARTEL__ROLE_COORDINATOR : strcmp(type, "ps") == 0 ? ARTEL__ROLE_SERVER : ARTEL__ROLE_WORKER;
     return ARTEL_OK;
@@ -99,7 +103,7 @@ static artel_status take_seat(artel__service *s, const artel__mesh_order *order)
         s->type[r] = tasks->task[task].type;
         if (s->type[r] == ARTEL__TASK_CHIEF) s->chief = r;
         if (s->type[r] == ARTEL__TASK_WORKER) s->workers++;
-        if (s->type[r] == ARTEL__TASK_PS && s->servers < ARTEL__MOST_SERVERS) s->server[s->servers++] = r;
+        if (s->type[r] == ARTEL__TASK_PS) s->server[s->servers++] = r;
     }
     s->endpoint = s->seat.ranks > 1 ? s->seat.endpoint[0] : NULL;
     fit->writes = fit->role == ARTEL__ROLE_COORDINATOR;
@@ -149,11 +153,19 @@ static void await_others(artel__service *s, const char *whom)
     }
 }
 
+/* Without whom this task can do nothing: others hear from the chief what is to be done, or that all is over. */
+static const char *find_missing(const artel__service *s)
+{
+    if (s->chief < 0) return "the chief";
+    if (s->fit->role != ARTEL__ROLE_COORDINATOR || s->fit->ended) return NULL;
+    return s->servers == 0 ? "a ps task" : s->workers == 0 ? "a worker" : NULL;
+}
+
 static artel_status run_seat(artel__service *s, const serving *way, void *user)
 {
-    const char *missing = s->chief < 0 ? "the chief" : s->servers == 0 ? "a ps task" : s->workers == 0 ? "a worker" : NULL;
+    const char *missing = find_missing(s);
     if (s->fit->save_and_end) return ARTEL_OK;
-    if (missing && !(s->fit->ended && s->chief >= 0)) {
+    if (missing) {
         await_others(s, missing);
         return ARTEL_AGAIN;
     }

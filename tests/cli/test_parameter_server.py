@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 
+import numpy as np
 from cli import K, L, MODELS, O, expect, save, save_arrays
 from cluster import Task, free_ports
 from oracle import artel, digest, slots
@@ -28,6 +29,13 @@ def plain():
     return m
 
 
+def wide():
+    m = K.Sequential([K.Input((20,)), L.Dense(1500, activation="relu"), L.Dense(1200, activation="relu"), L.Dense(10, activation="softmax")])
+    m.compile(O.Adam(0.001), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+WIDE = save(wide, path("wide.keras"))
 MODEL, DATA = save(plain, path("m.keras")), save_arrays("mlp", path("d.npz"), 500)
 TEXT, WORDS = save(MODELS["lstm"], path("text.keras")), save_arrays("lstm", path("words.npz"), 500)
 CNN, IMAGES = save(MODELS["cnn"], path("cnn.keras")), save_arrays("cnn", path("images.npz"), 500)
@@ -112,20 +120,20 @@ def jobs(workers, servers):
     return {(k, i): {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": k, "index": i}})} for k, v in cluster.items() for i in range(len(v))}
 
 
-def loses(kind, index, *more):
-    """By TF_CONFIG; a task is killed in the second epoch. The run ends, and each batch counts once."""
+def loses(kind, index, *more, model=MODEL, epochs=20, step=STEPS + 3):
+    """By TF_CONFIG; a task is killed after this step. The run ends, and each batch counts once."""
     out = path("lost.keras")
-    args = [str(a) for a in words(MODEL, DATA, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", "20", *more)]
+    args = [str(a) for a in words(model, DATA, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", epochs, *more)]
     tasks = {who: Task([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(2, 2).items()}
     chief = tasks["chief", 0]
-    expect(chief.until_step(STEPS + 3), "no steps:", chief.err())
+    expect(chief.until_step(step), "no steps:", chief.err())
     tasks[kind, index].process.send_signal(signal.SIGKILL)
     for task in tasks.values():
         task.drain()
     codes = {who: task.finish(60) for who, task in tasks.items()}
     for who, code in codes.items():
         expect(code == (-signal.SIGKILL if who == (kind, index) else 0), who, "exit code", code, tasks[who].err()[-500:])
-    expect(updates(out) == 20 * STEPS, "updates", updates(out))
+    expect(updates(out) == epochs * STEPS, "updates", updates(out))
     return chief.err()
 
 
@@ -148,6 +156,36 @@ def restarting():
     codes = {who: task.finish(60) for who, task in tasks.items()}
     expect(set(codes.values()) == {0}, "exit codes", codes, tasks["chief", 0].err()[-500:])
     expect("continuing from" in tasks["chief", 0].err() and updates(out) == 20 * STEPS, "it begins anew", tasks["chief", 0].err()[:300], updates(out))
+
+
+def wholeness():
+    """A server is lost while parts are fetched, step after step: no newer part is mixed with an older one."""
+    bits, _ = one_process(WIDE, DATA, "--epochs", "2")
+    for i in range(2):
+        loses("ps", i, "--consistency", "sync", "--checkpoint-dir", path("whole%d" % i), "--save-every", "1steps", "--keep", "1", model=WIDE, epochs=2, step=5 + i)
+        expect(digest(path("lost.keras")) == bits, "a lost server changes bits in sync")
+
+
+def returning():
+    """A server that comes back has no part of the state, and is told the end like the others."""
+    out = path("returned.keras")
+    args = [str(a) for a in words(MODEL, DATA, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", "400")]
+    start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(1, 2).items()}
+    tasks = {who: Task(*words_and_environment) for who, words_and_environment in start.items()}
+    expect(tasks["chief", 0].until_step(STEPS + 3), "no steps:", tasks["chief", 0].err())
+    killed = tasks["ps", 1]
+    killed.process.send_signal(signal.SIGKILL)
+    killed.drain()
+    killed.finish(10)
+    tasks["chief", 0].drain()
+    tasks["ps", 1] = Task(*start["ps", 1])
+    expect(tasks["chief", 0].until_said("1 joined"), "it does not come back", tasks["chief", 0].err())
+    for who in start:
+        if who != ("chief", 0):
+            tasks[who].drain()
+    codes = {who: task.finish(60) for who, task in tasks.items()}
+    expect(set(codes.values()) == {0}, "exit codes", codes, tasks["chief", 0].err()[-500:], tasks["ps", 1].err()[-300:])
+    expect(updates(out) == 400 * STEPS, "updates", updates(out))
 
 
 def losing():
@@ -174,12 +212,31 @@ def refuses():
         says(artel(*alone, env=env), "needs a " + lack)
     says(launch(1, 1, MODEL, DATA, "--ps-partitioner", "thirds"), "--ps-partitioner", "not a partitioner")
     says(launch(1, 1, MODEL, DATA, "--consistency", "sometimes"), "--consistency", "sometimes")
+    says(launch(1, 1, MODEL, DATA, "--consistency", "sync:2"), "--consistency", "sync:2")
     says(launch(1, 1, MODEL, DATA, "--optimizer", "adam:gradient_accumulation_steps=2"), "gradient accumulation")
+
+    def scaled():
+        m = plain()
+        m.compile(O.LossScaleOptimizer(O.SGD()), "sparse_categorical_crossentropy", metrics=["accuracy"])
+        return m
+
+    def stateful():
+        m = K.Sequential([K.Input(batch_shape=(32, 5, 4)), L.LSTM(8, stateful=True), L.Dense(1)])
+        m.compile("sgd", "mse")
+        return m
+
+    says(launch(1, 1, save(scaled, path("scaled.keras")), DATA), "LossScaleOptimizer")
+    np.savez(path("steps.npz"), x=np.zeros((64, 5, 4), "float32"), y=np.zeros((64, 1), "float32"))
+    state = artel("launch", "-n", 1, "--ps", 1, "fit", save(stateful, path("stateful.keras")), "--data", "npz:" + path("steps.npz"), "--verbose", 0, "--strategy",
+                  "parameter-server", "--post-mortem", "none", "--no-shuffle")
+    says(state, "goes from batch to batch")
+    many = {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"], "ps": ["127.0.0.1:%d" % (3 + i) for i in range(65)]}
+    says(artel(*alone, env={"TF_CONFIG": json.dumps({"cluster": many, "task": {"type": "chief", "index": 0}})}), "65 ps tasks")
 
 
 def main():
     failed = 0
-    for check in (asynchronous, one_worker, optimizers, synchronous, losing, restarting, refuses):
+    for check in (asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, refuses):
         try:
             check()
             print("ok      %s" % check.__name__)

@@ -112,6 +112,9 @@ static void test_exit_codes(void **state)
         {"wwp", 0, true, "0=0 1=0 + 2=s15", 0, -1},
         {"wwp", 0, true, "0=0 1=0 + 2=1", 0, -1}, /* dismissed: its end counts for nothing */
         {"wwp", 0, true, "2=1 0=2 1=2", 1, 2},
+        {"cwp", 0, true, "0=1 + 1=143 2=s15", 1, 0}, /* nothing goes on without the chief */
+        {"cwp", 0, true, "0=s9 + 1=143 2=s15", 137, 0},
+        {"cwp", 1, true, "0=s9 + 0=0 1=0 + 2=s15", 0, -1}, /* it comes back */
         {"cwe", 0, true, "0=0 1=0 + 2=0", 0, -1},
         {"cwe", 0, true, "0=0 1=0 + 2=1", 1, 2},
         {"cwe", 0, true, "0=3 1=3 + 2=s15", 3, 0},

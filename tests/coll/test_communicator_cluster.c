@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@ typedef struct scene {
     char file[64];
     atomic_int wrong;
     int leaver;
+    atomic_int timed_out;
+    pthread_barrier_t all;
     int held[TASKS]; /* sockets on the tasks' ports */
 } scene;
 
@@ -184,6 +187,48 @@ static void a_lost_task(void **state)
         assert_int_equal(atomic_load(&s.wrong), 0);
         end_scene(&s);
     }
+}
+
+/* A task that is there and does not call: the others do not wait for it for ever. */
+static void run_beside_silence(void *user, int r)
+{
+    scene *s = user;
+    artel_context *ctx = NULL;
+    artel_communicator *c = NULL;
+    int64_t in = 1, out = 0;
+    artel_collective call = {.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = &in, .out = &out};
+    if (artel_context_create(NULL, &ctx) < 0) return;
+    artel_cluster *cluster = join(s, ctx, r);
+    EXPECT(artel_communicator_open(ctx, cluster, &c) == ARTEL_OK);
+    EXPECT(artel_communicator_set_timeout(c, 0.2) == ARTEL_OK);
+    if (r == s->leaver) pthread_barrier_wait(&s->all); /* it calls when the others have given up */
+    artel_status status = artel_communicator_all_reduce(c, &call);
+    EXPECT(status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED); /* who was first tells the others */
+    if (strstr(artel_context_error(ctx)->what, "waits for member") != NULL) atomic_fetch_add(&s->timed_out, 1);
+    if (r != s->leaver) pthread_barrier_wait(&s->all);
+    EXPECT(artel_communicator_set_timeout(c, 0) == ARTEL_OK);
+    EXPECT(artel_communicator_renew(c) == ARTEL_OK);
+    EXPECT(artel_communicator_all_reduce(c, &call) == ARTEL_OK && out == TASKS);
+    EXPECT(artel_communicator_finish(c) == ARTEL_OK);
+    artel_communicator_destroy(c);
+    EXPECT(artel_cluster_finish(cluster, ARTEL_OK) == ARTEL_OK);
+    artel_cluster_close(cluster);
+    artel_context_destroy(ctx);
+}
+
+static void a_wait_has_an_end(void **state)
+{
+    (void)state;
+    scene s;
+    make_scene(&s);
+    s.leaver = 1;
+    atomic_store(&s.timed_out, 0);
+    pthread_barrier_init(&s.all, NULL, TASKS);
+    help_run_ranks(TASKS, run_beside_silence, &s);
+    pthread_barrier_destroy(&s.all);
+    assert_int_equal(atomic_load(&s.wrong), 0);
+    assert_true(atomic_load(&s.timed_out) >= 1);
+    end_scene(&s);
 }
 
 /* Calls that fail although nobody is lost: members differ, in a subset too, or one cancels. All renew, and go on as before. Meanwhile the
@@ -390,8 +435,9 @@ static void words_to_oneself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_find_one_another), cmocka_unit_test(a_lost_task),          cmocka_unit_test(failures_without_a_loss),
-        cmocka_unit_test(words_among_tasks),      cmocka_unit_test(words_outlive_a_task), cmocka_unit_test(words_to_oneself),
+        cmocka_unit_test(tasks_find_one_another), cmocka_unit_test(a_lost_task),       cmocka_unit_test(failures_without_a_loss),
+        cmocka_unit_test(a_wait_has_an_end),      cmocka_unit_test(words_among_tasks), cmocka_unit_test(words_outlive_a_task),
+        cmocka_unit_test(words_to_oneself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

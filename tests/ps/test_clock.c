@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "ps/clock.h"
+#include "ps/staleness.h"
 
 static const char *apply(artel__roster *r, artel__log_kind kind, uint64_t client, uint64_t clock)
 {
@@ -94,18 +95,18 @@ static void rosters_are_copied(void **state)
 static void staleness_is_counted(void **state)
 {
     (void)state;
-    artel__staleness s = {0}, t = {0};
-    for (uint64_t i = 0; i < 100; i++) artel__staleness_add(&s, 1000 + i % 5, 1000);
+    artel__staleness s = {0};
+    for (uint64_t i = 0; i < 100; i++) artel__staleness_add(&s, i % 5);
     assert_int_equal(artel__staleness_at(&s, 0.5), 2);
     assert_int_equal(artel__staleness_at(&s, 0.9), 4);
-    artel__staleness_add(&t, 5000, 2000);
-    artel__staleness_add(&t, 5, 9); /* cannot be: counts as none */
-    artel__staleness_merge(&s, &t);
-    assert_int_equal(s.count, 102);
+    for (uint64_t i = 0; i < 100; i++) artel__staleness_add(&s, 155 + i);
+    assert_int_equal(artel__staleness_at(&s, 0.75), 204);
+    artel__staleness_add(&s, 3000);
+    assert_int_equal(s.count, 201);
+    assert_int_equal(artel__staleness_at(&s, 0.99), 253);
     assert_int_equal(artel__staleness_at(&s, 1), 3000);
-    assert_int_equal(s.most, 3000);
-    artel__staleness_add(&s, UINT64_MAX, 0);
-    assert_true(artel__staleness_at(&s, 1) > 3000);
+    artel__staleness_add(&s, UINT64_MAX);
+    assert_true(artel__staleness_at(&s, 1) == UINT64_MAX && s.most == UINT64_MAX);
     assert_int_equal(artel__staleness_at(&(artel__staleness){0}, 0.5), 0);
 }
 

@@ -80,9 +80,12 @@ static void answers_come_in_any_order(void **state)
         assert_true(artel__slot_arrived(&hear[i]) && !artel__slot_arrived(&ask[i]));
         assert_int_equal(artel__lane_take(&p->server, &hear[i], &head), ARTEL_OK);
         assert_int_equal(head.item, 40 + i);
-        strcpy(said[i], artel__slot_data(&hear[i], 0, 0));
+        size_t long_as = strlen(word[i]) + 1;
+        strcpy(said[i], artel__slot_data(&hear[i], 0, 0, long_as));
         assert_string_equal(said[i], word[i]);
-        assert_string_equal(artel__slot_data(&hear[i], 1, artel__net_padded(strlen(word[i]) + 1)), "more");
+        assert_string_equal(artel__slot_data(&hear[i], 1, artel__net_padded(long_as), 5), "more");
+        assert_null(artel__slot_data(&hear[i], 1, artel__net_padded(long_as), 500)); /* it has not been sent */
+        assert_null(artel__slot_data(&hear[i], 0, SIZE_MAX - 7, 8));
         head.a = 9;
         artel__net_piece piece = {said[i], sizeof said[i]};
         assert_int_equal(artel__lane_answer(&p->server, &hear[i], &head, &piece, 1), ARTEL_OK);
@@ -90,7 +93,7 @@ static void answers_come_in_any_order(void **state)
         assert_true(artel__slot_arrived(&ask[i]));
         assert_int_equal(artel__lane_take(&p->client, &ask[i], &head), ARTEL_OK);
         assert_true(head.a == 9 && head.item == 40 + (uint64_t)i && ask[i].length == sizeof said[i]);
-        assert_string_equal(artel__slot_data(&ask[i], 0, 0), word[i]);
+        assert_string_equal(artel__slot_data(&ask[i], 0, 0, sizeof said[i]), word[i]);
         assert_int_equal(artel__lane_done(&p->client, &ask[i]), ARTEL_OK);
         move(p);
         assert_true(artel__slot_left(&hear[i]));
@@ -100,6 +103,20 @@ static void answers_come_in_any_order(void **state)
         artel__slot_fini(p->ctx, &ask[i]);
         artel__slot_fini(p->ctx, &hear[i]);
     }
+}
+
+/* Drivers that lend hand over pieces as the sender had them: there must be as many, each as long as was expected. */
+static void pieces_are_those_that_were_expected(void **state)
+{
+    (void)state;
+    uint8_t head[ARTEL__LANE_HEAD] = {0}, first[16], second[8];
+    artel__net_piece piece[] = {{head, sizeof head}, {first, sizeof first}, {second, sizeof second}};
+    artel__lane_slot slot = {.receive = {.piece = piece, .pieces = 3}, .length = sizeof first + sizeof second};
+    assert_ptr_equal(artel__slot_data(&slot, 0, 0, 16), first);
+    assert_ptr_equal(artel__slot_data(&slot, 1, 16, 8), second);
+    assert_null(artel__slot_data(&slot, 0, 0, 24));
+    assert_null(artel__slot_data(&slot, 1, 16, 16));
+    assert_null(artel__slot_data(&slot, 2, 24, 8));
 }
 
 static void longer_ones_are_refused_and_waiting_ends(void **state)
@@ -127,6 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heads_have_these_bytes),
         cmocka_unit_test_setup_teardown(answers_come_in_any_order, open_pair, close_pair),
+        cmocka_unit_test(pieces_are_those_that_were_expected),
         cmocka_unit_test_setup_teardown(longer_ones_are_refused_and_waiting_ends, open_pair, close_pair),
     };
     return cmocka_run_group_tests_name("lane", tests, NULL, NULL);

@@ -15,7 +15,7 @@ int artel__tls_identity_create(const artel__tls_files *files, artel__tls_identit
 void artel__tls_identity_destroy(artel__tls_identity *identity);
 int64_t artel__tls_identity_ends(artel__tls_identity *identity);
 
-/* A connection by the certificate of the moment, whose bytes go through `method`. NULL: no memory. Any thread. */
+/* A connection by the certificate of the moment, without a way for its bytes yet. NULL: no memory. Any thread. */
 SSL *artel__tls_identity_connection(artel__tls_identity *identity);
 
 /* stream.c: dates are left to the end of the handshake. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For LD_PRELOAD: one call to the system fails. FAULT=malloc:12 fails the twelfth allocation of the process, with ENOMEM; likewise
- * write, fsync, open, rename (ENOSPC), thread (EAGAIN) and spawn. Calls of all kinds are counted; at the end the counts are appended to
+ * write, fsync, open, rename (ENOSPC), thread (EAGAIN), spawn, and seal of a file in memory (EBUSY). Calls of all kinds are counted; at the end the counts are appended to
  * the file FAULT_COUNTS. Children are left alone.
  */
 #define _GNU_SOURCE
@@ -24,9 +24,10 @@ enum {
     RENAME,
     THREAD,
     SPAWN,
+    SEAL,
     KINDS
 };
-static const char *const names[KINDS] = {"malloc", "write", "fsync", "open", "rename", "thread", "spawn"};
+static const char *const names[KINDS] = {"malloc", "write", "fsync", "open", "rename", "thread", "spawn", "seal"};
 static atomic_ulong count[KINDS];
 static unsigned long failing[KINDS];
 static pid_t process;
@@ -108,6 +109,16 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t at)
 {
     ssize_t (*real)(int, const void *, size_t, off_t) = original("pwrite");
     return fails(WRITE, ENOSPC) ? -1 : real(fd, bytes, size, at);
+}
+
+int fcntl(int fd, int command, ...)
+{
+    int (*real)(int, int, ...) = original("fcntl");
+    va_list rest;
+    va_start(rest, command);
+    void *argument = va_arg(rest, void *);
+    va_end(rest);
+    return command == F_ADD_SEALS && fails(SEAL, EBUSY) ? -1 : real(fd, command, argument);
 }
 
 int fsync(int fd)
