@@ -45,16 +45,16 @@ static artel_status walk_records(const artel__data_command *o, const artel__data
     return ARTEL_OK;
 }
 
-/* The features of records that have just been verified, a few at a time: what parsing alone takes. */
+/* The columns of records that have just been verified, a few at a time: what parsing alone takes. */
 static artel_status parse_some(const artel__data_opened *opened, const artel__features *features, const char *path,
                                const artel__proto *records, int count, int64_t *took)
 {
     artel__example_reader reader = {.ctx = opened->data->ctx, .path = path};
     int64_t begin = artel__now_ns();
     for (int r = 0; r < count; r++) {
-        for (int i = 0; i < features->count; i++) {
-            const artel__feature *feature = &features->item[i];
-            if (feature->decode == ARTEL__DECODE_IMAGE || feature->decode == ARTEL__DECODE_STRING) continue;
+        for (int c = 0; c < opened->rows.column_count; c++) { /* a row has room for these */
+            const artel__feature *feature = &features->item[opened->rows.columns[c].array];
+            if (feature->decode == ARTEL__DECODE_IMAGE) continue;
             ARTEL_TRY(artel__example_row(&reader, records[r], feature, &feature->row, opened->row));
         }
     }

@@ -124,6 +124,14 @@ def verify(b):
     expect("the index is not used" not in data("inspect", b("v")), "a new index")
 
 
+def bench(b):
+    """A column is read into room for itself, whatever else the records hold."""
+    np.savez(b("w.npz"), x=np.ones((5, 400000), "f4"), y=np.arange(5))
+    data("make", "npz:" + b("w.npz"), "-o", b("w"))
+    expect("features, parsed" in data("bench", "tfrecord:" + b("w") + "#y"), "one column of records")
+    expect("rows, in order" in data("bench", b("w")), "all columns of records")
+
+
 def usage(b):
     arrays(b)
     for words, text in ((["mak", "x"], "nearest is make"), (["make", "npz:" + b("a.npz")], "--output"), (["make"], "argument is missing"),
@@ -136,7 +144,7 @@ def usage(b):
     expect([v["what"] for v in lines] == ["open", "in_order", "random"], lines)
 
 
-ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, usage)]
+ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, bench, usage)]
 
 
 def run(row, index, folder, keras_only):
