@@ -132,6 +132,18 @@ def bench(b):
     expect("rows, in order" in data("bench", b("w")), "all columns of records")
 
 
+def extremes(b):
+    """Finite values whose range is no finite number."""
+    x = np.array([-1.7e308, 1.7e308, 0, 1e308, -1e308, 1.7e308, np.inf])
+    np.savez(b("e.npz"), x=x, y=np.array([np.nan, np.inf] * 3 + [np.nan]))
+    for bins in (1, 10, 64):
+        said = json.loads(artel("data", "stats", "npz:" + b("e.npz"), "--json", "--bins", bins).out)
+        wanted = np.histogram(x[:6] / 2, bins)[0]
+        expect(said["x"]["histogram"] == wanted.tolist() and said["y"]["missing"] == 7, "bins of extremes", said)
+        expect(abs(said["x"]["mean"] - (x[:6] / 6).sum()) < 1e295 and said["x"]["max"] == 1.7e308, "moments of extremes", said)
+    expect("1.7e+308" in data("stats", "npz:" + b("e.npz")), "extremes as text")
+
+
 def usage(b):
     arrays(b)
     for words, text in ((["mak", "x"], "nearest is make"), (["make", "npz:" + b("a.npz")], "--output"), (["make"], "argument is missing"),
@@ -144,7 +156,7 @@ def usage(b):
     expect([v["what"] for v in lines] == ["open", "in_order", "random"], lines)
 
 
-ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, bench, usage)]
+ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, bench, extremes, usage)]
 
 
 def run(row, index, folder, keras_only):
