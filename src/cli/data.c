@@ -58,18 +58,6 @@ void artel__data_close_rows(artel__invocation *call, artel__data_opened *opened)
     memset(opened, 0, sizeof *opened);
 }
 
-void artel__data_say_string(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\' || (unsigned char)*text < 32)
-            printf("\\u%04x", (unsigned)(unsigned char)*text);
-        else
-            putchar(*text);
-    }
-    putchar('"');
-}
-
 static const struct action {
     const char *name;
     int least, most; /* arguments, the action among them */

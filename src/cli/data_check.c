@@ -7,6 +7,7 @@
 #include "cli/data.h"
 #include "data/features.h"
 #include "data/record_file.h"
+#include "observe/number.h"
 
 enum {
     MOST_SAID = 100 /* damaged records told one by one */
@@ -73,18 +74,25 @@ typedef struct tally {
     bool json;
 } tally;
 
-static void say_damage(tally *t, const char *path, int64_t record, size_t at, const char *what)
+/* One damaged record; of the first so many. */
+static artel_status say_damage(artel_context *ctx, tally *t, const char *path, int64_t record, size_t at, const char *what)
 {
-    if (t->damaged++ >= MOST_SAID) return;
-    if (t->json) {
-        fputs("{\"file\": ", stdout);
-        artel__data_say_string(path);
-        printf(", \"record\": %lld, \"byte\": %zu, \"what\": ", (long long)record, at);
-        artel__data_say_string(what);
-        fputs("}\n", stdout);
-        return;
+    artel__text line;
+    if (t->damaged++ >= MOST_SAID) return ARTEL_OK;
+    if (!t->json) {
+        artel__show(stdout, "%s: record %lld at byte %zu: %s\n", path, (long long)record, at, what);
+        return ARTEL_OK;
     }
-    artel__show(stdout, "%s: record %lld at byte %zu: %s\n", path, (long long)record, at, what);
+    artel__text_init(&line, ctx);
+    artel__text_append(&line, "{\"file\": ");
+    artel__put_json_string(&line, path);
+    artel__text_printf(&line, ", \"record\": %lld, \"byte\": %zu, \"what\": ", (long long)record, at);
+    artel__put_json_string(&line, what);
+    artel__text_append(&line, "}\n");
+    artel_status status = artel__text_status(&line);
+    if (status == ARTEL_OK) fputs(line.data, stdout); /* JSON: nothing in it commands a terminal */
+    artel__text_fini(&line);
+    return status;
 }
 
 static artel_status verify_file(artel__invocation *call, const char *path, artel__record_file *file, void *user)
@@ -96,9 +104,9 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
     if (!file) {
         artel_status status = artel_context_error(call->ctx)->status;
         if (status != ARTEL_ERROR_CORRUPT) return status;
-        say_damage(t, path, 0, 0, artel_context_error(call->ctx)->what);
+        status = say_damage(call->ctx, t, path, 0, 0, artel_context_error(call->ctx)->what);
         artel__operation_begin(call->ctx);
-        return ARTEL_OK;
+        return status;
     }
     artel__record_walk walk = {file->bytes, file->size, 0};
     for (;; record++) {
@@ -106,7 +114,7 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
         artel__record_fault fault = artel__record_step(&walk, true, &payload);
         if (fault == ARTEL__RECORD_END) break;
         if (fault == ARTEL__RECORD_GOOD) continue;
-        say_damage(t, path, record, at, artel__record_fault_text(fault));
+        ARTEL_TRY(say_damage(call->ctx, t, path, record, at, artel__record_fault_text(fault)));
         if (fault != ARTEL__RECORD_BAD_PAYLOAD && !artel__record_resync(&walk)) {
             record++;
             break;
@@ -128,9 +136,8 @@ static artel_status verify_rows(artel__invocation *call, const char *text, tally
             status = artel__rows_fetch(&opened.rows, c, row, opened.row);
             if (status != ARTEL_ERROR_CORRUPT && status != ARTEL_ERROR_INVALID) continue;
             const artel_error *error = artel_context_error(call->ctx);
-            say_damage(t, error->where, row, 0, error->what);
+            status = say_damage(call->ctx, t, error->where, row, 0, error->what);
             artel__operation_begin(call->ctx);
-            status = ARTEL_OK;
             break;
         }
     }

@@ -10,7 +10,7 @@ import xml.etree.ElementTree
 
 import numpy as np
 from cli import Row, expect
-from oracle import artel, quiet, table
+from oracle import ARTEL, artel, quiet, table
 
 RNG = np.random.default_rng(9)
 with quiet():
@@ -114,6 +114,11 @@ def verify(b):
     expect("2 damaged" in said and size > 0, said)
     last = json.loads(artel("data", "verify", b("v"), "--json").out.splitlines()[-1])
     expect(last["damaged"] == 2 and last["records"] == 57, last)
+    odd = b('o"\udcff\n')
+    with open(odd, "wb") as f:
+        f.write(content)
+    line = json.loads(subprocess.run([ARTEL, "data", "verify", odd, "--json"], capture_output=True).stdout.decode().splitlines()[0])
+    expect(line["file"] == odd.replace("\udcff", "\ufffd") and line["record"] == 3, "the name of a file in JSON", line)
     fixed = bytearray(content)
     fixed[begin[3] + 20] ^= 4
     fixed[begin[7]] ^= 1
