@@ -92,6 +92,26 @@ check("a fraction among labels", rc == 1 and "record 1500" in out and "whole num
 rc, out, err = run(ARTEL, "data", "stats", "csv:l.csv#stream=yes&label=y&types=y:float", "--json")
 check("types", rc == 0 and json.loads(out)["y"]["max"] == 3.5, out, err)
 
+# What stands in front of a table is the same whether it is read at once or row by row.
+heads = (("commented", ["# made \"by hand\"\n# a,b,y\n1,2.5,0\n3,4,1\n", "# again\n5,6,0\n"]),
+         ("blanks around names", [" a ,\tb, y\n1,2.5,0\n3,4,1\n", "a,b,y\n5,6,0\n"]),
+         ("an index", [",a,b,y\n0,1,2.5,0\n1,3,4,1\n", ",a,b,y\n0,5,6,0\n"]),
+         ("ends in delimiters", ["a,b,y,\n1,2.5,0,\n3,4,1,\n", "a,b,y,\n5,6,0,\n"]),
+         ("a blank at the end", ["a,b,y\n1,2.5,0, \n3,4,1,\n5,6,0\n"]),
+         ("names alone", ["a,b,y\n", "a,b,y\n1,2.5,0\n3,4,1\n5,6,0\n"]))
+for name, files in heads:
+    for k in range(2):
+        put("q%d.csv" % k, files[k] if k < len(files) else "")
+    label = "2" if name == "commented" else "y"
+    for how in ("", "&stream=yes"):
+        same(name + how, deliver("csv:q*.csv#label=%s%s" % (label, how)), [[1, 2.5], [3, 4], [5, 6]])
+for name, second, words in (("a header of another file", "a,z\n5,0\n", ["q1.csv", "named 'z' (expected y)"]),
+                            ("a header too long", "a,y,z\n5,0,1\n", ["expected no more"]), ("UTF-16", "a\0,\0", ["UTF-16"])):
+    put("q0.csv", "a,y\n1,2\n")
+    put("q1.csv", second)
+    for how in ("", "&stream=yes"):
+        refused(name + how, "csv:q*.csv#label=y" + how, *words)
+
 block = "".join(",".join("%.6g" % v for v in row) + "\n" for row in RNG.standard_normal((4000, 12)))
 with open("big.csv", "w") as f:
     for _ in range(700):
