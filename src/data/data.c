@@ -80,7 +80,7 @@ void artel_data_destroy(artel_data *data)
     artel__free(ctx, data);
 }
 
-/* What no array may be, whatever the format: rows too large to count in bytes. */
+/* What no array may be, whatever the format: more than can be counted in bytes, each row taking one at least. */
 static artel_status check_arrays(const artel__source *source)
 {
     for (int i = 0; i < source->array_count; i++) {
@@ -88,7 +88,7 @@ static artel_status check_arrays(const artel__source *source)
         bool open = false;
         for (int axis = 0; axis < array->row.rank; axis++) open |= array->row.dim[axis] < 0;
         int64_t count = artel_shape_count(&array->row);
-        if (array->refusal == NULL && !open && (count < 0 || count > INT64_MAX / 16 / (array->count > 0 ? array->count : 1))) {
+        if (array->refusal == NULL && !open && (count < 0 || array->count > INT64_MAX / 16 / (count > 0 ? count : 1))) {
             return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "", "the shape of array '%s' overflows", array->name);
         }
     }

@@ -103,7 +103,7 @@ static artel_status new_stage(builder *b, const artel__stage_ops *ops, artel__st
 {
     artel__stage *stage = artel__arena_alloc(b->arena, 1, sizeof *stage);
     if (stage == NULL) return ARTEL_ERROR_NO_MEMORY;
-    *stage = (artel__stage){.ops = ops, .ctx = b->ctx, .arena = b->arena, .ordinal = ++b->ordinal, .count = -1};
+    *stage = (artel__stage){.ops = ops, .ctx = b->ctx, .arena = b->arena, .ordinal = ++b->ordinal, .count = -1, .reach = INT64_MAX};
     stage->where = artel__arena_printf(b->arena, "%s: stage %u (%s)", b->where, (unsigned)stage->ordinal, ops->name);
     *out = stage;
     return artel__arena_status(b->arena);
@@ -138,6 +138,7 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
     memcpy(stage->columns, first->columns, (size_t)first->column_count * sizeof *stage->columns);
     stage->column_count = first->column_count;
     stage->count = first->count;
+    stage->reach = first->reach;
     bool one_column = stage->ops->options[0].name != NULL && strcmp(stage->ops->options[0].name, "column") == 0;
     if (one_column) ARTEL_TRY(artel__stage_find(stage, *(const char *const *)stage->options, &stage->target));
     return stage->ops->open(stage);

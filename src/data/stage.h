@@ -58,6 +58,7 @@ struct artel__stage {
     int column_count;
     int target;    /* of maps */
     int64_t count; /* -1: endless */
+    int64_t reach; /* of an endless stage: elements whose numbers, and those of what they are made from, fit in 64 bits */
 };
 
 /* ---- use ---- */
@@ -100,6 +101,12 @@ void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch
 artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
 /* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */
 artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row);
+/* The elements that may be asked for: count, or the reach of an endless stage. */
+int64_t artel__stage_span(const artel__stage *stage);
+/* Sets the elements that may be asked for, of an endless stage too. INVALID when an endless one has none. */
+artel_status artel__stage_set_span(artel__stage *stage, int64_t span);
+/* Room for `count` numbers of elements, cleared, on the heap. */
+artel_status artel__stage_order(const artel__stage *stage, int64_t count, uint64_t **out);
 /* Random words of an element: a function of seed, stage and element alone. */
 void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, uint64_t block, uint32_t out[4]);
 artel_status artel__stage_wrong(const artel__stage *stage, const char *advice, const char *format, ...) ARTEL__PRINTF(3, 4);
