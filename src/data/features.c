@@ -233,6 +233,10 @@ static void infer_one(void *user, artel__proto name, const artel__example_list *
     artel__features *out = job->out;
     int64_t count = 0;
     if (list->kind == ARTEL__FEATURE_NONE || out->count == MOST_INFERRED) return;
+    if (name.at != name.end && memchr(name.at, '\0', (size_t)(name.end - name.at)) != NULL) { /* nothing could name it */
+        artel__log(job->arena->ctx, ARTEL_LOG_NOTE, "%s: a feature with a zero byte in its name is left out", out->where);
+        return;
+    }
     artel__feature *f = &out->item[out->count];
     artel__proto value = artel__proto_of(name.at, 0);
     *f = (artel__feature){.kind = list->kind, .dtype = ARTEL_DTYPE_FLOAT32};

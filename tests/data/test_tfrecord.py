@@ -231,6 +231,14 @@ def words():
     same("words of lines", deliver("jsonl:v.jsonl" + features(x=dict(spec, vocabulary=names)), "int64"), wanted)
 
 
+def odd_names():
+    """A name that C cannot hold is no name of an array; the other features are read as ever."""
+    write("n.tfrecord", [example(**{"x\0y": ints([5]), "x": ints([i]), "x\0": ints([7])}) for i in range(3)])
+    same("the feature beside", deliver("tfrecord:n.tfrecord", "int64"), np.arange(3))
+    rc, out, err = run(ARTEL, "data", "inspect", "n.tfrecord")
+    check("names with zero bytes", rc == 0 and out.count("x:") == 1 and err.count("zero byte") == 2, out, err)
+
+
 def unreadable():
     """Records that are whole and hold the wrong thing; images that cannot be decoded; with and without leave to go on."""
     y = np.arange(30)
@@ -313,6 +321,7 @@ def main():
     pictures()
     damage(records, x)
     words()
+    odd_names()
     unreadable()
     shards(records, x)
     training()
