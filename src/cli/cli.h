@@ -102,6 +102,8 @@ bool artel__cli_is_specification(const char *text);
 artel_status artel__cli_check_source(artel__invocation *call, const char *path);
 /* Refuses a bare file in place of a data specification, with the form that its name suggests. */
 artel_status artel__cli_check_data(artel__invocation *call, const char *option, const char *text);
+/* Refuses --skip-errors N where no data could leave rows out (`skips` of artel__data_open_skipping). */
+artel_status artel__cli_check_skips(artel__invocation *call, const char *data, int64_t skip_errors, bool skips);
 artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out);
 
 /* Initialises a model that came without weights. */

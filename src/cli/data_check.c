@@ -134,7 +134,7 @@ static artel_status verify_rows(artel__invocation *call, const char *text, tally
     for (int64_t row = 0; row < opened.rows.count && status == ARTEL_OK; row++) {
         for (int c = 0; c < opened.rows.column_count && status == ARTEL_OK; c++) {
             status = artel__rows_fetch(&opened.rows, c, row, opened.row);
-            if (status != ARTEL_ERROR_CORRUPT && status != ARTEL_ERROR_INVALID) continue;
+            if (!artel__is_damage(status)) continue;
             const artel_error *error = artel_context_error(call->ctx);
             status = say_damage(call->ctx, t, error->where, row, 0, error->what);
             artel__operation_begin(call->ctx);

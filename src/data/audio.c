@@ -102,16 +102,32 @@ static artel_status open_file(const artel__source *source, const char *path, art
     return bad_file(source, path, why);
 }
 
+/* The first file, or with skip-errors the first that can be read. */
+static artel_status open_first(const artel__source *source, const artel__folders *folders, artel__mapping *mapping, artel__wav *wav)
+{
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < folders->count; i++) {
+        status = open_file(source, folders->items[i]->path, mapping, wav);
+        if (status == ARTEL_OK || source->skips == NULL || !artel__is_damage(status) || i + 1 == folders->count) break;
+        artel__operation_begin(source->ctx); /* it is counted when it is read as a row */
+    }
+    return status;
+}
+
 /* Length and channels of the first file stand for those not given. */
-static artel_status settle_row(artel__source *source, const char *path, artel_shape *row)
+static artel_status settle_row(artel__source *source, const artel__folders *folders, artel_shape *row)
 {
     artel__mapping mapping;
     artel__wav wav;
-    ARTEL_TRY(open_file(source, path, &mapping, &wav));
-    row->dim[0] = source->options.length > 0 ? source->options.length : wav.count;
-    row->dim[1] = source->options.channels > 0 ? source->options.channels : wav.channels;
+    row->dim[0] = source->options.length;
+    row->dim[1] = source->options.channels;
+    if (row->dim[0] > 0 && row->dim[1] > 0) return ARTEL_OK;
+    ARTEL_TRY(open_first(source, folders, &mapping, &wav));
+    if (row->dim[0] == 0) row->dim[0] = wav.count;
+    if (row->dim[1] == 0) row->dim[1] = wav.channels;
     artel__unmap_file(&mapping);
-    return row->dim[0] > 0 ? ARTEL_OK : bad_file(source, path, "it holds no samples; #length=N says how many there are to be");
+    if (row->dim[0] > 0) return ARTEL_OK;
+    return bad_file(source, folders->items[0]->path, "it holds no samples; #length=N says how many there are to be");
 }
 
 static artel_status audio_open(artel__source *source)
@@ -124,7 +140,7 @@ static artel_status audio_open(artel__source *source)
     folders->noun = "WAV files";
     source->state = folders;
     ARTEL_TRY(artel__folders_open(source, folders, &sound));
-    return settle_row(source, folders->items[0]->path, &source->arrays[0].row);
+    return settle_row(source, folders, &source->arrays[0].row);
 }
 
 static artel_status audio_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)

@@ -288,7 +288,7 @@ static artel_status csv_open(artel__source *source)
     t->ctx = source->ctx;
     ARTEL_TRY(read_options(source, t));
     if (source->options.stream) return artel__csv_stream_open(source, t->delimiter);
-    if (source->options.skip_errors > 0)
+    if (source->skips != NULL)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "add stream=yes, or leave it out",
                            "lines can be left out of tables that are streamed only");
     if (source->options.types != NULL || source->options.defaults != NULL) {

@@ -137,16 +137,21 @@ static void look_at(const artel__csv_field *field, sample *out)
     out->last = integer;
 }
 
-static artel_status sample_columns(artel__csv_reader *reader, const stream_state *state, sample *out)
+static artel_status sample_columns(const artel__source *source, artel__csv_reader *reader, sample *out)
 {
+    const stream_state *state = source->state;
     for (int64_t record = 0; record < SAMPLE && artel__csv_next_record(reader); record++) {
+        const char *begin = reader->at;
         artel__csv_field field;
         artel_status status;
         int64_t i = 0;
         while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
             if (i < state->head.columns) look_at(&field, &out[i++]);
         }
-        if (status < 0) return status;
+        if (status < 0 && (source->skips == NULL || !artel__is_damage(status))) return status;
+        if (status == ARTEL_AGAIN) continue;
+        artel__operation_begin(source->ctx); /* it is left out when it is read as a row, or refused then */
+        reader->at = record_end(begin, reader->end);
     }
     return ARTEL_OK;
 }
@@ -260,7 +265,7 @@ static artel_status start_table(artel__source *source, const artel__csv_reader *
     state->targets = targets;
     artel__csv_reader from = *reader;
     artel__text_init(&from.unquoted, source->ctx);
-    artel_status status = sample_columns(&from, state, samples);
+    artel_status status = sample_columns(source, &from, samples);
     artel__csv_fini(&from);
     return status < 0 ? status : settle_columns(source, samples);
 }

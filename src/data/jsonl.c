@@ -133,8 +133,8 @@ static artel_status check_line(void *user, const artel__line *line, bool *keep)
     artel_status status = parse_line(source->ctx, line, &value);
     *keep = status == ARTEL_OK;
     if (status == ARTEL_OK) json_decref(value);
-    if (status != ARTEL_ERROR_CORRUPT || source->options.skip_errors == 0) return status;
-    source->options.skip_errors--;
+    if (!artel__is_damage(status) || *source->skips == 0) return status;
+    --*source->skips;
     const artel_error *error = artel_context_error(source->ctx);
     artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: the line is left out: %s", error->where, error->what);
     artel__operation_begin(source->ctx);
@@ -146,7 +146,7 @@ static artel_status jsonl_open(artel__source *source)
     jsonl_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     source->state = state;
-    ARTEL_TRY(artel__lines_open(source, source->options.skip_errors > 0 ? check_line : NULL, source, &state->lines));
+    ARTEL_TRY(artel__lines_open(source, source->skips != NULL ? check_line : NULL, source, &state->lines));
     ARTEL_TRY(find_features(source));
     ARTEL_TRY(check_features(source, &state->features));
     if (artel__features_have_images(&state->features)) ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));

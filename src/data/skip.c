@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* skip-errors=N: rows that cannot be read are left out, up to N of them.
+/* skip-errors=N: rows that cannot be read are left out, up to N of them in all joined parts.
  *
  * Everything is read once when the data is opened, so that the rows that remain are known, are numbered anew, and are the same for all
  * tasks and for a run that is continued. The source keeps its format, with the functions that take rows replaced by ones that look
@@ -68,7 +68,17 @@ static artel_status read_row(const artel__source *source, int64_t row, void *roo
     return ARTEL_OK;
 }
 
-static artel_status choose_rows(artel__source *source, void *room, int64_t *left)
+bool artel__is_damage(artel_status status)
+{
+    switch (status) {
+    case ARTEL_ERROR_CORRUPT:
+    case ARTEL_ERROR_NOT_FOUND: /* a file that a row names */
+    case ARTEL_ERROR_INVALID: /* a value that no stage takes: class 12 of 10 */ return true;
+    default: return false;
+    }
+}
+
+static artel_status choose_rows(artel__source *source, void *room)
 {
     int64_t rows = source->arrays[0].count, count = 0;
     void *kept;
@@ -76,19 +86,18 @@ static artel_status choose_rows(artel__source *source, void *room, int64_t *left
     source->kept = kept;
     for (int64_t row = 0; row < rows; row++) {
         artel_status status = read_row(source, row, room);
-        bool damaged = status == ARTEL_ERROR_CORRUPT || status == ARTEL_ERROR_NOT_FOUND;
         if (status == ARTEL_OK) source->kept[count++] = (uint64_t)row;
-        if (status < 0 && (!damaged || *left == 0)) return status;
+        if (status < 0 && (!artel__is_damage(status) || *source->skips == 0)) return status;
         if (status == ARTEL_OK) continue;
         const artel_error *error = artel_context_error(source->ctx);
         artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: row %lld is left out: %s", error->where, (long long)row, error->what);
         artel__operation_begin(source->ctx);
-        --*left;
+        --*source->skips;
     }
     return count < rows ? use_kept(source, count) : ARTEL_OK;
 }
 
-artel_status artel__source_skip_errors(artel__source *source, int64_t allowed)
+artel_status artel__source_skip_errors(artel__source *source)
 {
     size_t most = 1;
     void *room;
@@ -99,11 +108,11 @@ artel_status artel__source_skip_errors(artel__source *source, int64_t allowed)
         if (bytes > most) most = bytes;
     }
     ARTEL_TRY(artel__alloc(source->ctx, most, source->target, &room));
-    int64_t left = allowed;
-    artel_status status = choose_rows(source, room, &left);
+    int64_t before = *source->skips;
+    artel_status status = choose_rows(source, room);
     artel__free(source->ctx, room);
-    if (left < allowed && status == ARTEL_OK)
+    if (*source->skips < before && status == ARTEL_OK)
         artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld rows that cannot be read are left out", source->target,
-                   (long long)(allowed - left));
+                   (long long)(before - *source->skips));
     return status;
 }

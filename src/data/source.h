@@ -124,6 +124,7 @@ struct artel__source {
     int array_count;
     bool sorted_by_class;            /* a validation split must be random */
     artel__blob *blobs;              /* in the order of opening */
+    int64_t *skips;                  /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
     uint64_t *kept;                  /* rows that skip-errors leaves, or NULL: all */
     const artel__data_format *inner; /* the format whose rows they are */
     void *state;                     /* the format's own; close is called when it is not NULL */
@@ -167,8 +168,10 @@ artel_status artel__source_add_arrays(artel__source *source, int64_t count);
 /* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);
-/* Reads all rows and leaves out up to so many that cannot be read (skip.c). */
-artel_status artel__source_skip_errors(artel__source *source, int64_t allowed);
+/* Reads all rows and leaves out as many of those that cannot be read as source->skips allows (skip.c). */
+artel_status artel__source_skip_errors(artel__source *source);
+/* Whether reading a row failed by what the row holds, and not by what it is read with: then it may be left out. */
+bool artel__is_damage(artel_status status);
 
 /* artel_data_open() from inside the library: the operation that runs goes on. */
 artel_status artel__data_open(artel_context *ctx, const char *specification, artel_data **out);
@@ -186,6 +189,7 @@ struct artel_data {
     artel__arena arena;
     char *specification;
     int references; /* the owner's and one for each feed */
+    int64_t skips;  /* of all sources (artel__source.skips) */
     artel__source *sources;
     int source_count;
 };

@@ -28,7 +28,7 @@ static bool is_beside(const char *path)
 static artel_status add_files(artel__source *source, const artel__paths *paths)
 {
     records_state *state = source->state;
-    int64_t skip = source->options.skip_errors, allowed = skip;
+    int64_t before = source->skips != NULL ? *source->skips : 0;
     state->files = artel__arena_alloc(&source->arena, paths->count, sizeof *state->files);
     state->first = artel__arena_alloc(&source->arena, paths->count + 1, sizeof *state->first);
     if (state->files == NULL || state->first == NULL) return ARTEL_ERROR_NO_MEMORY;
@@ -37,12 +37,12 @@ static artel_status add_files(artel__source *source, const artel__paths *paths)
         artel__record_file *file = &state->files[state->file_count];
         ARTEL_TRY(artel__record_file_map(source, paths->items[i], file));
         state->file_count++;
-        ARTEL_TRY(artel__record_file_find(source->ctx, file, allowed > 0 ? &skip : NULL));
+        ARTEL_TRY(artel__record_file_find(source->ctx, file, source->skips));
         state->first[state->file_count] = state->first[state->file_count - 1] + file->count;
     }
-    source->options.skip_errors = skip; /* for rows that skip.c finds */
-    if (skip < allowed)
-        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld damaged records are left out", source->target, (long long)(allowed - skip));
+    if (source->skips != NULL && *source->skips < before)
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld damaged records are left out", source->target,
+                   (long long)(before - *source->skips));
     return ARTEL_OK;
 }
 

@@ -85,6 +85,8 @@ for name, content, words in (("width", "a,b\n1,2\n1,2,3\n", ["record 1", "3 fiel
                              ("quote", 'a,b\n1,2\n1,"2', ["quote"]), ("nothing", "a,b\n", ["no records"])):
     put("e.csv", content)
     refused(name, "csv:e.csv#stream=yes", *words)
+put("e.csv", 'a,b\n1,2\n3,4"5"\n6,7.5\n')
+same("a misplaced quote left out", deliver("csv:e.csv#stream=yes&skip-errors=1"), [[1, 2], [6, 7.5]])
 refused("no stream", "csv:m.csv#defaults=a:1", "stream=yes")
 refused("a type", "csv:m.csv#stream=yes&delimiter=;&types=a:word", "types=A:int")
 rc, out, err = run(ARTEL, "data", "verify", "csv:l.csv#stream=yes&label=y")

@@ -246,6 +246,12 @@ def sounds():
     names = ("s/a/1.wav", "s/b/2.wav", "s/b/3.wav")
     truth = [tf.audio.decode_wav(open(n, "rb").read(), desired_channels=2, desired_samples=80).audio.numpy() for n in names]
     same("16 bits", deliver("audio:s#length=80"), np.stack(truth))
+    with open("s/a/0.wav", "wb") as f: # in front of all others
+        f.write(open(names[0], "rb").read()[:50])
+    refused("a cut sound", "audio:s#length=80", "s/a/0.wav")
+    same("a cut sound left out", deliver("audio:s#length=80&skip-errors=1"), np.stack(truth))
+    same("as long as the first that is whole", deliver("audio:s#skip-errors=1")[:1], deliver("audio:s#length=100&skip-errors=1")[:1])
+    os.remove("s/a/0.wav")
     same("as long as the first", deliver("audio:s")[:1], tf.audio.decode_wav(open(names[0], "rb").read()).audio.numpy()[None])
     refused("other channels", "audio:s#length=80&channels=1", "channels")
     values = RNG.standard_normal((50, 1)).astype("f4")

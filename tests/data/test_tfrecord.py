@@ -259,6 +259,29 @@ def unreadable():
     check("bits with rows left out", digests[0] == digests[1] and digests[0], digests)
     rc, _, err = run(ARTEL, "evaluate", "w.keras", "--data", "npz:w.npz", "--skip-errors", 1)
     check("nothing to leave out", rc == 1 and "npz" in err, err)
+    rc, _, err = run(ARTEL, "fit", "w.keras", "--data", spec, "--validation", "npz:w.npz", "--skip-errors", 2, "--output", "w3.keras", "--verbose", 0)
+    check("rows left out of one of two", rc == 0 and run(ARTEL, "inspect", "w3.keras", "--digest")[1].split()[-1:] == digests[0], err)
+    rc, _, err = run(ARTEL, "fit", "w.keras", "--data", "npz:w.npz", "--validation", "npz:w.npz", "--skip-errors", 2, "--output", "w3.keras")
+    check("nothing to leave out of both", rc == 1 and "npz" in err and "--skip-errors" in err, err)
+    # The joined parts have one budget, and each is read to its end even when nothing of it is left.
+    twice = spec + "+tfrecord:w.tfrecord"
+    same("joined rows left out", deliver(twice + "#skip-errors=4"), np.repeat(np.tile(kept, 2)[:, None], 2, 1).astype("f4"))
+    refused("more than allowed in all", twice + "#skip-errors=3", "record 9", "3 values")
+    refused("nothing left for the second", twice + "#skip-errors=2", "record 4", "3 values")
+    # What verify calls damaged is what skip-errors leaves out: values that no stage takes, files that are not there.
+    with open("p.json", "w") as f:
+        json.dump({"from": "npz:w.npz", "stages": [{"stage": "one_hot", "column": "y", "classes": 28}]}, f)
+    with open("gone.jsonl", "w") as f:
+        f.write('{"x": "gone.png", "y": 0}\n{"x": "there.png", "y": 1}\n')
+    open("there.png", "wb").write(tf.io.encode_png(np.full((4, 4, 3), 7, "u1")).numpy())
+    pictures = "jsonl:gone.jsonl" + features(x=dict(dtype="bytes", decode="image", resize=[4, 4]), y=dict(dtype="int64"))
+    for name, damaged, left in (("pipeline:p.json", 2, 26), (pictures, 1, 1)):
+        if "jsonl" in name and not os.path.exists(os.path.join(BUILD, "libartel-image.so")):
+            continue
+        rc, out, err = run(ARTEL, "data", "verify", name)
+        check("damage of " + name, rc == 1 and "%d damaged" % damaged in out, out, err)
+        found = deliver(name + ("&" if "#" in name else "#") + "x&skip-errors=%d" % damaged)
+        check("left out of " + name, len(found) == left, found.shape)
     if os.path.exists(os.path.join(BUILD, "libartel-image.so")):
         for k in range(5):
             os.makedirs("pics/a", exist_ok=True)
