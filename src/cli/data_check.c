@@ -31,9 +31,7 @@ static artel_status each_file(artel__invocation *call, const char *name, file_fn
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) {
         artel__source shell;
         artel__record_file file;
-        if (artel__ends_with(paths.items[i], ".index") || artel__ends_with(paths.items[i], ".json") ||
-            artel__ends_with(paths.items[i], ".sha256"))
-            continue;
+        if (artel__is_beside_records(name, paths.items[i])) continue;
         open_shell(call, &shell);
         status = artel__record_file_map(&shell, paths.items[i], &file);
         status = status == ARTEL_OK ? visit(call, paths.items[i], &file, user) : visit(call, paths.items[i], NULL, user);

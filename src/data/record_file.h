@@ -77,6 +77,9 @@ bool artel__record_index_read(artel_context *ctx, artel__record_file *file);
 /* The files that a target names: a pattern; a list; NAME@N or NAME@* for NAME-00000-of-0000N and so on, all of them; a name that is
  * no file but the beginning of such. Errors: NOT_FOUND (names the shard that is missing, or the pattern). */
 artel_status artel__shards_find(artel_context *ctx, const char *target, artel__paths *out);
+/* Whether a file that `target` has found only lies beside records: an index, a feature specification, checksums. What `target` names by its
+ * very name is meant. */
+bool artel__is_beside_records(const char *target, const char *path);
 /* NAME of NAME-00003-of-00016, for files that lie beside the shards; any other name as it is. Copies into `buffer`; NULL: too long. */
 const char *artel__shards_base(const char *path, char *buffer, size_t size);
 

@@ -43,6 +43,12 @@ const char *artel__shards_base(const char *path, char *buffer, size_t size)
     return buffer;
 }
 
+bool artel__is_beside_records(const char *target, const char *path)
+{
+    bool beside = artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json") || artel__ends_with(path, ".sha256");
+    return beside && strcmp(target, path) != 0;
+}
+
 /* Drops what lies beside shards: their indexes. */
 static void keep_shards(artel__paths *paths)
 {

@@ -19,12 +19,6 @@ typedef struct records_state {
     artel__image_library images;
 } records_state;
 
-/* Files that lie beside records. */
-static bool is_beside(const char *path)
-{
-    return artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json");
-}
-
 static artel_status add_files(artel__source *source, const artel__paths *paths)
 {
     records_state *state = source->state;
@@ -33,7 +27,7 @@ static artel_status add_files(artel__source *source, const artel__paths *paths)
     state->first = artel__arena_alloc(&source->arena, paths->count + 1, sizeof *state->first);
     if (state->files == NULL || state->first == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths->count; i++) {
-        if (is_beside(paths->items[i])) continue;
+        if (artel__is_beside_records(source->target, paths->items[i])) continue;
         artel__record_file *file = &state->files[state->file_count];
         ARTEL_TRY(artel__record_file_map(source, paths->items[i], file));
         state->file_count++;
