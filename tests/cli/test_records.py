@@ -53,9 +53,14 @@ def make(b):
         done = subprocess.run(["sha256sum", "--quiet", "-c", "o.sha256"], cwd=b(""), capture_output=True)
         expect(done.returncode == 0, "sha256sum", done.stdout)
         for name in glob.glob(b("o*")):
-            if compression != "none" or name.endswith(".sha256"):
+            if compression != "none":
                 os.remove(name)
         if compression == "none":
+            expect("57 records, 0 damaged" in data("verify", b("o*")) and "57 rows" in data("inspect", "tfrecord:" + b("o*")), "what lies beside")
+            with open(b("o.sha256"), "w") as f:
+                f.write("no record")
+            expect("1 damaged" in data("verify", b("o.sha256"), rc=1), "a file by its very name")
+            os.remove(b("o.sha256"))
             data("make", b("o"), "-o", b("again.tfrecord"), "--compression", "gzip")
             expect(records(b("again.tfrecord"), "GZIP") == records(b("o-0*")), "a copy of records differs")
             f = json.load(open(b("again.tfrecord.features.json")))
@@ -68,8 +73,10 @@ def split(b):
     got = [parsed(b("o-%s.tfrecord" % n), dict(y=tf.io.FixedLenFeature([], tf.int64)))["y"] for n in ("train", "validation", "test")]
     expect([len(g) for g in got] == [29, 14, 14], "parts", [len(g) for g in got])
     expect(sorted(np.concatenate(got)) == sorted(a["y"]) and not (np.concatenate(got) == a["y"]).all(), "rows of a split")
-    data("split", "npz:" + b("a.npz"), "-o", b("o"), "--fractions", "0.7,0.7", rc=1)
-    data("split", "npz:" + b("a.npz"), "-o", b("o"), "--names", "a,b,c", rc=1)
+    there = sorted(os.listdir(b("")))
+    for more in (["--fractions", "0.7,0.7"], ["--fractions", "0.5,0.2,much"], ["--names", "a,b,c"], ["--names", "a,a"]):
+        data("split", "npz:" + b("a.npz"), "-o", b("o"), *more, rc=1)
+        expect(sorted(os.listdir(b(""))) == there, "files of a split that is refused", more, os.listdir(b("")))
 
 
 def tables(b):
