@@ -84,6 +84,9 @@ artel_status artel__cli_usage(artel__invocation *call, const char *where, const 
 /* SIGTERM and the first SIGINT ask for an orderly end that saves; the second SIGINT ends at once. */
 void artel__cli_catch_signals(artel_context *ctx);
 
+/* For commands that save nothing: both cancel what runs, the second SIGINT ends at once. */
+void artel__cli_cancel_by_signals(artel_context *ctx);
+
 /* A mapped file that is cut off while it is read ends the process with its name and exit code 1. */
 void artel__cli_watch_files(void);
 /* Whether SIGINT came: the exit code is then 130. */

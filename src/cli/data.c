@@ -76,6 +76,7 @@ static const struct action {
 static artel_status run_data(artel__invocation *call)
 {
     const char *names[ARTEL__COUNT(actions) + 1] = {NULL};
+    artel__cli_cancel_by_signals(call->ctx);
     for (size_t i = 0; i < ARTEL__COUNT(actions); i++) {
         const struct action *action = &actions[i];
         names[i] = action->name;

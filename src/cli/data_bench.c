@@ -35,6 +35,7 @@ static artel_status walk_records(const artel__data_command *o, const artel__data
         for (int f = 0; f < count; f++) {
             for (int64_t i = 0; i < files[f].count; i++) {
                 artel__proto payload;
+                ARTEL_TRY(artel__data_go_on(opened->data->ctx, files[f].path));
                 ARTEL_TRY(artel__record_file_at(opened->data->ctx, &files[f], i, &payload));
             }
             records += files[f].count;
@@ -73,6 +74,7 @@ static artel_status parse_records(const artel__data_command *o, const artel__dat
     for (int f = 0; f < count; f++) {
         for (int64_t row = 0; row < files[f].count;) {
             int some = 0;
+            ARTEL_TRY(artel__data_go_on(opened->data->ctx, files[f].path));
             for (; some < AT_ONCE && row < files[f].count; some++, row++)
                 ARTEL_TRY(artel__record_file_at(opened->data->ctx, &files[f], row, &records[some]));
             ARTEL_TRY(parse_some(opened, features, files[f].path, records, some, &took));
@@ -89,6 +91,7 @@ static artel_status read_rows(const artel__data_command *o, const artel__data_op
     int64_t begin = artel__now_ns();
     double bytes = 0;
     for (int64_t i = 0; i < count; i++) {
+        ARTEL_TRY(artel__data_go_on(opened->data->ctx, "bench"));
         for (int c = 0; c < opened->rows.column_count; c++) {
             ARTEL_TRY(artel__rows_fetch(&opened->rows, c, order ? (int64_t)order[i] : i, opened->row));
             bytes += (double)opened->rows.columns[c].bytes;

@@ -106,9 +106,10 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
         artel__operation_begin(call->ctx);
         return status;
     }
-    artel__record_walk walk = {file->bytes, file->size, 0};
+    artel__record_walk walk = {file->bytes, file->size, 0, call->ctx};
     for (;; record++) {
         size_t at = walk.at;
+        ARTEL_TRY(artel__data_go_on(call->ctx, path));
         artel__record_fault fault = artel__record_step(&walk, true, &payload);
         if (fault == ARTEL__RECORD_END) break;
         if (fault == ARTEL__RECORD_GOOD) continue;
@@ -120,7 +121,7 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
     }
     t->records += record;
     t->bytes += (int64_t)file->size;
-    return ARTEL_OK;
+    return artel__data_go_on(call->ctx, path); /* resynchronising may have been broken off */
 }
 
 /* Reads every row of data of any format; of records what their features hold. */
@@ -130,6 +131,7 @@ static artel_status verify_rows(artel__invocation *call, const char *text, tally
     artel_status status = artel__data_open_rows(call, text, &opened);
     if (status < 0) return status;
     for (int64_t row = 0; row < opened.rows.count && status == ARTEL_OK; row++) {
+        status = artel__data_go_on(call->ctx, text);
         for (int c = 0; c < opened.rows.column_count && status == ARTEL_OK; c++) {
             status = artel__rows_fetch(&opened.rows, c, row, opened.row);
             if (!artel__is_damage(status)) continue;

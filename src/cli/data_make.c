@@ -182,7 +182,7 @@ static artel_status write_shard(maker *m, const char *path, int64_t begin, int64
     artel__record_writer writer;
     artel_status status = artel__record_writer_open(m->call->ctx, path, (artel__record_compression)m->options->compression, &writer);
     for (int64_t i = begin; i < end && status == ARTEL_OK; i++) {
-        if (artel__cancelled(m->call->ctx)) status = artel__fail(m->call->ctx, ARTEL_ERROR_CANCELLED, path, "", "stopped");
+        status = artel__data_go_on(m->call->ctx, path);
         if (status == ARTEL_OK) status = encode_row(m, row_at(m, i));
         if (status == ARTEL_OK) status = artel__record_writer_add(&writer, m->record.data, m->record.length);
     }

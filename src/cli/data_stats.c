@@ -73,6 +73,7 @@ static artel_status pass(const artel__data_opened *opened, int column, int64_t r
     const artel__rows_column *c = &opened->rows.columns[column];
     double chunk[CHUNK];
     for (int64_t row = 0; row < rows; row++) {
+        ARTEL_TRY(artel__data_go_on(opened->data->ctx, "stats"));
         ARTEL_TRY(artel__rows_fetch(&opened->rows, column, row, opened->row));
         for (int64_t at = 0; at < c->elements; at += CHUNK) {
             int64_t count = c->elements - at < CHUNK ? c->elements - at : CHUNK;

@@ -160,8 +160,7 @@ static artel_status read_records(artel__source *source, table *t, artel__csv_rea
     ARTEL_TRY(artel__csv_head_read(source, reader, &t->head));
     if (t->columns == NULL && t->head.columns > 0) ARTEL_TRY(start_table(source, t));
     while (artel__csv_next_record(reader)) {
-        if ((t->rows & 4095) == 0 && artel__cancelled(t->ctx))
-            return artel__fail(t->ctx, ARTEL_ERROR_CANCELLED, reader->path, "", "reading was cancelled");
+        ARTEL_TRY(artel__data_go_on(t->ctx, reader->path));
         ARTEL_TRY(read_record(source, t, reader));
     }
     return ARTEL_OK;

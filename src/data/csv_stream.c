@@ -111,8 +111,7 @@ static artel_status find_records(artel__source *source, stream_file *file, const
         if ((uint64_t)(at - told) < FORGET_BYTES / 4) continue;
         touch(state, file->blob, (uint64_t)(at - told));
         told = at;
-        if (artel__cancelled(source->ctx))
-            return artel__fail(source->ctx, ARTEL_ERROR_CANCELLED, file->blob->path, "", "reading was cancelled");
+        ARTEL_TRY(artel__data_go_on(source->ctx, file->blob->path));
     }
     return ARTEL_OK;
 }

@@ -18,6 +18,11 @@ typedef struct artel__source_block {
     size_t size;
 } source_block;
 
+artel_status artel__data_go_on(artel_context *ctx, const char *where)
+{
+    return artel__cancelled(ctx) ? artel__fail(ctx, ARTEL_ERROR_CANCELLED, where, "", "reading was cancelled") : ARTEL_OK;
+}
+
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out)
 {
     source_block *block = artel__arena_alloc(&source->arena, 1, sizeof *block);

@@ -156,7 +156,7 @@ static void read_etag(artel_context *ctx, const char *copy, char out[256])
     out[0] = '\0';
     if (snprintf(path, sizeof path, "%s.etag", copy) >= (int)sizeof path || !artel__file_exists(path) || !artel__file_exists(copy)) return;
     if (artel__read_file(ctx, path, 255, &text, &size) < 0) {
-        artel_context_clear(ctx);
+        artel__operation_begin(ctx);
         return;
     }
     if (size < 256 && strlen(text) == size && strpbrk(text, "\r\n") == NULL) memcpy(out, text, size + 1);

@@ -167,6 +167,6 @@ artel_status artel__shards_find(artel_context *ctx, const char *target, artel__p
         artel__paths_fini(out);
         if (any) return find_set(ctx, target, 0, out);
     }
-    artel_context_clear(ctx);
+    artel__operation_begin(ctx);
     return artel__data_glob(ctx, target, out);
 }

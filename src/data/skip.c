@@ -85,6 +85,7 @@ static artel_status choose_rows(artel__source *source, void *room)
     ARTEL_TRY(artel__source_alloc(source, (size_t)rows * sizeof(uint64_t), &kept));
     source->kept = kept;
     for (int64_t row = 0; row < rows; row++) {
+        ARTEL_TRY(artel__data_go_on(source->ctx, source->target));
         artel_status status = read_row(source, row, room);
         if (status == ARTEL_OK) source->kept[count++] = (uint64_t)row;
         if (status < 0 && (!artel__is_damage(status) || *source->skips == 0)) return status;

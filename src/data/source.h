@@ -173,6 +173,9 @@ artel_status artel__source_skip_errors(artel__source *source);
 /* Whether reading a row failed by what the row holds, and not by what it is read with: then it may be left out. */
 bool artel__is_damage(artel_status status);
 
+/* ARTEL_ERROR_CANCELLED with a record once the operation is cancelled: for loops over rows. */
+artel_status artel__data_go_on(artel_context *ctx, const char *where);
+
 /* artel_data_open() from inside the library: the operation that runs goes on. */
 artel_status artel__data_open(artel_context *ctx, const char *specification, artel_data **out);
 /* An artel_data without sources. On failure of what follows destroy it. */

@@ -163,6 +163,7 @@ static artel_status interleave_open(artel__stage *stage)
     if (slots == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int s = 0; s < cycle; s++) slots[s] = -1;
     for (int s = 0; at < stage->count; s = (s + 1) % cycle) {
+        ARTEL_TRY(artel__data_go_on(stage->ctx, stage->where));
         if (slots[s] < 0 && begun < stage->input_count) slots[s] = begun++;
         for (int64_t i = 0; slots[s] >= 0 && i < o->block; i++) {
             if (next[slots[s]] == stage->inputs[slots[s]]->count)
@@ -235,6 +236,7 @@ static artel_status sample_open(artel__stage *stage)
     }
     ARTEL_TRY(begin_order(stage, &order, &next));
     for (;;) {
+        ARTEL_TRY(artel__data_go_on(stage->ctx, stage->where));
         int k = at < stage->count ? draw_input(stage, at, next) : -1;
         if (k < 0 || next[k] == stage->inputs[k]->count) break;
         add_entry(order, &at, k, next);

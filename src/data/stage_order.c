@@ -169,15 +169,17 @@ static artel_status draw_buffered(artel__stage *stage)
     stage->state = out;
     ARTEL_TRY(artel__stage_order(stage, room, &held));
     for (int64_t i = 0; i < room; i++) held[i] = (uint64_t)i;
-    for (int64_t i = 0, next = room; i < count; i++) {
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0, next = room; i < count && status == ARTEL_OK; i++) {
         uint32_t words[4];
+        status = artel__data_go_on(stage->ctx, stage->where);
         artel__stage_draw(stage, o->seed, i, 0, words);
         uint64_t place = (((uint64_t)words[0]) * (uint64_t)room) >> 32;
         out[i] = held[place];
         held[place] = next < count ? (uint64_t)next++ : held[--room];
     }
     artel__free(stage->ctx, held);
-    return ARTEL_OK;
+    return status;
 }
 
 static artel_status shuffle_open(artel__stage *stage)
@@ -254,7 +256,8 @@ static artel_status keep_passing(artel__stage *stage, int column, const double *
     ARTEL_TRY(artel__stage_scratch_init(stage->ctx, input->columns[column].bytes, &scratch));
     artel_status status = ARTEL_OK;
     for (int64_t i = 0; i < input->count && status == ARTEL_OK; i++) {
-        status = artel__stage_at(input, column, i, scratch.bytes);
+        status = artel__data_go_on(stage->ctx, stage->where);
+        if (status == ARTEL_OK) status = artel__stage_at(input, column, i, scratch.bytes);
         if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, o->is, with, count)) kept[stage->count++] = (uint64_t)i;
     }
     artel__stage_scratch_fini(stage->ctx, &scratch);

@@ -5,6 +5,7 @@ verify names each damaged record by file and byte; stats are NumPy's."""
 import glob
 import json
 import os
+import signal
 import subprocess
 import xml.etree.ElementTree
 
@@ -156,6 +157,36 @@ def extremes(b):
     expect("1.7e+308" in data("stats", "npz:" + b("e.npz")), "extremes as text")
 
 
+def catches(process, number):
+    """Whether the process has a handler for the signal yet."""
+    for line in open("/proc/%d/status" % process.pid):
+        if line.startswith("SigCgt:"):
+            return int(line.split()[1], 16) >> (number - 1) & 1
+    return False
+
+
+def interrupted(b):
+    """What would take hours ends at the first Ctrl-C or SIGTERM, with the cause said and no file left behind."""
+    np.savez(b("l.npz"), x=np.arange(8.0))
+    stages = [dict(stage="repeat", count=100000), dict(stage="window", size=50000, shift=1)]
+    for name, more in (("p.json", stages), ("f.json", stages + [dict(stage="filter", column="x", value=9, **{"is": "<"})])):
+        with open(b(name), "w") as f:
+            json.dump({"from": "npz:" + b("l.npz"), "stages": more}, f)
+    with open(b("z.tfrecord"), "wb") as f:
+        f.truncate(8 << 30)
+    there, long = sorted(os.listdir(b(""))), "pipeline:" + b("p.json")
+    for number, rc in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for words in (["verify", long], ["stats", long], ["bench", long], ["make", long, "-o", b("o"), "--shards", "1"],
+                      ["inspect", "pipeline:" + b("f.json")], ["verify", b("z.tfrecord")], ["verify", "tfrecord:" + b("z.tfrecord") + "#skip-errors=1"]):
+            process = subprocess.Popen([ARTEL, "data", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while process.poll() is None and not catches(process, number):
+                pass
+            process.send_signal(number)
+            err = process.communicate(timeout=60)[1].decode()
+            expect(process.returncode == rc and "cancelled" in err, "a signal during", " ".join(words), process.returncode, err)
+            expect(sorted(os.listdir(b(""))) == there, "files left behind by", words[0], os.listdir(b("")))
+
+
 def usage(b):
     arrays(b)
     for words, text in ((["mak", "x"], "nearest is make"), (["make", "npz:" + b("a.npz")], "--output"), (["make"], "argument is missing"),
@@ -168,7 +199,7 @@ def usage(b):
     expect([v["what"] for v in lines] == ["open", "in_order", "random"], lines)
 
 
-ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, bench, extremes, usage)]
+ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, bench, extremes, interrupted, usage)]
 
 
 def run(row, index, folder, keras_only):
