@@ -75,6 +75,8 @@ class Server(http.server.BaseHTTPRequestHandler):
         act = what.pop(0) if what else None
         if path.startswith("/bucket/") and not signed(self, path, query):
             return self.answer(403)
+        if path == "/bucket/" and query and "prefix=endless" in query:
+            return self.answer(200, b"<ListBucketResult>" + b" " * (65 << 20))
         if path == "/bucket/" and query:
             return self.page(query)
         if isinstance(act, int):
@@ -201,6 +203,7 @@ same("records of a server", "tfrecord:%s/set/r@3" % HOME, x)
 del files["/bucket/set/r.features.json"]
 same("s3, records without it", "tfrecord:s3://bucket/set/r-*-of-00003", x)
 refused("s3, no match", "jsonl:s3://bucket/q/*#x", "no key")
+refused("a list without end", "jsonl:s3://bucket/endless*", "s3://bucket/endless*", "over 64 MiB")
 refused("s3, no key", "npy:s3://bucket/nothing.npy", "404")
 refused("s3, no name", "npy:s3://B/x", "s3://BUCKET/KEY")
 SECRET = SECRET[::-1]
