@@ -32,7 +32,6 @@ static const artel__option options[] = {
 
 artel_status artel__data_open_rows(artel__invocation *call, const char *text, artel__data_opened *out)
 {
-    size_t most = 1;
     memset(out, 0, sizeof *out);
     if (!artel__cli_is_specification(text)) {
         static const char *const others[] = {".npz", ".npy", ".csv", ".keras", ".h5", ".json"};
@@ -44,9 +43,7 @@ artel_status artel__data_open_rows(artel__invocation *call, const char *text, ar
     }
     ARTEL_TRY(artel_data_open(call->ctx, text, &out->data));
     artel_status status = artel__rows_open(out->data, &call->arena, &out->rows);
-    for (int i = 0; i < out->rows.column_count; i++)
-        if (out->rows.columns[i].bytes > most) most = out->rows.columns[i].bytes;
-    if (status == ARTEL_OK) status = artel__alloc(call->ctx, most, text, &out->row);
+    if (status == ARTEL_OK) status = artel__alloc(call->ctx, out->rows.row_bytes + 1, text, &out->row);
     if (status < 0) artel__data_close_rows(call, out);
     return status;
 }

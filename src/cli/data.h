@@ -17,7 +17,7 @@ typedef struct artel__data_command {
 typedef struct artel__data_opened {
     artel_data *data;
     artel__rows rows;
-    void *row; /* room for the largest row of a column */
+    void *row; /* room for a row of all columns, or of one */
 } artel__data_opened;
 
 /* Opens a specification; a bare file is taken for records. */

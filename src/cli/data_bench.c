@@ -92,11 +92,9 @@ static artel_status read_rows(const artel__data_command *o, const artel__data_op
     double bytes = 0;
     for (int64_t i = 0; i < count; i++) {
         ARTEL_TRY(artel__data_go_on(opened->data->ctx, "bench"));
-        for (int c = 0; c < opened->rows.column_count; c++) {
-            ARTEL_TRY(artel__rows_fetch(&opened->rows, c, order ? (int64_t)order[i] : i, opened->row));
-            bytes += (double)opened->rows.columns[c].bytes;
-        }
+        ARTEL_TRY(artel__rows_fetch_all(&opened->rows, order ? (int64_t)order[i] : i, opened->row));
     }
+    for (int c = 0; c < opened->rows.column_count; c++) bytes += (double)opened->rows.columns[c].bytes * (double)count;
     say(o, order ? "random" : "in_order", order ? "rows, in random order" : "rows, in order", (double)(artel__now_ns() - begin) * 1e-9,
         count, bytes);
     return ARTEL_OK;

@@ -132,14 +132,11 @@ static artel_status verify_rows(artel__invocation *call, const char *text, tally
     if (status < 0) return status;
     for (int64_t row = 0; row < opened.rows.count && status == ARTEL_OK; row++) {
         status = artel__data_go_on(call->ctx, text);
-        for (int c = 0; c < opened.rows.column_count && status == ARTEL_OK; c++) {
-            status = artel__rows_fetch(&opened.rows, c, row, opened.row);
-            if (!artel__is_damage(status)) continue;
-            const artel_error *error = artel_context_error(call->ctx);
-            status = say_damage(call->ctx, t, error->where, row, 0, error->what);
-            artel__operation_begin(call->ctx);
-            break;
-        }
+        if (status == ARTEL_OK) status = artel__rows_fetch_all(&opened.rows, row, opened.row);
+        if (!artel__is_damage(status)) continue;
+        const artel_error *error = artel_context_error(call->ctx);
+        status = say_damage(call->ctx, t, error->where, row, 0, error->what);
+        artel__operation_begin(call->ctx);
     }
     t->records += opened.rows.count;
     artel__data_close_rows(call, &opened);

@@ -35,6 +35,13 @@ artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out
     return ARTEL_OK;
 }
 
+artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+{
+    if (source->format->fetch_record != NULL) return source->format->fetch_record(source, row, wants, count);
+    for (int i = 0; i < count; i++) ARTEL_TRY(source->format->fetch_row(source, wants[i].array, wants[i].shape, row, wants[i].out));
+    return ARTEL_OK;
+}
+
 artel_status artel__source_add_arrays(artel__source *source, int64_t count)
 {
     if (count < 1 || count > ARTEL__DATA_MAX_ARRAYS) {

@@ -100,6 +100,13 @@ size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *ou
 
 /* ---- sources ---- */
 
+/* An array that is wanted of a row, in its own dtype; `shape` is the shape bound. */
+typedef struct artel__row_want {
+    int array;
+    const artel_shape *shape;
+    void *out;
+} artel__row_want;
+
 typedef struct artel__source_array {
     const char *name;
     artel_data_role role;
@@ -144,6 +151,8 @@ struct artel__data_format {
     artel_status (*load)(artel__source *source, int array);
     /* For arrays without base: one row in the array's dtype; `row_shape` is the shape bound. Thread-safe. */
     artel_status (*fetch_row)(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
+    /* Optional, beside fetch_row: several arrays of one row, where a row is read as a whole. Thread-safe. */
+    artel_status (*fetch_record)(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
     /* Instead of fetch_row: rows of all arrays in their own dtypes. Thread-safe. */
     artel_status (*fetch_rows)(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers);
     /* Optional: a hash of the row, for formats with fetch_row. Thread-safe. */
@@ -165,6 +174,8 @@ extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_np
 
 /* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);
+/* Arrays of one row, none of which has a base: at once where the format can, else one after another. Thread-safe. */
+artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
 /* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);

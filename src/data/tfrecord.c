@@ -92,7 +92,8 @@ static int file_of(const records_state *state, int64_t row)
     return low;
 }
 
-static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+/* The checksums of a record are those of all its features, so that they are verified once for all that are wanted. */
+static artel_status tfrecord_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
 {
     const records_state *state = source->state;
     int f = file_of(state, row);
@@ -106,7 +107,15 @@ static artel_status tfrecord_fetch(const artel__source *source, int array, const
                                     .path = file->path,
                                     .row = local,
                                     .offset = file->offsets[local]};
-    return artel__example_row(&reader, record, &state->features.item[array], row_shape, out);
+    for (int i = 0; i < count; i++)
+        ARTEL_TRY(artel__example_row(&reader, record, &state->features.item[wants[i].array], wants[i].shape, wants[i].out));
+    return ARTEL_OK;
+}
+
+static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+{
+    const artel__row_want want = {array, row_shape, out};
+    return tfrecord_fetch_record(source, row, &want, 1);
 }
 
 /* Of the record as it lies in its file. */
@@ -187,6 +196,7 @@ const artel__data_format artel__data_tfrecord = {
     .open = tfrecord_open,
     .reads_ahead = true,
     .fetch_row = tfrecord_fetch,
+    .fetch_record = tfrecord_fetch_record,
     .hash_row = tfrecord_hash_row,
     .encoded_row = tfrecord_encoded,
     .has_records = true,
