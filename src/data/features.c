@@ -284,6 +284,20 @@ artel_status artel__features_infer(artel__arena *arena, const char *where, artel
 
 /* ---- */
 
+void artel__feature_fill(const artel__feature *feature, void *out, int64_t count)
+{
+    uint64_t one = 0;
+    size_t size = artel_dtype_size(feature->dtype);
+    uint8_t *at = out;
+    if (count <= 0) return;
+    if (feature->dtype == ARTEL_DTYPE_INT64)
+        memcpy(&one, &feature->fill_int, sizeof one);
+    else
+        artel__convert(ARTEL_DTYPE_FLOAT64, &feature->fill, feature->dtype, &one, 1);
+    if (one == 0) memset(at, 0, (size_t)count * size);
+    for (int64_t i = 0; i < count && one != 0; i++, at += size) memcpy(at, &one, size);
+}
+
 bool artel__features_have_images(const artel__features *features)
 {
     for (int i = 0; i < features->count; i++) {

@@ -168,17 +168,6 @@ static artel_status bad_value(const row *r, const char *what)
     return bad_line(r->ctx, r->line, "correct the line or the feature specification", r->feature->name, what);
 }
 
-static void fill(const row *r, uint8_t *out, int64_t count)
-{
-    float value = (float)r->feature->fill;
-    for (int64_t i = 0; i < count; i++, out += r->size) {
-        if (r->feature->dtype == ARTEL_DTYPE_INT64)
-            memcpy(out, &r->feature->fill_int, r->size);
-        else
-            memcpy(out, &value, r->size);
-    }
-}
-
 static artel_status place_word(const row *r, const json_t *value, uint8_t *out)
 {
     const char *word = json_string_value(value);
@@ -224,7 +213,7 @@ static artel_status place(const row *r, const json_t *value, int axis, uint8_t *
     }
     for (int64_t i = 0; i < found; i++)
         ARTEL_TRY(place(r, json_array_get(value, (size_t)i), axis + 1, out + (size_t)(i * each) * r->size, each));
-    fill(r, out + (size_t)(found * each) * r->size, (extent - found) * each);
+    artel__feature_fill(r->feature, out + (size_t)(found * each) * r->size, (extent - found) * each);
     return ARTEL_OK;
 }
 
@@ -253,7 +242,7 @@ static artel_status place_member(const artel__source *source, const row *r, cons
     int64_t count = artel_shape_count(r->shape);
     if (value == NULL || json_is_null(value)) {
         if (!r->feature->has_default && !r->feature->ragged) return bad_value(r, "the line lacks it; \"default\" would stand for it");
-        fill(r, out, count);
+        artel__feature_fill(r->feature, out, count);
         return ARTEL_OK;
     }
     if (r->feature->decode == ARTEL__DECODE_IMAGE) return place_image(source, r, value, out);

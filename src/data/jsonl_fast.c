@@ -107,17 +107,6 @@ static bool place_number(scan *s, uint8_t *out)
     return true;
 }
 
-static void fill(const scan *s, uint8_t *out, int64_t count)
-{
-    float value = (float)s->feature->fill;
-    for (int64_t i = 0; i < count; i++, out += s->size) {
-        if (s->feature->dtype == ARTEL_DTYPE_INT64)
-            memcpy(out, &s->feature->fill_int, s->size);
-        else
-            memcpy(out, &value, s->size);
-    }
-}
-
 /* Nested lists from `axis` on; `count` elements at `out`. */
 static bool place(scan *s, int axis, uint8_t *out, int64_t count)
 {
@@ -132,7 +121,7 @@ static bool place(scan *s, int axis, uint8_t *out, int64_t count)
         if (!take(s, ']')) return false;
     }
     if (found < extent && !s->feature->ragged) return false;
-    fill(s, out + (size_t)(found * each) * s->size, (extent - found) * each);
+    artel__feature_fill(s->feature, out + (size_t)(found * each) * s->size, (extent - found) * each);
     return true;
 }
 
