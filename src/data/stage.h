@@ -27,9 +27,15 @@ typedef struct artel__stage_column {
     bool pixels;
 } artel__stage_column;
 
+/* The row of the column that a stage changes or looks at, first in its table; its settings begin with `const char *column`. */
+#define ARTEL__STAGE_COLUMN(help)                                 \
+    {                                                             \
+        "column", help, ARTEL__OPTION_STRING, 0, NULL, 0, 0, NULL \
+    }
+
 typedef struct artel__stage_ops {
     const char *name;
-    const artel__option *options; /* those of maps begin with "column" */
+    const artel__option *options; /* of stages on one column they begin with ARTEL__STAGE_COLUMN: `target` is set before opening */
     size_t options_size;
     bool joins; /* stands at the head, on a list of inputs */
 
@@ -56,7 +62,7 @@ struct artel__stage {
     int input_count;
     artel__stage_column *columns;
     int column_count;
-    int target;    /* of maps */
+    int target;    /* of stages on one column */
     int64_t count; /* -1: endless */
     int64_t reach; /* of an endless stage: elements whose numbers, and those of what they are made from, fit in 64 bits */
 };

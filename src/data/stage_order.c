@@ -208,7 +208,7 @@ typedef struct filter_options {
 static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "in", "finite", NULL};
 
 static const artel__option filter_table[] = {
-    {"column", "whose value decides", ARTEL__OPTION_STRING, offsetof(filter_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("whose value decides"),
     {"is", "the comparison", ARTEL__OPTION_ENUM, offsetof(filter_options, is), "==", 0, 0, comparisons},
     {"value", "a number, or a list of numbers for in", ARTEL__OPTION_JSON, offsetof(filter_options, value), "null", 0, 0, NULL},
     {.name = NULL},
@@ -267,9 +267,7 @@ static artel_status keep_passing(artel__stage *stage, int column, const double *
 static artel_status filter_open(artel__stage *stage)
 {
     const filter_options *o = stage->options;
-    int column;
     json_t *value = NULL;
-    ARTEL_TRY(artel__stage_find(stage, o->column, &column));
     if (stage->count < 0) return artel__stage_wrong(stage, "filter before repeat", "what has no end cannot be filtered as a whole");
     if (o->value != NULL) ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->value, strlen(o->value), &value));
     size_t count = json_is_array(value) ? json_array_size(value) : 1;
@@ -280,7 +278,7 @@ static artel_status filter_open(artel__stage *stage)
     json_decref(value);
     if (!good)
         return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"", "the value is no number to compare with");
-    return keep_passing(stage, column, with, count);
+    return keep_passing(stage, stage->target, with, count);
 }
 
 const artel__stage_ops artel__stage_filter = {.name = "filter",
