@@ -25,8 +25,7 @@ static const artel__option options[] = {
      NULL},
     {"bins", "stats: bins of the histograms", ARTEL__OPTION_INT, offsetof(artel__data_command, bins), "10", 1, 64, NULL},
     {"rows", "stats, bench: rows to read; 0: all", ARTEL__OPTION_INT, offsetof(artel__data_command, rows), "0", 0, 9e18, NULL},
-    {"json", "inspect, verify, stats, bench: JSON on standard output", ARTEL__OPTION_BOOL, offsetof(artel__data_command, json), "false", 0,
-     0, NULL},
+    {"json", "verify, stats, bench: JSON on standard output", ARTEL__OPTION_BOOL, offsetof(artel__data_command, json), "false", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -99,7 +98,7 @@ const artel__command artel__command_data = {
             "index\n"
             "beside each plain file. split does so for each part: NAME-train and so on. verify reads everything and ends with 1 when "
             "something\n"
-            "is damaged, with a line for each damaged record: file, record, byte, what is wrong.\n",
+            "is damaged, with a line for each damaged record (the first 100): file, record, byte, what is wrong.\n",
     .examples = "  artel data make 'images:photos' -o photos.tfrecord --shards 16 --shuffle\n"
                 "  artel data split npz:all.npz -o all.tfrecord --fractions 0.8,0.1,0.1\n  artel data index 'train-*'\n"
                 "  artel data verify train@16\n  artel data stats 'csv:houses.csv#label=price' --bins 20 -o houses.svg\n  artel data bench "

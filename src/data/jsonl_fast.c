@@ -2,8 +2,9 @@
 /* Numbers out of a JSON line without parsing the rest of it.
  *
  * Members are passed over by their brackets and quotes, the wanted one is read number by number. Whatever is out of the ordinary
- * (escapes in names, NaN, numbers that need more than one rounding, a list of another length, anything that is no JSON) is left to
- * jsonl.c, which parses the line and says what is wrong with it; so this decides nothing but speed.
+ * (escapes in names, NaN, numbers that need more than one rounding, a list of another length, a wanted value that is no JSON) is left
+ * to jsonl.c, which parses the line and says what is wrong with it. Numbers are those that parsing gives; what is wrong inside a member
+ * that is passed over is not seen, unless its brackets or quotes are.
  */
 #include "data/jsonl_fast.h"
 

@@ -267,7 +267,7 @@ static artel_status publish(artel__source *source, const artel__stage *top)
 {
     if (top->count < 0) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
-                           "give repeat a count, or take some; --epochs repeats the whole", "the pipeline has no end");
+                           "give repeat a count, or take some; each epoch is a pass over the whole", "the pipeline has no end");
     }
     ARTEL_TRY(artel__source_add_arrays(source, top->column_count));
     for (int i = 0; i < top->column_count; i++) {
