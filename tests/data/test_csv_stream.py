@@ -10,40 +10,18 @@ import subprocess
 import sys
 
 import numpy as np
+import data
+from data import ARTEL, check, refused, report, run
 
-BUILD = os.environ["ARTEL_BUILD"]
-PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
-ARTEL = os.environ.get("ARTEL", os.path.join(BUILD, "artel"))
 RNG = np.random.default_rng(17)
-failures = []
 
 
-def check(name, good, *more):
-    if not good:
-        failures.append(name)
-        print("FAILED:", name, *more)
-
-
-def run(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=100)
-    return done.returncode, done.stdout, done.stderr
-
-
-def deliver(spec, dtype="float64"):
-    rc, out, err = run(PROGRAM, spec, dtype, "out.raw")
-    if rc != 0:
-        raise AssertionError("%s: %s" % (spec, err.strip()))
-    return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
+def deliver(spec):
+    return data.deliver(spec, "float64")
 
 
 def same(name, found, wanted):
-    wanted = np.asarray(wanted, found.dtype)
-    check(name, found.shape == wanted.shape and np.array_equal(found, wanted, equal_nan=True), found.shape, wanted.shape, found[:3], wanted[:3])
-
-
-def refused(name, spec, *words):
-    rc, _, err = run(PROGRAM, spec, "float32", "out.raw")
-    check(name, rc == 1 and all(w in err for w in words), err)
+    data.same(name, found, np.asarray(wanted, "float64"))
 
 
 def put(name, text):
@@ -121,5 +99,4 @@ with open("big.csv", "w") as f:
 child = subprocess.Popen([ARTEL, "data", "bench", "csv:big.csv#stream=yes", "--rows", "20000"], stdout=subprocess.DEVNULL)
 _, status, usage = os.wait4(child.pid, 0)
 check("a large table", status == 0 and os.path.getsize("big.csv") > 200e6 and usage.ru_maxrss < 120e3, usage.ru_maxrss)
-print("%d failures" % len(failures))
-sys.exit(1 if failures else 0)
+sys.exit(report())

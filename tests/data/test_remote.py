@@ -14,11 +14,10 @@ import threading
 import urllib.parse
 
 import numpy as np
+from data import ARTEL, BUILD, PROGRAM, check, report
 
-BUILD = os.environ["ARTEL_BUILD"]
-PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-failures, files, behaviour, seen, tokens = [], {}, {}, [], []
+files, behaviour, seen, tokens = {}, {}, [], []
 if not os.path.exists(os.path.join(BUILD, "libartel-curl.so")):
     print("libartel-curl.so was not built")
     sys.exit(77)
@@ -109,12 +108,6 @@ class Server(http.server.BaseHTTPRequestHandler):
         return self.answer(status, body[begin:], **headers)
 
 
-def check(name, good, *more):
-    if not good:
-        failures.append(name)
-        print("FAILED:", name, *more)
-
-
 def run(spec, **environment):
     env = dict(os.environ, ARTEL_CACHE_DIR=os.path.abspath("cache"), AWS_REGION="eu-west-7", AWS_ACCESS_KEY_ID="KEYID",
                AWS_SECRET_ACCESS_KEY=SECRET, AWS_ENDPOINT_URL=HOME, no_proxy="*", **environment)
@@ -191,9 +184,8 @@ check("pages", sum("list-type=2" in s for s in seen) == 3, seen)
 tokens.clear()
 same("s3, a session", "npy:s3://bucket/session.npy", x + 2, AWS_SESSION_TOKEN="a+token==")
 check("the token is sent", tokens == ["a+token=="], tokens)
-artel = os.path.join(BUILD, "artel")
 np.savez("m.npz", x=x.reshape(400, 5, 10))
-made = subprocess.run([artel, "data", "make", "npz:m.npz", "-o", "r", "--shards", "3"], capture_output=True, text=True)
+made = subprocess.run([ARTEL, "data", "make", "npz:m.npz", "-o", "r", "--shards", "3"], capture_output=True, text=True)
 check("records are made", made.returncode == 0, made.stderr)
 for name in os.listdir("."):
     if name.startswith("r-") or name.startswith("r."):
@@ -213,5 +205,4 @@ done = subprocess.run([PROGRAM, "npy:s3://bucket/other.npy", "float32", "out.raw
                                AWS_SECRET_ACCESS_KEY=SECRET[::-1], AWS_ENDPOINT_URL=HOME, no_proxy="*"))
 check("s3, another secret", done.returncode == 1 and "403" in done.stderr, done.stderr)
 server.shutdown()
-print("%d failures" % len(failures))
-sys.exit(1 if failures else 0)
+sys.exit(report())

@@ -5,51 +5,17 @@ damage is named with file, record and byte; training on them gives the bits that
 """
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
+from data import ARTEL, BUILD, check, deliver, refused, report, run, same
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import keras
 import tensorflow as tf
 
-BUILD = os.environ["ARTEL_BUILD"]
-PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
-ARTEL = os.environ.get("ARTEL", os.path.join(BUILD, "artel"))
 RNG = np.random.default_rng(7)
-failures = []
-
-
-def check(name, good, *more):
-    if not good:
-        failures.append(name)
-        print("FAILED:", name, *more)
-
-
-def run(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout, done.stderr
-
-
-def deliver(spec, dtype="float32", *extents):
-    rc, out, err = run(PROGRAM, spec, dtype, "out.raw", *extents)
-    if rc != 0:
-        raise AssertionError("%s: %s" % (spec, err.strip()))
-    return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
-
-
-def same(name, found, wanted):
-    wanted = np.asarray(wanted)
-    check(name, found.shape == wanted.shape and found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes(),
-          found.shape, wanted.shape, found.ravel()[:5], wanted.ravel()[:5])
-
-
-def refused(name, spec, *words):
-    rc, _, err = run(PROGRAM, spec, "float32", "out.raw")
-    check(name, rc == 1 and all(w in err for w in words), err)
-    return err
 
 
 def floats(v):
@@ -348,8 +314,7 @@ def main():
     unreadable()
     shards(records, x)
     training()
-    print("%d failures" % len(failures))
-    return 1 if failures else 0
+    return report()
 
 
 sys.exit(main())
