@@ -102,9 +102,10 @@ static artel_status keep_offset(artel__source *source, stream_state *state, uint
 static artel_status find_records(artel__source *source, stream_file *file, const char *at)
 {
     stream_state *state = source->state;
-    const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
     file->first = state->rows;
     file->offset0 = state->offset_count;
+    if (file->blob->size == 0) return ARTEL_OK; /* nothing is mapped */
+    const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
     for (int64_t record = 0; (at = skip_empty(at, end)) < end; record++, state->rows++) {
         if (record % EVERY == 0) ARTEL_TRY(keep_offset(source, state, (uint64_t)(at - begin)));
         at = record_end(at, end);

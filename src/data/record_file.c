@@ -33,9 +33,9 @@ static bool is_head(const uint8_t *at)
 
 artel__record_fault artel__record_step(artel__record_walk *walk, bool verify, artel__proto *payload)
 {
-    const uint8_t *at = walk->bytes + walk->at;
     size_t left = walk->size - walk->at;
-    if (left == 0) return ARTEL__RECORD_END;
+    if (left == 0) return ARTEL__RECORD_END; /* of an empty file nothing is mapped */
+    const uint8_t *at = walk->bytes + walk->at;
     if (left < ARTEL__RECORD_HEAD) return ARTEL__RECORD_SHORT;
     if (!is_head(at)) return ARTEL__RECORD_BAD_LENGTH;
     uint64_t length = artel__bytes_get(at, 8);
