@@ -86,8 +86,8 @@ artel_status artel__plan_divide(artel__plan *plan)
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
-    if (!plan->node[index].divided || artel__node_exec(node)->piece == 0) return NULL;
-    artel__value_id id = node->input[artel__node_exec(node)->summed];
+    if (!plan->node[index].divided || plan->node[index].exec->piece == 0) return NULL;
+    artel__value_id id = node->input[plan->node[index].exec->summed];
     int32_t from = id >= 0 ? plan->graph->value[id].node : -1;
     return from >= 0 && plan->node[from].lazy ? &plan->graph->node[from] : NULL;
 }

@@ -26,6 +26,7 @@ typedef struct artel__action {
 
 typedef struct artel__node_plan {
     const artel__kernel *kernel; /* NULL: view or collective */
+    const artel__op_exec *exec;  /* of the node's operation; never NULL */
     bool view;
     bool divided; /* its tasks are shared out among replicas with common variables */
     bool lazy;    /* a collective whose only reader adds up, piece by piece, what it needs */
