@@ -108,6 +108,33 @@ static void common_variables_are_refused_where_there_are_none(void **state)
     graph_bench_close(&b);
 }
 
+/* Two replicas with common variables, joined twice: whatever allocation fails, they can be joined again and go. */
+static void executions_are_joined(void **state)
+{
+    (void)state;
+    graph_bench b;
+    artel__executable *executable;
+    artel__execution *pair[2];
+    open_bench(&b);
+    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 2, .isa = artel__context_isa(b.ctx), .common = true};
+    artel__execution_options own = {.state = b.state, .pool = b.pool};
+    assert_int_equal(artel__compile(b.ctx, &artel__cpu, &b.graph, &options, &executable), ARTEL_OK);
+    for (int r = 0; r < 2; r++) assert_int_equal(artel__execution_create(executable, &own, &pair[r]), ARTEL_OK);
+    for (int round = 0; round < 2; round++) {
+        artel_status status = ARTEL_ERROR_NO_MEMORY;
+        for (uint64_t n = 1; n < 100 && status == ARTEL_ERROR_NO_MEMORY; n++) {
+            artel__fail_allocation_after(b.ctx, n);
+            status = artel__execution_join(pair, 2);
+        }
+        artel__fail_allocation_after(b.ctx, 0);
+        artel__operation_begin(b.ctx);
+        assert_int_equal(status, ARTEL_OK);
+    }
+    for (int r = 0; r < 2; r++) artel__execution_destroy(pair[r]);
+    artel__executable_destroy(executable);
+    graph_bench_close(&b);
+}
+
 /* -- a device with a memory of its own: the cores, on a state that only it knows -- */
 
 typedef struct far_memory {
@@ -250,6 +277,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(cores_are_a_device),
                                        cmocka_unit_test(common_variables_are_refused_where_there_are_none),
-                                       cmocka_unit_test(variables_live_elsewhere)};
+                                       cmocka_unit_test(executions_are_joined), cmocka_unit_test(variables_live_elsewhere)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

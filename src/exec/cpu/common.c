@@ -92,15 +92,22 @@ const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t index
     return from >= 0 && plan->node[from].lazy ? &plan->graph->node[from] : NULL;
 }
 
-artel_status artel__run_join(artel__run *run, artel__run *const *runs, int count)
+artel_status artel__run_join(artel__run *run, int count)
 {
-    void *block;
-    ARTEL_TRY(artel__calloc(run->ctx, (size_t)count, sizeof *run->blocks, "run", &block));
-    artel__free(run->ctx, run->blocks);
-    run->blocks = block;
-    run->peer = runs;
+    void *peer, *blocks;
+    ARTEL_TRY(artel__calloc(run->ctx, (size_t)count, sizeof *run->peer, "run", &peer));
+    artel__free(run->ctx, run->peer);
+    run->peer = peer;
     run->peers = count;
+    ARTEL_TRY(artel__calloc(run->ctx, (size_t)count, sizeof *run->blocks, "run", &blocks));
+    artel__free(run->ctx, run->blocks);
+    run->blocks = blocks;
     return ARTEL_OK;
+}
+
+void artel__run_meet(artel__run *run, int rank, const artel__run *peer)
+{
+    run->peer[rank] = peer;
 }
 
 static int rank_of(const artel__run *run)

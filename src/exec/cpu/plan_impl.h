@@ -73,7 +73,7 @@ struct artel__run {
     bool posted;             /* so has one that nodes of the pass need */
     const atomic_bool *stop; /* NULL, or set by whoever wants the step to be abandoned */
     artel__nonfinite *scan;  /* set: look at every output */
-    artel__run *const *peer; /* with common variables: the runs of all replicas by rank; NULL otherwise */
+    const artel__run **peer; /* with common variables: the runs of all replicas by rank; NULL otherwise */
     int peers;
     const void **blocks; /* by rank: what is being added up */
     artel__node_time *time;

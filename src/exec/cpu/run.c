@@ -69,6 +69,7 @@ void artel__run_destroy(artel__run *run)
 {
     if (!run) return;
     artel__free(run->ctx, run->blocks);
+    artel__free(run->ctx, run->peer);
     artel__free(run->ctx, run->time);
     artel__free(run->ctx, run->segment);
     artel__free(run->ctx, run->pointer);
