@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* First contact with a plug-in, in a child: whatever it does there (abort, hang, install handlers, print) stays there.
  *
- * The child writes lines of "word rest" into a pipe, and its own standard error into another one, whose last line is told when it
- * dies. Nothing but the child opens the library here.
+ * The child writes lines of "word rest" into a pipe, the last of them "done", and its own standard error into another one, whose last line
+ * is told when it dies. With its last line it has said all: a plug-in may have started processes that hold both pipes, so the child leads
+ * a group, which ends as a whole. Nothing but the child opens the library here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,12 +21,19 @@
 #include "device/pjrt.h"
 #include "device/plugin.h"
 
-#define LIMIT_NS INT64_C(10000000000)
-
 enum {
+    LIMIT_SECONDS = 10,
+    LOOK_MS = 50, /* how often it is seen whether the child lives */
     MOST_DEVICES = 256,
-    MOST_SAID = 64 << 10
+    MOST_SAID = 256 << 10 /* a line for each device, and more */
 };
+
+static int64_t limit_seconds(void)
+{
+    int64_t seconds;
+    const char *given = getenv("ARTEL_PJRT_SECONDS");
+    return given && artel__parse_int64(given, &seconds) && seconds > 0 && seconds <= 3600 ? seconds : LIMIT_SECONDS;
+}
 
 /* -- in the child -- */
 
@@ -50,15 +59,25 @@ static void say_number(int fd, const char *word, int64_t number)
     say(fd, word, text, (size_t)snprintf(text, sizeof text, "%lld", (long long)number));
 }
 
+/* Each device has its line, for lines are counted to number them. */
+static void say_kind(int fd, const PJRT_Api *api, PJRT_Device *device)
+{
+    static const char unknown[] = "a device without a description";
+    artel__pjrt_error error;
+    PJRT_Device_GetDescription_Args get = {.struct_size = PJRT_Device_GetDescription_Args_STRUCT_SIZE, .device = device};
+    PJRT_DeviceDescription_Kind_Args kind = {.struct_size = PJRT_DeviceDescription_Kind_Args_STRUCT_SIZE};
+    bool known = !artel__pjrt_failed(api, api->PJRT_Device_GetDescription(&get), &error);
+    kind.device_description = get.device_description;
+    if (known && !artel__pjrt_failed(api, api->PJRT_DeviceDescription_Kind(&kind), &error))
+        say(fd, "device", kind.device_kind, kind.device_kind_size);
+    else
+        say(fd, "device", unknown, strlen(unknown));
+}
+
 static void say_device(int fd, const PJRT_Api *api, PJRT_Device *device)
 {
     artel__pjrt_error error;
-    PJRT_Device_GetDescription_Args get = {.struct_size = PJRT_Device_GetDescription_Args_STRUCT_SIZE, .device = device};
-    if (artel__pjrt_failed(api, api->PJRT_Device_GetDescription(&get), &error)) return;
-    PJRT_DeviceDescription_Kind_Args kind = {.struct_size = PJRT_DeviceDescription_Kind_Args_STRUCT_SIZE,
-                                             .device_description = get.device_description};
-    if (artel__pjrt_failed(api, api->PJRT_DeviceDescription_Kind(&kind), &error)) return;
-    say(fd, "device", kind.device_kind, kind.device_kind_size);
+    say_kind(fd, api, device);
     if (!ARTEL__PJRT_HAS(api, PJRT_Device_MemoryStats)) return;
     PJRT_Device_MemoryStats_Args memory = {.struct_size = PJRT_Device_MemoryStats_Args_STRUCT_SIZE, .device = device};
     bool told = !artel__pjrt_failed(api, api->PJRT_Device_MemoryStats(&memory), &error);
@@ -80,10 +99,9 @@ static void say_client(int fd, const PJRT_Api *api, PJRT_Client *client)
         return;
     }
     for (size_t i = 0; i < devices.num_addressable_devices && i < MOST_DEVICES; i++) say_device(fd, api, devices.addressable_devices[i]);
-    say(fd, "done", "", 0);
 }
 
-static void run_child(int fd, const artel__plugin *plugin, int virtual_devices)
+static void say_all(int fd, const artel__plugin *plugin, int virtual_devices)
 {
     artel__pjrt_error error;
     setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* XLA's own chatter */
@@ -102,6 +120,21 @@ static void run_child(int fd, const artel__plugin *plugin, int virtual_devices)
         say_client(fd, api, client); /* the process ends with it: some plug-ins wait for their threads when they are taken down */
 }
 
+/* Ends with whoever has asked, whatever ends that; has nothing to read. */
+static _Noreturn void run_child(pid_t parent, int pipes[2][2], const artel__plugin *plugin, int virtual_devices)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    int null = open("/dev/null", O_RDONLY);
+    if (null > 0) dup2(null, STDIN_FILENO);
+    dup2(pipes[1][1], STDERR_FILENO);
+    dup2(pipes[1][1], STDOUT_FILENO);
+    say_all(pipes[0][1], plugin, virtual_devices);
+    say(pipes[0][1], "done", "", 0); /* the process ends with it: some plug-ins wait for their threads when they are taken down */
+    _exit(0);
+}
+
 /* -- in the parent -- */
 
 typedef struct said {
@@ -109,25 +142,56 @@ typedef struct said {
     size_t length;
 } said;
 
-/* Everything both pipes bring until their ends; false when the time is over. */
-static bool listen_to(const int *from, said *heard)
+/* Of too much the end counts. */
+static void take(said *heard, const char *block, size_t length)
 {
-    int64_t until = artel__now_ns() + LIMIT_NS;
+    if (heard->length + length > MOST_SAID) {
+        size_t lost = heard->length + length - MOST_SAID;
+        memmove(heard->text, heard->text + lost, heard->length - lost);
+        heard->length -= lost;
+    }
+    memcpy(heard->text + heard->length, block, length);
+    heard->length += length;
+}
+
+/* Whether the last line is the child's last one. */
+static bool has_said_all(const said *heard)
+{
+    static const char last[] = "\ndone \n";
+    size_t length = strlen(last);
+    return heard->length >= length && memcmp(heard->text + heard->length - length, last, length) == 0;
+}
+
+/* It is not yet waited for: its number stands for its group until that is gone. */
+static bool has_ended(pid_t child)
+{
+    siginfo_t about = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child, &about, WEXITED | WNOHANG | WNOWAIT) == 0 && about.si_pid == child;
+}
+
+/* What a pipe has brought; false at its end. */
+static bool hear(int from, said *heard)
+{
+    char block[4096];
+    ssize_t n = read(from, block, sizeof block);
+    if (n > 0) take(heard, block, (size_t)n);
+    return n > 0 || (n < 0 && errno == EINTR);
+}
+
+/* What both pipes bring until the child has said all or has ended; false when the time is over. */
+static bool listen_to(const int *from, pid_t child, said *heard)
+{
+    int64_t until = artel__now_ns() + limit_seconds() * 1000000000;
     bool open[2] = {true, true};
-    while (open[0] || open[1]) {
+    while (!has_said_all(&heard[0])) {
         struct pollfd set[2] = {{open[0] ? from[0] : -1, POLLIN, 0}, {open[1] ? from[1] : -1, POLLIN, 0}};
-        int64_t left = until - artel__now_ns();
-        if (left <= 0) return false;
-        if (poll(set, 2, (int)(left / 1000000) + 1) < 0 && errno != EINTR) return false;
-        for (int i = 0; i < 2; i++) {
-            char block[4096];
-            if (!set[i].revents) continue;
-            ssize_t n = read(from[i], block, sizeof block);
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) open[i] = false;
-            for (ssize_t k = 0; k < n; k++) {
-                if (heard[i].length < MOST_SAID) heard[i].text[heard[i].length++] = block[k];
-            }
+        bool ended = has_ended(child);
+        if (artel__now_ns() >= until) return false;
+        int ready = poll(set, 2, ended ? 0 : open[0] || open[1] ? LOOK_MS : 1);
+        if (ready < 0 && errno != EINTR) return false;
+        if (ended && ready == 0) return true; /* others may hold the pipes */
+        for (int i = 0; i < 2 && ready > 0; i++) {
+            if (set[i].revents) open[i] = hear(from[i], &heard[i]);
         }
     }
     return true;
@@ -200,8 +264,8 @@ static artel_status judge(const reading *r, bool in_time, int status, const said
     const char *path = r->plugin->path;
     if (!in_time)
         return artel__fail(ctx, ARTEL_ERROR_RUN, path, "name another plug-in; artel itself is fine", "the plug-in says nothing within %d s",
-                           (int)(LIMIT_NS / 1000000000));
-    if (WIFSIGNALED(status))
+                           (int)limit_seconds());
+    if (!r->done && WIFSIGNALED(status))
         return artel__fail(ctx, ARTEL_ERROR_RUN, path, "name another plug-in, or update it; artel itself is fine",
                            "the plug-in ended its process by signal %d%s%.200s", WTERMSIG(status), errors->length ? ": " : "",
                            errors->length ? last_line(errors) : "");
@@ -215,11 +279,22 @@ static artel_status judge(const reading *r, bool in_time, int status, const said
     return ARTEL_OK;
 }
 
+/* Ends of pipes stay above 2, where the child's standard ones are put; what is closed here may be any of those. */
+static bool move_up(int *fd)
+{
+    if (*fd > 2) return true;
+    int moved = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
+    if (moved < 0) return false;
+    close(*fd);
+    *fd = moved;
+    return true;
+}
+
 static artel_status start(artel_context *ctx, int pipes[2][2])
 {
-    for (int i = 0; i < 2; i++) pipes[i][0] = pipes[i][1] = -1;
     for (int i = 0; i < 2; i++) {
-        if (pipe2(pipes[i], O_CLOEXEC) != 0) return artel__fail_errno(ctx, "plug-in", "open a pipe to a process for it");
+        if (pipe2(pipes[i], O_CLOEXEC) != 0 || !move_up(&pipes[i][0]) || !move_up(&pipes[i][1]))
+            return artel__fail_errno(ctx, "plug-in", "open a pipe to a process for it");
     }
     return ARTEL_OK;
 }
@@ -235,19 +310,15 @@ static artel_status ask(artel__arena *arena, const artel__plugin *plugin, int vi
     said heard[2] = {{artel__arena_alloc(arena, 1, MOST_SAID + 1), 0}, {artel__arena_alloc(arena, 1, MOST_SAID + 1), 0}};
     ARTEL_TRY(artel__arena_status(arena));
     ARTEL_TRY(start(arena->ctx, pipes));
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child < 0) return artel__fail_errno(arena->ctx, "plug-in", "start a process for it");
-    if (child == 0) {
-        dup2(pipes[1][1], STDERR_FILENO);
-        dup2(pipes[1][1], STDOUT_FILENO);
-        run_child(pipes[0][1], plugin, virtual_devices);
-        _exit(0);
-    }
+    if (child == 0) run_child(parent, pipes, plugin, virtual_devices);
+    setpgid(child, child); /* whoever comes first */
     end(&pipes[0][1]);
     end(&pipes[1][1]);
-    bool in_time = listen_to((int[]){pipes[0][0], pipes[1][0]}, heard);
-    if (!in_time) kill(child, SIGKILL);
+    bool in_time = listen_to((int[]){pipes[0][0], pipes[1][0]}, child, heard);
     int status = 0;
+    kill(-child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     ARTEL_TRY(read_facts(r, &heard[0]));

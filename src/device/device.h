@@ -18,14 +18,12 @@
 typedef struct artel__platform artel__platform;
 typedef struct artel__program artel__program; /* loaded for every device of its platform */
 typedef struct PJRT_Buffer artel__buffer;     /* an array on a device; may still be on its way */
-typedef struct PJRT_Event artel__event;
 
-/* Asks the plug-in in a child first. `virtual_devices`: as there; it belongs to the arithmetic of XLA's CPU, which cuts long sums by its
- * number of threads. Errors: as artel__plugin_ask. */
+/* Asks the plug-in in a child first, which is forked and goes on to take memory: so platforms are opened before there are threads.
+ * `virtual_devices`: as there; it belongs to the arithmetic of XLA's CPU, which cuts long sums by its number of threads. Errors: as
+ * artel__plugin_ask. */
 artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices, artel__platform **out);
 void artel__platform_close(artel__platform *platform); /* NULL: nothing; programs and buffers go first */
-int artel__platform_devices(const artel__platform *platform);
-const artel__plugin_facts *artel__platform_facts(const artel__platform *platform);
 
 /* Compiles StableHLO text with a public @main. `name` is for messages. Errors, `where` the name: UNSUPPORTED (the plug-in refuses the
  * program), NO_MEMORY. */

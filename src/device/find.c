@@ -58,12 +58,15 @@ static artel_status add(search *s, const char *kind, const char *path)
     return artel__arena_status(s->arena);
 }
 
+/* What was found and not named must be of nobody else: it is code. */
 static artel_status try_file(search *s, const known *k, const char *folder)
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/%s", folder, k->file);
     if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0) return ARTEL_OK;
-    return add(s, k->kind, path);
+    if (artel__may_trust(path, NULL)) return add(s, k->kind, path);
+    artel__log(s->arena->ctx, ARTEL_LOG_WARNING, "%s is left out: others could have put it there; whoever trusts it names it", path);
+    return ARTEL_OK;
 }
 
 /* One known place below a folder of packages. */
@@ -120,13 +123,13 @@ static artel_status try_everywhere(search *s)
 {
     char folder[PATH_MAX];
     const char *home = getenv("HOME"), *data = getenv("XDG_DATA_HOME"), *environment = getenv("VIRTUAL_ENV");
-    if (data && data[0])
-        snprintf(folder, sizeof folder, "%s/artel/pjrt", data);
-    else
-        snprintf(folder, sizeof folder, "%s/.local/share/artel/pjrt", home ? home : "");
-    ARTEL_TRY(try_packages(s, folder));
+    bool moved = data && data[0], at_home = home && home[0];
+    if (moved || at_home) {
+        snprintf(folder, sizeof folder, "%s/%s", moved ? data : home, moved ? "artel/pjrt" : ".local/share/artel/pjrt");
+        ARTEL_TRY(try_packages(s, folder));
+    }
     if (environment && environment[0]) ARTEL_TRY(try_pythons(s, environment, "site-packages"));
-    if (home && home[0]) {
+    if (at_home) {
         snprintf(folder, sizeof folder, "%s/.local", home);
         ARTEL_TRY(try_pythons(s, folder, "site-packages"));
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/platform_impl.h"
+#include "graph/hlo.h"
 
 /* -- failures -- */
 
@@ -16,7 +17,7 @@ artel_status artel__platform_check(artel__platform *platform, PJRT_Error *error,
     artel_status status = said.code == PJRT_Error_Code_INVALID_ARGUMENT || said.code == PJRT_Error_Code_UNIMPLEMENTED
                               ? ARTEL_ERROR_UNSUPPORTED
                               : ARTEL_ERROR_RUN;
-    return artel__fail(platform->ctx, status, where, "use --device cpu, or another version of the plug-in", "the plug-in cannot %s: %.400s",
+    return artel__fail(platform->ctx, status, where, "update the plug-in, or take another version of it", "the plug-in cannot %s: %.400s",
                        what, said.text);
 }
 
@@ -37,9 +38,10 @@ static artel_status check_table(const artel__platform *p)
 {
     const PJRT_Api *api = p->api;
     if (ARTEL__PJRT_HAS(api, PJRT_Client_Compile) && ARTEL__PJRT_HAS(api, PJRT_Client_BufferFromHostBuffer) &&
-        ARTEL__PJRT_HAS(api, PJRT_Buffer_ToHostBuffer) && ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_Execute) &&
-        ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_GetExecutable) && ARTEL__PJRT_HAS(api, PJRT_Executable_NumOutputs) &&
-        ARTEL__PJRT_HAS(api, PJRT_Event_Await) && ARTEL__PJRT_HAS(api, PJRT_Buffer_Destroy))
+        ARTEL__PJRT_HAS(api, PJRT_Buffer_ToHostBuffer) && ARTEL__PJRT_HAS(api, PJRT_Buffer_Dimensions) &&
+        ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_Execute) && ARTEL__PJRT_HAS(api, PJRT_LoadedExecutable_GetExecutable) &&
+        ARTEL__PJRT_HAS(api, PJRT_Executable_NumOutputs) && ARTEL__PJRT_HAS(api, PJRT_Event_Await) &&
+        ARTEL__PJRT_HAS(api, PJRT_Buffer_Destroy))
         return ARTEL_OK;
     return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, p->plugin.path, "update the plug-in",
                        "the plug-in lacks functions to compile and launch programs");
@@ -93,16 +95,6 @@ void artel__platform_close(artel__platform *platform)
     artel__free(platform->ctx, platform);
 }
 
-int artel__platform_devices(const artel__platform *platform)
-{
-    return platform->devices;
-}
-
-const artel__plugin_facts *artel__platform_facts(const artel__platform *platform)
-{
-    return &platform->facts;
-}
-
 /* -- arrays -- */
 
 static const PJRT_Buffer_Type types[] = {
@@ -143,10 +135,29 @@ artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtyp
     return status;
 }
 
+/* The last axis is the fastest in this machine's memory: asked for nothing, a plug-in copies an array in the order of the device. */
+static artel_status set_row_major(artel__platform *platform, artel__buffer *buffer, int64_t order[ARTEL__HLO_RANK],
+                                  PJRT_Buffer_MemoryLayout *out)
+{
+    PJRT_Buffer_Dimensions_Args shape = {.struct_size = PJRT_Buffer_Dimensions_Args_STRUCT_SIZE, .buffer = buffer};
+    const char *where = platform->plugin.kind;
+    ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_Dimensions(&shape), where, "say the shape of an array"));
+    if (shape.num_dims > ARTEL__HLO_RANK)
+        return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu axes", shape.num_dims);
+    for (size_t i = 0; i < shape.num_dims; i++) order[i] = (int64_t)(shape.num_dims - 1 - i);
+    *out = (PJRT_Buffer_MemoryLayout){.struct_size = PJRT_Buffer_MemoryLayout_STRUCT_SIZE, .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
+    out->tiled = (PJRT_Buffer_MemoryLayout_Tiled){
+        .struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE, .minor_to_major = order, .minor_to_major_size = shape.num_dims};
+    return ARTEL_OK;
+}
+
 artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes)
 {
-    PJRT_Buffer_ToHostBuffer_Args args = {.struct_size = PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE, .src = buffer};
+    int64_t order[ARTEL__HLO_RANK];
+    PJRT_Buffer_MemoryLayout layout;
+    PJRT_Buffer_ToHostBuffer_Args args = {.struct_size = PJRT_Buffer_ToHostBuffer_Args_STRUCT_SIZE, .src = buffer, .host_layout = &layout};
     const char *where = platform->plugin.kind;
+    ARTEL_TRY(set_row_major(platform, buffer, order, &layout));
     ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where, "say how large an array is"));
     if (args.dst_size != bytes)
         return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu bytes instead of %zu", args.dst_size, bytes);

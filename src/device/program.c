@@ -65,12 +65,12 @@ static void write_options(const artel__platform *p, unsigned dropped, artel__tex
     }
 }
 
-/* The flag that a refusal is about; -1: none. */
-static int refused_flag(const char *text)
+/* The flag of this kind of plug-in that a refusal is about; -1: none. */
+static int refused_flag(const char *text, const char *kind)
 {
     if (!strstr(text, "No such compile option")) return -1;
     for (size_t i = 0; i < ARTEL__COUNT(flags); i++) {
-        if (strstr(text, flags[i].name)) return (int)i;
+        if (applies(&flags[i], kind) && strstr(text, flags[i].name)) return (int)i;
     }
     return -1;
 }
@@ -123,10 +123,10 @@ static artel_status compile(artel__program *g, const char *text, size_t length, 
             return finish(g);
         }
         artel__pjrt_failed(p->api, error, &said);
-        int lost = refused_flag(said.text);
+        int lost = refused_flag(said.text, p->plugin.kind);
         if (lost < 0 || dropped >> lost & 1)
             return artel__fail(p->ctx, said.code == PJRT_Error_Code_RESOURCE_EXHAUSTED ? ARTEL_ERROR_NO_MEMORY : ARTEL_ERROR_UNSUPPORTED,
-                               g->name, "use --device cpu, or another version of the plug-in",
+                               g->name, "update the plug-in, or take another version of it",
                                "the plug-in cannot compile the program: %.400s", said.text);
         artel__log(p->ctx, ARTEL_LOG_WARNING, "%s does not know %s: left out", p->plugin.path, flags[lost].name);
         dropped |= 1u << lost;

@@ -72,7 +72,7 @@ static artel__hlo_value add(artel__hlo *h, const artel__hlo_type *type)
 static artel__hlo_value wrong(artel__hlo *h, const char *op)
 {
     if (h->status == ARTEL_OK)
-        h->status = artel__fail(h->ctx, ARTEL_ERROR_INTERNAL, "device", "please report it; --device cpu is not concerned",
+        h->status = artel__fail(h->ctx, ARTEL_ERROR_INTERNAL, "device", "please report it; training on processors is not concerned",
                                 "operands of %s do not fit", op);
     return -1;
 }

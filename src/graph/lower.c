@@ -85,7 +85,7 @@ static artel_status write_graph(writing *w, artel__hlo_value *result, artel__tex
     for (int i = 0; i < graph->nodes; i++) write_node(w, &graph->node[i]);
     ARTEL_TRY(artel__text_status(&w->refused));
     if (w->refused.length)
-        return artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, "device", "use --device cpu; see docs/devices.md",
+        return artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, "device", "train on processors; see docs/devices.md",
                            "devices do not compute these operations in this version: %s", w->refused.data);
     for (int i = 0; i < graph->kept_count; i++) result[i] = w->value[graph->kept[i]];
     return artel__hlo_finish(&w->hlo, result, graph->kept_count, out);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A PJRT plug-in made for the tests: -DWAY_<way> chooses how it fails; without one it has two devices. */
+/* A PJRT plug-in made for the tests: -DWAY_<way> chooses how it fails; without one it has two devices. Processes that are to be seen or ended
+ * leave their number in plugin.pid. */
 #include <pjrt/pjrt_c_api.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct PJRT_Error {
     int code;
@@ -37,9 +39,30 @@ static PJRT_Error *fail(int code, const char *text)
     return error;
 }
 
+/* Stays for a minute, with all that was opened. */
+static void stay(void)
+{
+    FILE *file = fopen("plugin.pid", "w");
+    fprintf(file, "%d\n", (int)getpid());
+    fclose(file);
+    sleep(60);
+}
+
 static PJRT_Error *initialize(PJRT_Plugin_Initialize_Args *args)
 {
     (void)args;
+#ifdef WAY_HANG
+    stay();
+#endif
+#ifdef WAY_HELPER
+    if (fork() == 0) {
+        stay();
+        _exit(0);
+    }
+#endif
+#ifdef WAY_CHATTER
+    for (int i = 0; i < 20000; i++) fprintf(stderr, "a line that nobody wants to read\n");
+#endif
 #ifdef WAY_ABORT
     fprintf(stderr, "first line\nterminate called after throwing an instance\n");
     abort();
@@ -89,6 +112,9 @@ static PJRT_Error *addressable(PJRT_Client_AddressableDevices_Args *args)
 
 static PJRT_Error *description(PJRT_Device_GetDescription_Args *args)
 {
+#ifdef WAY_NAMELESS
+    if ((void *)args->device == device_pointers[0]) return fail(12, "no description");
+#endif
     args->device_description = (PJRT_DeviceDescription *)(void *)args->device;
     return NULL;
 }

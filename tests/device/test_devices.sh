@@ -52,6 +52,9 @@ build ABORT abort.so && says 2 'signal 6: terminate called' abort.so
 build EXIT exit.so && says 2 'code 3: no licence was found' exit.so
 build OLD old.so && says 1 'its interface is 0.42' old.so
 build NO_DRIVER xla_cuda_none.so && says 1 'nvidia-smi' xla_cuda_none.so
+build NAMELESS xla_cuda_nameless.so && "$ARTEL" devices --plugin xla_cuda_nameless.so >out.txt || fail "a device without a description"
+grep -q '^cuda:0 *80.0 GB  a device without a description' out.txt && grep -q '^cuda:1 * -  A card' out.txt || fail "devices shift: $(cat out.txt)"
+build "CHATTER -DWAY_ABORT" chatter.so && says 2 'signal 6: terminate called' chatter.so
 build SHORT short.so && "$ARTEL" devices --plugin short.so | grep -q '^?:0 * -  A card' || fail "a plug-in without a function that is optional"
 echo 'int nothing;' >nothing.c && gcc -shared -fPIC nothing.c -o nothing.so && says 1 'GetPjrtApi' nothing.so
 echo 'not a library' >text.so && says 1 'cannot be opened' text.so
@@ -61,6 +64,46 @@ says 1 'pip install' lacks.so
 says 1 'there is no such plug-in' missing.so
 ARTEL_PJRT_PLUGIN=missing.so "$ARTEL" devices 2>err.txt && fail "a variable that names nothing"
 grep -q ARTEL_PJRT_PLUGIN err.txt || fail "the variable is not named: $(cat err.txt)"
+
+# gone PID: within five seconds there is no such process, or nobody has asked for its end yet.
+gone() {
+    for _ in $(seq 100); do
+        [ ! -d "/proc/$1" ] || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null && return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# One that hangs costs no more than the time it is given, and ends with whoever has asked.
+build HANG hang.so && ARTEL_PJRT_SECONDS=1 says 2 'says nothing within 1 s' hang.so
+gone "$(cat plugin.pid)" || fail "a plug-in that hangs is left"
+rm plugin.pid
+"$ARTEL" devices --plugin hang.so >out.txt 2>err.txt &
+asks=$!
+for _ in $(seq 100); do [ -s plugin.pid ] && break; sleep 0.05; done
+kill -9 $asks && wait $asks || true
+gone "$(cat plugin.pid)" || fail "a plug-in outlives whoever has asked it"
+
+# A process that it has started may hold its standard error: what was said counts, and so does how it died.
+rm plugin.pid && build HELPER xla_cuda_helper.so
+ARTEL_PJRT_SECONDS=60 timeout 20 "$ARTEL" devices --plugin xla_cuda_helper.so >out.txt || fail "a plug-in with a helper"
+grep -q '^cuda:1 * -  A card' out.txt || fail "the devices of a plug-in with a helper: $(cat out.txt)"
+[ ! -s plugin.pid ] || gone "$(cat plugin.pid)" || fail "a helper is left"
+build "HELPER -DWAY_ABORT" helper.so && ARTEL_PJRT_SECONDS=60 says 2 'signal 6: terminate called' helper.so
+
+# Closed standard descriptors are no pipes of the child.
+"$ARTEL" devices --plugin plug/xla_cuda_plugin.so >out.txt <&- 2>&- || fail "standard error is closed"
+grep -q '^cuda:1 * -  A card' out.txt || fail "the devices without standard error: $(cat out.txt)"
+"$ARTEL" devices --plugin plug/xla_cuda_plugin.so <&- >&- 2>err.txt && fail "output into nothing is no success"
+grep -q 'plug-in' err.txt && fail "standard output is closed: $(cat err.txt)"
+
+# What others can replace is not taken by search, but by name it is; without a home there is no folder of the user.
+chmod o+w $packages/libtpu
+VIRTUAL_ENV='' "$ARTEL" devices >out.txt 2>err.txt || fail "a folder of all: $(cat err.txt)"
+grep -q 'libtpu.so is left out' err.txt && ! grep -q 'ended its process' err.txt || fail "a plug-in of all is opened: $(cat err.txt)"
+says 2 'signal 6' $packages/libtpu/libtpu.so
+env -u HOME "$ARTEL" devices >out.txt 2>err.txt || fail "no home: $(cat err.txt)"
+grep -q '/.local' err.txt && ! grep -q '~/.local' err.txt && fail "a folder of nobody: $(cat err.txt)"
 
 # Nobody who asks for no device opens one.
 ARTEL_PJRT_PLUGIN=$PWD/abort.so "$ARTEL" version >/dev/null || fail "version opens a plug-in"

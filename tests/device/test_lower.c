@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeout: 120 */
 /* Operations written as programs of devices: one graph of all element-wise functions with their gradients, and products, computed by
- * XLA's plug-in for the CPU and by artel's kernels. What devices refuse is named, all of it. Skipped without the plug-in. */
+ * XLA's plug-in for the CPU and by artel's kernels. Skipped without the plug-in; what devices refuse is in tests/op/test_refused.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,13 +10,11 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/lower.h"
 #include "help_device.h"
 #include "op/elementwise.h"
-#include "op/reduce.h"
 #include "support/graph_bench.h"
 
 enum {
@@ -163,47 +161,9 @@ static void test_values(void **state)
     graph_bench_close(&b);
 }
 
-/* Two operations without a lowering, one of them twice: one message with both names. */
-static void test_refused(void **state)
-{
-    (void)state;
-    graph_bench b;
-    artel__text text;
-    artel_shape width = artel__shape(1, (int64_t)WIDTH);
-    graph_bench_begin(&b, ROWS);
-    artel__value_id x = artel__graph_input(&b.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &width);
-    artel__value_id y = artel__op_softmax(&b.graph, ARTEL__SOFTMAX, artel__op_softmax(&b.graph, ARTEL__SOFTMAX, x, 0), 0);
-    artel__value_id first = artel__op_argmax(&b.graph, artel__op_binary(&b.graph, ARTEL__BINARY_ADD, x, y));
-    artel__graph_keep(&b.graph, first);
-    assert_int_equal(artel__graph_seal(&b.graph), ARTEL_OK);
-    artel__text_init(&text, b.ctx);
-    assert_int_equal(artel__lower_graph(&b.graph, ROWS, &text), ARTEL_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(artel_context_error(b.ctx)->what, "in this version: softmax, argmax"));
-    artel__text_fini(&text);
-    graph_bench_close(&b);
-}
-
-/* The page names the operations that have a lowering, and no other. */
-static void test_page(void **state)
-{
-    (void)state;
-    char path[4096], quoted[80];
-    static char page[1 << 16];
-    const char *source = getenv("ARTEL_SOURCE");
-    snprintf(path, sizeof path, "%s/docs/devices.md", source ? source : "..");
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    page[fread(page, 1, sizeof page - 1, file)] = '\0';
-    fclose(file);
-    for (int i = 0; artel__ops[i]; i++) {
-        snprintf(quoted, sizeof quoted, "`%s`", artel__ops[i]->name);
-        if ((strstr(page, quoted) != NULL) != (artel__ops[i]->lower != NULL)) fail_msg("docs/devices.md is wrong about %s", quoted);
-    }
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_refused), cmocka_unit_test(test_page)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
     if (artel_context_create(NULL, &t.ctx) < 0) return 1;
     artel__arena_init(&t.arena, t.ctx);
     const artel__plugin *cpu = device_cpu(&t.arena);

@@ -106,6 +106,24 @@ static void test_copy(void **state)
     artel__buffer_release(t.platform, to);
 }
 
+/* However the device keeps an array, it is row-major here. */
+static void test_row_major(void **state)
+{
+    (void)state;
+    static const char text[] = "module @turned {\n  func.func public @main(%0: tensor<2x3xf32>) -> (tensor<2x3xf32> "
+                               "{mhlo.layout_mode = \"{0,1}\"}) {\n    %1 = stablehlo.add %0, %0 : tensor<2x3xf32>\n"
+                               "    return %1 : tensor<2x3xf32>\n  }\n}\n";
+    static const float a[] = {1, 2, 3, 4, 5, 6}, twice[] = {2, 4, 6, 8, 10, 12};
+    artel__program *program;
+    artel__buffer *in = put(0, a), *out;
+    assert_int_equal(artel__program_compile(t.platform, "turned", text, strlen(text), &program), ARTEL_OK);
+    assert_int_equal(artel__program_launch(program, 0, &in, 1, &out), ARTEL_OK);
+    expect(out, twice);
+    artel__buffer_release(t.platform, in);
+    artel__buffer_release(t.platform, out);
+    artel__program_release(program);
+}
+
 /* What the plug-in refuses is an error in its words. */
 static void test_refused(void **state)
 {
@@ -136,7 +154,7 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_launch), cmocka_unit_test(test_stored), cmocka_unit_test(test_copy),
-                                       cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_row_major), cmocka_unit_test(test_refused)};
     if (artel_context_create(NULL, &t.ctx) < 0) return 1;
     artel__arena_init(&t.arena, t.ctx);
     const artel__plugin *cpu = device_cpu(&t.arena);
