@@ -84,6 +84,9 @@ artel_status artel__cli_usage(artel__invocation *call, const char *where, const 
 /* SIGTERM and the first SIGINT ask for an orderly end that saves; the second SIGINT ends at once. */
 void artel__cli_catch_signals(artel_context *ctx);
 
+/* For commands that save nothing: both cancel what runs, the second SIGINT ends at once. */
+void artel__cli_cancel_by_signals(artel_context *ctx);
+
 /* A mapped file that is cut off while it is read ends the process with its name and exit code 1. */
 void artel__cli_watch_files(void);
 /* Whether SIGINT came: the exit code is then 130. */
@@ -102,6 +105,8 @@ bool artel__cli_is_specification(const char *text);
 artel_status artel__cli_check_source(artel__invocation *call, const char *path);
 /* Refuses a bare file in place of a data specification, with the form that its name suggests. */
 artel_status artel__cli_check_data(artel__invocation *call, const char *option, const char *text);
+/* Refuses --skip-errors N where no data could leave rows out (`skips` of artel__data_open_skipping). */
+artel_status artel__cli_check_skips(artel__invocation *call, const char *data, int64_t skip_errors, bool skips);
 artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out);
 
 /* Initialises a model that came without weights. */

@@ -25,14 +25,12 @@ static const artel__option options[] = {
      NULL},
     {"bins", "stats: bins of the histograms", ARTEL__OPTION_INT, offsetof(artel__data_command, bins), "10", 1, 64, NULL},
     {"rows", "stats, bench: rows to read; 0: all", ARTEL__OPTION_INT, offsetof(artel__data_command, rows), "0", 0, 9e18, NULL},
-    {"json", "inspect, verify, stats, bench: JSON on standard output", ARTEL__OPTION_BOOL, offsetof(artel__data_command, json), "false", 0,
-     0, NULL},
+    {"json", "verify, stats, bench: JSON on standard output", ARTEL__OPTION_BOOL, offsetof(artel__data_command, json), "false", 0, 0, NULL},
     {.name = NULL},
 };
 
 artel_status artel__data_open_rows(artel__invocation *call, const char *text, artel__data_opened *out)
 {
-    size_t most = 1;
     memset(out, 0, sizeof *out);
     if (!artel__cli_is_specification(text)) {
         static const char *const others[] = {".npz", ".npy", ".csv", ".keras", ".h5", ".json"};
@@ -44,9 +42,7 @@ artel_status artel__data_open_rows(artel__invocation *call, const char *text, ar
     }
     ARTEL_TRY(artel_data_open(call->ctx, text, &out->data));
     artel_status status = artel__rows_open(out->data, &call->arena, &out->rows);
-    for (int i = 0; i < out->rows.column_count; i++)
-        if (out->rows.columns[i].bytes > most) most = out->rows.columns[i].bytes;
-    if (status == ARTEL_OK) status = artel__alloc(call->ctx, most, text, &out->row);
+    if (status == ARTEL_OK) status = artel__alloc(call->ctx, out->rows.row_bytes + 1, text, &out->row);
     if (status < 0) artel__data_close_rows(call, out);
     return status;
 }
@@ -56,18 +52,6 @@ void artel__data_close_rows(artel__invocation *call, artel__data_opened *opened)
     artel__free(call->ctx, opened->row);
     artel_data_destroy(opened->data);
     memset(opened, 0, sizeof *opened);
-}
-
-void artel__data_say_string(const char *text)
-{
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\' || (unsigned char)*text < 32)
-            printf("\\u%04x", (unsigned)(unsigned char)*text);
-        else
-            putchar(*text);
-    }
-    putchar('"');
 }
 
 static const struct action {
@@ -88,6 +72,7 @@ static const struct action {
 static artel_status run_data(artel__invocation *call)
 {
     const char *names[ARTEL__COUNT(actions) + 1] = {NULL};
+    artel__cli_cancel_by_signals(call->ctx);
     for (size_t i = 0; i < ARTEL__COUNT(actions); i++) {
         const struct action *action = &actions[i];
         names[i] = action->name;
@@ -113,7 +98,7 @@ const artel__command artel__command_data = {
             "index\n"
             "beside each plain file. split does so for each part: NAME-train and so on. verify reads everything and ends with 1 when "
             "something\n"
-            "is damaged, with a line for each damaged record: file, record, byte, what is wrong.\n",
+            "is damaged, with a line for each damaged record (the first 100): file, record, byte, what is wrong.\n",
     .examples = "  artel data make 'images:photos' -o photos.tfrecord --shards 16 --shuffle\n"
                 "  artel data split npz:all.npz -o all.tfrecord --fractions 0.8,0.1,0.1\n  artel data index 'train-*'\n"
                 "  artel data verify train@16\n  artel data stats 'csv:houses.csv#label=price' --bins 20 -o houses.svg\n  artel data bench "

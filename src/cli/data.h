@@ -17,15 +17,12 @@ typedef struct artel__data_command {
 typedef struct artel__data_opened {
     artel_data *data;
     artel__rows rows;
-    void *row; /* room for the largest row of a column */
+    void *row; /* room for a row of all columns, or of one */
 } artel__data_opened;
 
 /* Opens a specification; a bare file is taken for records. */
 artel_status artel__data_open_rows(artel__invocation *call, const char *text, artel__data_opened *out);
 void artel__data_close_rows(artel__invocation *call, artel__data_opened *opened);
-
-/* A string of JSON on standard output. */
-void artel__data_say_string(const char *text);
 
 artel_status artel__data_make(artel__invocation *call);
 artel_status artel__data_split(artel__invocation *call);

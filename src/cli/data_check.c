@@ -7,6 +7,7 @@
 #include "cli/data.h"
 #include "data/features.h"
 #include "data/record_file.h"
+#include "observe/number.h"
 
 enum {
     MOST_SAID = 100 /* damaged records told one by one */
@@ -30,9 +31,7 @@ static artel_status each_file(artel__invocation *call, const char *name, file_fn
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) {
         artel__source shell;
         artel__record_file file;
-        if (artel__ends_with(paths.items[i], ".index") || artel__ends_with(paths.items[i], ".json") ||
-            artel__ends_with(paths.items[i], ".sha256"))
-            continue;
+        if (artel__is_beside_records(name, paths.items[i])) continue;
         open_shell(call, &shell);
         status = artel__record_file_map(&shell, paths.items[i], &file);
         status = status == ARTEL_OK ? visit(call, paths.items[i], &file, user) : visit(call, paths.items[i], NULL, user);
@@ -73,18 +72,25 @@ typedef struct tally {
     bool json;
 } tally;
 
-static void say_damage(tally *t, const char *path, int64_t record, size_t at, const char *what)
+/* One damaged record; of the first so many. */
+static artel_status say_damage(artel_context *ctx, tally *t, const char *path, int64_t record, size_t at, const char *what)
 {
-    if (t->damaged++ >= MOST_SAID) return;
-    if (t->json) {
-        fputs("{\"file\": ", stdout);
-        artel__data_say_string(path);
-        printf(", \"record\": %lld, \"byte\": %zu, \"what\": ", (long long)record, at);
-        artel__data_say_string(what);
-        fputs("}\n", stdout);
-        return;
+    artel__text line;
+    if (t->damaged++ >= MOST_SAID) return ARTEL_OK;
+    if (!t->json) {
+        artel__show(stdout, "%s: record %lld at byte %zu: %s\n", path, (long long)record, at, what);
+        return ARTEL_OK;
     }
-    artel__show(stdout, "%s: record %lld at byte %zu: %s\n", path, (long long)record, at, what);
+    artel__text_init(&line, ctx);
+    artel__text_append(&line, "{\"file\": ");
+    artel__put_json_string(&line, path);
+    artel__text_printf(&line, ", \"record\": %lld, \"byte\": %zu, \"what\": ", (long long)record, at);
+    artel__put_json_string(&line, what);
+    artel__text_append(&line, "}\n");
+    artel_status status = artel__text_status(&line);
+    if (status == ARTEL_OK) fputs(line.data, stdout); /* JSON: nothing in it commands a terminal */
+    artel__text_fini(&line);
+    return status;
 }
 
 static artel_status verify_file(artel__invocation *call, const char *path, artel__record_file *file, void *user)
@@ -96,17 +102,18 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
     if (!file) {
         artel_status status = artel_context_error(call->ctx)->status;
         if (status != ARTEL_ERROR_CORRUPT) return status;
-        say_damage(t, path, 0, 0, artel_context_error(call->ctx)->what);
+        status = say_damage(call->ctx, t, path, 0, 0, artel_context_error(call->ctx)->what);
         artel__operation_begin(call->ctx);
-        return ARTEL_OK;
+        return status;
     }
-    artel__record_walk walk = {file->bytes, file->size, 0};
+    artel__record_walk walk = {file->bytes, file->size, 0, call->ctx};
     for (;; record++) {
         size_t at = walk.at;
+        ARTEL_TRY(artel__data_go_on(call->ctx, path));
         artel__record_fault fault = artel__record_step(&walk, true, &payload);
         if (fault == ARTEL__RECORD_END) break;
         if (fault == ARTEL__RECORD_GOOD) continue;
-        say_damage(t, path, record, at, artel__record_fault_text(fault));
+        ARTEL_TRY(say_damage(call->ctx, t, path, record, at, artel__record_fault_text(fault)));
         if (fault != ARTEL__RECORD_BAD_PAYLOAD && !artel__record_resync(&walk)) {
             record++;
             break;
@@ -114,7 +121,7 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
     }
     t->records += record;
     t->bytes += (int64_t)file->size;
-    return ARTEL_OK;
+    return artel__data_go_on(call->ctx, path); /* resynchronising may have been broken off */
 }
 
 /* Reads every row of data of any format; of records what their features hold. */
@@ -124,15 +131,12 @@ static artel_status verify_rows(artel__invocation *call, const char *text, tally
     artel_status status = artel__data_open_rows(call, text, &opened);
     if (status < 0) return status;
     for (int64_t row = 0; row < opened.rows.count && status == ARTEL_OK; row++) {
-        for (int c = 0; c < opened.rows.column_count && status == ARTEL_OK; c++) {
-            status = artel__rows_fetch(&opened.rows, c, row, opened.row);
-            if (status != ARTEL_ERROR_CORRUPT && status != ARTEL_ERROR_INVALID) continue;
-            const artel_error *error = artel_context_error(call->ctx);
-            say_damage(t, error->where, row, 0, error->what);
-            artel__operation_begin(call->ctx);
-            status = ARTEL_OK;
-            break;
-        }
+        status = artel__data_go_on(call->ctx, text);
+        if (status == ARTEL_OK) status = artel__rows_fetch_all(&opened.rows, row, opened.row);
+        if (!artel__is_damage(status)) continue;
+        const artel_error *error = artel_context_error(call->ctx);
+        status = say_damage(call->ctx, t, error->where, row, 0, error->what);
+        artel__operation_begin(call->ctx);
     }
     t->records += opened.rows.count;
     artel__data_close_rows(call, &opened);

@@ -182,7 +182,7 @@ static artel_status write_shard(maker *m, const char *path, int64_t begin, int64
     artel__record_writer writer;
     artel_status status = artel__record_writer_open(m->call->ctx, path, (artel__record_compression)m->options->compression, &writer);
     for (int64_t i = begin; i < end && status == ARTEL_OK; i++) {
-        if (artel__cancelled(m->call->ctx)) status = artel__fail(m->call->ctx, ARTEL_ERROR_CANCELLED, path, "", "stopped");
+        status = artel__data_go_on(m->call->ctx, path);
         if (status == ARTEL_OK) status = encode_row(m, row_at(m, i));
         if (status == ARTEL_OK) status = artel__record_writer_add(&writer, m->record.data, m->record.length);
     }
@@ -305,23 +305,42 @@ static const char *part_name(maker *m, const char *name)
     return artel__arena_printf(&m->call->arena, "%.*s-%s%s", (int)(strlen(base) - strlen(ending)), base, name, ending);
 }
 
-static artel_status write_parts(maker *m, char **fractions, int count, char **names)
+/* A part of the rows: its files and where it ends. */
+typedef struct share {
+    const char *base;
+    int64_t end;
+} share;
+
+/* All parts, before any is written. */
+static artel_status plan_shares(maker *m, char **fractions, int count, char **names, share *out)
 {
     static const char *const usual[] = {"train", "validation", "test"};
     double reached = 0;
-    int64_t begin = 0, rows = m->opened.rows.count;
     for (int i = 0; i < count; i++) {
-        double share;
-        if (!artel__parse_double(fractions[i], &share) || !(share > 0 && share <= 1) || reached + share > 1 + 1e-9)
+        double fraction;
+        if (!artel__parse_double(fractions[i], &fraction) || !(fraction > 0 && fraction <= 1) || reached + fraction > 1 + 1e-9)
             return artel__cli_usage(m->call, "--fractions", "'%s' is no part of the rows (parts add up to 1 at most)", fractions[i]);
-        reached += share;
-        int64_t end = (int64_t)((double)rows * reached + 0.5);
+        reached += fraction;
         char number[16];
         snprintf(number, sizeof number, "part%d", i);
-        const char *base = part_name(m, names ? names[i] : i < 3 ? usual[i] : number);
-        if (!base) return ARTEL_ERROR_NO_MEMORY;
-        ARTEL_TRY(write_set(m, base, begin, end - begin));
-        begin = end;
+        out[i] = (share){.base = part_name(m, names ? names[i] : i < 3 ? usual[i] : number)};
+        if (!out[i].base) return ARTEL_ERROR_NO_MEMORY;
+        out[i].end = (int64_t)((double)m->opened.rows.count * reached + 0.5);
+        if (out[i].end > m->opened.rows.count) out[i].end = m->opened.rows.count;
+        for (int earlier = 0; earlier < i; earlier++)
+            if (strcmp(out[earlier].base, out[i].base) == 0) return artel__cli_usage(m->call, "--names", "'%s' is there twice", names[i]);
+    }
+    return ARTEL_OK;
+}
+
+static artel_status write_shares(maker *m, char **fractions, int count, char **names)
+{
+    share *shares = artel__arena_alloc(&m->call->arena, (size_t)count, sizeof *shares);
+    if (!shares) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(plan_shares(m, fractions, count, names, shares));
+    for (int i = 0; i < count; i++) {
+        int64_t begin = i > 0 ? shares[i - 1].end : 0;
+        ARTEL_TRY(write_set(m, shares[i].base, begin, shares[i].end - begin));
     }
     return ARTEL_OK;
 }
@@ -338,7 +357,7 @@ artel_status artel__data_split(artel__invocation *call)
     if (status == ARTEL_OK) status = artel__data_list_parse(&call->arena, m.options->fractions, &fractions, &count);
     if (status == ARTEL_OK && m.options->names) status = artel__data_list_parse(&call->arena, m.options->names, &names, &named);
     if (status == ARTEL_OK && names && named != count) status = artel__cli_usage(call, "--names", "%d names for %d parts", named, count);
-    if (status == ARTEL_OK) status = write_parts(&m, fractions, count, names);
+    if (status == ARTEL_OK) status = write_shares(&m, fractions, count, names);
     if (m.call && m.opened.data) close_maker(&m);
     return status;
 }

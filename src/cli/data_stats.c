@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel data stats: what the values of each array look like: range, mean, deviation, missing ones, a histogram.
  *
- * Two passes over the rows: the first finds the range, the second fills the bins. Moments are summed after Welford in float64.
+ * Two passes over the rows: the first finds the range, the second fills the bins. Moments are summed after Welford in float64. Ranges are
+ * reckoned in halves, since that of finite values may be too large for a number; so may the deviation, which is infinite then.
  */
 #include <math.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "cli/data.h"
 #include "cli/svg.h"
+#include "observe/number.h"
 
 enum {
     CHUNK = 256,
@@ -36,17 +38,33 @@ static void add_value(column_stats *s, double value)
     if (s->values == 0 || value > s->most) s->most = value;
     s->values++;
     s->zeros += value == 0;
-    double before = value - s->mean;
-    s->mean += before / (double)s->values;
+    double before = value - s->mean, count = (double)s->values;
+    s->mean += before - before == 0 ? before / count : value / count - s->mean / count;
     s->squares += before * (value - s->mean);
+}
+
+/* Half of the width of a bin. */
+static double half_bin(const column_stats *s, int64_t bins)
+{
+    return (s->most / 2 - s->least / 2) / (double)bins;
+}
+
+/* Where bin i begins. */
+static double bin_edge(const column_stats *s, int64_t i, int64_t bins)
+{
+    return fmin(2 * (s->least / 2 + (double)i * half_bin(s, bins)), s->most);
 }
 
 static void add_to_bin(column_stats *s, double value, int64_t bins)
 {
     if (!(value - value == 0)) return;
-    double width = (s->most - s->least) / (double)bins;
-    int64_t bin = width > 0 ? (int64_t)((value - s->least) / width) : 0;
-    s->bins[bin < bins ? bin : bins - 1]++;
+    double half = half_bin(s, bins), place = half > 0 ? (value / 2 - s->least / 2) / half : 0;
+    s->bins[place < (double)bins ? (int64_t)place : bins - 1]++;
+}
+
+static double deviation(const column_stats *s)
+{
+    return s->values > 0 ? sqrt(s->squares / (double)s->values) : 0;
 }
 
 /* One pass over the rows of a column. */
@@ -55,6 +73,7 @@ static artel_status pass(const artel__data_opened *opened, int column, int64_t r
     const artel__rows_column *c = &opened->rows.columns[column];
     double chunk[CHUNK];
     for (int64_t row = 0; row < rows; row++) {
+        ARTEL_TRY(artel__data_go_on(opened->data->ctx, "stats"));
         ARTEL_TRY(artel__rows_fetch(&opened->rows, column, row, opened->row));
         for (int64_t at = 0; at < c->elements; at += CHUNK) {
             int64_t count = c->elements - at < CHUNK ? c->elements - at : CHUNK;
@@ -71,18 +90,27 @@ static artel_status pass(const artel__data_opened *opened, int column, int64_t r
     return ARTEL_OK;
 }
 
-static void say_json(const artel__rows_column *c, const column_stats *s, int64_t bins, bool last)
+static artel_status say_json(artel_context *ctx, const artel__rows_column *c, const column_stats *s, int64_t bins, bool last)
 {
-    fputs("  ", stdout);
-    artel__data_say_string(c->name);
-    artel__show(stdout, ": {\"dtype\": \"%s\", \"values\": %lld, \"missing\": %lld, \"zeros\": %lld", artel_dtype_name(c->dtype),
-                (long long)(s->values + s->missing), (long long)s->missing, (long long)s->zeros);
-    if (s->values > 0)
-        artel__show(stdout, ", \"min\": %.17g, \"max\": %.17g, \"mean\": %.17g, \"std\": %.17g", s->least, s->most, s->mean,
-                    sqrt(s->squares / (double)s->values));
-    artel__show(stdout, ", \"histogram\": [");
-    for (int64_t i = 0; i < bins; i++) artel__show(stdout, "%s%lld", i ? ", " : "", (long long)s->bins[i]);
-    artel__show(stdout, "]}%s\n", last ? "" : ",");
+    static const char *const names[] = {"min", "max", "mean", "std"};
+    const double values[] = {s->least, s->most, s->mean, deviation(s)};
+    artel__text line;
+    artel__text_init(&line, ctx);
+    artel__text_append(&line, "  ");
+    artel__put_json_string(&line, c->name);
+    artel__text_printf(&line, ": {\"dtype\": \"%s\", \"values\": %lld, \"missing\": %lld, \"zeros\": %lld", artel_dtype_name(c->dtype),
+                       (long long)(s->values + s->missing), (long long)s->missing, (long long)s->zeros);
+    for (size_t i = 0; i < ARTEL__COUNT(names) && s->values > 0; i++) {
+        artel__text_printf(&line, ", \"%s\": ", names[i]);
+        artel__put_json_float(&line, values[i]);
+    }
+    artel__text_append(&line, ", \"histogram\": [");
+    for (int64_t i = 0; i < bins; i++) artel__text_printf(&line, "%s%lld", i ? ", " : "", (long long)s->bins[i]);
+    artel__text_printf(&line, "]}%s\n", last ? "" : ",");
+    artel_status status = artel__text_status(&line);
+    if (status == ARTEL_OK) fputs(line.data, stdout); /* JSON: nothing in it commands a terminal */
+    artel__text_fini(&line);
+    return status;
 }
 
 static void say_text(const artel__rows_column *c, const column_stats *s, int64_t bins)
@@ -93,18 +121,15 @@ static void say_text(const artel__rows_column *c, const column_stats *s, int64_t
     artel__show(stdout, "  %lld values, %lld missing, %lld zeros\n", (long long)(s->values + s->missing), (long long)s->missing,
                 (long long)s->zeros);
     if (s->values == 0) return;
-    artel__show(stdout, "  min %.6g, max %.6g, mean %.6g, standard deviation %.6g\n", s->least, s->most, s->mean,
-                sqrt(s->squares / (double)s->values));
+    artel__show(stdout, "  min %.6g, max %.6g, mean %.6g, standard deviation %.6g\n", s->least, s->most, s->mean, deviation(s));
     for (int64_t i = 0; i < bins; i++)
         if (s->bins[i] > highest) highest = s->bins[i];
-    double width = (s->most - s->least) / (double)bins;
-    for (int64_t i = 0; i < bins && width > 0; i++) {
+    for (int64_t i = 0; i < bins && half_bin(s, bins) > 0; i++) {
         char bar[BAR + 1];
         int64_t length = (s->bins[i] * BAR + highest - 1) / highest;
         memset(bar, '#', (size_t)length);
         bar[length] = '\0';
-        artel__show(stdout, "  %12.6g .. %-12.6g %10lld %s\n", s->least + (double)i * width, s->least + (double)(i + 1) * width,
-                    (long long)s->bins[i], bar);
+        artel__show(stdout, "  %12.6g .. %-12.6g %10lld %s\n", bin_edge(s, i, bins), bin_edge(s, i + 1, bins), (long long)s->bins[i], bar);
     }
 }
 
@@ -115,7 +140,7 @@ static void draw(const artel__rows_column *c, const column_stats *s, int64_t bin
     int64_t highest = 1;
     double width = (WIDTH - 2.0 * MARGIN) / (double)bins, bottom = top + PANEL - 2 * MARGIN, room = PANEL - 4.0 * MARGIN;
     snprintf(text, sizeof text, "%.60s: %lld values, %lld missing, mean %.4g, deviation %.4g", c->name, (long long)(s->values + s->missing),
-             (long long)s->missing, s->mean, s->values > 0 ? sqrt(s->squares / (double)s->values) : 0);
+             (long long)s->missing, s->mean, deviation(s));
     artel__svg_text(out, MARGIN, top + MARGIN, 12, "start", "#222", text);
     for (int64_t i = 0; i < bins; i++)
         if (s->bins[i] > highest) highest = s->bins[i];
@@ -130,12 +155,12 @@ static void draw(const artel__rows_column *c, const column_stats *s, int64_t bin
     artel__svg_text(out, WIDTH - MARGIN, bottom + 14, 11, "end", "#666", text);
 }
 
-static void say(const artel__data_command *o, const artel__rows_column *c, const column_stats *s, bool last)
+static artel_status say(artel__invocation *call, const artel__rows_column *c, const column_stats *s, bool last)
 {
-    if (o->json)
-        say_json(c, s, o->bins, last);
-    else
-        say_text(c, s, o->bins);
+    const artel__data_command *o = call->options;
+    if (o->json) return say_json(call->ctx, c, s, o->bins, last);
+    say_text(c, s, o->bins);
+    return ARTEL_OK;
 }
 
 artel_status artel__data_stats(artel__invocation *call)
@@ -158,7 +183,7 @@ artel_status artel__data_stats(artel__invocation *call)
         if (status < 0) break;
         if (opened.rows.columns[c].resized)
             artel__log(call->ctx, ARTEL_LOG_NOTE, "'%s' is resized for this; #size=HxW chooses another size", opened.rows.columns[c].name);
-        say(o, &opened.rows.columns[c], &s, c + 1 == columns);
+        status = say(call, &opened.rows.columns[c], &s, c + 1 == columns);
         draw(&opened.rows.columns[c], &s, o->bins, PANEL * (double)c, &svg);
     }
     if (o->json) artel__show(stdout, "}\n");

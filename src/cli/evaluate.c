@@ -79,7 +79,9 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
     ARTEL_TRY(artel__cli_check_data(call, "--data", o->data));
     ARTEL_TRY(artel__cli_load_model(call, call->argument[0], model));
     if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
-    return artel__data_open_skipping(call->ctx, o->data, o->skip_errors, data);
+    bool skips = false;
+    ARTEL_TRY(artel__data_open_skipping(call->ctx, o->data, o->skip_errors, &skips, data));
+    return artel__cli_check_skips(call, o->data, o->skip_errors, skips);
 }
 
 static artel_evaluate_options make_options(const pass_options *o, artel__observers *observers, artel_cluster *cluster)

@@ -143,6 +143,13 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
                        folder ? "directory" : "file");
 }
 
+artel_status artel__cli_check_skips(artel__invocation *call, const char *data, int64_t skip_errors, bool skips)
+{
+    if (skip_errors == 0 || skips) return ARTEL_OK;
+    return artel__fail(call->ctx, ARTEL_ERROR_INVALID, data, "leave --skip-errors out",
+                       "no rows of such data can be left out: it is used as it lies in memory or in its files");
+}
+
 artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out)
 {
     ARTEL_TRY(artel__cli_check_source(call, path));

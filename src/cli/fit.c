@@ -209,8 +209,10 @@ static artel_status write_history(artel__invocation *call, const artel_history *
 
 static artel_status load_data(artel__invocation *call, const fit_options *o, artel_data **train, artel_data **validation)
 {
-    ARTEL_TRY(artel__data_open_skipping(call->ctx, o->data, o->skip_errors, train));
-    return o->validation ? artel__data_open_skipping(call->ctx, o->validation, o->skip_errors, validation) : ARTEL_OK;
+    bool skips = false;
+    ARTEL_TRY(artel__data_open_skipping(call->ctx, o->data, o->skip_errors, &skips, train));
+    if (o->validation) ARTEL_TRY(artel__data_open_skipping(call->ctx, o->validation, o->skip_errors, &skips, validation));
+    return artel__cli_check_skips(call, o->data, o->skip_errors, skips);
 }
 
 static void print_plan(void *user, const char *text)

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/inspect.h"
-#include "data/proto.h"
+#include "data/record_file.h"
 
 enum {
     MOST_ROWS = 1000
@@ -32,8 +32,9 @@ typedef struct listing {
 
 bool artel__inspect_is_records(const void *bytes, size_t size)
 {
-    artel__proto file = artel__proto_of(bytes, size), record;
-    return size >= 16 && artel__record_next(&file, &record);
+    artel__record_walk walk = {bytes, size, 0, NULL};
+    artel__proto record;
+    return artel__record_step(&walk, true, &record) == ARTEL__RECORD_GOOD;
 }
 
 static row *find_row(listing *l, artel__proto name, const char *kind)
@@ -193,8 +194,12 @@ artel_status artel__inspect_records(artel__invocation *call, const char *path)
     listing l = {.item = artel__arena_alloc(&call->arena, MOST_ROWS, sizeof(row))};
     if (!l.item) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__map_file(call->ctx, path, &mapping));
-    artel__proto file = artel__proto_of(mapping.bytes, mapping.size), record;
-    while (artel__record_next(&file, &record)) {
+    artel__record_walk walk = {mapping.bytes, mapping.size, 0, NULL};
+    artel__record_fault fault;
+    artel__proto record;
+    size_t at = 0;
+    while ((fault = artel__record_step(&walk, true, &record)) == ARTEL__RECORD_GOOD) {
+        at = walk.at;
         if (l.records == 0) {
             l.events = add_event(&l, record);
             l.examples = !l.events && add_example(&l, record);
@@ -205,10 +210,9 @@ artel_status artel__inspect_records(artel__invocation *call, const char *path)
         }
         l.records++;
     }
-    bool damaged = file.damaged;
     artel__unmap_file(&mapping);
     print_listing(path, &l);
-    if (!damaged) return ARTEL_OK;
+    if (fault == ARTEL__RECORD_END) return ARTEL_OK;
     return artel__fail(call->ctx, ARTEL_ERROR_CORRUPT, path, "make the file again; what stands before it can be read",
-                       "record %lld is damaged or cut off", (long long)l.records);
+                       "record %lld at byte %zu is damaged: %s", (long long)l.records, at, artel__record_fault_text(fault));
 }

@@ -43,6 +43,21 @@ static void on_signal(int number)
     artel_context_preempt(signal_context); /* saves where there is a --checkpoint-dir; a pass over data just ends */
 }
 
+static void on_cancel(int number)
+{
+    if (number == SIGINT && interrupts++) _exit(130);
+    artel_context_cancel(signal_context);
+}
+
+void artel__cli_cancel_by_signals(artel_context *ctx)
+{
+    struct sigaction action = {.sa_handler = on_cancel};
+    signal_context = ctx;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
 void artel__cli_catch_signals(artel_context *ctx)
 {
     struct sigaction action = {.sa_handler = on_signal};

@@ -7,26 +7,20 @@
  */
 #include <string.h>
 
+#include "base/bytes.h"
 #include "data/audio.h"
 #include "data/folders.h"
 
 static const char *const endings[] = {".wav", NULL};
 
-static uint64_t get(const uint8_t *at, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
 static const char *read_format(const uint8_t *at, uint64_t size, artel__wav *out)
 {
     if (size < 16) return "its format is cut off";
-    int kind = (int)get(at, 2);
-    if (kind == 0xfffe && size >= 26) kind = (int)get(at + 24, 2);
-    out->channels = (int)get(at + 2, 2);
-    out->rate = (int64_t)get(at + 4, 4);
-    out->bits = (int)get(at + 14, 2);
+    int kind = (int)artel__bytes_get(at, 2);
+    if (kind == 0xfffe && size >= 26) kind = (int)artel__bytes_get(at + 24, 2);
+    out->channels = (int)artel__bytes_get(at + 2, 2);
+    out->rate = (int64_t)artel__bytes_get(at + 4, 4);
+    out->bits = (int)artel__bytes_get(at + 14, 2);
     out->is_float = kind == 3;
     bool known = kind == 1 ? out->bits == 8 || out->bits == 16 || out->bits == 24 || out->bits == 32 : kind == 3 && out->bits == 32;
     if (!known) return "neither PCM of 8, 16, 24 or 32 bits nor float32; convert it with sox or ffmpeg";
@@ -39,7 +33,7 @@ const char *artel__wav_open(const uint8_t *bytes, size_t size, artel__wav *out)
     if (size < 12 || memcmp(bytes, "RIFF", 4) != 0 || memcmp(bytes + 8, "WAVE", 4) != 0) return "not a WAV file";
     for (size_t at = 12; size - at >= 8;) {
         const uint8_t *chunk = bytes + at;
-        uint64_t length = get(chunk + 4, 4), room = size - at - 8;
+        uint64_t length = artel__bytes_get(chunk + 4, 4), room = size - at - 8;
         bool is_data = memcmp(chunk, "data", 4) == 0;
         if (is_data && length == 0xffffffff) length = room; /* written to a pipe */
         if (length > room) return "it is cut off";
@@ -63,7 +57,7 @@ const char *artel__wav_open(const uint8_t *bytes, size_t size, artel__wav *out)
 static float sample_at(const artel__wav *wav, int64_t i)
 {
     const uint8_t *at = wav->samples + (size_t)i * (size_t)(wav->bits / 8);
-    uint32_t bits = (uint32_t)get(at, wav->bits / 8);
+    uint32_t bits = (uint32_t)artel__bytes_get(at, wav->bits / 8);
     float value;
     if (wav->bits == 8) return ((float)bits - 128.0f) / 128.0f;
     if (wav->is_float) {
@@ -102,16 +96,32 @@ static artel_status open_file(const artel__source *source, const char *path, art
     return bad_file(source, path, why);
 }
 
+/* The first file, or with skip-errors the first that can be read. */
+static artel_status open_first(const artel__source *source, const artel__folders *folders, artel__mapping *mapping, artel__wav *wav)
+{
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < folders->count; i++) {
+        status = open_file(source, folders->items[i]->path, mapping, wav);
+        if (status == ARTEL_OK || source->skips == NULL || !artel__is_damage(status) || i + 1 == folders->count) break;
+        artel__operation_begin(source->ctx); /* it is counted when it is read as a row */
+    }
+    return status;
+}
+
 /* Length and channels of the first file stand for those not given. */
-static artel_status settle_row(artel__source *source, const char *path, artel_shape *row)
+static artel_status settle_row(artel__source *source, const artel__folders *folders, artel_shape *row)
 {
     artel__mapping mapping;
     artel__wav wav;
-    ARTEL_TRY(open_file(source, path, &mapping, &wav));
-    row->dim[0] = source->options.length > 0 ? source->options.length : wav.count;
-    row->dim[1] = source->options.channels > 0 ? source->options.channels : wav.channels;
+    row->dim[0] = source->options.length;
+    row->dim[1] = source->options.channels;
+    if (row->dim[0] > 0 && row->dim[1] > 0) return ARTEL_OK;
+    ARTEL_TRY(open_first(source, folders, &mapping, &wav));
+    if (row->dim[0] == 0) row->dim[0] = wav.count;
+    if (row->dim[1] == 0) row->dim[1] = wav.channels;
     artel__unmap_file(&mapping);
-    return row->dim[0] > 0 ? ARTEL_OK : bad_file(source, path, "it holds no samples; #length=N says how many there are to be");
+    if (row->dim[0] > 0) return ARTEL_OK;
+    return bad_file(source, folders->items[0]->path, "it holds no samples; #length=N says how many there are to be");
 }
 
 static artel_status audio_open(artel__source *source)
@@ -124,7 +134,7 @@ static artel_status audio_open(artel__source *source)
     folders->noun = "WAV files";
     source->state = folders;
     ARTEL_TRY(artel__folders_open(source, folders, &sound));
-    return settle_row(source, folders->items[0]->path, &source->arrays[0].row);
+    return settle_row(source, folders, &source->arrays[0].row);
 }
 
 static artel_status audio_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)

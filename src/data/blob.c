@@ -56,6 +56,7 @@ typedef struct unpacking {
     z_stream stream;
     const uint8_t *input;
     size_t left;
+    const artel_context *ctx; /* unpacking ends with Z_BUF_ERROR when it is cancelled; may be NULL */
 } unpacking;
 
 /* Inflates into out[0..size) until it is full or the data ends. Returns Z_OK when it is full, Z_STREAM_END at a clean
@@ -63,10 +64,11 @@ typedef struct unpacking {
 static int inflate_some(unpacking *u, uint8_t *out, size_t size, size_t *out_size)
 {
     z_stream *stream = &u->stream;
-    const size_t most = (size_t)1 << 30; /* zlib counts in unsigned int */
+    const size_t most = (size_t)1 << 26; /* zlib counts in unsigned int; and then cancelling is looked for */
     int code = Z_OK;
     *out_size = 0;
     while (*out_size < size) {
+        if (artel__cancelled(u->ctx)) return Z_BUF_ERROR;
         uInt give = (uInt)(u->left < most ? u->left : most);
         uInt room = (uInt)(size - *out_size < most ? size - *out_size : most);
         stream->next_in = (z_const Bytef *)(uintptr_t)u->input;
@@ -90,6 +92,7 @@ static int inflate_some(unpacking *u, uint8_t *out, size_t size, size_t *out_siz
 static artel_status start(artel__source *source, const artel__blob *blob, unpacking *u)
 {
     memset(u, 0, sizeof *u);
+    u->ctx = source->ctx;
     u->input = blob->mapping.bytes;
     u->left = blob->mapping.size;
     if (inflateInit2(&u->stream, 15 + 32) == Z_OK) return ARTEL_OK;
@@ -98,6 +101,7 @@ static artel_status start(artel__source *source, const artel__blob *blob, unpack
 
 static artel_status damaged(artel__source *source, const artel__blob *blob, int code, size_t reached)
 {
+    ARTEL_TRY(artel__data_go_on(source->ctx, blob->path));
     const char *why = code == Z_BUF_ERROR || code == Z_OK ? "the compressed data ends too early" : "the compressed data is damaged";
     return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, blob->path, "fetch the file again (gzip -t checks it)",
                        "%s, %zu bytes into the content", why, reached);

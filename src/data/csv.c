@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/csv_reader.h"
+#include "data/csv_head.h"
 #include "data/csv_stream.h"
 #include "data/remote.h"
 #include "data/source.h"
@@ -29,124 +29,31 @@ typedef enum column_type {
 } column_type;
 
 typedef struct column {
-    const char *name;
     column_type type;
     cell *cells;
     const char *trouble; /* where the first text or empty field stands; NULL: none */
     bool trouble_is_text;
-    bool unnamed; /* the header leaves its name empty */
-    bool counts;  /* its fields are 0, 1, 2, ..., from 0 on again in each file */
+    bool counts; /* its fields are 0, 1, 2, ..., from 0 on again in each file */
     bool has_value;
     int64_t last;
 } column;
 
 typedef struct table {
     artel_context *ctx;
-    column *columns;
-    int64_t column_count;
+    artel__csv_head head;
+    column *columns; /* as many as the head has */
     int64_t rows, capacity;
     char delimiter;
-    bool has_header;
     artel__csv_kind missing_kind; /* ARTEL__CSV_EMPTY: not given */
     cell missing;
 } table;
-
-/* ---- the first record ---- */
-
-/* Counts the fields of the first record and says whether names could be written there: text, and no number. pandas leaves the name of
- * an index empty, others that behind a last delimiter. */
-static artel_status measure_record(artel__csv_reader reader, int64_t *out_count, bool *out_all_text)
-{
-    artel__csv_field field;
-    artel_status status;
-    int64_t integer, texts = 0, numbers = 0;
-    double number;
-    *out_count = 0;
-    artel__text_init(&reader.unquoted, reader.ctx);
-    while ((status = artel__csv_next_field(&reader, &field)) == ARTEL_OK) {
-        (*out_count)++;
-        artel__csv_kind kind = artel__csv_classify(&field, &integer, &number);
-        texts += kind == ARTEL__CSV_TEXT;
-        numbers += kind == ARTEL__CSV_INTEGER || kind == ARTEL__CSV_FLOAT;
-    }
-    *out_all_text = texts > 0 && numbers == 0;
-    artel__text_fini(&reader.unquoted);
-    return status < 0 ? status : ARTEL_OK;
-}
-
-/* A name without the blanks around it, which stand there for the eye. */
-static void trim(artel__csv_field *field)
-{
-    while (!field->quoted && field->length > 0 && (*field->text == ' ' || *field->text == '\t')) field->text++, field->length--;
-    while (!field->quoted && field->length > 0 && strchr(" \t", field->text[field->length - 1])) field->length--;
-}
-
-static artel_status read_names(artel__source *source, table *t, artel__csv_reader *reader)
-{
-    artel__csv_field field;
-    for (int64_t i = 0; i < t->column_count; i++) {
-        ARTEL_TRY(artel__csv_next_field(reader, &field));
-        trim(&field);
-        t->columns[i].unnamed = field.length == 0;
-        t->columns[i].name =
-            t->columns[i].unnamed /* as pandas calls it */
-                ? artel__arena_printf(&source->arena, "Unnamed: %lld", (long long)i)
-                : artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096), field.text);
-        if (t->columns[i].name == NULL) return ARTEL_ERROR_NO_MEMORY;
-    }
-    return ARTEL_OK;
-}
-
-/* A header of a later file must say the same as that of the first. */
-static artel_status check_names(table *t, artel__csv_reader *reader)
-{
-    artel__csv_field field;
-    int64_t i = 0;
-    artel_status status;
-    while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-        trim(&field);
-        const char *name = i < t->column_count && !t->columns[i].unnamed ? t->columns[i].name : "";
-        bool same = i < t->column_count && strlen(name) == field.length && memcmp(name, field.text, field.length) == 0;
-        if (!same) {
-            return artel__fail(t->ctx, ARTEL_ERROR_INVALID, reader->path, "join files with the same columns",
-                               "column %lld is named '%.*s' (expected %s)", (long long)i + 1, (int)(field.length < 80 ? field.length : 80),
-                               field.text, i < t->column_count ? t->columns[i].name : "no more");
-        }
-        i++;
-    }
-    if (status < 0) return status;
-    if (i == t->column_count) return ARTEL_OK;
-    return artel__fail(t->ctx, ARTEL_ERROR_INVALID, reader->path, "join files with the same columns", "%lld columns (expected %lld)",
-                       (long long)i, (long long)t->column_count);
-}
-
-static artel_status start_table(artel__source *source, table *t, artel__csv_reader *reader)
-{
-    bool all_text;
-    ARTEL_TRY(measure_record(*reader, &t->column_count, &all_text));
-    if (t->column_count > ARTEL__DATA_MAX_ARRAYS) {
-        return artel__fail(t->ctx, ARTEL_ERROR_INVALID, reader->path, "is the delimiter right?", "%lld columns (at most %d)",
-                           (long long)t->column_count, ARTEL__DATA_MAX_ARRAYS);
-    }
-    int header = source->options.header;
-    t->has_header = header == ARTEL__DATA_HEADER_YES || (header == ARTEL__DATA_HEADER_AUTO && all_text);
-    t->columns = artel__arena_alloc(&source->arena, (size_t)t->column_count, sizeof *t->columns);
-    if (t->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
-    for (int64_t i = 0; i < t->column_count; i++) t->columns[i].counts = true;
-    if (t->has_header) return read_names(source, t, reader);
-    for (int64_t i = 0; i < t->column_count; i++) {
-        t->columns[i].name = artel__arena_printf(&source->arena, "%lld", (long long)i);
-        if (t->columns[i].name == NULL) return ARTEL_ERROR_NO_MEMORY;
-    }
-    return ARTEL_OK;
-}
 
 /* ---- records ---- */
 
 static artel_status grow(table *t)
 {
     int64_t capacity = t->capacity == 0 ? 16 : t->capacity * 2;
-    for (int64_t i = 0; i < t->column_count; i++) {
+    for (int64_t i = 0; i < t->head.columns; i++) {
         void *block = t->columns[i].cells;
         if (t->columns[i].type == COLUMN_TEXT) continue;
         ARTEL_TRY(artel__realloc(t->ctx, (size_t)capacity * sizeof(cell), "csv columns", &block));
@@ -215,19 +122,11 @@ static artel_status store_field(artel__source *source, table *t, column *c, cons
     return ARTEL_OK;
 }
 
-/* A delimiter at the end of a line makes no column. */
-static bool is_blank(const artel__csv_field *field)
-{
-    size_t i = 0;
-    while (i < field->length && (field->text[i] == ' ' || field->text[i] == '\t')) i++;
-    return i == field->length && !field->quoted;
-}
-
 static artel_status wrong_width(const table *t, const artel__csv_reader *reader, int64_t found)
 {
     return artel__fail(t->ctx, ARTEL_ERROR_CORRUPT, reader->path, "complete the line; quote fields that hold the delimiter",
                        "line %lld has %lld field%s (expected %lld)", (long long)reader->line, (long long)found, found == 1 ? "" : "s",
-                       (long long)t->column_count);
+                       (long long)t->head.columns);
 }
 
 static artel_status read_record(artel__source *source, table *t, artel__csv_reader *reader)
@@ -237,52 +136,34 @@ static artel_status read_record(artel__source *source, table *t, artel__csv_read
     int64_t at = 0;
     if (t->rows == t->capacity) ARTEL_TRY(grow(t));
     while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-        if (at == t->column_count && !reader->in_record && is_blank(&field)) break;
-        if (at < t->column_count) ARTEL_TRY(store_field(source, t, &t->columns[at], reader, &field));
+        if (at == t->head.columns && !reader->in_record && artel__csv_is_blank(&field)) break; /* behind a last delimiter */
+        if (at < t->head.columns) ARTEL_TRY(store_field(source, t, &t->columns[at], reader, &field));
         at++;
     }
     if (status < 0) return status;
-    if (at != t->column_count) return wrong_width(t, reader, at);
+    if (at != t->head.columns) return wrong_width(t, reader, at);
     t->rows++;
+    return ARTEL_OK;
+}
+
+/* What a first file with a record settles. */
+static artel_status start_table(artel__source *source, table *t)
+{
+    t->columns = artel__arena_alloc(&source->arena, (size_t)t->head.columns, sizeof *t->columns);
+    if (t->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
+    for (int64_t i = 0; i < t->head.columns; i++) t->columns[i].counts = true;
     return ARTEL_OK;
 }
 
 static artel_status read_records(artel__source *source, table *t, artel__csv_reader *reader)
 {
-    if (!artel__csv_next_record(reader)) return ARTEL_OK; /* an empty file adds nothing */
-    bool first = t->columns == NULL;
-    if (first)
-        ARTEL_TRY(start_table(source, t, reader));
-    else if (t->has_header)
-        ARTEL_TRY(check_names(t, reader));
-    if (!t->has_header) ARTEL_TRY(read_record(source, t, reader));
+    ARTEL_TRY(artel__csv_head_read(source, reader, &t->head));
+    if (t->columns == NULL && t->head.columns > 0) ARTEL_TRY(start_table(source, t));
     while (artel__csv_next_record(reader)) {
-        if ((t->rows & 4095) == 0 && artel__cancelled(t->ctx))
-            return artel__fail(t->ctx, ARTEL_ERROR_CANCELLED, reader->path, "", "reading was cancelled");
+        ARTEL_TRY(artel__data_go_on(t->ctx, reader->path));
         ARTEL_TRY(read_record(source, t, reader));
     }
     return ARTEL_OK;
-}
-
-static artel_status check_encoding(artel_context *ctx, const char *path, const uint8_t *bytes, size_t size)
-{
-    bool marked = size >= 2 && ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff));
-    if (!marked && !(size >= 4 && ((bytes[1] == 0 && bytes[3] == 0) || (bytes[0] == 0 && bytes[2] == 0)))) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path, "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW", "the text is UTF-16");
-}
-
-/* Lines in front of the table that begin with #, as numpy.savetxt writes them; behind its first line such a line is a record. */
-static void pass_comments(artel__csv_reader *reader)
-{
-    int64_t passed = 0;
-    while (artel__csv_next_record(reader) && *reader->at == '#') {
-        const char *end = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
-        reader->at = end ? end : reader->end;
-        passed++;
-    }
-    if (passed > 0)
-        artel__log(reader->ctx, ARTEL_LOG_NOTE, "%s: %lld line%s in front of the table begin%s with # and are passed over", reader->path,
-                   (long long)passed, passed == 1 ? "" : "s", passed == 1 ? "s" : "");
 }
 
 static artel_status read_file(artel__source *source, table *t, const char *path)
@@ -291,9 +172,7 @@ static artel_status read_file(artel__source *source, table *t, const char *path)
     artel__csv_reader reader;
     ARTEL_TRY(artel__blob_open(source, path, &blob));
     ARTEL_TRY(artel__blob_inflate(source, blob, 0));
-    ARTEL_TRY(check_encoding(source->ctx, path, blob->bytes, blob->size));
     artel__csv_init(&reader, source->ctx, path, blob->bytes, blob->size, t->delimiter);
-    pass_comments(&reader);
     artel_status status = read_records(source, t, &reader);
     artel__csv_fini(&reader);
     return status;
@@ -326,27 +205,13 @@ static artel_status read_options(artel__source *source, table *t)
     return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "missing", "write missing=0", "'%s' is not a number", field.text);
 }
 
-static artel_status find_column(artel__source *source, const table *t, const char *name, int64_t *out)
-{
-    for (int64_t i = 0; i < t->column_count; i++) {
-        if (strcmp(t->columns[i].name, name) != 0) continue;
-        *out = i;
-        return ARTEL_OK;
-    }
-    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target,
-                       t->has_header ? "check the name"
-                                     : "#header=yes takes the names from the first line; without a header columns are named 0, 1, ...",
-                       "no column '%s' (found %lld, the first '%s', the last '%s')", name, (long long)t->column_count, t->columns[0].name,
-                       t->columns[t->column_count - 1].name);
-}
-
 /* ---- arrays ---- */
 
 static void add_array(artel__source *source, const table *t, int64_t index, artel_data_role role, int *at)
 {
     const column *c = &t->columns[index];
     artel__source_array *array = &source->arrays[(*at)++];
-    array->name = c->name;
+    array->name = t->head.names[index].text;
     array->role = role;
     array->count = t->rows;
     array->item = index;
@@ -373,7 +238,7 @@ static artel_status select_columns(artel__source *source, const table *t, const 
     out->columns = artel__arena_alloc(&source->arena, (size_t)out->count, sizeof *out->columns);
     if (out->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < out->count; i++) {
-        ARTEL_TRY(find_column(source, t, names[i], &out->columns[i]));
+        ARTEL_TRY(artel__csv_head_find(source, &t->head, names[i], &out->columns[i]));
         if (taken[out->columns[i]]) {
             return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once", "column '%s' is listed twice",
                                names[i]);
@@ -383,18 +248,10 @@ static artel_status select_columns(artel__source *source, const table *t, const 
     return ARTEL_OK;
 }
 
-/* What is no input unless it is named: pandas' index, and what stands behind a delimiter at the end of the lines. */
 static bool is_left_out(const artel__source *source, const table *t, int64_t i)
 {
     const column *c = &t->columns[i];
-    bool index = i == 0 && c->unnamed && c->counts && c->type == COLUMN_INTEGER;
-    bool nothing = i + 1 == t->column_count && c->unnamed && !c->has_value && c->type != COLUMN_TEXT;
-    if (index)
-        artel__log(
-            source->ctx, ARTEL_LOG_NOTE,
-            "%s: the first column has no name and counts the lines; it is taken for pandas' index and left out (#columns=... names inputs)",
-            source->target);
-    return index || nothing;
+    return artel__csv_head_leaves_out(source, &t->head, i, c->counts && c->type == COLUMN_INTEGER, c->has_value || c->type == COLUMN_TEXT);
 }
 
 /* Inputs as listed, or all others in the order of the file; then labels as listed. */
@@ -402,18 +259,18 @@ static artel_status make_arrays(artel__source *source, const table *t)
 {
     selection labels, inputs;
     int at = 0;
-    bool *taken = artel__arena_alloc(&source->arena, (size_t)t->column_count, sizeof *taken);
+    bool *taken = artel__arena_alloc(&source->arena, (size_t)t->head.columns, sizeof *taken);
     if (taken == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(select_columns(source, t, source->options.label, taken, &labels));
     ARTEL_TRY(select_columns(source, t, source->options.columns, taken, &inputs));
     bool all = source->options.columns == NULL;
     int64_t others = 0;
-    for (int64_t i = 0; all && i < t->column_count; i++) {
+    for (int64_t i = 0; all && i < t->head.columns; i++) {
         taken[i] = taken[i] || is_left_out(source, t, i);
         others += !taken[i];
     }
     ARTEL_TRY(artel__source_add_arrays(source, (all ? others : inputs.count) + labels.count));
-    for (int64_t i = 0; all && i < t->column_count; i++) {
+    for (int64_t i = 0; all && i < t->head.columns; i++) {
         if (!taken[i]) add_array(source, t, i, ARTEL_DATA_ROLE_INPUT, &at);
     }
     for (int i = 0; i < inputs.count; i++) add_array(source, t, inputs.columns[i], ARTEL_DATA_ROLE_INPUT, &at);
@@ -430,7 +287,7 @@ static artel_status csv_open(artel__source *source)
     t->ctx = source->ctx;
     ARTEL_TRY(read_options(source, t));
     if (source->options.stream) return artel__csv_stream_open(source, t->delimiter);
-    if (source->options.skip_errors > 0)
+    if (source->skips != NULL)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "add stream=yes, or leave it out",
                            "lines can be left out of tables that are streamed only");
     if (source->options.types != NULL || source->options.defaults != NULL) {
@@ -444,7 +301,7 @@ static artel_status csv_open(artel__source *source)
     if (status < 0) return status;
     if (t->rows == 0) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give at least one line of values",
-                           "the table has no records%s", t->has_header ? " below its header" : "");
+                           "the table has no records%s", t->head.given ? " below its header" : "");
     }
     return make_arrays(source, t);
 }
@@ -452,7 +309,7 @@ static artel_status csv_open(artel__source *source)
 static void csv_close(artel__source *source)
 {
     table *t = source->state;
-    for (int64_t i = 0; t->columns != NULL && i < t->column_count; i++) artel__free(t->ctx, t->columns[i].cells);
+    for (int64_t i = 0; t->columns != NULL && i < t->head.columns; i++) artel__free(t->ctx, t->columns[i].cells);
 }
 
 const artel__data_format artel__data_csv = {

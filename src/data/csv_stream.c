@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/pages.h"
-#include "data/csv_reader.h"
+#include "data/csv_head.h"
 #include "data/remote.h"
 
 enum {
@@ -48,9 +48,9 @@ typedef struct stream_state {
     int64_t rows;
     uint64_t *offsets;
     size_t offset_count, offset_room;
-    const char **names;
-    target *targets; /* by column */
-    int64_t columns, inputs, labels;
+    artel__csv_head head;
+    target *targets; /* by column; NULL until there is a record */
+    int64_t inputs, labels;
     char delimiter;
     _Atomic uint64_t touched; /* bytes that have been mapped, about */
     _Atomic uint64_t last;    /* where the last row began, in its file */
@@ -102,17 +102,17 @@ static artel_status keep_offset(artel__source *source, stream_state *state, uint
 static artel_status find_records(artel__source *source, stream_file *file, const char *at)
 {
     stream_state *state = source->state;
-    const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
     file->first = state->rows;
     file->offset0 = state->offset_count;
+    if (file->blob->size == 0) return ARTEL_OK; /* nothing is mapped */
+    const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
     for (int64_t record = 0; (at = skip_empty(at, end)) < end; record++, state->rows++) {
         if (record % EVERY == 0) ARTEL_TRY(keep_offset(source, state, (uint64_t)(at - begin)));
         at = record_end(at, end);
         if ((uint64_t)(at - told) < FORGET_BYTES / 4) continue;
         touch(state, file->blob, (uint64_t)(at - told));
         told = at;
-        if (artel__cancelled(source->ctx))
-            return artel__fail(source->ctx, ARTEL_ERROR_CANCELLED, file->blob->path, "", "reading was cancelled");
+        ARTEL_TRY(artel__data_go_on(source->ctx, file->blob->path));
     }
     return ARTEL_OK;
 }
@@ -121,71 +121,39 @@ static artel_status find_records(artel__source *source, stream_file *file, const
 
 typedef struct sample {
     bool text, fraction, any;
+    bool gap; /* it does not hold 0, 1, 2, ... */
+    int64_t last;
 } sample;
 
 static void look_at(const artel__csv_field *field, sample *out)
 {
-    int64_t integer;
+    int64_t integer = 0;
     double number;
     artel__csv_kind kind = artel__csv_classify(field, &integer, &number);
     out->text |= kind == ARTEL__CSV_TEXT;
     out->fraction |= kind == ARTEL__CSV_FLOAT;
     out->any |= kind != ARTEL__CSV_EMPTY;
+    out->gap = out->gap || kind != ARTEL__CSV_INTEGER || (integer != 0 && integer != out->last + 1);
+    out->last = integer;
 }
 
-/* The first record: how many fields there are, and whether they are names. */
-static artel_status measure(artel__csv_reader reader, int64_t *count, bool *names)
+static artel_status sample_columns(const artel__source *source, artel__csv_reader *reader, sample *out)
 {
-    artel__csv_field field;
-    artel_status status;
-    int64_t texts = 0, numbers = 0;
-    *count = 0;
-    artel__text_init(&reader.unquoted, reader.ctx);
-    while ((status = artel__csv_next_field(&reader, &field)) == ARTEL_OK) {
-        sample one = {0};
-        look_at(&field, &one);
-        texts += one.text;
-        numbers += one.any && !one.text;
-        ++*count;
-    }
-    artel__text_fini(&reader.unquoted);
-    *names = texts > 0 && numbers == 0;
-    return status < 0 ? status : ARTEL_OK;
-}
-
-static artel_status read_names(artel__source *source, stream_state *state, artel__csv_reader *reader, bool header)
-{
-    artel__csv_field field;
-    for (int64_t i = 0; i < state->columns; i++) {
-        if (header) ARTEL_TRY(artel__csv_next_field(reader, &field));
-        state->names[i] = header ? artel__arena_printf(&source->arena, "%.*s", (int)(field.length < 4096 ? field.length : 4096), field.text)
-                                 : artel__arena_printf(&source->arena, "%lld", (long long)i);
-    }
-    return artel__arena_status(&source->arena);
-}
-
-static artel_status sample_columns(artel__csv_reader *reader, const stream_state *state, sample *out)
-{
+    const stream_state *state = source->state;
     for (int64_t record = 0; record < SAMPLE && artel__csv_next_record(reader); record++) {
+        const char *begin = reader->at;
         artel__csv_field field;
         artel_status status;
         int64_t i = 0;
         while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-            if (i < state->columns) look_at(&field, &out[i++]);
+            if (i < state->head.columns) look_at(&field, &out[i++]);
         }
-        if (status < 0) return status;
+        if (status < 0 && (source->skips == NULL || !artel__is_damage(status))) return status;
+        if (status == ARTEL_AGAIN) continue;
+        artel__operation_begin(source->ctx); /* it is left out when it is read as a row, or refused then */
+        reader->at = record_end(begin, reader->end);
     }
     return ARTEL_OK;
-}
-
-static artel_status column_named(artel__source *source, const char *name, int64_t *out)
-{
-    const stream_state *state = source->state;
-    for (*out = 0; *out < state->columns; ++*out) {
-        if (strcmp(state->names[*out], name) == 0) return ARTEL_OK;
-    }
-    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target, "check the name", "no column '%s' (the first is '%s')", name,
-                       state->names[0]);
 }
 
 /* Gives the columns of a list their places in an array. */
@@ -198,7 +166,7 @@ static artel_status place_columns(artel__source *source, const char *list, int a
     ARTEL_TRY(artel__data_list_parse(&source->arena, list, &names, &listed));
     for (int i = 0; i < listed; i++) {
         int64_t column;
-        ARTEL_TRY(column_named(source, names[i], &column));
+        ARTEL_TRY(artel__csv_head_find(source, &state->head, names[i], &column));
         if (state->targets[column].array >= 0)
             return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once", "column '%s' is listed twice",
                                names[i]);
@@ -221,7 +189,7 @@ static artel_status set_defaults(artel__source *source)
     double value = 0;
     if (o->missing != NULL && !parse_number(o->missing, &value))
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "missing", "write missing=0", "'%s' is not a number", o->missing);
-    for (int64_t i = 0; i < state->columns && o->missing != NULL; i++) {
+    for (int64_t i = 0; i < state->head.columns && o->missing != NULL; i++) {
         state->targets[i].has_default = true;
         state->targets[i].fallback = value;
     }
@@ -235,7 +203,7 @@ static artel_status set_defaults(artel__source *source)
         if (colon == NULL || !parse_number(colon + 1, &value))
             return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "defaults", "write defaults=A:0,B:1.5", "'%s' is no column and number",
                                pairs[i]);
-        ARTEL_TRY(column_named(source, pairs[i], &column));
+        ARTEL_TRY(artel__csv_head_find(source, &state->head, pairs[i], &column));
         state->targets[column].has_default = true;
         state->targets[column].fallback = value;
     }
@@ -245,6 +213,7 @@ static artel_status set_defaults(artel__source *source)
 /* types=A:int,B:float, where the first records mislead. */
 static artel_status set_types(artel__source *source, sample *samples)
 {
+    const stream_state *state = source->state;
     char **pairs;
     int count = 0;
     if (source->options.types != NULL) ARTEL_TRY(artel__data_list_parse(&source->arena, source->options.types, &pairs, &count));
@@ -256,7 +225,7 @@ static artel_status set_types(artel__source *source, sample *samples)
         if (!whole && !fraction)
             return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "types", "write types=A:int,B:float", "'%s' is no column and type",
                                pairs[i]);
-        ARTEL_TRY(column_named(source, pairs[i], &column));
+        ARTEL_TRY(artel__csv_head_find(source, &state->head, pairs[i], &column));
         samples[column] = (sample){.fraction = fraction, .any = true};
     }
     return ARTEL_OK;
@@ -268,47 +237,42 @@ static artel_status settle_columns(artel__source *source, sample *samples)
     stream_state *state = source->state;
     ARTEL_TRY(place_columns(source, source->options.label, 1, &state->labels));
     ARTEL_TRY(place_columns(source, source->options.columns, 0, &state->inputs));
-    for (int64_t i = 0; i < state->columns && source->options.columns == NULL; i++) {
-        if (state->targets[i].array < 0) state->targets[i] = (target){.array = 0, .place = state->inputs++};
+    for (int64_t i = 0; i < state->head.columns && source->options.columns == NULL; i++) {
+        if (state->targets[i].array < 0 && !artel__csv_head_leaves_out(source, &state->head, i, !samples[i].gap, samples[i].any))
+            state->targets[i] = (target){.array = 0, .place = state->inputs++};
     }
     ARTEL_TRY(set_defaults(source));
     ARTEL_TRY(set_types(source, samples));
-    for (int64_t i = 0; i < state->columns; i++) {
+    for (int64_t i = 0; i < state->head.columns; i++) {
         state->targets[i].whole = !samples[i].fraction;
         if (state->targets[i].array >= 0 && samples[i].text)
             return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target, "leave it out: #columns=A,B lists the inputs",
-                               "column '%s' holds text, which cannot be fed yet", state->names[i]);
+                               "column '%s' holds text, which cannot be fed yet", state->head.names[i].text);
     }
     if (state->inputs > 0) return ARTEL_OK;
     return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name fewer labels", "no column is left for the inputs");
 }
 
-static artel_status start_table(artel__source *source, artel__csv_reader *reader, bool *header)
+/* Settles the columns by the records that follow. */
+static artel_status start_table(artel__source *source, const artel__csv_reader *reader)
 {
     stream_state *state = source->state;
-    bool names;
-    ARTEL_TRY(measure(*reader, &state->columns, &names));
-    if (state->columns > ARTEL__DATA_MAX_ARRAYS)
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, reader->path, "is the delimiter right?", "%lld columns (at most %d)",
-                           (long long)state->columns, ARTEL__DATA_MAX_ARRAYS);
-    int wanted = source->options.header;
-    *header = wanted == ARTEL__DATA_HEADER_YES || (wanted == ARTEL__DATA_HEADER_AUTO && names);
-    state->names = artel__arena_alloc(&source->arena, (size_t)state->columns, sizeof *state->names);
-    state->targets = artel__arena_alloc(&source->arena, (size_t)state->columns, sizeof *state->targets);
-    sample *samples = artel__arena_alloc(&source->arena, (size_t)state->columns, sizeof *samples);
+    size_t columns = (size_t)state->head.columns;
+    target *targets = artel__arena_alloc(&source->arena, columns, sizeof *targets);
+    sample *samples = artel__arena_alloc(&source->arena, columns, sizeof *samples);
     ARTEL_TRY(artel__arena_status(&source->arena));
-    for (int64_t i = 0; i < state->columns; i++) state->targets[i].array = -1;
+    for (size_t i = 0; i < columns; i++) targets[i].array = -1;
+    state->targets = targets;
     artel__csv_reader from = *reader;
     artel__text_init(&from.unquoted, source->ctx);
-    artel_status status = read_names(source, state, &from, *header);
-    if (status == ARTEL_OK) status = sample_columns(&from, state, samples);
+    artel_status status = sample_columns(source, &from, samples);
     artel__csv_fini(&from);
     return status < 0 ? status : settle_columns(source, samples);
 }
 
 /* ---- opening ---- */
 
-static artel_status open_file(artel__source *source, const char *path, bool *header)
+static artel_status open_file(artel__source *source, const char *path)
 {
     stream_state *state = source->state;
     stream_file *file = &state->files[state->file_count];
@@ -322,13 +286,11 @@ static artel_status open_file(artel__source *source, const char *path, bool *hea
     file->file = -1;
     if (state->file_count++ < MOST_OPEN && !artel__is_remote(path)) ARTEL_TRY(artel__open_parts(source->ctx, path, &file->file));
     artel__csv_init(&reader, source->ctx, path, blob->bytes, blob->size, state->delimiter);
-    const char *begin = reader.at, *end = reader.end;
-    bool any = artel__csv_next_record(&reader);
-    artel_status status = any && state->columns == 0 ? start_table(source, &reader, header) : ARTEL_OK;
+    artel_status status = artel__csv_head_read(source, &reader, &state->head);
+    bool any = status == ARTEL_OK && artel__csv_next_record(&reader);
+    if (any && state->targets == NULL) status = start_table(source, &reader);
     artel__csv_fini(&reader);
-    if (status < 0) return status;
-    begin = skip_empty(begin, end);
-    return find_records(source, file, any && *header ? record_end(begin, end) : begin);
+    return status < 0 ? status : find_records(source, file, any ? reader.at : reader.end);
 }
 
 static artel_status publish(artel__source *source)
@@ -338,7 +300,7 @@ static artel_status publish(artel__source *source)
     if (state->rows == 0)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give at least one line of values",
                            "the table has no records");
-    for (int64_t i = 0; i < state->columns; i++) whole = whole && (state->targets[i].array != 1 || state->targets[i].whole);
+    for (int64_t i = 0; i < state->head.columns; i++) whole = whole && (state->targets[i].array != 1 || state->targets[i].whole);
     ARTEL_TRY(artel__source_add_arrays(source, state->labels > 0 ? 2 : 1));
     source->arrays[0] = (artel__source_array){
         .name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT64, .row = {1, {state->inputs}}, .count = state->rows};
@@ -354,7 +316,6 @@ static artel_status publish(artel__source *source)
 artel_status artel__csv_stream_open(artel__source *source, char delimiter)
 {
     artel__paths paths;
-    bool header = false;
     stream_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     source->format = &artel__data_csv_stream;
@@ -363,7 +324,7 @@ artel_status artel__csv_stream_open(artel__source *source, char delimiter)
     ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
     state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
     artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = open_file(source, paths.items[i], &header);
+    for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = open_file(source, paths.items[i]);
     artel__paths_fini(&paths);
     return status < 0 ? status : publish(source);
 }
@@ -383,7 +344,7 @@ static artel_status bad_field(const record *r, int64_t column, const char *what)
     const stream_state *state = r->source->state;
     return artel__fail(r->source->ctx, ARTEL_ERROR_CORRUPT, r->path, "correct the field; #missing=V, #defaults=A:V, #types=A:float help",
                        "record %lld (counted from 0) at byte %llu, column '%s': %s", (long long)r->number, (unsigned long long)r->offset,
-                       column < state->columns ? state->names[column] : "", what);
+                       column < state->head.columns ? state->head.names[column].text : "", what);
 }
 
 static artel_status convert_field(const record *r, int64_t column, const artel__csv_field *field, artel_dtype dtype, void *out)
@@ -416,15 +377,15 @@ static artel_status convert_record(const record *r, artel__csv_reader *reader, i
     artel_status status;
     int64_t column = 0;
     while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-        if (column < state->columns && state->targets[column].array == array)
+        if (column < state->head.columns && state->targets[column].array == array)
             ARTEL_TRY(convert_field(r, column, &field, r->source->arrays[array].dtype, out));
-        bool last = column == state->columns && !reader->in_record && field.length == 0;
+        bool last = column == state->head.columns && !reader->in_record && artel__csv_is_blank(&field);
         if (!last) column++; /* a delimiter at the end of a line makes no column */
     }
     if (status < 0) return status;
     char what[80];
-    snprintf(what, sizeof what, "%lld fields (expected %lld)", (long long)column, (long long)state->columns);
-    return column == state->columns ? ARTEL_OK : bad_field(r, column, what);
+    snprintf(what, sizeof what, "%lld fields (expected %lld)", (long long)column, (long long)state->head.columns);
+    return column == state->head.columns ? ARTEL_OK : bad_field(r, column, what);
 }
 
 /* A record's text: in the mapping, or in a part that was read. */

@@ -18,6 +18,11 @@ typedef struct artel__source_block {
     size_t size;
 } source_block;
 
+artel_status artel__data_go_on(artel_context *ctx, const char *where)
+{
+    return artel__cancelled(ctx) ? artel__fail(ctx, ARTEL_ERROR_CANCELLED, where, "", "reading was cancelled") : ARTEL_OK;
+}
+
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out)
 {
     source_block *block = artel__arena_alloc(&source->arena, 1, sizeof *block);
@@ -27,6 +32,13 @@ artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out
     block->next = source->blocks;
     source->blocks = block;
     *out = block->bytes;
+    return ARTEL_OK;
+}
+
+artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+{
+    if (source->format->fetch_record != NULL) return source->format->fetch_record(source, row, wants, count);
+    for (int i = 0; i < count; i++) ARTEL_TRY(source->format->fetch_row(source, wants[i].array, wants[i].shape, row, wants[i].out));
     return ARTEL_OK;
 }
 
@@ -80,7 +92,7 @@ void artel_data_destroy(artel_data *data)
     artel__free(ctx, data);
 }
 
-/* What no array may be, whatever the format: rows too large to count in bytes. */
+/* What no array may be, whatever the format: more than can be counted in bytes, each row taking one at least. */
 static artel_status check_arrays(const artel__source *source)
 {
     for (int i = 0; i < source->array_count; i++) {
@@ -88,7 +100,7 @@ static artel_status check_arrays(const artel__source *source)
         bool open = false;
         for (int axis = 0; axis < array->row.rank; axis++) open |= array->row.dim[axis] < 0;
         int64_t count = artel_shape_count(&array->row);
-        if (array->refusal == NULL && !open && (count < 0 || count > INT64_MAX / 16 / (array->count > 0 ? array->count : 1))) {
+        if (array->refusal == NULL && !open && (count < 0 || array->count > INT64_MAX / 16 / (count > 0 ? count : 1))) {
             return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "", "the shape of array '%s' overflows", array->name);
         }
     }
@@ -106,10 +118,10 @@ artel_status artel__data_add_source(artel_data *data, const artel__data_format *
     if (options != NULL) source->options = *options;
     source->state = state;
     artel__arena_init(&source->arena, data->ctx);
-    int64_t before = source->options.skip_errors;
+    if (source->options.skip_errors > 0) source->skips = &data->skips;
     if (format->open != NULL) ARTEL_TRY(format->open(source));
     ARTEL_TRY(check_arrays(source));
-    return before > 0 ? artel__source_skip_errors(source, source->options.skip_errors) : ARTEL_OK;
+    return source->skips != NULL ? artel__source_skip_errors(source) : ARTEL_OK;
 }
 
 artel_status artel__data_create_single(artel_context *ctx, const artel__data_format *format, artel_data **out)
@@ -150,16 +162,14 @@ static artel_status check_joined(const artel_data *data)
     return ARTEL_OK;
 }
 
-static artel_status open_specification(artel_data *data, int64_t skip_errors)
+static artel_status open_specification(artel_data *data, int64_t skip_errors, bool *skips)
 {
     artel__data_spec spec;
     ARTEL_TRY(artel__data_spec_parse(&data->arena, data->specification, &spec));
-    if (skip_errors > 0) {
-        spec.options.skip_errors = skip_errors;
-        if (strstr(spec.parts[0].format->options, "skip-errors") == NULL)
-            return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, data->specification, "leave --skip-errors out",
-                               "rows of %s cannot be left out", spec.parts[0].format->name);
-    }
+    bool can_skip = strstr(spec.parts[0].format->options, "skip-errors") != NULL;
+    if (can_skip && skip_errors > 0) spec.options.skip_errors = skip_errors;
+    *skips = *skips || can_skip;
+    data->skips = spec.options.skip_errors;
     data->sources = artel__arena_alloc(&data->arena, (size_t)spec.part_count, sizeof *data->sources);
     if (data->sources == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < spec.part_count; i++) {
@@ -176,14 +186,15 @@ artel_status artel_data_open(artel_context *context, const char *specification, 
 
 artel_status artel__data_open(artel_context *ctx, const char *specification, artel_data **out)
 {
-    return artel__data_open_skipping(ctx, specification, 0, out);
+    bool skips = false;
+    return artel__data_open_skipping(ctx, specification, 0, &skips, out);
 }
 
-artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, artel_data **out)
+artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, bool *skips, artel_data **out)
 {
     artel_data *data;
     ARTEL_TRY(artel__data_create(ctx, specification, &data));
-    artel_status status = open_specification(data, skip_errors);
+    artel_status status = open_specification(data, skip_errors, skips);
     if (status < 0) {
         artel_data_destroy(data);
         return status;

@@ -102,9 +102,9 @@ artel_status artel__feed_split(const artel__feed *feed, double fraction, artel__
 artel_status artel__data_fingerprint(const artel_data *data, uint8_t out[32]);
 artel_status artel__feed_fingerprint(const artel__feed *feed, uint8_t out[32]);
 
-/* artel_data_open() with skip-errors=N for all parts (0: as the specification says). Data that is used in memory as it lies in its files
- * has no rows that could be left out: ARTEL_ERROR_UNSUPPORTED. */
-artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, artel_data **out);
+/* artel_data_open() with skip-errors=N (0: as the specification says) where its format knows that; *skips becomes true then. Data that is
+ * used in memory as it lies in its files has no rows that could be left out. */
+artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, bool *skips, artel_data **out);
 
 /* -- content (content.c): hashes of rows as their source holds them, their numbers included -- */
 

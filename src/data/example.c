@@ -10,8 +10,8 @@
 
 #include "data/features.h"
 
-/* The list in a Feature: the last of its fields 1 to 3. */
-static bool open_feature(artel__proto feature, artel__example_list *out)
+/* The last of its fields 1 to 3. */
+bool artel__example_open(artel__proto feature, artel__example_list *out)
 {
     artel__proto_field field;
     *out = (artel__example_list){ARTEL__FEATURE_NONE, feature};
@@ -60,17 +60,12 @@ static bool find_value(artel__proto record, int map, const char *wanted, size_t 
 bool artel__example_find(artel__proto record, const char *name, size_t length, artel__example_list *out)
 {
     artel__proto value;
-    return find_value(record, 1, name, length, &value) && open_feature(value, out);
+    return find_value(record, 1, name, length, &value) && artel__example_open(value, out);
 }
 
 bool artel__example_find_steps(artel__proto record, const char *name, size_t length, artel__proto *out)
 {
     return find_value(record, 2, name, length, out);
-}
-
-bool artel__example_sequence_step(artel__proto step, artel__example_list *out)
-{
-    return open_feature(step, out);
 }
 
 bool artel__example_visit(artel__proto record, artel__example_visit_fn *visit, void *user)
@@ -82,7 +77,7 @@ bool artel__example_visit(artel__proto record, artel__example_visit_fn *visit, v
             artel__proto name, value;
             artel__example_list list;
             if (entry.number != 1 || entry.wire != 2) continue;
-            if (!open_entry(entry.bytes, &name, &value) || !open_feature(value, &list)) return false;
+            if (!open_entry(entry.bytes, &name, &value) || !artel__example_open(value, &list)) return false;
             visit(user, name, &list);
         }
         if (field.bytes.damaged) return false;

@@ -41,18 +41,7 @@ static artel_status wrong_count(const row *r, int64_t found, int64_t wanted)
 /* Fills elements from `begin` on. */
 static void fill_from(const row *r, int64_t begin)
 {
-    uint64_t one = 0;
-    if (begin >= r->count) return;
-    uint8_t *at = r->out + (size_t)begin * r->size;
-    if (r->feature->dtype == ARTEL_DTYPE_INT64)
-        memcpy(&one, &r->feature->fill_int, sizeof one);
-    else
-        artel__convert(ARTEL_DTYPE_FLOAT64, &r->feature->fill, r->feature->dtype, &one, 1);
-    if (one == 0) {
-        memset(at, 0, (size_t)(r->count - begin) * r->size);
-        return;
-    }
-    for (int64_t i = begin; i < r->count; i++, at += r->size) memcpy(at, &one, r->size);
+    artel__feature_fill(r->feature, r->out + (size_t)begin * r->size, r->count - begin);
 }
 
 static artel_status missing(const row *r)
@@ -72,10 +61,9 @@ static artel_status wrong_kind(const row *r, artel__feature_kind found)
 }
 
 /* Up to `room` numbers of a list into `out`. */
-static bool numbers(const row *r, const artel__example_list *list, void *out, int64_t room, int64_t *found)
+static bool numbers(const artel__example_list *list, void *out, int64_t room, int64_t *found)
 {
     if (list->kind == ARTEL__FEATURE_FLOAT32) return artel__example_floats(list->values, out, room, found);
-    (void)r;
     return artel__example_ints(list->values, out, room, found);
 }
 
@@ -83,7 +71,7 @@ static bool numbers(const row *r, const artel__example_list *list, void *out, in
 static artel_status place_numbers(const row *r, const artel__example_list *list, int64_t begin, int64_t room, int64_t *filled)
 {
     int64_t found = 0;
-    if (!numbers(r, list, r->out + (size_t)begin * r->size, room, &found)) return damaged(r);
+    if (!numbers(list, r->out + (size_t)begin * r->size, room, &found)) return damaged(r);
     if (found > room && !r->feature->truncate) return wrong_count(r, found, room);
     *filled = found < room ? found : room;
     return ARTEL_OK;
@@ -192,13 +180,13 @@ static artel_status place_sparse(const row *r, artel__proto record, const artel_
     int64_t count = 0;
     void *block;
     fill_from(r, 0);
-    if (!numbers(r, list, NULL, 0, &count)) return damaged(r);
+    if (!numbers(list, NULL, 0, &count)) return damaged(r);
     if (count == 0) return ARTEL_OK;
     ARTEL_TRY(artel__alloc(r->reader->ctx, (size_t)count * (size_t)(r->feature->index_count + 1) * 8, r->reader->path, &block));
     int64_t *coordinates = block;
     void *values = coordinates + r->feature->index_count * count;
     artel_status status = read_coordinates(r, record, count, coordinates);
-    if (status == ARTEL_OK && !numbers(r, list, values, count, &count)) status = damaged(r);
+    if (status == ARTEL_OK && !numbers(list, values, count, &count)) status = damaged(r);
     if (status == ARTEL_OK) status = scatter(r, shape, coordinates, values, count);
     artel__free(r->reader->ctx, block);
     return status;
@@ -217,7 +205,7 @@ static artel_status place_steps(const row *r, artel__proto steps, int64_t most)
         if (field.number != 1 || field.wire != 2) continue;
         if (step == most && r->feature->truncate) break;
         if (step == most) return wrong_count(r, step + 1, most);
-        if (!artel__example_sequence_step(field.bytes, &list)) return damaged(r);
+        if (!artel__example_open(field.bytes, &list)) return damaged(r);
         if (list.kind != r->feature->kind) return wrong_kind(r, list.kind);
         ARTEL_TRY(place_numbers(r, &list, step * each, each, &filled));
         if (filled != each) return wrong_count(r, filled, each);

@@ -233,6 +233,10 @@ static void infer_one(void *user, artel__proto name, const artel__example_list *
     artel__features *out = job->out;
     int64_t count = 0;
     if (list->kind == ARTEL__FEATURE_NONE || out->count == MOST_INFERRED) return;
+    if (name.at != name.end && memchr(name.at, '\0', (size_t)(name.end - name.at)) != NULL) { /* nothing could name it */
+        artel__log(job->arena->ctx, ARTEL_LOG_NOTE, "%s: a feature with a zero byte in its name is left out", out->where);
+        return;
+    }
     artel__feature *f = &out->item[out->count];
     artel__proto value = artel__proto_of(name.at, 0);
     *f = (artel__feature){.kind = list->kind, .dtype = ARTEL_DTYPE_FLOAT32};
@@ -279,6 +283,20 @@ artel_status artel__features_infer(artel__arena *arena, const char *where, artel
 }
 
 /* ---- */
+
+void artel__feature_fill(const artel__feature *feature, void *out, int64_t count)
+{
+    uint64_t one = 0;
+    size_t size = artel_dtype_size(feature->dtype);
+    uint8_t *at = out;
+    if (count <= 0) return;
+    if (feature->dtype == ARTEL_DTYPE_INT64)
+        memcpy(&one, &feature->fill_int, sizeof one);
+    else
+        artel__convert(ARTEL_DTYPE_FLOAT64, &feature->fill, feature->dtype, &one, 1);
+    if (one == 0) memset(at, 0, (size_t)count * size);
+    for (int64_t i = 0; i < count && one != 0; i++, at += size) memcpy(at, &one, size);
+}
 
 bool artel__features_have_images(const artel__features *features)
 {

@@ -81,6 +81,8 @@ artel_status artel__features_publish(artel__source *source, const artel__feature
 /* Adds how each feature is read to a fingerprint. */
 void artel__features_hash(const artel__features *features, artel__sha256 *hash);
 bool artel__features_have_images(const artel__features *features);
+/* Writes `count` elements of what fills a feature's rows. */
+void artel__feature_fill(const artel__feature *feature, void *out, int64_t count);
 /* The specification as JSON, as artel__features_read() reads it. Borrowed nothing; the caller owns *out. */
 artel_status artel__features_write(artel_context *ctx, const artel__features *features, json_t **out);
 
@@ -99,7 +101,8 @@ typedef struct artel__example_list {
 bool artel__example_find(artel__proto record, const char *name, size_t length, artel__example_list *out);
 /* The steps (Features in field 1) of the feature list of that name in a SequenceExample; empty when it lacks it. */
 bool artel__example_find_steps(artel__proto record, const char *name, size_t length, artel__proto *out);
-bool artel__example_sequence_step(artel__proto step, artel__example_list *out);
+/* The list in a Feature: in one of a step. */
+bool artel__example_open(artel__proto feature, artel__example_list *out);
 /* Calls for each feature of the record, in its order; false when it is damaged. */
 typedef void artel__example_visit_fn(void *user, artel__proto name, const artel__example_list *list);
 bool artel__example_visit(artel__proto record, artel__example_visit_fn *visit, void *user);

@@ -13,6 +13,7 @@
 
 #define STACK_BYTES 4096
 #define SHARED_BYTES 65536 /* from which on waking other threads pays */
+#define WANTED 16          /* arrays that are read together at most */
 
 /* The row of the core that row `row` of the feed stands for. */
 static int64_t core_row(const artel__feed *feed, uint64_t row)
@@ -85,6 +86,63 @@ static artel_status produce_rows(const artel__feed *feed, const artel__binding *
     artel__free(feed->core->ctx, heap);
     return status;
 }
+
+/* ---- rows that are read as a whole ---- */
+
+/* Bindings of which rows are read together. */
+typedef struct record_job {
+    const artel__binding *binding[WANTED];
+    uint8_t *buffer[WANTED];
+    size_t scratch_at[WANTED];
+    int count;
+    size_t scratch_bytes;
+} record_job;
+
+static bool is_direct(const artel__binding *binding)
+{
+    return binding->conversion.kind == ARTEL__CONVERT_COPY;
+}
+
+static void add_to_job(record_job *job, const artel__binding *binding, uint8_t *buffer)
+{
+    job->binding[job->count] = binding;
+    job->buffer[job->count] = buffer;
+    job->scratch_at[job->count++] = job->scratch_bytes;
+    if (!is_direct(binding)) job->scratch_bytes += (binding->source_bytes + 15) / 16 * 16;
+}
+
+static artel_status produce_record(const artel__feed *feed, const record_job *job, int64_t row, int64_t i, uint8_t *scratch)
+{
+    artel__row_want wants[WANTED];
+    uint8_t *targets[WANTED];
+    const artel__segment *segment = find_segment(job->binding[0], row); /* all arrays of a row lie in one source */
+    for (int b = 0; b < job->count; b++) {
+        const artel__binding *binding = job->binding[b];
+        targets[b] = job->buffer[b] + (size_t)i * binding->public.row_bytes;
+        wants[b] = (artel__row_want){binding->array, &binding->source_row, is_direct(binding) ? targets[b] : scratch + job->scratch_at[b]};
+    }
+    ARTEL_TRY(artel__source_fetch(segment->source, row - segment->first, wants, job->count));
+    for (int b = 0; b < job->count; b++) {
+        if (!is_direct(job->binding[b])) ARTEL_TRY(convert_row(feed, job->binding[b], row, scratch + job->scratch_at[b], targets[b]));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status produce_records(const artel__feed *feed, const record_job *job, const uint64_t *rows, int64_t count)
+{
+    uint64_t stack[STACK_BYTES / 8];
+    void *scratch = stack, *heap = NULL;
+    if (job->scratch_bytes > sizeof stack) {
+        ARTEL_TRY(artel__alloc(feed->core->ctx, job->scratch_bytes, feed->core->data->specification, &heap));
+        scratch = heap;
+    }
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < count && status == ARTEL_OK; i++) status = produce_record(feed, job, core_row(feed, rows[i]), i, scratch);
+    artel__free(feed->core->ctx, heap);
+    return status;
+}
+
+/* ---- */
 
 /* Rows of one block of memory that are taken as they are. */
 static void copy_rows(const artel__feed *feed, const artel__binding *binding, const uint64_t *rows, int64_t count, uint8_t *buffer)
@@ -195,11 +253,27 @@ typedef struct fetch_job {
     atomic_int status; /* of a piece that failed */
 } fetch_job;
 
+/* Rows [begin, end) of the call, of a source that reads them as a whole. */
+static artel_status fetch_records(const fetch_job *job, int64_t begin, int64_t end)
+{
+    const artel__feed_core *core = job->feed->core;
+    record_job together = {.count = 0};
+    for (int b = 0; b < core->binding_count; b++) {
+        uint8_t *buffer = target_of(core, job->buffers, b, begin);
+        if (buffer != NULL) add_to_job(&together, &core->bindings[b], buffer);
+        if (together.count < WANTED && (together.count == 0 || b + 1 < core->binding_count)) continue;
+        ARTEL_TRY(produce_records(job->feed, &together, job->rows + begin, end - begin));
+        together = (record_job){.count = 0};
+    }
+    return ARTEL_OK;
+}
+
 /* Rows [begin, end) of the call. */
 static artel_status fetch_piece(const fetch_job *job, int64_t begin, int64_t end)
 {
     const artel__feed_core *core = job->feed->core;
     const uint64_t *rows = job->rows + begin;
+    if (core->data->sources[0].format->fetch_record != NULL) return fetch_records(job, begin, end);
     for (int b = 0; b < core->binding_count; b++) {
         const artel__binding *binding = &core->bindings[b];
         uint8_t *buffer = target_of(core, job->buffers, b, begin);

@@ -133,8 +133,8 @@ static artel_status check_line(void *user, const artel__line *line, bool *keep)
     artel_status status = parse_line(source->ctx, line, &value);
     *keep = status == ARTEL_OK;
     if (status == ARTEL_OK) json_decref(value);
-    if (status != ARTEL_ERROR_CORRUPT || source->options.skip_errors == 0) return status;
-    source->options.skip_errors--;
+    if (!artel__is_damage(status) || *source->skips == 0) return status;
+    --*source->skips;
     const artel_error *error = artel_context_error(source->ctx);
     artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: the line is left out: %s", error->where, error->what);
     artel__operation_begin(source->ctx);
@@ -146,7 +146,7 @@ static artel_status jsonl_open(artel__source *source)
     jsonl_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     source->state = state;
-    ARTEL_TRY(artel__lines_open(source, source->options.skip_errors > 0 ? check_line : NULL, source, &state->lines));
+    ARTEL_TRY(artel__lines_open(source, source->skips != NULL ? check_line : NULL, source, &state->lines));
     ARTEL_TRY(find_features(source));
     ARTEL_TRY(check_features(source, &state->features));
     if (artel__features_have_images(&state->features)) ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));
@@ -166,17 +166,6 @@ typedef struct row {
 static artel_status bad_value(const row *r, const char *what)
 {
     return bad_line(r->ctx, r->line, "correct the line or the feature specification", r->feature->name, what);
-}
-
-static void fill(const row *r, uint8_t *out, int64_t count)
-{
-    float value = (float)r->feature->fill;
-    for (int64_t i = 0; i < count; i++, out += r->size) {
-        if (r->feature->dtype == ARTEL_DTYPE_INT64)
-            memcpy(out, &r->feature->fill_int, r->size);
-        else
-            memcpy(out, &value, r->size);
-    }
 }
 
 static artel_status place_word(const row *r, const json_t *value, uint8_t *out)
@@ -224,7 +213,7 @@ static artel_status place(const row *r, const json_t *value, int axis, uint8_t *
     }
     for (int64_t i = 0; i < found; i++)
         ARTEL_TRY(place(r, json_array_get(value, (size_t)i), axis + 1, out + (size_t)(i * each) * r->size, each));
-    fill(r, out + (size_t)(found * each) * r->size, (extent - found) * each);
+    artel__feature_fill(r->feature, out + (size_t)(found * each) * r->size, (extent - found) * each);
     return ARTEL_OK;
 }
 
@@ -253,7 +242,7 @@ static artel_status place_member(const artel__source *source, const row *r, cons
     int64_t count = artel_shape_count(r->shape);
     if (value == NULL || json_is_null(value)) {
         if (!r->feature->has_default && !r->feature->ragged) return bad_value(r, "the line lacks it; \"default\" would stand for it");
-        fill(r, out, count);
+        artel__feature_fill(r->feature, out, count);
         return ARTEL_OK;
     }
     if (r->feature->decode == ARTEL__DECODE_IMAGE) return place_image(source, r, value, out);

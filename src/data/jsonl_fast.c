@@ -2,8 +2,9 @@
 /* Numbers out of a JSON line without parsing the rest of it.
  *
  * Members are passed over by their brackets and quotes, the wanted one is read number by number. Whatever is out of the ordinary
- * (escapes in names, NaN, numbers that need more than one rounding, a list of another length, anything that is no JSON) is left to
- * jsonl.c, which parses the line and says what is wrong with it; so this decides nothing but speed.
+ * (escapes in names, NaN, numbers that need more than one rounding, a list of another length, a wanted value that is no JSON) is left
+ * to jsonl.c, which parses the line and says what is wrong with it. Numbers are those that parsing gives; what is wrong inside a member
+ * that is passed over is not seen, unless its brackets or quotes are.
  */
 #include "data/jsonl_fast.h"
 
@@ -107,17 +108,6 @@ static bool place_number(scan *s, uint8_t *out)
     return true;
 }
 
-static void fill(const scan *s, uint8_t *out, int64_t count)
-{
-    float value = (float)s->feature->fill;
-    for (int64_t i = 0; i < count; i++, out += s->size) {
-        if (s->feature->dtype == ARTEL_DTYPE_INT64)
-            memcpy(out, &s->feature->fill_int, s->size);
-        else
-            memcpy(out, &value, s->size);
-    }
-}
-
 /* Nested lists from `axis` on; `count` elements at `out`. */
 static bool place(scan *s, int axis, uint8_t *out, int64_t count)
 {
@@ -132,7 +122,7 @@ static bool place(scan *s, int axis, uint8_t *out, int64_t count)
         if (!take(s, ']')) return false;
     }
     if (found < extent && !s->feature->ragged) return false;
-    fill(s, out + (size_t)(found * each) * s->size, (extent - found) * each);
+    artel__feature_fill(s->feature, out + (size_t)(found * each) * s->size, (extent - found) * each);
     return true;
 }
 

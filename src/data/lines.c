@@ -34,6 +34,7 @@ typedef struct finding {
 static artel_status add_line(finding *f, artel__lines *lines, const artel__line *line)
 {
     bool keep = true;
+    ARTEL_TRY(artel__data_go_on(f->source->ctx, line->path));
     if (f->check != NULL) ARTEL_TRY(f->check(f->user, line, &keep));
     if (!keep) return ARTEL_OK;
     if (lines->count == f->room) {

@@ -103,7 +103,7 @@ static artel_status new_stage(builder *b, const artel__stage_ops *ops, artel__st
 {
     artel__stage *stage = artel__arena_alloc(b->arena, 1, sizeof *stage);
     if (stage == NULL) return ARTEL_ERROR_NO_MEMORY;
-    *stage = (artel__stage){.ops = ops, .ctx = b->ctx, .arena = b->arena, .ordinal = ++b->ordinal, .count = -1};
+    *stage = (artel__stage){.ops = ops, .ctx = b->ctx, .arena = b->arena, .ordinal = ++b->ordinal, .count = -1, .reach = INT64_MAX};
     stage->where = artel__arena_printf(b->arena, "%s: stage %u (%s)", b->where, (unsigned)stage->ordinal, ops->name);
     *out = stage;
     return artel__arena_status(b->arena);
@@ -138,6 +138,7 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
     memcpy(stage->columns, first->columns, (size_t)first->column_count * sizeof *stage->columns);
     stage->column_count = first->column_count;
     stage->count = first->count;
+    stage->reach = first->reach;
     bool one_column = stage->ops->options[0].name != NULL && strcmp(stage->ops->options[0].name, "column") == 0;
     if (one_column) ARTEL_TRY(artel__stage_find(stage, *(const char *const *)stage->options, &stage->target));
     return stage->ops->open(stage);
@@ -266,7 +267,7 @@ static artel_status publish(artel__source *source, const artel__stage *top)
 {
     if (top->count < 0) {
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
-                           "give repeat a count, or take some; --epochs repeats the whole", "the pipeline has no end");
+                           "give repeat a count, or take some; each epoch is a pass over the whole", "the pipeline has no end");
     }
     ARTEL_TRY(artel__source_add_arrays(source, top->column_count));
     for (int i = 0; i < top->column_count; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf's wire format (tag = number << 3 | type) and TFRecord framing (length, CRC of it, bytes, CRC of them). */
+/* Protobuf's wire format: tag = number << 3 | type. */
 #include "data/proto.h"
 
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/bytes.h"
 
 static bool damage(artel__proto *message)
 {
@@ -28,12 +28,10 @@ bool artel__proto_long_varint(artel__proto *message, uint64_t *out)
     return damage(message);
 }
 
-static bool read_fixed(artel__proto *message, size_t size, uint64_t *out)
+static bool read_fixed(artel__proto *message, int size, uint64_t *out)
 {
-    *out = 0;
-    if ((size_t)(message->end - message->at) < size) return damage(message);
-    for (size_t i = 0; i < size; i++) *out |= (uint64_t)message->at[i] << (8 * i);
-    message->at += size;
+    if (message->end - message->at < size) return damage(message);
+    *out = artel__bytes_take(&message->at, size);
     return true;
 }
 
@@ -74,18 +72,4 @@ float artel__proto_float(uint64_t bits)
     float value;
     memcpy(&value, &low, sizeof value);
     return value;
-}
-
-bool artel__record_next(artel__proto *file, artel__proto *out)
-{
-    uint64_t length, check;
-    const uint8_t *begin = file->at;
-    if (file->at == file->end) return false;
-    if (!read_fixed(file, 8, &length) || !read_fixed(file, 4, &check)) return false;
-    if (artel__crc32c_mask(artel__crc32c(0, begin, 8)) != check) return damage(file);
-    if (length > (uint64_t)(file->end - file->at)) return damage(file);
-    *out = artel__proto_of(file->at, (size_t)length);
-    file->at += length;
-    if (!read_fixed(file, 4, &check)) return false;
-    return artel__crc32c_mask(artel__crc32c(0, out->at, (size_t)length)) == check || damage(file);
 }

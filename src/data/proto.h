@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading protobuf messages field by field, and the records of TFRecord files: examples, and what `artel inspect` looks at in event
- * files and ONNX models. Everything is bounded by the bytes at hand; damage ends a loop and is told by `damaged`. */
+/* Reading protobuf messages field by field: examples, and what `artel inspect` looks at in event files and ONNX models. Everything is bounded by the bytes at hand; damage ends a loop and is told by `damaged`. */
 #ifndef ARTEL_DATA_PROTO_H
 #define ARTEL_DATA_PROTO_H
 
@@ -64,8 +63,5 @@ bool artel__proto_find(artel__proto message, int number, artel__proto_field *out
 /* Copies bytes as text, cut to the buffer; control characters become '?'. */
 const char *artel__proto_string(artel__proto bytes, char *buffer, size_t size);
 float artel__proto_float(uint64_t bits);
-
-/* The next record of a TFRecord file, lengths and checksums checked; false at the end or at damage. */
-bool artel__record_next(artel__proto *file, artel__proto *out);
 
 #endif

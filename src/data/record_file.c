@@ -11,6 +11,8 @@
 
 #include "base/bytes.h"
 
+#define RESYNC_LOOK 65536 /* bytes from one look at cancellation to the next */
+
 const char *artel__record_fault_text(artel__record_fault fault)
 {
     switch (fault) {
@@ -48,6 +50,7 @@ artel__record_fault artel__record_step(artel__record_walk *walk, bool verify, ar
 bool artel__record_resync(artel__record_walk *walk)
 {
     for (size_t at = walk->at + 1; at <= walk->size && walk->size - at >= ARTEL__RECORD_FRAME; at++) {
+        if (at % RESYNC_LOOK == 0 && artel__cancelled(walk->ctx)) break;
         const uint8_t *head = walk->bytes + at;
         if (artel__bytes_get(head, 8) > walk->size - at - ARTEL__RECORD_FRAME || !is_head(head)) continue;
         walk->at = at;
@@ -100,12 +103,13 @@ static artel_status add_offset(artel_context *ctx, artel__record_file *file, siz
 
 artel_status artel__record_file_find(artel_context *ctx, artel__record_file *file, int64_t *skip)
 {
-    artel__record_walk walk = {file->bytes, file->size, 0};
+    artel__record_walk walk = {file->bytes, file->size, 0, ctx};
     artel__proto payload;
     size_t capacity = 0;
     if (skip == NULL && !file->compressed && artel__record_index_read(ctx, file)) return ARTEL_OK;
     for (;;) {
         size_t at = walk.at;
+        ARTEL_TRY(artel__data_go_on(ctx, file->path));
         artel__record_fault fault = artel__record_step(&walk, skip != NULL, &payload);
         if (fault == ARTEL__RECORD_END) break;
         if (fault == ARTEL__RECORD_GOOD) {
@@ -119,7 +123,7 @@ artel_status artel__record_file_find(artel_context *ctx, artel__record_file *fil
         if (fault != ARTEL__RECORD_BAD_PAYLOAD && !artel__record_resync(&walk)) break;
     }
     file->offsets = file->found;
-    return ARTEL_OK;
+    return artel__data_go_on(ctx, file->path); /* resynchronising may have been broken off */
 }
 
 void artel__record_file_close(artel_context *ctx, artel__record_file *file)
@@ -131,7 +135,7 @@ void artel__record_file_close(artel_context *ctx, artel__record_file *file)
 artel_status artel__record_file_at(artel_context *ctx, const artel__record_file *file, int64_t row, artel__proto *out)
 {
     uint64_t at = file->offsets[row];
-    artel__record_walk walk = {file->bytes, file->size, at < file->size ? (size_t)at : file->size};
+    artel__record_walk walk = {file->bytes, file->size, at < file->size ? (size_t)at : file->size, NULL};
     artel__record_fault fault = artel__record_step(&walk, true, out);
     return fault == ARTEL__RECORD_GOOD ? ARTEL_OK
                                        : damaged(ctx, file, row, (size_t)at, fault == ARTEL__RECORD_END ? ARTEL__RECORD_SHORT : fault);

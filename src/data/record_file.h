@@ -18,7 +18,8 @@
 /* Bytes being walked, record by record. */
 typedef struct artel__record_walk {
     const uint8_t *bytes;
-    size_t size, at; /* `at`: the record to come */
+    size_t size, at;          /* `at`: the record to come */
+    const artel_context *ctx; /* looking for a record ends when it is cancelled; may be NULL */
 } artel__record_walk;
 
 typedef enum artel__record_fault {
@@ -35,7 +36,7 @@ const char *artel__record_fault_text(artel__record_fault fault);
 /* The record at walk->at, and goes behind it where its length is known. `payload`: with or without its checksum being verified. */
 artel__record_fault artel__record_step(artel__record_walk *walk, bool verify, artel__proto *payload);
 /* Moves on, from behind walk->at, to the next place where a record seems to begin (the checksum of its length is right, and it ends
- * within the bytes); false when there is none. */
+ * within the bytes); false when there is none, or when looking was cancelled. */
 bool artel__record_resync(artel__record_walk *walk);
 
 typedef struct artel__record_file {
@@ -77,6 +78,9 @@ bool artel__record_index_read(artel_context *ctx, artel__record_file *file);
 /* The files that a target names: a pattern; a list; NAME@N or NAME@* for NAME-00000-of-0000N and so on, all of them; a name that is
  * no file but the beginning of such. Errors: NOT_FOUND (names the shard that is missing, or the pattern). */
 artel_status artel__shards_find(artel_context *ctx, const char *target, artel__paths *out);
+/* Whether a file that `target` has found only lies beside records: an index, a feature specification, checksums. What `target` names by its
+ * very name is meant. */
+bool artel__is_beside_records(const char *target, const char *path);
 /* NAME of NAME-00003-of-00016, for files that lie beside the shards; any other name as it is. Copies into `buffer`; NULL: too long. */
 const char *artel__shards_base(const char *path, char *buffer, size_t size);
 

@@ -71,7 +71,7 @@ bool artel__record_index_read(artel_context *ctx, artel__record_file *file)
     char path[4096];
     if (snprintf(path, sizeof path, "%s.index", file->path) >= (int)sizeof path || !artel__file_exists(path)) return false;
     if (artel__map_file(ctx, path, &file->index) < 0) {
-        artel_context_clear(ctx);
+        artel__operation_begin(ctx);
         return false;
     }
     const char *why = unfit(file);

@@ -40,6 +40,7 @@ static artel_status open_part(artel_context *ctx, artel__part *out)
 /* Where bytes go: a file or a text. */
 typedef struct sink {
     artel_context *ctx;
+    const char *where;
     artel__output *output;
     artel__text *text;
     uint64_t taken;
@@ -51,7 +52,10 @@ static int take(void *user, const uint8_t *bytes, size_t size)
     sink *s = user;
     if (s->output != NULL) s->status = artel__output_write(s->output, bytes, size);
     if (s->text != NULL) artel__text_append_bytes(s->text, bytes, size);
-    if (s->text != NULL) s->status = s->text->length > LIST_LIMIT ? ARTEL_ERROR_IO : artel__text_status(s->text);
+    if (s->text != NULL) s->status = artel__text_status(s->text);
+    if (s->text != NULL && s->text->length > LIST_LIMIT)
+        s->status = artel__fail(s->ctx, ARTEL_ERROR_CORRUPT, s->where, "check the endpoint", "a page of the bucket's list is over %zu MiB",
+                                LIST_LIMIT >> 20);
     s->taken += size;
     return s->status < 0;
 }
@@ -156,7 +160,7 @@ static void read_etag(artel_context *ctx, const char *copy, char out[256])
     out[0] = '\0';
     if (snprintf(path, sizeof path, "%s.etag", copy) >= (int)sizeof path || !artel__file_exists(path) || !artel__file_exists(copy)) return;
     if (artel__read_file(ctx, path, 255, &text, &size) < 0) {
-        artel_context_clear(ctx);
+        artel__operation_begin(ctx);
         return;
     }
     if (size < 256 && strlen(text) == size && strpbrk(text, "\r\n") == NULL) memcpy(out, text, size + 1);
@@ -181,7 +185,7 @@ static artel_status fetch_into(artel_context *ctx, const artel__curl_part *part,
     char known[256];
     read_etag(ctx, copy, known);
     ARTEL_TRY(artel__output_open(ctx, copy, &output));
-    sink s = {.ctx = ctx, .output = &output};
+    sink s = {.ctx = ctx, .where = url, .output = &output};
     transfer t = {.part = part, .where = url};
     t.request = (artel__curl_request){.url = place != NULL ? place->url : url, .take = take, .ended = ended, .data = &s};
     if (place != NULL && place->user[0]) {
@@ -248,7 +252,7 @@ static artel_status list_page(artel_context *ctx, const artel__curl_part *part, 
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof *place, pattern, (void **)&place));
     artel_status status = artel__s3_locate(ctx, bucket, query, place);
     if (status == ARTEL_OK) {
-        sink s = {.ctx = ctx, .text = xml};
+        sink s = {.ctx = ctx, .where = pattern, .text = xml};
         transfer t = {.part = part, .where = pattern};
         t.request = (artel__curl_request){.url = place->url, .take = take, .ended = ended, .data = &s};
         if (place->user[0]) {

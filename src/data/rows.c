@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define OPEN_SIDE 64
+#define WANTED 16 /* columns that are read together at most */
 
 /* Whether the column is one of those that the specification names; true when it names none. */
 static bool is_named(artel_data *data, artel__arena *arena, const char *name)
@@ -39,6 +40,10 @@ static artel_status add_column(artel_data *data, int array, artel__rows *out)
     settle_extents(source, column);
     column->elements = artel_shape_count(&column->row);
     column->bytes = (size_t)column->elements * artel_dtype_size(column->dtype);
+    column->at = out->row_bytes;
+    if (column->bytes > SIZE_MAX / 4 - out->row_bytes)
+        return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "name fewer arrays", "a row is too large");
+    out->row_bytes += (column->bytes + 15) / 16 * 16;
     column->has_encoded = source->format->encoded_row != NULL && column->resized;
     int64_t rows = artel__data_rows(data, array);
     if (out->column_count == 0) out->count = rows;
@@ -95,6 +100,27 @@ artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row,
     const artel__source_array *array = &source->arrays[c->array];
     if (array->base == NULL) return source->format->fetch_row(source, c->array, &c->row, row, out);
     if (c->bytes > 0) memcpy(out, array->base + (size_t)row * array->stride, c->bytes);
+    return ARTEL_OK;
+}
+
+artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *out)
+{
+    const artel__source *source = artel__rows_source(rows, &row);
+    artel__row_want wants[WANTED];
+    int count = 0;
+    for (int c = 0; c < rows->column_count; c++) {
+        const artel__rows_column *column = &rows->columns[c];
+        const artel__source_array *array = &source->arrays[column->array];
+        uint8_t *place = (uint8_t *)out + column->at;
+        if (array->base == NULL) {
+            wants[count++] = (artel__row_want){column->array, &column->row, place};
+        } else if (column->bytes > 0) {
+            memcpy(place, array->base + (size_t)row * array->stride, column->bytes);
+        }
+        if (count < WANTED && (count == 0 || c + 1 < rows->column_count)) continue;
+        ARTEL_TRY(artel__source_fetch(source, row, wants, count));
+        count = 0;
+    }
     return ARTEL_OK;
 }
 

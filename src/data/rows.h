@@ -20,6 +20,7 @@ typedef struct artel__rows_column {
     bool pixels;      /* of images */
     bool has_encoded; /* images and records: artel__rows_encoded() gives their bytes */
     int array;        /* in the sources */
+    size_t at;        /* in a row of all columns */
 } artel__rows_column;
 
 typedef struct artel__rows {
@@ -27,6 +28,7 @@ typedef struct artel__rows {
     artel__rows_column *columns;
     int column_count;
     int64_t count;
+    size_t row_bytes; /* of all columns */
     bool has_records; /* artel__rows_encoded() gives whole records */
 } artel__rows;
 
@@ -35,6 +37,8 @@ typedef struct artel__rows {
 artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows *out);
 /* One row of one column. Thread-safe. */
 artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out);
+/* One row of all columns, each at its place. Thread-safe. */
+artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *out);
 /* Appends the bytes of a row as its file holds them: of an image, or (column -1) of a whole record. Thread-safe. */
 artel_status artel__rows_encoded(const artel__rows *rows, int column, int64_t row, artel__text *out);
 /* The source that a row lies in; *row becomes its number there. */

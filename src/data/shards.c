@@ -43,6 +43,12 @@ const char *artel__shards_base(const char *path, char *buffer, size_t size)
     return buffer;
 }
 
+bool artel__is_beside_records(const char *target, const char *path)
+{
+    bool beside = artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json") || artel__ends_with(path, ".sha256");
+    return beside && strcmp(target, path) != 0;
+}
+
 /* Drops what lies beside shards: their indexes. */
 static void keep_shards(artel__paths *paths)
 {
@@ -161,6 +167,6 @@ artel_status artel__shards_find(artel_context *ctx, const char *target, artel__p
         artel__paths_fini(out);
         if (any) return find_set(ctx, target, 0, out);
     }
-    artel_context_clear(ctx);
+    artel__operation_begin(ctx);
     return artel__data_glob(ctx, target, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* skip-errors=N: rows that cannot be read are left out, up to N of them.
+/* skip-errors=N: rows that cannot be read are left out, up to N of them in all joined parts.
  *
  * Everything is read once when the data is opened, so that the rows that remain are known, are numbered anew, and are the same for all
  * tasks and for a run that is continued. The source keeps its format, with the functions that take rows replaced by ones that look
@@ -22,6 +22,11 @@ static artel_status kept_fetch(const artel__source *source, int array, const art
     return source->inner->fetch_row(source, array, shape, kept_row(source, row), out);
 }
 
+static artel_status kept_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+{
+    return source->inner->fetch_record(source, kept_row(source, row), wants, count);
+}
+
 static artel_status kept_hash(const artel__source *source, int array, int64_t row, uint64_t *out)
 {
     return source->inner->hash_row(source, array, kept_row(source, row), out);
@@ -38,6 +43,7 @@ static artel_status use_kept(artel__source *source, int64_t count)
     if (format == NULL) return ARTEL_ERROR_NO_MEMORY;
     *format = *source->format;
     format->fetch_row = kept_fetch;
+    if (format->fetch_record != NULL) format->fetch_record = kept_fetch_record;
     if (format->hash_row != NULL) format->hash_row = kept_hash;
     if (format->encoded_row != NULL) format->encoded_row = kept_encoded;
     source->inner = source->format;
@@ -46,64 +52,82 @@ static artel_status use_kept(artel__source *source, int64_t count)
     return ARTEL_OK;
 }
 
-/* The shape to read an array in, and its bytes. */
-static artel_shape probe_shape(const artel__source *source, int array, size_t *bytes)
+/* The shape to read an array in. */
+static artel_shape probe_shape(const artel__source *source, int array)
 {
     artel_shape shape = source->arrays[array].row;
     for (int i = 0; i < shape.rank; i++) {
         if (shape.dim[i] < 0) shape.dim[i] = i < 2 ? OPEN_SIDE : source->options.channels > 0 ? source->options.channels : 3;
     }
-    *bytes = (size_t)artel_shape_count(&shape) * artel_dtype_size(source->arrays[array].dtype);
     return shape;
 }
 
-/* The first failure of a row; ARTEL_OK when all of it can be read. */
-static artel_status read_row(const artel__source *source, int64_t row, void *room)
+/* What is read of each row: all that could be fed. */
+typedef struct probe {
+    artel__row_want *wants;
+    int count;
+    void *room;
+} probe;
+
+static artel_status probe_init(artel__source *source, probe *out)
 {
+    size_t arrays = (size_t)source->array_count, bytes = 0;
+    artel_shape *shapes = artel__arena_alloc(&source->arena, arrays + 1, sizeof *shapes);
+    size_t *places = artel__arena_alloc(&source->arena, arrays + 1, sizeof *places);
+    *out = (probe){.wants = artel__arena_alloc(&source->arena, arrays + 1, sizeof *out->wants)};
+    ARTEL_TRY(artel__arena_status(&source->arena));
     for (int i = 0; i < source->array_count; i++) {
-        size_t bytes;
-        artel_shape shape = probe_shape(source, i, &bytes);
-        if (source->arrays[i].refusal == NULL) ARTEL_TRY(source->format->fetch_row(source, i, &shape, row, room));
+        if (source->arrays[i].refusal != NULL) continue;
+        shapes[out->count] = probe_shape(source, i);
+        out->wants[out->count] = (artel__row_want){.array = i, .shape = &shapes[out->count]};
+        places[out->count] = bytes;
+        bytes += ((size_t)artel_shape_count(&shapes[out->count++]) * artel_dtype_size(source->arrays[i].dtype) + 15) / 16 * 16;
     }
+    ARTEL_TRY(artel__alloc(source->ctx, bytes + 1, source->target, &out->room));
+    for (int i = 0; i < out->count; i++) out->wants[i].out = (uint8_t *)out->room + places[i];
     return ARTEL_OK;
 }
 
-static artel_status choose_rows(artel__source *source, void *room, int64_t *left)
+bool artel__is_damage(artel_status status)
+{
+    switch (status) {
+    case ARTEL_ERROR_CORRUPT:
+    case ARTEL_ERROR_NOT_FOUND: /* a file that a row names */
+    case ARTEL_ERROR_INVALID: /* a value that no stage takes: class 12 of 10 */ return true;
+    default: return false;
+    }
+}
+
+static artel_status choose_rows(artel__source *source, const probe *all)
 {
     int64_t rows = source->arrays[0].count, count = 0;
     void *kept;
     ARTEL_TRY(artel__source_alloc(source, (size_t)rows * sizeof(uint64_t), &kept));
     source->kept = kept;
     for (int64_t row = 0; row < rows; row++) {
-        artel_status status = read_row(source, row, room);
-        bool damaged = status == ARTEL_ERROR_CORRUPT || status == ARTEL_ERROR_NOT_FOUND;
+        ARTEL_TRY(artel__data_go_on(source->ctx, source->target));
+        artel_status status = artel__source_fetch(source, row, all->wants, all->count);
         if (status == ARTEL_OK) source->kept[count++] = (uint64_t)row;
-        if (status < 0 && (!damaged || *left == 0)) return status;
+        if (status < 0 && (!artel__is_damage(status) || *source->skips == 0)) return status;
         if (status == ARTEL_OK) continue;
         const artel_error *error = artel_context_error(source->ctx);
         artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: row %lld is left out: %s", error->where, (long long)row, error->what);
         artel__operation_begin(source->ctx);
-        --*left;
+        --*source->skips;
     }
     return count < rows ? use_kept(source, count) : ARTEL_OK;
 }
 
-artel_status artel__source_skip_errors(artel__source *source, int64_t allowed)
+artel_status artel__source_skip_errors(artel__source *source)
 {
-    size_t most = 1;
-    void *room;
+    probe all;
     if (source->format->fetch_row == NULL) return ARTEL_OK;
-    for (int i = 0; i < source->array_count; i++) {
-        size_t bytes;
-        probe_shape(source, i, &bytes);
-        if (bytes > most) most = bytes;
-    }
-    ARTEL_TRY(artel__alloc(source->ctx, most, source->target, &room));
-    int64_t left = allowed;
-    artel_status status = choose_rows(source, room, &left);
-    artel__free(source->ctx, room);
-    if (left < allowed && status == ARTEL_OK)
+    ARTEL_TRY(probe_init(source, &all));
+    int64_t before = *source->skips;
+    artel_status status = choose_rows(source, &all);
+    artel__free(source->ctx, all.room);
+    if (*source->skips < before && status == ARTEL_OK)
         artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld rows that cannot be read are left out", source->target,
-                   (long long)(allowed - left));
+                   (long long)(before - *source->skips));
     return status;
 }

@@ -100,6 +100,13 @@ size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *ou
 
 /* ---- sources ---- */
 
+/* An array that is wanted of a row, in its own dtype; `shape` is the shape bound. */
+typedef struct artel__row_want {
+    int array;
+    const artel_shape *shape;
+    void *out;
+} artel__row_want;
+
 typedef struct artel__source_array {
     const char *name;
     artel_data_role role;
@@ -124,6 +131,7 @@ struct artel__source {
     int array_count;
     bool sorted_by_class;            /* a validation split must be random */
     artel__blob *blobs;              /* in the order of opening */
+    int64_t *skips;                  /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
     uint64_t *kept;                  /* rows that skip-errors leaves, or NULL: all */
     const artel__data_format *inner; /* the format whose rows they are */
     void *state;                     /* the format's own; close is called when it is not NULL */
@@ -143,6 +151,8 @@ struct artel__data_format {
     artel_status (*load)(artel__source *source, int array);
     /* For arrays without base: one row in the array's dtype; `row_shape` is the shape bound. Thread-safe. */
     artel_status (*fetch_row)(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
+    /* Optional, beside fetch_row: several arrays of one row, where a row is read as a whole. Thread-safe. */
+    artel_status (*fetch_record)(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
     /* Instead of fetch_row: rows of all arrays in their own dtypes. Thread-safe. */
     artel_status (*fetch_rows)(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers);
     /* Optional: a hash of the row, for formats with fetch_row. Thread-safe. */
@@ -164,11 +174,18 @@ extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_np
 
 /* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);
+/* Arrays of one row, none of which has a base: at once where the format can, else one after another. Thread-safe. */
+artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
 /* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);
-/* Reads all rows and leaves out up to so many that cannot be read (skip.c). */
-artel_status artel__source_skip_errors(artel__source *source, int64_t allowed);
+/* Reads all rows and leaves out as many of those that cannot be read as source->skips allows (skip.c). */
+artel_status artel__source_skip_errors(artel__source *source);
+/* Whether reading a row failed by what the row holds, and not by what it is read with: then it may be left out. */
+bool artel__is_damage(artel_status status);
+
+/* ARTEL_ERROR_CANCELLED with a record once the operation is cancelled: for loops over rows. */
+artel_status artel__data_go_on(artel_context *ctx, const char *where);
 
 /* artel_data_open() from inside the library: the operation that runs goes on. */
 artel_status artel__data_open(artel_context *ctx, const char *specification, artel_data **out);
@@ -186,6 +203,7 @@ struct artel_data {
     artel__arena arena;
     char *specification;
     int references; /* the owner's and one for each feed */
+    int64_t skips;  /* of all sources (artel__source.skips) */
     artel__source *sources;
     int source_count;
 };

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "data/source.h"
 
-#define WHERE "--data" /* in messages about the text itself */
+#define WHERE "specification" /* in messages about the text itself */
 
 static const char *const interpolations[] = {"bilinear", "nearest", NULL};
 static const char *const token_kinds[] = {"chars", "bytes", NULL};

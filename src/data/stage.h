@@ -27,9 +27,15 @@ typedef struct artel__stage_column {
     bool pixels;
 } artel__stage_column;
 
+/* The row of the column that a stage changes or looks at, first in its table; its settings begin with `const char *column`. */
+#define ARTEL__STAGE_COLUMN(help)                                 \
+    {                                                             \
+        "column", help, ARTEL__OPTION_STRING, 0, NULL, 0, 0, NULL \
+    }
+
 typedef struct artel__stage_ops {
     const char *name;
-    const artel__option *options; /* those of maps begin with "column" */
+    const artel__option *options; /* of stages on one column they begin with ARTEL__STAGE_COLUMN: `target` is set before opening */
     size_t options_size;
     bool joins; /* stands at the head, on a list of inputs */
 
@@ -56,8 +62,9 @@ struct artel__stage {
     int input_count;
     artel__stage_column *columns;
     int column_count;
-    int target;    /* of maps */
+    int target;    /* of stages on one column */
     int64_t count; /* -1: endless */
+    int64_t reach; /* of an endless stage: elements whose numbers, and those of what they are made from, fit in 64 bits */
 };
 
 /* ---- use ---- */
@@ -100,6 +107,12 @@ void artel__stage_scratch_fini(artel_context *ctx, artel__stage_scratch *scratch
 artel_status artel__stage_find(const artel__stage *stage, const char *name, int *out);
 /* Sets shape and dtype of a column and what follows from them. INVALID when that overflows. */
 artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtype dtype, const artel_shape *row);
+/* The elements that may be asked for: count, or the reach of an endless stage. */
+int64_t artel__stage_span(const artel__stage *stage);
+/* Sets the elements that may be asked for, of an endless stage too. INVALID when an endless one has none. */
+artel_status artel__stage_set_span(artel__stage *stage, int64_t span);
+/* Room for `count` numbers of elements, cleared, on the heap. */
+artel_status artel__stage_order(const artel__stage *stage, int64_t count, uint64_t **out);
 /* Random words of an element: a function of seed, stage and element alone. */
 void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, uint64_t block, uint32_t out[4]);
 artel_status artel__stage_wrong(const artel__stage *stage, const char *advice, const char *format, ...) ARTEL__PRINTF(3, 4);

@@ -34,8 +34,8 @@ static artel_status cache_open(artel__stage *stage)
 {
     const cache_options *o = stage->options;
     size_t columns = (size_t)stage->column_count;
-    double total = 0;
-    for (int c = 0; c < stage->column_count; c++) total += (double)stage->columns[c].bytes * (double)stage->count;
+    double total = 0; /* with a flag for each value */
+    for (int c = 0; c < stage->column_count; c++) total += ((double)stage->columns[c].bytes + 1) * (double)stage->count;
     if (stage->count < 0) return artel__stage_wrong(stage, "cache before repeat", "what has no end cannot be cached");
     if (total > (double)o->limit)
         return artel__stage_wrong(stage, "raise \"limit\", or cache before elements grow", "%.0f bytes are to be kept (limit %lld)", total,

@@ -10,16 +10,12 @@
 #include "data/stage.h"
 
 typedef struct image_options {
-    const char *column; /* first, as in all maps */
+    const char *column; /* first: ARTEL__STAGE_COLUMN */
     int64_t height, width, top, left, seed, draw;
     int interpolation, axis;
     double probability, low, high;
 } image_options;
 
-#define COLUMN                                                                                         \
-    {                                                                                                  \
-        "column", "of images", ARTEL__OPTION_STRING, offsetof(image_options, column), NULL, 0, 0, NULL \
-    }
 #define HEIGHT                                                                                                        \
     {                                                                                                                 \
         "height", "of what is kept or made", ARTEL__OPTION_INT, offsetof(image_options, height), NULL, 1, 32768, NULL \
@@ -86,7 +82,7 @@ static int64_t below(uint32_t word, int64_t limit)
 /* ---- resize ---- */
 
 static const artel__option resize_table[] = {
-    COLUMN,
+    ARTEL__STAGE_COLUMN("of images"),
     HEIGHT,
     WIDTH,
     {"interpolation", "bilinear or nearest", ARTEL__OPTION_ENUM, offsetof(image_options, interpolation), "bilinear", 0, 0, interpolations},
@@ -162,7 +158,7 @@ static artel_status crop_map(const artel__stage *stage, int64_t index, const voi
 }
 
 static const artel__option crop_table[] = {
-    COLUMN,
+    ARTEL__STAGE_COLUMN("of images"),
     HEIGHT,
     WIDTH,
     {"top", "first row; left out: from the middle", ARTEL__OPTION_INT, offsetof(image_options, top), "-1", -1, 32768, NULL},
@@ -182,7 +178,7 @@ static artel_status random_crop_map(const artel__stage *stage, int64_t index, co
     return ARTEL_OK;
 }
 
-static const artel__option random_crop_table[] = {COLUMN, HEIGHT, WIDTH, SEED, DRAW, END};
+static const artel__option random_crop_table[] = {ARTEL__STAGE_COLUMN("of images"), HEIGHT, WIDTH, SEED, DRAW, END};
 
 const artel__stage_ops artel__stage_random_crop = {
     .name = "random_crop", .options = random_crop_table, .options_size = sizeof(image_options), .open = crop_open, .map = random_crop_map};
@@ -223,7 +219,7 @@ static artel_status flip_map(const artel__stage *stage, int64_t index, const voi
 }
 
 static const artel__option flip_table[] = {
-    COLUMN,
+    ARTEL__STAGE_COLUMN("of images"),
     SEED,
     DRAW,
     {"axis", "horizontal or vertical", ARTEL__OPTION_ENUM, offsetof(image_options, axis), "horizontal", 0, 0, axes},
@@ -259,7 +255,7 @@ static artel_status brightness_map(const artel__stage *stage, int64_t index, con
     return ARTEL_OK;
 }
 
-static const artel__option brightness_table[] = {COLUMN, SEED, DRAW, LOW("the least that is added"), HIGH, END};
+static const artel__option brightness_table[] = {ARTEL__STAGE_COLUMN("of images"), SEED, DRAW, LOW("the least that is added"), HIGH, END};
 
 const artel__stage_ops artel__stage_random_brightness = {.name = "random_brightness",
                                                          .options = brightness_table,
@@ -282,7 +278,7 @@ static artel_status contrast_map(const artel__stage *stage, int64_t index, const
     return ARTEL_OK;
 }
 
-static const artel__option contrast_table[] = {COLUMN, SEED, DRAW, LOW("the least factor"), HIGH, END};
+static const artel__option contrast_table[] = {ARTEL__STAGE_COLUMN("of images"), SEED, DRAW, LOW("the least factor"), HIGH, END};
 
 const artel__stage_ops artel__stage_random_contrast = {
     .name = "random_contrast", .options = contrast_table, .options_size = sizeof(image_options), .open = range_open, .map = contrast_map};

@@ -60,11 +60,14 @@ const artel__stage_ops artel__stage_concatenate = {
 static artel_status zip_open(artel__stage *stage)
 {
     int columns = 0, at = 0;
+    int64_t least = INT64_MAX;
     for (int k = 0; k < stage->input_count; k++) {
-        int64_t count = stage->inputs[k]->count;
+        int64_t count = stage->inputs[k]->count, span = artel__stage_span(stage->inputs[k]);
         if (stage->count < 0 || (count >= 0 && count < stage->count)) stage->count = count;
+        if (span < least) least = span;
         columns += stage->inputs[k]->column_count;
     }
+    ARTEL_TRY(artel__stage_set_span(stage, least));
     stage->columns = artel__arena_alloc(stage->arena, (size_t)columns, sizeof *stage->columns);
     if (stage->columns == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int k = 0; k < stage->input_count; k++) {
@@ -129,8 +132,8 @@ static artel_status begin_order(artel__stage *stage, uint64_t **order, int64_t *
         return artel__stage_wrong(stage, "take fewer", "too many inputs or elements");
     *next = artel__arena_alloc(stage->arena, (size_t)stage->input_count, sizeof **next);
     if (*next == NULL) return ARTEL_ERROR_NO_MEMORY;
-    ARTEL_TRY(artel__alloc(stage->ctx, (size_t)(stage->count + 1) * sizeof(uint64_t), stage->where, &stage->state));
-    *order = stage->state;
+    ARTEL_TRY(artel__stage_order(stage, stage->count, order));
+    stage->state = *order;
     return ARTEL_OK;
 }
 
@@ -160,6 +163,7 @@ static artel_status interleave_open(artel__stage *stage)
     if (slots == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int s = 0; s < cycle; s++) slots[s] = -1;
     for (int s = 0; at < stage->count; s = (s + 1) % cycle) {
+        ARTEL_TRY(artel__data_go_on(stage->ctx, stage->where));
         if (slots[s] < 0 && begun < stage->input_count) slots[s] = begun++;
         for (int64_t i = 0; slots[s] >= 0 && i < o->block; i++) {
             if (next[slots[s]] == stage->inputs[slots[s]]->count)
@@ -232,6 +236,7 @@ static artel_status sample_open(artel__stage *stage)
     }
     ARTEL_TRY(begin_order(stage, &order, &next));
     for (;;) {
+        ARTEL_TRY(artel__data_go_on(stage->ctx, stage->where));
         int k = at < stage->count ? draw_input(stage, at, next) : -1;
         if (k < 0 || next[k] == stage->inputs[k]->count) break;
         add_entry(order, &at, k, next);

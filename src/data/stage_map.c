@@ -22,7 +22,7 @@ typedef struct cast_options {
 } cast_options;
 
 static const artel__option cast_table[] = {
-    {"column", "the column", ARTEL__OPTION_STRING, offsetof(cast_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("the column"),
     {"dtype", "what it becomes", ARTEL__OPTION_STRING, offsetof(cast_options, dtype), NULL, 0, 0, NULL},
     {.name = NULL},
 };
@@ -56,7 +56,7 @@ typedef struct scale_options {
 } scale_options;
 
 static const artel__option scale_table[] = {
-    {"column", "the column", ARTEL__OPTION_STRING, offsetof(scale_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("the column"),
     {"multiply", "first", ARTEL__OPTION_FLOAT, offsetof(scale_options, multiply), "1", 0, 0, NULL},
     {"divide", "second", ARTEL__OPTION_FLOAT, offsetof(scale_options, divide), "1", 0, 0, NULL},
     {"add", "third", ARTEL__OPTION_FLOAT, offsetof(scale_options, add), "0", 0, 0, NULL},
@@ -100,7 +100,7 @@ typedef struct normalise_options {
 } normalise_options;
 
 static const artel__option normalise_table[] = {
-    {"column", "the column", ARTEL__OPTION_STRING, offsetof(normalise_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("the column"),
     {"mean", "a number, or one for each place of the last axis", ARTEL__OPTION_FLOATS, offsetof(normalise_options, mean), NULL, 0, 0, NULL},
     {"std", "likewise", ARTEL__OPTION_FLOATS, offsetof(normalise_options, std), NULL, 0, 0, NULL},
     {.name = NULL},
@@ -144,7 +144,7 @@ typedef struct one_hot_options {
 } one_hot_options;
 
 static const artel__option one_hot_table[] = {
-    {"column", "of class numbers", ARTEL__OPTION_STRING, offsetof(one_hot_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("of class numbers"),
     {"classes", "how many there are", ARTEL__OPTION_INT, offsetof(one_hot_options, classes), NULL, 1, 1e9, NULL},
     {.name = NULL},
 };
@@ -186,7 +186,7 @@ typedef struct reshape_options {
 } reshape_options;
 
 static const artel__option reshape_table[] = {
-    {"column", "the column", ARTEL__OPTION_STRING, offsetof(reshape_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("the column"),
     {"shape", "extents of a row; -1 for one that follows", ARTEL__OPTION_INTS, offsetof(reshape_options, shape), NULL, 0, 0, NULL},
     {.name = NULL},
 };
@@ -224,7 +224,7 @@ typedef struct lookup_options {
 } lookup_options;
 
 static const artel__option lookup_table[] = {
-    {"column", "the column", ARTEL__OPTION_STRING, offsetof(lookup_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("the column"),
     {"keys", "a value becomes its place in this list", ARTEL__OPTION_FLOATS, offsetof(lookup_options, keys), NULL, 0, 0, NULL},
     {"default", "for other values; left out: an error", ARTEL__OPTION_INT, offsetof(lookup_options, fallback), "-1", -1, 9e18, NULL},
     {.name = NULL},
@@ -325,7 +325,7 @@ typedef struct rename_options {
 static const char *const roles[] = {"auto", "x", "y", "weight", NULL};
 
 static const artel__option rename_table[] = {
-    {"column", "the column", ARTEL__OPTION_STRING, offsetof(rename_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("the column"),
     {"to", "its new name: that of a layer, for example", ARTEL__OPTION_STRING, offsetof(rename_options, to), "null", 0, 0, NULL},
     {"role", "x, y or weight; auto: as its name says", ARTEL__OPTION_ENUM, offsetof(rename_options, role), "auto", 0, 0, roles},
     {.name = NULL},

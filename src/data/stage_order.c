@@ -24,6 +24,8 @@ static const artel__option count_table[] = {
 static artel_status take_open(artel__stage *stage)
 {
     int64_t count = ((const count_options *)stage->options)->count;
+    if (stage->count < 0 && count > stage->reach)
+        return artel__stage_wrong(stage, "take fewer", "only %lld can be numbered", (long long)stage->reach);
     if (stage->count < 0 || count < stage->count) stage->count = count;
     return ARTEL_OK;
 }
@@ -33,9 +35,8 @@ const artel__stage_ops artel__stage_take = {
 
 static artel_status skip_open(artel__stage *stage)
 {
-    int64_t count = ((const count_options *)stage->options)->count;
-    if (stage->count >= 0) stage->count = stage->count > count ? stage->count - count : 0;
-    return ARTEL_OK;
+    int64_t count = ((const count_options *)stage->options)->count, span = artel__stage_span(stage);
+    return artel__stage_set_span(stage, span > count ? span - count : 0);
 }
 
 static artel_status skip_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
@@ -59,6 +60,7 @@ static artel_status repeat_open(artel__stage *stage)
     if (stage->count == 0 || stage->count < 0) return ARTEL_OK;
     if (times > 0 && stage->count > INT64_MAX / times) return artel__stage_wrong(stage, "repeat less often", "the count overflows");
     stage->count = times > 0 ? stage->count * times : -1;
+    stage->reach = INT64_MAX; /* however far the input reaches */
     return ARTEL_OK;
 }
 
@@ -88,8 +90,8 @@ static artel_status shard_open(artel__stage *stage)
     const shard_options *o = stage->options;
     if (o->index >= o->count)
         return artel__stage_wrong(stage, "count from 0", "no shard %lld of %lld", (long long)o->index, (long long)o->count);
-    if (stage->count >= 0) stage->count = stage->count > o->index ? (stage->count - o->index - 1) / o->count + 1 : 0;
-    return ARTEL_OK;
+    int64_t span = artel__stage_span(stage);
+    return artel__stage_set_span(stage, span > o->index ? (span - o->index - 1) / o->count + 1 : 0);
 }
 
 static artel_status shard_locate(const artel__stage *stage, int64_t index, int *input, int64_t *at)
@@ -162,21 +164,22 @@ static artel_status draw_buffered(artel__stage *stage)
 {
     const shuffle_options *o = stage->options;
     int64_t count = stage->count, room = o->buffer < count ? o->buffer : count;
-    void *order, *buffer;
-    ARTEL_TRY(artel__alloc(stage->ctx, (size_t)(count + 1) * sizeof(uint64_t), stage->where, &order));
-    stage->state = order;
-    ARTEL_TRY(artel__alloc(stage->ctx, (size_t)(room + 1) * sizeof(uint64_t), stage->where, &buffer));
-    uint64_t *held = buffer, *out = order;
+    uint64_t *out, *held;
+    ARTEL_TRY(artel__stage_order(stage, count, &out));
+    stage->state = out;
+    ARTEL_TRY(artel__stage_order(stage, room, &held));
     for (int64_t i = 0; i < room; i++) held[i] = (uint64_t)i;
-    for (int64_t i = 0, next = room; i < count; i++) {
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0, next = room; i < count && status == ARTEL_OK; i++) {
         uint32_t words[4];
+        status = artel__data_go_on(stage->ctx, stage->where);
         artel__stage_draw(stage, o->seed, i, 0, words);
         uint64_t place = (((uint64_t)words[0]) * (uint64_t)room) >> 32;
         out[i] = held[place];
         held[place] = next < count ? (uint64_t)next++ : held[--room];
     }
-    artel__free(stage->ctx, buffer);
-    return ARTEL_OK;
+    artel__free(stage->ctx, held);
+    return status;
 }
 
 static artel_status shuffle_open(artel__stage *stage)
@@ -205,7 +208,7 @@ typedef struct filter_options {
 static const char *const comparisons[] = {"==", "!=", "<", "<=", ">", ">=", "in", "finite", NULL};
 
 static const artel__option filter_table[] = {
-    {"column", "whose value decides", ARTEL__OPTION_STRING, offsetof(filter_options, column), NULL, 0, 0, NULL},
+    ARTEL__STAGE_COLUMN("whose value decides"),
     {"is", "the comparison", ARTEL__OPTION_ENUM, offsetof(filter_options, is), "==", 0, 0, comparisons},
     {"value", "a number, or a list of numbers for in", ARTEL__OPTION_JSON, offsetof(filter_options, value), "null", 0, 0, NULL},
     {.name = NULL},
@@ -246,16 +249,16 @@ static artel_status keep_passing(artel__stage *stage, int column, const double *
     const filter_options *o = stage->options;
     const artel__stage *input = stage->inputs[0];
     artel__stage_scratch scratch;
-    void *kept;
-    ARTEL_TRY(artel__alloc(stage->ctx, (size_t)(input->count + 1) * sizeof(uint64_t), stage->where, &kept));
+    uint64_t *kept;
+    ARTEL_TRY(artel__stage_order(stage, input->count, &kept));
     stage->state = kept;
     stage->count = 0;
     ARTEL_TRY(artel__stage_scratch_init(stage->ctx, input->columns[column].bytes, &scratch));
     artel_status status = ARTEL_OK;
     for (int64_t i = 0; i < input->count && status == ARTEL_OK; i++) {
-        status = artel__stage_at(input, column, i, scratch.bytes);
-        if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, o->is, with, count))
-            ((uint64_t *)kept)[stage->count++] = (uint64_t)i;
+        status = artel__data_go_on(stage->ctx, stage->where);
+        if (status == ARTEL_OK) status = artel__stage_at(input, column, i, scratch.bytes);
+        if (status == ARTEL_OK && passes(&input->columns[column], scratch.bytes, o->is, with, count)) kept[stage->count++] = (uint64_t)i;
     }
     artel__stage_scratch_fini(stage->ctx, &scratch);
     return status;
@@ -264,9 +267,7 @@ static artel_status keep_passing(artel__stage *stage, int column, const double *
 static artel_status filter_open(artel__stage *stage)
 {
     const filter_options *o = stage->options;
-    int column;
     json_t *value = NULL;
-    ARTEL_TRY(artel__stage_find(stage, o->column, &column));
     if (stage->count < 0) return artel__stage_wrong(stage, "filter before repeat", "what has no end cannot be filtered as a whole");
     if (o->value != NULL) ARTEL_TRY(artel__json_load(stage->ctx, stage->where, o->value, strlen(o->value), &value));
     size_t count = json_is_array(value) ? json_array_size(value) : 1;
@@ -277,7 +278,7 @@ static artel_status filter_open(artel__stage *stage)
     json_decref(value);
     if (!good)
         return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"", "the value is no number to compare with");
-    return keep_passing(stage, column, with, count);
+    return keep_passing(stage, stage->target, with, count);
 }
 
 const artel__stage_ops artel__stage_filter = {.name = "filter",

@@ -69,8 +69,8 @@ static artel_status window_open(artel__stage *stage)
         memcpy(row.dim + 1, stage->columns[c].row.dim, (size_t)(row.rank - 1) * sizeof(int64_t));
         ARTEL_TRY(artel__stage_set_column(stage, c, stage->columns[c].dtype, &row));
     }
-    if (stage->count >= 0) stage->count = stage->count > reach ? (stage->count - reach - 1) / o->shift + 1 : 0;
-    return ARTEL_OK;
+    int64_t span = artel__stage_span(stage);
+    return artel__stage_set_span(stage, span > reach ? (span - reach - 1) / o->shift + 1 : 0);
 }
 
 static artel_status window_at(const artel__stage *stage, int column, int64_t index, void *out)

@@ -94,6 +94,26 @@ artel_status artel__stage_set_column(artel__stage *stage, int column, artel_dtyp
     return ARTEL_OK;
 }
 
+int64_t artel__stage_span(const artel__stage *stage)
+{
+    return stage->count >= 0 ? stage->count : stage->reach;
+}
+
+artel_status artel__stage_set_span(artel__stage *stage, int64_t span)
+{
+    *(stage->count >= 0 ? &stage->count : &stage->reach) = span;
+    if (stage->count >= 0 || span > 0) return ARTEL_OK;
+    return artel__stage_wrong(stage, "choose smaller numbers", "it begins behind the last element that can be numbered");
+}
+
+artel_status artel__stage_order(const artel__stage *stage, int64_t count, uint64_t **out)
+{
+    void *order;
+    ARTEL_TRY(artel__calloc(stage->ctx, (size_t)count + 1, sizeof(uint64_t), stage->where, &order));
+    *out = order;
+    return ARTEL_OK;
+}
+
 void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, uint64_t block, uint32_t out[4])
 {
     artel__rng_key key = artel__rng_make_key((uint64_t)seed, ARTEL__STREAM_AUGMENT);

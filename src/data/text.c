@@ -62,8 +62,9 @@ static artel_status number_characters(artel__source *source, text_state *state)
     ARTEL_TRY(artel__calloc(source->ctx, 0x110000, sizeof(int32_t), source->target, &numbers_block));
     int32_t *numbers = numbers_block;
     artel_status status = ARTEL_OK;
-    for (size_t at = 0; at < state->size; characters++) {
+    for (size_t at = 0; at < state->size && status == ARTEL_OK; characters++) {
         uint32_t point;
+        if (characters % 65536 == 0) status = artel__data_go_on(source->ctx, source->target);
         int size = decode_utf8(state->bytes + at, state->size - at, &point);
         if (size == 0) {
             status = artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, source->target, "convert it (iconv -t utf-8), or use tokens=bytes",

@@ -19,30 +19,24 @@ typedef struct records_state {
     artel__image_library images;
 } records_state;
 
-/* Files that lie beside records. */
-static bool is_beside(const char *path)
-{
-    return artel__ends_with(path, ".index") || artel__ends_with(path, ".features.json");
-}
-
 static artel_status add_files(artel__source *source, const artel__paths *paths)
 {
     records_state *state = source->state;
-    int64_t skip = source->options.skip_errors, allowed = skip;
+    int64_t before = source->skips != NULL ? *source->skips : 0;
     state->files = artel__arena_alloc(&source->arena, paths->count, sizeof *state->files);
     state->first = artel__arena_alloc(&source->arena, paths->count + 1, sizeof *state->first);
     if (state->files == NULL || state->first == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths->count; i++) {
-        if (is_beside(paths->items[i])) continue;
+        if (artel__is_beside_records(source->target, paths->items[i])) continue;
         artel__record_file *file = &state->files[state->file_count];
         ARTEL_TRY(artel__record_file_map(source, paths->items[i], file));
         state->file_count++;
-        ARTEL_TRY(artel__record_file_find(source->ctx, file, allowed > 0 ? &skip : NULL));
+        ARTEL_TRY(artel__record_file_find(source->ctx, file, source->skips));
         state->first[state->file_count] = state->first[state->file_count - 1] + file->count;
     }
-    source->options.skip_errors = skip; /* for rows that skip.c finds */
-    if (skip < allowed)
-        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld damaged records are left out", source->target, (long long)(allowed - skip));
+    if (source->skips != NULL && *source->skips < before)
+        artel__log(source->ctx, ARTEL_LOG_NOTE, "%s: %lld damaged records are left out", source->target,
+                   (long long)(before - *source->skips));
     return ARTEL_OK;
 }
 
@@ -98,7 +92,8 @@ static int file_of(const records_state *state, int64_t row)
     return low;
 }
 
-static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+/* The checksums of a record are those of all its features, so that they are verified once for all that are wanted. */
+static artel_status tfrecord_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
 {
     const records_state *state = source->state;
     int f = file_of(state, row);
@@ -112,7 +107,15 @@ static artel_status tfrecord_fetch(const artel__source *source, int array, const
                                     .path = file->path,
                                     .row = local,
                                     .offset = file->offsets[local]};
-    return artel__example_row(&reader, record, &state->features.item[array], row_shape, out);
+    for (int i = 0; i < count; i++)
+        ARTEL_TRY(artel__example_row(&reader, record, &state->features.item[wants[i].array], wants[i].shape, wants[i].out));
+    return ARTEL_OK;
+}
+
+static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
+{
+    const artel__row_want want = {array, row_shape, out};
+    return tfrecord_fetch_record(source, row, &want, 1);
 }
 
 /* Of the record as it lies in its file. */
@@ -193,6 +196,7 @@ const artel__data_format artel__data_tfrecord = {
     .open = tfrecord_open,
     .reads_ahead = true,
     .fetch_row = tfrecord_fetch,
+    .fetch_record = tfrecord_fetch_record,
     .hash_row = tfrecord_hash_row,
     .encoded_row = tfrecord_encoded,
     .has_records = true,

@@ -183,14 +183,17 @@ static const uint8_t *read_from(const artel__state *state, artel__variable_range
     return newest(state) + offset_of(state->variables, range.first);
 }
 
+/* What a device holds is not asked for where nothing of it would be left. */
 static uint8_t *write_to(artel__state *state, artel__variable_range range)
 {
+    if (artel__image_bytes(state->variables, range) == state->variables->bytes) state->ahead = false;
     return changed(state) + offset_of(state->variables, range.first);
 }
 
 void artel__state_copy(artel__state *to, const artel__state *from, artel__variable_range range)
 {
-    memcpy(write_to(to, range), read_from(from, range), artel__image_bytes(from->variables, range));
+    const uint8_t *values = read_from(from, range);
+    if (to != from) memcpy(write_to(to, range), values, artel__image_bytes(from->variables, range));
 }
 
 uint64_t artel__state_hash(const artel__state *state, artel__variable_range range)

@@ -7,7 +7,7 @@
  * and images of one table of variables can be exchanged between processes of one kind.
  *
  * A device may hold newer values than this machine's memory (exec/state_home.h). The verbs bring them, and cannot fail; whoever can report
- * a failure calls artel__state_bring first.
+ * a failure calls artel__state_bring first. Copies and images of all variables bring nothing to where they are written.
  *
  * A state belongs to one thread at a time; reading it is allowed to any number once it was brought.
  */

@@ -28,8 +28,8 @@ ARTEL__MATH float backward_linear(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_relu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    float below = ((a == 0.0f) & (v == -INFINITY)) ? -1.0f : v - c; /* 0 times infinity is NaN */
-    return v > c ? (v < b ? v : b) : a * below;
+    float none = ((c == 0.0f) & (v != v)) ? v : 0.0f; /* NaN does not pass a threshold; 0 times (v - c) would be -0, or NaN */
+    return v > c ? (v < b ? v : b) : a == 0.0f ? none : a * (v - c);
 }
 
 /* At the threshold the slope counts where Keras calls leaky_relu: with neither a threshold nor a maximum. */

@@ -128,15 +128,16 @@ static artel_status fetch_rows(artel__replica *replica, const artel__feed *feed,
 
 static artel_status fetch(artel__replica *replica, artel__mode m, const artel__batch *batch)
 {
-    replica->fetch_begin_ns = artel__now_ns();
     artel__session *session = replica->session;
     const artel__session_mode *shared = &session->mode[m];
+    bool timed = artel__execution_times(replica->mode[m].run) != NULL;
+    replica->fetch_begin_ns = timed ? artel__now_ns() : 0;
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
     ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
     ARTEL_TRY(artel__content_read(replica, m, batch));
     if (shared->weighted) ARTEL_TRY(artel__class_weight_apply(replica, m, batch));
-    replica->fetch_ns = artel__now_ns() - replica->fetch_begin_ns;
+    replica->fetch_ns = timed ? artel__now_ns() - replica->fetch_begin_ns : 0;
     return ARTEL_OK;
 }
 

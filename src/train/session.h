@@ -228,7 +228,8 @@ void artel__session_explain(const artel__session *session, artel__text *out);
  * the last step. NULL: it was not, or there is another plan since then, because ranks have come or gone. */
 const artel__node_time *artel__session_times(const artel__session *session, int64_t *rows);
 artel_status artel__session_profile(artel__session *session);
-/* How long replica 0 waited for the rows of the last step (and when it began to), and whether they were fetched ahead. */
+/* How long replica 0 waited for the rows of the last step (and when it began to), zeros if that was not measured; and whether they were
+ * fetched ahead. */
 int64_t artel__session_input_time(const artel__session *session, int64_t *begin_ns, bool *ahead);
 
 /* V for a global batch: the largest power of two <= B / 32, at least 8, at most 256. */

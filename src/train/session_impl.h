@@ -45,7 +45,7 @@ typedef struct artel__replica {
     bool applied;                     /* all ranks came through the last step: its result counts */
     bool failed_here;                 /* not because of another replica */
     bool looked;                      /* for values that are not finite; all replicas do or none */
-    int64_t fetch_ns, fetch_begin_ns; /* of the last step: until its rows were there */
+    int64_t fetch_ns, fetch_begin_ns; /* of the last step, if it was measured: until its rows were there */
     artel__nonfinite nonfinite;       /* node -1: none found in the last step */
 } artel__replica;
 

@@ -114,9 +114,9 @@ def examples(b):
     data = bytearray(open(b("e.tfrecord"), "rb").read())
     data[-6] ^= 1
     open(b("bad.tfrecord"), "wb").write(data)
-    b.inspect(b("bad.tfrecord"), "record 4 is damaged", rc=1)
+    b.inspect(b("bad.tfrecord"), "record 4 at byte", rc=1)
     open(b("cut.tfrecord"), "wb").write(data[:-20])
-    b.inspect(b("cut.tfrecord"), "damaged or cut off", rc=1)
+    b.inspect(b("cut.tfrecord"), "cut off within it", rc=1)
     for position in range(len(data)):
         mutant = bytearray(open(b("e.tfrecord"), "rb").read())
         mutant[position] ^= 0x55

@@ -5,12 +5,13 @@ verify names each damaged record by file and byte; stats are NumPy's."""
 import glob
 import json
 import os
+import signal
 import subprocess
 import xml.etree.ElementTree
 
 import numpy as np
 from cli import Row, expect
-from oracle import artel, quiet, table
+from oracle import ARTEL, artel, quiet, table
 
 RNG = np.random.default_rng(9)
 with quiet():
@@ -53,9 +54,14 @@ def make(b):
         done = subprocess.run(["sha256sum", "--quiet", "-c", "o.sha256"], cwd=b(""), capture_output=True)
         expect(done.returncode == 0, "sha256sum", done.stdout)
         for name in glob.glob(b("o*")):
-            if compression != "none" or name.endswith(".sha256"):
+            if compression != "none":
                 os.remove(name)
         if compression == "none":
+            expect("57 records, 0 damaged" in data("verify", b("o*")) and "57 rows" in data("inspect", "tfrecord:" + b("o*")), "what lies beside")
+            with open(b("o.sha256"), "w") as f:
+                f.write("no record")
+            expect("1 damaged" in data("verify", b("o.sha256"), rc=1), "a file by its very name")
+            os.remove(b("o.sha256"))
             data("make", b("o"), "-o", b("again.tfrecord"), "--compression", "gzip")
             expect(records(b("again.tfrecord"), "GZIP") == records(b("o-0*")), "a copy of records differs")
             f = json.load(open(b("again.tfrecord.features.json")))
@@ -68,8 +74,10 @@ def split(b):
     got = [parsed(b("o-%s.tfrecord" % n), dict(y=tf.io.FixedLenFeature([], tf.int64)))["y"] for n in ("train", "validation", "test")]
     expect([len(g) for g in got] == [29, 14, 14], "parts", [len(g) for g in got])
     expect(sorted(np.concatenate(got)) == sorted(a["y"]) and not (np.concatenate(got) == a["y"]).all(), "rows of a split")
-    data("split", "npz:" + b("a.npz"), "-o", b("o"), "--fractions", "0.7,0.7", rc=1)
-    data("split", "npz:" + b("a.npz"), "-o", b("o"), "--names", "a,b,c", rc=1)
+    there = sorted(os.listdir(b("")))
+    for more in (["--fractions", "0.7,0.7"], ["--fractions", "0.5,0.2,much"], ["--names", "a,b,c"], ["--names", "a,a"]):
+        data("split", "npz:" + b("a.npz"), "-o", b("o"), *more, rc=1)
+        expect(sorted(os.listdir(b(""))) == there, "files of a split that is refused", more, os.listdir(b("")))
 
 
 def tables(b):
@@ -114,6 +122,11 @@ def verify(b):
     expect("2 damaged" in said and size > 0, said)
     last = json.loads(artel("data", "verify", b("v"), "--json").out.splitlines()[-1])
     expect(last["damaged"] == 2 and last["records"] == 57, last)
+    odd = b('o"\udcff\n')
+    with open(odd, "wb") as f:
+        f.write(content)
+    line = json.loads(subprocess.run([ARTEL, "data", "verify", odd, "--json"], capture_output=True).stdout.decode().splitlines()[0])
+    expect(line["file"] == odd.replace("\udcff", "\ufffd") and line["record"] == 3, "the name of a file in JSON", line)
     fixed = bytearray(content)
     fixed[begin[3] + 20] ^= 4
     fixed[begin[7]] ^= 1
@@ -122,6 +135,56 @@ def verify(b):
     expect("the index is not used" in said and "20 records" in said, "an index of another file", said)
     data("index", path)
     expect("the index is not used" not in data("inspect", b("v")), "a new index")
+
+
+def bench(b):
+    """A column is read into room for itself, whatever else the records hold."""
+    np.savez(b("w.npz"), x=np.ones((5, 400000), "f4"), y=np.arange(5))
+    data("make", "npz:" + b("w.npz"), "-o", b("w"))
+    expect("features, parsed" in data("bench", "tfrecord:" + b("w") + "#y"), "one column of records")
+    expect("rows, in order" in data("bench", b("w")), "all columns of records")
+
+
+def extremes(b):
+    """Finite values whose range is no finite number."""
+    x = np.array([-1.7e308, 1.7e308, 0, 1e308, -1e308, 1.7e308, np.inf])
+    np.savez(b("e.npz"), x=x, y=np.array([np.nan, np.inf] * 3 + [np.nan]))
+    for bins in (1, 10, 64):
+        said = json.loads(artel("data", "stats", "npz:" + b("e.npz"), "--json", "--bins", bins).out)
+        wanted = np.histogram(x[:6] / 2, bins)[0]
+        expect(said["x"]["histogram"] == wanted.tolist() and said["y"]["missing"] == 7, "bins of extremes", said)
+        expect(abs(said["x"]["mean"] - (x[:6] / 6).sum()) < 1e295 and said["x"]["max"] == 1.7e308, "moments of extremes", said)
+    expect("1.7e+308" in data("stats", "npz:" + b("e.npz")), "extremes as text")
+
+
+def catches(process, number):
+    """Whether the process has a handler for the signal yet."""
+    for line in open("/proc/%d/status" % process.pid):
+        if line.startswith("SigCgt:"):
+            return int(line.split()[1], 16) >> (number - 1) & 1
+    return False
+
+
+def interrupted(b):
+    """What would take hours ends at the first Ctrl-C or SIGTERM, with the cause said and no file left behind."""
+    np.savez(b("l.npz"), x=np.arange(8.0))
+    stages = [dict(stage="repeat", count=100000), dict(stage="window", size=50000, shift=1)]
+    for name, more in (("p.json", stages), ("f.json", stages + [dict(stage="filter", column="x", value=9, **{"is": "<"})])):
+        with open(b(name), "w") as f:
+            json.dump({"from": "npz:" + b("l.npz"), "stages": more}, f)
+    with open(b("z.tfrecord"), "wb") as f:
+        f.truncate(8 << 30)
+    there, long = sorted(os.listdir(b(""))), "pipeline:" + b("p.json")
+    for number, rc in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for words in (["verify", long], ["stats", long], ["bench", long], ["make", long, "-o", b("o"), "--shards", "1"],
+                      ["inspect", "pipeline:" + b("f.json")], ["verify", b("z.tfrecord")], ["verify", "tfrecord:" + b("z.tfrecord") + "#skip-errors=1"]):
+            process = subprocess.Popen([ARTEL, "data", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while process.poll() is None and not catches(process, number):
+                pass
+            process.send_signal(number)
+            err = process.communicate(timeout=60)[1].decode()
+            expect(process.returncode == rc and "cancelled" in err, "a signal during", " ".join(words), process.returncode, err)
+            expect(sorted(os.listdir(b(""))) == there, "files left behind by", words[0], os.listdir(b("")))
 
 
 def usage(b):
@@ -136,7 +199,7 @@ def usage(b):
     expect([v["what"] for v in lines] == ["open", "in_order", "random"], lines)
 
 
-ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, usage)]
+ROWS = [Row(f.__name__, f) for f in (make, split, tables, pictures, verify, bench, extremes, interrupted, usage)]
 
 
 def run(row, index, folder, keras_only):

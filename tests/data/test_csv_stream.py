@@ -10,40 +10,18 @@ import subprocess
 import sys
 
 import numpy as np
+import data
+from data import ARTEL, check, refused, report, run
 
-BUILD = os.environ["ARTEL_BUILD"]
-PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
-ARTEL = os.environ.get("ARTEL", os.path.join(BUILD, "artel"))
 RNG = np.random.default_rng(17)
-failures = []
 
 
-def check(name, good, *more):
-    if not good:
-        failures.append(name)
-        print("FAILED:", name, *more)
-
-
-def run(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=100)
-    return done.returncode, done.stdout, done.stderr
-
-
-def deliver(spec, dtype="float64"):
-    rc, out, err = run(PROGRAM, spec, dtype, "out.raw")
-    if rc != 0:
-        raise AssertionError("%s: %s" % (spec, err.strip()))
-    return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
+def deliver(spec):
+    return data.deliver(spec, "float64")
 
 
 def same(name, found, wanted):
-    wanted = np.asarray(wanted, found.dtype)
-    check(name, found.shape == wanted.shape and np.array_equal(found, wanted, equal_nan=True), found.shape, wanted.shape, found[:3], wanted[:3])
-
-
-def refused(name, spec, *words):
-    rc, _, err = run(PROGRAM, spec, "float32", "out.raw")
-    check(name, rc == 1 and all(w in err for w in words), err)
+    data.same(name, found, np.asarray(wanted, "float64"))
 
 
 def put(name, text):
@@ -85,12 +63,34 @@ for name, content, words in (("width", "a,b\n1,2\n1,2,3\n", ["record 1", "3 fiel
                              ("quote", 'a,b\n1,2\n1,"2', ["quote"]), ("nothing", "a,b\n", ["no records"])):
     put("e.csv", content)
     refused(name, "csv:e.csv#stream=yes", *words)
+put("e.csv", 'a,b\n1,2\n3,4"5"\n6,7.5\n')
+same("a misplaced quote left out", deliver("csv:e.csv#stream=yes&skip-errors=1"), [[1, 2], [6, 7.5]])
 refused("no stream", "csv:m.csv#defaults=a:1", "stream=yes")
 refused("a type", "csv:m.csv#stream=yes&delimiter=;&types=a:word", "types=A:int")
 rc, out, err = run(ARTEL, "data", "verify", "csv:l.csv#stream=yes&label=y")
 check("a fraction among labels", rc == 1 and "record 1500" in out and "whole numbers" in out, out, err)
 rc, out, err = run(ARTEL, "data", "stats", "csv:l.csv#stream=yes&label=y&types=y:float", "--json")
 check("types", rc == 0 and json.loads(out)["y"]["max"] == 3.5, out, err)
+
+# What stands in front of a table is the same whether it is read at once or row by row.
+heads = (("commented", ["# made \"by hand\"\n# a,b,y\n1,2.5,0\n3,4,1\n", "# again\n5,6,0\n"]),
+         ("blanks around names", [" a ,\tb, y\n1,2.5,0\n3,4,1\n", "a,b,y\n5,6,0\n"]),
+         ("an index", [",a,b,y\n0,1,2.5,0\n1,3,4,1\n", ",a,b,y\n0,5,6,0\n"]),
+         ("ends in delimiters", ["a,b,y,\n1,2.5,0,\n3,4,1,\n", "a,b,y,\n5,6,0,\n"]),
+         ("a blank at the end", ["a,b,y\n1,2.5,0, \n3,4,1,\n5,6,0\n"]),
+         ("names alone", ["a,b,y\n", "a,b,y\n1,2.5,0\n3,4,1\n5,6,0\n"]))
+for name, files in heads:
+    for k in range(2):
+        put("q%d.csv" % k, files[k] if k < len(files) else "")
+    label = "2" if name == "commented" else "y"
+    for how in ("", "&stream=yes"):
+        same(name + how, deliver("csv:q*.csv#label=%s%s" % (label, how)), [[1, 2.5], [3, 4], [5, 6]])
+for name, second, words in (("a header of another file", "a,z\n5,0\n", ["q1.csv", "named 'z' (expected y)"]),
+                            ("a header too long", "a,y,z\n5,0,1\n", ["expected no more"]), ("UTF-16", "a\0,\0", ["UTF-16"])):
+    put("q0.csv", "a,y\n1,2\n")
+    put("q1.csv", second)
+    for how in ("", "&stream=yes"):
+        refused(name + how, "csv:q*.csv#label=y" + how, *words)
 
 block = "".join(",".join("%.6g" % v for v in row) + "\n" for row in RNG.standard_normal((4000, 12)))
 with open("big.csv", "w") as f:
@@ -99,5 +99,4 @@ with open("big.csv", "w") as f:
 child = subprocess.Popen([ARTEL, "data", "bench", "csv:big.csv#stream=yes", "--rows", "20000"], stdout=subprocess.DEVNULL)
 _, status, usage = os.wait4(child.pid, 0)
 check("a large table", status == 0 and os.path.getsize("big.csv") > 200e6 and usage.ru_maxrss < 120e3, usage.ru_maxrss)
-print("%d failures" % len(failures))
-sys.exit(1 if failures else 0)
+sys.exit(report())

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "data/help_data.h"
+#include "data/rows.h"
 
 enum {
     ROWS = 1000,
@@ -264,6 +265,73 @@ static void descriptions(void **state)
     artel_data_destroy(data);
 }
 
+static int whole_reads;
+
+/* Rows of three int64 arrays: 100 * array + row. */
+static artel_status whole_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+{
+    (void)source;
+    whole_reads++;
+    for (int i = 0; i < count; i++) *(int64_t *)wants[i].out = 100 * wants[i].array + row;
+    return ARTEL_OK;
+}
+
+static artel_status whole_row(const artel__source *source, int array, const artel_shape *shape, int64_t row, void *out)
+{
+    const artel__row_want want = {array, shape, out};
+    return whole_record(source, row, &want, 1);
+}
+
+static artel_status whole_open(artel__source *source)
+{
+    static const char *const names[] = {"a", "b", "out"};
+    ARTEL_TRY(artel__source_add_arrays(source, 3));
+    for (int i = 0; i < 3; i++)
+        source->arrays[i] = (artel__source_array){
+            .name = names[i], .role = i < 2 ? ARTEL_DATA_ROLE_INPUT : ARTEL_DATA_ROLE_TARGET, .dtype = ARTEL_DTYPE_INT64, .count = 50};
+    return ARTEL_OK;
+}
+
+/* What is read as a whole is read once a row, whatever is wanted of it. */
+static void whole_rows(void **state)
+{
+    static const artel__data_format format = {
+        .name = "whole", .options = "", .open = whole_open, .fetch_row = whole_row, .fetch_record = whole_record};
+    bench *b = *state;
+    artel_data *data;
+    simple_wants w;
+    int64_t integers[50], row[6];
+    float converted[50], target[50];
+    void *buffers[3] = {converted, integers, target};
+    artel__arena arena;
+    artel__rows rows;
+    wants_init(&w, 0);
+    artel__data_want_input inputs[2] = {w.input, w.input};
+    inputs[0].name = "a";
+    inputs[1] = (artel__data_want_input){.name = "b", .dtype = ARTEL_DTYPE_INT64};
+    w.wants.inputs = inputs;
+    w.wants.input_count = 2;
+    w.target = (artel__data_want_target){.name = "out", .dtype = ARTEL_DTYPE_FLOAT32, .kind = ARTEL__DATA_TARGET_VALUES};
+    assert_int_equal(artel__data_create_single(b->ctx, &format, &data), ARTEL_OK);
+    artel__feed *feed = bench_bind(b, data, &w.wants);
+    whole_reads = 0;
+    bench_fetch(b, feed, 0, 50, buffers);
+    assert_int_equal(whole_reads, 50);
+    for (int i = 0; i < 50; i++) assert_true(converted[i] == (float)i && integers[i] == 100 + i && target[i] == (float)(200 + i));
+    buffers[0] = buffers[2] = NULL;
+    bench_fetch(b, feed, 0, 50, buffers);
+    assert_int_equal(whole_reads, 100);
+    artel__arena_init(&arena, b->ctx);
+    assert_int_equal(artel__rows_open(data, &arena, &rows), ARTEL_OK);
+    assert_true(rows.row_bytes <= sizeof row);
+    assert_int_equal(artel__rows_fetch_all(&rows, 7, row), ARTEL_OK);
+    assert_int_equal(whole_reads, 101);
+    for (int c = 0; c < 3; c++) assert_int_equal(row[rows.columns[c].at / 8], 100 * c + 7);
+    artel__arena_fini(&arena);
+    artel__feed_destroy(feed);
+    artel_data_destroy(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +341,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_threads, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(pool_shares, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(fingerprints, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(whole_rows, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(failing_memory, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(descriptions, bench_setup, bench_teardown),
     };

@@ -7,30 +7,12 @@ JPEG and PNG files; the pixels must be those of keras.utils.image_dataset_from_d
 resized, to rounding where it is.
 """
 import os
-import subprocess
 import sys
 
 import numpy as np
+from data import deliver, failures, report, same
 
-PROGRAM = os.path.join(os.environ["ARTEL_BUILD"], "tests", "data", "prog_data")
 RNG = np.random.default_rng(3)
-failures = []
-
-
-def deliver(spec, dtype="float32", *extents):
-    done = subprocess.run([PROGRAM, spec, dtype, "out.raw", *map(str, extents)], capture_output=True, text=True, timeout=120)
-    if done.returncode != 0:
-        raise AssertionError("%s: %s" % (spec, done.stderr.strip()))
-    shape = tuple(map(int, done.stdout.split()))
-    return np.fromfile("out.raw", dtype).reshape(shape)
-
-
-def same(name, found, wanted):
-    wanted = np.asarray(wanted)
-    good = found.shape == wanted.shape and found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes()
-    if not good:
-        failures.append(name)
-        print("FAILED:", name, found.shape, wanted.shape, found.ravel()[:5], wanted.ravel()[:5])
 
 
 def near(name, found, wanted, tolerance):
@@ -134,5 +116,4 @@ def images():
 numpy_files()
 conversions()
 images()
-print("%d differences" % len(failures))
-sys.exit(1 if failures else 0)
+sys.exit(report())

@@ -5,27 +5,18 @@ are asked for; errors name the stage; training on a pipeline gives the same bits
 """
 import json
 import os
-import subprocess
 import sys
 
 import numpy as np
+import data
+from data import ARTEL, check, report, run, same
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 import keras
 import tensorflow as tf
 
-BUILD = os.environ["ARTEL_BUILD"]
-PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
-ARTEL = os.environ.get("ARTEL", os.path.join(BUILD, "artel"))
 RNG = np.random.default_rng(13)
-failures = []
-
-
-def check(name, good, *more):
-    if not good:
-        failures.append(name)
-        print("FAILED:", name, *more)
 
 
 def save(value):
@@ -33,33 +24,18 @@ def save(value):
         json.dump(value, f)
 
 
-def run(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120)
-    return done.returncode, done.stdout, done.stderr
-
-
 def rows(value, dtype="float32"):
     save(value)
-    rc, out, err = run(PROGRAM, "pipeline:p.json#x", dtype, "out.raw")
-    if rc != 0:
-        raise AssertionError("%s: %s" % (value, err.strip()))
-    return np.fromfile("out.raw", dtype).reshape(tuple(map(int, out.split())))
-
-
-def chain(source, *stages):
-    return {"from": source, "stages": [dict(s, stage=n) for n, s in stages]}
-
-
-def same(name, found, wanted):
-    wanted = np.asarray(wanted)
-    check(name, found.shape == wanted.shape and found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes(),
-          found.shape, wanted.shape, found.ravel()[:9], wanted.ravel()[:9])
+    return data.deliver("pipeline:p.json#x", dtype)
 
 
 def refused(name, value, *words):
     save(value)
-    rc, _, err = run(PROGRAM, "pipeline:p.json#x", "float32", "out.raw")
-    check(name, rc == 1 and all(w in err for w in words), err)
+    data.refused(name, "pipeline:p.json#x", *words)
+
+
+def chain(source, *stages):
+    return {"from": source, "stages": [dict(s, stage=n) for n, s in stages]}
 
 
 def column(name, values):
@@ -229,5 +205,4 @@ def training():
 
 for part in (orders, joins, series, maps, images, errors, training):
     part()
-print("%d failures" % len(failures))
-sys.exit(1 if failures else 0)
+sys.exit(report())

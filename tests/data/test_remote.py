@@ -14,11 +14,10 @@ import threading
 import urllib.parse
 
 import numpy as np
+from data import ARTEL, BUILD, PROGRAM, check, report
 
-BUILD = os.environ["ARTEL_BUILD"]
-PROGRAM = os.path.join(BUILD, "tests", "data", "prog_data")
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-failures, files, behaviour, seen, tokens = [], {}, {}, [], []
+files, behaviour, seen, tokens = {}, {}, [], []
 if not os.path.exists(os.path.join(BUILD, "libartel-curl.so")):
     print("libartel-curl.so was not built")
     sys.exit(77)
@@ -75,6 +74,8 @@ class Server(http.server.BaseHTTPRequestHandler):
         act = what.pop(0) if what else None
         if path.startswith("/bucket/") and not signed(self, path, query):
             return self.answer(403)
+        if path == "/bucket/" and query and "prefix=endless" in query:
+            return self.answer(200, b"<ListBucketResult>" + b" " * (65 << 20))
         if path == "/bucket/" and query:
             return self.page(query)
         if isinstance(act, int):
@@ -105,12 +106,6 @@ class Server(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         return self.answer(status, body[begin:], **headers)
-
-
-def check(name, good, *more):
-    if not good:
-        failures.append(name)
-        print("FAILED:", name, *more)
 
 
 def run(spec, **environment):
@@ -189,9 +184,8 @@ check("pages", sum("list-type=2" in s for s in seen) == 3, seen)
 tokens.clear()
 same("s3, a session", "npy:s3://bucket/session.npy", x + 2, AWS_SESSION_TOKEN="a+token==")
 check("the token is sent", tokens == ["a+token=="], tokens)
-artel = os.path.join(BUILD, "artel")
 np.savez("m.npz", x=x.reshape(400, 5, 10))
-made = subprocess.run([artel, "data", "make", "npz:m.npz", "-o", "r", "--shards", "3"], capture_output=True, text=True)
+made = subprocess.run([ARTEL, "data", "make", "npz:m.npz", "-o", "r", "--shards", "3"], capture_output=True, text=True)
 check("records are made", made.returncode == 0, made.stderr)
 for name in os.listdir("."):
     if name.startswith("r-") or name.startswith("r."):
@@ -201,6 +195,7 @@ same("records of a server", "tfrecord:%s/set/r@3" % HOME, x)
 del files["/bucket/set/r.features.json"]
 same("s3, records without it", "tfrecord:s3://bucket/set/r-*-of-00003", x)
 refused("s3, no match", "jsonl:s3://bucket/q/*#x", "no key")
+refused("a list without end", "jsonl:s3://bucket/endless*", "s3://bucket/endless*", "over 64 MiB")
 refused("s3, no key", "npy:s3://bucket/nothing.npy", "404")
 refused("s3, no name", "npy:s3://B/x", "s3://BUCKET/KEY")
 SECRET = SECRET[::-1]
@@ -210,5 +205,4 @@ done = subprocess.run([PROGRAM, "npy:s3://bucket/other.npy", "float32", "out.raw
                                AWS_SECRET_ACCESS_KEY=SECRET[::-1], AWS_ENDPOINT_URL=HOME, no_proxy="*"))
 check("s3, another secret", done.returncode == 1 and "403" in done.stderr, done.stderr)
 server.shutdown()
-print("%d failures" % len(failures))
-sys.exit(1 if failures else 0)
+sys.exit(report())

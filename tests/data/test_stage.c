@@ -189,11 +189,60 @@ static void memory_runs_out(void **state)
     }
 }
 
+/* Numbers near the largest of 64 bits: refused where the number of an element would not fit, right where it does. */
+static void huge_counts(void **state)
+{
+    static const char without_end[] = "{\"stage\": \"repeat\"}", skip[] = "{\"stage\": \"skip\", \"count\": 9000000000000000000}";
+    static const char shard[] = "{\"stage\": \"shard\", \"count\": 9000000000000000000, \"index\": 7}";
+    static const char take[] = "{\"stage\": \"take\", \"count\": 2}",
+                      most[] = "{\"stage\": \"repeat\", \"count\": 38430716820228233}"; /* 2^61 + 28 elements */
+    static const char window[] = "{\"stage\": \"window\", \"size\": 4, \"shift\": 1000000000000000}";
+    static const char less[] = "{\"stage\": \"repeat\", \"count\": 30000000000000000}"; /* 1.8e18 elements */
+    static const char filter[] = "{\"stage\": \"filter\", \"column\": \"x\", \"is\": \"finite\"}";
+    static const char buffered[] = "{\"stage\": \"shuffle\", \"buffer\": 8}";
+    const struct {
+        const char *stages[5];
+        artel_status status;
+        const char *part; /* of the message */
+        int64_t wanted;   /* element 1 */
+    } rows[] = {
+        {{without_end, skip, take}, ARTEL_OK, "", (9000000000000000000 + 1) % ROWS * 7},
+        {{without_end, skip, skip, take}, ARTEL_ERROR_INVALID, "stage 4 (skip): it begins behind", 0},
+        {{without_end, shard, take}, ARTEL_OK, "", (9000000000000000000 + 7) % ROWS * 7},
+        {{without_end, skip, shard, take}, ARTEL_ERROR_INVALID, "stage 5 (take): only 1 can be numbered", 0},
+        {{without_end, window, shard, take}, ARTEL_ERROR_INVALID, "stage 5 (take): only 1 can be numbered", 0},
+        {{most, buffered, take}, ARTEL_ERROR_INVALID, "cannot be shuffled", 0},
+        {{less, buffered, take}, ARTEL_ERROR_NO_MEMORY, "(shuffle)", 0},
+        {{most, filter, take}, ARTEL_ERROR_NO_MEMORY, "(filter)", 0},
+        {{most, "{\"stage\": \"cache\"}", take}, ARTEL_ERROR_INVALID, "are to be kept", 0},
+    };
+    bench *b = *state;
+    write_rows(b);
+    for (size_t r = 0; r < ARTEL__COUNT(rows); r++) {
+        char text[1024];
+        int64_t x[4];
+        built p;
+        int length = snprintf(text, sizeof text, "{\"from\": \"npy:%s\", \"stages\": [", bench_path(b, "x.npy"));
+        for (int s = 0; rows[r].stages[s] != NULL; s++)
+            length += snprintf(text + length, sizeof text - (size_t)length, "%s%s", s > 0 ? ", " : "", rows[r].stages[s]);
+        snprintf(text + length, sizeof text - (size_t)length, "]}");
+        assert_int_equal(build(b, bench_text(b, "h.json", text), &p), rows[r].status);
+        if (rows[r].status < 0) {
+            bench_failed(b, rows[r].status, rows[r].part);
+        } else {
+            assert_int_equal(artel__stage_at(p.top, 0, 1, x), ARTEL_OK);
+            assert_int_equal(x[0], rows[r].wanted);
+        }
+        drop(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(passes, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(threads, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(huge_counts, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(memory_runs_out, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,7 @@ static void *step_main(void *user)
     return NULL;
 }
 
-static void open_ranks(graph_bench *b, artel__group *group, rank *of, artel__run **runs, int ranks)
+static void open_ranks(graph_bench *b, artel__group *group, rank *of, int ranks)
 {
     for (int i = 0; i < ranks; i++) {
         rank *r = &of[i];
@@ -54,9 +54,11 @@ static void open_ranks(graph_bench *b, artel__group *group, rank *of, artel__run
         r->step = (artel__step){.fold = &r->fold, .seed = 5, .learning_rate = 0.01, .training = true};
         assert_int_equal(artel__pool_create(b->ctx, 1 + i % 2, &r->pool), ARTEL_OK);
         assert_int_equal(artel__run_create(b->plan, b->state, r->pool, r->comm, &r->run), ARTEL_OK);
-        runs[i] = r->run;
     }
-    for (int i = 0; i < ranks; i++) assert_int_equal(artel__run_join(runs[i], runs, ranks), ARTEL_OK);
+    for (int i = 0; i < ranks; i++) {
+        assert_int_equal(artel__run_join(of[i].run, ranks), ARTEL_OK);
+        for (int k = 0; k < ranks; k++) artel__run_meet(of[i].run, k, of[k].run);
+    }
 }
 
 static void take_steps(rank *of, int ranks)
@@ -77,14 +79,13 @@ static void run_common(graph_bench *b, int ranks)
 {
     artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = ranks, .isa = artel__context_isa(b->ctx), .common = true};
     rank of[MOST] = {{.run = NULL}};
-    artel__run *runs[MOST];
     artel__group *group;
     artel__run_destroy(b->run);
     b->run = NULL;
     artel__plan_destroy(b->plan);
     assert_int_equal(artel__plan_create(b->ctx, &b->graph, &options, &b->plan), ARTEL_OK);
     assert_int_equal(artel__group_create(b->ctx, ranks, 8, &group), ARTEL_OK);
-    open_ranks(b, group, of, runs, ranks);
+    open_ranks(b, group, of, ranks);
     take_steps(of, ranks);
     for (int i = 0; i < ranks; i++) artel__run_destroy(of[i].run);
     for (int i = 0; i < ranks; i++) artel__pool_destroy(of[i].pool);

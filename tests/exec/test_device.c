@@ -108,6 +108,33 @@ static void common_variables_are_refused_where_there_are_none(void **state)
     graph_bench_close(&b);
 }
 
+/* Two replicas with common variables, joined twice: whatever allocation fails, they can be joined again and go. */
+static void executions_are_joined(void **state)
+{
+    (void)state;
+    graph_bench b;
+    artel__executable *executable;
+    artel__execution *pair[2];
+    open_bench(&b);
+    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 2, .isa = artel__context_isa(b.ctx), .common = true};
+    artel__execution_options own = {.state = b.state, .pool = b.pool};
+    assert_int_equal(artel__compile(b.ctx, &artel__cpu, &b.graph, &options, &executable), ARTEL_OK);
+    for (int r = 0; r < 2; r++) assert_int_equal(artel__execution_create(executable, &own, &pair[r]), ARTEL_OK);
+    for (int round = 0; round < 2; round++) {
+        artel_status status = ARTEL_ERROR_NO_MEMORY;
+        for (uint64_t n = 1; n < 100 && status == ARTEL_ERROR_NO_MEMORY; n++) {
+            artel__fail_allocation_after(b.ctx, n);
+            status = artel__execution_join(pair, 2);
+        }
+        artel__fail_allocation_after(b.ctx, 0);
+        artel__operation_begin(b.ctx);
+        assert_int_equal(status, ARTEL_OK);
+    }
+    for (int r = 0; r < 2; r++) artel__execution_destroy(pair[r]);
+    artel__executable_destroy(executable);
+    graph_bench_close(&b);
+}
+
 /* -- a device with a memory of its own: the cores, on a state that only it knows -- */
 
 typedef struct far_memory {
@@ -246,10 +273,63 @@ static void variables_live_elsewhere(void **state)
     assert_int_equal(dropped, 1);
 }
 
+/* Where all variables are overwritten, nothing is brought for it, not even from a device that is lost; where some are, the others are. */
+static void what_is_overwritten_is_not_brought(void **state)
+{
+    (void)state;
+    graph_bench b;
+    artel__executable *executable;
+    artel__execution *execution;
+    artel__state *other;
+    artel__device_ops ops = far_ops();
+    const artel__device device = {.name = "far:0", .ops = &ops};
+    open_bench(&b);
+    far_ctx = b.ctx;
+    artel__plan_options options = {.batch_size = ROWS, .shards = 8, .replicas = 1, .isa = artel__context_isa(b.ctx)};
+    artel__execution_options own = {.state = b.state, .pool = b.pool};
+    assert_int_equal(artel__compile(b.ctx, &device, &b.graph, &options, &executable), ARTEL_OK);
+    assert_int_equal(artel__execution_create(executable, &own, &execution), ARTEL_OK);
+    assert_int_equal(artel__state_create(b.ctx, &b.variables, &other), ARTEL_OK);
+    far_memory *memory = artel__state_at(b.state, &far_home);
+    artel__variable_range all = artel__all_of(&b.variables), first = {0, 1};
+    void *image = malloc(artel__image_bytes(&b.variables, all));
+    artel__state_image(b.state, all, image);
+    uint64_t before = artel__state_hash(b.state, all);
+    for (int way = 0; way < 2; way++) {
+        assert_int_equal(artel__execution_compute(execution, &b.step, b.inputs), ARTEL_OK);
+        artel__execution_apply(execution, &b.step);
+        memory->lost = true;
+        if (way == 0)
+            artel__state_restore(b.state, all, image);
+        else
+            artel__state_copy(b.state, other, all);
+        assert_int_equal(artel__state_bring(b.state), ARTEL_OK);
+        assert_true(artel__state_hash(b.state, all) == (way ? artel__state_hash(other, all) : before));
+        memory->lost = false;
+        assert_int_equal(artel__execution_compute(execution, &b.step, b.inputs), ARTEL_OK);
+        assert_true(artel__state_hash(memory->values, all) == artel__state_hash(b.state, all));
+        assert_int_equal(memory->brought, 0);
+    }
+    artel__execution_apply(execution, &b.step);
+    uint64_t newest = artel__state_hash(memory->values, (artel__variable_range){1, b.variables.count - 1});
+    artel__state_restore(b.state, first, image);
+    assert_int_equal(memory->brought, 1);
+    assert_true(artel__state_hash(b.state, (artel__variable_range){1, b.variables.count - 1}) == newest);
+    artel__execution_apply(execution, &b.step);
+    artel__state_copy(b.state, b.state, all);
+    assert_int_equal(memory->brought, 2);
+    artel__state_destroy(other);
+    free(image);
+    artel__execution_destroy(execution);
+    artel__executable_destroy(executable);
+    graph_bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(cores_are_a_device),
                                        cmocka_unit_test(common_variables_are_refused_where_there_are_none),
-                                       cmocka_unit_test(variables_live_elsewhere)};
+                                       cmocka_unit_test(executions_are_joined), cmocka_unit_test(variables_live_elsewhere),
+                                       cmocka_unit_test(what_is_overwritten_is_not_brought)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

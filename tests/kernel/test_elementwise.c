@@ -121,6 +121,12 @@ static void test_unary_values(void **state)
     assert_true(isnan(unary_at(ARTEL__UNARY_TANH, NAN, 0, 0, 0)));
     assert_true(unary_at(ARTEL__UNARY_RELU, -INFINITY, 0, INFINITY, 0) == 0 &&
                 unary_at(ARTEL__UNARY_RELU, -INFINITY, 0.5f, 3, 0) == -INFINITY);
+    static const float blocked[] = {-2, -0.0f, 0, -INFINITY, -1e-30f};
+    for (size_t i = 0; i < ARTEL__COUNT(blocked); i++) { /* +0 */
+        assert_true(1 / unary_at(ARTEL__UNARY_RELU, blocked[i], 0, INFINITY, 0) == INFINITY);
+        assert_true(1 / unary_at(ARTEL__UNARY_RELU, blocked[i], 0, 6, 0.5f) == INFINITY);
+    }
+    assert_true(1 / unary_at(ARTEL__UNARY_RELU, NAN, 0, INFINITY, 0.5f) == INFINITY);
     static const artel__unary bounded[] = {ARTEL__UNARY_RELU, ARTEL__UNARY_RELU6,     ARTEL__UNARY_HARD_SIGMOID,
                                            ARTEL__UNARY_CELU, ARTEL__UNARY_HARD_TANH, ARTEL__UNARY_CLIP};
     for (size_t i = 0; i < ARTEL__COUNT(bounded); i++) assert_true(isnan(unary_at(bounded[i], NAN, 1, 2, 0)));

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "net/inproc.h"
+#include "net/subset.h"
 #include "support/net_mesh.h"
 
 /* A driver opens all endpoints of a group in this process. */
@@ -43,6 +44,35 @@ static artel_status open_spinning(artel_context *ctx, int ranks, void **place, a
 static void close_fabric(void *place)
 {
     artel__fabric_destroy(place);
+}
+
+/* All but the last of a fabric's ranks. */
+typedef struct part {
+    artel__fabric *fabric;
+    artel__subset *subset;
+} part;
+
+static artel_status open_part(artel_context *ctx, int ranks, void **place, artel__endpoint **endpoints)
+{
+    artel__fabric *fabric;
+    ARTEL_TRY(artel__fabric_create(ctx, ranks + 1, false, &fabric));
+    part *p = calloc(1, sizeof *p);
+    p->fabric = fabric;
+    p->subset = calloc((size_t)ranks, sizeof *p->subset);
+    for (int r = 0; r < ranks; r++) {
+        artel__subset_init(&p->subset[r], artel__fabric_endpoint(p->fabric, r), ranks);
+        endpoints[r] = &p->subset[r].base;
+    }
+    *place = p;
+    return ARTEL_OK;
+}
+
+static void close_part(void *place)
+{
+    part *p = place;
+    artel__fabric_destroy(p->fabric);
+    free(p->subset);
+    free(p);
 }
 
 static artel_status open_mesh(artel_context *ctx, int ranks, bool secure, bool shares, void **place, artel__endpoint **endpoints)
@@ -91,6 +121,7 @@ static void close_mesh(void *place)
 static const driver drivers[] = {
     {"inproc", open_sleeping, close_fabric},
     {"inproc, spinning", open_spinning, close_fabric},
+    {"a part of inproc", open_part, close_part},
     {"tcp", open_tcp, close_mesh},
     {"tcp, encrypted", open_tls, close_mesh},
     {"shared memory", open_shared, close_mesh},

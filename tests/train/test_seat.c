@@ -259,9 +259,27 @@ static void test_seats_take_no_memory(void **state)
     close_trainer(&one);
 }
 
+/* Clocks are read when somebody has asked for times, and not before. */
+static void test_only_a_profile_reads_clocks(void **state)
+{
+    static trainer one;
+    int64_t begin = -1;
+    bool ahead;
+    (void)state;
+    open_trainer(&one);
+    train_alone(&one, 0, 1, NULL);
+    assert_int_equal(artel__session_input_time(one.session, &begin, &ahead), 0);
+    assert_int_equal(begin, 0);
+    assert_int_equal(artel__session_profile(one.session), ARTEL_OK);
+    train_alone(&one, 1, 2, NULL);
+    assert_true(artel__session_input_time(one.session, &begin, &ahead) > 0);
+    assert_true(begin > 0);
+    close_trainer(&one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ownership_changes_no_bit), cmocka_unit_test(test_arithmetic_is_stated),
-                                       cmocka_unit_test(test_seats_take_no_memory)};
+                                       cmocka_unit_test(test_seats_take_no_memory), cmocka_unit_test(test_only_a_profile_reads_clocks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

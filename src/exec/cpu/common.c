@@ -86,21 +86,28 @@ artel_status artel__plan_divide(artel__plan *plan)
 const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
-    if (!plan->node[index].divided || artel__node_exec(node)->piece == 0) return NULL;
-    artel__value_id id = node->input[artel__node_exec(node)->summed];
+    if (!plan->node[index].divided || plan->node[index].exec->piece == 0) return NULL;
+    artel__value_id id = node->input[plan->node[index].exec->summed];
     int32_t from = id >= 0 ? plan->graph->value[id].node : -1;
     return from >= 0 && plan->node[from].lazy ? &plan->graph->node[from] : NULL;
 }
 
-artel_status artel__run_join(artel__run *run, artel__run *const *runs, int count)
+artel_status artel__run_join(artel__run *run, int count)
 {
-    void *block;
-    ARTEL_TRY(artel__calloc(run->ctx, (size_t)count, sizeof *run->blocks, "run", &block));
-    artel__free(run->ctx, run->blocks);
-    run->blocks = block;
-    run->peer = runs;
+    void *peer, *blocks;
+    ARTEL_TRY(artel__calloc(run->ctx, (size_t)count, sizeof *run->peer, "run", &peer));
+    artel__free(run->ctx, run->peer);
+    run->peer = peer;
     run->peers = count;
+    ARTEL_TRY(artel__calloc(run->ctx, (size_t)count, sizeof *run->blocks, "run", &blocks));
+    artel__free(run->ctx, run->blocks);
+    run->blocks = blocks;
     return ARTEL_OK;
+}
+
+void artel__run_meet(artel__run *run, int rank, const artel__run *peer)
+{
+    run->peer[rank] = peer;
 }
 
 static int rank_of(const artel__run *run)

@@ -21,8 +21,8 @@ static bool takes_parts(const artel__plan *plan, int32_t index, int k)
 {
     const artel__graph *graph = plan->graph;
     const artel__node *node = &graph->node[index];
-    if (!artel__node_exec(node)->part || k != artel__node_exec(node)->summed || node->period > 1 || (node->gated && graph->gate >= 0))
-        return false;
+    const artel__op_exec *exec = plan->node[index].exec;
+    if (!exec->part || k != exec->summed || node->period > 1 || (node->gated && graph->gate >= 0)) return false;
     for (int i = k + 1; i < node->inputs; i++) {
         if (node->input[i] >= 0) return false; /* a norm, for one, is of the whole gradient */
     }
@@ -70,7 +70,7 @@ static bool can_be_followed(const artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
     const artel__kernel *kernel = plan->node[index].kernel;
-    if (!artel__node_exec(node)->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY || node->period > 1)
+    if (!plan->node[index].exec->follow || !kernel || !kernel->follows || node->phase == ARTEL__PHASE_APPLY || node->period > 1)
         return false;
     if (plan->graph->value[node->output[0]].rounds || !can_wait(plan, index)) return false;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
@@ -96,8 +96,8 @@ bool artel__plan_puts_off(const artel__plan *plan, int32_t node)
 
 int32_t artel__plan_followed(const artel__plan *plan, int32_t node)
 {
-    const artel__node *step = &plan->graph->node[node];
-    if (!artel__node_exec(step)->part) return -1;
-    int32_t made = maker(plan, step->input[artel__node_exec(step)->summed]);
+    const artel__op_exec *exec = plan->node[node].exec;
+    if (!exec->part) return -1;
+    int32_t made = maker(plan, plan->graph->node[node].input[exec->summed]);
     return made >= 0 && plan->node[made].step == node ? made : -1;
 }

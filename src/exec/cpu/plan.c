@@ -14,9 +14,8 @@
 
 #define BUCKET_BYTES ((size_t)4 << 20) /* of sums that are begun together */
 
-static const artel__kernel *const *kernel_list(const artel__node *node)
+static const artel__kernel *const *kernel_list(const artel__op_exec *exec, const artel__node *node)
 {
-    const artel__op_exec *exec = artel__node_exec(node);
     return exec->choose ? exec->choose(node) : exec->kernels;
 }
 
@@ -85,7 +84,7 @@ const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t ro
 void artel__plan_params(const artel__plan *plan, int32_t index, int rank, void *params)
 {
     void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
-    const artel__op_exec *exec = artel__node_exec(&plan->graph->node[index]);
+    const artel__op_exec *exec = plan->node[index].exec;
     artel__step step = full_step(plan, rank);
     artel__run_args args;
     artel__plan_args(plan, NULL, index, &step, in, out, &args);
@@ -97,13 +96,14 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
 {
     const artel__node *node = &plan->graph->node[index];
     artel__node_plan *chosen = &plan->node[index];
+    chosen->exec = artel__node_exec(node);
     chosen->view = node->op->placement == ARTEL__PLACE_VIEW || (node->op->collective && plan->options.replicas == 1);
     chosen->cost = node_cost(plan, index, plan->max_rows);
     if (chosen->view || node->op->collective) return ARTEL_OK;
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     for (int r = 0; r < plan->options.replicas; r++) {
         artel__plan_params(plan, index, r, params);
-        if (r == 0) chosen->kernel = artel__kernel_choose(kernel_list(node), plan->options.isa, params);
+        if (r == 0) chosen->kernel = artel__kernel_choose(kernel_list(chosen->exec, node), plan->options.isa, params);
         if (!chosen->kernel) {
             return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
                                node->op->name);
@@ -295,7 +295,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
         artel__plan_params(plan, index, 0, params);
         artel__text_show(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
-        for (const artel__kernel *const *k = kernel_list(node); *k != chosen->kernel; k++) {
+        for (const artel__kernel *const *k = kernel_list(chosen->exec, node); *k != chosen->kernel; k++) {
             const char *reason = artel__kernel_refuses(*k, plan->options.isa, params);
             artel__text_show(out, " refused %s: %s;", (*k)->name, reason ? reason : "?");
         }
@@ -309,7 +309,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     }
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &plan->graph->value[node->output[k]];
-        if (value->rounds && k == 0 && artel__node_exec(node)->narrow)
+        if (value->rounds && k == 0 && chosen->exec->narrow)
             artel__text_show(out, " rounding to %s", artel_dtype_name(value->precision));
         else if (value->rounds)
             artel__text_show(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));

@@ -26,10 +26,11 @@ void artel__plan_dump(const artel__plan *plan, artel__text *out);
 /* `comm` NULL: one replica. All arguments are borrowed. */
 artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out);
 void artel__run_destroy(artel__run *run);
-/* Of a plan with common variables: `runs` are those of all replicas by rank, this one among them, and are borrowed. They share the
+/* Of a plan with common variables: the run is one of `count`, and meets all of them, itself too, before its first step. They share the
  * APPLY phase out and read one another's gradients in it; so all must have computed before one applies, and none computes
  * again before all have applied. */
-artel_status artel__run_join(artel__run *run, artel__run *const *runs, int count);
+artel_status artel__run_join(artel__run *run, int count);
+void artel__run_meet(artel__run *run, int rank, const artel__run *peer);
 
 /* Executes forward and backward nodes up to the last collective; no variable changes. `inputs` are the fed values in
  * the graph's order. May be repeated or abandoned. */

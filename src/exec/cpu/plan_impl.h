@@ -26,6 +26,7 @@ typedef struct artel__action {
 
 typedef struct artel__node_plan {
     const artel__kernel *kernel; /* NULL: view or collective */
+    const artel__op_exec *exec;  /* of the node's operation; never NULL */
     bool view;
     bool divided; /* its tasks are shared out among replicas with common variables */
     bool lazy;    /* a collective whose only reader adds up, piece by piece, what it needs */
@@ -72,7 +73,7 @@ struct artel__run {
     bool posted;             /* so has one that nodes of the pass need */
     const atomic_bool *stop; /* NULL, or set by whoever wants the step to be abandoned */
     artel__nonfinite *scan;  /* set: look at every output */
-    artel__run *const *peer; /* with common variables: the runs of all replicas by rank; NULL otherwise */
+    const artel__run **peer; /* with common variables: the runs of all replicas by rank; NULL otherwise */
     int peers;
     const void **blocks; /* by rank: what is being added up */
     artel__node_time *time;

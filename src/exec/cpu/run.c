@@ -69,6 +69,7 @@ void artel__run_destroy(artel__run *run)
 {
     if (!run) return;
     artel__free(run->ctx, run->blocks);
+    artel__free(run->ctx, run->peer);
     artel__free(run->ctx, run->time);
     artel__free(run->ctx, run->segment);
     artel__free(run->ctx, run->pointer);
@@ -167,7 +168,7 @@ static bool list_summed(artel__run *run, int32_t index, kernel_call *call)
     call->comm = run->comm;
     call->sum = (artel__comm_sum){.in = run->blocks,
                                   .stride = run->plan->graph->value[sum->input[0]].storage,
-                                  .count = artel__node_exec(&run->plan->graph->node[index])->piece,
+                                  .count = run->plan->node[index].exec->piece,
                                   .out = run->pointer[sum->output[0]]};
     return true;
 }
@@ -197,11 +198,11 @@ static void follow(const artel__run *run, int32_t index, const artel__step *step
     int32_t taken = run->plan->node[index].step;
     artel__plan_args(run->plan, run, taken, step, in, out, &args);
     whole->kernel = run->plan->node[taken].kernel;
-    whole->exec = artel__node_exec(args.node);
+    whole->exec = run->plan->node[taken].exec;
     memset(whole->params, 0, whole->exec->params_size);
     whole->exec->fill(&args, whole->params);
     artel__consumer parts = {follow_part, whole};
-    memcpy((char *)params + artel__node_exec(&run->plan->graph->node[index])->follow, &parts, sizeof parts);
+    memcpy((char *)params + run->plan->node[index].exec->follow, &parts, sizeof parts);
 }
 
 static void run_node(artel__run *run, int32_t index, const artel__step *step)
@@ -214,7 +215,7 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     artel__run_args args;
     artel__plan_args(run->plan, run, index, step, in, out, &args);
     args.fault = &run->fault;
-    const artel__op_exec *exec = artel__node_exec(args.node);
+    const artel__op_exec *exec = chosen->exec;
     memset(params, 0, exec->params_size);
     exec->fill(&args, params);
     const artel__kernel *kernel = chosen->kernel;
@@ -275,7 +276,7 @@ static artel_status fit_scratch(artel__run *run, const artel__step *step)
         void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
         artel__run_args args;
         artel__plan_args(plan, run, i, step, in, out, &args);
-        const artel__op_exec *exec = artel__node_exec(args.node);
+        const artel__op_exec *exec = plan->node[i].exec;
         memset(params, 0, exec->params_size);
         exec->fill(&args, params);
         size_t bytes = kernel->scratch_bytes(params);

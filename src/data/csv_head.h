@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What stands in front of a table's records: the names of its columns, in each of its files. */
+#ifndef ARTEL_DATA_CSV_HEAD_H
+#define ARTEL_DATA_CSV_HEAD_H
+
+#include "data/csv_reader.h"
+#include "data/source.h"
+
+typedef struct artel__csv_name {
+    const char *text;
+    bool unnamed; /* the header leaves it empty */
+} artel__csv_name;
+
+/* Starts cleared; the first file with a record settles it. */
+typedef struct artel__csv_head {
+    artel__csv_name *names; /* by column; 0, 1, ... where the files have none */
+    int64_t columns;        /* 0: not settled yet */
+    bool given;             /* the files begin with names */
+} artel__csv_head;
+
+/* Reads the head of a file with a fresh reader, which stands before the first record then. Lines in front that begin with # are passed
+ * over, with a note. Errors: UNSUPPORTED for UTF-16; INVALID when a later file has other columns than the first. */
+artel_status artel__csv_head_read(artel__source *source, artel__csv_reader *reader, artel__csv_head *head);
+/* The column of that name; NOT_FOUND says which there are. */
+artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name, int64_t *out);
+/* Whether a column is no input unless it is named: pandas' index (`counts`: it holds 0, 1, 2, ...), with a note, and what stands behind a
+ * delimiter at the end of the lines (`any`: it holds something). */
+bool artel__csv_head_leaves_out(const artel__source *source, const artel__csv_head *head, int64_t column, bool counts, bool any);
+/* Whether a field is what a delimiter at the end of a line leaves. */
+bool artel__csv_is_blank(const artel__csv_field *field);
+
+#endif
