@@ -5,6 +5,7 @@
  *   cast     out = (dtype)x, as numpy's astype;  constant  a GLOBAL value of the graph;  fill  one number everywhere
  * Comparisons, logic, constants and casts to or from integers stop gradients; select passes them to the chosen side.
  */
+#include "graph/lower.h"
 #include <math.h>
 #include <string.h>
 
@@ -268,11 +269,24 @@ static void fill_constant(const artel__run_args *args, void *params)
     p->y = args->out[0];
 }
 
+static void lower_constant(artel__lower *lower)
+{
+    const constant_attributes *a = lower->attributes;
+    artel__hlo_type type = artel__lower_out_type(lower, 0);
+    if (type.dtype == ARTEL_DTYPE_BOOL) {
+        type.dtype = ARTEL_DTYPE_UINT8;
+        lower->out[0] = artel__hlo_convert(lower->hlo, artel__hlo_table(lower->hlo, a->data, &type), ARTEL_DTYPE_BOOL);
+    } else {
+        lower->out[0] = artel__hlo_table(lower->hlo, a->data, &type);
+    }
+}
+
 const artel__op_def artel__op_constant_def = {
     .name = "constant",
     .doc = "A constant of the graph.",
     .attribute_size = sizeof(constant_attributes),
     .infer = infer_constant,
+    .lower = lower_constant,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__strided_copy_kernels,
@@ -336,11 +350,18 @@ static bool fills_zero(const void *attributes)
     return ((const fill_attributes *)attributes)->number == 0;
 }
 
+static void lower_fill(artel__lower *lower)
+{
+    artel__hlo_type type = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_splat(lower->hlo, (double)((const fill_attributes *)lower->attributes)->number, &type);
+}
+
 const artel__op_def artel__op_fill_def = {
     .name = "fill",
     .doc = "One number everywhere, in the shape of another value.",
     .attribute_size = sizeof(fill_attributes),
     .infer = infer_fill,
+    .lower = lower_fill,
     .grad = grad_none,
     .moves = fills_zero,
     .exec =

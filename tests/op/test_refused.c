@@ -25,6 +25,7 @@ static void test_refused(void **state)
     (void)state;
     graph_bench b;
     artel__text text;
+    artel__lowered lowered;
     artel_shape width = artel__shape(1, (int64_t)RANDOM_GRAPH_WIDTH);
     graph_bench_begin(&b, ROWS);
     artel__value_id x = artel__graph_input(&b.graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &width);
@@ -33,7 +34,7 @@ static void test_refused(void **state)
     artel__graph_keep(&b.graph, first);
     assert_int_equal(artel__graph_seal(&b.graph), ARTEL_OK);
     artel__text_init(&text, b.ctx);
-    assert_int_equal(artel__lower_graph(&b.graph, ROWS, &text), ARTEL_ERROR_UNSUPPORTED);
+    assert_int_equal(artel__lower_graph(&b.graph, ROWS, &b.arena, &text, &lowered), ARTEL_ERROR_UNSUPPORTED);
     assert_non_null(strstr(artel_context_error(b.ctx)->what, "in this version: softmax, argmax"));
     artel__text_fini(&text);
     graph_bench_close(&b);
