@@ -49,6 +49,8 @@ artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtyp
                                artel__buffer **out);
 /* Waits for the array and copies it: `bytes` must be its size. */
 artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes);
+/* Waits until the array is there; its failure shows when it is read. */
+void artel__buffer_wait(artel__platform *platform, artel__buffer *buffer);
 /* Enqueues a copy to another device. */
 artel_status artel__buffer_copy(artel__platform *platform, artel__buffer *buffer, int device, artel__buffer **out);
 void artel__buffer_release(artel__platform *platform, artel__buffer *buffer);

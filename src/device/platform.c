@@ -166,6 +166,17 @@ artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer,
     return artel__platform_await(platform, args.event, where, "compute or give an array");
 }
 
+void artel__buffer_wait(artel__platform *platform, artel__buffer *buffer)
+{
+    PJRT_Buffer_ReadyEvent_Args args = {.struct_size = PJRT_Buffer_ReadyEvent_Args_STRUCT_SIZE, .buffer = buffer};
+    artel__pjrt_error ignored;
+    if (artel__pjrt_failed(platform->api, platform->api->PJRT_Buffer_ReadyEvent(&args), &ignored)) return;
+    PJRT_Event_Await_Args await = {.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE, .event = args.event};
+    PJRT_Event_Destroy_Args destroy = {.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = args.event};
+    artel__pjrt_failed(platform->api, platform->api->PJRT_Event_Await(&await), &ignored);
+    artel__pjrt_failed(platform->api, platform->api->PJRT_Event_Destroy(&destroy), &ignored);
+}
+
 artel_status artel__buffer_copy(artel__platform *platform, artel__buffer *buffer, int device, artel__buffer **out)
 {
     PJRT_Buffer_CopyToDevice_Args args = {.struct_size = PJRT_Buffer_CopyToDevice_Args_STRUCT_SIZE, .buffer = buffer};
