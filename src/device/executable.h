@@ -16,11 +16,12 @@
 #include "graph/cut.h"
 #include "graph/lower.h"
 
-/* A device of a platform, as artel__device.self. */
+/* Devices of a platform, as artel__device.self. */
 typedef struct artel__place {
     artel__platform *platform;
-    int device;
-    const char *precision; /* of products */
+    int first, count;      /* devices that behave alike */
+    const char *precision; /* of products: as artel__hlo.precision */
+    const char *kind;      /* of plug-in */
 } artel__place;
 
 typedef enum artel__step_part {

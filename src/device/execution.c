@@ -21,6 +21,7 @@ typedef struct pending_fault {
 typedef struct execution {
     artel_context *ctx;
     artel__device_executable *x;
+    int device;
     artel__state *state;
     artel__device_home *home;
     const artel__comm *comm;
@@ -85,7 +86,7 @@ static artel_status put(const execution *e, artel__value_id id, int64_t rows, co
         shape = (artel_shape){.rank = value->shape.rank + 1, .dim = {rows}};
         for (int k = 0; k < value->shape.rank; k++) shape.dim[k + 1] = value->shape.dim[k];
     }
-    ARTEL_TRY(artel__buffer_put(platform_of(e), e->x->place->device, value->dtype, &shape, host, &buffer));
+    ARTEL_TRY(artel__buffer_put(platform_of(e), e->device, value->dtype, &shape, host, &buffer));
     put_into(e, slot, buffer);
     return ARTEL_OK;
 }
@@ -116,7 +117,7 @@ static artel_status put_words(execution *e, const artel__step_program *p, const 
     artel_shape shape = {.rank = 1, .dim = {p->lowered.scalars}};
     narrow_step(step, s, &fold, start, &own);
     artel__words_fill(e->x->graph, p->lowered.scalar, p->lowered.scalars, &own, e->words);
-    return artel__buffer_put(platform_of(e), e->x->place->device, ARTEL_DTYPE_INT64, &shape, e->words, out);
+    return artel__buffer_put(platform_of(e), e->device, ARTEL_DTYPE_INT64, &shape, e->words, out);
 }
 
 static artel_status note_fault(execution *e, const artel__step_program *p, const artel__step *step, int s, artel__buffer *buffer)
@@ -159,7 +160,7 @@ static artel_status launch(execution *e, const artel__step_program *p, const art
         ARTEL_TRY(put_words(e, p, step, s, &words));
         e->in[count++] = words;
     }
-    artel_status status = artel__program_launch(p->program, e->x->place->device, e->in, count, e->out);
+    artel_status status = artel__program_launch(p->program, e->device, e->in, count, e->out);
     artel__buffer_release(platform_of(e), words);
     ARTEL_TRY(status);
     for (int i = 0; i < cut->outs; i++) put_into(e, slot_of(e, cut->out[i], s), e->out[at++]);
@@ -217,7 +218,7 @@ static artel_status combine(execution *e, int stage, const artel__fold_node *nod
     }
     if (count == 0) return ARTEL_OK;
     ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMBINE, node->count, 0, &p));
-    return artel__program_launch(p->program, e->x->place->device, e->in, count, out);
+    return artel__program_launch(p->program, e->device, e->in, count, out);
 }
 
 /* A replica alone: the tree has one root. */
@@ -383,7 +384,8 @@ static artel_status read_fault(execution *e, const pending_fault *pending)
         int64_t row = word[2 * i];
         if (row == INT64_MAX) continue;
         row += pending->first_row;
-        if (e->fault.node >= 0 && (e->fault.node < lowered->fault[i] || (e->fault.node == lowered->fault[i] && e->fault.row <= row))) continue;
+        if (e->fault.node >= 0 && (e->fault.node < lowered->fault[i] || (e->fault.node == lowered->fault[i] && e->fault.row <= row)))
+            continue;
         e->fault.node = lowered->fault[i];
         e->fault.row = row;
         e->fault.value = word[2 * i + 1];
@@ -482,11 +484,15 @@ static artel_status create(void *executable, const artel__execution_options *opt
     void *block;
     ARTEL_TRY(artel__calloc(x->ctx, 1, sizeof(execution), "device", &block));
     execution *e = block;
-    *e = (execution){.ctx = x->ctx, .x = x, .state = options->state, .comm = options->comm};
+    *e = (execution){.ctx = x->ctx,
+                     .x = x,
+                     .device = x->place->first + options->index % x->place->count,
+                     .state = options->state,
+                     .comm = options->comm};
     e->fault = (artel__fault){.row = INT64_MAX, .node = -1};
     artel__arena_init(&e->arena, x->ctx);
     artel_status status = make_room(e);
-    if (status == ARTEL_OK) status = artel__device_home_settle(x->ctx, x->place, e->state, &e->home);
+    if (status == ARTEL_OK) status = artel__device_home_settle(x->ctx, x->place->platform, e->device, e->state, &e->home);
     if (status == ARTEL_OK)
         *out = e;
     else

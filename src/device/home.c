@@ -33,13 +33,14 @@ static void drop(void *self)
 
 static const artel__state_home at_device = {.bring = bring, .drop = drop};
 
-artel_status artel__device_home_settle(artel_context *ctx, const artel__place *place, artel__state *state, artel__device_home **out)
+artel_status artel__device_home_settle(artel_context *ctx, artel__platform *platform, int device, artel__state *state,
+                                       artel__device_home **out)
 {
     artel__device_home *home = artel__state_at(state, &at_device);
     int count = artel__state_variables(state)->count;
     void *block, *list;
     *out = home;
-    if (home && home->platform == place->platform && home->device == place->device) return ARTEL_OK;
+    if (home && home->platform == platform && home->device == device) return ARTEL_OK;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof *home, "device", &block));
     artel_status status = artel__calloc(ctx, (size_t)count + 1, sizeof(artel__buffer *), "device", &list);
     if (status < 0) {
@@ -47,7 +48,7 @@ artel_status artel__device_home_settle(artel_context *ctx, const artel__place *p
         return status;
     }
     *out = home = block;
-    *home = (artel__device_home){.ctx = ctx, .platform = place->platform, .device = place->device, .variable = list, .count = count};
+    *home = (artel__device_home){.ctx = ctx, .platform = platform, .device = device, .variable = list, .count = count};
     status = artel__state_settle_at(state, &at_device, home);
     if (status < 0) drop(home);
     return status;

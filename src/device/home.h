@@ -16,7 +16,8 @@ typedef struct artel__device_home {
 } artel__device_home;
 
 /* Makes the device the home of the state, unless it is; the home belongs to the state. */
-artel_status artel__device_home_settle(artel_context *ctx, const artel__place *place, artel__state *state, artel__device_home **out);
+artel_status artel__device_home_settle(artel_context *ctx, artel__platform *platform, int device, artel__state *state,
+                                       artel__device_home **out);
 /* Takes what this machine has changed. */
 artel_status artel__device_home_update(artel__device_home *home, artel__state *state);
 

@@ -319,6 +319,7 @@ static artel_status open_session(artel__fit *fit)
                                       .batch_groups = fit->options.batch_norm_groups,
                                       .recompute = fit->options.recompute * 0.01,
                                       .stop_on_nan = fit->options.stop_on_nan,
+                                      .device = {fit->options.device, fit->options.plugin, fit->options.device_precision},
                                       .arithmetic = fit->options.arithmetic,
                                       .elsewhere = fit->role != ARTEL__ROLE_NONE,
                                       .alone = fit->role != ARTEL__ROLE_NONE,

@@ -122,13 +122,50 @@ static artel_status declare_slots(artel__session *session)
     return artel__optimizer_declare(&session->options.settings->optimizer, &session->variables, c.index, c.count, &session->slots);
 }
 
+/* -- devices -- */
+
+enum {
+    DEVICE_ROWS = 32, /* of a shard: fewer starve a large device */
+    DEVICE_SHARDS = 8
+};
+
+/* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits. */
+static int32_t device_shards(int64_t batch_size)
+{
+    int32_t shards = 1;
+    while (shards < DEVICE_SHARDS && batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
+    return shards;
+}
+
+/* One each, as far as there are shards; one for XLA's CPU, whose devices are the same cores. */
+static int replicas_of_devices(const artel__session *session)
+{
+    const artel__session_options *o = &session->options;
+    bool one = o->strategy && strcmp(o->strategy, "one-device") == 0;
+    if (one || strcmp(session->devices->place.kind, "cpu") == 0) return 1;
+    return session->devices->count < o->shards ? session->devices->count : o->shards;
+}
+
+static artel_status open_devices(artel__session *session)
+{
+    const artel__session_options *o = &session->options;
+    ARTEL_TRY(artel__devices_open(session->ctx, &o->device, &session->devices));
+    if (!session->devices) return ARTEL_OK;
+    session->device = &session->devices->device;
+    if (o->elsewhere || o->alone)
+        return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "use multi-worker, or processors",
+                           "workers of parameter-server compute on processors in this version");
+    return ARTEL_OK;
+}
+
 static artel_status resolve(artel__session *session)
 {
     artel__session_options *o = &session->options;
     if (o->batch_size < 1)
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--batch-size", "give a number of at least 1", "the batch size is %lld",
                            (long long)o->batch_size);
-    if (o->shards == 0) o->shards = artel__default_shards(o->batch_size);
+    ARTEL_TRY(open_devices(session));
+    if (o->shards == 0) o->shards = session->devices ? device_shards(o->batch_size) : artel__default_shards(o->batch_size);
     if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
         return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--shards", "give 1, 2, 4, 8, ... up to 4096",
                            "%d virtual shards: not a power of two in range", o->shards);
@@ -137,6 +174,7 @@ static artel_status resolve(artel__session *session)
                            "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups, o->shards,
                            (long long)o->batch_size);
     artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size};
+    if (session->devices && request.replicas == 0) request.replicas = replicas_of_devices(session);
     bool single = artel__mesh_is_single(o->cluster), any = !o->strategy || strcmp(o->strategy, "auto") == 0;
     int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
     if (request.threads == 0 && !single) request.threads = cores > 1 ? cores : 1;
@@ -149,7 +187,7 @@ static artel_status resolve(artel__session *session)
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
     session->polls = session->strategy.threads <= artel__usable_cores();
-    session->common = session->strategy.common && single && session->replicas > 1;
+    session->common = session->strategy.common && single && session->replicas > 1 && !session->devices;
     return ARTEL_OK;
 }
 
@@ -179,7 +217,7 @@ artel_status artel__session_create(artel_context *ctx, const artel__session_opti
     artel__session *session = block;
     session->ctx = ctx;
     session->options = *options;
-    session->device = options->device ? options->device : &artel__cpu;
+    session->device = &artel__cpu;
     artel__arena_init(&session->arena, ctx);
     pthread_mutex_init(&session->mutex, NULL);
     pthread_cond_init(&session->work, NULL);
@@ -203,6 +241,7 @@ void artel__session_destroy(artel__session *session)
         artel__executable_destroy(session->mode[m].plan);
         artel__objective_destroy(session->mode[m].objective);
     }
+    artel__devices_close(session->devices);
     artel__group_destroy(session->group);
     pthread_cond_destroy(&session->done);
     pthread_cond_destroy(&session->work);

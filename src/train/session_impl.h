@@ -73,6 +73,7 @@ struct artel__session {
     artel__arena arena;
     artel__session_options options;
     const artel__device *device;
+    artel__device_set *devices; /* NULL: the cores */
     artel__strategy_plan strategy;
     artel__group *group;
     artel__variables variables;
