@@ -17,6 +17,7 @@
 
 typedef struct artel__platform artel__platform;
 typedef struct artel__program artel__program; /* loaded for every device of its platform */
+typedef struct PJRT_Event artel__copy;        /* an array on its way to this machine's memory */
 typedef struct PJRT_Buffer artel__buffer;     /* an array on a device; may still be on its way */
 
 /* Asks the plug-in in a child first, which is forked and goes on to take memory: so platforms are opened before there are threads.
@@ -49,6 +50,9 @@ artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtyp
                                artel__buffer **out);
 /* Waits for the array and copies it: `bytes` must be its size. */
 artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes);
+/* The same in two halves: enqueues the copy of one array after another; then all must be waited for, each once. `host` stays. */
+artel_status artel__buffer_get_begin(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes, artel__copy **out);
+artel_status artel__copy_wait(artel__platform *platform, artel__copy *copy);
 /* Waits until the array is there; its failure shows when it is read. */
 void artel__buffer_wait(artel__platform *platform, artel__buffer *buffer);
 /* Enqueues a copy to another device. */

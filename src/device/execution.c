@@ -33,6 +33,8 @@ typedef struct execution {
     int64_t *words;
     void **kept; /* by kept value, in this machine's memory */
     size_t *kept_bytes;
+    artel__copy **copy; /* on their way */
+    int copies, most_copies;
     pending_fault *pending;
     int pendings, most_pending;
     artel__fault fault;
@@ -241,15 +243,45 @@ typedef struct crossing {
     uint8_t *in, *result;
 } crossing;
 
-static artel_status take_rows(execution *e, artel__value_id id, const artel__fold_plan *fold, uint8_t *to)
+/* Begins to copy an array; await_copies waits for all. */
+static artel_status begin_copy(execution *e, artel__buffer *buffer, void *to, size_t bytes)
+{
+    if (e->copies == e->most_copies) {
+        int most = e->most_copies ? 2 * e->most_copies : 32;
+        void *block = e->copy;
+        ARTEL_TRY(artel__realloc(e->ctx, (size_t)most * sizeof(artel__copy *), "device", &block));
+        e->copy = block;
+        e->most_copies = most;
+    }
+    ARTEL_TRY(artel__buffer_get_begin(platform_of(e), buffer, to, bytes, &e->copy[e->copies]));
+    e->copies++;
+    return ARTEL_OK;
+}
+
+static artel_status await_copies(execution *e, artel_status status)
+{
+    for (int i = 0; i < e->copies; i++) {
+        artel_status one = artel__copy_wait(platform_of(e), e->copy[i]);
+        status = status < 0 ? status : one;
+    }
+    e->copies = 0;
+    return status;
+}
+
+static artel_status begin_rows(execution *e, artel__value_id id, const artel__fold_plan *fold, uint8_t *to)
 {
     size_t bytes = element_bytes(e, id);
     for (int s = 0; s < fold->count; s++) {
         size_t rows = (size_t)(fold->start[s + 1] - fold->start[s]);
-        if (rows) ARTEL_TRY(artel__buffer_get(platform_of(e), *slot_of(e, id, s), to, rows * bytes));
+        if (rows) ARTEL_TRY(begin_copy(e, *slot_of(e, id, s), to, rows * bytes));
         to += rows * bytes;
     }
     return ARTEL_OK;
+}
+
+static artel_status take_rows(execution *e, artel__value_id id, const artel__fold_plan *fold, uint8_t *to)
+{
+    return await_copies(e, begin_rows(e, id, fold, to));
 }
 
 static artel_status open_crossing(execution *e, const artel__node *node, const artel__fold_plan *fold, crossing *c)
@@ -279,7 +311,7 @@ static artel_status fill_nodes(execution *e, int stage, const artel__fold_plan *
             const artel__node *node = &e->x->graph->node[cut->collective[i]];
             if (node->op->collective == ARTEL__COLLECTIVE_GATHER) continue;
             size_t bytes = element_bytes(e, node->input[0]);
-            status = artel__buffer_get(platform_of(e), e->out[at], c[i].in + (size_t)n * bytes, bytes);
+            status = begin_copy(e, e->out[at], c[i].in + (size_t)n * bytes, bytes);
             artel__buffer_release(platform_of(e), e->out[at++]);
         }
         ARTEL_TRY(status);
@@ -299,7 +331,7 @@ static artel_status cross(execution *e, int stage, const artel__step *step, cros
         if (node->op->collective == ARTEL__COLLECTIVE_GATHER) ARTEL_TRY(take_rows(e, node->input[0], step->fold, c[i].in));
         segment[i] = c[i].segment;
     }
-    if (!alone) ARTEL_TRY(fill_nodes(e, stage, step->fold, c));
+    if (!alone) ARTEL_TRY(await_copies(e, fill_nodes(e, stage, step->fold, c)));
     if (!alone) ARTEL_TRY(e->comm->ops->all_reduce(e->comm->self, step, cut->collective[0], segment, cut->collectives));
     for (int i = 0; i < cut->collectives; i++) {
         bool gather = c[i].segment.kind == ARTEL__COLLECTIVE_GATHER;
@@ -358,15 +390,15 @@ static artel_status run_stages(execution *e, const artel__step *step)
     return ARTEL_OK;
 }
 
-static artel_status fetch_kept(execution *e, const artel__step *step)
+static artel_status begin_kept(execution *e, const artel__step *step)
 {
     const artel__graph *graph = e->x->graph;
     for (int k = 0; k < graph->kept_count; k++) {
         artel__value_id id = graph->kept[k];
         if (graph->value[id].domain == ARTEL__DOMAIN_ROW)
-            ARTEL_TRY(take_rows(e, id, step->fold, e->kept[k]));
+            ARTEL_TRY(begin_rows(e, id, step->fold, e->kept[k]));
         else
-            ARTEL_TRY(artel__buffer_get(platform_of(e), *slot_of(e, id, 0), e->kept[k], element_bytes(e, id)));
+            ARTEL_TRY(begin_copy(e, *slot_of(e, id, 0), e->kept[k], element_bytes(e, id)));
     }
     return ARTEL_OK;
 }
@@ -411,7 +443,7 @@ static artel_status compute_all(execution *e, const artel__step *step, const voi
     ARTEL_TRY(artel__device_home_update(e->home, e->state));
     ARTEL_TRY(put_inputs(e, step, inputs));
     ARTEL_TRY(run_stages(e, step));
-    return fetch_kept(e, step);
+    return await_copies(e, begin_kept(e, step));
 }
 
 static artel_status compute(void *self, const artel__step *step, const void *const *inputs)
@@ -473,6 +505,7 @@ static void destroy(void *self)
     artel_context *ctx = e->ctx;
     if (e->one && e->shard) release_all(e);
     artel__free(ctx, e->pending);
+    artel__free(ctx, e->copy);
     artel__free(ctx, e->time);
     artel__arena_fini(&e->arena);
     artel__free(ctx, e);

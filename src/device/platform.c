@@ -151,7 +151,7 @@ static artel_status set_row_major(artel__platform *platform, artel__buffer *buff
     return ARTEL_OK;
 }
 
-artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes)
+artel_status artel__buffer_get_begin(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes, artel__copy **out)
 {
     int64_t order[ARTEL__HLO_RANK];
     PJRT_Buffer_MemoryLayout layout;
@@ -163,7 +163,20 @@ artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer,
         return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu bytes instead of %zu", args.dst_size, bytes);
     args.dst = host;
     ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where, "give an array"));
-    return artel__platform_await(platform, args.event, where, "compute or give an array");
+    *out = args.event;
+    return ARTEL_OK;
+}
+
+artel_status artel__copy_wait(artel__platform *platform, artel__copy *copy)
+{
+    return artel__platform_await(platform, copy, platform->plugin.kind, "compute or give an array");
+}
+
+artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes)
+{
+    artel__copy *copy;
+    ARTEL_TRY(artel__buffer_get_begin(platform, buffer, host, bytes, &copy));
+    return artel__copy_wait(platform, copy);
 }
 
 void artel__buffer_wait(artel__platform *platform, artel__buffer *buffer)

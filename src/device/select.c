@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hash.h"
 #include "device/platform_impl.h"
 
 enum {
@@ -92,6 +93,24 @@ static artel_status find_plugin(artel__device_set *set, const artel__device_requ
         "%s: no PJRT plug-in was found (looked in %.300s)", w->kind, list.looked);
 }
 
+/* Of the plug-in's version, which may be long, its hash. */
+static artel_status describe(artel__device_set *set, const artel__device_facts *facts, const char *precision)
+{
+    const artel__plugin_facts *plugin = &set->platform->facts;
+    const char *version = plugin->version ? plugin->version : "";
+    artel__text text;
+    artel__text_init(&text, set->ctx);
+    artel__text_printf(&text, "%s (%s)", facts->id, facts->name);
+    set->name = artel__arena_strdup(&set->arena, text.data);
+    artel__text_clear(&text);
+    artel__text_printf(&text, "pjrt %s, %s, plug-in %08llx, %s", plugin->platform ? plugin->platform : "?", facts->name,
+                       (unsigned long long)(artel__hash64(version, strlen(version)) & 0xffffffff), precision ? precision : "float32");
+    set->arithmetic = artel__arena_strdup(&set->arena, text.data);
+    artel_status status = artel__text_status(&text);
+    artel__text_fini(&text);
+    return status < 0 ? status : artel__arena_status(&set->arena);
+}
+
 static artel_status open_set(artel__device_set *set, const artel__device_request *request, const wanted *w)
 {
     const artel__plugin *plugin = NULL;
@@ -104,15 +123,11 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
         return artel__fail(set->ctx, ARTEL_ERROR_NOT_FOUND, "device", "artel devices lists what there is", "%s has %d device%s", w->kind,
                            all, all == 1 ? "" : "s");
     const artel__device_facts *facts = &set->platform->facts.device[first];
-    artel__text name;
-    artel__text_init(&name, set->ctx);
-    artel__text_printf(&name, "%s (%s)", facts->id, facts->name);
-    set->name = artel__arena_strdup(&set->arena, name.data);
-    artel__text_fini(&name);
+    ARTEL_TRY(describe(set, facts, request->precision));
     bool fast = request->precision && strcmp(request->precision, "float32") != 0;
     set->place = (artel__place){set->platform, first, set->count, fast ? "DEFAULT" : "HIGHEST", plugin->kind};
     set->device = (artel__device){.name = facts->id, .ops = &artel__pjrt_device_ops, .self = &set->place};
-    return artel__arena_status(&set->arena);
+    return ARTEL_OK;
 }
 
 artel_status artel__devices_open(artel_context *ctx, const artel__device_request *request, artel__device_set **out)

@@ -22,6 +22,8 @@ typedef struct artel__device_set {
     artel__device device;
     int count;
     const char *name; /* "cuda:0 (NVIDIA H100 80GB HBM3)" */
+    /* The class of its arithmetic: "pjrt cuda, NVIDIA H100 80GB HBM3, 13000-8f3a2b11, float32": platform, kind of device, plug-in. */
+    const char *arithmetic;
 } artel__device_set;
 
 /* NULL in *out: the cores. Errors, `where` "device": INVALID (no such name), NOT_FOUND (no plug-in), and those of artel__platform_open. */

@@ -144,6 +144,8 @@ void artel__session_unseat(artel__session *session);
 bool artel__session_interrupted(const artel__session *session);
 /* Whether the last failure would be the same for whoever computes that step. */
 bool artel__session_is_common_fault(const artel__session *session);
+/* The class of arithmetic of the devices that compute: part of what a run is. NULL: processors. */
+const char *artel__session_device_class(const artel__session *session);
 /* A number for the variables: equal in all tasks after the same steps. */
 uint64_t artel__session_hash(const artel__session *session);
 /* The cluster, or NULL when this process trains alone. */

@@ -88,7 +88,7 @@ struct artel__session {
     artel__mesh_seat seat;  /* in a cluster; zero before, and outside of one */
     int64_t iteration;      /* of the optimizer at the start */
     artel__session_products products;
-    char arithmetic[128]; /* in words */
+    char arithmetic[256]; /* in words */
     /* A step is handed out by a new generation, and its end told by `unfinished`: both can be polled. Whoever sleeps instead looks at them
      * under the mutex, and whoever changes them wakes the sleepers under it afterwards. */
     atomic_uint generation, unfinished;
