@@ -132,7 +132,8 @@ static artel_status write_part(artel__device_executable *x, artel__step_program 
                                     .given = given,
                                     .rows = p->rows,
                                     .batch = p->batch,
-                                    .precision = x->place->precision};
+                                    .precision = x->place->precision,
+                                    .scan = p->scan};
     return artel__lower_write(&request, &x->arena, text, &p->lowered);
 }
 
@@ -225,7 +226,8 @@ static bool is_empty(const artel__device_executable *x, int stage, artel__step_p
 static artel_status find(artel__device_executable *x, const artel__step_program *wanted, const artel__step_program **out)
 {
     for (artel__step_program *p = x->first; p; p = p->next) {
-        if (p->stage == wanted->stage && p->part == wanted->part && p->rows == wanted->rows && p->batch == wanted->batch) {
+        if (p->stage == wanted->stage && p->part == wanted->part && p->rows == wanted->rows && p->batch == wanted->batch &&
+            p->scan == wanted->scan) {
             *out = p;
             return ARTEL_OK;
         }
@@ -240,13 +242,13 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
     return ARTEL_OK;
 }
 
-artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
+artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
                                       const artel__step_program **out)
 {
     *out = NULL;
     if (is_empty(x, stage, part)) return ARTEL_OK;
     bool by_batch = part != ARTEL__PART_COMBINE && x->by_batch[part == ARTEL__PART_APPLY ? 2 * x->cut.stages : 2 * stage + (int)part];
-    artel__step_program wanted = {.stage = stage, .part = part, .batch = by_batch ? batch : 0};
+    artel__step_program wanted = {.stage = stage, .part = part, .batch = by_batch ? batch : 0, .scan = scan};
     if (part == ARTEL__PART_ROWS || part == ARTEL__PART_COMBINE) wanted.rows = rows;
     pthread_mutex_lock(&x->lock);
     artel_status status = find(x, &wanted, out);
@@ -259,7 +261,7 @@ artel_status artel__step_program_find(artel__device_executable *x, int stage, ar
 static artel_status try_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, artel__text *refused)
 {
     const artel__step_program *p;
-    ARTEL_TRY(artel__step_program_find(x, stage, part, rows, x->options.batch_size, &p));
+    ARTEL_TRY(artel__step_program_find(x, stage, part, rows, x->options.batch_size, false, &p));
     if (p && p->lowered.refused) artel__text_printf(refused, "%s%s", refused->length ? ", " : "", p->lowered.refused);
     return artel__text_status(refused);
 }

@@ -35,6 +35,7 @@ typedef struct artel__step_program {
     int stage;
     artel__step_part part;
     int64_t rows, batch; /* of COMBINE: the shards of the node */
+    bool scan;           /* it looks for what is not finite, too */
     artel__lowered lowered;
     artel__program *program;
     struct artel__step_program *next;
@@ -62,7 +63,7 @@ void artel__device_executable_destroy(artel__device_executable *x);
 /* The cut program; NULL for COMBINE. */
 const artel__cut_program *artel__step_part_of(const artel__device_executable *x, int stage, artel__step_part part);
 /* NULL in *out: there is nothing to run. */
-artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
+artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
                                       const artel__step_program **out);
 
 #endif

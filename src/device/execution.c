@@ -40,6 +40,7 @@ typedef struct execution {
     artel__fault fault;
     artel_status failed; /* of the last apply */
     artel__node_time *time;
+    artel__nonfinite *scan; /* looked for; NULL: not */
 } execution;
 
 static artel__platform *platform_of(const execution *e)
@@ -136,6 +137,34 @@ static artel_status note_fault(execution *e, const artel__step_program *p, const
     return ARTEL_OK;
 }
 
+/* The first node of all counts, of one node the first row. */
+static artel_status read_scan(execution *e, const artel__step_program *p, const artel__step *step, int s, artel__buffer *buffer)
+{
+    const artel__lowered *lowered = &p->lowered;
+    size_t bytes = (size_t)lowered->scans * 3 * sizeof(int64_t);
+    int64_t first = s < 0 ? 0 : step->fold->row + step->fold->start[s];
+    artel__nonfinite *out = e->scan;
+    void *block;
+    ARTEL_TRY(artel__alloc(e->ctx, bytes, "device", &block));
+    artel_status status = artel__buffer_get(platform_of(e), buffer, block, bytes);
+    artel__buffer_release(platform_of(e), buffer);
+    for (int i = 0; i < lowered->scans && status == ARTEL_OK; i++) {
+        const int64_t *word = (const int64_t *)block + 3 * i;
+        int32_t index = lowered->scanned[i];
+        const artel__node *node = &e->x->graph->node[index];
+        if (word[1] < 0 || (out->node >= 0 && out->node < index)) continue;
+        bool by_row = e->x->graph->value[node->output[0]].domain == ARTEL__DOMAIN_ROW;
+        if (out->node == index) {
+            out->last_row = by_row ? first + word[1] : -1; /* shards come in order */
+            continue;
+        }
+        *out = (artel__nonfinite){index, node->name, node->op->name, by_row ? first + word[0] : -1, by_row ? first + word[1] : -1, 0};
+        memcpy(&out->value, &word[2], sizeof out->value);
+    }
+    artel__free(e->ctx, block);
+    return status;
+}
+
 static void note_time(execution *e, const artel__cut_program *cut, int64_t before)
 {
     artel__node_time *time = &e->time[cut->node[0]];
@@ -167,7 +196,8 @@ static artel_status launch(execution *e, const artel__step_program *p, const art
     ARTEL_TRY(status);
     for (int i = 0; i < cut->outs; i++) put_into(e, slot_of(e, cut->out[i], s), e->out[at++]);
     for (int i = 0; i < e->x->writes && p->part == ARTEL__PART_APPLY; i++) put_into(e, slot_of(e, e->x->written[i], s), e->out[at++]);
-    if (at < results) status = note_fault(e, p, step, s, e->out[at]);
+    if (p->lowered.faults) status = note_fault(e, p, step, s, e->out[at++]);
+    if (p->lowered.scans && status == ARTEL_OK) status = read_scan(e, p, step, s, e->out[at]);
     if (e->time && results) {
         artel__buffer_wait(platform_of(e), e->out[results - 1]);
         note_time(e, cut, before);
@@ -199,7 +229,7 @@ static artel_status launch_rows(execution *e, int stage, const artel__step *step
             ARTEL_TRY(put_empty_leaves(e, &e->x->cut.stage[stage].rows, s));
             continue;
         }
-        ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_ROWS, rows, fold->batch, &p));
+        ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_ROWS, rows, fold->batch, e->scan != NULL, &p));
         if (p) ARTEL_TRY(launch(e, p, step, s));
     }
     return ARTEL_OK;
@@ -219,7 +249,7 @@ static artel_status combine(execution *e, int stage, const artel__fold_node *nod
             e->in[count++] = *slot_of(e, collective->input[0], node->first - first + k);
     }
     if (count == 0) return ARTEL_OK;
-    ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMBINE, node->count, 0, &p));
+    ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMBINE, node->count, 0, false, &p));
     return artel__program_launch(p->program, e->device, e->in, count, out);
 }
 
@@ -381,7 +411,7 @@ static artel_status run_stages(execution *e, const artel__step *step)
     const artel__step_program *p;
     for (int stage = 0; stage < e->x->cut.stages; stage++) {
         if (e->stop && atomic_load_explicit(e->stop, memory_order_relaxed)) return ARTEL_ERROR_CANCELLED;
-        ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMMON, 0, step->fold->batch, &p));
+        ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMMON, 0, step->fold->batch, e->scan != NULL, &p));
         if (p) ARTEL_TRY(launch(e, p, step, -1));
         ARTEL_TRY(launch_rows(e, stage, step));
         ARTEL_TRY(exchange(e, stage, step));
@@ -459,7 +489,7 @@ static void apply(void *self, const artel__step *step)
 {
     execution *e = self;
     const artel__step_program *p = NULL;
-    e->failed = artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, &p);
+    e->failed = artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
     if (e->failed == ARTEL_OK && p) e->failed = launch(e, p, step, -1);
     if (p) artel__state_leave(e->state);
     release_all(e);
@@ -578,11 +608,12 @@ static const artel__fault *fault_of(const void *self)
 
 static bool find_nonfinite(void *self, const artel__step *step, const void *const *inputs, artel__nonfinite *out)
 {
-    (void)self;
-    (void)step;
-    (void)inputs;
-    out->node = -1;
-    return false;
+    execution *e = self;
+    *out = (artel__nonfinite){.node = -1, .first_row = -1, .last_row = -1};
+    e->scan = out;
+    artel_status status = compute(e, step, inputs);
+    e->scan = NULL;
+    return status == ARTEL_OK && out->node >= 0;
 }
 
 static artel_status profile(void *self)

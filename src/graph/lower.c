@@ -26,6 +26,9 @@ struct artel__lower_program {
     int scalars, most_scalars;
     fault fault[MOST_FAULTS];
     int faults;
+    int32_t *scanned; /* NULL: nobody asks */
+    artel__hlo_value *scan;
+    int scans;
 };
 
 /* -- for operations -- */
@@ -130,6 +133,36 @@ static artel__hlo_value current(const artel__lower_program *p, artel__value_id i
     return p->variable[id] >= 0 ? p->variable[id] : p->value[id];
 }
 
+/* INT64 [1][3]: see artel__lowered. */
+static void scan_value(artel__lower *lower, int k)
+{
+    artel__lower_program *p = lower->program;
+    artel__hlo *h = lower->hlo;
+    artel__domain domain = lower->graph->value[lower->node->output[k]].domain;
+    artel__hlo_type type = *artel__hlo_type_of(h, lower->out[k]),
+                    flat = {.dtype = ARTEL_DTYPE_INT64, .rank = 1, .dim = {artel__hlo_count(&type)}};
+    artel__hlo_type row = {.dtype = ARTEL_DTYPE_INT64, .rank = 2, .dim = {1, 3}}, one = {.rank = 1, .dim = {1}};
+    if (type.dtype > ARTEL_DTYPE_FLOAT64 || flat.dim[0] == 0) return;
+    bool by_row = domain == ARTEL__DOMAIN_ROW || domain == ARTEL__DOMAIN_BATCH;
+    int64_t inner = by_row ? flat.dim[0] / type.dim[0] : flat.dim[0];
+    artel__hlo_value x = artel__hlo_reshape(h, artel__hlo_convert(h, lower->out[k], ARTEL_DTYPE_FLOAT64), &flat),
+                     place = artel__hlo_iota(h, &flat, 0);
+    artel__hlo_value good = artel__hlo_is_finite(h, x), none = artel__hlo_integer(h, INT64_MAX, &flat);
+    artel__hlo_value first = artel__hlo_reduce(h, "minimum", 9.2e18, artel__hlo_select(h, good, none, place), 1);
+    artel__hlo_value last = artel__hlo_reduce(h, "maximum", -1, artel__hlo_select(h, good, artel__hlo_number(h, -1, place), place), 1);
+    artel__hlo_value is_first = artel__hlo_compare(h, "EQ", place, artel__hlo_broadcast(h, first, &flat, NULL));
+    artel__hlo_value bits = artel__hlo_bitcast(h, x, ARTEL_DTYPE_INT64);
+    artel__hlo_value value = artel__hlo_reduce(h, "add", 0, artel__hlo_select(h, is_first, bits, artel__hlo_number(h, 0, bits)), 1);
+    artel__hlo_value width = artel__hlo_number(h, (double)inner, first), word[3];
+    artel__hlo_value found = artel__hlo_compare(h, "GE", last, artel__hlo_number(h, 0, last));
+    word[0] = artel__hlo_select(h, found, artel__hlo_binary(h, "divide", first, width), first);
+    word[1] = artel__hlo_select(h, found, artel__hlo_binary(h, "divide", last, width), last);
+    word[2] = value;
+    for (int i = 0; i < 3; i++) word[i] = artel__hlo_reshape(h, word[i], &one);
+    p->scanned[p->scans] = (int32_t)(lower->node - lower->graph->node);
+    p->scan[p->scans++] = artel__hlo_reshape(h, artel__hlo_concatenate(h, word, 3, 0), &row);
+}
+
 static void finish_outputs(artel__lower *lower)
 {
     artel__lower_program *p = lower->program;
@@ -141,6 +174,7 @@ static void finish_outputs(artel__lower *lower)
             lower->out[k] = artel__hlo_round(lower->hlo, lower->out[k], value->precision);
         if (lower->out[k] >= 0 && lower->node->again) lower->out[k] = artel__hlo_barrier(lower->hlo, lower->out[k]);
         p->value[id] = lower->out[k];
+        if (p->scanned && lower->out[k] >= 0) scan_value(lower, k);
     }
 }
 
@@ -237,7 +271,7 @@ static artel__hlo_value write_faults(artel__lower_program *p)
 static artel_status write_body(artel__lower_program *p, artel__text *text)
 {
     const artel__lower_request *r = p->request;
-    artel__hlo_value *result = artel__arena_alloc(p->arena, (size_t)r->outs + 2, sizeof *result);
+    artel__hlo_value *result = artel__arena_alloc(p->arena, (size_t)r->outs + 3, sizeof *result);
     int results = 0;
     write_arguments(p);
     for (int i = 0; i < r->nodes; i++) write_node(p, &r->graph->node[r->node[i]]);
@@ -249,6 +283,7 @@ static artel_status write_body(artel__lower_program *p, artel__text *text)
         result[results++] = artel__hlo_reshape(&p->hlo, current(p, r->out[i]), &type);
     }
     if (p->faults) result[results++] = write_faults(p);
+    if (p->scans) result[results++] = artel__hlo_concatenate(&p->hlo, p->scan, p->scans, 0);
     return artel__hlo_finish(&p->hlo, result, results, text);
 }
 
@@ -256,7 +291,7 @@ static artel_status write_once(artel__lower_program *p, int most_scalars, artel_
 {
     const artel__graph *graph = p->request->graph;
     for (int i = 0; i < graph->values; i++) p->value[i] = p->variable[i] = -1;
-    p->scalars = p->faults = 0;
+    p->scalars = p->faults = p->scans = 0;
     p->most_scalars = most_scalars;
     artel__hlo_init(&p->hlo, artel__graph_context(graph));
     if (p->request->precision) p->hlo.precision = p->request->precision;
@@ -274,6 +309,11 @@ static artel_status write_program(artel__lower_program *p, artel__text *text)
     p->scalar = artel__arena_alloc(p->arena, (size_t)most, sizeof *p->scalar);
     p->known = artel__arena_alloc(p->arena, (size_t)most, sizeof *p->known);
     p->value = artel__arena_alloc(p->arena, (size_t)p->request->graph->values + 1, sizeof *p->value);
+    if (p->request->scan) {
+        size_t values = (size_t)p->request->graph->values + 1;
+        p->scanned = artel__arena_alloc(p->arena, values, sizeof *p->scanned);
+        p->scan = artel__arena_alloc(p->arena, values, sizeof *p->scan);
+    }
     p->variable = artel__arena_alloc(p->arena, (size_t)p->request->graph->values + 1, sizeof *p->variable);
     ARTEL_TRY(artel__arena_status(p->arena));
     ARTEL_TRY(write_once(p, most, text));
@@ -289,7 +329,7 @@ artel_status artel__lower_write(const artel__lower_request *request, artel__aren
     p->arena = arena;
     artel__text_init(&p->refused, arena->ctx);
     artel_status status = write_program(p, text);
-    *out = (artel__lowered){.scalar = p->scalar, .scalars = p->scalars, .faults = p->faults};
+    *out = (artel__lowered){.scalar = p->scalar, .scalars = p->scalars, .faults = p->faults, .scanned = p->scanned, .scans = p->scans};
     if (status == ARTEL_OK && p->refused.length) {
         out->refused = artel__arena_strdup(arena, p->refused.data);
         artel__text_clear(text);

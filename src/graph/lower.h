@@ -67,6 +67,7 @@ typedef struct artel__lower_request {
     const bool *given; /* by argument: its memory may be used for the results; NULL: none */
     int64_t rows, batch;
     const char *precision; /* of products: as artel__hlo.precision; NULL: HIGHEST */
+    bool scan;             /* look for what is not finite */
 } artel__lower_request;
 
 /* What else a program takes and gives: with scalars, one more argument behind the others, INT64 [scalars]; with faults, one more result
@@ -76,6 +77,9 @@ typedef struct artel__lowered {
     int scalars;
     int32_t *fault;
     int faults;
+    int32_t *scanned; /* by row of the last result, INT64 [scans][3]: the node; in the row: the first and the last row of the shard whose
+                         output has a number that is not finite (INT64_MAX, -1: none; 0, 0 in values without rows), and its bits as float64 */
+    int scans;
     const char *refused; /* names, with commas; NULL: none */
 } artel__lowered;
 
