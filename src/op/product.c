@@ -100,12 +100,24 @@ static void fill_transpose(const artel__run_args *args, void *params)
                                                            .to = args->out[0]};
 }
 
+static void lower_transpose(artel__lower *lower)
+{
+    const transpose_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    artel__hlo_type from = {.rank = 4, .dim = {a->taps, a->rows, a->groups, a->columns / a->groups}};
+    artel__hlo_value w = artel__hlo_reshape(h, lower->in[0], &from);
+    if (a->taps > 1) w = artel__hlo_reverse(h, w, 0);
+    lower->out[0] = artel__hlo_reshape(h, artel__hlo_transpose(h, w, (int[]){0, 3, 2, 1}), &to);
+}
+
 const artel__op_def artel__op_transpose_weights_def = {
     .name = "transpose_weights",
     .doc = "Weights of a product or convolution, transposed for the data gradient.",
     .attribute_size = sizeof(transpose_attributes),
     .infer = infer_transpose,
     .moves = artel__op_always_moves,
+    .lower = lower_transpose,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__product_pack_kernels,
