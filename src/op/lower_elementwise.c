@@ -183,18 +183,28 @@ static artel__hlo_value evaluate(machine *m, const char *text)
 
 /* -- nodes -- */
 
+artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v)
+{
+    machine m = {.hlo = h, .u = -1, .v = v, .d = -1, .like = v, .constant = constant};
+    return evaluate(&m, unary_formulas[function].forward);
+}
+
+artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v, artel__hlo_value d)
+{
+    machine m = {.hlo = h, .u = -1, .v = v, .d = d, .like = d, .constant = constant};
+    return evaluate(&m, unary_formulas[function].gradient[0]);
+}
+
 void artel__lower_unary(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    machine m = {.hlo = lower->hlo, .u = -1, .v = lower->in[0], .d = -1, .like = lower->in[0], .constant = a->parameter};
-    lower->out[0] = evaluate(&m, unary_formulas[a->function].forward);
+    lower->out[0] = artel__lower_function(lower->hlo, a->function, a->parameter, lower->in[0]);
 }
 
 void artel__lower_unary_gradient(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    machine m = {.hlo = lower->hlo, .u = -1, .v = lower->in[1], .d = lower->in[0], .like = lower->in[0], .constant = a->parameter};
-    lower->out[0] = evaluate(&m, unary_formulas[a->function].gradient[0]);
+    lower->out[0] = artel__lower_slope(lower->hlo, a->function, a->parameter, lower->in[1], lower->in[0]);
 }
 
 /* An operand as the result lies: a ROW one gets axes of extent 1 behind its rows, so that trailing axes meet. Gradients of weights have
