@@ -69,30 +69,6 @@ static artel_status find_written(artel__device_executable *x)
     return artel__arena_status(&x->arena);
 }
 
-static bool passes_batch(const artel__graph *graph, const artel__cut_program *program)
-{
-    bool found = false;
-    for (int i = 0; i < program->ins; i++) found = found || graph->value[program->in[i]].domain == ARTEL__DOMAIN_BATCH;
-    for (int n = 0; n < program->nodes; n++) {
-        const artel__node *node = &graph->node[program->node[n]];
-        for (int k = 0; k < node->outputs; k++) found = found || graph->value[node->output[k]].domain == ARTEL__DOMAIN_BATCH;
-    }
-    return found;
-}
-
-static artel_status find_batches(artel__device_executable *x)
-{
-    int stages = x->cut.stages;
-    x->by_batch = artel__arena_alloc(&x->arena, (size_t)(2 * stages) + 1, sizeof *x->by_batch);
-    if (!x->by_batch) return ARTEL_ERROR_NO_MEMORY;
-    for (int s = 0; s < stages; s++) {
-        x->by_batch[2 * s] = passes_batch(x->graph, &x->cut.stage[s].common);
-        x->by_batch[2 * s + 1] = passes_batch(x->graph, &x->cut.stage[s].rows);
-    }
-    x->by_batch[2 * stages] = passes_batch(x->graph, &x->cut.apply);
-    return ARTEL_OK;
-}
-
 /* -- the text of a program -- */
 
 const artel__cut_program *artel__step_part_of(const artel__device_executable *x, int stage, artel__step_part part)
@@ -226,8 +202,8 @@ static bool is_empty(const artel__device_executable *x, int stage, artel__step_p
 static artel_status find(artel__device_executable *x, const artel__step_program *wanted, const artel__step_program **out)
 {
     for (artel__step_program *p = x->first; p; p = p->next) {
-        if (p->stage == wanted->stage && p->part == wanted->part && p->rows == wanted->rows && p->batch == wanted->batch &&
-            p->scan == wanted->scan) {
+        if (p->stage == wanted->stage && p->part == wanted->part && p->rows == wanted->rows && p->scan == wanted->scan &&
+            (p->batch == wanted->batch || !p->lowered.by_batch)) {
             *out = p;
             return ARTEL_OK;
         }
@@ -247,8 +223,7 @@ artel_status artel__step_program_find(artel__device_executable *x, int stage, ar
 {
     *out = NULL;
     if (is_empty(x, stage, part)) return ARTEL_OK;
-    bool by_batch = part != ARTEL__PART_COMBINE && x->by_batch[part == ARTEL__PART_APPLY ? 2 * x->cut.stages : 2 * stage + (int)part];
-    artel__step_program wanted = {.stage = stage, .part = part, .batch = by_batch ? batch : 0, .scan = scan};
+    artel__step_program wanted = {.stage = stage, .part = part, .batch = batch, .scan = scan};
     if (part == ARTEL__PART_ROWS || part == ARTEL__PART_COMBINE) wanted.rows = rows;
     pthread_mutex_lock(&x->lock);
     artel_status status = find(x, &wanted, out);
@@ -305,7 +280,6 @@ static artel_status prepare(artel__device_executable *x)
     ARTEL_TRY(artel__graph_cut(x->graph, &x->arena, &x->cut));
     ARTEL_TRY(find_lives(x));
     ARTEL_TRY(find_written(x));
-    ARTEL_TRY(find_batches(x));
     ARTEL_TRY(check_kept(x));
     return make_programs(x);
 }

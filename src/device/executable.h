@@ -48,7 +48,6 @@ typedef struct artel__device_executable {
     const artel__graph *graph;
     artel__plan_options options;
     artel__cut cut;
-    bool *by_batch;           /* by 2 stage + part, then APPLY: BATCH values pass through it, so that it is another one for each batch */
     artel__value_id *written; /* variables that APPLY writes, ascending */
     int writes;
     artel__value_id **spent; /* by stage: values that nobody reads behind it */

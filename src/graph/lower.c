@@ -29,6 +29,7 @@ struct artel__lower_program {
     int32_t *scanned; /* NULL: nobody asks */
     artel__hlo_value *scan;
     int scans;
+    bool by_batch;
 };
 
 /* -- for operations -- */
@@ -43,14 +44,27 @@ artel__hlo_type artel__lower_type(const artel__graph *graph, artel__value_id id,
     return type;
 }
 
+int64_t artel__lower_batch(const artel__lower *lower)
+{
+    lower->program->by_batch = true;
+    return lower->program->request->batch;
+}
+
+/* In a program. */
+static artel__hlo_type type_of(artel__lower_program *p, artel__value_id id)
+{
+    p->by_batch = p->by_batch || p->request->graph->value[id].domain == ARTEL__DOMAIN_BATCH;
+    return artel__lower_type(p->request->graph, id, p->request->rows, p->request->batch);
+}
+
 artel__hlo_type artel__lower_out_type(const artel__lower *lower, int k)
 {
-    return artel__lower_type(lower->graph, lower->node->output[k], lower->rows, lower->batch);
+    return type_of(lower->program, lower->node->output[k]);
 }
 
 artel__hlo_type artel__lower_in_type(const artel__lower *lower, int k)
 {
-    return artel__lower_type(lower->graph, lower->node->input[k], lower->rows, lower->batch);
+    return type_of(lower->program, lower->node->input[k]);
 }
 
 /* Whether the list has this very entry. */
@@ -224,7 +238,6 @@ static void write_node(artel__lower_program *p, const artel__node *node)
                           .attributes = node->attributes,
                           .hlo = &p->hlo,
                           .rows = p->request->rows,
-                          .batch = p->request->batch,
                           .program = p};
     for (int i = 0; i < ARTEL__MAX_OPERANDS; i++) lower.in[i] = lower.out[i] = lower.written[i] = -1;
     bool known = true; /* what reads a refused value is not written */
@@ -248,7 +261,7 @@ static void write_arguments(artel__lower_program *p)
     const artel__lower_request *r = p->request;
     artel__hlo_type words = {.dtype = ARTEL_DTYPE_INT64, .rank = 1, .dim = {p->most_scalars}};
     for (int i = 0; i < r->ins; i++) {
-        artel__hlo_type type = artel__lower_type(r->graph, r->in[i], r->rows, r->batch);
+        artel__hlo_type type = type_of(p, r->in[i]);
         int alias = -1;
         for (int k = 0; k < r->outs && r->given && r->given[i]; k++) alias = r->out[k] == r->in[i] ? k : alias;
         p->value[r->in[i]] = artel__hlo_argument(&p->hlo, &type, alias);
@@ -279,7 +292,7 @@ static artel_status write_body(artel__lower_program *p, artel__text *text)
     ARTEL_TRY(artel__arena_status(p->arena));
     if (p->refused.length) return ARTEL_OK;
     for (int i = 0; i < r->outs; i++) {
-        artel__hlo_type type = artel__lower_type(r->graph, r->out[i], r->rows, r->batch);
+        artel__hlo_type type = type_of(p, r->out[i]);
         result[results++] = artel__hlo_reshape(&p->hlo, current(p, r->out[i]), &type);
     }
     if (p->faults) result[results++] = write_faults(p);
@@ -329,7 +342,7 @@ artel_status artel__lower_write(const artel__lower_request *request, artel__aren
     p->arena = arena;
     artel__text_init(&p->refused, arena->ctx);
     artel_status status = write_program(p, text);
-    *out = (artel__lowered){.scalar = p->scalar, .scalars = p->scalars, .faults = p->faults, .scanned = p->scanned, .scans = p->scans};
+    *out = (artel__lowered){.scalar = p->scalar, .scalars = p->scalars, .faults = p->faults, .scanned = p->scanned, .scans = p->scans, .by_batch = p->by_batch};
     if (status == ARTEL_OK && p->refused.length) {
         out->refused = artel__arena_strdup(arena, p->refused.data);
         artel__text_clear(text);

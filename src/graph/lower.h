@@ -31,7 +31,7 @@ typedef struct artel__lower {
     const artel__node *node;
     const void *attributes;
     artel__hlo *hlo;
-    int64_t rows, batch;                      /* of the shard, of the global batch */
+    int64_t rows; /* of the shard */
     artel__hlo_value in[ARTEL__MAX_OPERANDS]; /* -1: absent */
     artel__hlo_value out[ARTEL__MAX_OPERANDS];
     artel__hlo_value written[ARTEL__MAX_OPERANDS]; /* what input k becomes; -1: it stays. In its own type */
@@ -43,6 +43,8 @@ artel__hlo_type artel__lower_type(const artel__graph *graph, artel__value_id id,
 /* That of output `k`, of input `k`. */
 artel__hlo_type artel__lower_out_type(const artel__lower *lower, int k);
 artel__hlo_type artel__lower_in_type(const artel__lower *lower, int k);
+/* Rows of the global batch: whoever asks gets a program for each. artel__lower_scalar_of is better where a number does. */
+int64_t artel__lower_batch(const artel__lower *lower);
 /* Says that the node cannot be written; each name is told once. Its outputs stay -1, and what reads them is not written. `detail`: which
  * of its forms; "": all. */
 void artel__lower_refuse(artel__lower *lower, const char *detail);
@@ -80,6 +82,7 @@ typedef struct artel__lowered {
     int32_t *scanned; /* by row of the last result, INT64 [scans][3]: the node; in the row: the first and the last row of the shard whose
                          output has a number that is not finite (INT64_MAX, -1: none; 0, 0 in values without rows), and its bits as float64 */
     int scans;
+    bool by_batch;       /* it is another program for another batch */
     const char *refused; /* names, with commas; NULL: none */
 } artel__lowered;
 

@@ -89,13 +89,13 @@ static void lower_take(artel__lower *lower)
     artel__hlo_type rows = {.dtype = ARTEL_DTYPE_BOOL, .rank = 1, .dim = {lower->rows}}, value = rows;
     artel__hlo_value first[ARTEL__HLO_RANK];
     value.dtype = ARTEL_DTYPE_INT64;
-    if (state.dim[0] == lower->batch) {
+    if (state.dim[0] == artel__lower_batch(lower)) {
         find_rows(lower, offsetof(take_rows, row), first);
         lower->out[0] = artel__hlo_dynamic_slice(h, artel__hlo_reshape(h, lower->in[0], &state), first, out.dim);
         return;
     }
     lower->out[0] = artel__hlo_splat(h, 0, &out);
-    artel__lower_fault_in(lower, artel__hlo_integer(h, 1, &rows), artel__hlo_integer(h, (uint64_t)lower->batch, &value));
+    artel__lower_fault_in(lower, artel__hlo_integer(h, 1, &rows), artel__hlo_integer(h, (uint64_t)artel__lower_batch(lower), &value));
 }
 
 const artel__op_def artel__op_take_rows_def = {
@@ -171,7 +171,7 @@ static void lower_place(artel__lower *lower)
     artel__hlo_type out = artel__lower_out_type(lower, 0);
     artel__hlo_value first[ARTEL__HLO_RANK], none = artel__hlo_splat(h, 0, &out);
     lower->out[0] = none;
-    if (out.dim[0] != lower->batch) return; /* the step has failed at take_rows */
+    if (out.dim[0] != artel__lower_batch(lower)) return; /* the step has failed at take_rows */
     find_rows(lower, offsetof(place_rows, row), first);
     artel__hlo_value part = artel__hlo_binary(h, "add", lower->in[0], artel__hlo_number(h, 0, lower->in[0]));
     lower->out[0] = artel__hlo_dynamic_update(h, none, part, first);
@@ -256,7 +256,7 @@ static void lower_membership(artel__lower *lower)
     artel__hlo_value row = artel__lower_scalar_of(lower, offsetof(membership, row), ARTEL_DTYPE_INT64);
     type.dtype = ARTEL_DTYPE_INT64;
     row = artel__hlo_binary(h, "add", artel__hlo_iota(h, &type, 0), artel__hlo_broadcast(h, row, &type, NULL));
-    artel__hlo_value batch = artel__hlo_number(h, (double)lower->batch, row), groups = artel__hlo_number(h, a->groups, row);
+    artel__hlo_value batch = artel__hlo_number(h, (double)artel__lower_batch(lower), row), groups = artel__hlo_number(h, a->groups, row);
     artel__hlo_value group = artel__hlo_iota(h, &type, 1), next = artel__hlo_binary(h, "add", group, artel__hlo_number(h, 1, row));
     artel__hlo_value begin = artel__hlo_binary(h, "divide", artel__hlo_binary(h, "multiply", group, batch), groups);
     artel__hlo_value end = artel__hlo_binary(h, "divide", artel__hlo_binary(h, "multiply", next, batch), groups);

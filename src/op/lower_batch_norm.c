@@ -174,8 +174,9 @@ void artel__lower_normalise_rows(artel__lower *lower)
 /* Line `i` of the sums over the batch, as means. */
 static artel__hlo_value mean_of(artel__lower *lower, const batch *b, int i)
 {
-    artel__hlo_value sum = line(b->hlo, lower->in[6], i),
-                     count = artel__hlo_number(b->hlo, (double)lower->batch * (double)b->type.dim[1], sum);
+    artel__hlo_value sum = line(b->hlo, lower->in[6], i);
+    artel__hlo_value count = artel__lower_scalar_of(lower, offsetof(artel__batch_norm_gradient, count), ARTEL_DTYPE_FLOAT64);
+    count = artel__hlo_broadcast(b->hlo, count, artel__hlo_type_of(b->hlo, sum), NULL);
     return channels(b, artel__hlo_convert(b->hlo, divide(b->hlo, sum, count), ARTEL_DTYPE_FLOAT32));
 }
 
