@@ -16,5 +16,8 @@ void artel__lower_unary_gradient(artel__lower *lower);
 /* `wrt`: the operand of the gradient. */
 void artel__lower_binary(artel__lower *lower, artel__binary function);
 void artel__lower_binary_gradient(artel__lower *lower, artel__binary function, int wrt);
+/* Input `k`, with its own dtype, as a result of type `to` lies: a ROW one gets axes of extent 1 behind its rows, so that trailing axes
+ * meet. Gradients of weights have the elements of their variable under another shape. */
+artel__hlo_value artel__lower_spread(artel__lower *lower, int k, const artel__hlo_type *to);
 
 #endif
