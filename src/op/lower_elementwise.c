@@ -95,7 +95,7 @@ static artel__hlo_value write_unary(artel__hlo *h, const float constant[3], arte
 {
     artel__formula f;
     begin(&f, h, v, d);
-    for (int i = 0; constant && i < 3; i++) artel__formula_number(&f, (char)('a' + i), (double)constant[i]);
+    for (int i = 0; i < 3; i++) artel__formula_number(&f, (char)('a' + i), (double)constant[i]);
     return artel__formula_write(&f, text);
 }
 

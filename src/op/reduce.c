@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "op/lower_formula.h"
+#include "op/lower_glu.h"
 
 typedef struct reduce_attributes {
     artel__reduction function;
@@ -423,37 +424,14 @@ static void fill_glu_gradient(const artel__run_args *args, void *params)
     *(artel__glu_gradient *)params = (artel__glu_gradient){s.outer, s.length, s.inner, args->in[0], args->in[1], args->out[0]};
 }
 
-/* One half of an operand along the axis. */
-static artel__hlo_value half_of(artel__lower *lower, int axis, int which)
-{
-    int64_t half = artel__hlo_type_of(lower->hlo, lower->in[0])->dim[axis] / 2;
-    return artel__hlo_slice_axis(lower->hlo, lower->in[0], axis, which * half, (which + 1) * half);
-}
-
-/* The axis of an operand as programs have it. */
-static int glu_axis(const artel__lower *lower)
-{
-    const axis_attributes *a = lower->attributes;
-    const artel__value *x = &lower->graph->value[lower->node->input[0]];
-    return artel__hlo_type_of(lower->hlo, lower->in[0])->rank - x->shape.rank + a->axis;
-}
-
 static void lower_glu(artel__lower *lower)
 {
-    int axis = glu_axis(lower);
-    artel__hlo_value gate = artel__hlo_unary(lower->hlo, "logistic", half_of(lower, axis, 1));
-    lower->out[0] = artel__hlo_binary(lower->hlo, "multiply", half_of(lower, axis, 0), gate);
+    artel__lower_glu(lower, ((const axis_attributes *)lower->attributes)->axis);
 }
 
 static void lower_glu_gradient(artel__lower *lower)
 {
-    artel__hlo *h = lower->hlo;
-    int axis = glu_axis(lower);
-    artel__hlo_value dy = lower->in[1], a = half_of(lower, axis, 0), gate = artel__hlo_unary(h, "logistic", half_of(lower, axis, 1));
-    artel__hlo_value slope = artel__hlo_binary(h, "multiply", gate, artel__hlo_binary(h, "subtract", artel__hlo_number(h, 1, gate), gate));
-    artel__hlo_value d[] = {artel__hlo_binary(h, "multiply", dy, gate),
-                            artel__hlo_binary(h, "multiply", artel__hlo_binary(h, "multiply", dy, a), slope)};
-    lower->out[0] = artel__hlo_concatenate(h, d, 2, axis);
+    artel__lower_glu_gradient(lower, ((const axis_attributes *)lower->attributes)->axis);
 }
 
 const artel__op_def artel__op_glu_gradient_def = {
