@@ -84,32 +84,41 @@ static const formula binary_formulas[ARTEL__BINARY_COUNT] = {
 
 /* -- nodes -- */
 
-static void begin(artel__formula *f, artel__lower *lower, artel__hlo_value v, artel__hlo_value d)
+static void begin(artel__formula *f, artel__hlo *h, artel__hlo_value v, artel__hlo_value d)
 {
-    artel__formula_init(f, lower->hlo, d >= 0 ? d : v);
+    artel__formula_init(f, h, d >= 0 ? d : v);
     artel__formula_set(f, 'v', v);
     artel__formula_set(f, 'd', d);
 }
 
-static void write_unary(artel__lower *lower, artel__hlo_value v, artel__hlo_value d, const char *text)
+static artel__hlo_value write_unary(artel__hlo *h, const float constant[3], artel__hlo_value v, artel__hlo_value d, const char *text)
 {
-    const artel__unary_attributes *a = lower->attributes;
     artel__formula f;
-    begin(&f, lower, v, d);
-    for (int i = 0; i < 3; i++) artel__formula_number(&f, (char)('a' + i), (double)a->parameter[i]);
-    lower->out[0] = artel__formula_write(&f, text);
+    begin(&f, h, v, d);
+    for (int i = 0; i < 3; i++) artel__formula_number(&f, (char)('a' + i), (double)constant[i]);
+    return artel__formula_write(&f, text);
+}
+
+artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v)
+{
+    return write_unary(h, constant, v, -1, unary_formulas[function].forward);
+}
+
+artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v, artel__hlo_value d)
+{
+    return write_unary(h, constant, v, d, unary_formulas[function].gradient[0]);
 }
 
 void artel__lower_unary(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    write_unary(lower, lower->in[0], -1, unary_formulas[a->function].forward);
+    lower->out[0] = artel__lower_function(lower->hlo, a->function, a->parameter, lower->in[0]);
 }
 
 void artel__lower_unary_gradient(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    write_unary(lower, lower->in[1], lower->in[0], unary_formulas[a->function].gradient[0]);
+    lower->out[0] = artel__lower_slope(lower->hlo, a->function, a->parameter, lower->in[1], lower->in[0]);
 }
 
 artel__hlo_value artel__lower_spread(artel__lower *lower, int k, const artel__hlo_type *to)
@@ -129,7 +138,7 @@ void artel__lower_binary(artel__lower *lower, artel__binary function)
 {
     artel__hlo_type to = artel__lower_out_type(lower, 0);
     artel__formula f;
-    begin(&f, lower, artel__lower_spread(lower, 1, &to), -1);
+    begin(&f, lower->hlo, artel__lower_spread(lower, 1, &to), -1);
     artel__formula_set(&f, 'u', artel__lower_spread(lower, 0, &to));
     lower->out[0] = artel__formula_write(&f, binary_formulas[function].forward);
 }
@@ -138,7 +147,7 @@ void artel__lower_binary_gradient(artel__lower *lower, artel__binary function, i
 {
     artel__hlo_type to = artel__lower_out_type(lower, 0);
     artel__formula f;
-    begin(&f, lower, artel__lower_spread(lower, 2, &to), lower->in[0]);
+    begin(&f, lower->hlo, artel__lower_spread(lower, 2, &to), lower->in[0]);
     artel__formula_set(&f, 'u', artel__lower_spread(lower, 1, &to));
     lower->out[0] = artel__formula_write(&f, binary_formulas[function].gradient[wrt]);
 }

@@ -6,6 +6,11 @@
 #include "graph/lower.h"
 #include "kernel/elementwise.h"
 
+/* The function, with the constants a, b and c of its node; `d` times its slope, where `v` is what artel__unary_table says that the
+ * gradient reads. */
+artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v);
+artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v, artel__hlo_value d);
+
 void artel__lower_unary(artel__lower *lower);
 void artel__lower_unary_gradient(artel__lower *lower);
 /* `wrt`: the operand of the gradient. */

@@ -482,12 +482,19 @@ static artel_status infer_stop(artel__infer *infer)
     return ARTEL_OK;
 }
 
+static void lower_stop(artel__lower *lower)
+{
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, lower->in[0], &to);
+}
+
 const artel__op_def artel__op_stop_gradient_def = {
     .name = "stop_gradient",
     .doc = "The operand, without its gradient.",
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_stop,
     .grad = grad_none,
+    .lower = lower_stop,
 };
 
 artel__value_id artel__op_stop_gradient(artel__graph *graph, artel__value_id x)
