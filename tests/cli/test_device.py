@@ -66,7 +66,7 @@ def words(case, out, *more):
 
 def fit(case, out, *more, **options):
     answer = artel(*words(case, out, *more), **options)
-    expect(answer.code == 0, "exit code", answer.code, answer.err)
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
     return digest(path(out))
 
 
@@ -97,11 +97,11 @@ def resumption():
     whole = fit("cnn", "whole.keras", "--device", "cpu:xla")
     model, source = CASES["cnn"]
     part = artel(*[w if w != "3" else "1" for w in words("cnn", "part.keras")], "--device", "cpu:xla", "--checkpoint-dir", folder)
-    expect(part.code == 0, "exit code", part.code, part.err)
+    expect(part.rc == 0, "exit code", part.rc, part.err)
     bits = fit("cnn", "rest.keras", "--device", "cpu:xla", "--checkpoint-dir", folder)
     expect(bits == whole, "a resumed run has other bits")
     other = artel(*words("cnn", "other.keras", "--checkpoint-dir", folder, "--shards", "4"))
-    expect(other.code == 1 and "device" in other.err, "processors continue a device's run", other.code, other.err)
+    expect(other.rc == 1 and "device" in other.err, "processors continue a device's run", other.rc, other.err)
 
 
 def evaluation():
@@ -110,10 +110,10 @@ def evaluation():
     loss = {}
     for device in ("cpu", "cpu:xla"):
         answer = artel("evaluate", path("m.keras"), "--data", source, "--device", device)
-        expect(answer.code == 0, "exit code", answer.code, answer.err)
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
         loss[device] = answer.out
         answer = artel("predict", path("m.keras"), "--data", source, "--device", device, "--output", path("p-%s.npy" % device.replace(":", "-")))
-        expect(answer.code == 0, "exit code", answer.code, answer.err)
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
     expect(np.allclose(np.load(path("p-cpu.npy")), np.load(path("p-cpu-xla.npy")), rtol=1e-4, atol=1e-5), "predictions differ")
 
 
@@ -121,13 +121,13 @@ def tasks():
     """Two tasks by their own clients give the bits of one."""
     one = fit("cnn", "alone.keras", "--device", "cpu:xla")
     answer = artel("launch", "-n", 2, *words("cnn", "two.keras", "--device", "cpu:xla", "--strategy", "multi-worker"))
-    expect(answer.code == 0, "exit code", answer.code, answer.err)
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
     expect(digest(path("two.keras")) == one, "two tasks give other bits than one")
 
 
 def refuses():
     def says(answer, *texts):
-        expect(answer.code in (1, 2), "exit code", answer.code, answer.err)
+        expect(answer.rc in (1, 2), "exit code", answer.rc, answer.err)
         for text in texts:
             expect(text in answer.err, "%r is not in %r" % (text, answer.err))
 
