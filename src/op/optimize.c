@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "kernel/shape_ops.h"
+#include "op/lower_formula.h"
+#include "op/lower_optimize.h"
 
 typedef struct optimize_attributes {
     artel__apply_options options;
@@ -89,11 +91,33 @@ static void part_of_optimize(void *params, const float *gradient, int64_t first,
     p->count = count;
 }
 
+static void lower_optimize(artel__lower *lower)
+{
+    const optimize_attributes *a = lower->attributes;
+    const artel__hlo_value *in = lower->in;
+    artel__hlo_type type = artel__lower_in_type(lower, IN_VARIABLE);
+    artel__lower_step step = {.options = &a->options,
+                              .clip = a->clip,
+                              .limit = a->limit,
+                              .gradient = artel__hlo_reshape(lower->hlo, in[IN_GRADIENT], &type),
+                              .squares = in[IN_SQUARES],
+                              .norm = in[IN_NORM],
+                              .product = in[IN_PRODUCT],
+                              .scale = in[IN_SCALE],
+                              .variable = in[IN_VARIABLE]};
+    if (step.squares >= 0) step.squares = artel__hlo_reshape(lower->hlo, step.squares, &type);
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) step.slot[i] = in[IN_SLOT + i];
+    artel__lower_step_write(lower, &step);
+    lower->written[IN_VARIABLE] = step.variable;
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) lower->written[IN_SLOT + i] = step.slot[i];
+}
+
 const artel__op_def artel__op_optimize_def = {
     .name = "optimize",
     .doc = "One optimizer step on one variable.",
     .attribute_size = sizeof(optimize_attributes),
     .infer = infer_optimize,
+    .lower = lower_optimize,
     .writes = true,
     .written = IN_GRADIENT,
     .exec =
@@ -211,10 +235,18 @@ static void fill_nadam_product(const artel__run_args *args, void *params)
 {
     const product_attributes *a = args->attributes;
     float *product = args->in[0];
-    float next = product ? artel__nadam_product(*product, a->beta_1, iteration(args)) : 1.0f;
+    float next = artel__nadam_product(product ? *product : 1.0f, a->beta_1, iteration(args));
     uint32_t bits;
     memcpy(&bits, &next, sizeof bits);
     *(artel__fill *)params = (artel__fill){.count = 1, .item = 4, .bits = bits, .y = product};
+}
+
+/* `fill` without arrays gives what the product is multiplied by. */
+static void lower_nadam_product(artel__lower *lower)
+{
+    artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT32};
+    artel__hlo_value factor = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), ARTEL_DTYPE_FLOAT32);
+    lower->written[0] = artel__hlo_binary(lower->hlo, "multiply", artel__hlo_reshape(lower->hlo, lower->in[0], &scalar), factor);
 }
 
 const artel__op_def artel__op_nadam_product_def = {
@@ -222,6 +254,7 @@ const artel__op_def artel__op_nadam_product_def = {
     .doc = "The running product of Nadam's momentum schedule.",
     .attribute_size = sizeof(product_attributes),
     .infer = infer_nothing,
+    .lower = lower_nadam_product,
     .writes = true,
     .written = 1,
     .exec =
@@ -253,10 +286,31 @@ static void fill_lamb_step(const artel__run_args *args, void *params)
                                                      .rate = (float)args->step->learning_rate};
 }
 
+static artel__hlo_value root(artel__hlo *h, artel__hlo_value squares)
+{
+    artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT64};
+    return artel__hlo_convert(h, artel__hlo_unary(h, "sqrt", artel__hlo_reshape(h, squares, &scalar)), ARTEL_DTYPE_FLOAT32);
+}
+
+static void lower_lamb_step(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type type = artel__lower_in_type(lower, 0);
+    artel__formula f;
+    artel__formula_init(&f, h, lower->in[0]);
+    artel__formula_set(&f, 'w', lower->in[0]);
+    artel__formula_set(&f, 'd', artel__hlo_reshape(h, lower->in[1], &type));
+    artel__formula_spread(&f, 'm', root(h, lower->in[2]));
+    artel__formula_spread(&f, 'n', root(h, lower->in[3]));
+    artel__formula_spread(&f, 'R', artel__lower_scalar_of(lower, offsetof(artel__lamb_step, rate), ARTEL_DTYPE_FLOAT32));
+    lower->written[0] = artel__formula_write(&f, "w m 0 > n 0 > and m n / 1 ? R * d * -");
+}
+
 const artel__op_def artel__op_lamb_step_def = {
     .name = "lamb_step",
     .doc = "The layer-wise scaled step of LAMB.",
     .infer = infer_nothing,
+    .lower = lower_lamb_step,
     .writes = true,
     .written = 1,
     .exec =
