@@ -315,7 +315,7 @@ const artel__op_def artel__op_conv2d_transpose_def = {
     .grad = grad_transpose,
     .cost = cost_conv,
     .describe = describe_conv,
-    .lower = artel__lower_conv_data,
+    .lower = artel__lower_conv_transpose,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__conv2d_data_gradient_kernels,

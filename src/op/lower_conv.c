@@ -125,16 +125,29 @@ void artel__lower_conv(artel__lower *lower)
 }
 
 /* The transposed weights come with their taps turned; the window turns them, which devices know as a gradient. */
+static artel__hlo_value data_of(const conv *c)
+{
+    const artel__conv2d_shape *s = c->shape;
+    artel__hlo *h = c->lower->hlo;
+    artel__hlo_type taps = {.rank = 3, .dim = {s->kh * s->kw, s->oc / s->groups, s->ic}};
+    artel__hlo_type turned = image(s->kh, s->kw, s->oc / s->groups, s->ic);
+    artel__hlo_value w = artel__hlo_reshape(h, c->lower->in[1], &taps);
+    if (taps.dim[0] > 1) w = artel__hlo_reverse(h, w, 0);
+    return data(c, artel__hlo_reshape(h, w, &turned), s->groups);
+}
+
+/* Bias and activation of the node are the forward one's. */
 void artel__lower_conv_data(artel__lower *lower)
 {
     conv c = begin(lower, true);
-    const artel__conv2d_shape *s = c.shape;
-    artel__hlo_type taps = {.rank = 3, .dim = {s->kh * s->kw, s->oc / s->groups, s->ic}};
-    artel__hlo_type turned = image(s->kh, s->kw, s->oc / s->groups, s->ic);
-    artel__hlo_value w = artel__hlo_reshape(lower->hlo, lower->in[1], &taps);
-    if (taps.dim[0] > 1) w = artel__hlo_reverse(lower->hlo, w, 0);
-    artel__hlo_value y = data(&c, artel__hlo_reshape(lower->hlo, w, &turned), s->groups);
-    finish(&c, y, lower->node->inputs > 3 && c.attributes->bias ? lower->in[3] : -1);
+    artel__hlo_type out = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, data_of(&c), &out);
+}
+
+void artel__lower_conv_transpose(artel__lower *lower)
+{
+    conv c = begin(lower, true);
+    finish(&c, data_of(&c), c.attributes->bias ? lower->in[3] : -1);
 }
 
 static void weights(artel__lower *lower, int64_t groups)
