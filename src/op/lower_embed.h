@@ -9,7 +9,6 @@
 void artel__lower_embedding(artel__lower *lower);
 void artel__lower_embedding_sort(artel__lower *lower, int64_t vocabulary);
 void artel__lower_embedding_gradient(artel__lower *lower, bool squares);
-/* Tokens behind the last one are `vocabulary`, `vocabulary` + 1, ...: ascending, none twice, none in the table. */
 void artel__lower_embedding_tokens(artel__lower *lower, int64_t vocabulary);
 /* Rows behind the last one are 0. */
 void artel__lower_embedding_rows(artel__lower *lower, bool squares);

@@ -282,6 +282,10 @@ void artel__lower_recurrent(artel__lower *lower)
     cell c = cell_of(lower, ARTEL__RECURRENT_WEIGHTS, ARTEL__RECURRENT_KEEP, ARTEL__RECURRENT_PROJECTED);
     artel__hlo *h = lower->hlo;
     bool lstm = c.s->cell == ARTEL__CELL_LSTM;
+    if (c.steps < 1) {
+        artel__lower_refuse(lower, "no steps");
+        return;
+    }
     artel__hlo_type columns = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {c.g}}, wide = {.rank = 2, .dim = {c.rows, c.g}};
     artel__hlo_value projected = by_step(&c, lower->in[ARTEL__RECURRENT_PROJECTED]), next[CARRIED];
     artel__hlo_value mask = mask_by_step(&c, ARTEL__RECURRENT_MASK), bias = lower->in[ARTEL__RECURRENT_BIAS];

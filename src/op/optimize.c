@@ -91,25 +91,37 @@ static void part_of_optimize(void *params, const float *gradient, int64_t first,
     p->count = count;
 }
 
-static void lower_optimize(artel__lower *lower)
+/* What a step takes and gives besides its gradient. */
+static artel__lower_step step_of(const artel__lower *lower)
 {
     const optimize_attributes *a = lower->attributes;
     const artel__hlo_value *in = lower->in;
-    artel__hlo_type type = artel__lower_in_type(lower, IN_VARIABLE);
     artel__lower_step step = {.options = &a->options,
                               .clip = a->clip,
                               .limit = a->limit,
-                              .gradient = artel__hlo_reshape(lower->hlo, in[IN_GRADIENT], &type),
-                              .squares = in[IN_SQUARES],
+                              .squares = -1,
                               .norm = in[IN_NORM],
                               .product = in[IN_PRODUCT],
                               .scale = in[IN_SCALE],
                               .variable = in[IN_VARIABLE]};
-    if (step.squares >= 0) step.squares = artel__hlo_reshape(lower->hlo, step.squares, &type);
     for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) step.slot[i] = in[IN_SLOT + i];
-    artel__lower_step_write(lower, &step);
-    lower->written[IN_VARIABLE] = step.variable;
-    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) lower->written[IN_SLOT + i] = step.slot[i];
+    return step;
+}
+
+static void write_step(artel__lower *lower, artel__lower_step *step)
+{
+    artel__lower_step_write(lower, step);
+    lower->written[IN_VARIABLE] = step->variable;
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) lower->written[IN_SLOT + i] = step->slot[i];
+}
+
+static void lower_optimize(artel__lower *lower)
+{
+    artel__hlo_type type = artel__lower_in_type(lower, IN_VARIABLE);
+    artel__lower_step step = step_of(lower);
+    step.gradient = artel__hlo_reshape(lower->hlo, lower->in[IN_GRADIENT], &type);
+    if (lower->in[IN_SQUARES] >= 0) step.squares = artel__hlo_reshape(lower->hlo, lower->in[IN_SQUARES], &type);
+    write_step(lower, &step);
 }
 
 const artel__op_def artel__op_optimize_def = {
@@ -157,6 +169,43 @@ static void fill_optimize_rows(const artel__run_args *args, void *params)
     p->count = args->in[IN_TOKENS];
 }
 
+/* INT32, ascending: behind the last token none of the table. */
+static artel__hlo_value row_tokens(artel__lower *lower, int64_t count)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type flat = {.dtype = ARTEL_DTYPE_INT32, .rank = 1, .dim = {count}}, scalar = {.dtype = ARTEL_DTYPE_INT32};
+    artel__hlo_value place = artel__hlo_iota(h, &flat, 0), tokens = artel__hlo_reshape(h, lower->in[IN_TOKENS], &scalar);
+    artel__hlo_value table = artel__hlo_number(h, (double)artel__lower_in_type(lower, IN_VARIABLE).dim[0], place);
+    artel__hlo_value there = artel__hlo_compare(h, "LT", place, artel__hlo_broadcast(h, tokens, &flat, NULL));
+    return artel__hlo_select(h, there, artel__hlo_reshape(h, lower->in[IN_TOKEN], &flat), artel__hlo_binary(h, "add", place, table));
+}
+
+/* Rows that have a gradient are taken from the table, make their step, and are put back; or the gradient becomes a table. */
+static void lower_optimize_rows(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    const artel__hlo_value *in = lower->in;
+    artel__hlo_type table = artel__lower_in_type(lower, IN_VARIABLE), rows = table;
+    rows.dim[0] = artel__hlo_count(artel__hlo_type_of(h, in[IN_TOKEN]));
+    artel__hlo_value token = row_tokens(lower, rows.dim[0]);
+    artel__lower_step step = step_of(lower);
+    step.gradient = artel__hlo_reshape(h, in[IN_GRADIENT], &rows);
+    if (in[IN_SQUARES] >= 0) step.squares = artel__hlo_reshape(h, in[IN_SQUARES], &rows);
+    if (((const optimize_attributes *)lower->attributes)->others) {
+        artel__hlo_value zeros = artel__hlo_splat(h, 0, &table);
+        step.gradient = artel__hlo_scatter_rows(h, zeros, token, step.gradient, true);
+        if (step.squares >= 0) step.squares = artel__hlo_scatter_rows(h, zeros, token, step.squares, true);
+        write_step(lower, &step);
+        return;
+    }
+    step.variable = artel__hlo_gather_rows(h, step.variable, token);
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) step.slot[i] = step.slot[i] < 0 ? -1 : artel__hlo_gather_rows(h, step.slot[i], token);
+    write_step(lower, &step);
+    for (int k = IN_VARIABLE; k < IN_GRADIENT; k++) {
+        if (lower->written[k] >= 0) lower->written[k] = artel__hlo_scatter_rows(h, in[k], token, lower->written[k], true);
+    }
+}
+
 static void describe_optimize_rows(const artel__node *node, artel__text *out)
 {
     bool others = ((const optimize_attributes *)node->attributes)->others;
@@ -169,6 +218,7 @@ const artel__op_def artel__op_optimize_rows_def = {
     .attribute_size = sizeof(optimize_attributes),
     .infer = infer_optimize_rows,
     .describe = describe_optimize_rows,
+    .lower = lower_optimize_rows,
     .writes = true,
     .written = IN_GRADIENT,
     .exec =
