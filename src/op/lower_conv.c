@@ -74,13 +74,13 @@ static artel__hlo_value convolve(const conv *c, artel__hlo_value a, artel__hlo_v
 }
 
 /* Bias and activation. */
-static void finish(const conv *c, artel__hlo_value y, artel__hlo_value bias, artel__fused activation)
+static void finish(const conv *c, artel__hlo_value y, artel__hlo_value bias)
 {
     artel__hlo *h = c->lower->hlo;
     artel__hlo_type type = *artel__hlo_type_of(h, y), channels = {.rank = 1, .dim = {type.dim[3]}};
     artel__hlo_type out = artel__lower_out_type(c->lower, 0);
     if (bias >= 0) y = artel__hlo_binary(h, "add", y, artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, bias, &channels), &type));
-    if (activation == ARTEL__FUSED_RELU) y = artel__hlo_binary(h, "maximum", y, artel__hlo_number(h, 0, y));
+    if (c->attributes->activation == ARTEL__FUSED_RELU) y = artel__hlo_binary(h, "maximum", y, artel__hlo_number(h, 0, y));
     c->lower->out[0] = artel__hlo_reshape(h, y, &out);
 }
 
@@ -98,7 +98,7 @@ static void forward(artel__lower *lower, int64_t groups)
         .high = {behind(s->ih, s->top, s->oh, s->sh, reach_of(s->kh, s->dh)), behind(s->iw, s->left, s->ow, s->sw, reach_of(s->kw, s->dw))},
         .groups = groups};
     artel__hlo_value w = artel__hlo_reshape(lower->hlo, lower->in[1], &weights);
-    finish(&c, convolve(&c, in_image(&c, 0), w, &window, &out), c.attributes->bias ? lower->in[2] : -1, c.attributes->activation);
+    finish(&c, convolve(&c, in_image(&c, 0), w, &window, &out), c.attributes->bias ? lower->in[2] : -1);
 }
 
 /* `turned`: [kh][kw][oc / groups][ic], taps in the order of the forward weights. */
@@ -125,27 +125,29 @@ void artel__lower_conv(artel__lower *lower)
 }
 
 /* The transposed weights come with their taps turned; the window turns them, which devices know as a gradient. */
-static artel__hlo_value data_of(const conv *c, artel__lower *lower)
+static artel__hlo_value data_of(const conv *c)
 {
     const artel__conv2d_shape *s = c->shape;
+    artel__hlo *h = c->lower->hlo;
     artel__hlo_type taps = {.rank = 3, .dim = {s->kh * s->kw, s->oc / s->groups, s->ic}};
     artel__hlo_type turned = image(s->kh, s->kw, s->oc / s->groups, s->ic);
-    artel__hlo_value w = artel__hlo_reshape(lower->hlo, lower->in[1], &taps);
-    if (taps.dim[0] > 1) w = artel__hlo_reverse(lower->hlo, w, 0);
-    return data(c, artel__hlo_reshape(lower->hlo, w, &turned), s->groups);
+    artel__hlo_value w = artel__hlo_reshape(h, c->lower->in[1], &taps);
+    if (taps.dim[0] > 1) w = artel__hlo_reverse(h, w, 0);
+    return data(c, artel__hlo_reshape(h, w, &turned), s->groups);
 }
 
-/* Attributes are those of the forward node, whose activation is not that of its gradient. */
+/* Bias and activation of the node are the forward one's. */
 void artel__lower_conv_data(artel__lower *lower)
 {
     conv c = begin(lower, true);
-    finish(&c, data_of(&c, lower), -1, ARTEL__FUSED_NONE);
+    artel__hlo_type out = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, data_of(&c), &out);
 }
 
 void artel__lower_conv_transpose(artel__lower *lower)
 {
     conv c = begin(lower, true);
-    finish(&c, data_of(&c, lower), c.attributes->bias ? lower->in[3] : -1, c.attributes->activation);
+    finish(&c, data_of(&c), c.attributes->bias ? lower->in[3] : -1);
 }
 
 static void weights(artel__lower *lower, int64_t groups)

@@ -7,7 +7,7 @@
 
 void artel__lower_conv(artel__lower *lower);
 void artel__lower_conv_data(artel__lower *lower);
-void artel__lower_conv_transpose(artel__lower *lower); /* a transposed convolution too */
+void artel__lower_conv_transpose(artel__lower *lower);
 void artel__lower_conv_weights(artel__lower *lower);
 void artel__lower_depthwise(artel__lower *lower);
 void artel__lower_depthwise_data(artel__lower *lower);

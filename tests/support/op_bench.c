@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/fuse.h"
 #include "op/elementwise.h"
 
 static struct {
@@ -112,6 +113,7 @@ static void differentiate(op_machine *m, const op_case *c, artel__value_id resul
     artel__differentiate request = {
         .add = &artel__op_binary_def, .targets = &result, .seeds = &seed, .target_count = 1, .wanted = wanted, .wanted_count = count};
     check_status(c, m->g.ctx, artel__graph_differentiate(graph, &request, found));
+    check_status(c, m->g.ctx, artel__op_fuse_gradients(graph));
     for (int i = 0; i < count; i++) m->kept[m->keeps++] = found[i] >= 0 ? artel__graph_keep(graph, found[i]) : -1;
 }
 

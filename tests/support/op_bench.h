@@ -62,6 +62,7 @@ typedef struct op_case {
     op_build *build;
     int parameter;
     bool bits_only; /* has no gradient, or none that a difference shows */
+    bool kinks;     /* has one that jumps: it is computed, and not compared with a difference */
     bool training;
     double tolerance; /* 0: the usual */
 } op_case;

@@ -9,6 +9,7 @@
 #include "op/elementwise.h"
 #include "op/loss.h"
 #include "op/embed.h"
+#include "op/fuse.h"
 #include "op/norm.h"
 #include "op/optimize.h"
 #include "op/recurrent.h"
@@ -179,29 +180,60 @@ const artel__conv2d_shape op_conv_shapes[] = {CONV(5, 6, 3, 5, 6, 5, 3, 3, 1, 1,
                                               CONV(6, 6, 4, 4, 4, 6, 2, 2, 1, 2, 0, 0, 2), CONV(3, 3, 8, 3, 3, 4, 1, 1, 1, 1, 0, 0, 1),
                                               CONV(7, 6, 3, 4, 3, 4, 3, 2, 2, 2, 2, 0, 1)};
 
-artel__value_id op_build_conv(op_graph *g)
+static artel__value_id build_conv(op_graph *g, artel__fused activation)
 {
     const artel__conv2d_shape *s = &op_conv_shapes[g->parameter];
     int64_t k = s->ic / s->groups;
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(s->ih, s->iw, s->ic)),
                     w = op_weight(g, OP_SIGNED, s->kh * s->kw * k, SHAPE(s->kh, s->kw, k, s->oc));
-    return artel__op_conv2d(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->oc)), s, ARTEL__FUSED_NONE);
+    return artel__op_conv2d(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->oc)), s, activation);
 }
 
-static artel__value_id conv_transpose(op_graph *g)
+artel__value_id op_build_conv(op_graph *g)
+{
+    return build_conv(g, ARTEL__FUSED_NONE);
+}
+
+static artel__value_id conv_relu(op_graph *g)
+{
+    return build_conv(g, ARTEL__FUSED_RELU);
+}
+
+static artel__value_id build_transposed(op_graph *g, artel__fused activation)
 {
     const artel__conv2d_shape *s = &op_conv_shapes[g->parameter < 2 ? g->parameter : g->parameter + 1]; /* those without groups */
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(s->oh, s->ow, s->oc)),
                     w = op_weight(g, OP_SIGNED, s->kh * s->kw * s->ic, SHAPE(s->kh, s->kw, s->ic, s->oc));
-    return artel__op_conv2d_transpose(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->ic)), s, ARTEL__FUSED_NONE);
+    return artel__op_conv2d_transpose(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(s->ic)), s, activation);
 }
 
-static artel__value_id depthwise(op_graph *g)
+static artel__value_id conv_transpose(op_graph *g)
+{
+    return build_transposed(g, ARTEL__FUSED_NONE);
+}
+
+static artel__value_id conv_transpose_relu(op_graph *g)
+{
+    return build_transposed(g, ARTEL__FUSED_RELU);
+}
+
+static artel__value_id build_depthwise(op_graph *g, artel__fused activation)
 {
     int64_t m = g->parameter;
     artel__conv2d_shape s = CONV(5, 4, 3, 5, 4, 3 * m, 3, 3, 1, 1, 1, 1, 3);
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(5, 4, 3)), w = op_weight(g, OP_SIGNED, 0, SHAPE(3, 3, 3, m));
-    return artel__op_depthwise(&g->graph, x, w, op_weight(g, OP_SIGNED, 0, SHAPE(3 * m)), &s, ARTEL__FUSED_NONE);
+    artel__value_id bias = op_weight(g, OP_SIGNED, 0, SHAPE(3 * m));
+    return artel__op_depthwise(&g->graph, x, w, bias, &s, activation);
+}
+
+static artel__value_id depthwise(op_graph *g)
+{
+    return build_depthwise(g, ARTEL__FUSED_NONE);
+}
+
+static artel__value_id depthwise_relu(op_graph *g)
+{
+    return build_depthwise(g, ARTEL__FUSED_RELU);
 }
 
 /* -- movement -- */
@@ -338,6 +370,23 @@ static artel__value_id batch_norm(op_graph *g)
     return g->parameter == 2 ? artel__op_batch_norm_inference(&g->graph, &norm) : artel__op_batch_norm_training(&g->graph, &norm);
 }
 
+/* A residual and ReLU or ReLU6 join the normalisation. */
+static artel__value_id batch_norm_fused(op_graph *g)
+{
+    artel__batch_norm norm = {.epsilon = 1e-2f, .momentum = 0.9, .update = true};
+    artel__value_id other = op_row(g, OP_SIGNED, SHAPE(3, 2, 5));
+    norm.x = op_row(g, OP_SIGNED, SHAPE(3, 2, 5));
+    norm.gamma = op_weight(g, OP_SIGNED, 0, SHAPE(5));
+    norm.beta = op_weight(g, OP_SIGNED, 0, SHAPE(5));
+    norm.mean = op_weight(g, OP_SIGNED, 0, SHAPE(5));
+    norm.variance = op_weight(g, OP_POSITIVE, 0, SHAPE(5));
+    artel__value_id y = artel__op_batch_norm_training(&g->graph, &norm), *kept = &y;
+    if (g->parameter & 1) y = artel__op_add(&g->graph, y, other);
+    y = artel__op_unary(&g->graph, ARTEL__UNARY_RELU6, NULL, g->parameter & 2 ? artel__op_affine(&g->graph, y, 8, 0) : y);
+    assert_int_equal(artel__op_fuse(&g->graph, &kept, 1), ARTEL_OK);
+    return y;
+}
+
 static artel__value_id layer_norm(op_graph *g)
 {
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(3, 2, 6)), gamma = op_weight(g, OP_SIGNED, 0, SHAPE(6));
@@ -364,6 +413,18 @@ static artel__value_id pool_apart(op_graph *g)
     artel__pool_axis(&shape, 1, 6, 2, 2 + (g->parameter >> 1), false);
     artel__pool_axis(&shape, 2, 5, 2, 2, g->parameter & 1);
     return artel__op_pool(&g->graph, ARTEL__POOL_MAX, artel__op_affine(&g->graph, op_row(g, OP_APART, SHAPE(6, 5, 3)), 1.5f, 0.1f), &shape);
+}
+
+/* The gradient of the pool is that of the ReLU too. */
+static artel__value_id pool_behind_relu(op_graph *g)
+{
+    static const float plain[] = {0, INFINITY, 0};
+    artel__pool_shape shape = {.channels = 3};
+    artel__pool_axis(&shape, 0, 1, 1, 1, false);
+    artel__pool_axis(&shape, 1, 6, 2 + g->parameter, 2, true);
+    artel__pool_axis(&shape, 2, 5, 2 + g->parameter, 2, true);
+    artel__value_id x = artel__op_affine(&g->graph, op_row(g, OP_SIGNED, SHAPE(6, 5, 3)), 1.5f, 0.1f);
+    return artel__op_pool(&g->graph, ARTEL__POOL_MAX, artel__op_unary(&g->graph, ARTEL__UNARY_RELU, plain, x), &shape);
 }
 
 static artel__value_id embedding(op_graph *g)
@@ -569,8 +630,11 @@ static const family families[] = {
     {{.name = "product of many weights", .build = product_of_many_weights, .tolerance = 0.02}, 1},
     {{.name = "product of panels", .build = product_of_panels, .tolerance = 0.02}, 1},
     {{.name = "conv2d", .build = op_build_conv}, 5},
+    {{.name = "conv2d relu", .build = conv_relu, .kinks = true}, 5},
     {{.name = "conv2d transposed", .build = conv_transpose}, 4},
+    {{.name = "conv2d transposed relu", .build = conv_transpose_relu, .kinks = true}, 4},
     {{.name = "depthwise", .build = depthwise, .parameter = 1}, 2},
+    {{.name = "depthwise relu", .build = depthwise_relu, .parameter = 1, .kinks = true}, 2},
     {{.name = "movement", .build = movement}, 10},
     {{.name = "many parts", .build = many_parts}, 1},
     {{.name = "band", .build = band}, 3},
@@ -583,11 +647,13 @@ static const family families[] = {
     {{.name = "folds", .build = folds, .bits_only = true}, 3},
     {{.name = "batch norm", .build = batch_norm, .training = true, .tolerance = 0.01}, 2},
     {{.name = "batch norm inference", .build = batch_norm, .parameter = 2}, 1},
+    {{.name = "batch norm fused", .build = batch_norm_fused, .kinks = true, .training = true}, 4},
     {{.name = "layer norm", .build = layer_norm, .tolerance = 5e-3}, 4},
     {{.name = "pool", .build = pool}, 4},
     {{.name = "row state", .build = row_state}, 1},
     {{.name = "batch groups", .build = batch_groups}, 1},
     {{.name = "pool apart", .build = pool_apart}, 4},
+    {{.name = "pool behind relu", .build = pool_behind_relu, .kinks = true}, 2},
     {{.name = "embedding", .build = embedding}, 2},
     {{.name = "embedding rows", .build = embedding_rows, .bits_only = true}, 2},
     {{.name = "recurrent", .build = recurrent}, 24},
@@ -617,7 +683,7 @@ void op_each(void (*check)(const op_case *c), bool gradients)
             snprintf(name, sizeof name, "%s %d", c.name, c.parameter + k);
             c.name = name;
             c.parameter += k;
-            if (gradients && (c.bits_only || flat_function(&families[i], k))) continue;
+            if (gradients && (c.bits_only || c.kinks || flat_function(&families[i], k))) continue;
             check(&c);
         }
     }
