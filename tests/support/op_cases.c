@@ -502,6 +502,38 @@ static artel__value_id attention(op_graph *g)
     return artel__op_attention(&g->graph, &a);
 }
 
+/* Axes in front, and a mask of each row or one that all share. */
+static artel__value_id attention_of_axes(op_graph *g)
+{
+    static const uint8_t seen[] = {1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1};
+    artel_shape shape = SHAPE(3, 4);
+    artel__attention a = {.scale = 0.7f, .causal = !g->parameter, .rate = 0.3};
+    a.query = op_row(g, OP_SIGNED, SHAPE(2, 3, 4, 5));
+    a.key = op_row(g, OP_SIGNED, SHAPE(2, 4, 2, 5));
+    a.value = op_row(g, OP_SIGNED, SHAPE(2, 4, 2, 3));
+    a.mask = g->parameter ? artel__op_constant(&g->graph, ARTEL_DTYPE_BOOL, &shape, seen) : op_row(g, OP_BITS, SHAPE(4, 1, 4));
+    return artel__op_attention(&g->graph, &a);
+}
+
+/* An activation whose gradient reads its argument. */
+static artel__value_id recurrent_by_argument(op_graph *g)
+{
+    artel__cell cell = (artel__cell)(g->parameter / 2);
+    int64_t u = 5, gates = artel__cell_gates(cell), t = 4;
+    artel__recurrent r = {.settings = {.cell = cell,
+                                       .units = u,
+                                       .activation = {ARTEL__UNARY_SILU, {0}},
+                                       .recurrent = {ARTEL__UNARY_SIGMOID, {0}},
+                                       .reset_after = g->parameter & 1}};
+    artel_shape columns = SHAPE(gates * u);
+    r.projected = artel__op_product(&g->graph, op_row(g, OP_SIGNED, SHAPE(t, 3)), op_weight(g, OP_SIGNED, 3, SHAPE(3, gates * u)),
+                                    ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+    r.weights = op_weight(g, OP_SIGNED, u, SHAPE(u, gates * u));
+    r.mask = op_row(g, OP_BITS, SHAPE(t));
+    r.bias = r.h0 = r.c0 = r.keep = ARTEL__NO_VALUE;
+    return artel__op_recurrent(&g->graph, &r);
+}
+
 /* -- losses -- */
 
 static artel__value_id loss(op_graph *g)
@@ -658,6 +690,8 @@ static const family families[] = {
     {{.name = "embedding rows", .build = embedding_rows, .bits_only = true}, 2},
     {{.name = "recurrent", .build = recurrent}, 24},
     {{.name = "attention", .build = attention, .training = true}, 8},
+    {{.name = "attention of axes", .build = attention_of_axes, .training = true}, 2},
+    {{.name = "recurrent by argument", .build = recurrent_by_argument}, 6},
     {{.name = "loss", .build = loss, .tolerance = 0.01}, ARTEL__LOSS_COUNT},
     {{.name = "loss seed", .build = loss_seed, .bits_only = true}, 2},
     {{.name = "narrow", .build = narrow, .tolerance = 0.25}, 1},
