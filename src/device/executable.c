@@ -5,7 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "graph/hlo.h"
+
+enum {
+    MOST_COMPILERS = 31
+};
 
 /* -- which values live how long -- */
 
@@ -179,17 +184,15 @@ static artel_status write_combine(artel__device_executable *x, artel__step_progr
 
 /* -- programs -- */
 
-static artel_status compile(artel__device_executable *x, artel__step_program *p)
+/* Any thread. */
+static artel_status compile(const artel__device_executable *x, artel__step_program *p)
 {
     static const char *const parts[] = {"common", "rows", "apply", "combine"};
-    artel__text text;
     char name[96];
+    if (p->program || !p->text.length) return ARTEL_OK;
     snprintf(name, sizeof name, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage, (long long)p->rows);
-    artel__text_init(&text, x->ctx);
-    artel_status status = p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &text) : write_part(x, p, &text);
-    if (status == ARTEL_OK && !p->lowered.refused && text.length)
-        status = artel__program_compile(x->place->platform, name, text.data, text.length, &p->program);
-    artel__text_fini(&text);
+    artel_status status = artel__program_compile(x->place->platform, name, p->text.data, p->text.length, &p->program);
+    artel__text_fini(&p->text);
     return status;
 }
 
@@ -199,7 +202,8 @@ static bool is_empty(const artel__device_executable *x, int stage, artel__step_p
     return cut ? cut->nodes == 0 : x->cut.stage[stage].collectives == 0;
 }
 
-static artel_status find(artel__device_executable *x, const artel__step_program *wanted, const artel__step_program **out)
+/* Written, if it was not yet. */
+static artel_status find(artel__device_executable *x, const artel__step_program *wanted, artel__step_program **out)
 {
     for (artel__step_program *p = x->first; p; p = p->next) {
         if (p->stage == wanted->stage && p->part == wanted->part && p->rows == wanted->rows && p->scan == wanted->scan &&
@@ -211,23 +215,33 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
     artel__step_program *p = artel__arena_alloc(&x->arena, 1, sizeof *p);
     if (!p) return ARTEL_ERROR_NO_MEMORY;
     *p = *wanted;
-    ARTEL_TRY(compile(x, p));
+    artel__text_init(&p->text, x->ctx);
     p->next = x->first;
     x->first = p;
     *out = p;
-    return ARTEL_OK;
+    return p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &p->text) : write_part(x, p, &p->text);
 }
 
-artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
-                                      const artel__step_program **out)
+/* NULL in *out: there is nothing to run. */
+static artel_status write_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
+                              artel__step_program **out)
 {
+    artel__step_program wanted = {.stage = stage, .part = part, .batch = batch, .scan = scan};
     *out = NULL;
     if (is_empty(x, stage, part)) return ARTEL_OK;
-    artel__step_program wanted = {.stage = stage, .part = part, .batch = batch, .scan = scan};
     if (part == ARTEL__PART_ROWS || part == ARTEL__PART_COMBINE) wanted.rows = rows;
+    return find(x, &wanted, out);
+}
+
+artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
+                                      bool scan, const artel__step_program **out)
+{
+    artel__step_program *p;
     pthread_mutex_lock(&x->lock);
-    artel_status status = find(x, &wanted, out);
+    artel_status status = write_one(x, stage, part, rows, batch, scan, &p);
+    if (status == ARTEL_OK && p) status = compile(x, p);
     pthread_mutex_unlock(&x->lock);
+    *out = p;
     return status;
 }
 
@@ -235,8 +249,8 @@ artel_status artel__step_program_find(artel__device_executable *x, int stage, ar
 
 static artel_status try_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, artel__text *refused)
 {
-    const artel__step_program *p;
-    ARTEL_TRY(artel__step_program_find(x, stage, part, rows, x->options.batch_size, false, &p));
+    artel__step_program *p;
+    ARTEL_TRY(write_one(x, stage, part, rows, x->options.batch_size, false, &p));
     if (p && p->lowered.refused) artel__text_printf(refused, "%s%s", refused->length ? ", " : "", p->lowered.refused);
     return artel__text_status(refused);
 }
@@ -247,9 +261,47 @@ static artel_status try_all(artel__device_executable *x, artel__text *refused)
     for (int s = 0; s < x->cut.stages; s++) {
         ARTEL_TRY(try_one(x, s, ARTEL__PART_COMMON, 0, refused));
         ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, most, refused));
-        if (!refused->length && least != most && least) ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, least, refused));
+        if (least != most && least) ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, least, refused));
+        if (x->options.replicas == 1) ARTEL_TRY(try_one(x, s, ARTEL__PART_COMBINE, x->options.shards, refused));
     }
     return try_one(x, 0, ARTEL__PART_APPLY, 0, refused);
+}
+
+/* Threads that compile what is written, one program after another. */
+typedef struct compiling {
+    artel__device_executable *x;
+    pthread_mutex_t lock;
+    artel__step_program *next;
+    artel_status status;
+} compiling;
+
+static void *compile_next(void *user)
+{
+    compiling *c = user;
+    for (;;) {
+        pthread_mutex_lock(&c->lock);
+        artel__step_program *p = c->status == ARTEL_OK ? c->next : NULL;
+        if (p) c->next = p->next;
+        pthread_mutex_unlock(&c->lock);
+        if (!p) return NULL;
+        artel_status status = compile(c->x, p);
+        pthread_mutex_lock(&c->lock);
+        if (status < 0) c->status = status;
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
+/* With fewer threads it takes longer. */
+static artel_status compile_all(artel__device_executable *x)
+{
+    compiling c = {.x = x, .lock = PTHREAD_MUTEX_INITIALIZER, .next = x->first};
+    pthread_t thread[MOST_COMPILERS];
+    int cores = artel__usable_cores(), threads = 0;
+    while (threads < MOST_COMPILERS && threads < cores - 1 && pthread_create(&thread[threads], NULL, compile_next, &c) == 0) threads++;
+    compile_next(&c);
+    for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+    pthread_mutex_destroy(&c.lock);
+    return c.status;
 }
 
 static artel_status make_programs(artel__device_executable *x)
@@ -261,7 +313,7 @@ static artel_status make_programs(artel__device_executable *x)
         status = artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors; see docs/devices.md",
                              "devices do not compute these operations in this version: %.600s", refused.data);
     artel__text_fini(&refused);
-    return status;
+    return status < 0 ? status : compile_all(x);
 }
 
 /* A kept value comes before the barrier: what APPLY makes is not known then. */
@@ -303,7 +355,10 @@ artel_status artel__device_executable_create(artel_context *ctx, const artel__pl
 
 void artel__device_executable_destroy(artel__device_executable *x)
 {
-    for (artel__step_program *p = x->first; p; p = p->next) artel__program_release(p->program);
+    for (artel__step_program *p = x->first; p; p = p->next) {
+        artel__text_fini(&p->text);
+        artel__program_release(p->program);
+    }
     pthread_mutex_destroy(&x->lock);
     artel__arena_fini(&x->arena);
     artel__free(x->ctx, x);

@@ -37,6 +37,7 @@ typedef struct artel__step_program {
     int64_t rows, batch; /* of COMBINE: the shards of the node */
     bool scan;           /* it looks for what is not finite, too */
     artel__lowered lowered;
+    artel__text text; /* until it is compiled */
     artel__program *program;
     struct artel__step_program *next;
 } artel__step_program;

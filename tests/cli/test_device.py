@@ -27,7 +27,7 @@ def convolutional():
     m = K.Sequential(
         [
             K.Input((12, 12, 2)),
-            L.Conv2D(6, 3, padding="same"),
+            L.Conv2D(6, 3, padding="same", use_bias=False),
             L.BatchNormalization(),
             L.ReLU(),
             L.MaxPooling2D(),
