@@ -20,6 +20,13 @@ typedef struct product_attributes {
     bool turned; /* the weights are given as their transpose */
 } product_attributes;
 
+/* Of operands 0 and 1. What holds 16-bit numbers is multiplied as such; sums are float32. */
+static artel__hlo_value held_dot(artel__lower *lower, artel__hlo_value a, artel__hlo_value b, int axis_a, int axis_b)
+{
+    artel_dtype held = artel__lower_held(lower, 0, 1);
+    return artel__hlo_dot(lower->hlo, artel__hlo_convert(lower->hlo, a, held), artel__hlo_convert(lower->hlo, b, held), axis_a, axis_b);
+}
+
 static artel_status infer_product(artel__infer *infer)
 {
     const product_attributes *a = infer->attributes;
@@ -186,7 +193,7 @@ static void lower_weight_gradient(artel__lower *lower)
     x.dim[1] = a->k;
     dy.dim[1] = a->n;
     artel__hlo_value slope = artel__hlo_reshape(h, lower->in[1], &dy);
-    lower->out[0] = artel__hlo_dot(h, artel__hlo_reshape(h, lower->in[0], &x), slope, 0, 0);
+    lower->out[0] = held_dot(lower, artel__hlo_reshape(h, lower->in[0], &x), slope, 0, 0);
     if (a->bias) lower->out[1] = artel__hlo_reduce(h, "add", 0, slope, 1);
 }
 
@@ -251,7 +258,7 @@ static void lower_product(artel__lower *lower)
     x.dim[0] = a->n ? count / a->n : 0;
     w.dim[a->turned] = x.dim[1] = a->k;
     w.dim[!a->turned] = a->n;
-    artel__hlo_value y = artel__hlo_dot(h, artel__hlo_reshape(h, lower->in[0], &x), artel__hlo_reshape(h, lower->in[1], &w), 1, a->turned);
+    artel__hlo_value y = held_dot(lower, artel__hlo_reshape(h, lower->in[0], &x), artel__hlo_reshape(h, lower->in[1], &w), 1, a->turned);
     bias = *artel__hlo_type_of(h, y);
     if (lower->in[2] >= 0) {
         artel__hlo_type flat = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {a->n}};

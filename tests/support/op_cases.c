@@ -133,6 +133,16 @@ static artel__value_id product(op_graph *g)
     return y;
 }
 
+/* Of operands that a 16-bit type holds. */
+static artel__value_id product_of_narrow(op_graph *g)
+{
+    artel_dtype to = g->parameter ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_BFLOAT16;
+    artel__value_id x = artel__op_narrow(&g->graph, op_row(g, OP_SIGNED, SHAPE(3, 7)), to);
+    artel__value_id w = artel__op_narrow(&g->graph, op_weight(g, OP_SIGNED, 7, SHAPE(7, 37)), to);
+    artel_shape columns = SHAPE(37);
+    return artel__op_product(&g->graph, x, w, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+}
+
 static artel__value_id product_of_two_axes(op_graph *g)
 {
     artel__value_id x = op_row(g, OP_SIGNED, SHAPE(3, 2, 4)), w = op_weight(g, OP_SIGNED, 8, SHAPE(2, 4, 6));
@@ -587,6 +597,7 @@ static const family families[] = {
     {{.name = "several uses", .build = several_uses}, 1},
     {{.name = "product", .build = product, .tolerance = 0.02}, 8},
     {{.name = "product of two axes", .build = product_of_two_axes}, 1},
+    {{.name = "product of narrow", .build = product_of_narrow, .tolerance = 0.25}, 2},
     {{.name = "product of many weights", .build = product_of_many_weights, .tolerance = 0.02}, 1},
     {{.name = "product of panels", .build = product_of_panels, .tolerance = 0.02}, 1},
     {{.name = "conv2d", .build = op_build_conv}, 5},
