@@ -102,7 +102,7 @@ typedef struct artel__objective_request {
 artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out);
 void artel__objective_destroy(artel__objective *objective);
 
-/* -- session (session.c) -- */
+/* -- session (session.c, session_step.c) -- */
 
 typedef struct artel__session artel__session;
 

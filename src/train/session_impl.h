@@ -122,6 +122,10 @@ void artel__replica_step(artel__replica *replica, artel__mode mode, const artel_
 artel_status artel__class_weight_find(artel__session *session, artel__session_mode *mode);
 artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode mode, const artel__batch *batch);
 
+/* session_step.c: those of all replicas but the first; stopped, or never started, they may be stopped. */
+artel_status artel__session_start_threads(artel__session *session);
+void artel__session_stop_threads(artel__session *session);
+
 /* session.c: plan and runs of a mode whose objective is there, for the ranks of the moment. */
 artel_status artel__session_place(artel__session *session, artel__mode mode);
 
