@@ -20,7 +20,7 @@ typedef struct formula {
 
 static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_LINEAR] = {"v", {"d"}},
-    [ARTEL__UNARY_RELU] = {"v c > v b < v b ? a v c - -3.4e38 max * ?",
+    [ARTEL__UNARY_RELU] = {"v c > v b < v b ? a 0 == c 0 == v v != and v 0 ? a v c - * ? ?",
                            {"v c > v b < v b == b 6 != and or d 0 ? v c < c 0 == b inf == and or a 0 ? d * ?"}},
     [ARTEL__UNARY_LEAKY_RELU] = {"v 0 > v a v * ?", {"v 0 > d a d * ?"}},
     [ARTEL__UNARY_RELU6] = {"v 0 max 6 min", {"v 0 > v 6 < and d 0 ?"}},
