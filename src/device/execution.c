@@ -18,6 +18,11 @@ typedef struct pending_fault {
     int64_t first_row; /* of the shard, in the global batch */
 } pending_fault;
 
+typedef struct word_block {
+    int64_t *word;
+    int count;
+} word_block;
+
 typedef struct execution {
     artel_context *ctx;
     artel__device_executable *x;
@@ -30,7 +35,8 @@ typedef struct execution {
     artel__buffer **one;   /* by value: GLOBAL, BATCH */
     artel__buffer **shard; /* by value and shard of the step: ROW, NODES */
     artel__buffer **in, **out;
-    int64_t *words;
+    word_block *words; /* by launch of the step */
+    int used, blocks;
     void **kept; /* by kept value, in this machine's memory */
     size_t *kept_bytes;
     artel__copy **copy; /* on their way */
@@ -80,7 +86,48 @@ static void release_all(const execution *e)
     for (int i = 0; i < e->x->graph->values; i++) release_value(e, i);
 }
 
-static artel_status put(const execution *e, artel__value_id id, int64_t rows, const void *host, artel__buffer **slot)
+/* Room for one more copy that is on its way. */
+static artel_status reserve_copy(execution *e)
+{
+    if (e->copies < e->most_copies) return ARTEL_OK;
+    int most = e->most_copies ? 2 * e->most_copies : 32;
+    void *block = e->copy;
+    ARTEL_TRY(artel__realloc(e->ctx, (size_t)most * sizeof(artel__copy *), "device", &block));
+    e->copy = block;
+    e->most_copies = most;
+    return ARTEL_OK;
+}
+
+/* Begins to copy an array to this machine; await_copies waits for all. */
+static artel_status begin_copy(execution *e, artel__buffer *buffer, void *to, size_t bytes)
+{
+    ARTEL_TRY(reserve_copy(e));
+    ARTEL_TRY(artel__buffer_get_begin(platform_of(e), buffer, to, bytes, &e->copy[e->copies]));
+    e->copies++;
+    return ARTEL_OK;
+}
+
+/* The same to the device. */
+static artel_status begin_put(execution *e, artel_dtype dtype, const artel_shape *shape, const void *host, artel__buffer **out)
+{
+    ARTEL_TRY(reserve_copy(e));
+    ARTEL_TRY(artel__buffer_put_begin(platform_of(e), e->device, dtype, shape, host, &e->copy[e->copies], out));
+    e->copies++;
+    return ARTEL_OK;
+}
+
+static artel_status await_copies(execution *e, artel_status status)
+{
+    for (int i = 0; i < e->copies; i++) {
+        artel_status one = artel__copy_wait(platform_of(e), e->copy[i]);
+        status = status < 0 ? status : one;
+    }
+    e->copies = 0;
+    return status;
+}
+
+/* `host` stays until the copies are waited for. */
+static artel_status put(execution *e, artel__value_id id, int64_t rows, const void *host, artel__buffer **slot)
 {
     const artel__value *value = &e->x->graph->value[id];
     artel_shape shape = value->shape;
@@ -89,7 +136,7 @@ static artel_status put(const execution *e, artel__value_id id, int64_t rows, co
         shape = (artel_shape){.rank = value->shape.rank + 1, .dim = {rows}};
         for (int k = 0; k < value->shape.rank; k++) shape.dim[k + 1] = value->shape.dim[k];
     }
-    ARTEL_TRY(artel__buffer_put(platform_of(e), e->device, value->dtype, &shape, host, &buffer));
+    ARTEL_TRY(begin_put(e, value->dtype, &shape, host, &buffer));
     put_into(e, slot, buffer);
     return ARTEL_OK;
 }
@@ -112,6 +159,22 @@ static void narrow_step(const artel__step *step, int s, artel__fold_plan *fold, 
     out->fold = fold;
 }
 
+/* Until the next step is computed. Launches come in the same order in every step, so a block is mostly as long as it was. */
+static int64_t *take_words(execution *e, int count)
+{
+    if (e->used == e->blocks) {
+        void *list = e->words;
+        if (artel__realloc(e->ctx, (size_t)(e->blocks + 1) * sizeof *e->words, "device", &list) < 0) return NULL;
+        e->words = list;
+        e->words[e->blocks++] = (word_block){NULL, 0};
+    }
+    word_block *block = &e->words[e->used++];
+    void *word = block->word;
+    if (block->count < count && artel__realloc(e->ctx, (size_t)count * sizeof *block->word, "device", &word) < 0) return NULL;
+    *block = (word_block){word, block->count < count ? count : block->count};
+    return block->word;
+}
+
 static artel_status put_words(execution *e, const artel__step_program *p, const artel__step *step, int s, artel__buffer **out)
 {
     artel__fold_plan fold;
@@ -119,8 +182,10 @@ static artel_status put_words(execution *e, const artel__step_program *p, const 
     artel__step own;
     artel_shape shape = {.rank = 1, .dim = {p->lowered.scalars}};
     narrow_step(step, s, &fold, start, &own);
-    artel__words_fill(e->x->graph, p->lowered.scalar, p->lowered.scalars, &own, e->words);
-    return artel__buffer_put(platform_of(e), e->device, ARTEL_DTYPE_INT64, &shape, e->words, out);
+    int64_t *words = take_words(e, p->lowered.scalars);
+    if (!words) return ARTEL_ERROR_NO_MEMORY;
+    artel__words_fill(e->x->graph, p->lowered.scalar, p->lowered.scalars, &own, words);
+    return begin_put(e, ARTEL_DTYPE_INT64, &shape, words, out);
 }
 
 static artel_status note_fault(execution *e, const artel__step_program *p, const artel__step *step, int s, artel__buffer *buffer)
@@ -212,7 +277,7 @@ static artel_status put_empty_leaves(execution *e, const artel__cut_program *cut
         void *zero;
         if (e->x->graph->value[cut->out[i]].domain != ARTEL__DOMAIN_NODES) continue;
         ARTEL_TRY(artel__calloc(e->ctx, element_bytes(e, cut->out[i]) + 1, 1, "device", &zero));
-        artel_status status = put(e, cut->out[i], 0, zero, slot_of(e, cut->out[i], s));
+        artel_status status = await_copies(e, put(e, cut->out[i], 0, zero, slot_of(e, cut->out[i], s)));
         artel__free(e->ctx, zero);
         ARTEL_TRY(status);
     }
@@ -272,31 +337,6 @@ typedef struct crossing {
     int64_t rows; /* of what comes back: BATCH */
     uint8_t *in, *result;
 } crossing;
-
-/* Begins to copy an array; await_copies waits for all. */
-static artel_status begin_copy(execution *e, artel__buffer *buffer, void *to, size_t bytes)
-{
-    if (e->copies == e->most_copies) {
-        int most = e->most_copies ? 2 * e->most_copies : 32;
-        void *block = e->copy;
-        ARTEL_TRY(artel__realloc(e->ctx, (size_t)most * sizeof(artel__copy *), "device", &block));
-        e->copy = block;
-        e->most_copies = most;
-    }
-    ARTEL_TRY(artel__buffer_get_begin(platform_of(e), buffer, to, bytes, &e->copy[e->copies]));
-    e->copies++;
-    return ARTEL_OK;
-}
-
-static artel_status await_copies(execution *e, artel_status status)
-{
-    for (int i = 0; i < e->copies; i++) {
-        artel_status one = artel__copy_wait(platform_of(e), e->copy[i]);
-        status = status < 0 ? status : one;
-    }
-    e->copies = 0;
-    return status;
-}
 
 static artel_status begin_rows(execution *e, artel__value_id id, const artel__fold_plan *fold, uint8_t *to)
 {
@@ -383,6 +423,7 @@ static artel_status exchange(execution *e, int stage, const artel__step *step)
     ARTEL_TRY(artel__calloc(e->ctx, (size_t)cut->collectives, sizeof(crossing), "device", &block));
     crossing *c = block;
     artel_status status = cross(e, stage, step, c);
+    status = await_copies(e, status); /* results are on their way to the device */
     for (int i = 0; i < cut->collectives; i++) artel__free(e->ctx, c[i].in);
     artel__free(e->ctx, c);
     return status;
@@ -473,15 +514,18 @@ static artel_status compute_all(execution *e, const artel__step *step, const voi
     ARTEL_TRY(artel__device_home_update(e->home, e->state));
     ARTEL_TRY(put_inputs(e, step, inputs));
     ARTEL_TRY(run_stages(e, step));
-    return await_copies(e, begin_kept(e, step));
+    return begin_kept(e, step);
 }
 
 static artel_status compute(void *self, const artel__step *step, const void *const *inputs)
 {
     execution *e = self;
     e->fault = (artel__fault){.row = INT64_MAX, .node = -1};
+    artel_status status = await_copies(e, ARTEL_OK); /* of the last apply */
     release_all(e);
-    artel_status status = compute_all(e, step, inputs), faults = read_faults(e);
+    e->used = 0;
+    if (status == ARTEL_OK) status = await_copies(e, compute_all(e, step, inputs));
+    artel_status faults = read_faults(e);
     return status < 0 ? status : faults;
 }
 
@@ -518,7 +562,6 @@ static artel_status make_room(execution *e)
     e->shard = artel__arena_alloc(&e->arena, values * (size_t)e->x->options.shards, sizeof *e->shard);
     e->in = artel__arena_alloc(&e->arena, most, sizeof *e->in);
     e->out = artel__arena_alloc(&e->arena, most, sizeof *e->out);
-    e->words = artel__arena_alloc(&e->arena, (size_t)graph->nodes * 8 + 8, sizeof *e->words);
     e->kept = artel__arena_alloc(&e->arena, (size_t)graph->kept_count + 1, sizeof *e->kept);
     ARTEL_TRY(artel__arena_status(&e->arena));
     for (int k = 0; k < graph->kept_count; k++) {
@@ -533,7 +576,10 @@ static void destroy(void *self)
 {
     execution *e = self;
     artel_context *ctx = e->ctx;
+    await_copies(e, ARTEL_OK);
     if (e->one && e->shard) release_all(e);
+    for (int i = 0; i < e->blocks; i++) artel__free(ctx, e->words[i].word);
+    artel__free(ctx, e->words);
     artel__free(ctx, e->pending);
     artel__free(ctx, e->copy);
     artel__free(ctx, e->time);

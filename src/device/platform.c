@@ -112,27 +112,44 @@ static const char *device_id(const artel__platform *p, int device)
     return device >= 0 && device < p->facts.devices ? p->facts.device[device].id : p->plugin.kind;
 }
 
-artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
-                               artel__buffer **out)
+static artel_status send(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                         PJRT_HostBufferSemantics semantics, artel__copy **copy, artel__buffer **out)
 {
     PJRT_Client_BufferFromHostBuffer_Args args = {.struct_size = PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE,
                                                   .client = platform->client,
                                                   .data = host,
                                                   .dims = shape->dim,
                                                   .num_dims = (size_t)shape->rank,
-                                                  .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
+                                                  .host_buffer_semantics = semantics};
     if (device < 0 || device >= platform->devices || (size_t)dtype >= ARTEL__COUNT(types))
         return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, device_id(platform, device), "", "an array for no device, or of no type");
     args.type = types[dtype];
     args.device = platform->device[device];
     PJRT_Error *error = platform->api->PJRT_Client_BufferFromHostBuffer(&args);
     ARTEL_TRY(artel__platform_check(platform, error, device_id(platform, device), "take an array"));
-    artel_status status = artel__platform_await(platform, args.done_with_host_buffer, device_id(platform, device), "take an array");
+    *copy = args.done_with_host_buffer;
+    *out = args.buffer;
+    return ARTEL_OK;
+}
+
+artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                               artel__buffer **out)
+{
+    artel__copy *copy;
+    artel__buffer *buffer;
+    ARTEL_TRY(send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, &copy, &buffer));
+    artel_status status = artel__platform_await(platform, copy, device_id(platform, device), "take an array");
     if (status == ARTEL_OK)
-        *out = args.buffer;
+        *out = buffer;
     else
-        artel__buffer_release(platform, args.buffer);
+        artel__buffer_release(platform, buffer);
     return status;
+}
+
+artel_status artel__buffer_put_begin(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                                     artel__copy **copy, artel__buffer **out)
+{
+    return send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes, copy, out);
 }
 
 /* The last axis is the fastest in this machine's memory: asked for nothing, a plug-in copies an array in the order of the device. */
