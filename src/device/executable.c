@@ -233,8 +233,8 @@ static artel_status write_one(artel__device_executable *x, int stage, artel__ste
     return find(x, &wanted, out);
 }
 
-artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
-                                      bool scan, const artel__step_program **out)
+artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
+                                      const artel__step_program **out)
 {
     artel__step_program *p;
     pthread_mutex_lock(&x->lock);

@@ -233,12 +233,8 @@ static void finish_written(artel__lower *lower)
 
 static void write_node(artel__lower_program *p, const artel__node *node)
 {
-    artel__lower lower = {.graph = p->request->graph,
-                          .node = node,
-                          .attributes = node->attributes,
-                          .hlo = &p->hlo,
-                          .rows = p->request->rows,
-                          .program = p};
+    artel__lower lower = {
+        .graph = p->request->graph, .node = node, .attributes = node->attributes, .hlo = &p->hlo, .rows = p->request->rows, .program = p};
     for (int i = 0; i < ARTEL__MAX_OPERANDS; i++) lower.in[i] = lower.out[i] = lower.written[i] = -1;
     bool known = true; /* what reads a refused value is not written */
     for (int i = 0; i < node->inputs; i++) {
@@ -342,7 +338,8 @@ artel_status artel__lower_write(const artel__lower_request *request, artel__aren
     p->arena = arena;
     artel__text_init(&p->refused, arena->ctx);
     artel_status status = write_program(p, text);
-    *out = (artel__lowered){.scalar = p->scalar, .scalars = p->scalars, .faults = p->faults, .scanned = p->scanned, .scans = p->scans, .by_batch = p->by_batch};
+    *out = (artel__lowered){
+        .scalar = p->scalar, .scalars = p->scalars, .faults = p->faults, .scanned = p->scanned, .scans = p->scans, .by_batch = p->by_batch};
     if (status == ARTEL_OK && p->refused.length) {
         out->refused = artel__arena_strdup(arena, p->refused.data);
         artel__text_clear(text);

@@ -31,7 +31,7 @@ typedef struct artel__lower {
     const artel__node *node;
     const void *attributes;
     artel__hlo *hlo;
-    int64_t rows; /* of the shard */
+    int64_t rows;                             /* of the shard */
     artel__hlo_value in[ARTEL__MAX_OPERANDS]; /* -1: absent */
     artel__hlo_value out[ARTEL__MAX_OPERANDS];
     artel__hlo_value written[ARTEL__MAX_OPERANDS]; /* what input k becomes; -1: it stays. In its own type */
