@@ -52,8 +52,8 @@ static void print_memory(int64_t bytes)
 static void print_table(const artel__invocation *call, const artel__plugin_list *list, const answer *a)
 {
     artel__show(stdout, "%-10s %10s  %s\n", "device", "memory", "what it is");
-    artel__show(stdout, "%-10s %10s  %d core%s, %s; trains in this version\n", "cpu", "-", artel__usable_cores(),
-                artel__usable_cores() == 1 ? "" : "s", artel__isa_name(artel__context_isa(call->ctx)));
+    artel__show(stdout, "%-10s %10s  %d core%s, %s\n", "cpu", "-", artel__usable_cores(), artel__usable_cores() == 1 ? "" : "s",
+                artel__isa_name(artel__context_isa(call->ctx)));
     for (int i = 0; i < list->count; i++) {
         for (int k = 0; k < a[i].facts.devices && a[i].error.status == ARTEL_OK; k++) {
             const artel__device_facts *d = &a[i].facts.device[k];

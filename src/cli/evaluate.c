@@ -13,6 +13,7 @@
 
 typedef struct pass_options {
     int format, arithmetic;
+    const char *device, *plugin, *device_precision;
     const char *data, *output, *labels, *strategy, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir;
     bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
@@ -40,7 +41,7 @@ static const char *const json_words[] = {"all", NULL};
         {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},           \
         {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},       \
         {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL}, \
-        ARTEL__ARITHMETIC_OPTION(pass_options, "tiles if all have AMX"),                                                                   \
+        ARTEL__DEVICE_OPTIONS(pass_options), ARTEL__ARITHMETIC_OPTION(pass_options, "tiles if all have AMX"),                              \
     {                                                                                                                                      \
         "isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING,         \
             AT(isa), "auto", 0, 0, NULL                                                                                                    \
@@ -96,6 +97,9 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     options.on_event = artel__observers_event;
     options.event_user = observers;
     options.arithmetic = artel__cli_arithmetics[o->arithmetic];
+    options.device = o->device;
+    options.plugin = o->plugin;
+    options.device_precision = o->device_precision;
     options.cluster = cluster;
     return options;
 }

@@ -20,6 +20,7 @@ typedef struct fit_options {
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors;
     int arithmetic;
+    const char *device, *plugin, *device_precision;
     bool shuffle, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
     artel__cluster_choice cluster;
 } fit_options;
@@ -67,6 +68,7 @@ static const artel__option options[] = {
      AT(strategy), "auto", 0, 0, NULL},
     {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},
     {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
+    ARTEL__DEVICE_OPTIONS(fit_options),
     {"recompute", "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
      ARTEL__OPTION_STRING, AT(recompute), "0", 0, 0, recompute_words},
     {"output", "write the trained model here: .keras, .weights.h5, .h5, .safetensors", ARTEL__OPTION_STRING, AT(output), "null", 0, 0,
@@ -289,6 +291,9 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->on_result = write_results;
     fit->callbacks = callbacks;
     fit->arithmetic = artel__cli_arithmetics[o->arithmetic];
+    fit->device = o->device;
+    fit->plugin = o->plugin;
+    fit->device_precision = o->device_precision;
     fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
     artel__parse_double(o->recompute, &fit->recompute);
 }

@@ -206,7 +206,8 @@ int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
     artel__cli_watch_files();
-    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write with a message, as a full disk is */
+    setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* what plug-ins of devices have to say is in their errors */
+    signal(SIGXFSZ, SIG_IGN);               /* a file size limit is a failed write with a message, as a full disk is */
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--version") == 0) name = "version";
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {

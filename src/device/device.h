@@ -17,6 +17,7 @@
 
 typedef struct artel__platform artel__platform;
 typedef struct artel__program artel__program; /* loaded for every device of its platform */
+typedef struct PJRT_Event artel__copy;        /* an array on its way from or to this machine's memory */
 typedef struct PJRT_Buffer artel__buffer;     /* an array on a device; may still be on its way */
 
 /* Asks the plug-in in a child first, which is forked and goes on to take memory: so platforms are opened before there are threads.
@@ -47,8 +48,16 @@ artel_status artel__program_launch(artel__program *program, int device, artel__b
 /* `host` may be changed when the call returns. */
 artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
                                artel__buffer **out);
+/* Without waiting: `host` stays as it is until the copy has been waited for. */
+artel_status artel__buffer_put_begin(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                                     artel__copy **copy, artel__buffer **out);
 /* Waits for the array and copies it: `bytes` must be its size. */
 artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes);
+/* The same in two halves: enqueues the copy of one array after another; then all must be waited for, each once. `host` stays. */
+artel_status artel__buffer_get_begin(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes, artel__copy **out);
+artel_status artel__copy_wait(artel__platform *platform, artel__copy *copy);
+/* Waits until the array is there; its failure shows when it is read. */
+void artel__buffer_wait(artel__platform *platform, artel__buffer *buffer);
 /* Enqueues a copy to another device. */
 artel_status artel__buffer_copy(artel__platform *platform, artel__buffer *buffer, int device, artel__buffer **out);
 void artel__buffer_release(artel__platform *platform, artel__buffer *buffer);

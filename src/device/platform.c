@@ -112,27 +112,44 @@ static const char *device_id(const artel__platform *p, int device)
     return device >= 0 && device < p->facts.devices ? p->facts.device[device].id : p->plugin.kind;
 }
 
-artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
-                               artel__buffer **out)
+static artel_status send(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                         PJRT_HostBufferSemantics semantics, artel__copy **copy, artel__buffer **out)
 {
     PJRT_Client_BufferFromHostBuffer_Args args = {.struct_size = PJRT_Client_BufferFromHostBuffer_Args_STRUCT_SIZE,
                                                   .client = platform->client,
                                                   .data = host,
                                                   .dims = shape->dim,
                                                   .num_dims = (size_t)shape->rank,
-                                                  .host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall};
+                                                  .host_buffer_semantics = semantics};
     if (device < 0 || device >= platform->devices || (size_t)dtype >= ARTEL__COUNT(types))
         return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, device_id(platform, device), "", "an array for no device, or of no type");
     args.type = types[dtype];
     args.device = platform->device[device];
     PJRT_Error *error = platform->api->PJRT_Client_BufferFromHostBuffer(&args);
     ARTEL_TRY(artel__platform_check(platform, error, device_id(platform, device), "take an array"));
-    artel_status status = artel__platform_await(platform, args.done_with_host_buffer, device_id(platform, device), "take an array");
+    *copy = args.done_with_host_buffer;
+    *out = args.buffer;
+    return ARTEL_OK;
+}
+
+artel_status artel__buffer_put(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                               artel__buffer **out)
+{
+    artel__copy *copy;
+    artel__buffer *buffer;
+    ARTEL_TRY(send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableOnlyDuringCall, &copy, &buffer));
+    artel_status status = artel__platform_await(platform, copy, device_id(platform, device), "take an array");
     if (status == ARTEL_OK)
-        *out = args.buffer;
+        *out = buffer;
     else
-        artel__buffer_release(platform, args.buffer);
+        artel__buffer_release(platform, buffer);
     return status;
+}
+
+artel_status artel__buffer_put_begin(artel__platform *platform, int device, artel_dtype dtype, const artel_shape *shape, const void *host,
+                                     artel__copy **copy, artel__buffer **out)
+{
+    return send(platform, device, dtype, shape, host, PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes, copy, out);
 }
 
 /* The last axis is the fastest in this machine's memory: asked for nothing, a plug-in copies an array in the order of the device. */
@@ -151,7 +168,7 @@ static artel_status set_row_major(artel__platform *platform, artel__buffer *buff
     return ARTEL_OK;
 }
 
-artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes)
+artel_status artel__buffer_get_begin(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes, artel__copy **out)
 {
     int64_t order[ARTEL__HLO_RANK];
     PJRT_Buffer_MemoryLayout layout;
@@ -163,7 +180,31 @@ artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer,
         return artel__fail(platform->ctx, ARTEL_ERROR_INTERNAL, where, "", "an array has %zu bytes instead of %zu", args.dst_size, bytes);
     args.dst = host;
     ARTEL_TRY(artel__platform_check(platform, platform->api->PJRT_Buffer_ToHostBuffer(&args), where, "give an array"));
-    return artel__platform_await(platform, args.event, where, "compute or give an array");
+    *out = args.event;
+    return ARTEL_OK;
+}
+
+artel_status artel__copy_wait(artel__platform *platform, artel__copy *copy)
+{
+    return artel__platform_await(platform, copy, platform->plugin.kind, "compute or give an array");
+}
+
+artel_status artel__buffer_get(artel__platform *platform, artel__buffer *buffer, void *host, size_t bytes)
+{
+    artel__copy *copy;
+    ARTEL_TRY(artel__buffer_get_begin(platform, buffer, host, bytes, &copy));
+    return artel__copy_wait(platform, copy);
+}
+
+void artel__buffer_wait(artel__platform *platform, artel__buffer *buffer)
+{
+    PJRT_Buffer_ReadyEvent_Args args = {.struct_size = PJRT_Buffer_ReadyEvent_Args_STRUCT_SIZE, .buffer = buffer};
+    artel__pjrt_error ignored;
+    if (artel__pjrt_failed(platform->api, platform->api->PJRT_Buffer_ReadyEvent(&args), &ignored)) return;
+    PJRT_Event_Await_Args await = {.struct_size = PJRT_Event_Await_Args_STRUCT_SIZE, .event = args.event};
+    PJRT_Event_Destroy_Args destroy = {.struct_size = PJRT_Event_Destroy_Args_STRUCT_SIZE, .event = args.event};
+    artel__pjrt_failed(platform->api, platform->api->PJRT_Event_Await(&await), &ignored);
+    artel__pjrt_failed(platform->api, platform->api->PJRT_Event_Destroy(&destroy), &ignored);
 }
 
 artel_status artel__buffer_copy(artel__platform *platform, artel__buffer *buffer, int device, artel__buffer **out)

@@ -32,6 +32,7 @@ typedef struct artel__execution_options {
     artel__state *state;
     artel__pool *pool;
     const artel__comm *comm; /* NULL: one replica */
+    int index;               /* of this process's replica: where there are several devices alike, which of them */
 } artel__execution_options;
 
 /* The first value of a step, in the order of the graph, that is not finite. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing StableHLO text. */
-#include "graph/hlo.h"
+#include "graph/hlo_impl.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static const char *const names[] = {
 
 void artel__hlo_init(artel__hlo *h, artel_context *ctx)
 {
-    *h = (artel__hlo){.ctx = ctx};
+    *h = (artel__hlo){.ctx = ctx, .precision = "HIGHEST"};
     artel__text_init(&h->head, ctx);
     artel__text_init(&h->body, ctx);
 }
@@ -32,28 +32,45 @@ const artel__hlo_type *artel__hlo_type_of(const artel__hlo *h, artel__hlo_value 
     return a >= 0 && a < h->values ? &h->type[a] : &none;
 }
 
-static void write_type(artel__text *to, const artel__hlo_type *type)
+void artel__hlo_write_type(artel__text *to, const artel__hlo_type *type)
 {
     artel__text_append(to, "tensor<");
     for (int i = 0; i < type->rank; i++) artel__text_printf(to, "%" PRId64 "x", type->dim[i]);
     artel__text_printf(to, "%s>", names[type->dtype]);
 }
 
-/* `count` types in brackets, and an arrow. */
-static void write_signature(artel__hlo *h, const artel__hlo_value *in, int count, artel__hlo_value out)
+void artel__hlo_write_list(artel__text *to, const int64_t *item, int count)
+{
+    artel__text_append(to, "[");
+    for (int i = 0; i < count; i++) artel__text_printf(to, "%s%" PRId64, i ? ", " : "", item[i]);
+    artel__text_append(to, "]");
+}
+
+void artel__hlo_write_axes(artel__text *to, const int *item, int count)
+{
+    artel__text_append(to, "[");
+    for (int i = 0; i < count; i++) artel__text_printf(to, "%s%d", i ? ", " : "", item[i]);
+    artel__text_append(to, "]");
+}
+
+void artel__hlo_write_values(artel__text *to, const artel__hlo_value *in, int count)
+{
+    for (int i = 0; i < count; i++) artel__text_printf(to, "%s%%%d", i ? ", " : "", in[i]);
+}
+
+void artel__hlo_write_signature(artel__hlo *h, const artel__hlo_value *in, int count, artel__hlo_value out)
 {
     artel__text_append(&h->body, " : (");
     for (int i = 0; i < count; i++) {
         if (i) artel__text_append(&h->body, ", ");
-        write_type(&h->body, artel__hlo_type_of(h, in[i]));
+        artel__hlo_write_type(&h->body, artel__hlo_type_of(h, in[i]));
     }
     artel__text_append(&h->body, ") -> ");
-    write_type(&h->body, artel__hlo_type_of(h, out));
+    artel__hlo_write_type(&h->body, artel__hlo_type_of(h, out));
     artel__text_append(&h->body, "\n");
 }
 
-/* A new value; -1 after a failure. */
-static artel__hlo_value add(artel__hlo *h, const artel__hlo_type *type)
+artel__hlo_value artel__hlo_add(artel__hlo *h, const artel__hlo_type *type)
 {
     artel__hlo_type copy = *type; /* may lie in the table */
     if (h->status < 0) return -1;
@@ -69,7 +86,7 @@ static artel__hlo_value add(artel__hlo *h, const artel__hlo_type *type)
     return h->values++;
 }
 
-static artel__hlo_value wrong(artel__hlo *h, const char *op)
+artel__hlo_value artel__hlo_wrong(artel__hlo *h, const char *op)
 {
     if (h->status == ARTEL_OK)
         h->status = artel__fail(h->ctx, ARTEL_ERROR_INTERNAL, "device", "please report it; training on processors is not concerned",
@@ -77,12 +94,12 @@ static artel__hlo_value wrong(artel__hlo *h, const char *op)
     return -1;
 }
 
-static bool same_shape(const artel__hlo_type *a, const artel__hlo_type *b)
+bool artel__hlo_same_shape(const artel__hlo_type *a, const artel__hlo_type *b)
 {
     return a->rank == b->rank && (a->rank == 0 || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0);
 }
 
-static int64_t count_of(const artel__hlo_type *type)
+int64_t artel__hlo_count(const artel__hlo_type *type)
 {
     int64_t count = 1;
     for (int i = 0; i < type->rank; i++) count *= type->dim[i];
@@ -91,28 +108,28 @@ static int64_t count_of(const artel__hlo_type *type)
 
 artel__hlo_value artel__hlo_argument(artel__hlo *h, const artel__hlo_type *type, int aliased)
 {
-    artel__hlo_value out = add(h, type);
+    artel__hlo_value out = artel__hlo_add(h, type);
     if (out < 0) return -1;
     artel__text_printf(&h->head, "%s%%%d: ", h->arguments++ ? ", " : "", out);
-    write_type(&h->head, type);
+    artel__hlo_write_type(&h->head, type);
     if (aliased >= 0) artel__text_printf(&h->head, " {tf.aliasing_output = %d : i32}", aliased);
     return out;
 }
 
 artel__hlo_value artel__hlo_unary(artel__hlo *h, const char *op, artel__hlo_value a)
 {
-    artel__hlo_value out = add(h, artel__hlo_type_of(h, a));
+    artel__hlo_value out = artel__hlo_add(h, artel__hlo_type_of(h, a));
     if (out < 0) return -1;
     bool other = strchr(op, '.') != NULL; /* chlo has no brackets around operands' types */
     artel__text_printf(&h->body, "    %%%d = %s%s %%%d", out, other ? "" : "stablehlo.", op, a);
     if (other) {
         artel__text_append(&h->body, " : ");
-        write_type(&h->body, artel__hlo_type_of(h, a));
+        artel__hlo_write_type(&h->body, artel__hlo_type_of(h, a));
         artel__text_append(&h->body, " -> ");
-        write_type(&h->body, artel__hlo_type_of(h, out));
+        artel__hlo_write_type(&h->body, artel__hlo_type_of(h, out));
         artel__text_append(&h->body, "\n");
     } else {
-        write_signature(h, &a, 1, out);
+        artel__hlo_write_signature(h, &a, 1, out);
     }
     return out;
 }
@@ -120,30 +137,86 @@ artel__hlo_value artel__hlo_unary(artel__hlo *h, const char *op, artel__hlo_valu
 artel__hlo_value artel__hlo_binary(artel__hlo *h, const char *op, artel__hlo_value a, artel__hlo_value b)
 {
     const artel__hlo_type *type = artel__hlo_type_of(h, a);
-    if (!same_shape(type, artel__hlo_type_of(h, b)) || type->dtype != artel__hlo_type_of(h, b)->dtype) return wrong(h, op);
-    artel__hlo_value out = add(h, type);
+    if (!artel__hlo_same_shape(type, artel__hlo_type_of(h, b)) || type->dtype != artel__hlo_type_of(h, b)->dtype)
+        return artel__hlo_wrong(h, op);
+    artel__hlo_value out = artel__hlo_add(h, type);
     if (out < 0) return -1;
     artel__text_printf(&h->body, "    %%%d = stablehlo.%s %%%d, %%%d", out, op, a, b);
-    write_signature(h, (artel__hlo_value[]){a, b}, 2, out);
+    artel__hlo_write_signature(h, (artel__hlo_value[]){a, b}, 2, out);
     return out;
 }
 
-artel__hlo_value artel__hlo_number(artel__hlo *h, double number, artel__hlo_value like)
+artel__hlo_value artel__hlo_splat(artel__hlo *h, double number, const artel__hlo_type *type)
 {
-    const artel__hlo_type *type = artel__hlo_type_of(h, like);
     float narrow = (float)number;
     uint32_t word;
     uint64_t wide;
     memcpy(&word, &narrow, sizeof word);
     memcpy(&wide, &number, sizeof wide);
-    if (type->dtype != ARTEL_DTYPE_FLOAT32 && type->dtype != ARTEL_DTYPE_FLOAT64) return wrong(h, "constant");
-    artel__hlo_value out = add(h, type);
+    if (type->dtype != ARTEL_DTYPE_FLOAT32 && type->dtype != ARTEL_DTYPE_FLOAT64)
+        return artel__hlo_integer(h, (uint64_t)(int64_t)number, type);
+    artel__hlo_value out = artel__hlo_add(h, type);
     if (out < 0) return -1;
     if (h->type[out].dtype == ARTEL_DTYPE_FLOAT32)
         artel__text_printf(&h->body, "    %%%d = stablehlo.constant dense<0x%08" PRIX32 "> : ", out, word);
     else
         artel__text_printf(&h->body, "    %%%d = stablehlo.constant dense<0x%016" PRIX64 "> : ", out, wide);
-    write_type(&h->body, &h->type[out]);
+    artel__hlo_write_type(&h->body, &h->type[out]);
+    artel__text_append(&h->body, "\n");
+    return out;
+}
+
+artel__hlo_value artel__hlo_number(artel__hlo *h, double number, artel__hlo_value like)
+{
+    artel__hlo_type type = *artel__hlo_type_of(h, like);
+    return artel__hlo_splat(h, number, &type);
+}
+
+static bool is_unsigned(artel_dtype dtype)
+{
+    return dtype >= ARTEL_DTYPE_UINT8 && dtype <= ARTEL_DTYPE_UINT64;
+}
+
+artel__hlo_value artel__hlo_integer(artel__hlo *h, uint64_t number, const artel__hlo_type *type)
+{
+    if (type->dtype < ARTEL_DTYPE_INT8) return artel__hlo_wrong(h, "constant");
+    artel__hlo_value out = artel__hlo_add(h, type);
+    if (out < 0) return -1;
+    artel__text_printf(&h->body, "    %%%d = stablehlo.constant dense<", out);
+    if (type->dtype == ARTEL_DTYPE_BOOL)
+        artel__text_append(&h->body, number ? "true" : "false");
+    else if (is_unsigned(type->dtype))
+        artel__text_printf(&h->body, "%" PRIu64, number);
+    else
+        artel__text_printf(&h->body, "%" PRId64, (int64_t)number);
+    artel__text_append(&h->body, "> : ");
+    artel__hlo_write_type(&h->body, &h->type[out]);
+    artel__text_append(&h->body, "\n");
+    return out;
+}
+
+artel__hlo_value artel__hlo_table(artel__hlo *h, const void *data, const artel__hlo_type *type)
+{
+    if (type->dtype == ARTEL_DTYPE_BOOL || artel__hlo_count(type) < 1) return artel__hlo_wrong(h, "constant");
+    const uint8_t *byte = data;
+    size_t bytes = (size_t)artel__hlo_count(type) * artel_dtype_size(type->dtype);
+    artel__hlo_value out = artel__hlo_add(h, type);
+    if (out < 0) return -1;
+    artel__text_printf(&h->body, "    %%%d = stablehlo.constant dense<\"0x", out);
+    for (size_t i = 0; i < bytes; i++) artel__text_printf(&h->body, "%02X", byte[i]);
+    artel__text_append(&h->body, "\"> : ");
+    artel__hlo_write_type(&h->body, &h->type[out]);
+    artel__text_append(&h->body, "\n");
+    return out;
+}
+
+artel__hlo_value artel__hlo_iota(artel__hlo *h, const artel__hlo_type *type, int axis)
+{
+    if (axis < 0 || axis >= type->rank) return artel__hlo_wrong(h, "iota");
+    artel__hlo_value out = artel__hlo_add(h, type);
+    if (out < 0) return -1;
+    artel__text_printf(&h->body, "    %%%d = stablehlo.iota dim = %d : ", out, axis);
+    artel__hlo_write_type(&h->body, &h->type[out]);
     artel__text_append(&h->body, "\n");
     return out;
 }
@@ -151,77 +224,77 @@ artel__hlo_value artel__hlo_number(artel__hlo *h, double number, artel__hlo_valu
 artel__hlo_value artel__hlo_compare(artel__hlo *h, const char *how, artel__hlo_value a, artel__hlo_value b)
 {
     artel__hlo_type type = *artel__hlo_type_of(h, a);
-    if (!same_shape(&type, artel__hlo_type_of(h, b))) return wrong(h, "compare");
+    if (!artel__hlo_same_shape(&type, artel__hlo_type_of(h, b))) return artel__hlo_wrong(h, "compare");
     type.dtype = ARTEL_DTYPE_BOOL;
-    artel__hlo_value out = add(h, &type);
+    artel__hlo_value out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
     artel__text_printf(&h->body, "    %%%d = stablehlo.compare %s, %%%d, %%%d", out, how, a, b);
-    write_signature(h, (artel__hlo_value[]){a, b}, 2, out);
+    artel__hlo_write_signature(h, (artel__hlo_value[]){a, b}, 2, out);
     return out;
 }
 
 artel__hlo_value artel__hlo_select(artel__hlo *h, artel__hlo_value condition, artel__hlo_value a, artel__hlo_value b)
 {
     const artel__hlo_type *type = artel__hlo_type_of(h, a);
-    if (!same_shape(type, artel__hlo_type_of(h, b)) || !same_shape(type, artel__hlo_type_of(h, condition))) return wrong(h, "select");
-    artel__hlo_value out = add(h, type);
+    if (!artel__hlo_same_shape(type, artel__hlo_type_of(h, b)) || !artel__hlo_same_shape(type, artel__hlo_type_of(h, condition)))
+        return artel__hlo_wrong(h, "select");
+    artel__hlo_value out = artel__hlo_add(h, type);
     if (out < 0) return -1;
     artel__text_printf(&h->body, "    %%%d = stablehlo.select %%%d, %%%d, %%%d", out, condition, a, b);
-    write_signature(h, (artel__hlo_value[]){condition, a, b}, 3, out);
+    artel__hlo_write_signature(h, (artel__hlo_value[]){condition, a, b}, 3, out);
     return out;
 }
 
-artel__hlo_value artel__hlo_reshape(artel__hlo *h, artel__hlo_value a, const artel__hlo_type *to)
+/* One operand, another type of result. */
+static artel__hlo_value change(artel__hlo *h, const char *op, artel__hlo_value a, artel_dtype to)
 {
-    artel__hlo_type type = *to;
-    if (h->status < 0) return -1;
-    type.dtype = artel__hlo_type_of(h, a)->dtype;
-    if (same_shape(&type, artel__hlo_type_of(h, a))) return a;
-    if (count_of(&type) != count_of(artel__hlo_type_of(h, a))) return wrong(h, "reshape");
-    artel__hlo_value out = add(h, &type);
+    artel__hlo_type type = *artel__hlo_type_of(h, a);
+    type.dtype = to;
+    artel__hlo_value out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
-    artel__text_printf(&h->body, "    %%%d = stablehlo.reshape %%%d", out, a);
-    write_signature(h, &a, 1, out);
+    artel__text_printf(&h->body, "    %%%d = stablehlo.%s %%%d", out, op, a);
+    artel__hlo_write_signature(h, &a, 1, out);
     return out;
 }
 
-artel__hlo_value artel__hlo_broadcast(artel__hlo *h, artel__hlo_value a, const artel__hlo_type *to, const int *axes)
+artel__hlo_value artel__hlo_is_finite(artel__hlo *h, artel__hlo_value a)
 {
-    artel__hlo_type type = *to, from = *artel__hlo_type_of(h, a);
-    type.dtype = from.dtype;
-    for (int i = 0; i < from.rank; i++) {
-        if (axes[i] < 0 || axes[i] >= type.rank || (from.dim[i] != 1 && from.dim[i] != type.dim[axes[i]])) return wrong(h, "broadcast");
-    }
-    artel__hlo_value out = add(h, &type);
+    return change(h, "is_finite", a, ARTEL_DTYPE_BOOL);
+}
+
+artel__hlo_value artel__hlo_convert(artel__hlo *h, artel__hlo_value a, artel_dtype to)
+{
+    return artel__hlo_type_of(h, a)->dtype == to ? a : change(h, "convert", a, to);
+}
+
+artel__hlo_value artel__hlo_bitcast(artel__hlo *h, artel__hlo_value a, artel_dtype to)
+{
+    artel_dtype from = artel__hlo_type_of(h, a)->dtype;
+    if (artel_dtype_size(from) != artel_dtype_size(to) || from == ARTEL_DTYPE_BOOL) return artel__hlo_wrong(h, "bitcast_convert");
+    return from == to ? a : change(h, "bitcast_convert", a, to);
+}
+
+artel__hlo_value artel__hlo_round(artel__hlo *h, artel__hlo_value a, artel_dtype to)
+{
+    artel__hlo_type type = *artel__hlo_type_of(h, a);
+    if (type.dtype != ARTEL_DTYPE_FLOAT32) return artel__hlo_wrong(h, "reduce_precision");
+    artel__hlo_value out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
-    artel__text_printf(&h->body, "    %%%d = stablehlo.broadcast_in_dim %%%d, dims = [", out, a);
-    for (int i = 0; i < from.rank; i++) artel__text_printf(&h->body, "%s%d", i ? ", " : "", axes[i]);
-    artel__text_append(&h->body, "]");
-    write_signature(h, &a, 1, out);
+    artel__text_printf(&h->body, "    %%%d = stablehlo.reduce_precision %%%d, format = %s : ", out, a,
+                       to == ARTEL_DTYPE_BFLOAT16 ? "e8m7" : "e5m10");
+    artel__hlo_write_type(&h->body, &type);
+    artel__text_append(&h->body, "\n");
     return out;
 }
 
-artel__hlo_value artel__hlo_broadcast_trailing(artel__hlo *h, artel__hlo_value a, const artel__hlo_type *to)
+artel__hlo_value artel__hlo_barrier(artel__hlo *h, artel__hlo_value a)
 {
-    int axes[ARTEL__HLO_RANK], rank = artel__hlo_type_of(h, a)->rank;
-    if (same_shape(artel__hlo_type_of(h, a), to)) return a;
-    for (int i = 0; i < rank; i++) axes[i] = to->rank - rank + i;
-    return artel__hlo_broadcast(h, a, to, axes);
-}
-
-artel__hlo_value artel__hlo_dot(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, int axis_a, int axis_b)
-{
-    artel__hlo_type left = *artel__hlo_type_of(h, a), right = *artel__hlo_type_of(h, b);
-    if (left.rank != 2 || right.rank != 2 || left.dtype != right.dtype || left.dim[axis_a] != right.dim[axis_b])
-        return wrong(h, "dot_general");
-    left.dim[0] = left.dim[1 - axis_a];
-    left.dim[1] = right.dim[1 - axis_b];
-    artel__hlo_value out = add(h, &left);
+    artel__hlo_type type = *artel__hlo_type_of(h, a);
+    artel__hlo_value out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
-    artel__text_printf(&h->body,
-                       "    %%%d = stablehlo.dot_general %%%d, %%%d, contracting_dims = [%d] x [%d], precision = [HIGHEST, HIGHEST]", out,
-                       a, b, axis_a, axis_b);
-    write_signature(h, (artel__hlo_value[]){a, b}, 2, out);
+    artel__text_printf(&h->body, "    %%%d = stablehlo.optimization_barrier %%%d : ", out, a);
+    artel__hlo_write_type(&h->body, &type);
+    artel__text_append(&h->body, "\n");
     return out;
 }
 
@@ -234,7 +307,7 @@ artel_status artel__hlo_finish(artel__hlo *h, const artel__hlo_value *results, i
     artel__text_append(out, ") -> (");
     for (int i = 0; i < count; i++) {
         if (i) artel__text_append(out, ", ");
-        write_type(out, artel__hlo_type_of(h, results[i]));
+        artel__hlo_write_type(out, artel__hlo_type_of(h, results[i]));
     }
     artel__text_append(out, ") {\n");
     artel__text_append_text(out, &h->body);
@@ -243,7 +316,7 @@ artel_status artel__hlo_finish(artel__hlo *h, const artel__hlo_value *results, i
     artel__text_append(out, " : ");
     for (int i = 0; i < count; i++) {
         if (i) artel__text_append(out, ", ");
-        write_type(out, artel__hlo_type_of(h, results[i]));
+        artel__hlo_write_type(out, artel__hlo_type_of(h, results[i]));
     }
     artel__text_append(out, "\n  }\n}\n");
     return artel__text_status(out);

@@ -56,7 +56,7 @@ ARTEL__MATH float layer_inverse(const artel__layer_norm_forward *p, float square
 {
     if (p->mode == ARTEL__LAYER_NORM_UNIT) {
         float inverse = 1.0f / artel__sqrtf(squares), limit = 1.0f / p->epsilon;
-        return inverse < limit ? inverse : limit;
+        return inverse > limit ? limit : inverse; /* NaN stays */
     }
     return 1.0f / artel__sqrtf(squares / (float)p->length + p->epsilon);
 }

@@ -67,7 +67,7 @@ ARTEL__MATH float backward_relu6(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_elu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v > 0.0f ? v : a * artel__expm1f(v);
+    return v < 0.0f ? a * artel__expm1f(v) : v;
 }
 
 ARTEL__MATH float backward_elu(ARTEL__UNARY_GRADIENT_ARGS)
@@ -79,7 +79,7 @@ ARTEL__MATH float backward_elu(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_selu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v > 0.0f ? 1.05070098f * v : 1.75809934f * artel__expm1f(v);
+    return v < 0.0f ? 1.75809934f * artel__expm1f(v) : 1.05070098f * v;
 }
 
 ARTEL__MATH float backward_selu(ARTEL__UNARY_GRADIENT_ARGS)
@@ -388,7 +388,7 @@ ARTEL__MATH float backward_log1p(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_expm1(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__expm1f(v);
+    return v == 0.0f ? v : artel__expm1f(v);
 }
 
 ARTEL__MATH float backward_expm1(ARTEL__UNARY_GRADIENT_ARGS)
@@ -545,7 +545,7 @@ ARTEL__MATH float backward_erf(ARTEL__UNARY_GRADIENT_ARGS)
 ARTEL__MATH float forward_sign(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : v;
+    return v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : v + 0.0f; /* NaN; +0 of -0 */
 }
 
 ARTEL__MATH float backward_sign(ARTEL__UNARY_GRADIENT_ARGS)

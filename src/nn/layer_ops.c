@@ -270,7 +270,7 @@ static const artel__option op_options[] = {
     ARTEL__PART("fill_value", "accepted"),
     ARTEL__PART("data_format", "channels_last or channels_first"),
     ARTEL__PART("dtype", "accepted"),
-    ARTEL__PART("equal_nan", "not supported"),
+    ARTEL__PART("equal_nan", "whether NaN is close to NaN"),
     ARTEL__PART("nan", "in place of NaN"),
     ARTEL__PART("posinf", "in place of infinity"),
     ARTEL__PART("neginf", "in place of minus infinity"),

@@ -253,6 +253,14 @@ artel_status artel__raw_logsumexp(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
+/* Keras puts -0 below 0 here. */
+static artel__value_id with_order_of_zeros(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id inverse = artel__op_unary(graph, ARTEL__UNARY_RECIPROCAL, NULL, x);
+    artel__value_id minus = artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, inverse, -INFINITY);
+    return artel__op_where(graph, minus, artel__constant_scalar(graph, -FLT_MIN), x);
+}
+
 artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;
@@ -262,6 +270,7 @@ artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
     if (!artel__raw_setting(layer, call, "axis", 0) || artel__raw_keeps_axes(layer, call))
         return artel__raw_refuse(layer, "axis=None or keepdims");
     ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
+    x = with_order_of_zeros(call->graph, x);
     artel__call_return(call, artel__op_argmax(call->graph, artel__axes_last(call->graph, x, 1u << axis, permutation)));
     return ARTEL_OK;
 }

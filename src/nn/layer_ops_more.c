@@ -25,14 +25,14 @@ static artel__value_id binary(artel__graph *graph, artel__binary function, artel
 
 /* -- functions -- */
 
-/* f(x) * scale, or f(x * scale). */
+/* f(x * before) * behind; an offset of +0 would take the sign of -0. */
 static artel_status scaled(artel__layer *layer, artel__call *call, artel__unary function, double before, double behind)
 {
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    if (before != 1) x = artel__op_affine(call->graph, x, (float)before, 0);
+    if (before != 1) x = artel__op_affine(call->graph, x, (float)before, -0.0f);
     x = unary(call->graph, function, x);
-    artel__call_return(call, behind != 1 ? artel__op_affine(call->graph, x, (float)behind, 0) : x);
+    artel__call_return(call, behind != 1 ? artel__op_affine(call->graph, x, (float)behind, -0.0f) : x);
     return ARTEL_OK;
 }
 
@@ -44,11 +44,6 @@ artel_status artel__raw_log2(artel__layer *layer, artel__call *call)
 artel_status artel__raw_log10(artel__layer *layer, artel__call *call)
 {
     return scaled(layer, call, ARTEL__UNARY_LOG, 1, 0.43429448190325182765);
-}
-
-artel_status artel__raw_exp2(artel__layer *layer, artel__call *call)
-{
-    return scaled(layer, call, ARTEL__UNARY_EXPONENTIAL, 0.69314718055994530942, 1);
 }
 
 artel_status artel__raw_deg2rad(artel__layer *layer, artel__call *call)
@@ -70,27 +65,6 @@ artel_status artel__raw_tan(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-/* (f(x) -+ f(-x)) / 2 */
-static artel_status halves(artel__layer *layer, artel__call *call, artel__unary function, artel__binary joined)
-{
-    artel__graph *graph = call->graph;
-    artel__value_id x;
-    ARTEL_TRY(artel__raw_float(layer, call, &x));
-    artel__value_id other = unary(graph, function, unary(graph, ARTEL__UNARY_NEG, x));
-    artel__call_return(call, artel__op_affine(graph, binary(graph, joined, unary(graph, function, x), other), 0.5f, 0));
-    return ARTEL_OK;
-}
-
-artel_status artel__raw_sinh(artel__layer *layer, artel__call *call)
-{
-    return halves(layer, call, ARTEL__UNARY_EXPM1, ARTEL__BINARY_SUB);
-}
-
-artel_status artel__raw_cosh(artel__layer *layer, artel__call *call)
-{
-    return halves(layer, call, ARTEL__UNARY_EXPONENTIAL, ARTEL__BINARY_ADD);
-}
-
 artel_status artel__raw_ceil(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -105,8 +79,9 @@ artel_status artel__raw_trunc(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    artel__value_id size = unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_ABS, x));
-    artel__call_return(call, binary(graph, ARTEL__BINARY_MUL, unary(graph, ARTEL__UNARY_SIGN, x), size));
+    artel__value_id up = unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_FLOOR, unary(graph, ARTEL__UNARY_NEG, x)));
+    artel__value_id below = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, x, 0);
+    artel__call_return(call, artel__op_where(graph, below, up, unary(graph, ARTEL__UNARY_FLOOR, x)));
     return ARTEL_OK;
 }
 
@@ -114,14 +89,6 @@ artel_status artel__raw_round(artel__layer *layer, artel__call *call)
 {
     if (artel__raw_number(layer, call, "decimals", 0) != 0) return artel__raw_refuse(layer, "decimals");
     return scaled(layer, call, ARTEL__UNARY_ROUND, 1, 1);
-}
-
-artel_status artel__raw_erfc(artel__layer *layer, artel__call *call)
-{
-    artel__value_id x;
-    ARTEL_TRY(artel__raw_float(layer, call, &x));
-    artel__call_return(call, artel__op_affine(call->graph, unary(call->graph, ARTEL__UNARY_ERF, x), -1, 1));
-    return ARTEL_OK;
 }
 
 static artel_status with_setting(artel__layer *layer, artel__call *call, artel__unary function, const char *key, double fallback)
@@ -152,20 +119,6 @@ artel_status artel__raw_squareplus(artel__layer *layer, artel__call *call)
 artel_status artel__raw_threshold(artel__layer *layer, artel__call *call)
 {
     return with_setting(layer, call, ARTEL__UNARY_THRESHOLD, "threshold", 0);
-}
-
-/* max(a, b) + log1p(exp(-|a - b|)) */
-artel_status artel__raw_logaddexp(artel__layer *layer, artel__call *call)
-{
-    artel__graph *graph = call->graph;
-    artel__value_id a, b;
-    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
-    a = artel__as_float(graph, a);
-    b = artel__as_float(graph, b);
-    artel__value_id apart = unary(graph, ARTEL__UNARY_NEG, unary(graph, ARTEL__UNARY_ABS, binary(graph, ARTEL__BINARY_SUB, a, b)));
-    artel__value_id rest = unary(graph, ARTEL__UNARY_LOG1P, unary(graph, ARTEL__UNARY_EXPONENTIAL, apart));
-    artel__call_return(call, artel__op_add(graph, binary(graph, ARTEL__BINARY_MAX, a, b), rest));
-    return ARTEL_OK;
 }
 
 /* -- along an axis -- */
@@ -201,6 +154,34 @@ static artel_status operand_and_axis(artel__layer *layer, artel__call *call, int
     return artel__raw_axis(layer, call, "axis", fallback, call->graph->value[*x].shape.rank, axis);
 }
 
+static artel__value_id is(artel__graph *graph, artel__value_id x, double number)
+{
+    return artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, x, number);
+}
+
+static artel__value_id choose(artel__graph *graph, artel__value_id condition, double number)
+{
+    return artel__op_where(graph, condition, artel__constant_scalar(graph, number), ARTEL__NO_VALUE);
+}
+
+/* Running sums as products with zeros and ones would be NaN before an infinity, as 0 * inf is; so infinities and NaN (one of either sign) are
+ * counted beside the sum of the others, both signs in one number, and then added. */
+static artel__value_id running(artel__graph *graph, artel__value_id x, int axis, const artel__op_band *band)
+{
+    enum {
+        SIGNS = 4096 /* above any count */
+    };
+    artel__value_id nan = artel__op_compare(graph, ARTEL__COMPARE_NOT_EQUAL, x, x);
+    artel__value_id high = artel__op_logical_or(graph, nan, is(graph, x, INFINITY)), low = is(graph, x, -INFINITY);
+    artel__value_id code = artel__op_add(graph, choose(graph, high, 1), choose(graph, artel__op_logical_or(graph, nan, low), SIGNS));
+    artel__value_id finite = artel__op_where(graph, artel__op_logical_or(graph, high, low), ARTEL__NO_VALUE, x);
+    artel__value_id sum = artel__op_band_along(graph, finite, axis, band), count = artel__op_band_along(graph, code, axis, band);
+    artel__value_id highs = binary(graph, ARTEL__BINARY_MOD, count, artel__constant_scalar(graph, SIGNS));
+    artel__value_id up = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, highs, 0);
+    artel__value_id down = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER_EQUAL, count, SIGNS);
+    return artel__op_add(graph, artel__op_add(graph, sum, choose(graph, up, INFINITY)), choose(graph, down, -INFINITY));
+}
+
 artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -214,7 +195,7 @@ artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
     if (!first || !weight) return ARTEL_ERROR_NO_MEMORY;
     for (int64_t i = 0; i < n * n; i++) weight[i] = i % n <= i / n ? 1 : 0;
     artel__op_band band = {.extent = n, .outputs = n, .taps = n, .first = first, .weight = weight};
-    artel__call_return(call, artel__op_band_along(graph, x, axis, &band));
+    artel__call_return(call, running(graph, x, axis, &band));
     return ARTEL_OK;
 }
 

@@ -5,6 +5,7 @@
  *   backward  dquery, dkey, dvalue of one row and head together, dropout drawn again from the same ordinal
  */
 #include "op/elementwise.h"
+#include "op/lower_random.h"
 #include "op/recurrent.h"
 
 typedef struct attention_attributes {
@@ -163,12 +164,186 @@ static void fill_attention_gradient(const artel__run_args *args, void *params)
     p->dv = args->out[2];
 }
 
+/* -- for devices -- */
+
+/* A node there: rows times leading axes, heads as groups of those that share a head of keys. */
+typedef struct lowering {
+    artel__lower *lower;
+    artel__hlo *hlo;
+    const attention_attributes *attributes;
+    artel__hlo_type scores, mask; /* [rows][groups][share][t][s]; [rows][inner][heads][t][s] of BOOL */
+    artel__hlo_value seen;        /* BOOL, as scores; -1: all are */
+    artel_dtype held;             /* what operands of products are rounded to */
+} lowering;
+
+/* The mask, and what a query may see. */
+static void find_seen(lowering *l)
+{
+    artel__lower *lower = l->lower;
+    artel__hlo *h = l->hlo;
+    artel__hlo_type flags = l->scores, places = l->scores;
+    flags.dtype = ARTEL_DTYPE_BOOL;
+    places.dtype = ARTEL_DTYPE_INT32;
+    if (lower->in[IN_MASK] >= 0) {
+        const artel__value *mask = &lower->graph->value[lower->node->input[IN_MASK]];
+        artel__hlo_type thin = {.dtype = ARTEL_DTYPE_BOOL, .rank = 5, .dim = {1, 1, 1, 1, 1}};
+        if (mask->domain == ARTEL__DOMAIN_ROW) thin.dim[0] = lower->rows;
+        for (int i = 0; i < mask->shape.rank; i++) thin.dim[4 - i] = mask->shape.dim[mask->shape.rank - 1 - i];
+        artel__hlo_value spread = artel__hlo_broadcast_trailing(h, artel__hlo_reshape(h, lower->in[IN_MASK], &thin), &l->mask);
+        l->seen = artel__hlo_reshape(h, spread, &flags);
+    }
+    if (!l->attributes->causal) return;
+    artel__hlo_value early = artel__hlo_compare(h, "LE", artel__hlo_iota(h, &places, 4), artel__hlo_iota(h, &places, 3));
+    l->seen = l->seen < 0 ? early : artel__hlo_binary(h, "and", l->seen, early);
+}
+
+static lowering lowering_of(artel__lower *lower)
+{
+    lowering l = {.lower = lower, .hlo = lower->hlo, .attributes = lower->attributes, .seen = -1};
+    const artel__value *value = lower->graph->value, *query = &value[lower->node->input[IN_QUERY]];
+    const int64_t *q = last_three(query), *k = last_three(&value[lower->node->input[IN_KEY]]);
+    int64_t inner = artel__shape_product(&query->shape, 0, query->shape.rank - 3), rows = lower->rows * inner;
+    l.scores = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 5, .dim = {rows, k[1], q[1] / k[1], q[0], k[0]}};
+    l.mask = (artel__hlo_type){.dtype = ARTEL_DTYPE_BOOL, .rank = 5, .dim = {lower->rows, inner, q[1], q[0], k[0]}};
+    l.held = artel__lower_held(lower, IN_QUERY, IN_KEY);
+    if (l.held != ARTEL_DTYPE_BFLOAT16 || value[lower->node->input[IN_VALUE]].precision != l.held) l.held = ARTEL_DTYPE_FLOAT32;
+    find_seen(&l);
+    return l;
+}
+
+/* By query: [rows][t][groups][share][features]. */
+static artel__hlo_value by_query(const lowering *l, artel__hlo_value x)
+{
+    const artel__hlo_type *from = artel__hlo_type_of(l->hlo, x);
+    artel__hlo_type type = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 5};
+    type.dim[0] = l->scores.dim[0];
+    type.dim[1] = l->scores.dim[3];
+    type.dim[2] = l->scores.dim[1];
+    type.dim[3] = l->scores.dim[2];
+    type.dim[4] = from->dim[from->rank - 1];
+    return artel__hlo_reshape(l->hlo, x, &type);
+}
+
+/* By key: [rows][s][groups][features]. */
+static artel__hlo_value by_key(const lowering *l, artel__hlo_value x)
+{
+    const artel__hlo_type *from = artel__hlo_type_of(l->hlo, x);
+    artel__hlo_type type = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 4, .dim = {l->scores.dim[0], l->scores.dim[4], l->scores.dim[1]}};
+    type.dim[3] = from->dim[from->rank - 1];
+    return artel__hlo_reshape(l->hlo, x, &type);
+}
+
+static artel__hlo_value product(const lowering *l, artel__hlo_value a, artel__hlo_value b, const artel__hlo_dims *dims)
+{
+    return artel__hlo_dot_general(l->hlo, artel__hlo_convert(l->hlo, a, l->held), artel__hlo_convert(l->hlo, b, l->held), dims);
+}
+
+/* As scores: x by query, y by key. */
+static artel__hlo_value scores(const lowering *l, artel__hlo_value x, artel__hlo_value y)
+{
+    const artel__hlo_dims dims = {
+        .batch = 2, .contracted = 1, .batch_a = {0, 2}, .batch_b = {0, 2}, .contracted_a = {4}, .contracted_b = {3}};
+    return artel__hlo_transpose(l->hlo, product(l, x, y, &dims), (const int[]){0, 1, 3, 2, 4});
+}
+
+/* By query: p as scores, y by key. */
+static artel__hlo_value over_keys(const lowering *l, artel__hlo_value p, artel__hlo_value y)
+{
+    const artel__hlo_dims dims = {
+        .batch = 2, .contracted = 1, .batch_a = {0, 1}, .batch_b = {0, 2}, .contracted_a = {4}, .contracted_b = {1}};
+    return artel__hlo_transpose(l->hlo, product(l, p, y, &dims), (const int[]){0, 3, 1, 2, 4});
+}
+
+/* By key: p as scores, x by query. */
+static artel__hlo_value over_queries(const lowering *l, artel__hlo_value p, artel__hlo_value x)
+{
+    const artel__hlo_dims dims = {
+        .batch = 2, .contracted = 2, .batch_a = {0, 1}, .batch_b = {0, 2}, .contracted_a = {2, 3}, .contracted_b = {3, 1}};
+    return artel__hlo_transpose(l->hlo, product(l, p, x, &dims), (const int[]){0, 2, 1, 3});
+}
+
+/* A value for each query, as scores. */
+static artel__hlo_value along_keys(const lowering *l, artel__hlo_value a)
+{
+    return artel__hlo_broadcast(l->hlo, a, &l->scores, (const int[]){0, 1, 2, 3});
+}
+
+static artel__hlo_value where_seen(const lowering *l, artel__hlo_value a, float otherwise)
+{
+    return l->seen < 0 ? a : artel__hlo_select(l->hlo, l->seen, a, artel__hlo_number(l->hlo, (double)otherwise, a));
+}
+
+_Static_assert(offsetof(artel__attention_forward, shape) == offsetof(artel__attention_gradient, shape), "both draw from one place");
+
+/* The draws lie as scores do; -1: no dropout. */
+static artel__hlo_value draw(const lowering *l)
+{
+    const size_t shape = offsetof(artel__attention_forward, shape);
+    artel__lower_drawing drawing = {.key = shape + offsetof(artel__attention_shape, key),
+                                    .batch = shape + offsetof(artel__attention_shape, batch),
+                                    .first_row = shape + offsetof(artel__attention_shape, first_row),
+                                    .ordinal = l->attributes->ordinal,
+                                    .count = artel__hlo_count(&l->scores) / (l->lower->rows ? l->lower->rows : 1)};
+    if (!(l->attributes->rate > 0)) return -1;
+    return artel__hlo_reshape(l->hlo, artel__lower_draw(l->lower, &drawing), &l->scores);
+}
+
+static artel__hlo_value dropped(const lowering *l, artel__hlo_value x, artel__hlo_value drawn)
+{
+    if (drawn < 0) return x;
+    return artel__lower_drop(l->hlo, x, drawn, (double)l->attributes->rate, (double)l->attributes->keep_scale);
+}
+
+static artel__hlo_value times(const lowering *l, artel__hlo_value a, artel__hlo_value b)
+{
+    return artel__hlo_binary(l->hlo, "multiply", a, b);
+}
+
+static artel__hlo_value softmax(const lowering *l, artel__hlo_value x)
+{
+    artel__hlo *h = l->hlo;
+    artel__hlo_value most = artel__hlo_reduce(h, "maximum", -__builtin_inf(), x, 1u << 4);
+    x = artel__hlo_unary(h, "exponential", artel__hlo_binary(h, "subtract", x, along_keys(l, most)));
+    return artel__hlo_binary(h, "divide", x, along_keys(l, artel__hlo_reduce(h, "add", 0, x, 1u << 4)));
+}
+
+static void give(artel__lower *lower, int k, artel__hlo_value value)
+{
+    artel__hlo_type type = artel__lower_out_type(lower, k);
+    lower->out[k] = artel__hlo_reshape(lower->hlo, value, &type);
+}
+
+static void lower_attention(artel__lower *lower)
+{
+    lowering l = lowering_of(lower);
+    artel__hlo_value s = scores(&l, by_query(&l, lower->in[IN_QUERY]), by_key(&l, lower->in[IN_KEY]));
+    s = times(&l, s, artel__hlo_number(l.hlo, (double)l.attributes->scale, s));
+    artel__hlo_value p = softmax(&l, where_seen(&l, s, ARTEL__MASKED_SCORE));
+    give(lower, 0, over_keys(&l, dropped(&l, p, draw(&l)), by_key(&l, lower->in[IN_VALUE])));
+    give(lower, 1, p);
+}
+
+static void lower_attention_gradient(artel__lower *lower)
+{
+    lowering l = lowering_of(lower);
+    artel__hlo_value dout = by_query(&l, lower->in[BACK_DOUT]), p = artel__hlo_reshape(l.hlo, lower->in[BACK_PROBS], &l.scores);
+    artel__hlo_value drawn = draw(&l), d = dropped(&l, scores(&l, dout, by_key(&l, lower->in[IN_VALUE])), drawn);
+    give(lower, 2, over_queries(&l, dropped(&l, p, drawn), dout));
+    if (lower->in[BACK_DPROBS] >= 0) d = artel__hlo_binary(l.hlo, "add", d, artel__hlo_reshape(l.hlo, lower->in[BACK_DPROBS], &l.scores));
+    artel__hlo_value sum = artel__hlo_reduce(l.hlo, "add", 0, times(&l, d, p), 1u << 4);
+    d = times(&l, artel__hlo_binary(l.hlo, "subtract", d, along_keys(&l, sum)), p);
+    d = where_seen(&l, times(&l, d, artel__hlo_number(l.hlo, (double)l.attributes->scale, d)), 0);
+    give(lower, 0, over_keys(&l, d, by_key(&l, lower->in[IN_KEY])));
+    give(lower, 1, over_queries(&l, d, by_query(&l, lower->in[IN_QUERY])));
+}
+
 const artel__op_def artel__op_attention_gradient_def = {
     .name = "attention_gradient",
     .doc = "Gradients of attention's query, key and value.",
     .attribute_size = sizeof(attention_attributes),
     .infer = infer_attention_gradient,
     .cost = cost_attention_gradient,
+    .lower = lower_attention_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__attention_gradient_kernels,
@@ -198,6 +373,7 @@ const artel__op_def artel__op_attention_def = {
     .infer = infer_attention,
     .grad = grad_attention,
     .cost = cost_attention,
+    .lower = lower_attention,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__attention_forward_kernels,

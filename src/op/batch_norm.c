@@ -10,6 +10,8 @@
 #include "op/norm.h"
 
 #include "op/elementwise.h"
+#include "op/lower_norm.h"
+#include "op/norm_attributes.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
@@ -46,6 +48,7 @@ const artel__op_def artel__op_moments_rows_def = {
     .name = "moments_rows",
     .doc = "Sums of x and x * x of each row, by channel.",
     .infer = infer_rows,
+    .lower = artel__lower_moments_rows,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_moments_rows_kernels,
@@ -56,10 +59,6 @@ const artel__op_def artel__op_moments_rows_def = {
 
 /* -- their fold: NODES float64 [3][c]; attribute: positions in a row -- */
 
-typedef struct moments_attributes {
-    int64_t inner;
-} moments_attributes;
-
 static artel_status infer_moments_fold(artel__infer *infer)
 {
     artel_shape shape = artel__shape(2, (int64_t)3, infer->in[0]->shape.dim[1]);
@@ -69,7 +68,7 @@ static artel_status infer_moments_fold(artel__infer *infer)
 
 static void fill_moments_fold(const artel__run_args *args, void *params)
 {
-    const moments_attributes *a = args->attributes;
+    const artel__moments_attributes *a = args->attributes;
     *(artel__batch_moments_fold *)params = (artel__batch_moments_fold){.fold = args->step->fold,
                                                                        .inner = a->inner,
                                                                        .channels = artel__args_in(args, 0)->shape.dim[1],
@@ -80,8 +79,9 @@ static void fill_moments_fold(const artel__run_args *args, void *params)
 const artel__op_def artel__op_moments_fold_def = {
     .name = "moments_fold",
     .doc = "Count, mean and second moment of the rows of each fold node.",
-    .attribute_size = sizeof(moments_attributes),
+    .attribute_size = sizeof(artel__moments_attributes),
     .infer = infer_moments_fold,
+    .lower = artel__lower_moments_fold,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_moments_fold_kernels,
@@ -92,10 +92,6 @@ const artel__op_def artel__op_moments_fold_def = {
 
 /* -- statistics: GLOBAL mean, variance, inverse -- */
 
-typedef struct epsilon_attributes {
-    float epsilon;
-} epsilon_attributes;
-
 static artel_status infer_finalize(artel__infer *infer)
 {
     artel_shape shape = artel__shape(1, infer->in[0]->shape.dim[1]);
@@ -105,7 +101,7 @@ static artel_status infer_finalize(artel__infer *infer)
 
 static void fill_finalize(const artel__run_args *args, void *params)
 {
-    const epsilon_attributes *a = args->attributes;
+    const artel__epsilon_attributes *a = args->attributes;
     *(artel__batch_norm_finalize *)params = (artel__batch_norm_finalize){.channels = artel__args_in(args, 0)->shape.dim[1],
                                                                          .epsilon = a->epsilon,
                                                                          .root = args->in[0],
@@ -117,8 +113,9 @@ static void fill_finalize(const artel__run_args *args, void *params)
 const artel__op_def artel__op_moments_finalize_def = {
     .name = "moments_finalize",
     .doc = "Mean, biased variance and inverse deviation from merged moments.",
-    .attribute_size = sizeof(epsilon_attributes),
+    .attribute_size = sizeof(artel__epsilon_attributes),
     .infer = infer_finalize,
+    .lower = artel__lower_moments_finalize,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_norm_finalize_kernels,
@@ -135,7 +132,7 @@ static artel_status infer_inverse(artel__infer *infer)
 
 static void fill_inverse(const artel__run_args *args, void *params)
 {
-    const epsilon_attributes *a = args->attributes;
+    const artel__epsilon_attributes *a = args->attributes;
     *(artel__batch_norm_inverse *)params = (artel__batch_norm_inverse){
         .channels = artel__args_in(args, 0)->storage, .epsilon = a->epsilon, .variance = args->in[0], .inverse = args->out[0]};
 }
@@ -143,8 +140,9 @@ static void fill_inverse(const artel__run_args *args, void *params)
 const artel__op_def artel__op_norm_inverse_def = {
     .name = "norm_inverse",
     .doc = "1 / sqrt(variance + epsilon).",
-    .attribute_size = sizeof(epsilon_attributes),
+    .attribute_size = sizeof(artel__epsilon_attributes),
     .infer = infer_inverse,
+    .lower = artel__lower_norm_inverse,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_norm_inverse_kernels,
@@ -155,10 +153,6 @@ const artel__op_def artel__op_norm_inverse_def = {
 
 /* -- moving statistics; inputs: moving mean, moving variance (both written), mean, variance -- */
 
-typedef struct moving_attributes {
-    double momentum;
-} moving_attributes;
-
 static artel_status infer_moving(artel__infer *infer)
 {
     infer->outputs = 0;
@@ -167,7 +161,7 @@ static artel_status infer_moving(artel__infer *infer)
 
 static void fill_moving(const artel__run_args *args, void *params)
 {
-    const moving_attributes *a = args->attributes;
+    const artel__moving_attributes *a = args->attributes;
     *(artel__batch_norm_moving *)params = (artel__batch_norm_moving){.channels = artel__args_in(args, 0)->storage,
                                                                      .momentum = a->momentum,
                                                                      .mean = args->in[2],
@@ -179,10 +173,11 @@ static void fill_moving(const artel__run_args *args, void *params)
 const artel__op_def artel__op_moving_statistics_def = {
     .name = "moving_statistics",
     .doc = "Moving mean and variance of a batch normalisation.",
-    .attribute_size = sizeof(moving_attributes),
+    .attribute_size = sizeof(artel__moving_attributes),
     .infer = infer_moving,
     .writes = true,
     .written = 2,
+    .lower = artel__lower_moving_statistics,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_norm_moving_kernels,
@@ -263,6 +258,7 @@ const artel__op_def artel__op_normalise_rows_def = {
     .doc = "Sums of dy and dy * xhat of each row, by channel.",
     .attribute_size = sizeof(artel__norm_attributes),
     .infer = infer_rows,
+    .lower = artel__lower_normalise_rows,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_norm_gradient_rows_kernels,
@@ -312,6 +308,7 @@ const artel__op_def artel__op_normalise_gradient_def = {
     .attribute_size = sizeof(artel__norm_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_normalise_gradient,
+    .lower = artel__lower_normalise_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_norm_gradient_kernels,
@@ -370,6 +367,7 @@ const artel__op_def artel__op_normalise_def = {
     .grad = grad_normalise,
     .cost = cost_normalise,
     .describe = describe_normalise,
+    .lower = artel__lower_normalise,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__batch_norm_forward_kernels,
@@ -389,14 +387,14 @@ static artel__value_id normalise(artel__graph *graph, const artel__batch_norm *n
 artel__value_id artel__op_batch_norm_training(artel__graph *graph, const artel__batch_norm *norm)
 {
     if (graph->status < 0 || norm->x < 0) return ARTEL__NO_VALUE;
-    moments_attributes moments = {inner_of(&graph->value[norm->x])};
-    epsilon_attributes epsilon = {norm->epsilon};
+    artel__moments_attributes moments = {inner_of(&graph->value[norm->x])};
+    artel__epsilon_attributes epsilon = {norm->epsilon};
     artel__value_id rows = artel__graph_add(graph, &artel__op_moments_rows_def, NULL, &norm->x, 1);
     artel__value_id fold = artel__graph_add(graph, &artel__op_moments_fold_def, &moments, &rows, 1);
     artel__value_id root = artel__op_all_reduce_moments(graph, fold);
     artel__value_id mean = artel__graph_add(graph, &artel__op_moments_finalize_def, &epsilon, &root, 1);
     if (norm->update) {
-        moving_attributes moving = {norm->momentum};
+        artel__moving_attributes moving = {norm->momentum};
         artel__phase phase = graph->phase;
         graph->phase = ARTEL__PHASE_APPLY;
         artel__value_id inputs[] = {norm->mean, norm->variance, mean, artel__graph_output(graph, mean, 1)};
@@ -408,7 +406,7 @@ artel__value_id artel__op_batch_norm_training(artel__graph *graph, const artel__
 
 artel__value_id artel__op_batch_norm_inference(artel__graph *graph, const artel__batch_norm *norm)
 {
-    epsilon_attributes epsilon = {norm->epsilon};
+    artel__epsilon_attributes epsilon = {norm->epsilon};
     artel__value_id inverse = artel__graph_add(graph, &artel__op_norm_inverse_def, &epsilon, &norm->variance, 1);
     return normalise(graph, norm, norm->mean, inverse, false);
 }

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "graph/lower.h"
 #include "kernel/fold_tree.h"
 #include "op/elementwise.h"
 
@@ -25,7 +26,7 @@ static int64_t one_task(const void *params)
 
 typedef struct take_rows {
     const artel__fold_plan *fold;
-    int64_t batch, width;
+    int64_t batch, width, row; /* row: the first owned one, for devices */
     const float *from;
     float *to;
     artel__fault_slot fault;
@@ -61,6 +62,7 @@ static void fill_take(const artel__run_args *args, void *params)
     *(take_rows *)params = (take_rows){.fold = args->step->fold,
                                        .batch = artel__args_in(args, 0)->shape.dim[0],
                                        .width = artel__args_out(args, 0)->storage,
+                                       .row = args->step->fold->row,
                                        .from = args->in[0],
                                        .to = args->out[0],
                                        .fault = artel__args_fault_slot(args)};
@@ -73,11 +75,35 @@ static artel_status grad_take(artel__gradient *g)
     return ARTEL_OK;
 }
 
+/* Where the rows begin among those of a value of this rank. */
+static void find_rows(artel__lower *lower, size_t offset, artel__hlo_value first[ARTEL__HLO_RANK])
+{
+    first[0] = artel__lower_scalar_of(lower, offset, ARTEL_DTYPE_INT64);
+    for (int i = 1; i < ARTEL__HLO_RANK; i++) first[i] = artel__hlo_number(lower->hlo, 0, first[0]);
+}
+
+static void lower_take(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), state = artel__lower_in_type(lower, 0);
+    artel__hlo_type rows = {.dtype = ARTEL_DTYPE_BOOL, .rank = 1, .dim = {lower->rows}}, value = rows;
+    artel__hlo_value first[ARTEL__HLO_RANK];
+    value.dtype = ARTEL_DTYPE_INT64;
+    if (state.dim[0] == artel__lower_batch(lower)) {
+        find_rows(lower, offsetof(take_rows, row), first);
+        lower->out[0] = artel__hlo_dynamic_slice(h, artel__hlo_reshape(h, lower->in[0], &state), first, out.dim);
+        return;
+    }
+    lower->out[0] = artel__hlo_splat(h, 0, &out);
+    artel__lower_fault_in(lower, artel__hlo_integer(h, 1, &rows), artel__hlo_integer(h, (uint64_t)artel__lower_batch(lower), &value));
+}
+
 const artel__op_def artel__op_take_rows_def = {
     .name = "take_rows",
     .doc = "The owned rows of a state.",
     .infer = infer_take,
     .grad = grad_take,
+    .lower = lower_take,
     .exec =
         &(const artel__op_exec){
             .kernels = take_kernels,
@@ -95,7 +121,7 @@ artel__value_id artel__op_take_rows(artel__graph *graph, artel__value_id state)
 
 typedef struct place_rows {
     const artel__fold_plan *fold;
-    int64_t batch, width;
+    int64_t batch, width, row;
     const float *from;
     float *to;
 } place_rows;
@@ -135,7 +161,20 @@ static artel_status infer_place(artel__infer *infer)
 static void fill_place(const artel__run_args *args, void *params)
 {
     const place_attributes *a = args->attributes;
-    *(place_rows *)params = (place_rows){args->step->fold, a->batch, artel__args_in(args, 0)->storage, args->in[0], args->out[0]};
+    const artel__fold_plan *fold = args->step->fold;
+    *(place_rows *)params = (place_rows){fold, a->batch, artel__args_in(args, 0)->storage, fold->row, args->in[0], args->out[0]};
+}
+
+static void lower_place(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0);
+    artel__hlo_value first[ARTEL__HLO_RANK], none = artel__hlo_splat(h, 0, &out);
+    lower->out[0] = none;
+    if (out.dim[0] != artel__lower_batch(lower)) return; /* the step has failed at take_rows */
+    find_rows(lower, offsetof(place_rows, row), first);
+    artel__hlo_value part = artel__hlo_binary(h, "add", lower->in[0], artel__hlo_number(h, 0, lower->in[0]));
+    lower->out[0] = artel__hlo_dynamic_update(h, none, part, first);
 }
 
 const artel__op_def artel__op_place_rows_def = {
@@ -143,6 +182,7 @@ const artel__op_def artel__op_place_rows_def = {
     .doc = "Rows in their places among those of the global batch.",
     .attribute_size = sizeof(place_attributes),
     .infer = infer_place,
+    .lower = lower_place,
     .exec =
         &(const artel__op_exec){
             .kernels = place_kernels,
@@ -162,6 +202,7 @@ artel__value_id artel__op_place_rows(artel__graph *graph, artel__value_id rows, 
 typedef struct membership {
     const artel__fold_plan *fold;
     int32_t groups; /* divides fold->shards */
+    int64_t row;    /* the first owned one, for devices */
     float *out;
 } membership;
 
@@ -203,7 +244,24 @@ static artel_status infer_membership(artel__infer *infer)
 static void fill_membership(const artel__run_args *args, void *params)
 {
     const groups_attributes *a = args->attributes;
-    *(membership *)params = (membership){args->step->fold, a->groups, args->out[0]};
+    *(membership *)params = (membership){args->step->fold, a->groups, args->step->fold->row, args->out[0]};
+}
+
+/* Group g begins where the first of its shards does, at row floor(g * batch / groups), whatever the shards are. */
+static void lower_membership(artel__lower *lower)
+{
+    const groups_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type type = artel__lower_out_type(lower, 0);
+    artel__hlo_value row = artel__lower_scalar_of(lower, offsetof(membership, row), ARTEL_DTYPE_INT64);
+    type.dtype = ARTEL_DTYPE_INT64;
+    row = artel__hlo_binary(h, "add", artel__hlo_iota(h, &type, 0), artel__hlo_broadcast(h, row, &type, NULL));
+    artel__hlo_value batch = artel__hlo_number(h, (double)artel__lower_batch(lower), row), groups = artel__hlo_number(h, a->groups, row);
+    artel__hlo_value group = artel__hlo_iota(h, &type, 1), next = artel__hlo_binary(h, "add", group, artel__hlo_number(h, 1, row));
+    artel__hlo_value begin = artel__hlo_binary(h, "divide", artel__hlo_binary(h, "multiply", group, batch), groups);
+    artel__hlo_value end = artel__hlo_binary(h, "divide", artel__hlo_binary(h, "multiply", next, batch), groups);
+    artel__hlo_value in = artel__hlo_binary(h, "and", artel__hlo_compare(h, "GE", row, begin), artel__hlo_compare(h, "LT", row, end));
+    lower->out[0] = artel__hlo_convert(h, in, ARTEL_DTYPE_FLOAT32);
 }
 
 const artel__op_def artel__op_batch_groups_def = {
@@ -211,6 +269,7 @@ const artel__op_def artel__op_batch_groups_def = {
     .doc = "To which group of shards a row belongs.",
     .attribute_size = sizeof(groups_attributes),
     .infer = infer_membership,
+    .lower = lower_membership,
     .exec =
         &(const artel__op_exec){
             .kernels = membership_kernels,
@@ -242,6 +301,12 @@ static artel_status grad_batch_sum(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static void lower_batch_sum(artel__lower *lower)
+{
+    artel__hlo_type out = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, lower->in[0], &out);
+}
+
 /* Inputs: the finished sum, of which this is a view, and what was summed. */
 const artel__op_def artel__op_batch_sum_def = {
     .name = "batch_sum",
@@ -249,6 +314,7 @@ const artel__op_def artel__op_batch_sum_def = {
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_batch_sum,
     .grad = grad_batch_sum,
+    .lower = lower_batch_sum,
 };
 
 artel__value_id artel__op_batch_sum(artel__graph *graph, artel__value_id sum, artel__value_id x)

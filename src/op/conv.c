@@ -7,16 +7,11 @@
  * gradient is then the convolution, its weight gradient that of the convolution with data and gradient exchanged. Order of operations: kernel/conv.h and kernel/depthwise.h. One
  * dimension is an image of height 1. With a fused ReLU, dy is masked by out > 0 first.
  */
-#include "op/elementwise.h"
-#include "op/op.h"
-
 #include "kernel/depthwise.h"
-
-typedef struct conv_attributes {
-    artel__conv2d_shape shape;
-    artel__fused activation;
-    bool bias;
-} conv_attributes;
+#include "op/conv_attributes.h"
+#include "op/elementwise.h"
+#include "op/lower_conv.h"
+#include "op/op.h"
 
 static artel_shape image_shape(int64_t h, int64_t w, int64_t c)
 {
@@ -30,7 +25,7 @@ static int64_t filter_rows(const artel__conv2d_shape *s)
 
 static artel_status infer_forward(artel__infer *infer)
 {
-    const conv_attributes *a = infer->attributes;
+    const artel__conv_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
     const artel__conv2d_shape *s = &a->shape;
     artel_shape expected = image_shape(s->ih, s->iw, s->ic), out = image_shape(s->oh, s->ow, s->oc);
@@ -45,14 +40,14 @@ static artel_status infer_forward(artel__infer *infer)
 
 static artel__conv2d_shape shape_now(const artel__run_args *args)
 {
-    artel__conv2d_shape shape = ((const conv_attributes *)args->attributes)->shape;
+    artel__conv2d_shape shape = ((const artel__conv_attributes *)args->attributes)->shape;
     shape.images = artel__args_rows(args, args->node->input[0]);
     return shape;
 }
 
 static void describe_conv(const artel__node *node, artel__text *out)
 {
-    const conv_attributes *a = node->attributes;
+    const artel__conv_attributes *a = node->attributes;
     const artel__conv2d_shape *s = &a->shape;
     artel__text_printf(out, "%lldx%lld/%lld,%lld %lldx%lldx%lld -> %lldx%lldx%lld groups=%lld%s", (long long)s->kh, (long long)s->kw,
                        (long long)s->sh, (long long)s->sw, (long long)s->ih, (long long)s->iw, (long long)s->ic, (long long)s->oh,
@@ -76,7 +71,7 @@ static int64_t meetings(int64_t in, int64_t out, int64_t kernel, int64_t stride,
 /* Of taps inside the image: kernels leave the others out, or could. */
 static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
 {
-    const artel__conv2d_shape *s = &((const conv_attributes *)node->attributes)->shape;
+    const artel__conv2d_shape *s = &((const artel__conv_attributes *)node->attributes)->shape;
     (void)graph;
     return 2 * meetings(s->ih, s->oh, s->kh, s->sh, s->dh, s->top) * meetings(s->iw, s->ow, s->kw, s->sw, s->dw, s->left) *
            (s->ic / s->groups) * s->oc;
@@ -86,7 +81,7 @@ static int64_t cost_conv(const artel__graph *graph, const artel__node *node)
 static void fill_conv(const artel__run_args *args, void *params)
 {
     artel_dtype held = artel__args_held(args, 0, 1);
-    const conv_attributes *a = args->attributes;
+    const artel__conv_attributes *a = args->attributes;
     *(artel__conv2d_forward *)params = (artel__conv2d_forward){.shape = shape_now(args),
                                                                .x = args->in[0],
                                                                .w = args->in[1],
@@ -101,7 +96,7 @@ static void fill_conv(const artel__run_args *args, void *params)
 
 static artel_status infer_data_gradient(artel__infer *infer)
 {
-    const conv_attributes *a = infer->attributes;
+    const artel__conv_attributes *a = infer->attributes;
     artel_shape out = image_shape(a->shape.ih, a->shape.iw, a->shape.ic);
     artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &out);
     return ARTEL_OK;
@@ -124,7 +119,7 @@ static void fill_depthwise_data(const artel__run_args *args, void *params)
         (artel__depthwise_data_gradient){.shape = shape_now(args), .dy = args->in[0], .w = args->in[1], .dx = args->out[0]};
 }
 
-static void infer_bias(artel__infer *infer, const conv_attributes *a)
+static void infer_bias(artel__infer *infer, const artel__conv_attributes *a)
 {
     artel_shape shape = artel__shape(1, a->shape.oc);
     if (a->bias) artel__infer_output(infer, 1, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &shape);
@@ -132,7 +127,7 @@ static void infer_bias(artel__infer *infer, const conv_attributes *a)
 
 static artel_status infer_conv_weights(artel__infer *infer)
 {
-    const conv_attributes *a = infer->attributes;
+    const artel__conv_attributes *a = infer->attributes;
     artel_shape shape = artel__shape(2, filter_rows(&a->shape), a->shape.oc);
     artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &shape);
     infer->out[0].storage = artel__panels_floats(shape.dim[0], shape.dim[1]);
@@ -143,7 +138,7 @@ static artel_status infer_conv_weights(artel__infer *infer)
 
 static artel_status infer_depthwise_weights(artel__infer *infer)
 {
-    const conv_attributes *a = infer->attributes;
+    const artel__conv_attributes *a = infer->attributes;
     artel_shape shape = artel__shape(4, a->shape.kh, a->shape.kw, a->shape.ic, a->shape.oc / a->shape.ic);
     artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &shape);
     infer_bias(infer, a);
@@ -153,7 +148,7 @@ static artel_status infer_depthwise_weights(artel__infer *infer)
 static void fill_conv_weights(const artel__run_args *args, void *params)
 {
     artel_dtype held = artel__args_held(args, 0, 1);
-    const conv_attributes *a = args->attributes;
+    const artel__conv_attributes *a = args->attributes;
     *(artel__conv2d_weight_gradient *)params = (artel__conv2d_weight_gradient){.shape = shape_now(args),
                                                                                .fold = args->step->fold,
                                                                                .x = args->in[0],
@@ -169,10 +164,11 @@ static void fill_conv_weights(const artel__run_args *args, void *params)
 const artel__op_def artel__op_conv2d_data_gradient_def = {
     .name = "conv2d_data_gradient",
     .doc = "Gradient of a convolution's input.",
-    .attribute_size = sizeof(conv_attributes),
+    .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_data_gradient,
     .cost = cost_conv,
     .describe = describe_conv,
+    .lower = artel__lower_conv_data,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__conv2d_data_gradient_kernels,
@@ -185,10 +181,11 @@ const artel__op_def artel__op_conv2d_data_gradient_def = {
 const artel__op_def artel__op_conv2d_weight_gradient_def = {
     .name = "conv2d_weight_gradient",
     .doc = "Gradient of a convolution's weights and bias, folded over shards in the tile.",
-    .attribute_size = sizeof(conv_attributes),
+    .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_conv_weights,
     .cost = cost_conv,
     .describe = describe_conv,
+    .lower = artel__lower_conv_weights,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__conv2d_weight_gradient_kernels,
@@ -201,10 +198,11 @@ const artel__op_def artel__op_conv2d_weight_gradient_def = {
 const artel__op_def artel__op_depthwise_data_gradient_def = {
     .name = "depthwise_data_gradient",
     .doc = "Gradient of a depthwise convolution's input.",
-    .attribute_size = sizeof(conv_attributes),
+    .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_data_gradient,
     .cost = cost_conv,
     .describe = describe_conv,
+    .lower = artel__lower_depthwise_data,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__depthwise_data_gradient_kernels,
@@ -216,10 +214,11 @@ const artel__op_def artel__op_depthwise_data_gradient_def = {
 const artel__op_def artel__op_depthwise_weight_gradient_def = {
     .name = "depthwise_weight_gradient",
     .doc = "Gradient of a depthwise convolution's weights and bias, folded over shards.",
-    .attribute_size = sizeof(conv_attributes),
+    .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_depthwise_weights,
     .cost = cost_conv,
     .describe = describe_conv,
+    .lower = artel__lower_depthwise_weights,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__depthwise_weight_gradient_kernels,
@@ -228,7 +227,7 @@ const artel__op_def artel__op_depthwise_weight_gradient_def = {
         },
 };
 
-static void grad_weights(artel__gradient *g, const artel__op_def *op, conv_attributes attributes, artel__value_id dy)
+static void grad_weights(artel__gradient *g, const artel__op_def *op, artel__conv_attributes attributes, artel__value_id dy)
 {
     if (!g->needed[1] && !g->needed[2]) return;
     attributes.bias = g->needed[2];
@@ -239,14 +238,14 @@ static void grad_weights(artel__gradient *g, const artel__op_def *op, conv_attri
 
 static artel__value_id masked(artel__gradient *g)
 {
-    const conv_attributes *a = g->attributes;
+    const artel__conv_attributes *a = g->attributes;
     if (a->activation != ARTEL__FUSED_RELU) return g->out_gradient[0];
     return artel__op_relu_mask(g->graph, g->out_gradient[0], g->out[0]);
 }
 
 static artel_status grad_conv(artel__gradient *g)
 {
-    const conv_attributes *a = g->attributes;
+    const artel__conv_attributes *a = g->attributes;
     const artel__conv2d_shape *s = &a->shape;
     artel__value_id dy = masked(g);
     if (g->needed[0]) {
@@ -263,7 +262,7 @@ static artel_status grad_depthwise(artel__gradient *g)
     if (g->needed[0])
         g->in_gradient[0] =
             artel__graph_add(g->graph, &artel__op_depthwise_data_gradient_def, g->attributes, (artel__value_id[]){dy, g->in[1]}, 2);
-    grad_weights(g, &artel__op_depthwise_weight_gradient_def, *(const conv_attributes *)g->attributes, dy);
+    grad_weights(g, &artel__op_depthwise_weight_gradient_def, *(const artel__conv_attributes *)g->attributes, dy);
     return ARTEL_OK;
 }
 
@@ -271,7 +270,7 @@ static artel_status grad_depthwise(artel__gradient *g)
 
 static artel_status infer_transpose(artel__infer *infer)
 {
-    const conv_attributes *a = infer->attributes;
+    const artel__conv_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
     artel_shape expected = image_shape(a->shape.oh, a->shape.ow, a->shape.oc);
     if (x->dtype != ARTEL_DTYPE_FLOAT32 || !artel__shape_equal(&x->shape, &expected))
@@ -282,7 +281,7 @@ static artel_status infer_transpose(artel__infer *infer)
 static void fill_transpose(const artel__run_args *args, void *params)
 {
     artel_dtype held = artel__args_held(args, 0, 1);
-    const conv_attributes *a = args->attributes;
+    const artel__conv_attributes *a = args->attributes;
     *(artel__conv2d_data_gradient *)params = (artel__conv2d_data_gradient){.shape = shape_now(args),
                                                                            .dy = args->in[0],
                                                                            .wt = args->in[1],
@@ -295,7 +294,7 @@ static void fill_transpose(const artel__run_args *args, void *params)
 
 static artel_status grad_transpose(artel__gradient *g)
 {
-    conv_attributes a = *(const conv_attributes *)g->attributes;
+    artel__conv_attributes a = *(const artel__conv_attributes *)g->attributes;
     artel__graph *graph = g->graph;
     artel__value_id dy = masked(g), like = g->in[3];
     a.bias = false;
@@ -311,11 +310,12 @@ static artel_status grad_transpose(artel__gradient *g)
 const artel__op_def artel__op_conv2d_transpose_def = {
     .name = "conv2d_transpose",
     .doc = "Transposed convolution of NHWC images with bias and ReLU fused.",
-    .attribute_size = sizeof(conv_attributes),
+    .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_transpose,
     .grad = grad_transpose,
     .cost = cost_conv,
     .describe = describe_conv,
+    .lower = artel__lower_conv_transpose,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__conv2d_data_gradient_kernels,
@@ -328,7 +328,7 @@ const artel__op_def artel__op_conv2d_transpose_def = {
 artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                            const artel__conv2d_shape *shape, artel__fused activation)
 {
-    conv_attributes attributes = {*shape, activation, bias >= 0};
+    artel__conv_attributes attributes = {*shape, activation, bias >= 0};
     artel__value_id wt = artel__op_transpose_weights(graph, w, shape->kh * shape->kw, shape->ic, shape->oc, 1);
     return artel__graph_add(graph, &artel__op_conv2d_transpose_def, &attributes, (artel__value_id[]){x, wt, w, bias}, bias >= 0 ? 4 : 3);
 }
@@ -336,11 +336,12 @@ artel__value_id artel__op_conv2d_transpose(artel__graph *graph, artel__value_id 
 const artel__op_def artel__op_conv2d_def = {
     .name = "conv2d",
     .doc = "Convolution of NHWC images with bias and ReLU fused.",
-    .attribute_size = sizeof(conv_attributes),
+    .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_forward,
     .grad = grad_conv,
     .cost = cost_conv,
     .describe = describe_conv,
+    .lower = artel__lower_conv,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__conv2d_forward_kernels,
@@ -353,11 +354,12 @@ const artel__op_def artel__op_conv2d_def = {
 const artel__op_def artel__op_depthwise_def = {
     .name = "depthwise",
     .doc = "Depthwise convolution of NHWC images with bias and ReLU fused.",
-    .attribute_size = sizeof(conv_attributes),
+    .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_forward,
     .grad = grad_depthwise,
     .cost = cost_conv,
     .describe = describe_conv,
+    .lower = artel__lower_depthwise,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__depthwise_forward_kernels,
@@ -366,7 +368,7 @@ const artel__op_def artel__op_depthwise_def = {
         },
 };
 
-static artel__value_id add_conv(artel__graph *graph, const artel__op_def *op, const conv_attributes *attributes, artel__value_id x,
+static artel__value_id add_conv(artel__graph *graph, const artel__op_def *op, const artel__conv_attributes *attributes, artel__value_id x,
                                 artel__value_id w, artel__value_id bias)
 {
     return artel__graph_add(graph, op, attributes, (artel__value_id[]){x, w, bias}, bias >= 0 ? 3 : 2);
@@ -375,13 +377,13 @@ static artel__value_id add_conv(artel__graph *graph, const artel__op_def *op, co
 artel__value_id artel__op_conv2d(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                  const artel__conv2d_shape *shape, artel__fused activation)
 {
-    conv_attributes attributes = {*shape, activation, bias >= 0};
+    artel__conv_attributes attributes = {*shape, activation, bias >= 0};
     return add_conv(graph, &artel__op_conv2d_def, &attributes, x, w, bias);
 }
 
 artel__value_id artel__op_depthwise(artel__graph *graph, artel__value_id x, artel__value_id w, artel__value_id bias,
                                     const artel__conv2d_shape *shape, artel__fused activation)
 {
-    conv_attributes attributes = {*shape, activation, bias >= 0};
+    artel__conv_attributes attributes = {*shape, activation, bias >= 0};
     return add_conv(graph, &artel__op_depthwise_def, &attributes, x, w, bias);
 }

@@ -12,6 +12,7 @@
 
 #include "kernel/embed.h"
 #include "op/elementwise.h"
+#include "op/lower_embed.h"
 #include "op/optimize.h"
 
 static artel_status infer_embedding(artel__infer *infer)
@@ -65,11 +66,17 @@ static void fill_sort(const artel__run_args *args, void *params)
                                                        .first = args->out[1]};
 }
 
+static void lower_sort(artel__lower *lower)
+{
+    artel__lower_embedding_sort(lower, ((const sort_attributes *)lower->attributes)->vocabulary);
+}
+
 const artel__op_def artel__op_embedding_sort_def = {
     .name = "embedding_sort",
     .doc = "Positions of a batch by token.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_sort,
+    .lower = lower_sort,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__embed_sort_kernels,
@@ -110,12 +117,18 @@ static void describe_gradient(const artel__node *node, artel__text *out)
     artel__text_printf(out, "the whole table%s%s", a->why ? ": " : "", a->why ? a->why : "");
 }
 
+static void lower_gradient(artel__lower *lower)
+{
+    artel__lower_embedding_gradient(lower, ((const sort_attributes *)lower->attributes)->squares);
+}
+
 const artel__op_def artel__op_embedding_gradient_def = {
     .name = "embedding_gradient",
     .doc = "Gradient of an embedding table, folded over shards.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_embedding_gradient,
     .describe = describe_gradient,
+    .lower = lower_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__embed_gradient_kernels,
@@ -147,11 +160,17 @@ static void fill_tokens(const artel__run_args *args, void *params)
                                                            .count = args->out[3]};
 }
 
+static void lower_tokens(artel__lower *lower)
+{
+    artel__lower_embedding_tokens(lower, ((const sort_attributes *)lower->attributes)->vocabulary);
+}
+
 const artel__op_def artel__op_embedding_tokens_def = {
     .name = "embedding_tokens",
     .doc = "The tokens of a batch and their positions.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_tokens,
+    .lower = lower_tokens,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__embed_tokens_kernels,
@@ -185,11 +204,17 @@ static void fill_rows(const artel__run_args *args, void *params)
                                                        .rows = args->out[0]};
 }
 
+static void lower_rows(artel__lower *lower)
+{
+    artel__lower_embedding_rows(lower, ((const sort_attributes *)lower->attributes)->squares);
+}
+
 const artel__op_def artel__op_embedding_rows_def = {
     .name = "embedding_rows",
     .doc = "Gradient of the rows of a table that a batch names.",
     .attribute_size = sizeof(sort_attributes),
     .infer = infer_rows,
+    .lower = lower_rows,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__embed_rows_kernels,
@@ -304,6 +329,7 @@ const artel__op_def artel__op_embedding_def = {
     .doc = "Rows of a table by index.",
     .infer = infer_embedding,
     .grad = grad_embedding,
+    .lower = artel__lower_embedding,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__embed_forward_kernels,

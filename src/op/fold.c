@@ -7,6 +7,7 @@
  * A leaf adds its rows in order; kernel/reduce.h says how. None of them differentiates: they stand behind losses and
  * metrics, or inside the gradients of other operations.
  */
+#include "graph/lower.h"
 #include "op/reduce.h"
 
 static artel_status infer_fold_sum(artel__infer *infer)
@@ -30,10 +31,20 @@ static void fill_fold_sum(const artel__run_args *args, void *params)
                                                            .y_stride = y->storage};
 }
 
+/* Over all axes in front of those of the result, in the result's type. */
+static void lower_fold(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), in = *artel__hlo_type_of(h, lower->in[0]);
+    uint32_t ahead = (1u << (in.rank - out.rank)) - 1;
+    lower->out[0] = artel__hlo_reduce(h, "add", 0, artel__hlo_convert(h, lower->in[0], out.dtype), ahead);
+}
+
 const artel__op_def artel__op_fold_sum_def = {
     .name = "fold_sum",
     .doc = "Sums over the rows of each fold node.",
     .infer = infer_fold_sum,
+    .lower = lower_fold,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__fold_columns_kernels,
@@ -60,6 +71,7 @@ const artel__op_def artel__op_fold_columns_def = {
     .name = "fold_columns",
     .doc = "Sums of columns over rows and inner axes, in float64.",
     .infer = infer_fold_columns,
+    .lower = lower_fold,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__fold_columns_kernels,
@@ -96,10 +108,34 @@ static void fill_fold_weighted(const artel__run_args *args, void *params)
                                                              .y = args->out[0]};
 }
 
+static artel__hlo_value total(artel__hlo *h, artel__hlo_value a)
+{
+    artel__hlo_type one = {.dtype = ARTEL_DTYPE_FLOAT64, .rank = 1, .dim = {1}};
+    uint32_t all = (1u << artel__hlo_type_of(h, a)->rank) - 1;
+    return artel__hlo_reshape(h, artel__hlo_reduce(h, "add", 0, a, all), &one);
+}
+
+static void lower_fold_weighted(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_value value = artel__hlo_convert(h, lower->in[0], ARTEL_DTYPE_FLOAT64), weight = artel__hlo_number(h, 1, value);
+    artel__hlo_type type = *artel__hlo_type_of(h, value), rows = {.rank = 1, .dim = {lower->rows}};
+    if (lower->node->inputs > 1) {
+        artel__hlo_value given = artel__hlo_convert(h, lower->in[1], ARTEL_DTYPE_FLOAT64);
+        if (artel__hlo_count(artel__hlo_type_of(h, given)) == artel__hlo_count(&type))
+            weight = artel__hlo_reshape(h, given, &type);
+        else
+            weight = artel__hlo_broadcast(h, artel__hlo_reshape(h, given, &rows), &type, (int[]){0});
+    }
+    artel__hlo_value part[] = {total(h, artel__hlo_binary(h, "multiply", value, weight)), total(h, weight)};
+    lower->out[0] = artel__hlo_concatenate(h, part, 2, 0);
+}
+
 const artel__op_def artel__op_fold_weighted_def = {
     .name = "fold_weighted",
     .doc = "Weighted sum and sum of weights over all elements, in float64.",
     .infer = infer_fold_weighted,
+    .lower = lower_fold_weighted,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__fold_weighted_kernels,

@@ -7,12 +7,8 @@
  */
 #include "op/norm.h"
 
-typedef struct layer_norm_attributes {
-    artel__layer_norm_mode mode;
-    int axes;
-    float epsilon;
-    bool gamma, beta; /* of the parameters' gradient: wanted */
-} layer_norm_attributes;
+#include "op/lower_norm.h"
+#include "op/norm_attributes.h"
 
 typedef struct split_shape {
     int64_t positions, length; /* in one row */
@@ -26,7 +22,7 @@ static split_shape split(const artel__value *x, int axes)
 
 static artel_status infer_layer_norm(artel__infer *infer)
 {
-    const layer_norm_attributes *a = infer->attributes;
+    const artel__layer_norm_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
     if (x->dtype != ARTEL_DTYPE_FLOAT32 || a->axes < 1 || a->axes > x->shape.rank)
         return artel__op_fail(infer, "the axes do not fit the input");
@@ -43,7 +39,7 @@ static artel_status infer_layer_norm(artel__infer *infer)
 
 static void fill_layer_norm(const artel__run_args *args, void *params)
 {
-    const layer_norm_attributes *a = args->attributes;
+    const artel__layer_norm_attributes *a = args->attributes;
     split_shape s = split(artel__args_in(args, 0), a->axes);
     *(artel__layer_norm_forward *)params =
         (artel__layer_norm_forward){.mode = a->mode,
@@ -67,7 +63,7 @@ static artel_status infer_layer_norm_gradient(artel__infer *infer)
 
 static void fill_layer_norm_gradient(const artel__run_args *args, void *params)
 {
-    const layer_norm_attributes *a = args->attributes;
+    const artel__layer_norm_attributes *a = args->attributes;
     split_shape s = split(artel__args_in(args, 1), a->axes);
     *(artel__layer_norm_gradient *)params =
         (artel__layer_norm_gradient){.mode = a->mode,
@@ -85,9 +81,10 @@ static void fill_layer_norm_gradient(const artel__run_args *args, void *params)
 const artel__op_def artel__op_layer_norm_gradient_def = {
     .name = "layer_norm_gradient",
     .doc = "Gradient of a layer normalisation's input.",
-    .attribute_size = sizeof(layer_norm_attributes),
+    .attribute_size = sizeof(artel__layer_norm_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_layer_norm_gradient,
+    .lower = artel__lower_layer_norm_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__layer_norm_gradient_kernels,
@@ -99,7 +96,7 @@ const artel__op_def artel__op_layer_norm_gradient_def = {
 /* Inputs: dy, x, mean, inverse. Outputs: dgamma, dbeta as NODES [length]. */
 static artel_status infer_parameters(artel__infer *infer)
 {
-    const layer_norm_attributes *a = infer->attributes;
+    const artel__layer_norm_attributes *a = infer->attributes;
     artel_shape shape = artel__shape(1, split(infer->in[1], a->axes).length);
     artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &shape);
     artel__infer_output(infer, 1, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &shape);
@@ -108,7 +105,7 @@ static artel_status infer_parameters(artel__infer *infer)
 
 static void fill_parameters(const artel__run_args *args, void *params)
 {
-    const layer_norm_attributes *a = args->attributes;
+    const artel__layer_norm_attributes *a = args->attributes;
     split_shape s = split(artel__args_in(args, 1), a->axes);
     *(artel__layer_norm_parameters *)params = (artel__layer_norm_parameters){.mode = a->mode,
                                                                              .fold = args->step->fold,
@@ -126,8 +123,9 @@ static void fill_parameters(const artel__run_args *args, void *params)
 const artel__op_def artel__op_layer_norm_parameters_def = {
     .name = "layer_norm_parameters",
     .doc = "Gradients of a layer normalisation's gamma and beta.",
-    .attribute_size = sizeof(layer_norm_attributes),
+    .attribute_size = sizeof(artel__layer_norm_attributes),
     .infer = infer_parameters,
+    .lower = artel__lower_layer_norm_parameters,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__layer_norm_parameters_kernels,
@@ -143,7 +141,7 @@ static artel__value_id like_parameter(artel__graph *graph, artel__value_id gradi
 
 static artel_status grad_layer_norm(artel__gradient *g)
 {
-    layer_norm_attributes a = *(const layer_norm_attributes *)g->attributes;
+    artel__layer_norm_attributes a = *(const artel__layer_norm_attributes *)g->attributes;
     artel__value_id dy = g->out_gradient[0];
     a.gamma = g->needed[1];
     a.beta = g->needed[2];
@@ -163,9 +161,10 @@ static artel_status grad_layer_norm(artel__gradient *g)
 const artel__op_def artel__op_layer_norm_def = {
     .name = "layer_norm",
     .doc = "Layer normalisation over the last axes.",
-    .attribute_size = sizeof(layer_norm_attributes),
+    .attribute_size = sizeof(artel__layer_norm_attributes),
     .infer = infer_layer_norm,
     .grad = grad_layer_norm,
+    .lower = artel__lower_layer_norm,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__layer_norm_forward_kernels,
@@ -177,6 +176,6 @@ const artel__op_def artel__op_layer_norm_def = {
 artel__value_id artel__op_layer_norm(artel__graph *graph, artel__layer_norm_mode mode, artel__value_id x, artel__value_id gamma,
                                      artel__value_id beta, int axes, float epsilon)
 {
-    layer_norm_attributes attributes = {.mode = mode, .axes = axes, .epsilon = epsilon};
+    artel__layer_norm_attributes attributes = {.mode = mode, .axes = axes, .epsilon = epsilon};
     return artel__graph_add(graph, &artel__op_layer_norm_def, &attributes, (artel__value_id[]){x, gamma, beta}, 3);
 }

@@ -7,6 +7,8 @@
  */
 #include "op/loss.h"
 
+#include "op/lower_loss.h"
+
 static artel_status infer_loss(artel__infer *infer)
 {
     const artel__loss_input *a = infer->attributes;
@@ -62,6 +64,7 @@ const artel__op_def artel__op_loss_gradient_def = {
     .doc = "Gradient of a loss with respect to the prediction.",
     .attribute_size = sizeof(artel__loss_input),
     .infer = infer_loss_gradient,
+    .lower = artel__lower_loss_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__loss_gradient_kernels,
@@ -84,6 +87,7 @@ const artel__op_def artel__op_loss_def = {
     .attribute_size = sizeof(artel__loss_input),
     .infer = infer_loss,
     .grad = grad_loss,
+    .lower = artel__lower_loss,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__loss_forward_kernels,
@@ -135,11 +139,42 @@ static uint32_t unread_by_seed(const artel__node *node)
     return 1;
 }
 
+/* The factor is a number of the step: float64, rounded once. */
+static void lower_seed(artel__lower *lower)
+{
+    const seed_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), scalar = {.dtype = ARTEL_DTYPE_FLOAT64};
+    artel__hlo_value zero = artel__hlo_splat(h, 0, &scalar), divisor;
+    if (lower->in[2] >= 0)
+        divisor = artel__hlo_reshape(h, lower->in[2], &scalar);
+    else
+        divisor = artel__lower_scalar_of(lower, offsetof(artel__loss_seed_kernel, count), ARTEL_DTYPE_FLOAT64);
+    artel__hlo_value share = artel__hlo_binary(h, "divide", artel__hlo_splat(h, a->scale, &scalar), divisor);
+    artel__hlo_value factor = artel__hlo_select(h, artel__hlo_compare(h, "EQ", divisor, zero), zero, share);
+    artel__hlo_value all = artel__hlo_broadcast(h, artel__hlo_convert(h, factor, ARTEL_DTYPE_FLOAT32), &out, NULL);
+    if (lower->in[1] < 0) {
+        lower->out[0] = all;
+        return;
+    }
+    artel__hlo_type weight = *artel__hlo_type_of(h, lower->in[1]);
+    int rows[ARTEL__HLO_RANK] = {0};
+    if (artel__hlo_count(&weight) == artel__hlo_count(&out)) {
+        weight = out;
+    } else { /* one a row */
+        weight.rank = 1;
+    }
+    artel__hlo_value by = artel__hlo_reshape(h, lower->in[1], &weight);
+    if (weight.rank != out.rank) by = artel__hlo_broadcast(h, by, &out, rows);
+    lower->out[0] = artel__hlo_binary(h, "multiply", all, by);
+}
+
 const artel__op_def artel__op_loss_seed_def = {
     .name = "loss_seed",
     .doc = "Gradient of a reduced loss with respect to the loss of each position.",
     .attribute_size = sizeof(seed_attributes),
     .infer = infer_seed,
+    .lower = lower_seed,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__loss_seed_kernels,

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise functions as programs of devices.
  *
- * Each is a formula in postfix form, kernel/unary_formula.h's and kernel/binary_formula.h's in words: operands u and v (a function of one
- * has v: what its row of unary.list reads), d the gradient of the result, a b c the constants of the node, numbers; then the operation. "c x y ?" is
- * c ? x : y. What a formula says twice a device's compiler computes once. Exponentials and logarithms are the device's own: other bits than on processors.
+ * Each is a formula (op/lower_formula.h), kernel/unary_formula.h's and kernel/binary_formula.h's in words: operands u and v (a function of one
+ * has v: what its row of unary.list reads), d the gradient of the result, a b c the constants of the node. Exponentials and logarithms are
+ * the device's own: other bits than on processors.
  */
 #include "op/lower_elementwise.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "op/elementwise.h"
+#include "op/lower_formula.h"
 
 #define CURVE "0.79788456 v 0.044715 v v v * * * + * tanh" /* of gelu_tanh */
 #define HARD "v 3 + 0 max 6 min 6 /"                       /* hard sigmoid */
@@ -23,7 +20,7 @@ typedef struct formula {
 
 static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_LINEAR] = {"v", {"d"}},
-    [ARTEL__UNARY_RELU] = {"v c > v b < v b ? a v c - -3.4e38 max * ?",
+    [ARTEL__UNARY_RELU] = {"v c > v b < v b ? a 0 == c 0 == v v != and v 0 ? a v c - * ? ?",
                            {"v c > v b < v b == b 6 != and or d 0 ? v c < c 0 == b inf == and or a 0 ? d * ?"}},
     [ARTEL__UNARY_LEAKY_RELU] = {"v 0 > v a v * ?", {"v 0 > d a d * ?"}},
     [ARTEL__UNARY_RELU6] = {"v 0 max 6 min", {"v 0 > v 6 < and d 0 ?"}},
@@ -85,126 +82,52 @@ static const formula binary_formulas[ARTEL__BINARY_COUNT] = {
     [ARTEL__BINARY_MOD] = {"u v rem 0 != u v rem 0 < v 0 < xor and u v rem v + u v rem ?", {"d", "d neg u v / floor *"}},
 };
 
-/* -- reading a formula -- */
-
-enum {
-    MOST = 16
-};
-
-typedef struct machine {
-    artel__hlo *hlo;
-    artel__hlo_value u, v, d, like; /* all of one type */
-    const float *constant;          /* a, b, c; NULL: none */
-    artel__hlo_value stack[MOST];
-    int depth;
-} machine;
-
-typedef struct operation {
-    const char *word, *op;
-    int operands; /* 0: a comparison of two */
-} operation;
-
-static const operation operations[] = {
-    {"+", "add", 2},       {"-", "subtract", 2},
-    {"*", "multiply", 2},  {"/", "divide", 2},
-    {"max", "maximum", 2}, {"min", "minimum", 2},
-    {"pow", "power", 2},   {"rem", "remainder", 2},
-    {"and", "and", 2},     {"or", "or", 2},
-    {"xor", "xor", 2},     {"neg", "negate", 1},
-    {"abs", "abs", 1},     {"exp", "exponential", 1},
-    {"log", "log", 1},     {"log1p", "log_plus_one", 1},
-    {"tanh", "tanh", 1},   {"expm1", "exponential_minus_one", 1},
-    {"sqrt", "sqrt", 1},   {"logistic", "logistic", 1},
-    {"sin", "sine", 1},    {"cos", "cosine", 1},
-    {"sign", "sign", 1},   {"round", "round_nearest_even", 1},
-    {"floor", "floor", 1}, {"erf", "chlo.erf", 1},
-    {"<", "LT", 0},        {"<=", "LE", 0},
-    {">", "GT", 0},        {">=", "GE", 0},
-    {"==", "EQ", 0},       {"!=", "NE", 0},
-};
-
-static void push(machine *m, artel__hlo_value value)
-{
-    if (m->depth < MOST) m->stack[m->depth++] = value;
-}
-
-static artel__hlo_value pop(machine *m)
-{
-    return m->depth > 0 ? m->stack[--m->depth] : -1;
-}
-
-/* False when the word is no operation. */
-static bool operate(machine *m, const char *word)
-{
-    for (size_t i = 0; i < ARTEL__COUNT(operations); i++) {
-        const operation *o = &operations[i];
-        if (strcmp(o->word, word) != 0) continue;
-        artel__hlo_value last = pop(m);
-        if (o->operands == 1)
-            push(m, artel__hlo_unary(m->hlo, o->op, last));
-        else if (o->operands == 2)
-            push(m, artel__hlo_binary(m->hlo, o->op, pop(m), last));
-        else
-            push(m, artel__hlo_compare(m->hlo, o->op, pop(m), last));
-        return true;
-    }
-    return false;
-}
-
-static void take_word(machine *m, const char *word)
-{
-    if (strcmp(word, "?") == 0) {
-        artel__hlo_value no = pop(m), yes = pop(m);
-        push(m, artel__hlo_select(m->hlo, pop(m), yes, no));
-    } else if (word[1] == '\0' && strchr("uvd", word[0])) {
-        push(m, word[0] == 'u' ? m->u : word[0] == 'v' ? m->v : m->d);
-    } else if (word[1] == '\0' && strchr("abc", word[0])) {
-        push(m, artel__hlo_number(m->hlo, (double)m->constant[word[0] - 'a'], m->like));
-    } else if (!operate(m, word)) {
-        push(m, artel__hlo_number(m->hlo, strcmp(word, "inf") == 0 ? INFINITY : strtod(word, NULL), m->like));
-    }
-}
-
-static artel__hlo_value evaluate(machine *m, const char *text)
-{
-    m->depth = 0;
-    while (*text) {
-        char word[16] = "";
-        size_t length = strcspn(text, " ");
-        if (length > 0 && length < sizeof word) {
-            memcpy(word, text, length);
-            take_word(m, word);
-        }
-        text += length;
-        text += strspn(text, " ");
-    }
-    return pop(m);
-}
-
 /* -- nodes -- */
+
+static void begin(artel__formula *f, artel__hlo *h, artel__hlo_value v, artel__hlo_value d)
+{
+    artel__formula_init(f, h, d >= 0 ? d : v);
+    artel__formula_set(f, 'v', v);
+    artel__formula_set(f, 'd', d);
+}
+
+static artel__hlo_value write_unary(artel__hlo *h, const float constant[3], artel__hlo_value v, artel__hlo_value d, const char *text)
+{
+    artel__formula f;
+    begin(&f, h, v, d);
+    for (int i = 0; i < 3; i++) artel__formula_number(&f, (char)('a' + i), (double)constant[i]);
+    return artel__formula_write(&f, text);
+}
+
+artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v)
+{
+    return write_unary(h, constant, v, -1, unary_formulas[function].forward);
+}
+
+artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v, artel__hlo_value d)
+{
+    return write_unary(h, constant, v, d, unary_formulas[function].gradient[0]);
+}
 
 void artel__lower_unary(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    machine m = {.hlo = lower->hlo, .u = -1, .v = lower->in[0], .d = -1, .like = lower->in[0], .constant = a->parameter};
-    lower->out[0] = evaluate(&m, unary_formulas[a->function].forward);
+    lower->out[0] = artel__lower_function(lower->hlo, a->function, a->parameter, lower->in[0]);
 }
 
 void artel__lower_unary_gradient(artel__lower *lower)
 {
     const artel__unary_attributes *a = lower->attributes;
-    machine m = {.hlo = lower->hlo, .u = -1, .v = lower->in[1], .d = lower->in[0], .like = lower->in[0], .constant = a->parameter};
-    lower->out[0] = evaluate(&m, unary_formulas[a->function].gradient[0]);
+    lower->out[0] = artel__lower_slope(lower->hlo, a->function, a->parameter, lower->in[1], lower->in[0]);
 }
 
-/* An operand as the result lies: a ROW one gets axes of extent 1 behind its rows, so that trailing axes meet. Gradients of weights have
- * the elements of their variable under another shape. */
-static artel__hlo_value spread(artel__lower *lower, int k, const artel__hlo_type *to)
+artel__hlo_value artel__lower_spread(artel__lower *lower, int k, const artel__hlo_type *to)
 {
     const artel__value *value = &lower->graph->value[lower->node->input[k]];
     artel__hlo_type type = *artel__hlo_type_of(lower->hlo, lower->in[k]);
     if (value->layout == ARTEL__LAYOUT_PANELS) return artel__hlo_reshape(lower->hlo, lower->in[k], to);
-    if (value->domain != ARTEL__DOMAIN_ROW || type.rank == to->rank) return artel__hlo_broadcast_trailing(lower->hlo, lower->in[k], to);
+    bool by_row = value->domain == ARTEL__DOMAIN_ROW || value->domain == ARTEL__DOMAIN_BATCH;
+    if (!by_row || type.rank == to->rank) return artel__hlo_broadcast_trailing(lower->hlo, lower->in[k], to);
     artel__hlo_type wide = {.dtype = type.dtype, .rank = to->rank};
     int ahead = to->rank - type.rank;
     for (int i = 0; i < to->rank; i++) wide.dim[i] = i == 0 ? type.dim[0] : i <= ahead ? 1 : type.dim[i - ahead];
@@ -214,14 +137,17 @@ static artel__hlo_value spread(artel__lower *lower, int k, const artel__hlo_type
 void artel__lower_binary(artel__lower *lower, artel__binary function)
 {
     artel__hlo_type to = artel__lower_out_type(lower, 0);
-    machine m = {.hlo = lower->hlo, .u = spread(lower, 0, &to), .v = spread(lower, 1, &to), .d = -1};
-    m.like = m.u;
-    lower->out[0] = evaluate(&m, binary_formulas[function].forward);
+    artel__formula f;
+    begin(&f, lower->hlo, artel__lower_spread(lower, 1, &to), -1);
+    artel__formula_set(&f, 'u', artel__lower_spread(lower, 0, &to));
+    lower->out[0] = artel__formula_write(&f, binary_formulas[function].forward);
 }
 
 void artel__lower_binary_gradient(artel__lower *lower, artel__binary function, int wrt)
 {
     artel__hlo_type to = artel__lower_out_type(lower, 0);
-    machine m = {.hlo = lower->hlo, .u = spread(lower, 1, &to), .v = spread(lower, 2, &to), .d = lower->in[0], .like = lower->in[0]};
-    lower->out[0] = evaluate(&m, binary_formulas[function].gradient[wrt]);
+    artel__formula f;
+    begin(&f, lower->hlo, artel__lower_spread(lower, 2, &to), lower->in[0]);
+    artel__formula_set(&f, 'u', artel__lower_spread(lower, 1, &to));
+    lower->out[0] = artel__formula_write(&f, binary_formulas[function].gradient[wrt]);
 }

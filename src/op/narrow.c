@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "graph/lower.h"
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
 #include "op/optimize.h"
@@ -52,6 +53,11 @@ static void describe_narrow(const artel__node *node, artel__text *out)
     artel__text_append(out, artel_dtype_name(((const narrow_attributes *)node->attributes)->to));
 }
 
+static void lower_narrow(artel__lower *lower)
+{
+    lower->out[0] = artel__hlo_round(lower->hlo, lower->in[0], ((const narrow_attributes *)lower->attributes)->to);
+}
+
 const artel__op_def artel__op_narrow_def = {
     .name = "narrow",
     .doc = "Rounding to a 16-bit type.",
@@ -60,6 +66,7 @@ const artel__op_def artel__op_narrow_def = {
     .infer = infer_narrow,
     .grad = grad_narrow,
     .describe = describe_narrow,
+    .lower = lower_narrow,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__narrow_kernels,
@@ -152,11 +159,44 @@ static void fill_count(const artel__run_args *args, void *params)
     *(artel__fill *)params = (artel__fill){.count = 1, .item = sizeof next, .bits = (uint64_t)next, .y = args->in[0]};
 }
 
+/* BOOL scalars: whether the norm is finite, and whether the count is about to be full. */
+static artel__hlo_value is_finite(artel__hlo *h, artel__hlo_value norm)
+{
+    return artel__hlo_is_finite(h, artel__hlo_reshape(h, norm, &(artel__hlo_type){.rank = 0}));
+}
+
+static artel__hlo_value is_full(artel__lower *lower, artel__hlo_value count)
+{
+    const growth_attributes *a = lower->attributes;
+    artel__hlo_value one = artel__hlo_reshape(lower->hlo, count, &(artel__hlo_type){.rank = 0});
+    return artel__hlo_compare(lower->hlo, "EQ", one, artel__hlo_number(lower->hlo, (double)(a->steps - 1), one));
+}
+
+static void lower_update(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_value scale = artel__hlo_reshape(h, lower->in[0], &(artel__hlo_type){.rank = 0});
+    artel__hlo_value twice = artel__hlo_binary(h, "add", scale, scale);
+    artel__hlo_value half = artel__hlo_binary(h, "multiply", scale, artel__hlo_number(h, 0.5, scale));
+    artel__hlo_value grown = artel__hlo_select(h, is_full(lower, lower->in[1]), twice, scale);
+    lower->written[0] = artel__hlo_select(h, is_finite(h, lower->in[2]), grown, half);
+}
+
+static void lower_count(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_value count = artel__hlo_reshape(h, lower->in[0], &(artel__hlo_type){.rank = 0}), zero = artel__hlo_number(h, 0, count);
+    artel__hlo_value more = artel__hlo_binary(h, "add", count, artel__hlo_number(h, 1, count));
+    artel__hlo_value open = artel__hlo_select(h, is_full(lower, lower->in[0]), zero, more);
+    lower->written[0] = artel__hlo_select(h, is_finite(h, lower->in[1]), open, zero);
+}
+
 const artel__op_def artel__op_loss_scale_update_def = {
     .name = "loss_scale_update",
     .doc = "The loss scale of the next step.",
     .attribute_size = sizeof(growth_attributes),
     .infer = infer_nothing,
+    .lower = lower_update,
     .writes = true,
     .written = 1,
     .exec =
@@ -172,6 +212,7 @@ const artel__op_def artel__op_loss_scale_count_def = {
     .doc = "Steps since the loss scale changed.",
     .attribute_size = sizeof(growth_attributes),
     .infer = infer_nothing,
+    .lower = lower_count,
     .writes = true,
     .written = 1,
     .exec =
@@ -203,10 +244,19 @@ static void fill_unscale(const artel__run_args *args, void *params)
                                            .a = scale ? *scale : 1.0f};
 }
 
+static void lower_unscale(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type type = *artel__hlo_type_of(h, lower->in[0]);
+    artel__hlo_value scale = artel__hlo_reshape(h, lower->in[1], &(artel__hlo_type){.rank = 0});
+    lower->out[0] = artel__hlo_binary(h, "divide", lower->in[0], artel__hlo_broadcast(h, scale, &type, NULL));
+}
+
 const artel__op_def artel__op_unscale_def = {
     .name = "unscale",
     .doc = "A gradient of the scaled loss divided by the scale.",
     .infer = infer_unscale,
+    .lower = lower_unscale,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__flat_kernels,

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "kernel/shape_ops.h"
+#include "op/lower_formula.h"
+#include "op/lower_optimize.h"
 
 typedef struct optimize_attributes {
     artel__apply_options options;
@@ -89,11 +91,45 @@ static void part_of_optimize(void *params, const float *gradient, int64_t first,
     p->count = count;
 }
 
+/* What a step takes and gives besides its gradient. */
+static artel__lower_step step_of(const artel__lower *lower)
+{
+    const optimize_attributes *a = lower->attributes;
+    const artel__hlo_value *in = lower->in;
+    artel__lower_step step = {.options = &a->options,
+                              .clip = a->clip,
+                              .limit = a->limit,
+                              .squares = -1,
+                              .norm = in[IN_NORM],
+                              .product = in[IN_PRODUCT],
+                              .scale = in[IN_SCALE],
+                              .variable = in[IN_VARIABLE]};
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) step.slot[i] = in[IN_SLOT + i];
+    return step;
+}
+
+static void write_step(artel__lower *lower, artel__lower_step *step)
+{
+    artel__lower_step_write(lower, step);
+    lower->written[IN_VARIABLE] = step->variable;
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) lower->written[IN_SLOT + i] = step->slot[i];
+}
+
+static void lower_optimize(artel__lower *lower)
+{
+    artel__hlo_type type = artel__lower_in_type(lower, IN_VARIABLE);
+    artel__lower_step step = step_of(lower);
+    step.gradient = artel__hlo_reshape(lower->hlo, lower->in[IN_GRADIENT], &type);
+    if (lower->in[IN_SQUARES] >= 0) step.squares = artel__hlo_reshape(lower->hlo, lower->in[IN_SQUARES], &type);
+    write_step(lower, &step);
+}
+
 const artel__op_def artel__op_optimize_def = {
     .name = "optimize",
     .doc = "One optimizer step on one variable.",
     .attribute_size = sizeof(optimize_attributes),
     .infer = infer_optimize,
+    .lower = lower_optimize,
     .writes = true,
     .written = IN_GRADIENT,
     .exec =
@@ -133,6 +169,43 @@ static void fill_optimize_rows(const artel__run_args *args, void *params)
     p->count = args->in[IN_TOKENS];
 }
 
+/* INT32, ascending: behind the last token none of the table. */
+static artel__hlo_value row_tokens(artel__lower *lower, int64_t count)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type flat = {.dtype = ARTEL_DTYPE_INT32, .rank = 1, .dim = {count}}, scalar = {.dtype = ARTEL_DTYPE_INT32};
+    artel__hlo_value place = artel__hlo_iota(h, &flat, 0), tokens = artel__hlo_reshape(h, lower->in[IN_TOKENS], &scalar);
+    artel__hlo_value table = artel__hlo_number(h, (double)artel__lower_in_type(lower, IN_VARIABLE).dim[0], place);
+    artel__hlo_value there = artel__hlo_compare(h, "LT", place, artel__hlo_broadcast(h, tokens, &flat, NULL));
+    return artel__hlo_select(h, there, artel__hlo_reshape(h, lower->in[IN_TOKEN], &flat), artel__hlo_binary(h, "add", place, table));
+}
+
+/* Rows that have a gradient are taken from the table, make their step, and are put back; or the gradient becomes a table. */
+static void lower_optimize_rows(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    const artel__hlo_value *in = lower->in;
+    artel__hlo_type table = artel__lower_in_type(lower, IN_VARIABLE), rows = table;
+    rows.dim[0] = artel__hlo_count(artel__hlo_type_of(h, in[IN_TOKEN]));
+    artel__hlo_value token = row_tokens(lower, rows.dim[0]);
+    artel__lower_step step = step_of(lower);
+    step.gradient = artel__hlo_reshape(h, in[IN_GRADIENT], &rows);
+    if (in[IN_SQUARES] >= 0) step.squares = artel__hlo_reshape(h, in[IN_SQUARES], &rows);
+    if (((const optimize_attributes *)lower->attributes)->others) {
+        artel__hlo_value zeros = artel__hlo_splat(h, 0, &table);
+        step.gradient = artel__hlo_scatter_rows(h, zeros, token, step.gradient, true);
+        if (step.squares >= 0) step.squares = artel__hlo_scatter_rows(h, zeros, token, step.squares, true);
+        write_step(lower, &step);
+        return;
+    }
+    step.variable = artel__hlo_gather_rows(h, step.variable, token);
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) step.slot[i] = step.slot[i] < 0 ? -1 : artel__hlo_gather_rows(h, step.slot[i], token);
+    write_step(lower, &step);
+    for (int k = IN_VARIABLE; k < IN_GRADIENT; k++) {
+        if (lower->written[k] >= 0) lower->written[k] = artel__hlo_scatter_rows(h, in[k], token, lower->written[k], true);
+    }
+}
+
 static void describe_optimize_rows(const artel__node *node, artel__text *out)
 {
     bool others = ((const optimize_attributes *)node->attributes)->others;
@@ -145,6 +218,7 @@ const artel__op_def artel__op_optimize_rows_def = {
     .attribute_size = sizeof(optimize_attributes),
     .infer = infer_optimize_rows,
     .describe = describe_optimize_rows,
+    .lower = lower_optimize_rows,
     .writes = true,
     .written = IN_GRADIENT,
     .exec =
@@ -211,10 +285,18 @@ static void fill_nadam_product(const artel__run_args *args, void *params)
 {
     const product_attributes *a = args->attributes;
     float *product = args->in[0];
-    float next = product ? artel__nadam_product(*product, a->beta_1, iteration(args)) : 1.0f;
+    float next = artel__nadam_product(product ? *product : 1.0f, a->beta_1, iteration(args));
     uint32_t bits;
     memcpy(&bits, &next, sizeof bits);
     *(artel__fill *)params = (artel__fill){.count = 1, .item = 4, .bits = bits, .y = product};
+}
+
+/* `fill` without arrays gives what the product is multiplied by. */
+static void lower_nadam_product(artel__lower *lower)
+{
+    artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT32};
+    artel__hlo_value factor = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), ARTEL_DTYPE_FLOAT32);
+    lower->written[0] = artel__hlo_binary(lower->hlo, "multiply", artel__hlo_reshape(lower->hlo, lower->in[0], &scalar), factor);
 }
 
 const artel__op_def artel__op_nadam_product_def = {
@@ -222,6 +304,7 @@ const artel__op_def artel__op_nadam_product_def = {
     .doc = "The running product of Nadam's momentum schedule.",
     .attribute_size = sizeof(product_attributes),
     .infer = infer_nothing,
+    .lower = lower_nadam_product,
     .writes = true,
     .written = 1,
     .exec =
@@ -253,10 +336,31 @@ static void fill_lamb_step(const artel__run_args *args, void *params)
                                                      .rate = (float)args->step->learning_rate};
 }
 
+static artel__hlo_value root(artel__hlo *h, artel__hlo_value squares)
+{
+    artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT64};
+    return artel__hlo_convert(h, artel__hlo_unary(h, "sqrt", artel__hlo_reshape(h, squares, &scalar)), ARTEL_DTYPE_FLOAT32);
+}
+
+static void lower_lamb_step(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type type = artel__lower_in_type(lower, 0);
+    artel__formula f;
+    artel__formula_init(&f, h, lower->in[0]);
+    artel__formula_set(&f, 'w', lower->in[0]);
+    artel__formula_set(&f, 'd', artel__hlo_reshape(h, lower->in[1], &type));
+    artel__formula_spread(&f, 'm', root(h, lower->in[2]));
+    artel__formula_spread(&f, 'n', root(h, lower->in[3]));
+    artel__formula_spread(&f, 'R', artel__lower_scalar_of(lower, offsetof(artel__lamb_step, rate), ARTEL_DTYPE_FLOAT32));
+    lower->written[0] = artel__formula_write(&f, "w m 0 > n 0 > and m n / 1 ? R * d * -");
+}
+
 const artel__op_def artel__op_lamb_step_def = {
     .name = "lamb_step",
     .doc = "The layer-wise scaled step of LAMB.",
     .infer = infer_nothing,
+    .lower = lower_lamb_step,
     .writes = true,
     .written = 1,
     .exec =

@@ -4,6 +4,7 @@
  * Variables of plain layers lie in panels from the start. Where weights are put together in a graph (other axes, a part, a norm), they
  * are plain, and this copies them; the gradient copies back.
  */
+#include "graph/lower.h"
 #include "kernel/product.h"
 #include "op/op.h"
 
@@ -42,12 +43,19 @@ static void fill_panels(const artel__run_args *args, void *params)
 
 static artel_status grad_panels(artel__gradient *g);
 
+static void lower_panels(artel__lower *lower)
+{
+    artel__hlo_type type = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, lower->in[0], &type);
+}
+
 const artel__op_def artel__op_panels_def = {
     .name = "panels",
     .doc = "Weights as panels, or panels as weights.",
     .attribute_size = sizeof(panels_attributes),
     .infer = infer_panels,
     .grad = grad_panels,
+    .lower = lower_panels,
     .moves = artel__op_always_moves,
     .exec =
         &(const artel__op_exec){

@@ -9,8 +9,11 @@
  *   constrain    projection of a variable after its step
  * The tree over blocks and the order of variables are fixed, so a norm has the same bits however the work is divided.
  */
+#include <stddef.h>
+
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
+#include "op/lower_formula.h"
 #include "op/optimize.h"
 
 typedef struct norm_attributes {
@@ -30,11 +33,28 @@ static void fill_block_norm(const artel__run_args *args, void *params)
     *(artel__block_norm *)params = (artel__block_norm){a->kind, artel__args_in(args, 0)->storage, args->in[0], args->out[0]};
 }
 
+/* Rows of one block each. A variable in panels has zeros between, so blocks begin elsewhere; their sum is what counts. */
+static void lower_block_norm(artel__lower *lower)
+{
+    const norm_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    int64_t blocks = artel__lower_out_type(lower, 0).dim[0], none = 0;
+    artel__hlo_type scalar = {.dtype = ARTEL_DTYPE_FLOAT64},
+                    flat = {.rank = 1, .dim = {artel__hlo_count(artel__hlo_type_of(h, lower->in[0]))}};
+    artel__hlo_type table = {.rank = 2, .dim = {blocks, ARTEL__NORM_BLOCK}};
+    artel__hlo_value x = artel__hlo_convert(h, artel__hlo_reshape(h, lower->in[0], &flat), ARTEL_DTYPE_FLOAT64);
+    int64_t rest = blocks * ARTEL__NORM_BLOCK - flat.dim[0];
+    artel__hlo_value size = a->kind == ARTEL__NORM_SQUARES ? artel__hlo_binary(h, "multiply", x, x) : artel__hlo_unary(h, "abs", x);
+    if (rest) size = artel__hlo_pad(h, size, artel__hlo_splat(h, 0, &scalar), &none, &rest, &none);
+    lower->out[0] = artel__hlo_reduce(h, "add", 0, artel__hlo_reshape(h, size, &table), 2);
+}
+
 const artel__op_def artel__op_block_norm_def = {
     .name = "block_norm",
     .doc = "Sums of squares or absolute values by blocks of 4,096 elements.",
     .attribute_size = sizeof(norm_attributes),
     .infer = infer_block_norm,
+    .lower = lower_block_norm,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__block_norm_kernels,
@@ -103,12 +123,28 @@ static void fill_sum(const artel__run_args *args, void *params)
     p->out = args->out[0];
 }
 
+static void lower_total(artel__lower *lower)
+{
+    const scalar_attributes *a = lower->attributes;
+    artel__hlo_type one = artel__lower_out_type(lower, 0);
+    artel__hlo_value sum = artel__hlo_reshape(lower->hlo, artel__hlo_reduce(lower->hlo, "add", 0, lower->in[0], 1), &one);
+    lower->out[0] = artel__hlo_binary(lower->hlo, "multiply", sum, artel__hlo_number(lower->hlo, a->scale, sum));
+}
+
+static void lower_sum(artel__lower *lower)
+{
+    artel__hlo_value sum = lower->in[0];
+    for (int i = 1; i < lower->node->inputs; i++) sum = artel__hlo_binary(lower->hlo, "add", sum, lower->in[i]);
+    lower->out[0] = sum;
+}
+
 /* Overwrites its input, which nobody else reads. */
 const artel__op_def artel__op_norm_total_def = {
     .name = "norm_total",
     .doc = "Pairwise sum of norm blocks.",
     .attribute_size = sizeof(scalar_attributes),
     .infer = infer_scalar,
+    .lower = lower_total,
     .exec =
         &(const artel__op_exec){
             .kernels = scalar_kernels,
@@ -121,6 +157,7 @@ const artel__op_def artel__op_sum_scalars_def = {
     .name = "sum_scalars",
     .doc = "Sum of float64 scalars in order.",
     .infer = infer_scalar,
+    .lower = lower_sum,
     .exec =
         &(const artel__op_exec){
             .kernels = scalar_kernels,
@@ -209,12 +246,73 @@ static void fill_flat(const artel__run_args *args, void *params)
     if (a->function == ARTEL__FLAT_AVERAGE && (args->step->iteration + 1) % a->period != 0) p->op = ARTEL__FLAT_ACCUMULATE;
 }
 
+static const char *flat_text(const flat_attributes *a)
+{
+    switch (a->function) {
+    case ARTEL__FLAT_REGULARISE:
+        return a->a != 0.0f ? (a->b != 0.0f ? "y a x sign * + b 2 x * * +" : "y a x sign * +") : a->b != 0.0f ? "y b 2 x * * +" : "y";
+    case ARTEL__FLAT_EMA: return "a y * b x * +";
+    case ARTEL__FLAT_ACCUMULATE: return "y x +";
+    case ARTEL__FLAT_AVERAGE: return a->period > 1 ? "x y + =z z" : "x y + a /";
+    case ARTEL__FLAT_SCALE: return "x a *";
+    case ARTEL__FLAT_DIVIDE: return "x a /";
+    case ARTEL__FLAT_CLIP: return "x a max b min";
+    }
+    return "y";
+}
+
+/* What is so at this step and not at others: a scalar of the node, compared. */
+static artel__hlo_value at_step(artel__lower *lower, size_t offset, artel_dtype dtype, const char *how, double number)
+{
+    artel__hlo_type type = artel__lower_in_type(lower, 0);
+    artel__hlo_value word = artel__lower_scalar_of(lower, offset, dtype);
+    return artel__hlo_broadcast(lower->hlo, artel__hlo_compare(lower->hlo, how, word, artel__hlo_number(lower->hlo, number, word)), &type,
+                                NULL);
+}
+
+static artel__hlo_value write_flat(artel__lower *lower)
+{
+    const flat_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_value y = lower->in[0];
+    artel__hlo_type type = *artel__hlo_type_of(h, y);
+    artel__formula f;
+    artel__formula_init(&f, h, y);
+    artel__formula_set(&f, 'y', y);
+    artel__formula_set(&f, 'x', artel__hlo_reshape(h, lower->in[1], &type));
+    if (a->average) {
+        artel__formula_spread(&f, 'a', artel__lower_scalar_of(lower, offsetof(artel__flat, a), ARTEL_DTYPE_FLOAT32));
+        artel__formula_spread(&f, 'b', artel__lower_scalar_of(lower, offsetof(artel__flat, b), ARTEL_DTYPE_FLOAT32));
+    } else {
+        artel__formula_number(&f, 'a', (double)a->a);
+        artel__formula_number(&f, 'b', (double)a->b);
+    }
+    artel__hlo_value now = artel__formula_write(&f, flat_text(a));
+    if (a->function == ARTEL__FLAT_AVERAGE && a->period > 1) {
+        artel__hlo_value last = at_step(lower, offsetof(artel__flat, op), ARTEL_DTYPE_INT32, "EQ", ARTEL__FLAT_AVERAGE);
+        now = artel__hlo_select(h, last, artel__formula_write(&f, "z a /"), now);
+    }
+    if (a->write_back) now = artel__hlo_select(h, at_step(lower, offsetof(artel__flat, count), ARTEL_DTYPE_INT64, "NE", 0), now, y);
+    return now;
+}
+
+static void lower_flat(artel__lower *lower)
+{
+    lower->out[0] = write_flat(lower);
+}
+
+static void lower_flat_update(artel__lower *lower)
+{
+    lower->written[0] = write_flat(lower);
+}
+
 const artel__op_def artel__op_flat_def = {
     .name = "flat",
     .doc = "An element-wise update of its first operand.",
     .attribute_size = sizeof(flat_attributes),
     .placement = ARTEL__PLACE_VIEW_WRITTEN,
     .infer = infer_flat,
+    .lower = lower_flat,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__flat_kernels,
@@ -235,6 +333,7 @@ const artel__op_def artel__op_flat_update_def = {
     .doc = "An element-wise update of a variable.",
     .attribute_size = sizeof(flat_attributes),
     .infer = infer_nothing,
+    .lower = lower_flat_update,
     .writes = true,
     .written = 1,
     .exec =
@@ -292,10 +391,16 @@ static void fill_clear(const artel__run_args *args, void *params)
     *(artel__fill *)params = (artel__fill){.count = artel__args_in(args, 0)->storage, .item = sizeof(float), .y = args->in[0]};
 }
 
+static void lower_clear(artel__lower *lower)
+{
+    lower->written[0] = artel__hlo_number(lower->hlo, 0, lower->in[0]);
+}
+
 const artel__op_def artel__op_clear_def = {
     .name = "clear",
     .doc = "A variable set to 0.",
     .infer = infer_nothing,
+    .lower = lower_clear,
     .writes = true,
     .written = 1,
     .exec =
@@ -342,11 +447,39 @@ static void fill_constrain(const artel__run_args *args, void *params)
                                                      .c = a->config.c};
 }
 
+static const char *const constrain_text[] = {
+    [ARTEL__CONSTRAINT_MAX_NORM] = "w n a min 1e-7 n + / *",
+    [ARTEL__CONSTRAINT_NON_NEG] = "w 0 > w 0 ?",
+    [ARTEL__CONSTRAINT_UNIT_NORM] = "w 1e-7 n + /",
+    [ARTEL__CONSTRAINT_MIN_MAX_NORM] = "w c n a max b min * 1 c - n * + 1e-7 n + / *",
+};
+
+/* The first part does all of a variable, whose layout is plain. */
+static void lower_constrain(artel__lower *lower)
+{
+    const constrain_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type type = *artel__hlo_type_of(h, lower->in[0]), wide = {.dtype = type.dtype, .rank = 3, .dim = {1, 1, 1}};
+    artel__formula f;
+    if (a->offset > 0) return;
+    for (int i = 0; i < type.rank; i++) wide.dim[i < a->config.from ? 0 : i < a->config.to ? 1 : 2] *= type.dim[i];
+    artel__hlo_value w = artel__hlo_reshape(h, lower->in[0], &wide);
+    artel__formula_init(&f, h, w);
+    artel__formula_set(&f, 'w', w);
+    artel__formula_number(&f, 'a', (double)a->config.a);
+    artel__formula_number(&f, 'b', (double)a->config.b);
+    artel__formula_number(&f, 'c', (double)a->config.c);
+    f.axis = 1;
+    if (a->config.op != ARTEL__CONSTRAINT_NON_NEG) artel__formula_write(&f, "w w * sum sqrt =n");
+    lower->written[0] = artel__formula_write(&f, constrain_text[a->config.op]);
+}
+
 const artel__op_def artel__op_constrain_def = {
     .name = "constrain",
     .doc = "Projection of a variable after the optimizer's step.",
     .attribute_size = sizeof(constrain_attributes),
     .infer = infer_constrain,
+    .lower = lower_constrain,
     .writes = true,
     .written = 1,
     .exec =

@@ -6,17 +6,13 @@
  * Where windows lie apart, the gradient of maxima is written over x. It takes over the gradient of a ReLU that made x (fuse.c).
  * Formulas and orders: kernel/pool.h.
  */
+#include "op/lower_pool.h"
 #include "op/norm.h"
-
-typedef struct pool_attributes {
-    artel__pool_op function;
-    artel__pool_shape shape;
-    bool relu; /* of a gradient */
-} pool_attributes;
+#include "op/pool_attributes.h"
 
 static artel_status infer_pool(artel__infer *infer)
 {
-    const pool_attributes *a = infer->attributes;
+    const artel__pool_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
     artel_shape out = x->shape;
     int axes = out.rank - 1;
@@ -31,7 +27,7 @@ static artel_status infer_pool(artel__infer *infer)
 
 static void fill_pool(const artel__run_args *args, void *params)
 {
-    const pool_attributes *a = args->attributes;
+    const artel__pool_attributes *a = args->attributes;
     *(artel__pool_forward *)params = (artel__pool_forward){
         .op = a->function, .rows = artel__args_rows(args, args->node->input[0]), .shape = a->shape, .x = args->in[0], .y = args->out[0]};
 }
@@ -45,7 +41,7 @@ static artel_status infer_pool_gradient(artel__infer *infer)
 
 static void fill_pool_gradient(const artel__run_args *args, void *params)
 {
-    const pool_attributes *a = args->attributes;
+    const artel__pool_attributes *a = args->attributes;
     *(artel__pool_gradient *)params = (artel__pool_gradient){.op = a->function,
                                                              .rows = artel__args_rows(args, args->node->input[0]),
                                                              .shape = a->shape,
@@ -59,13 +55,13 @@ static void fill_pool_gradient(const artel__run_args *args, void *params)
 /* An average has the same slope everywhere. */
 static uint32_t unread_by_gradient(const artel__node *node)
 {
-    return ((const pool_attributes *)node->attributes)->function == ARTEL__POOL_AVERAGE ? 6 : 0;
+    return ((const artel__pool_attributes *)node->attributes)->function == ARTEL__POOL_AVERAGE ? 6 : 0;
 }
 
 /* Where windows do not overlap, every element is one of dy, or 0. */
 static bool spreads_maximum(const void *attributes)
 {
-    const pool_attributes *a = attributes;
+    const artel__pool_attributes *a = attributes;
     return a->function == ARTEL__POOL_MAX && artel__pool_apart(&a->shape);
 }
 
@@ -76,7 +72,7 @@ static artel__in_place place_pool_gradient(const void *attributes)
 
 static void describe_pool(const artel__node *node, artel__text *out)
 {
-    const pool_attributes *a = node->attributes;
+    const artel__pool_attributes *a = node->attributes;
     artel__text_printf(out, "%s %lldx%lldx%lld%s", a->function == ARTEL__POOL_MAX ? "max" : "average", (long long)a->shape.window[0],
                        (long long)a->shape.window[1], (long long)a->shape.window[2], a->relu ? " relu" : "");
 }
@@ -84,11 +80,12 @@ static void describe_pool(const artel__node *node, artel__text *out)
 const artel__op_def artel__op_pool_gradient_def = {
     .name = "pool_gradient",
     .doc = "Gradient of pooling, and of a ReLU in front of it.",
-    .attribute_size = sizeof(pool_attributes),
+    .attribute_size = sizeof(artel__pool_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_pool_gradient,
     .moves = spreads_maximum,
     .describe = describe_pool,
+    .lower = artel__lower_pool_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__pool_gradient_kernels,
@@ -101,9 +98,9 @@ const artel__op_def artel__op_pool_gradient_def = {
 
 bool artel__op_pool_take_relu(artel__graph *graph, artel__node *node)
 {
-    const pool_attributes *now = node->attributes;
+    const artel__pool_attributes *now = node->attributes;
     if (now->function != ARTEL__POOL_MAX || now->relu) return false;
-    pool_attributes *attributes = artel__arena_alloc(graph->arena, 1, sizeof *attributes);
+    artel__pool_attributes *attributes = artel__arena_alloc(graph->arena, 1, sizeof *attributes);
     if (!attributes) return false;
     *attributes = *now;
     attributes->relu = true;
@@ -120,17 +117,18 @@ static artel_status grad_pool(artel__gradient *g)
 
 static bool takes_maximum(const void *attributes)
 {
-    return ((const pool_attributes *)attributes)->function == ARTEL__POOL_MAX;
+    return ((const artel__pool_attributes *)attributes)->function == ARTEL__POOL_MAX;
 }
 
 const artel__op_def artel__op_pool_def = {
     .name = "pool",
     .doc = "Maximum or average over windows.",
-    .attribute_size = sizeof(pool_attributes),
+    .attribute_size = sizeof(artel__pool_attributes),
     .infer = infer_pool,
     .grad = grad_pool,
     .moves = takes_maximum,
     .describe = describe_pool,
+    .lower = artel__lower_pool,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__pool_forward_kernels,
@@ -141,6 +139,6 @@ const artel__op_def artel__op_pool_def = {
 
 artel__value_id artel__op_pool(artel__graph *graph, artel__pool_op function, artel__value_id x, const artel__pool_shape *shape)
 {
-    pool_attributes attributes = {.function = function, .shape = *shape};
+    artel__pool_attributes attributes = {.function = function, .shape = *shape};
     return artel__graph_add(graph, &artel__op_pool_def, &attributes, &x, 1);
 }

@@ -20,6 +20,13 @@ typedef struct product_attributes {
     bool turned; /* the weights are given as their transpose */
 } product_attributes;
 
+/* Of operands 0 and 1. What holds 16-bit numbers is multiplied as such; sums are float32. */
+static artel__hlo_value held_dot(artel__lower *lower, artel__hlo_value a, artel__hlo_value b, int axis_a, int axis_b)
+{
+    artel_dtype held = artel__lower_held(lower, 0, 1);
+    return artel__hlo_dot(lower->hlo, artel__hlo_convert(lower->hlo, a, held), artel__hlo_convert(lower->hlo, b, held), axis_a, axis_b);
+}
+
 static artel_status infer_product(artel__infer *infer)
 {
     const product_attributes *a = infer->attributes;
@@ -100,11 +107,23 @@ static void fill_transpose(const artel__run_args *args, void *params)
                                                            .to = args->out[0]};
 }
 
+/* [taps][rows][groups][columns] -> [taps downwards][columns][groups][rows] */
+static void lower_transpose(artel__lower *lower)
+{
+    const transpose_attributes *a = lower->attributes;
+    artel__hlo_type out = artel__lower_out_type(lower, 0);
+    artel__hlo_type from = {.dtype = out.dtype, .rank = 4, .dim = {a->taps, a->rows, a->groups, a->columns / a->groups}};
+    artel__hlo_value w = artel__hlo_reshape(lower->hlo, lower->in[0], &from);
+    if (a->taps > 1) w = artel__hlo_reverse(lower->hlo, w, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, artel__hlo_transpose(lower->hlo, w, (int[]){0, 3, 2, 1}), &out);
+}
+
 const artel__op_def artel__op_transpose_weights_def = {
     .name = "transpose_weights",
     .doc = "Weights of a product or convolution, transposed for the data gradient.",
     .attribute_size = sizeof(transpose_attributes),
     .infer = infer_transpose,
+    .lower = lower_transpose,
     .moves = artel__op_always_moves,
     .exec =
         &(const artel__op_exec){
@@ -165,12 +184,26 @@ static int64_t cost_weight_gradient(const artel__graph *graph, const artel__node
     return 2 * a->k * graph->value[node->input[1]].storage;
 }
 
+static void lower_weight_gradient(artel__lower *lower)
+{
+    const weight_gradient_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type x = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2}, dy = x;
+    x.dim[0] = dy.dim[0] = a->k ? artel__hlo_count(artel__hlo_type_of(h, lower->in[0])) / a->k : 0;
+    x.dim[1] = a->k;
+    dy.dim[1] = a->n;
+    artel__hlo_value slope = artel__hlo_reshape(h, lower->in[1], &dy);
+    lower->out[0] = held_dot(lower, artel__hlo_reshape(h, lower->in[0], &x), slope, 0, 0);
+    if (a->bias) lower->out[1] = artel__hlo_reduce(h, "add", 0, slope, 1);
+}
+
 const artel__op_def artel__op_product_weight_gradient_def = {
     .name = "product_weight_gradient",
     .doc = "Gradient of a product's weights and bias, folded over shards in the tile.",
     .attribute_size = sizeof(weight_gradient_attributes),
     .infer = infer_weight_gradient,
     .cost = cost_weight_gradient,
+    .lower = lower_weight_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__product_weight_gradient_kernels,
@@ -225,7 +258,7 @@ static void lower_product(artel__lower *lower)
     x.dim[0] = a->n ? count / a->n : 0;
     w.dim[a->turned] = x.dim[1] = a->k;
     w.dim[!a->turned] = a->n;
-    artel__hlo_value y = artel__hlo_dot(h, artel__hlo_reshape(h, lower->in[0], &x), artel__hlo_reshape(h, lower->in[1], &w), 1, a->turned);
+    artel__hlo_value y = held_dot(lower, artel__hlo_reshape(h, lower->in[0], &x), artel__hlo_reshape(h, lower->in[1], &w), 1, a->turned);
     bias = *artel__hlo_type_of(h, y);
     if (lower->in[2] >= 0) {
         artel__hlo_type flat = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 1, .dim = {a->n}};

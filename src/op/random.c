@@ -9,6 +9,7 @@
  */
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
+#include "op/lower_random.h"
 
 typedef struct noise_attributes {
     artel__noise_op function;
@@ -48,6 +49,35 @@ static void fill_noise(const artel__run_args *args, void *params)
     p->y = args->out[0];
 }
 
+static artel__lower_drawing drawing_of(uint32_t ordinal, const artel_shape *noise)
+{
+    return (artel__lower_drawing){.key = offsetof(artel__noise, key),
+                                  .batch = offsetof(artel__noise, batch),
+                                  .first_row = offsetof(artel__noise, first_row),
+                                  .ordinal = ordinal,
+                                  .count = artel_shape_count(noise)};
+}
+
+static void lower_noise(artel__lower *lower)
+{
+    const noise_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), noise = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = out.rank, .dim = {lower->rows}};
+    artel__lower_drawing drawing = drawing_of(a->ordinal, &a->noise);
+    artel__hlo_value x = lower->in[0];
+    drawing.normal = a->function == ARTEL__NOISE_GAUSSIAN;
+    for (int i = 1; i < out.rank; i++) noise.dim[i] = a->noise.dim[i - 1];
+    artel__hlo_value draw = artel__hlo_reshape(h, artel__lower_draw(lower, &drawing), &noise);
+    draw = artel__hlo_broadcast_trailing(h, draw, &out);
+    if (a->function == ARTEL__NOISE_DROPOUT)
+        lower->out[0] = artel__lower_drop(h, x, draw, (double)a->rate, (double)a->scale);
+    else if (a->function == ARTEL__NOISE_GAUSSIAN)
+        lower->out[0] =
+            artel__hlo_binary(h, "add", x, artel__hlo_binary(h, "multiply", draw, artel__hlo_number(h, (double)a->scale, draw)));
+    else
+        artel__lower_refuse(lower, "alpha");
+}
+
 static artel_status grad_noise(artel__gradient *g);
 
 const artel__op_def artel__op_noise_def = {
@@ -57,6 +87,7 @@ const artel__op_def artel__op_noise_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_noise,
     .grad = grad_noise,
+    .lower = lower_noise,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__noise_kernels,
@@ -147,12 +178,25 @@ static artel_status grad_uniform(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static void lower_uniform(artel__lower *lower)
+{
+    const uniform_attributes *a = lower->attributes;
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0);
+    artel__lower_drawing drawing = drawing_of(a->ordinal, &a->shape);
+    drawing.shared_rows = a->shared;
+    artel__hlo_value draw = artel__hlo_reshape(h, artel__lower_draw(lower, &drawing), &out);
+    draw = artel__hlo_binary(h, "multiply", draw, artel__hlo_number(h, (double)(a->high - a->low), draw));
+    lower->out[0] = artel__hlo_binary(h, "add", draw, artel__hlo_number(h, (double)a->low, draw));
+}
+
 const artel__op_def artel__op_uniform_def = {
     .name = "uniform",
     .doc = "Uniform numbers by row from counters.",
     .attribute_size = sizeof(uniform_attributes),
     .infer = infer_uniform,
     .grad = grad_uniform,
+    .lower = lower_uniform,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__noise_kernels,

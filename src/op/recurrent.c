@@ -9,31 +9,8 @@
  *             with keep every gate meets an h of its own: the gates are more positions of a row, each with zeros for the others
  */
 #include "op/elementwise.h"
+#include "op/lower_recurrent.h"
 #include "op/recurrent.h"
-
-enum {
-    IN_PROJECTED,
-    IN_WEIGHTS,
-    IN_BIAS,
-    IN_MASK,
-    IN_H0,
-    IN_C0,
-    IN_KEEP,
-    INPUTS
-};
-enum {
-    BACK_WEIGHTS,
-    BACK_MASK,
-    BACK_C0,
-    BACK_BEFORE,
-    BACK_GATES,
-    BACK_EXTRA,
-    BACK_DOUT,
-    BACK_DH,
-    BACK_DC,
-    BACK_KEEP,
-    BACK_INPUTS
-};
 
 typedef artel__recurrent_settings settings;
 
@@ -46,7 +23,8 @@ static int first_kept(const settings *s)
 static artel_status infer_recurrent(artel__infer *infer)
 {
     const settings *s = infer->attributes;
-    const artel__value *x = infer->in[IN_PROJECTED], *w = infer->in[IN_WEIGHTS], *mask = infer->in[IN_MASK];
+    const artel__value *x = infer->in[ARTEL__RECURRENT_PROJECTED], *w = infer->in[ARTEL__RECURRENT_WEIGHTS],
+                       *mask = infer->in[ARTEL__RECURRENT_MASK];
     int64_t u = s->units, g = artel__cell_gates(s->cell) * u;
     if (x->dtype != ARTEL_DTYPE_FLOAT32 || x->domain != ARTEL__DOMAIN_ROW || x->shape.rank != 2 || x->shape.dim[1] != g)
         return artel__op_fail(infer, "the projected input does not fit %lld units", (long long)u);
@@ -54,11 +32,11 @@ static artel_status infer_recurrent(artel__infer *infer)
     int64_t steps = x->shape.dim[0];
     if (mask && (mask->dtype != ARTEL_DTYPE_BOOL || mask->domain != ARTEL__DOMAIN_ROW || mask->storage != steps))
         return artel__op_fail(infer, "the mask does not have one element for each of %lld steps", (long long)steps);
-    for (int k = IN_H0; k <= IN_C0; k++) {
+    for (int k = ARTEL__RECURRENT_H0; k <= ARTEL__RECURRENT_C0; k++) {
         if (infer->in[k] && (infer->in[k]->domain != ARTEL__DOMAIN_ROW || infer->in[k]->storage != u))
             return artel__op_fail(infer, "an initial state does not have %lld elements", (long long)u);
     }
-    const artel__value *keep = infer->in[IN_KEEP];
+    const artel__value *keep = infer->in[ARTEL__RECURRENT_KEEP];
     if (keep && (keep->dtype != ARTEL_DTYPE_FLOAT32 || keep->domain != ARTEL__DOMAIN_ROW || keep->storage != g))
         return artel__op_fail(infer, "the factors of the states do not fit %lld units", (long long)u);
     artel_shape state = artel__shape(1, u), sequence = artel__shape(2, steps, u);
@@ -75,7 +53,7 @@ static artel_status infer_recurrent(artel__infer *infer)
 /* The gates take the place of the projected input. */
 static artel__in_place place_gates(const void *attributes)
 {
-    return (artel__in_place){IN_PROJECTED, first_kept(attributes) + 1};
+    return (artel__in_place){ARTEL__RECURRENT_PROJECTED, first_kept(attributes) + 1};
 }
 
 /* In blocks where the weights are bfloat16. */
@@ -87,20 +65,20 @@ static artel__arithmetic arithmetic(const artel__run_args *args, int weights)
 static void fill_recurrent(const artel__run_args *args, void *params)
 {
     const settings *s = args->attributes;
-    const artel__value *x = artel__args_in(args, IN_PROJECTED);
+    const artel__value *x = artel__args_in(args, ARTEL__RECURRENT_PROJECTED);
     int kept = first_kept(s);
     bool lstm = s->cell == ARTEL__CELL_LSTM;
     *(artel__recurrent_forward *)params = (artel__recurrent_forward){.settings = *s,
                                                                      .rows = args->step->fold->rows,
                                                                      .steps = x->shape.dim[0],
-                                                                     .projected = args->in[IN_PROJECTED],
-                                                                     .weights = args->in[IN_WEIGHTS],
-                                                                     .bias = args->in[IN_BIAS],
-                                                                     .keep = args->in[IN_KEEP],
-                                                                     .mask = args->in[IN_MASK],
-                                                                     .h0 = args->in[IN_H0],
-                                                                     .c0 = args->in[IN_C0],
-                                                                     .arithmetic = arithmetic(args, IN_WEIGHTS),
+                                                                     .projected = args->in[ARTEL__RECURRENT_PROJECTED],
+                                                                     .weights = args->in[ARTEL__RECURRENT_WEIGHTS],
+                                                                     .bias = args->in[ARTEL__RECURRENT_BIAS],
+                                                                     .keep = args->in[ARTEL__RECURRENT_KEEP],
+                                                                     .mask = args->in[ARTEL__RECURRENT_MASK],
+                                                                     .h0 = args->in[ARTEL__RECURRENT_H0],
+                                                                     .c0 = args->in[ARTEL__RECURRENT_C0],
+                                                                     .arithmetic = arithmetic(args, ARTEL__RECURRENT_WEIGHTS),
                                                                      .out = args->out[0],
                                                                      .h = args->out[1],
                                                                      .c = lstm ? args->out[2] : NULL,
@@ -112,7 +90,7 @@ static void fill_recurrent(const artel__run_args *args, void *params)
 static int64_t cost_recurrent(const artel__graph *graph, const artel__node *node)
 {
     const settings *s = node->attributes;
-    return 2 * s->units * graph->value[node->input[IN_PROJECTED]].storage;
+    return 2 * s->units * graph->value[node->input[ARTEL__RECURRENT_PROJECTED]].storage;
 }
 
 static void describe_recurrent(const artel__node *node, artel__text *out)
@@ -128,7 +106,7 @@ static void describe_recurrent(const artel__node *node, artel__text *out)
 static artel_status infer_recurrent_gradient(artel__infer *infer)
 {
     const settings *s = infer->attributes;
-    const artel_shape *projected = &infer->in[BACK_GATES]->shape;
+    const artel_shape *projected = &infer->in[ARTEL__RECURRENT_BACK_GATES]->shape;
     artel_shape state = artel__shape(1, s->units);
     artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, projected);
     artel__infer_output(infer, 1, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &state);
@@ -142,38 +120,39 @@ static void fill_recurrent_gradient(const artel__run_args *args, void *params)
 {
     const settings *s = args->attributes;
     bool lstm = s->cell == ARTEL__CELL_LSTM, gru = s->cell == ARTEL__CELL_GRU;
-    *(artel__recurrent_gradient *)params = (artel__recurrent_gradient){.settings = *s,
-                                                                       .rows = args->step->fold->rows,
-                                                                       .steps = artel__args_in(args, BACK_GATES)->shape.dim[0],
-                                                                       .transposed = args->in[BACK_WEIGHTS],
-                                                                       .keep = args->in[BACK_KEEP],
-                                                                       .mask = args->in[BACK_MASK],
-                                                                       .c0 = args->in[BACK_C0],
-                                                                       .arithmetic = arithmetic(args, BACK_WEIGHTS),
-                                                                       .before = args->in[BACK_BEFORE],
-                                                                       .gates = args->in[BACK_GATES],
-                                                                       .extra = args->in[BACK_EXTRA],
-                                                                       .dout = args->in[BACK_DOUT],
-                                                                       .dh = args->in[BACK_DH],
-                                                                       .dc = args->in[BACK_DC],
-                                                                       .dprojected = args->out[0],
-                                                                       .dh0 = args->out[1],
-                                                                       .dc0 = lstm ? args->out[2] : NULL,
-                                                                       .drecurrent = gru ? args->out[2] : NULL,
-                                                                       .drecurrent_n = gru && !s->reset_after ? args->out[3] : NULL};
+    *(artel__recurrent_gradient *)params =
+        (artel__recurrent_gradient){.settings = *s,
+                                    .rows = args->step->fold->rows,
+                                    .steps = artel__args_in(args, ARTEL__RECURRENT_BACK_GATES)->shape.dim[0],
+                                    .transposed = args->in[ARTEL__RECURRENT_BACK_WEIGHTS],
+                                    .keep = args->in[ARTEL__RECURRENT_BACK_KEEP],
+                                    .mask = args->in[ARTEL__RECURRENT_BACK_MASK],
+                                    .c0 = args->in[ARTEL__RECURRENT_BACK_C0],
+                                    .arithmetic = arithmetic(args, ARTEL__RECURRENT_BACK_WEIGHTS),
+                                    .before = args->in[ARTEL__RECURRENT_BACK_BEFORE],
+                                    .gates = args->in[ARTEL__RECURRENT_BACK_GATES],
+                                    .extra = args->in[ARTEL__RECURRENT_BACK_EXTRA],
+                                    .dout = args->in[ARTEL__RECURRENT_BACK_DOUT],
+                                    .dh = args->in[ARTEL__RECURRENT_BACK_DH],
+                                    .dc = args->in[ARTEL__RECURRENT_BACK_DC],
+                                    .dprojected = args->out[0],
+                                    .dh0 = args->out[1],
+                                    .dc0 = lstm ? args->out[2] : NULL,
+                                    .drecurrent = gru ? args->out[2] : NULL,
+                                    .drecurrent_n = gru && !s->reset_after ? args->out[3] : NULL};
 }
 
 /* The gradients of the gates' arguments take the place of the gates. */
 static artel__in_place place_gradient(const void *attributes)
 {
     (void)attributes;
-    return (artel__in_place){BACK_GATES, 0};
+    return (artel__in_place){ARTEL__RECURRENT_BACK_GATES, 0};
 }
 
 static int64_t cost_recurrent_gradient(const artel__graph *graph, const artel__node *node)
 {
     const settings *s = node->attributes;
-    return 2 * s->units * graph->value[node->input[BACK_GATES]].storage;
+    return 2 * s->units * graph->value[node->input[ARTEL__RECURRENT_BACK_GATES]].storage;
 }
 
 const artel__op_def artel__op_recurrent_gradient_def = {
@@ -183,6 +162,7 @@ const artel__op_def artel__op_recurrent_gradient_def = {
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_recurrent_gradient,
     .cost = cost_recurrent_gradient,
+    .lower = artel__lower_recurrent_gradient,
     .exec =
         &(const artel__op_exec){
             .in_place = place_gradient,
@@ -217,13 +197,15 @@ static void grad_weights(artel__gradient *g, artel__value_id back)
     int64_t u = s->units, n = artel__cell_gates(s->cell) * u;
     bool gru = s->cell == ARTEL__CELL_GRU;
     artel__value_id dq = gru ? artel__graph_output(graph, back, 2) : back, h = g->out[kept];
-    if (s->keeps) split_gates(graph, s, g->in[IN_KEEP], &h, &dq);
-    artel__value_id nodes = artel__op_weight_gradient(graph, h, dq, u, n, g->needed[IN_BIAS]);
-    g->in_gradient[IN_WEIGHTS] = artel__op_all_reduce(graph, nodes);
-    if (g->needed[IN_BIAS]) g->in_gradient[IN_BIAS] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
+    if (s->keeps) split_gates(graph, s, g->in[ARTEL__RECURRENT_KEEP], &h, &dq);
+    artel__value_id nodes = artel__op_weight_gradient(graph, h, dq, u, n, g->needed[ARTEL__RECURRENT_BIAS]);
+    g->in_gradient[ARTEL__RECURRENT_WEIGHTS] = artel__op_all_reduce(graph, nodes);
+    if (g->needed[ARTEL__RECURRENT_BIAS])
+        g->in_gradient[ARTEL__RECURRENT_BIAS] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
     if (!gru || s->reset_after) return;
     artel__value_id late = artel__op_weight_gradient(graph, g->out[kept + 2], artel__graph_output(graph, back, 3), u, n, false);
-    g->in_gradient[IN_WEIGHTS] = artel__op_add(graph, g->in_gradient[IN_WEIGHTS], artel__op_all_reduce(graph, late));
+    g->in_gradient[ARTEL__RECURRENT_WEIGHTS] =
+        artel__op_add(graph, g->in_gradient[ARTEL__RECURRENT_WEIGHTS], artel__op_all_reduce(graph, late));
 }
 
 static artel_status grad_recurrent(artel__gradient *g)
@@ -232,22 +214,24 @@ static artel_status grad_recurrent(artel__gradient *g)
     artel__graph *graph = g->graph;
     int kept = first_kept(s);
     bool lstm = s->cell == ARTEL__CELL_LSTM;
-    artel__value_id wt = artel__op_transpose_weights(graph, g->in[IN_WEIGHTS], 1, s->units, artel__cell_gates(s->cell) * s->units, 1);
-    artel__value_id inputs[BACK_INPUTS] = {[BACK_WEIGHTS] = wt,
-                                           [BACK_MASK] = g->in[IN_MASK],
-                                           [BACK_C0] = g->in[IN_C0],
-                                           [BACK_BEFORE] = g->out[kept],
-                                           [BACK_GATES] = g->out[kept + 1],
-                                           [BACK_EXTRA] = s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
-                                           [BACK_DOUT] = g->out_gradient[0],
-                                           [BACK_DH] = g->out_gradient[1],
-                                           [BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE,
-                                           [BACK_KEEP] = g->in[IN_KEEP]};
-    artel__value_id back = artel__graph_add(graph, &artel__op_recurrent_gradient_def, s, inputs, BACK_INPUTS);
-    g->in_gradient[IN_PROJECTED] = back;
-    if (g->needed[IN_H0]) g->in_gradient[IN_H0] = artel__graph_output(graph, back, 1);
-    if (g->needed[IN_C0]) g->in_gradient[IN_C0] = artel__graph_output(graph, back, 2);
-    if (g->needed[IN_WEIGHTS] || g->needed[IN_BIAS]) grad_weights(g, back);
+    artel__value_id wt =
+        artel__op_transpose_weights(graph, g->in[ARTEL__RECURRENT_WEIGHTS], 1, s->units, artel__cell_gates(s->cell) * s->units, 1);
+    artel__value_id inputs[ARTEL__RECURRENT_BACK_INPUTS] = {[ARTEL__RECURRENT_BACK_WEIGHTS] = wt,
+                                                            [ARTEL__RECURRENT_BACK_MASK] = g->in[ARTEL__RECURRENT_MASK],
+                                                            [ARTEL__RECURRENT_BACK_C0] = g->in[ARTEL__RECURRENT_C0],
+                                                            [ARTEL__RECURRENT_BACK_BEFORE] = g->out[kept],
+                                                            [ARTEL__RECURRENT_BACK_GATES] = g->out[kept + 1],
+                                                            [ARTEL__RECURRENT_BACK_EXTRA] =
+                                                                s->cell == ARTEL__CELL_SIMPLE ? ARTEL__NO_VALUE : g->out[kept + 2],
+                                                            [ARTEL__RECURRENT_BACK_DOUT] = g->out_gradient[0],
+                                                            [ARTEL__RECURRENT_BACK_DH] = g->out_gradient[1],
+                                                            [ARTEL__RECURRENT_BACK_DC] = lstm ? g->out_gradient[2] : ARTEL__NO_VALUE,
+                                                            [ARTEL__RECURRENT_BACK_KEEP] = g->in[ARTEL__RECURRENT_KEEP]};
+    artel__value_id back = artel__graph_add(graph, &artel__op_recurrent_gradient_def, s, inputs, ARTEL__RECURRENT_BACK_INPUTS);
+    g->in_gradient[ARTEL__RECURRENT_PROJECTED] = back;
+    if (g->needed[ARTEL__RECURRENT_H0]) g->in_gradient[ARTEL__RECURRENT_H0] = artel__graph_output(graph, back, 1);
+    if (g->needed[ARTEL__RECURRENT_C0]) g->in_gradient[ARTEL__RECURRENT_C0] = artel__graph_output(graph, back, 2);
+    if (g->needed[ARTEL__RECURRENT_WEIGHTS] || g->needed[ARTEL__RECURRENT_BIAS]) grad_weights(g, back);
     return ARTEL_OK;
 }
 
@@ -259,6 +243,7 @@ const artel__op_def artel__op_recurrent_def = {
     .infer = infer_recurrent,
     .grad = grad_recurrent,
     .cost = cost_recurrent,
+    .lower = artel__lower_recurrent,
     .describe = describe_recurrent,
     .exec =
         &(const artel__op_exec){
@@ -274,6 +259,6 @@ artel__value_id artel__op_recurrent(artel__graph *graph, const artel__recurrent 
     if (graph->status < 0 || r->projected < 0 || r->weights < 0) return ARTEL__NO_VALUE;
     settings s = r->settings;
     s.keeps = r->keep >= 0;
-    artel__value_id inputs[INPUTS] = {r->projected, r->weights, r->bias, r->mask, r->h0, r->c0, r->keep};
-    return artel__graph_add(graph, &artel__op_recurrent_def, &s, inputs, INPUTS);
+    artel__value_id inputs[ARTEL__RECURRENT_INPUTS] = {r->projected, r->weights, r->bias, r->mask, r->h0, r->c0, r->keep};
+    return artel__graph_add(graph, &artel__op_recurrent_def, &s, inputs, ARTEL__RECURRENT_INPUTS);
 }

@@ -10,15 +10,12 @@
 
 #include <string.h>
 
-typedef struct reduce_attributes {
-    artel__reduction function;
-    uint32_t axes;
-    bool keep;
-} reduce_attributes;
+#include "op/lower_reduce.h"
+#include "op/reduce_attributes.h"
 
 static artel_status infer_reduce(artel__infer *infer)
 {
-    const reduce_attributes *a = infer->attributes;
+    const artel__reduce_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
     artel_shape shape = {.rank = 0};
     for (int i = 0; i < x->shape.rank; i++) {
@@ -46,7 +43,7 @@ static int reduce_space(const artel__run_args *args, artel__value_id full, uint3
 
 static void fill_reduce(const artel__run_args *args, void *params)
 {
-    const reduce_attributes *a = args->attributes;
+    const artel__reduce_attributes *a = args->attributes;
     artel__reduce *p = params;
     p->op = a->function;
     p->rank = reduce_space(args, args->node->input[0], a->axes, p->dim, p->reduced);
@@ -63,7 +60,7 @@ static artel_status infer_reduce_gradient(artel__infer *infer)
 
 static void fill_reduce_gradient(const artel__run_args *args, void *params)
 {
-    const reduce_attributes *a = args->attributes;
+    const artel__reduce_attributes *a = args->attributes;
     artel__reduce_gradient *p = params;
     p->op = a->function;
     p->rank = reduce_space(args, args->node->output[0], a->axes, p->dim, p->reduced);
@@ -76,15 +73,16 @@ static void fill_reduce_gradient(const artel__run_args *args, void *params)
 /* Sums and means have the same slope everywhere. */
 static uint32_t unread_by_gradient(const artel__node *node)
 {
-    const reduce_attributes *a = node->attributes;
+    const artel__reduce_attributes *a = node->attributes;
     return a->function == ARTEL__REDUCE_SUM || a->function == ARTEL__REDUCE_MEAN ? 3 : 0;
 }
 
 const artel__op_def artel__op_reduce_gradient_def = {
     .name = "reduce_gradient",
     .doc = "Gradient of a reduction over axes of a row.",
-    .attribute_size = sizeof(reduce_attributes),
+    .attribute_size = sizeof(artel__reduce_attributes),
     .infer = infer_reduce_gradient,
+    .lower = artel__lower_reduce_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__reduce_gradient_kernels,
@@ -104,9 +102,10 @@ static artel_status grad_reduce(artel__gradient *g)
 const artel__op_def artel__op_reduce_def = {
     .name = "reduce",
     .doc = "Sum, mean, maximum, minimum or product over axes of a row.",
-    .attribute_size = sizeof(reduce_attributes),
+    .attribute_size = sizeof(artel__reduce_attributes),
     .infer = infer_reduce,
     .grad = grad_reduce,
+    .lower = artel__lower_reduce,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__reduce_kernels,
@@ -117,15 +116,11 @@ const artel__op_def artel__op_reduce_def = {
 
 artel__value_id artel__op_reduce(artel__graph *graph, artel__reduction function, artel__value_id x, uint32_t axes, bool keep)
 {
-    reduce_attributes attributes = {function, axes, keep};
+    artel__reduce_attributes attributes = {function, axes, keep};
     return artel__graph_add(graph, &artel__op_reduce_def, &attributes, &x, 1);
 }
 
 /* -- along one axis: [outer][length][inner] -- */
-
-typedef struct axis_attributes {
-    int function, axis;
-} axis_attributes;
 
 typedef struct axis_space {
     int64_t outer, length, inner;
@@ -141,7 +136,7 @@ static axis_space space_of(const artel__run_args *args, artel__value_id id, int 
 
 static artel_status infer_axis(artel__infer *infer)
 {
-    const axis_attributes *a = infer->attributes;
+    const artel__axis_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0];
     if (a->axis < 0 || a->axis >= x->shape.rank) return artel__op_fail(infer, "the axis is out of range");
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &x->shape);
@@ -150,7 +145,7 @@ static artel_status infer_axis(artel__infer *infer)
 
 static void fill_softmax(const artel__run_args *args, void *params)
 {
-    const axis_attributes *a = args->attributes;
+    const artel__axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->output[0], a->axis);
     *(artel__softmax_forward *)params = (artel__softmax_forward){
         .op = (artel__softmax_op)a->function, .outer = s.outer, .length = s.length, .inner = s.inner, .x = args->in[0], .y = args->out[0]};
@@ -159,7 +154,7 @@ static void fill_softmax(const artel__run_args *args, void *params)
 /* Inputs: dy, y and, for sparsemax, x. */
 static void fill_softmax_gradient(const artel__run_args *args, void *params)
 {
-    const axis_attributes *a = args->attributes;
+    const artel__axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->output[0], a->axis);
     *(artel__softmax_gradient *)params = (artel__softmax_gradient){.op = (artel__softmax_op)a->function,
                                                                    .outer = s.outer,
@@ -174,9 +169,10 @@ static void fill_softmax_gradient(const artel__run_args *args, void *params)
 const artel__op_def artel__op_softmax_gradient_def = {
     .name = "softmax_gradient",
     .doc = "Gradient of softmax and its relatives.",
-    .attribute_size = sizeof(axis_attributes),
+    .attribute_size = sizeof(artel__axis_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_axis,
+    .lower = artel__lower_softmax_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__softmax_gradient_kernels,
@@ -187,7 +183,7 @@ const artel__op_def artel__op_softmax_gradient_def = {
 
 static artel_status grad_softmax(artel__gradient *g)
 {
-    const axis_attributes *a = g->attributes;
+    const artel__axis_attributes *a = g->attributes;
     artel__value_id x = a->function == (int)ARTEL__SPARSEMAX ? g->in[0] : ARTEL__NO_VALUE;
     artel__value_id inputs[] = {g->out_gradient[0], g->out[0], x};
     g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_softmax_gradient_def, g->attributes, inputs, 3);
@@ -197,18 +193,19 @@ static artel_status grad_softmax(artel__gradient *g)
 static void describe_softmax(const artel__node *node, artel__text *out)
 {
     static const char *const names[] = {"softmax", "log_softmax", "sparsemax"};
-    const axis_attributes *a = node->attributes;
+    const artel__axis_attributes *a = node->attributes;
     artel__text_printf(out, "%s axis=%d", names[a->function], a->axis);
 }
 
 const artel__op_def artel__op_softmax_def = {
     .name = "softmax",
     .doc = "Softmax, log-softmax or sparsemax along one axis.",
-    .attribute_size = sizeof(axis_attributes),
+    .attribute_size = sizeof(artel__axis_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_axis,
     .grad = grad_softmax,
     .describe = describe_softmax,
+    .lower = artel__lower_softmax,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__softmax_forward_kernels,
@@ -225,7 +222,7 @@ static int normal_axis(const artel__graph *graph, artel__value_id x, int axis)
 artel__value_id artel__op_softmax(artel__graph *graph, artel__softmax_op function, artel__value_id x, int axis)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    axis_attributes attributes = {(int)function, normal_axis(graph, x, axis)};
+    artel__axis_attributes attributes = {(int)function, normal_axis(graph, x, axis)};
     return artel__graph_add(graph, &artel__op_softmax_def, &attributes, &x, 1);
 }
 
@@ -233,7 +230,7 @@ artel__value_id artel__op_softmax(artel__graph *graph, artel__softmax_op functio
 
 static artel_status infer_glu(artel__infer *infer)
 {
-    const axis_attributes *a = infer->attributes;
+    const artel__axis_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     if (a->axis < 0 || a->axis >= shape.rank || shape.dim[a->axis] % 2) return artel__op_fail(infer, "the axis must have an even extent");
     shape.dim[a->axis] /= 2;
@@ -243,7 +240,7 @@ static artel_status infer_glu(artel__infer *infer)
 
 static void fill_glu(const artel__run_args *args, void *params)
 {
-    const axis_attributes *a = args->attributes;
+    const artel__axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->output[0], a->axis);
     *(artel__glu_forward *)params = (artel__glu_forward){s.outer, s.length, s.inner, args->in[0], args->out[0]};
 }
@@ -251,7 +248,7 @@ static void fill_glu(const artel__run_args *args, void *params)
 /* Inputs: x, dy. */
 static void fill_glu_gradient(const artel__run_args *args, void *params)
 {
-    const axis_attributes *a = args->attributes;
+    const artel__axis_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->input[1], a->axis);
     *(artel__glu_gradient *)params = (artel__glu_gradient){s.outer, s.length, s.inner, args->in[0], args->in[1], args->out[0]};
 }
@@ -259,8 +256,9 @@ static void fill_glu_gradient(const artel__run_args *args, void *params)
 const artel__op_def artel__op_glu_gradient_def = {
     .name = "glu_gradient",
     .doc = "Gradient of the gated linear unit.",
-    .attribute_size = sizeof(axis_attributes),
+    .attribute_size = sizeof(artel__axis_attributes),
     .infer = infer_axis,
+    .lower = artel__lower_glu_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__glu_gradient_kernels,
@@ -279,9 +277,10 @@ static artel_status grad_glu(artel__gradient *g)
 const artel__op_def artel__op_glu_def = {
     .name = "glu",
     .doc = "First half of an axis times the sigmoid of the second.",
-    .attribute_size = sizeof(axis_attributes),
+    .attribute_size = sizeof(artel__axis_attributes),
     .infer = infer_glu,
     .grad = grad_glu,
+    .lower = artel__lower_glu,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__glu_forward_kernels,
@@ -293,7 +292,7 @@ const artel__op_def artel__op_glu_def = {
 artel__value_id artel__op_glu(artel__graph *graph, artel__value_id x, int axis)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    axis_attributes attributes = {0, normal_axis(graph, x, axis)};
+    artel__axis_attributes attributes = {0, normal_axis(graph, x, axis)};
     return artel__graph_add(graph, &artel__op_glu_def, &attributes, &x, 1);
 }
 
@@ -318,6 +317,7 @@ const artel__op_def artel__op_argmax_def = {
     .name = "argmax",
     .doc = "Index of the first largest element along the last axis.",
     .infer = infer_argmax,
+    .lower = artel__lower_argmax,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__argmax_kernels,
@@ -331,10 +331,6 @@ artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x)
     return artel__graph_add(graph, &artel__op_argmax_def, NULL, &x, 1);
 }
 
-typedef struct top_attributes {
-    int k;
-} top_attributes;
-
 static artel_status infer_in_top_k(artel__infer *infer)
 {
     artel_shape shape = infer->in[0]->shape;
@@ -346,7 +342,7 @@ static artel_status infer_in_top_k(artel__infer *infer)
 
 static void fill_in_top_k(const artel__run_args *args, void *params)
 {
-    const top_attributes *a = args->attributes;
+    const artel__top_attributes *a = args->attributes;
     axis_space s = space_of(args, args->node->input[0], artel__args_in(args, 0)->shape.rank - 1);
     *(artel__in_top_k *)params = (artel__in_top_k){s.outer, s.length, a->k, args->in[0], args->in[1], args->out[0]};
 }
@@ -354,8 +350,9 @@ static void fill_in_top_k(const artel__run_args *args, void *params)
 const artel__op_def artel__op_in_top_k_def = {
     .name = "in_top_k",
     .doc = "Whether a class is among the k best.",
-    .attribute_size = sizeof(top_attributes),
+    .attribute_size = sizeof(artel__top_attributes),
     .infer = infer_in_top_k,
+    .lower = artel__lower_in_top_k,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__in_top_k_kernels,
@@ -366,6 +363,6 @@ const artel__op_def artel__op_in_top_k_def = {
 
 artel__value_id artel__op_in_top_k(artel__graph *graph, artel__value_id x, artel__value_id target, int k)
 {
-    top_attributes attributes = {k};
+    artel__top_attributes attributes = {k};
     return artel__graph_add(graph, &artel__op_in_top_k_def, &attributes, (artel__value_id[]){x, target}, 2);
 }

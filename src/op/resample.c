@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "op/lower_shape_ops.h"
+#include "op/lower_warp.h"
 #include "op/shape_ops.h"
 
 /* -- bands -- */
@@ -85,12 +87,32 @@ static artel_status grad_band(artel__gradient *g)
     return g->graph->status;
 }
 
+static void lower_band(artel__lower *lower)
+{
+    const band_attributes *a = lower->attributes;
+    const artel__op_band *band = &a->band;
+    artel__lower_map map = {a->axis, band->extent, band->outputs, NULL};
+    artel__hlo *h = lower->hlo;
+    void *block;
+    if (h->status < 0) return;
+    h->status = artel__calloc(h->ctx, (size_t)(band->extent * band->outputs) + 1, sizeof(float), "device", &block);
+    if (h->status < 0) return;
+    float *weight = block;
+    for (int64_t o = 0; o < band->outputs; o++) {
+        for (int64_t k = 0; k < band->taps; k++) weight[o * band->extent + band->first[o] + k] = band->weight[o * band->taps + k];
+    }
+    map.weights = weight;
+    lower->out[0] = artel__lower_along(lower, lower->in[0], &map);
+    artel__free(h->ctx, block);
+}
+
 const artel__op_def artel__op_band_def = {
     .name = "band",
     .doc = "Runs of weights along an axis.",
     .attribute_size = sizeof(band_attributes),
     .infer = infer_band,
     .grad = grad_band,
+    .lower = lower_band,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__band_kernels,
@@ -158,6 +180,7 @@ const artel__op_def artel__op_warp_gradient_def = {
     .doc = "Gradient of images through an affine map.",
     .attribute_size = sizeof(artel__warp_settings),
     .infer = infer_warp,
+    .lower = artel__lower_warp_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__warp_gradient_kernels,
@@ -183,6 +206,7 @@ const artel__op_def artel__op_warp_def = {
     .attribute_size = sizeof(artel__warp_settings),
     .infer = infer_warp,
     .grad = grad_warp,
+    .lower = artel__lower_warp,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__warp_kernels,

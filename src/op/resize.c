@@ -4,7 +4,9 @@
  *   resize   half-pixel centres, no antialiasing; the gradient scatters back to the four corners (kernel/shape_ops.h)
  *   one_hot  y[.., d] = index == d ? 1 : 0; no gradient
  */
+#include "kernel/resize_formula.h"
 #include "kernel/shape_ops.h"
+#include "op/lower_shape_ops.h"
 #include "op/shape_ops.h"
 
 typedef struct resize_attributes {
@@ -50,11 +52,44 @@ static void fill_resize_gradient(const artel__run_args *args, void *params)
                                                                  .dx = args->out[0]};
 }
 
+/* Of a program of a device: lines and columns each go through a matrix of the shares. `turned`: the other way, which is the gradient. */
+static artel__hlo_value lower_axis(artel__lower *lower, artel__hlo_value x, int axis, bool turned)
+{
+    artel__hlo *h = lower->hlo;
+    artel__lower_map map = {axis, artel__lower_in_type(lower, 0).dim[axis + 1], artel__lower_out_type(lower, 0).dim[axis + 1], NULL};
+    int64_t in = turned ? map.outputs : map.extent, out = turned ? map.extent : map.outputs;
+    void *block;
+    if (h->status < 0) return -1;
+    h->status = artel__calloc(h->ctx, (size_t)(in * out) + 1, sizeof(float), "device", &block);
+    if (h->status < 0) return -1;
+    float *weight = block;
+    for (int64_t o = 0; o < out && in > 0; o++) {
+        resize_tap tap = resize_tap_of(o, in, out);
+        weight[turned ? tap.lower * out + o : o * in + tap.lower] += 1.0f - tap.share;
+        weight[turned ? tap.upper * out + o : o * in + tap.upper] += tap.share;
+    }
+    map.weights = weight;
+    artel__hlo_value y = artel__lower_along(lower, x, &map);
+    artel__free(h->ctx, block);
+    return y;
+}
+
+static void lower_resize(artel__lower *lower)
+{
+    lower->out[0] = lower_axis(lower, lower_axis(lower, lower->in[0], 1, false), 0, false);
+}
+
+static void lower_resize_gradient(artel__lower *lower)
+{
+    lower->out[0] = lower_axis(lower, lower_axis(lower, lower->in[0], 0, true), 1, true);
+}
+
 const artel__op_def artel__op_resize_gradient_def = {
     .name = "resize_gradient",
     .doc = "Gradient of bilinear resizing.",
     .attribute_size = sizeof(resize_attributes),
     .infer = infer_resize,
+    .lower = lower_resize_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__resize_gradient_kernels,
@@ -77,6 +112,7 @@ const artel__op_def artel__op_resize_def = {
     .attribute_size = sizeof(resize_attributes),
     .infer = infer_resize,
     .grad = grad_resize,
+    .lower = lower_resize,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__resize_forward_kernels,
@@ -117,11 +153,24 @@ static void fill_one_hot(const artel__run_args *args, void *params)
                          .y = args->out[0]};
 }
 
+static void lower_one_hot(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_type out = artel__lower_out_type(lower, 0), whole = out;
+    int axes[ARTEL__HLO_RANK];
+    whole.dtype = ARTEL_DTYPE_INT32;
+    for (int i = 0; i < out.rank; i++) axes[i] = i;
+    artel__hlo_value classes = artel__hlo_iota(h, &whole, out.rank - 1);
+    artel__hlo_value met = artel__hlo_compare(h, "EQ", classes, artel__hlo_broadcast(h, lower->in[0], &whole, axes));
+    lower->out[0] = artel__hlo_convert(h, met, ARTEL_DTYPE_FLOAT32);
+}
+
 const artel__op_def artel__op_one_hot_def = {
     .name = "one_hot",
     .doc = "Indicator vectors of classes.",
     .attribute_size = sizeof(one_hot_attributes),
     .infer = infer_one_hot,
+    .lower = lower_one_hot,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__one_hot_kernels,

@@ -11,6 +11,7 @@
 #include "kernel/narrow.h"
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
+#include "op/lower_elementwise.h"
 
 /* For operations whose result does not follow small changes of the operands. */
 static artel_status grad_none(artel__gradient *g)
@@ -43,11 +44,23 @@ static void fill_compare(const artel__run_args *args, void *params)
     artel__args_loop(args, 0, 2, args->node->output[0], &p->loop);
 }
 
+static void lower_compare(artel__lower *lower)
+{
+    static const char *const how[] = {
+        [ARTEL__COMPARE_EQUAL] = "EQ",      [ARTEL__COMPARE_NOT_EQUAL] = "NE", [ARTEL__COMPARE_LESS] = "LT",
+        [ARTEL__COMPARE_LESS_EQUAL] = "LE", [ARTEL__COMPARE_GREATER] = "GT",   [ARTEL__COMPARE_GREATER_EQUAL] = "GE"};
+    const compare_attributes *a = lower->attributes;
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    artel__hlo_value first = artel__lower_spread(lower, 0, &to), second = artel__lower_spread(lower, 1, &to);
+    lower->out[0] = artel__hlo_compare(lower->hlo, how[a->function], first, second);
+}
+
 const artel__op_def artel__op_compare_def = {
     .name = "compare",
     .doc = "Comparison of two operands with broadcasting.",
     .attribute_size = sizeof(compare_attributes),
     .infer = infer_compare,
+    .lower = lower_compare,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__compare_kernels,
@@ -94,11 +107,24 @@ static void fill_logical(const artel__run_args *args, void *params)
     artel__args_loop(args, 0, args->node->inputs, args->node->output[0], &p->loop);
 }
 
+static void lower_logical(artel__lower *lower)
+{
+    static const char *const how[] = {[ARTEL__LOGIC_AND] = "and", [ARTEL__LOGIC_OR] = "or", [ARTEL__LOGIC_XOR] = "xor"};
+    const compare_attributes *a = lower->attributes;
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    artel__hlo_value first = artel__lower_spread(lower, 0, &to);
+    if (a->function == ARTEL__LOGIC_NOT)
+        lower->out[0] = artel__hlo_unary(lower->hlo, "not", first);
+    else
+        lower->out[0] = artel__hlo_binary(lower->hlo, how[a->function], first, artel__lower_spread(lower, 1, &to));
+}
+
 const artel__op_def artel__op_logical_def = {
     .name = "logical",
     .doc = "And, or, not on truth values.",
     .attribute_size = sizeof(compare_attributes),
     .infer = infer_logical,
+    .lower = lower_logical,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__logical_kernels,
@@ -172,10 +198,19 @@ static artel_status grad_select(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static void lower_select(artel__lower *lower)
+{
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    artel__hlo_value side[3];
+    for (int k = 0; k < 3; k++) side[k] = lower->in[k] >= 0 ? artel__lower_spread(lower, k, &to) : artel__hlo_splat(lower->hlo, 0, &to);
+    lower->out[0] = artel__hlo_select(lower->hlo, side[0], side[1], side[2]);
+}
+
 const artel__op_def artel__op_select_def = {
     .name = "select",
     .doc = "Chooses between two operands by a condition, with broadcasting.",
     .infer = infer_select,
+    .lower = lower_select,
     .grad = grad_select,
     .moves = artel__op_always_moves,
     .exec =
@@ -222,11 +257,74 @@ static artel_status grad_cast(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static bool is_float(artel_dtype dtype)
+{
+    return dtype <= ARTEL_DTYPE_BFLOAT16;
+}
+
+/* The bounds of an integer type; the upper one is the power of two behind it, which a float can hold. */
+static void find_bounds(artel_dtype dtype, double *low, double *end)
+{
+    bool sign = dtype >= ARTEL_DTYPE_INT8 && dtype <= ARTEL_DTYPE_INT64;
+    int bits = 8 * (int)artel_dtype_size(dtype) - sign;
+    *end = ldexp(1, bits);
+    *low = sign ? -*end : 0;
+}
+
+static uint64_t largest(artel_dtype dtype)
+{
+    bool sign = dtype >= ARTEL_DTYPE_INT8 && dtype <= ARTEL_DTYPE_INT64;
+    return UINT64_MAX >> (64 - 8 * (int)artel_dtype_size(dtype) + sign);
+}
+
+/* Towards zero, what is too large to the bound, NaN to 0: as artel__convert. */
+static artel__hlo_value saturate(artel__hlo *h, artel__hlo_value x, const artel__hlo_type *to)
+{
+    double low, end;
+    find_bounds(to->dtype, &low, &end);
+    artel__hlo_value wide = artel__hlo_convert(h, x, ARTEL_DTYPE_FLOAT64), zero = artel__hlo_number(h, 0, wide);
+    artel__hlo_value above = artel__hlo_compare(h, "GE", wide, artel__hlo_number(h, end, wide));
+    artel__hlo_value number = artel__hlo_select(h, artel__hlo_compare(h, "EQ", wide, wide), wide, zero);
+    number = artel__hlo_select(h, above, zero, artel__hlo_binary(h, "maximum", number, artel__hlo_number(h, low, number)));
+    return artel__hlo_select(h, above, artel__hlo_integer(h, largest(to->dtype), to), artel__hlo_convert(h, number, to->dtype));
+}
+
+static artel__hlo_value clamp(artel__hlo *h, artel__hlo_value x, artel_dtype to)
+{
+    double low, end, from_low, from_end;
+    artel_dtype from = artel__hlo_type_of(h, x)->dtype;
+    artel__hlo_type type = *artel__hlo_type_of(h, x);
+    find_bounds(from, &from_low, &from_end);
+    find_bounds(to, &low, &end);
+    if (from_low < low) x = artel__hlo_binary(h, "maximum", x, artel__hlo_number(h, low, x));
+    if (from_end > end) x = artel__hlo_binary(h, "minimum", x, artel__hlo_integer(h, largest(to), &type));
+    return artel__hlo_convert(h, x, to);
+}
+
+static void lower_cast(artel__lower *lower)
+{
+    artel__hlo *h = lower->hlo;
+    artel__hlo_value x = lower->in[0];
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    artel_dtype from = artel__hlo_type_of(h, x)->dtype;
+    if (from == to.dtype)
+        lower->out[0] = x;
+    else if (to.dtype == ARTEL_DTYPE_BOOL)
+        lower->out[0] = artel__hlo_compare(h, "NE", x, artel__hlo_number(h, 0, x));
+    else if (is_float(to.dtype) || from == ARTEL_DTYPE_BOOL)
+        lower->out[0] = artel__hlo_convert(h, x, to.dtype);
+    else if (is_float(from))
+        lower->out[0] = saturate(h, x, &to);
+    else
+        lower->out[0] = clamp(h, x, to.dtype);
+}
+
 const artel__op_def artel__op_cast_def = {
     .name = "cast",
     .doc = "Conversion between element types.",
     .attribute_size = sizeof(cast_attributes),
     .infer = infer_cast,
+    .lower = lower_cast,
     .grad = grad_cast,
     .exec =
         &(const artel__op_exec){
@@ -268,11 +366,24 @@ static void fill_constant(const artel__run_args *args, void *params)
     p->y = args->out[0];
 }
 
+static void lower_constant(artel__lower *lower)
+{
+    const constant_attributes *a = lower->attributes;
+    artel__hlo_type type = artel__lower_out_type(lower, 0);
+    if (type.dtype == ARTEL_DTYPE_BOOL) {
+        type.dtype = ARTEL_DTYPE_UINT8;
+        lower->out[0] = artel__hlo_convert(lower->hlo, artel__hlo_table(lower->hlo, a->data, &type), ARTEL_DTYPE_BOOL);
+    } else {
+        lower->out[0] = artel__hlo_table(lower->hlo, a->data, &type);
+    }
+}
+
 const artel__op_def artel__op_constant_def = {
     .name = "constant",
     .doc = "A constant of the graph.",
     .attribute_size = sizeof(constant_attributes),
     .infer = infer_constant,
+    .lower = lower_constant,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__strided_copy_kernels,
@@ -336,11 +447,18 @@ static bool fills_zero(const void *attributes)
     return ((const fill_attributes *)attributes)->number == 0;
 }
 
+static void lower_fill(artel__lower *lower)
+{
+    artel__hlo_type type = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_splat(lower->hlo, (double)((const fill_attributes *)lower->attributes)->number, &type);
+}
+
 const artel__op_def artel__op_fill_def = {
     .name = "fill",
     .doc = "One number everywhere, in the shape of another value.",
     .attribute_size = sizeof(fill_attributes),
     .infer = infer_fill,
+    .lower = lower_fill,
     .grad = grad_none,
     .moves = fills_zero,
     .exec =
@@ -364,12 +482,19 @@ static artel_status infer_stop(artel__infer *infer)
     return ARTEL_OK;
 }
 
+static void lower_stop(artel__lower *lower)
+{
+    artel__hlo_type to = artel__lower_out_type(lower, 0);
+    lower->out[0] = artel__hlo_reshape(lower->hlo, lower->in[0], &to);
+}
+
 const artel__op_def artel__op_stop_gradient_def = {
     .name = "stop_gradient",
     .doc = "The operand, without its gradient.",
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_stop,
     .grad = grad_none,
+    .lower = lower_stop,
 };
 
 artel__value_id artel__op_stop_gradient(artel__graph *graph, artel__value_id x)

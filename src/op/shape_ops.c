@@ -11,7 +11,9 @@
 
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
+#include "op/lower_shape_ops.h"
 #include "op/reduce.h"
+#include "op/shape_attributes.h"
 
 /* The extents of a value with its rows in front. */
 static int full_dims(const artel__run_args *args, artel__value_id id, int64_t dim[ARTEL__LOOP_RANK])
@@ -34,13 +36,9 @@ static void output_shape(artel__infer *infer, const artel_shape *shape)
 
 /* -- transpose -- */
 
-typedef struct transpose_attributes {
-    int permutation[ARTEL_MAX_RANK];
-} transpose_attributes;
-
 static artel_status infer_transpose(artel__infer *infer)
 {
-    const transpose_attributes *a = infer->attributes;
+    const artel__transpose_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     uint32_t seen = 0;
     for (int i = 0; i < shape.rank; i++) {
@@ -55,7 +53,7 @@ static artel_status infer_transpose(artel__infer *infer)
 
 static void fill_transpose(const artel__run_args *args, void *params)
 {
-    const transpose_attributes *a = args->attributes;
+    const artel__transpose_attributes *a = args->attributes;
     int64_t dim[ARTEL__LOOP_RANK];
     int permutation[ARTEL__LOOP_RANK] = {0};
     int rank = full_dims(args, args->node->input[0], dim);
@@ -69,7 +67,7 @@ static void fill_transpose(const artel__run_args *args, void *params)
 
 static artel_status grad_transpose(artel__gradient *g)
 {
-    const transpose_attributes *a = g->attributes;
+    const artel__transpose_attributes *a = g->attributes;
     int inverse[ARTEL_MAX_RANK];
     int rank = g->graph->value[g->in[0]].shape.rank;
     for (int i = 0; i < rank; i++) inverse[a->permutation[i]] = i;
@@ -80,10 +78,11 @@ static artel_status grad_transpose(artel__gradient *g)
 const artel__op_def artel__op_transpose_def = {
     .name = "transpose",
     .doc = "Permutes the axes of a row.",
-    .attribute_size = sizeof(transpose_attributes),
+    .attribute_size = sizeof(artel__transpose_attributes),
     .infer = infer_transpose,
     .grad = grad_transpose,
     .moves = artel__op_always_moves,
+    .lower = artel__lower_transpose,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__strided_copy_kernels,
@@ -95,12 +94,12 @@ const artel__op_def artel__op_transpose_def = {
 artel__value_id artel__op_transpose(artel__graph *graph, artel__value_id x, const int *permutation)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    transpose_attributes attributes = {{0}};
+    artel__transpose_attributes attributes = {{0}};
     int rank = graph->value[x].shape.rank, node = graph->value[x].node;
     bool same = true;
     for (int i = 0; i < rank; i++) attributes.permutation[i] = permutation[i];
     if (node >= 0 && graph->node[node].op == &artel__op_transpose_def) { /* two in a row are one, or none */
-        const transpose_attributes *before = graph->node[node].attributes;
+        const artel__transpose_attributes *before = graph->node[node].attributes;
         x = graph->node[node].input[0];
         for (int i = 0; i < rank; i++) attributes.permutation[i] = before->permutation[permutation[i]];
     }
@@ -110,14 +109,9 @@ artel__value_id artel__op_transpose(artel__graph *graph, artel__value_id x, cons
 
 /* -- pad and crop -- */
 
-typedef struct pad_attributes {
-    int64_t before[ARTEL_MAX_RANK], after[ARTEL_MAX_RANK];
-    float number;
-} pad_attributes;
-
 static artel_status infer_pad(artel__infer *infer)
 {
-    const pad_attributes *a = infer->attributes;
+    const artel__pad_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     for (int i = 0; i < shape.rank; i++) {
         shape.dim[i] += a->before[i] + a->after[i];
@@ -129,7 +123,7 @@ static artel_status infer_pad(artel__infer *infer)
 
 static void fill_pad(const artel__run_args *args, void *params)
 {
-    const pad_attributes *a = args->attributes;
+    const artel__pad_attributes *a = args->attributes;
     artel__pad *p = params;
     p->rank = full_dims(args, args->node->input[0], p->in);
     full_dims(args, args->node->output[0], p->out);
@@ -147,7 +141,7 @@ static void fill_pad(const artel__run_args *args, void *params)
 
 static artel_status grad_pad(artel__gradient *g)
 {
-    const pad_attributes *a = g->attributes;
+    const artel__pad_attributes *a = g->attributes;
     int64_t before[ARTEL_MAX_RANK], after[ARTEL_MAX_RANK];
     for (int i = 0; i < ARTEL_MAX_RANK; i++) {
         before[i] = -a->before[i];
@@ -159,16 +153,17 @@ static artel_status grad_pad(artel__gradient *g)
 
 static bool pads_with_zero(const void *attributes)
 {
-    return ((const pad_attributes *)attributes)->number == 0;
+    return ((const artel__pad_attributes *)attributes)->number == 0;
 }
 
 const artel__op_def artel__op_pad_def = {
     .name = "pad",
     .doc = "Adds a border of one number, or crops.",
-    .attribute_size = sizeof(pad_attributes),
+    .attribute_size = sizeof(artel__pad_attributes),
     .infer = infer_pad,
     .grad = grad_pad,
     .moves = pads_with_zero,
+    .lower = artel__lower_pad,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__pad_kernels,
@@ -180,7 +175,7 @@ const artel__op_def artel__op_pad_def = {
 artel__value_id artel__op_pad(artel__graph *graph, artel__value_id x, const int64_t *before, const int64_t *after, double number)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    pad_attributes attributes = {.number = (float)number};
+    artel__pad_attributes attributes = {.number = (float)number};
     for (int i = 0; i < graph->value[x].shape.rank; i++) {
         attributes.before[i] = before[i];
         attributes.after[i] = after[i];
@@ -190,14 +185,9 @@ artel__value_id artel__op_pad(artel__graph *graph, artel__value_id x, const int6
 
 /* -- slice -- */
 
-typedef struct slice_attributes {
-    int axis;
-    int64_t begin, length, step;
-} slice_attributes;
-
 static artel_status infer_slice(artel__infer *infer)
 {
-    const slice_attributes *a = infer->attributes;
+    const artel__slice_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     if (a->axis < 0 || a->axis >= shape.rank || a->length < 0)
         return artel__op_fail(infer, "the axis or the length does not fit the input");
@@ -212,7 +202,7 @@ static artel_status infer_slice(artel__infer *infer)
 /* start, step and count of every axis, rows in front. */
 static void slice_bounds(const artel__run_args *args, artel__value_id part, int64_t *start, int64_t *step, int64_t *count)
 {
-    const slice_attributes *a = args->attributes;
+    const artel__slice_attributes *a = args->attributes;
     int rank = full_dims(args, part, count);
     for (int i = 0; i < rank; i++) {
         start[i] = 0;
@@ -256,10 +246,11 @@ static void fill_insert(const artel__run_args *args, void *params)
 const artel__op_def artel__op_insert_def = {
     .name = "insert",
     .doc = "Writes a part into a larger value.",
-    .attribute_size = sizeof(slice_attributes),
+    .attribute_size = sizeof(artel__slice_attributes),
     .placement = ARTEL__PLACE_VIEW_WRITTEN,
     .infer = infer_insert,
     .moves = artel__op_always_moves,
+    .lower = artel__lower_insert,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__strided_copy_kernels,
@@ -270,7 +261,7 @@ const artel__op_def artel__op_insert_def = {
 
 static artel_status grad_slice(artel__gradient *g)
 {
-    const slice_attributes *a = g->attributes;
+    const artel__slice_attributes *a = g->attributes;
     artel__value_id zeros = artel__op_fill_like(g->graph, g->in[0], 0);
     g->in_gradient[0] = artel__graph_add(g->graph, &artel__op_insert_def, a, (artel__value_id[]){zeros, g->out_gradient[0]}, 2);
     return ARTEL_OK;
@@ -279,10 +270,11 @@ static artel_status grad_slice(artel__gradient *g)
 const artel__op_def artel__op_slice_def = {
     .name = "slice",
     .doc = "Some elements of one axis.",
-    .attribute_size = sizeof(slice_attributes),
+    .attribute_size = sizeof(artel__slice_attributes),
     .infer = infer_slice,
     .grad = grad_slice,
     .moves = artel__op_always_moves,
+    .lower = artel__lower_slice,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__strided_copy_kernels,
@@ -294,20 +286,15 @@ const artel__op_def artel__op_slice_def = {
 artel__value_id artel__op_slice(artel__graph *graph, artel__value_id x, int axis, int64_t begin, int64_t length, int64_t step)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    slice_attributes attributes = {normal_axis(axis, graph->value[x].shape.rank), begin, length, step};
+    artel__slice_attributes attributes = {normal_axis(axis, graph->value[x].shape.rank), begin, length, step};
     return artel__graph_add(graph, &artel__op_slice_def, &attributes, &x, 1);
 }
 
 /* -- concatenation: a pair at a time is never needed; each input is one insert into an uninitialised value -- */
 
-typedef struct concat_attributes {
-    int axis;
-    int64_t total;
-} concat_attributes;
-
 static artel_status infer_blank(artel__infer *infer)
 {
-    const concat_attributes *a = infer->attributes;
+    const artel__concat_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     shape.dim[a->axis] = a->total;
     output_shape(infer, &shape);
@@ -333,9 +320,10 @@ static uint32_t unread_by_blank(const artel__node *node)
 const artel__op_def artel__op_blank_def = {
     .name = "blank",
     .doc = "Room for a concatenation.",
-    .attribute_size = sizeof(concat_attributes),
+    .attribute_size = sizeof(artel__concat_attributes),
     .infer = infer_blank,
     .moves = artel__op_always_moves,
+    .lower = artel__lower_blank,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__fill_kernels,
@@ -354,7 +342,7 @@ static artel_status infer_joined(artel__infer *infer)
 
 static artel_status grad_joined(artel__gradient *g)
 {
-    const concat_attributes *a = g->attributes;
+    const artel__concat_attributes *a = g->attributes;
     int64_t begin = 0;
     for (int k = 1; k < ARTEL__MAX_OPERANDS && g->in[k] >= 0; k++) {
         int64_t length = g->graph->value[g->in[k]].shape.dim[a->axis];
@@ -373,10 +361,11 @@ static uint32_t unread_by_concat(const artel__node *node)
 const artel__op_def artel__op_concat_def = {
     .name = "concat",
     .doc = "Values side by side along one axis.",
-    .attribute_size = sizeof(concat_attributes),
+    .attribute_size = sizeof(artel__concat_attributes),
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_joined,
     .grad = grad_joined,
+    .lower = artel__lower_concat,
     .exec =
         &(const artel__op_exec){
             .unread = unread_by_concat,
@@ -392,11 +381,12 @@ static artel_status grad_nothing(artel__gradient *g)
 const artel__op_def artel__op_concat_insert_def = {
     .name = "concat_insert",
     .doc = "One part of a concatenation.",
-    .attribute_size = sizeof(slice_attributes),
+    .attribute_size = sizeof(artel__slice_attributes),
     .placement = ARTEL__PLACE_VIEW_WRITTEN,
     .infer = infer_insert,
     .grad = grad_nothing,
     .moves = artel__op_always_moves,
+    .lower = artel__lower_concat_insert,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__strided_copy_kernels,
@@ -429,7 +419,7 @@ artel__value_id artel__op_concat(artel__graph *graph, const artel__value_id *x, 
         artel__value_id rest = artel__op_concat(graph, x + ARTEL__MAX_OPERANDS - 1, count - ARTEL__MAX_OPERANDS + 1, axis);
         return artel__op_concat(graph, (artel__value_id[]){head, rest}, 2, axis);
     }
-    concat_attributes attributes = {.axis = normal_axis(axis, graph->value[x[0]].shape.rank)};
+    artel__concat_attributes attributes = {.axis = normal_axis(axis, graph->value[x[0]].shape.rank)};
     if (!concat_fits(graph, x, count, attributes.axis, &attributes.total)) {
         graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope,
                                     "inputs of a concatenation must agree in all axes but one", "the inputs' shapes do not fit");
@@ -440,7 +430,7 @@ artel__value_id artel__op_concat(artel__graph *graph, const artel__value_id *x, 
     int64_t begin = 0;
     for (int k = 0; k < count && graph->status == ARTEL_OK; k++) {
         int64_t length = graph->value[x[k]].shape.dim[attributes.axis];
-        slice_attributes part = {attributes.axis, begin, length, 1};
+        artel__slice_attributes part = {attributes.axis, begin, length, 1};
         room = artel__graph_add(graph, &artel__op_concat_insert_def, &part, (artel__value_id[]){room, x[k]}, 2);
         begin += length;
         operands[k + 1] = x[k];
@@ -451,14 +441,9 @@ artel__value_id artel__op_concat(artel__graph *graph, const artel__value_id *x, 
 
 /* -- repeat -- */
 
-typedef struct repeat_attributes {
-    int axis;
-    int64_t times;
-} repeat_attributes;
-
 static artel_status infer_repeat(artel__infer *infer)
 {
-    const repeat_attributes *a = infer->attributes;
+    const artel__repeat_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     if (a->axis < 0 || a->axis >= shape.rank || a->times < 1) return artel__op_fail(infer, "the axis or the count is not possible");
     shape.dim[a->axis] *= a->times;
@@ -468,7 +453,7 @@ static artel_status infer_repeat(artel__infer *infer)
 
 static void fill_repeat(const artel__run_args *args, void *params)
 {
-    const repeat_attributes *a = args->attributes;
+    const artel__repeat_attributes *a = args->attributes;
     int64_t dim[ARTEL__LOOP_RANK], each[ARTEL__LOOP_RANK], whole[ARTEL__LOOP_RANK];
     int rank = full_dims(args, args->node->input[0], dim);
     for (int i = 0; i < rank; i++) each[i] = whole[i] = 1;
@@ -482,7 +467,7 @@ static void fill_repeat(const artel__run_args *args, void *params)
 
 static artel_status grad_repeat(artel__gradient *g)
 {
-    const repeat_attributes *a = g->attributes;
+    const artel__repeat_attributes *a = g->attributes;
     artel_shape from = g->graph->value[g->in[0]].shape, split = {.rank = 0};
     for (int i = 0; i < from.rank; i++) {
         split.dim[split.rank++] = from.dim[i];
@@ -499,10 +484,11 @@ static artel_status grad_repeat(artel__gradient *g)
 const artel__op_def artel__op_repeat_def = {
     .name = "repeat",
     .doc = "Each element of an axis several times in a row.",
-    .attribute_size = sizeof(repeat_attributes),
+    .attribute_size = sizeof(artel__repeat_attributes),
     .infer = infer_repeat,
     .grad = grad_repeat,
     .moves = artel__op_always_moves,
+    .lower = artel__lower_repeat,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__strided_copy_kernels,
@@ -514,7 +500,7 @@ const artel__op_def artel__op_repeat_def = {
 artel__value_id artel__op_repeat(artel__graph *graph, artel__value_id x, int axis, int64_t times)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    repeat_attributes attributes = {normal_axis(axis, graph->value[x].shape.rank), times};
+    artel__repeat_attributes attributes = {normal_axis(axis, graph->value[x].shape.rank), times};
     return artel__graph_add(graph, &artel__op_repeat_def, &attributes, &x, 1);
 }
 

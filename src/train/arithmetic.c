@@ -15,8 +15,17 @@ static bool has_amx(void)
     return artel__isa_of_machine() == ARTEL__ISA_AMX;
 }
 
+const char *artel__session_device_class(const artel__session *session)
+{
+    return session->devices ? session->devices->arithmetic : NULL;
+}
+
 static void describe(artel__session *session)
 {
+    if (session->devices) {
+        snprintf(session->arithmetic, sizeof session->arithmetic, "%s", session->devices->arithmetic);
+        return;
+    }
     const artel__session_products *p = &session->products;
     char class[64] = "float32";
     if (p->present)

@@ -7,17 +7,12 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/threads.h"
 #include "train/content.h"
 #include "train/options.h"
-
-enum {
-    STEP_ROOM = 65536
-};
 
 void artel__fit_event(const artel__fit *fit, artel_event *event)
 {
@@ -285,171 +280,6 @@ static artel_status conclude(artel__fit *fit, bool preempted)
     return fit->options.on_result(fit->options.event_user, fit->model, fit->history);
 }
 
-/* -- setting up -- */
-
-static artel_status bind_data(artel__fit *fit, artel_data *data)
-{
-    artel__data_wants wants;
-    artel__arena *arena = &fit->arena;
-    ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_TRAIN, &wants));
-    wants.seed = fit->options.seed;
-    ARTEL_TRY(artel__data_bind(data, &wants, &fit->train_feed));
-    if (fit->options.validation_data) {
-        ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_EVALUATE, &wants));
-        wants.seed = fit->options.seed;
-        return artel__data_bind(fit->options.validation_data, &wants, &fit->validation_feed);
-    }
-    if (fit->options.validation_split == 0) return ARTEL_OK;
-    fit->whole = fit->train_feed;
-    fit->train_feed = NULL;
-    return artel__feed_split(fit->whole, fit->options.validation_split, &fit->train_feed, &fit->validation_feed);
-}
-
-static artel_status open_session(artel__fit *fit)
-{
-    artel__session_options options = {.model = fit->model,
-                                      .settings = &fit->settings,
-                                      .strategy = fit->options.strategy,
-                                      .replicas = fit->options.replicas,
-                                      .threads = fit->options.threads,
-                                      .batch_size = fit->batch_size,
-                                      .shards = (int32_t)fit->options.shards,
-                                      .seed = fit->options.seed,
-                                      .train = true,
-                                      .batch_groups = fit->options.batch_norm_groups,
-                                      .recompute = fit->options.recompute * 0.01,
-                                      .stop_on_nan = fit->options.stop_on_nan,
-                                      .arithmetic = fit->options.arithmetic,
-                                      .elsewhere = fit->role != ARTEL__ROLE_NONE,
-                                      .alone = fit->role != ARTEL__ROLE_NONE,
-                                      .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
-                                      .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
-    if (fit->options.class_weight) ARTEL_TRY(artel__class_weight_read(fit, &options.class_weight, &options.classes));
-    if (!fit->options.dry_run) options.cluster = fit->options.cluster;
-    ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
-    fit->iteration = artel__session_iteration(fit->session);
-    if (!artel__session_cluster(fit->session)) fit->schedule_replicas = artel__session_ranks(fit->session);
-    return artel__fit_apply_replicas(fit);
-}
-
-artel_status artel__fit_apply_replicas(artel__fit *fit)
-{
-    artel__settings again;
-    bool applied = fit->schedule_replicas == fit->applied_replicas; /* as in most new seats: the arena does not grow with them */
-    fit->applied_replicas = fit->schedule_replicas;
-    if (!fit->settings.has_optimizer || applied || !fit->settings.optimizer.schedule.tabled) return ARTEL_OK;
-    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, fit->schedule_replicas, fit->batch_size, &again));
-    json_decref(fit->settings.optimizer.record);
-    fit->settings.optimizer.schedule = again.optimizer.schedule;
-    fit->settings.optimizer.record = again.optimizer.record;
-    return ARTEL_OK;
-}
-
-static artel_status prepare_modes(artel__fit *fit)
-{
-    ARTEL_TRY(
-        artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed, artel__batch_room(fit->train_feed, fit->batch_size)));
-    ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), &fit->tally));
-    if (!fit->validation_feed) return ARTEL_OK;
-    int64_t batch_size = fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
-    ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation_feed,
-                                     artel__batch_room(fit->validation_feed, batch_size)));
-    return artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE),
-                             &fit->validation_tally);
-}
-
-static artel_status make_orders(artel__fit *fit)
-{
-    artel__batches *batches = &fit->batches;
-    *batches = (artel__batches){.rows = artel__feed_count(fit->train_feed),
-                                .batch_size = fit->batch_size,
-                                .seed = fit->options.seed,
-                                .shuffle = fit->options.shuffle};
-    ARTEL_TRY(artel__batches_init(&fit->arena, batches, fit->options.initial_epoch, artel__feed_reads_ahead(fit->train_feed)));
-    fit->validation_rows = fit->validation_feed ? artel__feed_count(fit->validation_feed) : 0;
-    fit->validation_order = artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->validation_order);
-    fit->step_room = STEP_ROOM;
-    fit->step_ms = artel__arena_alloc(&fit->arena, STEP_ROOM, sizeof *fit->step_ms);
-    ARTEL_TRY(artel__arena_status(&fit->arena));
-    for (int64_t i = 0; i < fit->validation_rows; i++) fit->validation_order[i] = (uint64_t)i;
-    int64_t pass_steps = (batches->rows + fit->batch_size - 1) / fit->batch_size;
-    fit->steps_per_epoch = fit->options.steps_per_epoch ? fit->options.steps_per_epoch : pass_steps;
-    return ARTEL_OK;
-}
-
-static artel_status check_options(artel__fit *fit)
-{
-    const artel_fit_options *o = &fit->options;
-    if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE,
-                   "--epochs %lld counts from the beginning, and --initial-epoch is %lld: nothing is left to train", (long long)o->epochs,
-                   (long long)o->initial_epoch);
-    if (!(o->validation_split >= 0 && o->validation_split < 1))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give the part to validate on, for example 0.1",
-                           "the value does not fit (found %g, expected at least 0 and less than 1)", o->validation_split);
-    if (o->validation_data && o->validation_split > 0)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give one or the other",
-                           "validation data and a validation split were both given");
-    return ARTEL_OK;
-}
-
-artel_status artel__check_class(artel_model *model, bool standard_step)
-{
-    const artel__model *nn = model->nn;
-    if (!artel__model_is_custom(nn)) return ARTEL_OK;
-    if (!standard_step)
-        return artel__fail(model->ctx, ARTEL_ERROR_UNSUPPORTED, nn->class_name,
-                           "if it has none, or the standard ones will do, give --standard-step (standard_step)",
-                           "the model's class is the user's own, and a train_step, compute_loss or call of its own is not in the file");
-    artel__log(model->ctx, ARTEL_LOG_NOTE, "the model of the class %s is trained with the standard step", nn->class_name);
-    return ARTEL_OK;
-}
-
-static artel_status open_fit(artel__fit *fit, artel_data *data)
-{
-    ARTEL_TRY(check_options(fit));
-    ARTEL_TRY(artel__check_class(fit->model, fit->options.standard_step));
-    fit->batch_size = fit->options.batch_size;
-    ARTEL_TRY(artel__fit_find_role(fit));
-    fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
-    ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->batch_size, &fit->settings));
-    fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
-    ARTEL_TRY(bind_data(fit, data));
-    ARTEL_TRY(open_session(fit));
-    ARTEL_TRY(make_orders(fit));
-    const char *check = fit->role == ARTEL__ROLE_NONE || (fit->options.check_data && strcmp(fit->options.check_data, "start") == 0)
-                            ? fit->options.check_data
-                            : "off";
-    ARTEL_TRY(artel__content_begin(fit, fit->train_feed, fit->validation_feed, check));
-    ARTEL_TRY(prepare_modes(fit));
-    if (fit->options.on_profile) {
-        int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
-        fit->profile = artel__arena_alloc(&fit->arena, (size_t)nodes + 1, sizeof *fit->profile);
-        ARTEL_TRY(artel__arena_status(&fit->arena));
-    }
-    ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
-    bool course = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR; /* callbacks and checkpoints are these tasks' */
-    if (course) ARTEL_TRY(artel__callbacks_create(fit));
-    fit->epoch = fit->options.initial_epoch;
-    if (course && fit->options.checkpoint_dir && !fit->options.dry_run)
-        ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
-    ARTEL_TRY(artel__fit_apply_replicas(fit));      /* those that the run began with */
-    return ARTEL_OK;
-}
-
-static void close_fit(artel__fit *fit)
-{
-    artel__checkpointer_destroy(fit);
-    artel__callbacks_destroy(fit);
-    artel__session_destroy(fit->session);
-    artel__feed_destroy(fit->train_feed);
-    artel__feed_destroy(fit->validation_feed);
-    artel__feed_destroy(fit->whole);
-    artel_history_destroy(fit->history);
-    json_decref(fit->settings.optimizer.record);
-    artel__arena_fini(&fit->arena);
-}
-
 /* -- events of the end -- */
 
 static int by_value(const void *a, const void *b)
@@ -539,7 +369,7 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
     artel__fit fit = {.ctx = model->ctx, .model = model, .options = ARTEL_FIT_OPTIONS_INIT};
     ARTEL_TRY(artel__take_options(model->ctx, &artel__fit_kind, options, &fit.options));
     artel__arena_init(&fit.arena, model->ctx);
-    artel_status status = open_fit(&fit, data);
+    artel_status status = artel__fit_open(&fit, data);
     if (status == ARTEL_OK && !artel__session_cluster(fit.session)) status = artel__fit_report_plan(&fit);
     fit.ended = artel__checkpointer_finished(&fit);
     if (status == ARTEL_OK && !fit.options.dry_run) status = run_fit(&fit);
@@ -551,7 +381,7 @@ static artel_status fit_model(artel_model *model, artel_data *data, const artel_
         *out = fit.history;
         fit.history = NULL;
     }
-    close_fit(&fit);
+    artel__fit_close(&fit);
     return status;
 }
 

@@ -171,7 +171,7 @@ static inline int64_t artel__batch_room(const artel__feed *feed, int64_t batch_s
     return rows > 0 && rows < batch_size ? rows : batch_size;
 }
 
-/* fit.c: refuses a class of the user's own, for what it does in train_step, compute_loss or call is code, and in no file; says so when the
+/* fit_open.c: refuses a class of the user's own, for what it does in train_step, compute_loss or call is code, and in no file; says so when the
  * standard step was asked for. */
 artel_status artel__check_class(artel_model *model, bool standard_step);
 
@@ -213,6 +213,11 @@ static inline artel_cluster *artel__fit_cluster(const artel__fit *fit)
     return cluster || fit->role == ARTEL__ROLE_NONE ? cluster : fit->options.cluster;
 }
 
+/* fit_open.c: everything that a run needs, from its options; close also after a failure. */
+artel_status artel__fit_open(artel__fit *fit, artel_data *data);
+void artel__fit_close(artel__fit *fit);
+artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that counts them */
+
 /* fit.c */
 /* The pieces of a run, for who coordinates others: artel__fit_run calls them itself. */
 artel_status artel__fit_epoch_begin(artel__fit *fit);
@@ -224,10 +229,9 @@ int64_t artel__fit_validation_batch(const artel__fit *fit);
 artel_status artel__fit_epoch_end(artel__fit *fit);
 artel_status artel__fit_training_end(artel__fit *fit);
 artel_status artel__fit_report_fault(artel__fit *fit);
-void artel__fit_say_start(artel__fit *fit);              /* the start event, once */
-artel_status artel__fit_report_plan(artel__fit *fit);    /* to on_plan; in a cluster there is none before the first seat */
-artel_status artel__fit_preempted(artel__fit *fit);      /* records that the run ends on request, and what became of it */
-artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that counts them */
+void artel__fit_say_start(artel__fit *fit);           /* the start event, once */
+artel_status artel__fit_report_plan(artel__fit *fit); /* to on_plan; in a cluster there is none before the first seat */
+artel_status artel__fit_preempted(artel__fit *fit);   /* records that the run ends on request, and what became of it */
 void artel__fit_event(const artel__fit *fit, artel_event *event);
 
 #endif

@@ -100,8 +100,10 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
         mode->buffers = i + 1;
     }
     if (m == ARTEL__MODE_PREDICT && session->seat.ranks > 1) ARTEL_TRY(prepare_gathers(replica));
-    artel__execution_options options = {
-        .state = replica->state, .pool = replica->pool, .comm = session->group ? artel__group_comm(session->group, replica->index) : NULL};
+    artel__execution_options options = {.state = replica->state,
+                                        .pool = replica->pool,
+                                        .comm = session->group ? artel__group_comm(session->group, replica->index) : NULL,
+                                        .index = replica->index};
     ARTEL_TRY(artel__execution_create(shared->plan, &options, &mode->run));
     if (session->cluster) artel__execution_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
     return artel__content_prepare(replica, m);

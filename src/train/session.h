@@ -13,6 +13,7 @@
 #include "artel/fit.h"
 #include "cluster/mesh.h"
 #include "data/data.h"
+#include "device/select.h"
 #include "exec/device.h"
 #include "graph/recompute.h"
 #include "keras/model.h"
@@ -101,7 +102,7 @@ typedef struct artel__objective_request {
 artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out);
 void artel__objective_destroy(artel__objective *objective);
 
-/* -- session (session.c) -- */
+/* -- session (session.c, session_step.c) -- */
 
 typedef struct artel__session artel__session;
 
@@ -116,12 +117,12 @@ typedef struct artel__session_options {
     bool train;                 /* declare optimizer slots and take up saved optimizer state */
     const double *class_weight; /* by class number, or NULL: replaces a sample weight */
     int classes;
-    bool stop_on_nan;            /* a loss that is not finite fails the step */
-    double recompute;            /* the share of a step's time that may be spent on computing activations again; 0: none */
-    int batch_groups;            /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
-    artel_cluster *cluster;      /* NULL, or a cluster of one: none */
-    const char *arithmetic;      /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": decided */
-    const artel__device *device; /* what computes; NULL: the cores of this machine */
+    bool stop_on_nan;             /* a loss that is not finite fails the step */
+    double recompute;             /* the share of a step's time that may be spent on computing activations again; 0: none */
+    int batch_groups;             /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
+    artel_cluster *cluster;       /* NULL, or a cluster of one: none */
+    const char *arithmetic;       /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": decided */
+    artel__device_request device; /* what computes; nothing named: the cores of this machine */
     /* Variables that belong to servers (part.h). */
     bool elsewhere; /* a step ends with the gradients, which the objective keeps; what the optimizer does is done elsewhere */
     bool cache;     /* no slots of the optimizer here */
@@ -143,6 +144,8 @@ void artel__session_unseat(artel__session *session);
 bool artel__session_interrupted(const artel__session *session);
 /* Whether the last failure would be the same for whoever computes that step. */
 bool artel__session_is_common_fault(const artel__session *session);
+/* The class of arithmetic of the devices that compute: part of what a run is. NULL: processors. */
+const char *artel__session_device_class(const artel__session *session);
 /* A number for the variables: equal in all tasks after the same steps. */
 uint64_t artel__session_hash(const artel__session *session);
 /* The cluster, or NULL when this process trains alone. */

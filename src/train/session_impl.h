@@ -73,6 +73,7 @@ struct artel__session {
     artel__arena arena;
     artel__session_options options;
     const artel__device *device;
+    artel__device_set *devices; /* NULL: the cores */
     artel__strategy_plan strategy;
     artel__group *group;
     artel__variables variables;
@@ -87,7 +88,7 @@ struct artel__session {
     artel__mesh_seat seat;  /* in a cluster; zero before, and outside of one */
     int64_t iteration;      /* of the optimizer at the start */
     artel__session_products products;
-    char arithmetic[128]; /* in words */
+    char arithmetic[256]; /* in words */
     /* A step is handed out by a new generation, and its end told by `unfinished`: both can be polled. Whoever sleeps instead looks at them
      * under the mutex, and whoever changes them wakes the sleepers under it afterwards. */
     atomic_uint generation, unfinished;
@@ -120,6 +121,10 @@ void artel__replica_step(artel__replica *replica, artel__mode mode, const artel_
 /* class_weight.c: which fed inputs they read and write; the weights of the rows that were fetched. */
 artel_status artel__class_weight_find(artel__session *session, artel__session_mode *mode);
 artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode mode, const artel__batch *batch);
+
+/* session_step.c: those of all replicas but the first; stopped, or never started, they may be stopped. */
+artel_status artel__session_start_threads(artel__session *session);
+void artel__session_stop_threads(artel__session *session);
 
 /* session.c: plan and runs of a mode whose objective is there, for the ranks of the moment. */
 artel_status artel__session_place(artel__session *session, artel__mode mode);

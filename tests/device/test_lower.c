@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeout: 120 */
-/* Operations written as programs of devices: one graph of all element-wise functions with their gradients, and products, computed by
- * XLA's plug-in for the CPU and by artel's kernels. Skipped without the plug-in; what devices refuse is in tests/op/test_refused.c. */
+/* timeout: 600 */
+/* Operations as programs of devices: every small graph of tests/support/op_cases.c with its gradients and the step of its variables,
+ * computed by XLA's plug-in for the CPU and by artel's kernels. A name as argument: the cases that begin with it, one line each. Skipped
+ * without the plug-in; what devices refuse is in tests/op/test_refused.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,160 +11,216 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "graph/lower.h"
+#include "device/words.h"
 #include "help_device.h"
-#include "op/elementwise.h"
-#include "support/graph_bench.h"
+#include "support/op_cases.h"
 
 enum {
-    ROWS = 7,
-    WIDTH = RANDOM_GRAPH_WIDTH,
-    MOST = 160
+    MOST = 64
 };
 
 static struct {
     artel_context *ctx;
     artel__arena arena;
     artel__platform *platform;
+    const char *only;
+    int computed, refused;
 } t;
 
-static char names[MOST][48];
+/* Results of a program, as this machine keeps them. */
+typedef struct launch {
+    op_machine m;
+    artel__lowered lowered;
+    artel__program *program;
+    artel__buffer *in[MOST], *out[MOST];
+    int ins;
+} launch;
 
-static void keep(graph_bench *b, artel__value_id value, const char *what, int n)
+static void put(launch *l, artel_dtype dtype, const artel_shape *shape, const void *host)
 {
-    assert_int_equal(b->graph.status, ARTEL_OK);
-    int k = artel__graph_keep(&b->graph, value);
-    assert_in_range(k, 0, MOST - 1);
-    snprintf(names[k], sizeof names[k], "%s %d", what, n);
+    assert_true(l->ins < MOST);
+    assert_int_equal(artel__buffer_put(t.platform, 0, dtype, shape, host, &l->in[l->ins++]), ARTEL_OK);
 }
 
-static void add_unary(graph_bench *b, artel__value_id x, artel__unary f)
+static void put_inputs(launch *l)
 {
-    static const float constants[ARTEL__UNARY_COUNT][3] = {[ARTEL__UNARY_RELU] = {0.1f, 2.0f, 0.5f},
-                                                           [ARTEL__UNARY_LEAKY_RELU] = {0.2f},
-                                                           [ARTEL__UNARY_ELU] = {1.3f},
-                                                           [ARTEL__UNARY_CELU] = {1.2f},
-                                                           [ARTEL__UNARY_SOFT_SHRINK] = {0.1f},
-                                                           [ARTEL__UNARY_HARD_SHRINK] = {0.1f},
-                                                           [ARTEL__UNARY_SQUAREPLUS] = {4.0f},
-                                                           [ARTEL__UNARY_THRESHOLD] = {0.1f, 0.5f},
-                                                           [ARTEL__UNARY_SCALE_SHIFT] = {1.5f, -0.25f},
-                                                           [ARTEL__UNARY_CLIP] = {-0.1f, 1.5f},
-                                                           [ARTEL__UNARY_POWER] = {1.7f}};
-    artel__value_id wide = artel__op_affine(&b->graph, x, 4.1f, 0.03f), y = artel__op_unary(&b->graph, f, constants[f], wide);
-    artel__unary_attributes a = {.function = f};
-    memcpy(a.parameter, constants[f], sizeof a.parameter);
-    artel__reads reads = artel__unary_table[f].reads;
-    artel__value_id in[] = {x, reads == ARTEL__READS_Y ? y : wide};
-    keep(b, y, "unary", (int)f);
-    keep(b, artel__graph_add(&b->graph, &artel__op_unary_gradient_def, &a, in, reads == ARTEL__READS_NONE ? 1 : 2), "unary gradient",
-         (int)f);
+    for (int i = 0; i < l->m.g.feds; i++) {
+        const artel__value *value = &l->m.g.graph.value[l->m.g.fed[i].id];
+        artel_shape shape = {.rank = value->shape.rank + 1, .dim = {l->m.fold.rows}};
+        for (int k = 0; k < value->shape.rank; k++) shape.dim[k + 1] = value->shape.dim[k];
+        put(l, value->dtype, &shape, l->m.data[i]);
+    }
 }
 
-/* A ROW operand with an axis fewer, and a GLOBAL one; gradients by differentiation where the operands are alike. */
-static void add_binary(graph_bench *b, artel__value_id x, artel__value_id w, artel__binary f)
+static void put_variables(launch *l)
 {
-    artel__graph *graph = &b->graph;
-    artel_shape square = artel__shape(2, INT64_C(2), (int64_t)(WIDTH / 2)), part = artel__shape(2, INT64_C(1), (int64_t)WIDTH);
-    artel__value_id y = artel__op_affine(graph, x, -2.5f, 0.3f), matrix = artel__op_reshape(graph, x, &part);
-    artel__value_id both = artel__op_binary(graph, f, x, y), wanted[] = {x, y}, found[2];
-    keep(b, both, "binary", (int)f);
-    keep(b, artel__op_binary(graph, f, x, w), "binary global", (int)f);
-    keep(b, artel__op_binary(graph, f, y, artel__op_binary(graph, f, matrix, y)), "binary broadcast", (int)f);
-    keep(b, artel__op_reshape(graph, both, &square), "reshape", (int)f);
-    artel__differentiate d = {
-        .add = &artel__op_binary_def, .targets = &both, .seeds = &x, .target_count = 1, .wanted = wanted, .wanted_count = 2};
-    assert_int_equal(artel__graph_differentiate(graph, &d, found), ARTEL_OK);
-    keep(b, found[0], "binary gradient", (int)f);
-    keep(b, found[1], "binary gradient of the second", (int)f);
+    const artel__graph *graph = &l->m.g.graph;
+    for (int i = 0; i < graph->variable_values; i++) {
+        if (graph->variable_value[i] < 0) continue;
+        const artel__variable *v = &l->m.g.variables.item[i];
+        void *plain = malloc((size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype));
+        artel__state_fetch(l->m.state, i, plain);
+        put(l, v->dtype, &v->shape, plain);
+        free(plain);
+    }
 }
 
-static artel__value_id weights(graph_bench *b, const char *name, int64_t rows, const artel_shape *shape)
+/* The batch is one shard. */
+static void put_words(launch *l)
 {
-    int index = artel__variables_add(&b->variables, name, ARTEL__VARIABLE_TRAINABLE, ARTEL_DTYPE_FLOAT32, shape, rows);
-    assert_true(index >= 0);
-    return artel__graph_variable(&b->graph, index);
+    int64_t words[MOST * 8], start[2];
+    artel_shape shape = {.rank = 1, .dim = {l->lowered.scalars}};
+    artel__fold_plan fold;
+    artel__step step = l->m.step;
+    assert_true(l->lowered.scalars <= MOST * 8);
+    artel__fold_plan_make(&fold, 1, 0, 1, l->m.fold.rows, start);
+    step.fold = &fold;
+    artel__words_fill(&l->m.g.graph, l->lowered.scalar, l->lowered.scalars, &step, words);
+    if (l->lowered.scalars) put(l, ARTEL_DTYPE_INT64, &shape, words);
 }
 
-static void build(graph_bench *b)
-{
-    artel_shape width = artel__shape(1, (int64_t)WIDTH), three = artel__shape(1, INT64_C(3)),
-                matrix = artel__shape(2, (int64_t)WIDTH, INT64_C(3));
-    artel__value_id x = artel__graph_input(&b->graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &width);
-    artel__value_id w = weights(b, "w", 0, &width), bias = weights(b, "bias", 0, &three), panels = weights(b, "panels", WIDTH, &matrix);
-    for (int f = 0; f < ARTEL__UNARY_COUNT; f++) add_unary(b, x, (artel__unary)f);
-    for (int f = 0; f < ARTEL__BINARY_COUNT; f++) add_binary(b, x, w, (artel__binary)f);
-    keep(b, artel__op_product(&b->graph, x, panels, bias, 1, &three, ARTEL__FUSED_RELU), "product with ReLU", 0);
-    keep(b, artel__op_product(&b->graph, x, panels, ARTEL__NO_VALUE, 1, &three, ARTEL__FUSED_NONE), "product", 0);
-    assert_int_equal(artel__graph_seal(&b->graph), ARTEL_OK);
-}
-
-static artel__buffer *put(const artel_shape *shape, const void *host)
-{
-    artel__buffer *out;
-    assert_int_equal(artel__buffer_put(t.platform, 0, ARTEL_DTYPE_FLOAT32, shape, host, &out), ARTEL_OK);
-    return out;
-}
-
-static void launch(graph_bench *b, artel__buffer **out)
+/* False when an operation has no lowering. */
+static bool run(launch *l, const op_case *c, int64_t rows)
 {
     artel__text text;
-    artel__program *program;
-    artel__buffer *in[4];
-    artel_shape rows = artel__shape(2, (int64_t)ROWS, (int64_t)WIDTH);
-    artel__text_init(&text, b->ctx);
-    if (artel__lower_graph(&b->graph, ROWS, &text) < 0) fail_msg("%s", artel_context_error(b->ctx)->what);
-    if (artel__program_compile(t.platform, "test", text.data, text.length, &program) < 0) fail_msg("%s", artel_context_error(t.ctx)->what);
-    in[0] = put(&rows, b->x);
-    for (int i = 0; i < 3; i++) {
-        float plain[WIDTH * WIDTH];
-        artel__state_fetch(b->state, i, plain);
-        in[1 + i] = put(&b->variables.item[i].shape, plain);
-    }
-    assert_int_equal(artel__program_results(program), b->graph.kept_count);
-    assert_int_equal(artel__program_launch(program, 0, in, 4, out), ARTEL_OK);
-    for (int i = 0; i < 4; i++) artel__buffer_release(t.platform, in[i]);
-    artel__program_release(program);
+    op_machine_open(&l->m, c, rows, ARTEL__ISA_COUNT, 1);
+    artel__text_init(&text, l->m.g.ctx);
+    artel_status status = artel__lower_graph(&l->m.g.graph, rows, &l->m.g.arena, &text, &l->lowered);
+    bool good = status == ARTEL_OK;
+    const artel_error *error = artel_context_error(l->m.g.ctx);
+    if (status == ARTEL_ERROR_UNSUPPORTED && t.only) printf("%s: %s\n", c->name, error->what);
+    if (!good && status != ARTEL_ERROR_UNSUPPORTED) fail_msg("%s: %s: %s\n%s", c->name, error->where, error->what, text.data);
+    if (good && artel__program_compile(t.platform, c->name, text.data, text.length, &l->program) < 0)
+        fail_msg("%s: %s\n%s", c->name, artel_context_error(t.ctx)->what, text.data);
     artel__text_fini(&text);
+    if (!good) return false;
+    put_inputs(l);
+    put_variables(l);
+    put_words(l);
+    if (artel__program_launch(l->program, 0, l->in, l->ins, l->out) < 0) fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
+    return true;
 }
 
-static void compare(const graph_bench *b, int k, artel__buffer *buffer)
+static double number(const void *data, artel_dtype dtype, int64_t i)
 {
-    static float found[ROWS * WIDTH * WIDTH];
-    const float *expected = artel__run_kept(b->run, k);
-    int64_t count = ROWS * artel_shape_count(&b->graph.value[b->graph.kept[k]].shape);
-    assert_in_range(count, 1, ROWS * WIDTH * WIDTH);
-    assert_int_equal(artel__buffer_get(t.platform, buffer, found, (size_t)count * sizeof(float)), ARTEL_OK);
-    for (int64_t i = 0; i < count; i++) {
-        bool same = found[i] == expected[i] || (isnan(found[i]) && isnan(expected[i]));
-        if (!same && !(fabsf(found[i] - expected[i]) <= 4e-6f * (1 + fabsf(expected[i]))))
-            fail_msg("%s, element %lld: %.9g instead of %.9g", names[k], (long long)i, (double)found[i], (double)expected[i]);
+    switch (dtype) {
+    case ARTEL_DTYPE_FLOAT32: return (double)((const float *)data)[i];
+    case ARTEL_DTYPE_FLOAT64: return ((const double *)data)[i];
+    case ARTEL_DTYPE_INT32: return ((const int32_t *)data)[i];
+    case ARTEL_DTYPE_INT64: return (double)((const int64_t *)data)[i];
+    default: return ((const uint8_t *)data)[i];
     }
+}
+
+/* Of two ways of adding up: a bound by the largest element, and a relative one. */
+static void compare(const op_case *c, const char *what, int n, artel_dtype dtype, int64_t count, const void *expected, const void *found)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double e = fabs(number(expected, dtype, i));
+        if (isfinite(e) && e > largest) largest = e;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double e = number(expected, dtype, i), f = number(found, dtype, i);
+        bool same = e == f || (isnan(e) && isnan(f));
+        if (!same && !(fabs(e - f) <= 2e-5 * fabs(e) + 4e-6 * largest + 1e-7))
+            fail_msg("%s, %s %d, element %lld of %lld: %.9g instead of %.9g", c->name, what, n, (long long)i, (long long)count, f, e);
+    }
+}
+
+static void compare_kept(launch *l, const op_case *c)
+{
+    const artel__graph *graph = &l->m.g.graph;
+    assert_int_equal(artel__run_compute(l->m.run, &l->m.step, (const void *const *)l->m.data), ARTEL_OK);
+    for (int k = 0; k < graph->kept_count; k++) {
+        const artel__value *value = &graph->value[graph->kept[k]];
+        bool by_row = value->domain == ARTEL__DOMAIN_ROW || value->domain == ARTEL__DOMAIN_BATCH;
+        int64_t count = artel_shape_count(&value->shape) * (by_row ? l->m.fold.rows : 1);
+        size_t bytes = (size_t)count * artel_dtype_size(value->dtype);
+        void *found = malloc(bytes + 1), *plain = malloc(bytes + 1);
+        const void *expected = artel__run_kept(l->m.run, k);
+        if (value->layout == ARTEL__LAYOUT_PANELS) {
+            artel__variable v = {.shape = value->shape, .dtype = value->dtype, .layout = value->layout, .rows = value->shape.dim[0]};
+            v.columns = artel_shape_count(&value->shape) / v.rows;
+            artel__variables one = {.item = &v, .count = 1, .bytes = (size_t)value->storage * sizeof(float)};
+            artel__image_fetch(&one, expected, 0, plain);
+            expected = plain;
+        }
+        if (value->domain != ARTEL__DOMAIN_NODES) {
+            if (artel__buffer_get(t.platform, l->out[k], found, bytes) < 0) fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
+            compare(c, "result", k, value->dtype, count, expected, found);
+        }
+        free(plain);
+        free(found);
+    }
+}
+
+/* What the variables have become. */
+static void compare_variables(launch *l, const op_case *c)
+{
+    const artel__graph *graph = &l->m.g.graph;
+    int at = graph->kept_count;
+    artel__run_apply(l->m.run, &l->m.step);
+    for (int i = 0; i < graph->variable_values; i++) {
+        if (graph->variable_value[i] < 0) continue;
+        const artel__variable *v = &l->m.g.variables.item[i];
+        int64_t count = artel_shape_count(&v->shape);
+        size_t bytes = (size_t)count * artel_dtype_size(v->dtype);
+        void *found = malloc(bytes), *expected = malloc(bytes);
+        artel__state_fetch(l->m.state, i, expected);
+        if (artel__buffer_get(t.platform, l->out[at++], found, bytes) < 0) fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
+        compare(c, "variable", i, v->dtype, count, expected, found);
+        free(expected);
+        free(found);
+    }
+}
+
+/* No case is faulty. */
+static void compare_faults(const launch *l, const op_case *c)
+{
+    int64_t fault[2 * MOST];
+    if (!l->lowered.faults) return;
+    artel__buffer *buffer = l->out[artel__program_results(l->program) - 1];
+    assert_int_equal(artel__buffer_get(t.platform, buffer, fault, (size_t)l->lowered.faults * 2 * sizeof(int64_t)), ARTEL_OK);
+    for (int i = 0; i < l->lowered.faults; i++) {
+        if (fault[2 * i] != INT64_MAX) fail_msg("%s: a fault in row %lld", c->name, (long long)fault[2 * i]);
+    }
+}
+
+static void check(const op_case *c)
+{
+    static launch l;
+    if (t.only && strncmp(c->name, t.only, strlen(t.only)) != 0) return;
+    l = (launch){.ins = 0};
+    bool computed = run(&l, c, 37);
+    t.computed += computed;
+    t.refused += !computed;
+    if (computed) {
+        compare_kept(&l, c);
+        compare_variables(&l, c);
+        compare_faults(&l, c);
+        for (int i = 0; i < l.ins; i++) artel__buffer_release(t.platform, l.in[i]);
+        for (int i = 0; i < artel__program_results(l.program); i++) artel__buffer_release(t.platform, l.out[i]);
+        artel__program_release(l.program);
+        if (t.only) printf("%s: same\n", c->name);
+    }
+    op_machine_close(&l.m);
 }
 
 static void test_values(void **state)
 {
     (void)state;
-    graph_bench b;
-    artel__buffer *out[MOST];
-    graph_bench_begin(&b, ROWS);
-    build(&b);
-    graph_bench_plan(&b);
-    graph_bench_finish(&b, 1);
-    assert_int_equal(artel__run_compute(b.run, &b.step, b.inputs), ARTEL_OK);
-    launch(&b, out);
-    for (int k = 0; k < b.graph.kept_count; k++) {
-        compare(&b, k, out[k]);
-        artel__buffer_release(t.platform, out[k]);
-    }
-    graph_bench_close(&b);
+    op_each(check, false);
+    printf("%d graphs computed, %d refused\n", t.computed, t.refused);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
+    t.only = argc > 1 ? argv[1] : NULL;
     if (artel_context_create(NULL, &t.ctx) < 0) return 1;
     artel__arena_init(&t.arena, t.ctx);
     const artel__plugin *cpu = device_cpu(&t.arena);

@@ -127,6 +127,9 @@ static void test_unary_values(void **state)
         assert_true(1 / unary_at(ARTEL__UNARY_RELU, blocked[i], 0, 6, 0.5f) == INFINITY);
     }
     assert_true(1 / unary_at(ARTEL__UNARY_RELU, NAN, 0, INFINITY, 0.5f) == INFINITY);
+    static const artel__unary odd[] = {ARTEL__UNARY_EXPM1, ARTEL__UNARY_ELU, ARTEL__UNARY_SELU};
+    for (size_t i = 0; i < ARTEL__COUNT(odd); i++) assert_true(1 / unary_at(odd[i], -0.0f, 1, 0, 0) == -INFINITY);
+    assert_true(1 / unary_at(ARTEL__UNARY_SIGN, -0.0f, 0, 0, 0) == INFINITY && isnan(unary_at(ARTEL__UNARY_SIGN, NAN, 0, 0, 0)));
     static const artel__unary bounded[] = {ARTEL__UNARY_RELU, ARTEL__UNARY_RELU6,     ARTEL__UNARY_HARD_SIGMOID,
                                            ARTEL__UNARY_CELU, ARTEL__UNARY_HARD_TANH, ARTEL__UNARY_CLIP};
     for (size_t i = 0; i < ARTEL__COUNT(bounded); i++) assert_true(isnan(unary_at(bounded[i], NAN, 1, 2, 0)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small graphs of operations: gradients against finite differences, bits against other threads and instruction sets. */
-#ifndef TESTS_OP_HELP_OP_H
-#define TESTS_OP_HELP_OP_H
+#ifndef ARTEL_TESTS_SUPPORT_OP_BENCH_H
+#define ARTEL_TESTS_SUPPORT_OP_BENCH_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,9 +62,31 @@ typedef struct op_case {
     op_build *build;
     int parameter;
     bool bits_only; /* has no gradient, or none that a difference shows */
+    bool kinks;     /* has one that jumps: it is computed, and not compared with a difference */
     bool training;
     double tolerance; /* 0: the usual */
 } op_case;
+
+/* A graph with its plan and run. */
+typedef struct op_machine {
+    op_graph g;
+    int result, kept[24], keeps; /* gradients: feds, then variables; -1 where there is none */
+    int64_t result_count;        /* elements in a row, or in all */
+    bool by_row;
+    float *coefficient;
+    artel__state *state;
+    artel__pool *pool;
+    artel__plan *plan;
+    artel__run *run;
+    artel__fold_plan fold;
+    int64_t start[9];
+    artel__step step;
+    void *data[OP_FED];
+} op_machine;
+
+/* Of a case, for this many rows; ARTEL__ISA_COUNT: the best. */
+void op_machine_open(op_machine *m, const op_case *c, int64_t rows, artel__isa isa, int threads);
+void op_machine_close(op_machine *m);
 
 /* The gradient of a weighted sum of the result by every float input and variable, in random directions, for several batches. */
 void op_check_gradients(const op_case *c);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small graphs of operations. See the header. */
-#include "help_op.h"
+#include "support/op_bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/fuse.h"
 #include "op/elementwise.h"
 
 static struct {
@@ -91,28 +92,12 @@ static int64_t last_axis(const artel_shape *shape)
 
 /* -- a graph with its plan and run -- */
 
-typedef struct machine {
-    op_graph g;
-    int result, kept[24], keeps; /* gradients: feds, then variables; -1 where there is none */
-    int64_t result_count;        /* elements in a row, or in all */
-    bool by_row;
-    float *coefficient;
-    artel__state *state;
-    artel__pool *pool;
-    artel__plan *plan;
-    artel__run *run;
-    artel__fold_plan fold;
-    int64_t start[9];
-    artel__step step;
-    void *data[OP_FED];
-} machine;
-
 static void check_status(const op_case *c, artel_context *ctx, artel_status status)
 {
     if (status < 0) fail_msg("%s: %s: %s", c->name, artel_context_error(ctx)->where, artel_context_error(ctx)->what);
 }
 
-static void differentiate(machine *m, const op_case *c, artel__value_id result)
+static void differentiate(op_machine *m, const op_case *c, artel__value_id result)
 {
     artel__graph *graph = &m->g.graph;
     artel__value_id wanted[24], found[24];
@@ -128,10 +113,11 @@ static void differentiate(machine *m, const op_case *c, artel__value_id result)
     artel__differentiate request = {
         .add = &artel__op_binary_def, .targets = &result, .seeds = &seed, .target_count = 1, .wanted = wanted, .wanted_count = count};
     check_status(c, m->g.ctx, artel__graph_differentiate(graph, &request, found));
+    check_status(c, m->g.ctx, artel__op_fuse_gradients(graph));
     for (int i = 0; i < count; i++) m->kept[m->keeps++] = found[i] >= 0 ? artel__graph_keep(graph, found[i]) : -1;
 }
 
-static void set_variables(machine *m)
+static void set_variables(op_machine *m)
 {
     assert_int_equal(artel__state_create(m->g.ctx, &m->g.variables, &m->state), ARTEL_OK);
     for (int i = 0; i < m->g.variables.count; i++) {
@@ -144,7 +130,7 @@ static void set_variables(machine *m)
     }
 }
 
-static void set_data(machine *m, int64_t rows)
+static void set_data(op_machine *m, int64_t rows)
 {
     for (int i = 0; i < m->g.feds; i++) {
         const artel_shape *shape = &m->g.graph.value[m->g.fed[i].id].shape;
@@ -159,9 +145,9 @@ static void set_data(machine *m, int64_t rows)
     }
 }
 
-static void machine_open(machine *m, const op_case *c, int64_t rows, artel__isa isa, int threads)
+void op_machine_open(op_machine *m, const op_case *c, int64_t rows, artel__isa isa, int threads)
 {
-    *m = (machine){.keeps = 0};
+    *m = (op_machine){.keeps = 0};
     assert_int_equal(artel_context_create(NULL, &m->g.ctx), ARTEL_OK);
     artel_context *ctx = m->g.ctx;
     if (isa == ARTEL__ISA_COUNT) isa = artel__context_isa(ctx);
@@ -192,7 +178,7 @@ static void machine_open(machine *m, const op_case *c, int64_t rows, artel__isa 
     m->step = (artel__step){.fold = &m->fold, .seed = 7, .batch = 3, .iteration = 2, .learning_rate = 0.1, .training = c->training};
 }
 
-static void machine_close(machine *m)
+void op_machine_close(op_machine *m)
 {
     artel__run_destroy(m->run);
     artel__plan_destroy(m->plan);
@@ -204,13 +190,13 @@ static void machine_close(machine *m)
     free(m->coefficient);
 }
 
-static void compute(machine *m)
+static void compute(op_machine *m)
 {
     assert_int_equal(artel__run_compute(m->run, &m->step, (const void *const *)m->data), ARTEL_OK);
     assert_true(artel__run_fault(m->run)->row == INT64_MAX);
 }
 
-static double weighted(machine *m)
+static double weighted(op_machine *m)
 {
     compute(m);
     const float *out = artel__run_kept(m->run, m->result);
@@ -223,7 +209,7 @@ static double weighted(machine *m)
 /* -- gradients -- */
 
 typedef struct probe {
-    machine *m;
+    op_machine *m;
     int variable; /* or -1 */
     float *values, *base, *direction;
     int64_t count;
@@ -258,7 +244,7 @@ static void check_direction(probe *p, const op_case *c, const char *what, const 
                  tolerance);
 }
 
-static void check_operand(machine *m, const op_case *c, int n, int64_t rows)
+static void check_operand(op_machine *m, const op_case *c, int n, int64_t rows)
 {
     bool variable = n >= m->g.feds;
     int v = n - m->g.feds;
@@ -293,8 +279,8 @@ void op_check_gradients(const op_case *c)
 {
     static const int64_t batches[] = {1, 2, 5, 9};
     for (size_t b = 0; b < ARTEL__COUNT(batches); b++) {
-        machine m;
-        machine_open(&m, c, batches[b], ARTEL__ISA_COUNT, 1);
+        op_machine m;
+        op_machine_open(&m, c, batches[b], ARTEL__ISA_COUNT, 1);
         int checked = 0;
         for (int i = 0; i < m.keeps; i++) {
             if (m.kept[i] < 0) continue;
@@ -302,7 +288,7 @@ void op_check_gradients(const op_case *c)
             checked++;
         }
         if (!checked) fail_msg("%s: nothing has a gradient", c->name);
-        machine_close(&m);
+        op_machine_close(&m);
     }
 }
 
@@ -322,9 +308,9 @@ static void append(record *r, const void *data, size_t bytes)
 
 static record record_of(const op_case *c, int64_t rows, artel__isa isa, int threads)
 {
-    machine m;
+    op_machine m;
     record r = {NULL, 0};
-    machine_open(&m, c, rows, isa, threads);
+    op_machine_open(&m, c, rows, isa, threads);
     compute(&m);
     const artel__graph *graph = &m.g.graph;
     for (int i = 0; i < graph->kept_count; i++) {
@@ -335,7 +321,7 @@ static record record_of(const op_case *c, int64_t rows, artel__isa isa, int thre
     artel__run_apply(m.run, &m.step);
     for (int i = 0; i < m.g.variables.count; i++)
         append(&r, artel__state_data(m.state, i), (size_t)m.g.variables.item[i].count * artel_dtype_size(m.g.variables.item[i].dtype));
-    machine_close(&m);
+    op_machine_close(&m);
     return r;
 }
 

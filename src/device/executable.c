@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing and compiling the programs of a graph. */
+#include "device/executable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/threads.h"
+#include "graph/hlo.h"
+
+enum {
+    MOST_COMPILERS = 31
+};
+
+/* -- which values live how long -- */
+
+static void note_reads(const artel__cut_program *program, int32_t stage, int32_t *last)
+{
+    for (int i = 0; i < program->ins; i++) {
+        if (last[program->in[i]] < stage) last[program->in[i]] = stage;
+    }
+}
+
+static artel_status list_spent(artel__device_executable *x, const int32_t *last)
+{
+    const artel__graph *graph = x->graph;
+    x->spent = artel__arena_alloc(&x->arena, (size_t)x->cut.stages, sizeof *x->spent);
+    x->spent_count = artel__arena_alloc(&x->arena, (size_t)x->cut.stages, sizeof *x->spent_count);
+    for (int s = 0; s < x->cut.stages && x->spent_count; s++) {
+        int count = 0;
+        for (int i = 0; i < graph->values; i++) count += last[i] == s;
+        x->spent[s] = artel__arena_alloc(&x->arena, (size_t)count + 1, sizeof **x->spent);
+        if (!x->spent[s]) break;
+        for (artel__value_id i = 0; i < graph->values; i++) {
+            if (last[i] == s) x->spent[s][x->spent_count[s]++] = i;
+        }
+    }
+    return artel__arena_status(&x->arena);
+}
+
+static artel_status find_lives(artel__device_executable *x)
+{
+    const artel__graph *graph = x->graph;
+    int32_t *last = artel__arena_alloc(&x->arena, (size_t)graph->values + 1, sizeof *last);
+    if (!last) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < graph->values; i++) last[i] = -1;
+    for (int s = 0; s < x->cut.stages; s++) {
+        const artel__cut_stage *stage = &x->cut.stage[s];
+        note_reads(&stage->common, s, last);
+        note_reads(&stage->rows, s, last);
+        for (int i = 0; i < stage->collectives; i++) last[graph->node[stage->collective[i]].input[0]] = s;
+    }
+    note_reads(&x->cut.apply, x->cut.stages, last);
+    for (int i = 0; i < graph->kept_count; i++) last[graph->kept[i]] = x->cut.stages;
+    return list_spent(x, last);
+}
+
+static artel_status find_written(artel__device_executable *x)
+{
+    const artel__graph *graph = x->graph;
+    bool *writes = artel__arena_alloc(&x->arena, (size_t)graph->values + 1, sizeof *writes);
+    if (!writes) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < x->cut.apply.nodes; i++) {
+        const artel__node *node = &graph->node[x->cut.apply.node[i]];
+        for (int k = 0; node->op->writes && k < node->op->written && k < node->inputs; k++) {
+            if (node->input[k] >= 0) writes[node->input[k]] = true;
+        }
+    }
+    for (int i = 0; i < graph->values; i++) x->writes += writes[i];
+    x->written = artel__arena_alloc(&x->arena, (size_t)x->writes + 1, sizeof *x->written);
+    for (int i = 0, n = 0; i < graph->values && x->written; i++) {
+        if (writes[i]) x->written[n++] = i;
+    }
+    return artel__arena_status(&x->arena);
+}
+
+/* -- the text of a program -- */
+
+const artel__cut_program *artel__step_part_of(const artel__device_executable *x, int stage, artel__step_part part)
+{
+    return part == ARTEL__PART_APPLY    ? &x->cut.apply
+           : part == ARTEL__PART_COMMON ? &x->cut.stage[stage].common
+           : part == ARTEL__PART_ROWS   ? &x->cut.stage[stage].rows
+                                        : NULL;
+}
+
+static bool is_written(const artel__device_executable *x, artel__value_id id)
+{
+    for (int i = 0; i < x->writes; i++) {
+        if (x->written[i] == id) return true;
+    }
+    return false;
+}
+
+/* A program writes over no value that somebody else reads: variables in APPLY alone. */
+static artel_status write_part(artel__device_executable *x, artel__step_program *p, artel__text *text)
+{
+    const artel__cut_program *cut = artel__step_part_of(x, p->stage, p->part);
+    int extra = p->part == ARTEL__PART_APPLY ? x->writes : 0;
+    artel__value_id *out = artel__arena_alloc(&x->arena, (size_t)(cut->outs + extra) + 1, sizeof *out);
+    bool *given = artel__arena_alloc(&x->arena, (size_t)cut->ins + 1, sizeof *given);
+    ARTEL_TRY(artel__arena_status(&x->arena));
+    memcpy(out, cut->out, (size_t)cut->outs * sizeof *out);
+    memcpy(out + cut->outs, x->written, (size_t)extra * sizeof *out);
+    for (int i = 0; i < cut->ins && extra; i++) given[i] = is_written(x, cut->in[i]);
+    artel__lower_request request = {.graph = x->graph,
+                                    .node = cut->node,
+                                    .nodes = cut->nodes,
+                                    .in = cut->in,
+                                    .ins = cut->ins,
+                                    .out = out,
+                                    .outs = cut->outs + extra,
+                                    .given = given,
+                                    .rows = p->rows,
+                                    .batch = p->batch,
+                                    .precision = x->place->precision,
+                                    .scan = p->scan};
+    return artel__lower_write(&request, &x->arena, text, &p->lowered);
+}
+
+/* kernel/moments.h: blocks of (count, mean, M2). */
+static artel__hlo_value merge_moments(artel__hlo *h, artel__hlo_value a, artel__hlo_value b)
+{
+    artel__hlo_value one[2][3];
+    for (int i = 0; i < 3; i++) {
+        one[0][i] = artel__hlo_slice_axis(h, a, 0, i, i + 1);
+        one[1][i] = artel__hlo_slice_axis(h, b, 0, i, i + 1);
+    }
+    artel__hlo_value na = one[0][0], nb = one[1][0], zero = artel__hlo_number(h, 0, na), n = artel__hlo_binary(h, "add", na, nb);
+    artel__hlo_value delta = artel__hlo_binary(h, "subtract", one[1][1], one[0][1]);
+    artel__hlo_value any = artel__hlo_compare(h, "GT", n, zero);
+    artel__hlo_value share = artel__hlo_binary(h, "divide", nb, artel__hlo_select(h, any, n, artel__hlo_number(h, 1, n)));
+    artel__hlo_value mean = artel__hlo_binary(h, "add", one[0][1], artel__hlo_binary(h, "multiply", delta, share));
+    artel__hlo_value square = artel__hlo_binary(h, "multiply", delta, delta), weight = artel__hlo_binary(h, "multiply", na, share);
+    artel__hlo_value m2 =
+        artel__hlo_binary(h, "add", artel__hlo_binary(h, "add", one[0][2], one[1][2]), artel__hlo_binary(h, "multiply", square, weight));
+    artel__hlo_value empty_a = artel__hlo_compare(h, "EQ", na, zero), empty_b = artel__hlo_compare(h, "EQ", nb, zero);
+    mean = artel__hlo_select(h, empty_b, one[0][1], artel__hlo_select(h, empty_a, one[1][1], mean));
+    m2 = artel__hlo_select(h, empty_b, one[0][2], artel__hlo_select(h, empty_a, one[1][2], m2));
+    return artel__hlo_concatenate(h, (artel__hlo_value[]){n, mean, m2}, 3, 0);
+}
+
+static artel__hlo_value merge(artel__hlo *h, artel__collective kind, artel__hlo_value a, artel__hlo_value b)
+{
+    if (kind == ARTEL__COLLECTIVE_MOMENTS) return merge_moments(h, a, b);
+    return artel__hlo_binary(h, kind == ARTEL__COLLECTIVE_MAX ? "maximum" : "add", a, b);
+}
+
+/* The tree over leaves leaf[0], leaf[step], ...: count is a power of two. */
+static artel__hlo_value merge_tree(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count, int step)
+{
+    if (count == 1) return leaf[0];
+    artel__hlo_value left = merge_tree(h, kind, leaf, count / 2, step);
+    return merge(h, kind, left, merge_tree(h, kind, leaf + count / 2 * step, count / 2, step));
+}
+
+/* Arguments: by collective of the stage, gathers left out, the leaves; results: by collective the node. */
+static artel_status write_combine(artel__device_executable *x, artel__step_program *p, artel__text *text)
+{
+    const artel__cut_stage *stage = &x->cut.stage[p->stage];
+    int count = (int)p->rows, results = 0, arguments = 0;
+    artel__hlo_value *leaf = artel__arena_alloc(&x->arena, (size_t)(stage->collectives * count) + 1, sizeof *leaf);
+    artel__hlo_value *result = artel__arena_alloc(&x->arena, (size_t)stage->collectives + 1, sizeof *result);
+    artel__hlo h;
+    ARTEL_TRY(artel__arena_status(&x->arena));
+    artel__hlo_init(&h, x->ctx);
+    for (int i = 0; i < stage->collectives; i++) {
+        const artel__node *node = &x->graph->node[stage->collective[i]];
+        artel__hlo_type type = artel__lower_type(x->graph, node->input[0], 0, 0);
+        for (int k = 0; k < count && node->op->collective != ARTEL__COLLECTIVE_GATHER; k++)
+            leaf[arguments++] = artel__hlo_argument(&h, &type, -1);
+    }
+    arguments = 0;
+    for (int i = 0; i < stage->collectives; i++) {
+        artel__collective kind = x->graph->node[stage->collective[i]].op->collective;
+        if (kind == ARTEL__COLLECTIVE_GATHER) continue;
+        result[results++] = merge_tree(&h, kind, leaf + arguments, count, 1);
+        arguments += count;
+    }
+    artel_status status = results ? artel__hlo_finish(&h, result, results, text) : ARTEL_OK;
+    artel__hlo_fini(&h);
+    return status;
+}
+
+/* -- programs -- */
+
+/* Any thread. */
+static artel_status compile(const artel__device_executable *x, artel__step_program *p)
+{
+    static const char *const parts[] = {"common", "rows", "apply", "combine"};
+    char name[96];
+    if (p->program || !p->text.length) return ARTEL_OK;
+    snprintf(name, sizeof name, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage, (long long)p->rows);
+    artel_status status = artel__program_compile(x->place->platform, name, p->text.data, p->text.length, &p->program);
+    artel__text_fini(&p->text);
+    return status;
+}
+
+static bool is_empty(const artel__device_executable *x, int stage, artel__step_part part)
+{
+    const artel__cut_program *cut = artel__step_part_of(x, stage, part);
+    return cut ? cut->nodes == 0 : x->cut.stage[stage].collectives == 0;
+}
+
+/* Written, if it was not yet. */
+static artel_status find(artel__device_executable *x, const artel__step_program *wanted, artel__step_program **out)
+{
+    for (artel__step_program *p = x->first; p; p = p->next) {
+        if (p->stage == wanted->stage && p->part == wanted->part && p->rows == wanted->rows && p->scan == wanted->scan &&
+            (p->batch == wanted->batch || !p->lowered.by_batch)) {
+            *out = p;
+            return ARTEL_OK;
+        }
+    }
+    artel__step_program *p = artel__arena_alloc(&x->arena, 1, sizeof *p);
+    if (!p) return ARTEL_ERROR_NO_MEMORY;
+    *p = *wanted;
+    artel__text_init(&p->text, x->ctx);
+    p->next = x->first;
+    x->first = p;
+    *out = p;
+    return p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &p->text) : write_part(x, p, &p->text);
+}
+
+/* NULL in *out: there is nothing to run. */
+static artel_status write_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
+                              artel__step_program **out)
+{
+    artel__step_program wanted = {.stage = stage, .part = part, .batch = batch, .scan = scan};
+    *out = NULL;
+    if (is_empty(x, stage, part)) return ARTEL_OK;
+    if (part == ARTEL__PART_ROWS || part == ARTEL__PART_COMBINE) wanted.rows = rows;
+    return find(x, &wanted, out);
+}
+
+artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
+                                      const artel__step_program **out)
+{
+    artel__step_program *p;
+    pthread_mutex_lock(&x->lock);
+    artel_status status = write_one(x, stage, part, rows, batch, scan, &p);
+    if (status == ARTEL_OK && p) status = compile(x, p);
+    pthread_mutex_unlock(&x->lock);
+    *out = p;
+    return status;
+}
+
+/* -- all that a full batch needs -- */
+
+static artel_status try_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, artel__text *refused)
+{
+    artel__step_program *p;
+    ARTEL_TRY(write_one(x, stage, part, rows, x->options.batch_size, false, &p));
+    if (p && p->lowered.refused) artel__text_printf(refused, "%s%s", refused->length ? ", " : "", p->lowered.refused);
+    return artel__text_status(refused);
+}
+
+static artel_status try_all(artel__device_executable *x, artel__text *refused)
+{
+    int64_t batch = x->options.batch_size, least = batch / x->options.shards, most = (batch + x->options.shards - 1) / x->options.shards;
+    for (int s = 0; s < x->cut.stages; s++) {
+        ARTEL_TRY(try_one(x, s, ARTEL__PART_COMMON, 0, refused));
+        ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, most, refused));
+        if (least != most && least) ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, least, refused));
+        if (x->options.replicas == 1) ARTEL_TRY(try_one(x, s, ARTEL__PART_COMBINE, x->options.shards, refused));
+    }
+    return try_one(x, 0, ARTEL__PART_APPLY, 0, refused);
+}
+
+/* Threads that compile what is written, one program after another. */
+typedef struct compiling {
+    artel__device_executable *x;
+    pthread_mutex_t lock;
+    artel__step_program *next;
+    artel_status status;
+} compiling;
+
+static void *compile_next(void *user)
+{
+    compiling *c = user;
+    for (;;) {
+        pthread_mutex_lock(&c->lock);
+        artel__step_program *p = c->status == ARTEL_OK ? c->next : NULL;
+        if (p) c->next = p->next;
+        pthread_mutex_unlock(&c->lock);
+        if (!p) return NULL;
+        artel_status status = compile(c->x, p);
+        pthread_mutex_lock(&c->lock);
+        if (status < 0) c->status = status;
+        pthread_mutex_unlock(&c->lock);
+    }
+}
+
+/* With fewer threads it takes longer. */
+static artel_status compile_all(artel__device_executable *x)
+{
+    compiling c = {.x = x, .lock = PTHREAD_MUTEX_INITIALIZER, .next = x->first};
+    pthread_t thread[MOST_COMPILERS];
+    int cores = artel__usable_cores(), threads = 0;
+    while (threads < MOST_COMPILERS && threads < cores - 1 && pthread_create(&thread[threads], NULL, compile_next, &c) == 0) threads++;
+    compile_next(&c);
+    for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+    pthread_mutex_destroy(&c.lock);
+    return c.status;
+}
+
+static artel_status make_programs(artel__device_executable *x)
+{
+    artel__text refused;
+    artel__text_init(&refused, x->ctx);
+    artel_status status = try_all(x, &refused);
+    if (status == ARTEL_OK && refused.length)
+        status = artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors; see docs/devices.md",
+                             "devices do not compute these operations in this version: %.600s", refused.data);
+    artel__text_fini(&refused);
+    return status < 0 ? status : compile_all(x);
+}
+
+/* A kept value comes before the barrier: what APPLY makes is not known then. */
+static artel_status check_kept(const artel__device_executable *x)
+{
+    for (int i = 0; i < x->graph->kept_count; i++) {
+        int32_t node = x->graph->value[x->graph->kept[i]].node;
+        if (node >= 0 && x->graph->node[node].phase == ARTEL__PHASE_APPLY)
+            return artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors", "a result of the variables' step is kept");
+    }
+    return ARTEL_OK;
+}
+
+static artel_status prepare(artel__device_executable *x)
+{
+    ARTEL_TRY(artel__graph_cut(x->graph, &x->arena, &x->cut));
+    ARTEL_TRY(find_lives(x));
+    ARTEL_TRY(find_written(x));
+    ARTEL_TRY(check_kept(x));
+    return make_programs(x);
+}
+
+artel_status artel__device_executable_create(artel_context *ctx, const artel__place *place, const artel__graph *graph,
+                                             const artel__plan_options *options, artel__device_executable **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__device_executable), "device", &block));
+    artel__device_executable *x = block;
+    *x = (artel__device_executable){.ctx = ctx, .place = place, .graph = graph, .options = *options};
+    artel__arena_init(&x->arena, ctx);
+    pthread_mutex_init(&x->lock, NULL);
+    artel_status status = prepare(x);
+    if (status == ARTEL_OK)
+        *out = x;
+    else
+        artel__device_executable_destroy(x);
+    return status;
+}
+
+void artel__device_executable_destroy(artel__device_executable *x)
+{
+    for (artel__step_program *p = x->first; p; p = p->next) {
+        artel__text_fini(&p->text);
+        artel__program_release(p->program);
+    }
+    pthread_mutex_destroy(&x->lock);
+    artel__arena_fini(&x->arena);
+    artel__free(x->ctx, x);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Variables in the memory of a device, as exec/state_home.h has it. */
+#ifndef ARTEL_DEVICE_HOME_H
+#define ARTEL_DEVICE_HOME_H
+
+#include "device/executable.h"
+#include "exec/state_home.h"
+
+typedef struct artel__device_home {
+    artel_context *ctx;
+    artel__platform *platform;
+    int device;
+    artel__buffer **variable; /* by index; NULL: not there yet */
+    int count;
+    bool stale; /* what this machine has changed was not taken whole */
+} artel__device_home;
+
+/* Makes the device the home of the state, unless it is; the home belongs to the state. */
+artel_status artel__device_home_settle(artel_context *ctx, artel__platform *platform, int device, artel__state *state,
+                                       artel__device_home **out);
+/* Takes what this machine has changed. */
+artel_status artel__device_home_update(artel__device_home *home, artel__state *state);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keras' raw operations, element by element: trigonometric and hyperbolic functions and their inverses, roots, powers and tails. Each is put
+ * together from kernels that have gradients. Where Keras divides cases by sign, so does this, by selection: a product with the sign would
+ * have no gradient at 0. A function that needs another formula for large numbers selects what goes into each, not only what comes out: the
+ * gradient of an overflow that nobody sees is 0 * inf. Infinities, NaN and zeros with a sign are those of Keras on TensorFlow, numbers below
+ * 2^-126 apart, which that takes for 0. See layer_ops.h.
+ */
+#include <math.h>
+
+#include "nn/layer_ops_formula.h"
+
+/* -- inverse functions -- */
+
+/* Of -1 ... 1: twice atan(x) = 2 atan(x / (1 + sqrt(1 + x^2))), which leaves no more than tan(pi / 16); there five terms of the series
+ * suffice. */
+static artel__value_id arctan_of_flat(artel__graph *graph, artel__value_id u)
+{
+    for (int i = 0; i < 2; i++) {
+        artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, unary(graph, ARTEL__UNARY_SQUARE, u), 1, 1));
+        u = binary(graph, ARTEL__BINARY_DIV, u, artel__op_affine(graph, root, 1, 1));
+    }
+    artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, u), sum = artel__op_affine(graph, square, 1.0f / 9, -1.0f / 7);
+    static const float term[] = {1.0f / 5, -1.0f / 3, 1};
+    for (int i = 0; i < 3; i++) sum = artel__op_affine(graph, binary(graph, ARTEL__BINARY_MUL, sum, square), 1, term[i]);
+    return times(graph, binary(graph, ARTEL__BINARY_MUL, sum, u), 4);
+}
+
+/* A quarter of a turn less the angle of the reciprocal where x is steep, so that the gradient keeps its digits there too. */
+static artel__value_id arctan(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id steep = above(graph, unary(graph, ARTEL__UNARY_ABS, x), 1), one = number(graph, 1);
+    artel__value_id inverse = unary(graph, ARTEL__UNARY_RECIPROCAL, where(graph, steep, x, one));
+    artel__value_id angle = arctan_of_flat(graph, where(graph, steep, inverse, x));
+    artel__value_id quarter = with_sign(graph, number(graph, HALF_PI), x);
+    return where(graph, steep, binary(graph, ARTEL__BINARY_SUB, quarter, angle), angle);
+}
+
+static artel__value_id arcsin(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id rest = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, x, -1, 1), artel__op_affine(graph, x, 1, 1));
+    return arctan(graph, binary(graph, ARTEL__BINARY_MUL, x, unary(graph, ARTEL__UNARY_RSQRT, rest)));
+}
+
+/* Twice the angle of (sqrt(1 + x), sqrt(1 - x)): exact near 1, where a quarter less arcsin(x) would be a difference of equals. */
+static artel__value_id arccos(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id ratio = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, x, -1, 1), artel__op_affine(graph, x, 1, 1));
+    return times(graph, arctan(graph, unary(graph, ARTEL__UNARY_SQRT, ratio)), 2);
+}
+
+/* The angle of (x, y): that of (|x|, |y|), the smaller by the larger, then turned. Zeros have a sign; two infinities count as equals. */
+static artel__value_id arctan2(artel__graph *graph, artel__value_id y, artel__value_id x)
+{
+    artel__value_id left = sign_bit(graph, x), down = sign_bit(graph, y), one = number(graph, 1);
+    artel__value_id width = where(graph, left, negative(graph, x), x), height = where(graph, down, negative(graph, y), y);
+    artel__value_id steep = artel__op_compare(graph, ARTEL__COMPARE_GREATER, height, width);
+    artel__value_id small = where(graph, steep, width, height), large = where(graph, steep, height, width);
+    artel__value_id both = artel__op_logical_and(graph, is(graph, small, INFINITY), is(graph, large, INFINITY));
+    large = where(graph, artel__op_logical_or(graph, both, is(graph, large, 0)), one, large);
+    artel__value_id angle = arctan_of_flat(graph, binary(graph, ARTEL__BINARY_DIV, where(graph, both, one, small), large));
+    angle = where(graph, steep, artel__op_affine(graph, angle, -1, (float)HALF_PI), angle);
+    angle = where(graph, left, artel__op_affine(graph, angle, -1, (float)(2 * HALF_PI)), angle);
+    return where(graph, down, negative(graph, angle), angle);
+}
+
+#define LARGE 1e4 /* from here on sqrt(x^2 +- 1) is x, and the square of larger ones would overflow */
+
+/* log(2 size) where numbers are large, `rest` elsewhere. */
+static artel__value_id log_where_large(artel__graph *graph, artel__value_id large, artel__value_id size, artel__value_id rest)
+{
+    artel__value_id log = unary(graph, ARTEL__UNARY_LOG, where(graph, large, size, number(graph, 1)));
+    return where(graph, large, artel__op_affine(graph, log, 1, (float)LOG_2), rest);
+}
+
+/* log(x + sqrt(x^2 + 1)) of |x|, written so that small numbers keep their digits; -0 of -0. */
+static artel__value_id arcsinh(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id size = size_of(graph, x), large = above(graph, size, LARGE), held = where(graph, large, number(graph, 1), size);
+    artel__value_id square = unary(graph, ARTEL__UNARY_SQUARE, held);
+    artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, square, 1, 1));
+    artel__value_id more = binary(graph, ARTEL__BINARY_DIV, square, artel__op_affine(graph, root, 1, 1));
+    artel__value_id rest = unary(graph, ARTEL__UNARY_LOG1P, artel__op_add(graph, held, more));
+    return where(graph, is(graph, x, 0), x, with_sign(graph, log_where_large(graph, large, size, rest), x));
+}
+
+/* log(1 + t + sqrt(t (t + 2))) with t = x - 1, which is exact near 1. */
+static artel__value_id arccosh(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id large = above(graph, x, LARGE), t = artel__op_affine(graph, where(graph, large, number(graph, 2), x), 1, -1);
+    artel__value_id low = unary(graph, ARTEL__UNARY_SQRT, t), high = unary(graph, ARTEL__UNARY_SQRT, artel__op_affine(graph, t, 1, 2));
+    artel__value_id more = artel__op_add(graph, t, binary(graph, ARTEL__BINARY_MUL, low, high));
+    return log_where_large(graph, large, x, unary(graph, ARTEL__UNARY_LOG1P, more));
+}
+
+static artel__value_id arctanh(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id up = unary(graph, ARTEL__UNARY_LOG1P, x), down = unary(graph, ARTEL__UNARY_LOG1P, negative(graph, x));
+    return times(graph, binary(graph, ARTEL__BINARY_SUB, up, down), 0.5);
+}
+
+/* -- others of one number -- */
+
+/* (f(x) -+ f(-x)) / 2, and the square of exp(|x| / 2) where exp(x) would overflow before its half. */
+static artel__value_id halves(artel__graph *graph, artel__value_id x, artel__unary function, artel__binary joined)
+{
+    artel__value_id size = size_of(graph, x), large = above(graph, size, 80), held = where(graph, large, number(graph, 0), x);
+    artel__value_id half = where(graph, large, times(graph, size, 0.5), number(graph, 0));
+    artel__value_id root = unary(graph, ARTEL__UNARY_EXPONENTIAL, half);
+    artel__value_id far = binary(graph, ARTEL__BINARY_MUL, times(graph, root, 0.5), root);
+    artel__value_id other = unary(graph, function, negative(graph, held));
+    artel__value_id near = times(graph, binary(graph, joined, unary(graph, function, held), other), 0.5);
+    if (joined == ARTEL__BINARY_SUB) far = with_sign(graph, far, x);
+    return where(graph, large, far, near);
+}
+
+static artel__value_id sinh_of(artel__graph *graph, artel__value_id x)
+{
+    return halves(graph, x, ARTEL__UNARY_EXPM1, ARTEL__BINARY_SUB);
+}
+
+static artel__value_id cosh_of(artel__graph *graph, artel__value_id x)
+{
+    return halves(graph, x, ARTEL__UNARY_EXPONENTIAL, ARTEL__BINARY_ADD);
+}
+
+/* 1 - erf(x), which has no digits where erf(x) is nearly 1; there from the normal distribution's tail, as gelu(v) = v * cdf(v). */
+static artel__value_id erfc_of(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id far = above(graph, x, 0.5), one = number(graph, 1);
+    artel__value_id v = times(graph, clip(graph, where(graph, far, x, one), 0.5, 12), -1.41421356237309504880); /* 0 from 10.06 on */
+    artel__value_id tail = times(graph, binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_GELU, v), v), 2);
+    return where(graph, far, tail, artel__op_affine(graph, unary(graph, ARTEL__UNARY_ERF, x), -1, 1));
+}
+
+artel__value_id artel__raw_power_of_two(artel__graph *graph, artel__value_id x)
+{
+    return binary(graph, ARTEL__BINARY_POW, number(graph, 2), x);
+}
+
+static artel__value_id cbrt_of(artel__graph *graph, artel__value_id x)
+{
+    return with_sign(graph, artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){1.0f / 3, 0, 0}, size_of(graph, x)), x);
+}
+
+/* sin(pi x) / (pi x), and 1 at 0. */
+static artel__value_id sinc(artel__graph *graph, artel__value_id x)
+{
+    artel__value_id zero = is(graph, x, 0),
+                    angle = artel__op_affine(graph, where(graph, zero, number(graph, 1), x), (float)(2 * HALF_PI), 0);
+    return where(graph, zero, number(graph, 1), binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_SIN, angle), angle));
+}
+
+const formula_row artel__raw_curves[] = {
+    {"ops.Arctan", arctan, NULL},   {"ops.Arcsin", arcsin, NULL},
+    {"ops.Arccos", arccos, NULL},   {"ops.Arcsinh", arcsinh, NULL},
+    {"ops.Arccosh", arccosh, NULL}, {"ops.Arctanh", arctanh, NULL},
+    {"ops.Sinh", sinh_of, NULL},    {"ops.Cosh", cosh_of, NULL},
+    {"ops.Erfc", erfc_of, NULL},    {"ops.Exp2", artel__raw_power_of_two, NULL},
+    {"ops.Cbrt", cbrt_of, NULL},    {"ops.Sinc", sinc, NULL},
+    {"ops.Arctan2", NULL, arctan2}, {NULL, NULL, NULL},
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizer steps as programs of devices.
+ *
+ * Formulas (op/lower_formula.h): variable w, slots x y z, gradient g and what stands for its square q, learning rate R, A .. H the
+ * scalars 0 .. 7 that kernel/optimize_formula.h names beside each rule. Scalars that two steps have in common are constants.
+ */
+#include "op/lower_optimize.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "op/lower_formula.h"
+
+static const char *rule_text(const artel__apply_options *o, float power)
+{
+    switch (o->rule) {
+    case ARTEL__RULE_SGD:
+        if (o->momentum == 0.0) return "w g R * - =w";
+        return o->nesterov ? "x A * g R * - =x w x A * g R * - + =w" : "x A * g R * - =x w x + =w";
+    case ARTEL__RULE_ADAM:
+        return o->amsgrad ? "x g x - A * + =x y q y - B * + =y z y > z y ? =z w x D * z sqrt C + / - =w"
+                          : "x g x - A * + =x y q y - B * + =y w x D * y sqrt C + / - =w";
+    case ARTEL__RULE_ADAGRAD: return "x q + =x w R g * x C + sqrt / - =w";
+    case ARTEL__RULE_ADADELTA: return "A x * B q * + =x y C + sqrt g * x C + sqrt / neg =d A y * B d d * * + =y w R d * + =w";
+    case ARTEL__RULE_ADAMAX: return "x g x - A * + =x B y * =k g abs =s k s > k s ? =y w R x * D y C + * / - =w";
+    case ARTEL__RULE_NADAM: return "x g x - A * + =x y q y - B * + =y D x * 1 U D * - / F g * 1 U - / + =h w h R * y H / sqrt C + / - =w";
+    case ARTEL__RULE_FTRL:
+        if (power == 0.5f)
+            return "x q + =a a sqrt =k y g D w * + k x sqrt - R / w * - + =y k R / C + =s "
+                   "s 0 == 0 y B neg max B min y - s / ? =w a =x";
+        return "x q + =a a A pow =k y g D w * + k x A pow - R / w * - + =y k R / C + =s s 0 == 0 y B neg max B min y - s / ? =w a =x";
+    case ARTEL__RULE_LION: return "w R x A * g B * + sign * - =w x C * g D * + =x";
+    case ARTEL__RULE_LAMB: return "x g x - A * + =x y q y - B * + =y x D / y E / sqrt C + / =z";
+    case ARTEL__RULE_RMSPROP: break;
+    }
+    if (o->centered) {
+        return o->momentum != 0.0 ? "A x * B q * + =x A z * B g * + =z D y * R g * x z z * - C + sqrt / + =y w y - =w"
+                                  : "A x * B q * + =x A z * B g * + =z w R g * x z z * - C + sqrt / - =w";
+    }
+    return o->momentum != 0.0 ? "A x * B q * + =x D y * R g * x C + sqrt / + =y w y - =w" : "A x * B q * + =x w R g * x C + sqrt / - =w";
+}
+
+/* A one-element value as a scalar of float32. */
+static artel__hlo_value scalar_of(artel__hlo *h, artel__hlo_value value)
+{
+    artel__hlo_type type = {.dtype = artel__hlo_type_of(h, value)->dtype};
+    return artel__hlo_convert(h, artel__hlo_reshape(h, value, &type), ARTEL_DTYPE_FLOAT32);
+}
+
+/* Those that the formula reads. Nadam's product is known to the device alone. */
+static void set_scalars(artel__lower *lower, const artel__lower_step *step, artel__formula *f, const char *text)
+{
+    artel__apply one, other;
+    artel__apply_prepare(&one, step->options, 1.0f, 0, 1.0f);
+    artel__apply_prepare(&other, step->options, 0.5f, 9, 1.0f);
+    for (int i = 0; i < 8; i++) {
+        char letter = (char)('A' + i);
+        if (!strchr(text, letter)) continue;
+        if (memcmp(&one.scalar[i], &other.scalar[i], sizeof one.scalar[i]) == 0)
+            artel__formula_number(f, letter, (double)one.scalar[i]);
+        else
+            artel__formula_spread(
+                f, letter, artel__lower_scalar_of(lower, offsetof(artel__apply, scalar) + (size_t)i * sizeof(float), ARTEL_DTYPE_FLOAT32));
+    }
+    artel__formula_spread(f, 'R', artel__lower_scalar_of(lower, offsetof(artel__apply, rate), ARTEL_DTYPE_FLOAT32));
+    if (step->product >= 0) artel__formula_spread(f, 'U', scalar_of(lower->hlo, step->product));
+}
+
+/* What the gradient is multiplied by, M, and divided by, N. */
+static const char *set_clip(artel__lower *lower, const artel__lower_step *step, artel__formula *f)
+{
+    artel__hlo *h = lower->hlo;
+    artel__formula s;
+    artel__formula_number(f, 'M', (double)(float)step->limit);
+    if (step->clip == ARTEL__CLIP_VALUE) return "g M neg max M min";
+    if (step->clip == ARTEL__CLIP_NONE && step->scale < 0) return NULL;
+    if (step->clip == ARTEL__CLIP_NONE) {
+        artel__formula_spread(f, 'N', scalar_of(h, step->scale));
+        return "g N /";
+    }
+    artel__formula_init(&s, h, scalar_of(h, step->norm));
+    artel__formula_set(&s, 'n', s.like);
+    artel__formula_number(&s, 'M', (double)(float)step->limit);
+    if (step->clip == ARTEL__CLIP_NORM) {
+        artel__formula_spread(f, 'N', artel__formula_write(&s, "n sqrt M max"));
+        return "g M * N /";
+    }
+    artel__formula_spread(f, 'M', artel__formula_write(&s, "n sqrt =n M 1 n / 1 M / min * n n - +"));
+    return "g M *";
+}
+
+static artel__hlo_value clipped(const artel__lower_step *step, artel__formula *f, const char *text, artel__hlo_value g)
+{
+    if (step->clip == ARTEL__CLIP_NARROW) return artel__hlo_round(f->hlo, g, ARTEL_DTYPE_BFLOAT16);
+    if (!text) return g;
+    artel__formula_set(f, 'g', g);
+    return artel__formula_write(f, text);
+}
+
+/* g and q. A sum of squares is scaled twice. */
+static void set_gradient(artel__lower *lower, const artel__lower_step *step, artel__formula *f)
+{
+    const char *text = step->clip == ARTEL__CLIP_NARROW ? NULL : set_clip(lower, step, f);
+    artel__hlo_value g = clipped(step, f, text, step->gradient), q = step->squares;
+    if (q < 0)
+        q = artel__hlo_binary(lower->hlo, "multiply", g, g);
+    else if (step->clip != ARTEL__CLIP_VALUE)
+        q = clipped(step, f, text, clipped(step, f, text, q));
+    artel__formula_set(f, 'g', g);
+    artel__formula_set(f, 'q', q);
+}
+
+void artel__lower_step_write(artel__lower *lower, artel__lower_step *step)
+{
+    const artel__apply_options *o = step->options;
+    const char *text = rule_text(o, (float)-o->learning_rate_power);
+    artel__formula f;
+    artel__formula_init(&f, lower->hlo, step->variable);
+    set_gradient(lower, step, &f);
+    set_scalars(lower, step, &f, text);
+    artel__formula_set(&f, 'w', step->variable);
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) artel__formula_set(&f, (char)('x' + i), step->slot[i]);
+    if (o->weight_decay != 0.0) {
+        artel__formula_number(&f, 'W', (double)(float)o->weight_decay);
+        artel__formula_write(&f, "w w W * R * - =w");
+    }
+    artel__formula_write(&f, text);
+    step->variable = artel__formula_get(&f, 'w');
+    for (int i = 0; i < ARTEL__APPLY_SLOTS; i++) step->slot[i] = artel__formula_get(&f, (char)('x' + i));
+}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+# processors: 2
+"""Training by programs of a PJRT plug-in (XLA's for the CPU): near artel's own processors, equal bits for 1, 2, 4, 8 devices, for two
+tasks, after a kill and a resumption; what belongs to a run; refusals and their words. Skipped without the plug-in."""
+
+import os
+import signal
+import sys
+import tempfile
+
+import numpy as np
+from cli import K, L, MODELS, O, expect, save, save_arrays
+from cluster import Cluster, Task
+from oracle import artel, digest, slots
+
+FOLDER = tempfile.TemporaryDirectory()
+ROWS = 300
+BATCH = 128
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def convolutional():
+    m = K.Sequential(
+        [
+            K.Input((12, 12, 2)),
+            L.Conv2D(6, 3, padding="same", use_bias=False),
+            L.BatchNormalization(),
+            L.ReLU(),
+            L.MaxPooling2D(),
+            L.Conv2D(8, 3, strides=2, activation="relu"),
+            L.Flatten(),
+            L.Dropout(0.3),
+            L.Dense(5, activation="softmax"),
+        ]
+    )
+    m.compile(O.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+def perceptron():
+    m = K.Sequential([K.Input((20,)), L.Dense(32, activation="relu"), L.Dropout(0.25), L.Dense(5)])
+    m.compile(O.SGD(0.1, momentum=0.9), K.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    return m
+
+
+def data(name, shape):
+    random = np.random.default_rng(3)
+    y = random.integers(0, 5, ROWS).astype("int32")
+    x = random.normal(size=(ROWS, *shape)).astype("float32")
+    x.reshape(ROWS, -1)[:, :5] += 2 * np.eye(5, dtype="float32")[y]
+    np.savez(path(name), x=x, y=y)
+    return "npz:" + path(name)
+
+
+CASES = {"cnn": (save(convolutional, path("cnn.keras")), data("images.npz", (12, 12, 2))), "mlp": (save(perceptron, path("mlp.keras")), data("rows.npz", (20,)))}
+
+
+def words(case, out, *more):
+    model, source = CASES[case]
+    return ["fit", model, "--data", source, "--batch-size", BATCH, "--epochs", "3", "--seed", "4", "--verbose", "0", "--output", path(out), *more]
+
+
+def fit(case, out, *more, **options):
+    answer = artel(*words(case, out, *more), **options)
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    return digest(path(out))
+
+
+def weights(name):
+    return [np.asarray(w) for w in K.models.load_model(path(name)).get_weights()]
+
+
+def near():
+    """The plug-in's arithmetic is another one; the model is the same."""
+    for case in CASES:
+        fit(case, "cores.keras", "--shards", "4")
+        fit(case, "device.keras", "--device", "cpu:xla")
+        for a, b in zip(weights("cores.keras"), weights("device.keras")):
+            expect(np.allclose(a, b, rtol=2e-3, atol=2e-4), case, "differs by", np.abs(a - b).max())
+
+
+def replicas():
+    for case in CASES:
+        one = fit(case, "one.keras", "--device", "cpu:xla")
+        for n in (2, 4):
+            bits = fit(case, "many.keras", "--device", "cpu:xla", "--strategy", "mirrored", "--replicas", n)
+            expect(bits == one, case, "on", n, "devices other bits than on one")
+
+
+def resumption():
+    """Cut after an epoch, continued; and it is another run on processors."""
+    folder = path("checkpoints")
+    whole = fit("cnn", "whole.keras", "--device", "cpu:xla")
+    model, source = CASES["cnn"]
+    part = artel(*[w if w != "3" else "1" for w in words("cnn", "part.keras")], "--device", "cpu:xla", "--checkpoint-dir", folder)
+    expect(part.rc == 0, "exit code", part.rc, part.err)
+    bits = fit("cnn", "rest.keras", "--device", "cpu:xla", "--checkpoint-dir", folder)
+    expect(bits == whole, "a resumed run has other bits")
+    other = artel(*words("cnn", "other.keras", "--checkpoint-dir", folder, "--shards", "4"))
+    expect(other.rc == 1 and "device" in other.err, "processors continue a device's run", other.rc, other.err)
+
+
+def evaluation():
+    fit("cnn", "m.keras", "--device", "cpu:xla")
+    source = CASES["cnn"][1]
+    loss = {}
+    for device in ("cpu", "cpu:xla"):
+        answer = artel("evaluate", path("m.keras"), "--data", source, "--device", device)
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+        loss[device] = answer.out
+        answer = artel("predict", path("m.keras"), "--data", source, "--device", device, "--output", path("p-%s.npy" % device.replace(":", "-")))
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    expect(np.allclose(np.load(path("p-cpu.npy")), np.load(path("p-cpu-xla.npy")), rtol=1e-4, atol=1e-5), "predictions differ")
+
+
+def tasks():
+    """Two tasks by their own clients give the bits of one."""
+    one = fit("cnn", "alone.keras", "--device", "cpu:xla")
+    answer = artel("launch", "-n", 2, *words("cnn", "two.keras", "--device", "cpu:xla", "--strategy", "multi-worker"))
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    expect(digest(path("two.keras")) == one, "two tasks give other bits than one")
+
+
+def refuses():
+    def says(answer, *texts):
+        expect(answer.rc in (1, 2), "exit code", answer.rc, answer.err)
+        for text in texts:
+            expect(text in answer.err, "%r is not in %r" % (text, answer.err))
+
+    says(artel(*words("mlp", "x.keras", "--device", "gpus")), "gpus", "names no device")
+    says(artel(*words("mlp", "x.keras", "--device", "cuda:0,tpu:1")), "names no device")
+    says(artel(*words("mlp", "x.keras", "--device", "tpu")), "no PJRT plug-in was found")
+    says(artel(*words("mlp", "x.keras", "--device", "gpu", "--plugin", path("none.so"))), "none.so")
+    says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-precision", "float8")), "float8")
+    expect(not os.path.exists(path("x.keras")), "a refused run leaves a model")
+
+
+def main():
+    failed = 0
+    for check in (near, replicas, resumption, evaluation, tasks, refuses):
+        try:
+            check()
+            print("ok      %s" % check.__name__)
+        except Exception as problem:  # noqa: BLE001
+            failed += 1
+            print("FAILED  %s: %s" % (check.__name__, problem))
+    return failed > 0
+
+
+if __name__ == "__main__":
+    if "cpu:" not in artel("devices").out.replace("cpu  ", ""):
+        print("skipped: no lammps-jax-pjrt-cpu")
+        sys.exit(77)
+    sys.exit(main())
