@@ -12,7 +12,7 @@ static artel_status lacks(artel_context *ctx, const char *name, const char *advi
 static artel_status plan_tpu(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
 {
     (void)request, (void)out;
-    return lacks(ctx, "tpu", "use one-device or mirrored, which compute on CPUs");
+    return lacks(ctx, "tpu", "use mirrored with the device tpu (docs/devices.md)");
 }
 
-const artel__strategy_def artel__strategy_tpu = {.name = "tpu", .doc = "TPUs through PJRT; not in this version.", .plan = plan_tpu};
+const artel__strategy_def artel__strategy_tpu = {.name = "tpu", .doc = "TPUs: the device tpu under another strategy.", .plan = plan_tpu};
