@@ -28,8 +28,12 @@ typedef struct flag {
 
 static const flag flags[] = {
     {"", "xla_allow_excess_precision", 2, 0}, /* 16-bit roundings stay */
-    {"cuda", "xla_gpu_deterministic_ops", 2, 1}, {"cuda", "xla_gpu_autotune_level", 3, 0}, {"cuda", "xla_gpu_enable_triton_gemm", 2, 0},
-    {"rocm", "xla_gpu_deterministic_ops", 2, 1}, {"rocm", "xla_gpu_autotune_level", 3, 0},
+    {"cuda", "xla_gpu_deterministic_ops", 2, 1},
+    {"cuda", "xla_gpu_autotune_level", 3, 0},
+    {"cuda", "xla_gpu_enable_triton_gemm", 2, 0},
+    {"rocm", "xla_gpu_deterministic_ops", 2, 1},
+    {"rocm", "xla_gpu_autotune_level", 3, 0},
+    {"cpu", "xla_cpu_enable_fast_min_max", 2, 0}, /* of a number and NaN it may take the number */
 };
 
 /* Fields 1 to 15 and lengths below 128: all there are here. */
