@@ -29,9 +29,12 @@ typedef struct flag {
 
 static const flag flags[] = {
     {"", "xla_allow_excess_precision", 2, 0, false}, /* 16-bit roundings stay */
-    {"cuda", "xla_gpu_deterministic_ops", 2, 1, false},  {"cuda", "xla_gpu_autotune_level", 3, 0, true},
-    {"cuda", "xla_gpu_enable_triton_gemm", 2, 0, false}, {"rocm", "xla_gpu_deterministic_ops", 2, 1, false},
+    {"cuda", "xla_gpu_deterministic_ops", 2, 1, false},
+    {"cuda", "xla_gpu_autotune_level", 3, 0, true},
+    {"cuda", "xla_gpu_enable_triton_gemm", 2, 0, false},
+    {"rocm", "xla_gpu_deterministic_ops", 2, 1, false},
     {"rocm", "xla_gpu_autotune_level", 3, 0, true},
+    {"cpu", "xla_cpu_enable_fast_min_max", 2, 0, false}, /* of a number and NaN it may take the number */
 };
 
 /* Fields 1 to 15 and lengths below 128: all there are here. */
