@@ -133,6 +133,7 @@ typedef struct artel_fit_options {
     const char *device;            /* "cpu" (NULL): the cores; "gpu", "cuda:0", "gpu:0,gpu:1", "tpu", "cpu:xla": docs/devices.md */
     const char *plugin;            /* the file of the device's PJRT plug-in; NULL: searched */
     const char *device_precision;  /* of float32 products on a device: "float32" (NULL), "tf32": its fastest */
+    const char *device_kernels;    /* "fixed" (NULL): chosen by shapes alone; "measured": when programs are compiled, in each process */
 } artel_fit_options;
 
 #ifdef __cplusplus
@@ -202,10 +203,10 @@ typedef struct artel_evaluate_options {
     int replicas, threads;
     artel_event_fn *on_event;
     void *event_user;
-    artel_cluster *cluster;                         /* as in artel_fit_options; the result is the same in all of them */
-    artel_pass_result_fn *on_result;                /* with event_user; or NULL */
-    const char *arithmetic;                         /* as in artel_fit_options */
-    const char *device, *plugin, *device_precision; /* likewise */
+    artel_cluster *cluster;                                          /* as in artel_fit_options; the result is the same in all of them */
+    artel_pass_result_fn *on_result;                                 /* with event_user; or NULL */
+    const char *arithmetic;                                          /* as in artel_fit_options */
+    const char *device, *plugin, *device_precision, *device_kernels; /* likewise */
 } artel_evaluate_options;
 
 #ifdef __cplusplus

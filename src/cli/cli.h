@@ -71,26 +71,34 @@ void artel__cli_option_left(const artel__command *command, const artel__option *
 bool artel__cli_shows_default(const artel__option *option);
 
 /* --device, --plugin, --device-precision of a struct of options: fields of these names, strings. */
-#define ARTEL__DEVICE_OPTIONS(type)                                                                                                   \
-    {"device",                                                                                                                        \
-     "what computes: cpu, gpu, cuda:0, gpu:0,gpu:1, tpu; cpu:xla; see docs/devices.md",                                               \
-     ARTEL__OPTION_STRING,                                                                                                            \
-     offsetof(type, device),                                                                                                          \
-     "cpu",                                                                                                                           \
-     0,                                                                                                                               \
-     0,                                                                                                                               \
-     NULL},                                                                                                                           \
-        {"plugin",                                                                                                                    \
-         "the file of the device's PJRT plug-in; else it is searched for",                                                            \
-         ARTEL__OPTION_STRING,                                                                                                        \
-         offsetof(type, plugin),                                                                                                      \
-         "null",                                                                                                                      \
-         0,                                                                                                                           \
-         0,                                                                                                                           \
-         NULL},                                                                                                                       \
-    {                                                                                                                                 \
-        "device-precision", "of float32 products on a device: float32, tf32", ARTEL__OPTION_STRING, offsetof(type, device_precision), \
-            "float32", 0, 0, NULL                                                                                                     \
+#define ARTEL__DEVICE_OPTIONS(type)                                                                                                     \
+    {"device",                                                                                                                          \
+     "what computes: cpu, gpu, cuda:0, gpu:0,gpu:1, tpu; cpu:xla; see docs/devices.md",                                                 \
+     ARTEL__OPTION_STRING,                                                                                                              \
+     offsetof(type, device),                                                                                                            \
+     "cpu",                                                                                                                             \
+     0,                                                                                                                                 \
+     0,                                                                                                                                 \
+     NULL},                                                                                                                             \
+        {"plugin",                                                                                                                      \
+         "the file of the device's PJRT plug-in; else it is searched for",                                                              \
+         ARTEL__OPTION_STRING,                                                                                                          \
+         offsetof(type, plugin),                                                                                                        \
+         "null",                                                                                                                        \
+         0,                                                                                                                             \
+         0,                                                                                                                             \
+         NULL},                                                                                                                         \
+        {"device-precision",                                                                                                            \
+         "of float32 products on a device: float32, tf32",                                                                              \
+         ARTEL__OPTION_STRING,                                                                                                          \
+         offsetof(type, device_precision),                                                                                              \
+         "float32",                                                                                                                     \
+         0,                                                                                                                             \
+         0,                                                                                                                             \
+         NULL},                                                                                                                         \
+    {                                                                                                                                   \
+        "device-kernels", "fixed, or measured when programs are compiled: faster, other bits in another process", ARTEL__OPTION_STRING, \
+            offsetof(type, device_kernels), "fixed", 0, 0, NULL                                                                         \
     }
 
 /* --arithmetic of a struct of options: a field `arithmetic`, an index into the names. */

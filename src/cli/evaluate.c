@@ -13,7 +13,7 @@
 
 typedef struct pass_options {
     int format, arithmetic;
-    const char *device, *plugin, *device_precision;
+    const char *device, *plugin, *device_precision, *device_kernels;
     const char *data, *output, *labels, *strategy, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir;
     bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
@@ -100,6 +100,7 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     options.device = o->device;
     options.plugin = o->plugin;
     options.device_precision = o->device_precision;
+    options.device_kernels = o->device_kernels;
     options.cluster = cluster;
     return options;
 }

@@ -20,7 +20,7 @@ typedef struct fit_options {
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors;
     int arithmetic;
-    const char *device, *plugin, *device_precision;
+    const char *device, *plugin, *device_precision, *device_kernels;
     bool shuffle, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
     artel__cluster_choice cluster;
 } fit_options;
@@ -294,6 +294,7 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->device = o->device;
     fit->plugin = o->plugin;
     fit->device_precision = o->device_precision;
+    fit->device_kernels = o->device_kernels;
     fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
     artel__parse_double(o->recompute, &fit->recompute);
 }

@@ -15,6 +15,7 @@ struct artel__platform {
     PJRT_Client *client;
     PJRT_Device *const *device; /* the client's own list */
     int devices;
+    bool measures; /* the plug-in may choose kernels by measuring them when it compiles */
 };
 
 /* ARTEL_OK when there was no error; else records it, with `where` and what was tried, and releases it. */

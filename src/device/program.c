@@ -24,12 +24,17 @@ typedef struct flag {
     const char *name;
     int field; /* of OptionOverrideProto: 2 bool, 3 int64 */
     int value;
+    bool fixes; /* kernels are chosen without measuring */
 } flag;
 
 static const flag flags[] = {
-    {"", "xla_allow_excess_precision", 2, 0}, /* 16-bit roundings stay */
-    {"cuda", "xla_gpu_deterministic_ops", 2, 1}, {"cuda", "xla_gpu_autotune_level", 3, 0}, {"cuda", "xla_gpu_enable_triton_gemm", 2, 0},
-    {"rocm", "xla_gpu_deterministic_ops", 2, 1}, {"rocm", "xla_gpu_autotune_level", 3, 0},
+    {"", "xla_allow_excess_precision", 2, 0, false}, /* 16-bit roundings stay */
+    {"cuda", "xla_gpu_deterministic_ops", 2, 1, false},
+    {"cuda", "xla_gpu_autotune_level", 3, 0, true},
+    {"cuda", "xla_gpu_enable_triton_gemm", 2, 0, false},
+    {"rocm", "xla_gpu_deterministic_ops", 2, 1, false},
+    {"rocm", "xla_gpu_autotune_level", 3, 0, true},
+    {"cpu", "xla_cpu_enable_fast_min_max", 2, 0, false}, /* of a number and NaN it may take the number */
 };
 
 /* Fields 1 to 15 and lengths below 128: all there are here. */
@@ -55,7 +60,7 @@ static void write_options(const artel__platform *p, unsigned dropped, artel__tex
     for (size_t i = 0; i < ARTEL__COUNT(flags); i++) {
         char entry[96];
         size_t length = strlen(flags[i].name);
-        if (dropped >> i & 1 || !applies(&flags[i], p->plugin.kind)) continue;
+        if (dropped >> i & 1 || !applies(&flags[i], p->plugin.kind) || (flags[i].fixes && p->measures)) continue;
         const char value[] = {2 << 3 | 2, 2, (char)(flags[i].field << 3), (char)flags[i].value};
         entry[0] = 1 << 3 | 2;
         entry[1] = (char)length;

@@ -105,6 +105,7 @@ static artel_status describe(artel__device_set *set, const artel__device_facts *
     artel__text_clear(&text);
     artel__text_printf(&text, "pjrt %s, %s, plug-in %08llx, %s", plugin->platform ? plugin->platform : "?", facts->name,
                        (unsigned long long)(artel__hash64(version, strlen(version)) & 0xffffffff), precision ? precision : "float32");
+    if (set->platform->measures) artel__text_append(&text, ", kernels measured");
     set->arithmetic = artel__arena_strdup(&set->arena, text.data);
     artel_status status = artel__text_status(&text);
     artel__text_fini(&text);
@@ -123,6 +124,7 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
         return artel__fail(set->ctx, ARTEL_ERROR_NOT_FOUND, "device", "artel devices lists what there is", "%s has %d device%s", w->kind,
                            all, all == 1 ? "" : "s");
     const artel__device_facts *facts = &set->platform->facts.device[first];
+    set->platform->measures = request->kernels && strcmp(request->kernels, "measured") == 0;
     ARTEL_TRY(describe(set, facts, request->precision));
     bool fast = request->precision && strcmp(request->precision, "float32") != 0;
     set->place = (artel__place){set->platform, first, set->count, fast ? "DEFAULT" : "HIGHEST", plugin->kind};
@@ -139,6 +141,9 @@ artel_status artel__devices_open(artel_context *ctx, const artel__device_request
     if (request->precision && strcmp(request->precision, "float32") != 0 && strcmp(request->precision, "tf32") != 0)
         return artel__fail(ctx, ARTEL_ERROR_INVALID, "device precision", "use float32 or tf32", "\"%.40s\" is not a precision of products",
                            request->precision);
+    if (request->kernels && strcmp(request->kernels, "fixed") != 0 && strcmp(request->kernels, "measured") != 0)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device kernels", "use fixed or measured", "\"%.40s\" is no way to choose kernels",
+                           request->kernels);
     if (!w.kind[0]) return ARTEL_OK;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__device_set), "device", &block));
     artel__device_set *set = block;

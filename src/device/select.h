@@ -11,6 +11,9 @@ typedef struct artel__device_request {
     const char *device;
     const char *plugin;    /* its file; NULL: searched */
     const char *precision; /* of float32 products: "float32" (NULL), "tf32": the device's fastest */
+    /* "fixed" (NULL): the plug-in chooses kernels by their shapes alone; "measured": by measuring them when it compiles, so that another
+     * process may have others, and other last bits. */
+    const char *kernels;
 } artel__device_request;
 
 /* Devices of one platform, which behave alike. */

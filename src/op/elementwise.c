@@ -291,9 +291,21 @@ static artel_status grad_binary(artel__gradient *g)
     return ARTEL_OK;
 }
 
+static bool is_quotient(const artel__graph *graph, artel__value_id id)
+{
+    int32_t producer = graph->value[id].node;
+    const artel__node *node = producer < 0 ? NULL : &graph->node[producer];
+    const binary_attributes *a = node && node->op == &artel__op_binary_def ? node->attributes : NULL;
+    return a && a->function == ARTEL__BINARY_DIV;
+}
+
+/* XLA makes a / b / c and a / (b / c) quotients of products, which may overflow. */
 static void lower_binary(artel__lower *lower)
 {
     const binary_attributes *a = lower->attributes;
+    for (int k = 0; k < 2 && a && a->function == ARTEL__BINARY_DIV; k++) {
+        if (is_quotient(lower->graph, lower->node->input[k])) lower->in[k] = artel__hlo_barrier(lower->hlo, lower->in[k]);
+    }
     artel__lower_binary(lower, a ? a->function : ARTEL__BINARY_ADD);
 }
 

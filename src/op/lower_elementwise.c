@@ -12,6 +12,7 @@
 
 #define CURVE "0.79788456 v 0.044715 v v v * * * + * tanh" /* of gelu_tanh */
 #define HARD "v 3 + 0 max 6 min 6 /"                       /* hard sigmoid */
+#define NORMAL "0.5 v -0.70710678 * erfc *"                /* the normal distribution; 1 + erf has no digits far below 0 */
 #define PLUS "v 0 max v abs neg exp log1p +"               /* softplus */
 
 typedef struct formula {
@@ -23,11 +24,11 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_RELU] = {"v c > v b < v b ? a 0 == c 0 == v v != and v 0 ? a v c - * ? ?",
                            {"v c > v b < v b == b 6 != and or d 0 ? v c < c 0 == b inf == and or a 0 ? d * ?"}},
     [ARTEL__UNARY_LEAKY_RELU] = {"v 0 > v a v * ?", {"v 0 > d a d * ?"}},
-    [ARTEL__UNARY_RELU6] = {"v 0 max 6 min", {"v 0 > v 6 < and d 0 ?"}},
+    [ARTEL__UNARY_RELU6] = {"v 0 <= 0 v 6 > 6 v ? ?", {"v 0 > v 6 < and d 0 ?"}},
     [ARTEL__UNARY_ELU] = {"v 0 > v a v expm1 * ?", {"v 0 > d d a v exp * * ?"}},
     [ARTEL__UNARY_SELU] = {"v 0 > 1.05070098 v * 1.75809934 v expm1 * ?", {"v 0 >= d 1.05070098 * d 1.75809934 v exp * * ?"}},
-    [ARTEL__UNARY_CELU] = {"v 0 max a v 0 min a / expm1 * +", {"v 0 > d d v a / exp * ?"}},
-    [ARTEL__UNARY_GELU] = {"v 0.5 * 1 v 0.70710678 * erf + *", {"d 0.5 1 v 0.70710678 * erf + * v 0.39894228 v v * -0.5 * exp * * + *"}},
+    [ARTEL__UNARY_CELU] = {"v 0 <= 0 v ? a v 0 < v 0 ? a / expm1 * +", {"v 0 > d d v a / exp * ?"}},
+    [ARTEL__UNARY_GELU] = {"v " NORMAL " *", {"d " NORMAL " v 0.39894228 v v * -0.5 * exp * * + *"}},
     [ARTEL__UNARY_GELU_TANH] = {"0.5 v * 1 " CURVE " + *",
                                 {"d 0.5 1 " CURVE " + * 0.5 v * 1 " CURVE " " CURVE " * - 0.79788456 1 0.134145 v v * * + * * * + *"}},
     [ARTEL__UNARY_SIGMOID] = {"v logistic", {"d 1 v - * v *"}},
@@ -43,7 +44,7 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_SOFTSIGN] = {"v 1 v abs + /", {"d 1 v abs + 1 v abs + * /"}},
     [ARTEL__UNARY_MISH] = {"v " PLUS " tanh *", {"d " PLUS " tanh v 1 " PLUS " tanh " PLUS " tanh * - v logistic * * + *"}},
     [ARTEL__UNARY_EXPONENTIAL] = {"v exp", {"d v *"}},
-    [ARTEL__UNARY_LOG_SIGMOID] = {"v 0 min v abs neg exp log1p -", {"d v neg logistic *"}},
+    [ARTEL__UNARY_LOG_SIGMOID] = {"v neg 0 max v abs neg exp log1p + neg", {"d v neg logistic *"}},
     [ARTEL__UNARY_SQUAREPLUS] = {"v v v * a + sqrt + 2 /", {"d 1 v v v * a + sqrt / + 2 / *"}},
     [ARTEL__UNARY_SPARSE_PLUS] = {"v -1 <= 0 v 1 < 0.25 v 1 + v 1 + * * v ? ?", {"v -1 <= 0 v 1 < d 0.5 v 1 + * * d ? ?"}},
     [ARTEL__UNARY_SPARSE_SIGMOID] = {"v -1 <= 0 v 1 >= 1 0.5 v 1 + * ? ?", {"v -1 > v 1 < and d 0.5 * 0 ?"}},
@@ -62,7 +63,7 @@ static const formula unary_formulas[ARTEL__UNARY_COUNT] = {
     [ARTEL__UNARY_SIN] = {"v sin", {"d v cos *"}},
     [ARTEL__UNARY_COS] = {"v cos", {"d neg v sin *"}},
     [ARTEL__UNARY_ERF] = {"v erf", {"d 1.12837917 v v * neg exp * *"}},
-    [ARTEL__UNARY_SIGN] = {"v sign", {"0"}},
+    [ARTEL__UNARY_SIGN] = {"v 0 > 1 v 0 < -1 v v != v 0 ? ? ?", {"0"}},
     [ARTEL__UNARY_ROUND] = {"v round", {"0"}},
     [ARTEL__UNARY_FLOOR] = {"v floor", {"0"}},
     [ARTEL__UNARY_POWER] = {"v a pow", {"d a v a 1 - pow * *"}},
@@ -73,12 +74,12 @@ static const formula binary_formulas[ARTEL__BINARY_COUNT] = {
     [ARTEL__BINARY_ADD] = {"u v +", {"d", "d"}},
     [ARTEL__BINARY_SUB] = {"u v -", {"d", "d neg"}},
     [ARTEL__BINARY_MUL] = {"u v *", {"d v *", "d u *"}},
-    [ARTEL__BINARY_DIV] = {"u v /", {"d v /", "d u neg v / v / *"}},
+    [ARTEL__BINARY_DIV] = {"u v /", {"d v /", "d u neg v / ! v / *"}},
     [ARTEL__BINARY_MAX] = {"u v max", {"u v >= d 0 ?", "u v >= 0 d ?"}},
     [ARTEL__BINARY_MIN] = {"u v min", {"u v <= d 0 ?", "u v <= 0 d ?"}},
     [ARTEL__BINARY_POW] = {"u v pow", {"d v u v 1 - pow * *", "d u 0 > u v pow u log * 0 ? *"}},
     [ARTEL__BINARY_SQUARED_DIFFERENCE] = {"u v - u v - *", {"d 2 u v - * *", "d -2 u v - * *"}},
-    [ARTEL__BINARY_DIV_NO_NAN] = {"v 0 == 0 u v / ?", {"v 0 == 0 d v / ?", "v 0 == 0 d u neg v / v / * ?"}},
+    [ARTEL__BINARY_DIV_NO_NAN] = {"v 0 == 0 u v / ?", {"v 0 == 0 d v / ?", "v 0 == 0 d u neg v / ! v / * ?"}},
     [ARTEL__BINARY_MOD] = {"u v rem 0 != u v rem 0 < v 0 < xor and u v rem v + u v rem ?", {"d", "d neg u v / floor *"}},
 };
 

@@ -22,22 +22,23 @@ typedef struct operation {
 } operation;
 
 static const operation operations[] = {
-    {"+", "add", 2},       {"-", "subtract", 2},
-    {"*", "multiply", 2},  {"/", "divide", 2},
-    {"max", "maximum", 2}, {"min", "minimum", 2},
-    {"pow", "power", 2},   {"rem", "remainder", 2},
-    {"and", "and", 2},     {"or", "or", 2},
-    {"xor", "xor", 2},     {"neg", "negate", 1},
-    {"abs", "abs", 1},     {"exp", "exponential", 1},
-    {"log", "log", 1},     {"log1p", "log_plus_one", 1},
-    {"tanh", "tanh", 1},   {"expm1", "exponential_minus_one", 1},
-    {"sqrt", "sqrt", 1},   {"logistic", "logistic", 1},
-    {"sin", "sine", 1},    {"cos", "cosine", 1},
-    {"sign", "sign", 1},   {"round", "round_nearest_even", 1},
-    {"floor", "floor", 1}, {"erf", "chlo.erf", 1},
-    {"<", "LT", 0},        {"<=", "LE", 0},
-    {">", "GT", 0},        {">=", "GE", 0},
-    {"==", "EQ", 0},       {"!=", "NE", 0},
+    {"+", "add", 2},          {"-", "subtract", 2},
+    {"*", "multiply", 2},     {"/", "divide", 2},
+    {"max", "maximum", 2},    {"min", "minimum", 2},
+    {"pow", "power", 2},      {"rem", "remainder", 2},
+    {"and", "and", 2},        {"or", "or", 2},
+    {"xor", "xor", 2},        {"neg", "negate", 1},
+    {"abs", "abs", 1},        {"exp", "exponential", 1},
+    {"log", "log", 1},        {"log1p", "log_plus_one", 1},
+    {"tanh", "tanh", 1},      {"expm1", "exponential_minus_one", 1},
+    {"sqrt", "sqrt", 1},      {"logistic", "logistic", 1},
+    {"sin", "sine", 1},       {"cos", "cosine", 1},
+    {"sign", "sign", 1},      {"round", "round_nearest_even", 1},
+    {"floor", "floor", 1},    {"erf", "chlo.erf", 1},
+    {"<", "LT", 0},           {"<=", "LE", 0},
+    {">", "GT", 0},           {">=", "GE", 0},
+    {"==", "EQ", 0},          {"!=", "NE", 0},
+    {"erfc", "chlo.erfc", 1},
 };
 
 void artel__formula_init(artel__formula *formula, artel__hlo *hlo, artel__hlo_value like)
@@ -117,6 +118,8 @@ static void take_word(machine *m, const char *word)
     if (strcmp(word, "?") == 0) {
         artel__hlo_value no = pop(m), yes = pop(m);
         push(m, artel__hlo_select(f->hlo, pop(m), yes, no));
+    } else if (strcmp(word, "!") == 0) {
+        push(m, artel__hlo_barrier(f->hlo, pop(m)));
     } else if (word[0] == '=' && is_letter(word[1])) {
         artel__formula_set(f, word[1], pop(m));
     } else if (is_letter(word[0]) && word[1] == '\0') {

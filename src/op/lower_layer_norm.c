@@ -70,7 +70,7 @@ static artel__hlo_value invert(const layers *l, artel__hlo_value squares)
     if (l->attributes->mode == ARTEL__LAYER_NORM_UNIT) {
         artel__hlo_value inverse = artel__hlo_binary(h, "divide", one, artel__hlo_unary(h, "sqrt", squares));
         artel__hlo_value limit = artel__hlo_number(h, (double)(1.0f / l->attributes->epsilon), squares);
-        return artel__hlo_select(h, artel__hlo_compare(h, "LT", inverse, limit), inverse, limit);
+        return artel__hlo_select(h, artel__hlo_compare(h, "GT", inverse, limit), limit, inverse); /* NaN stays */
     }
     squares = artel__hlo_binary(h, "add", over(l, squares, (double)l->type.dim[1]), number);
     return artel__hlo_binary(h, "divide", one, artel__hlo_unary(h, "sqrt", squares));

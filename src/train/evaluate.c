@@ -38,7 +38,7 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
                                       .batch_size = options->batch_size,
                                       .shards = (int32_t)options->shards,
                                       .cluster = options->cluster,
-                                      .device = {options->device, options->plugin, options->device_precision},
+                                      .device = {options->device, options->plugin, options->device_precision, options->device_kernels},
                                       .arithmetic = options->arithmetic};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);

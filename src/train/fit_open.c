@@ -31,24 +31,25 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
 
 static artel_status open_session(artel__fit *fit)
 {
-    artel__session_options options = {.model = fit->model,
-                                      .settings = &fit->settings,
-                                      .strategy = fit->options.strategy,
-                                      .replicas = fit->options.replicas,
-                                      .threads = fit->options.threads,
-                                      .batch_size = fit->batch_size,
-                                      .shards = (int32_t)fit->options.shards,
-                                      .seed = fit->options.seed,
-                                      .train = true,
-                                      .batch_groups = fit->options.batch_norm_groups,
-                                      .recompute = fit->options.recompute * 0.01,
-                                      .stop_on_nan = fit->options.stop_on_nan,
-                                      .device = {fit->options.device, fit->options.plugin, fit->options.device_precision},
-                                      .arithmetic = fit->options.arithmetic,
-                                      .elsewhere = fit->role != ARTEL__ROLE_NONE,
-                                      .alone = fit->role != ARTEL__ROLE_NONE,
-                                      .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
-                                      .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
+    artel__session_options options = {
+        .model = fit->model,
+        .settings = &fit->settings,
+        .strategy = fit->options.strategy,
+        .replicas = fit->options.replicas,
+        .threads = fit->options.threads,
+        .batch_size = fit->batch_size,
+        .shards = (int32_t)fit->options.shards,
+        .seed = fit->options.seed,
+        .train = true,
+        .batch_groups = fit->options.batch_norm_groups,
+        .recompute = fit->options.recompute * 0.01,
+        .stop_on_nan = fit->options.stop_on_nan,
+        .device = {fit->options.device, fit->options.plugin, fit->options.device_precision, fit->options.device_kernels},
+        .arithmetic = fit->options.arithmetic,
+        .elsewhere = fit->role != ARTEL__ROLE_NONE,
+        .alone = fit->role != ARTEL__ROLE_NONE,
+        .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
+        .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
     if (fit->options.class_weight) ARTEL_TRY(artel__class_weight_read(fit, &options.class_weight, &options.classes));
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));

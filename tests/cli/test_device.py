@@ -136,6 +136,7 @@ def refuses():
     says(artel(*words("mlp", "x.keras", "--device", "tpu")), "no PJRT plug-in was found")
     says(artel(*words("mlp", "x.keras", "--device", "gpu", "--plugin", path("none.so"))), "none.so")
     says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-precision", "float8")), "float8")
+    says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-kernels", "best")), "best")
     expect(not os.path.exists(path("x.keras")), "a refused run leaves a model")
 
 

@@ -125,8 +125,8 @@ static void compare(const op_case *c, const char *what, int n, artel_dtype dtype
     }
     for (int64_t i = 0; i < count; i++) {
         double e = number(expected, dtype, i), f = number(found, dtype, i);
-        bool same = e == f || (isnan(e) && isnan(f));
-        if (!same && !(fabs(e - f) <= 2e-5 * fabs(e) + 4e-6 * largest + 1e-7))
+        bool same = e == f || (isnan(e) && isnan(f)), far = !isfinite(e);
+        if (!same && (far || !(fabs(e - f) <= 2e-5 * fabs(e) + 4e-6 * largest + 1e-7)))
             fail_msg("%s, %s %d, element %lld of %lld: %.9g instead of %.9g", c->name, what, n, (long long)i, (long long)count, f, e);
     }
 }

@@ -8,8 +8,9 @@ on first use, and not at all for a row whose answer is kept from an earlier run 
 text of the test, of this file, and Keras' version).
 
 Environment: ARTEL the program (default build/artel), ARTEL_LONG=1 the long form, ARTEL_KEEP=1 keeps the scratch
-folder, ARTEL_ORACLE_CACHE another folder for Keras' answers (empty: none are kept). Arguments of a test file: `-k TEXT` only rows whose name holds TEXT (repeatable),
-`--keras-only` runs Keras' side alone, `--list` names the rows.
+folder, ARTEL_ORACLE_CACHE another folder for Keras' answers (empty: none are kept), ARTEL_ORACLE_DEVICE (cpu:xla) what computes artel's
+side. Arguments of a test file: `-k TEXT` only rows whose name holds TEXT (repeatable), `--keras-only` runs Keras' side alone, `--list`
+names the rows.
 """
 
 import dataclasses
@@ -33,6 +34,7 @@ ARTEL = os.environ.get("ARTEL") or os.path.join(ROOT, "build", "artel")
 LONG = os.environ.get("ARTEL_LONG", "") not in ("", "0")
 BUILD = os.environ.get("ARTEL_BUILD") or os.path.join(ROOT, "build")
 CACHE = os.environ.get("ARTEL_ORACLE_CACHE", os.path.join(BUILD, "oracle-cache") if os.path.isdir(BUILD) else "")
+DEVICE = os.environ.get("ARTEL_ORACLE_DEVICE", "")
 
 PREDICT_TOL = 1e-4  # of the largest value
 HISTORY_TOL = 2e-4  # absolute below one, relative above
@@ -132,6 +134,8 @@ def clean_environment(extra=None):
 
 def artel(*args, timeout=120, env=None, cwd=None, program=None, stdin=None):
     begin = time.monotonic()
+    if DEVICE and args[0] in ("fit", "evaluate", "predict") and "--device" not in args:
+        args += ("--device", DEVICE)
     try:
         done = subprocess.run(
             [program or ARTEL, *[str(a) for a in args]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
@@ -221,6 +225,7 @@ class Case:
     weight_rel: float = WEIGHT_REL
     weight_abs: float = WEIGHT_ABS
     seed: int = 0  # another draw of weights and data
+    home: str = None  # the file of the row, where another one runs it
 
 
 def net(case):
@@ -408,7 +413,7 @@ def reference(case, index, folder):
         return keras_side(case, index, folder)
     from importlib.metadata import version
 
-    caller = sys.modules["__main__"].__file__
+    caller = case.home or sys.modules["__main__"].__file__
     with open(caller, "rb") as a, open(os.path.abspath(__file__), "rb") as b:
         key = hashlib.sha256(a.read() + b.read() + version("keras").encode()).hexdigest()[:16]
     os.makedirs(CACHE, exist_ok=True)
@@ -420,7 +425,10 @@ def reference(case, index, folder):
         with open(os.path.join(part, "said.pickle"), "wb") as f:
             pickle.dump(said, f)
         shutil.rmtree(home, ignore_errors=True)
-        os.rename(part, home)
+        try:
+            os.rename(part, home)
+        except OSError:  # another test has kept the same meanwhile
+            shutil.rmtree(part, ignore_errors=True)
         return said
     shutil.copytree(home, folder, dirs_exist_ok=True)
     with open(os.path.join(home, "said.pickle"), "rb") as f:
