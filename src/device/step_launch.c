@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches: arguments, the numbers of a step, and what a launch has met. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "device/execution_impl.h"
+#include "device/words.h"
+
+/* The step as owned shard `s` sees it; all of the replica's rows when s < 0. */
+static void narrow_step(const artel__step *step, int s, artel__fold_plan *fold, int64_t start[2], artel__step *out)
+{
+    const artel__fold_plan *all = step->fold;
+    *out = *step;
+    if (s < 0) return;
+    artel__fold_plan_make(fold, all->shards, all->first + s, 1, all->batch, start);
+    out->fold = fold;
+}
+
+/* Until the next step is computed. Launches come in the same order in every step, so a block is mostly as long as it was. */
+static int64_t *take_words(artel__device_execution *e, int count)
+{
+    if (e->used == e->blocks) {
+        void *list = e->words;
+        if (artel__realloc(e->ctx, (size_t)(e->blocks + 1) * sizeof *e->words, "device", &list) < 0) return NULL;
+        e->words = list;
+        e->words[e->blocks++] = (artel__word_block){NULL, 0};
+    }
+    artel__word_block *block = &e->words[e->used++];
+    void *word = block->word;
+    if (block->count < count && artel__realloc(e->ctx, (size_t)count * sizeof *block->word, "device", &word) < 0) return NULL;
+    *block = (artel__word_block){word, block->count < count ? count : block->count};
+    return block->word;
+}
+
+static artel_status put_words(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s, artel__buffer **out)
+{
+    artel__fold_plan fold;
+    int64_t start[2];
+    artel__step own;
+    artel_shape shape = {.rank = 1, .dim = {p->lowered.scalars}};
+    narrow_step(step, s, &fold, start, &own);
+    int64_t *words = take_words(e, p->lowered.scalars);
+    if (!words) return ARTEL_ERROR_NO_MEMORY;
+    artel__words_fill(e->x->graph, p->lowered.scalar, p->lowered.scalars, &own, words);
+    return artel__step_begin_put(e, ARTEL_DTYPE_INT64, &shape, words, out);
+}
+
+static artel_status note_fault(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s,
+                               artel__buffer *buffer)
+{
+    int64_t first = s < 0 ? 0 : step->fold->row + step->fold->start[s];
+    if (e->pendings == e->most_pending) {
+        int most = e->most_pending ? 2 * e->most_pending : 16;
+        void *block = e->pending;
+        ARTEL_TRY(artel__realloc(e->ctx, (size_t)most * sizeof *e->pending, "device", &block));
+        e->pending = block;
+        e->most_pending = most;
+    }
+    e->pending[e->pendings++] = (artel__pending_fault){buffer, &p->lowered, first};
+    return ARTEL_OK;
+}
+
+/* The first node of all counts, of one node the first row. */
+static artel_status read_scan(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s,
+                              artel__buffer *buffer)
+{
+    const artel__lowered *lowered = &p->lowered;
+    size_t bytes = (size_t)lowered->scans * 3 * sizeof(int64_t);
+    int64_t first = s < 0 ? 0 : step->fold->row + step->fold->start[s];
+    artel__nonfinite *out = e->scan;
+    void *block;
+    ARTEL_TRY(artel__alloc(e->ctx, bytes, "device", &block));
+    artel_status status = artel__buffer_get(artel__step_platform(e), buffer, block, bytes);
+    artel__buffer_release(artel__step_platform(e), buffer);
+    for (int i = 0; i < lowered->scans && status == ARTEL_OK; i++) {
+        const int64_t *word = (const int64_t *)block + 3 * i;
+        int32_t index = lowered->scanned[i];
+        const artel__node *node = &e->x->graph->node[index];
+        if (word[1] < 0 || (out->node >= 0 && out->node < index)) continue;
+        bool by_row = e->x->graph->value[node->output[0]].domain == ARTEL__DOMAIN_ROW;
+        if (out->node == index) {
+            out->last_row = by_row ? first + word[1] : -1; /* shards come in order */
+            continue;
+        }
+        *out = (artel__nonfinite){index, node->name, node->op->name, by_row ? first + word[0] : -1, by_row ? first + word[1] : -1, 0};
+        memcpy(&out->value, &word[2], sizeof out->value);
+    }
+    artel__free(e->ctx, block);
+    return status;
+}
+
+static void note_time(artel__device_execution *e, const artel__cut_program *cut, int64_t before)
+{
+    artel__node_time *time = &e->time[cut->node[0]];
+    int64_t took = artel__now_ns() - before;
+    time->ns += took;
+    time->calls++;
+    if (time->calls > 1 && took < time->longest_ns) return;
+    time->longest_ns = took;
+    time->begin_ns = before;
+}
+
+/* Its arguments are there; results go where they belong, those of APPLY in the place of their variables. */
+artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s)
+{
+    const artel__cut_program *cut = artel__step_part_of(e->x, p->stage, p->part);
+    int count = cut->ins, results = artel__program_results(p->program), at = 0;
+    int64_t before = e->time ? artel__now_ns() : 0;
+    for (int i = 0; i < cut->ins; i++) {
+        e->in[i] = *artel__step_slot(e, cut->in[i], s);
+        if (!e->in[i]) return artel__fail(e->ctx, ARTEL_ERROR_INTERNAL, "device", "", "value %d is missing in a step", (int)cut->in[i]);
+    }
+    artel__buffer *words = NULL;
+    if (p->lowered.scalars) {
+        ARTEL_TRY(put_words(e, p, step, s, &words));
+        e->in[count++] = words;
+    }
+    artel_status status = artel__program_launch(p->program, e->device, e->in, count, e->out);
+    artel__buffer_release(artel__step_platform(e), words);
+    ARTEL_TRY(status);
+    for (int i = 0; i < cut->outs; i++) artel__step_put_into(e, artel__step_slot(e, cut->out[i], s), e->out[at++]);
+    for (int i = 0; i < e->x->writes && p->part == ARTEL__PART_APPLY; i++)
+        artel__step_put_into(e, artel__step_slot(e, e->x->written[i], s), e->out[at++]);
+    if (p->lowered.faults) status = note_fault(e, p, step, s, e->out[at++]);
+    if (p->lowered.scans && status == ARTEL_OK) status = read_scan(e, p, step, s, e->out[at]);
+    if (e->time && results) {
+        artel__buffer_wait(artel__step_platform(e), e->out[results - 1]);
+        note_time(e, cut, before);
+    }
+    return status;
+}
+
+/* The leaf of a shard without rows. */
+static artel_status put_empty_leaves(artel__device_execution *e, const artel__cut_program *cut, int s)
+{
+    for (int i = 0; i < cut->outs; i++) {
+        void *zero;
+        if (e->x->graph->value[cut->out[i]].domain != ARTEL__DOMAIN_NODES) continue;
+        ARTEL_TRY(artel__calloc(e->ctx, artel__step_element_bytes(e, cut->out[i]) + 1, 1, "device", &zero));
+        artel_status status = artel__step_await_copies(e, artel__step_put(e, cut->out[i], 0, zero, artel__step_slot(e, cut->out[i], s)));
+        artel__free(e->ctx, zero);
+        ARTEL_TRY(status);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__step_launch_rows(artel__device_execution *e, int stage, const artel__step *step)
+{
+    const artel__fold_plan *fold = step->fold;
+    const artel__step_program *p;
+    for (int s = 0; s < fold->count; s++) {
+        int64_t rows = fold->start[s + 1] - fold->start[s];
+        if (rows == 0) {
+            ARTEL_TRY(put_empty_leaves(e, &e->x->cut.stage[stage].rows, s));
+            continue;
+        }
+        ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_ROWS, rows, fold->batch, e->scan != NULL, &p));
+        if (p) ARTEL_TRY(artel__step_launch(e, p, step, s));
+    }
+    return ARTEL_OK;
+}
+
+/* The smallest row of the first node that has met one. */
+static artel_status read_fault(artel__device_execution *e, const artel__pending_fault *pending)
+{
+    const artel__lowered *lowered = pending->lowered;
+    size_t bytes = (size_t)lowered->faults * 2 * sizeof(int64_t);
+    void *block;
+    ARTEL_TRY(artel__alloc(e->ctx, bytes, "device", &block));
+    const int64_t *word = block;
+    artel_status status = artel__buffer_get(artel__step_platform(e), pending->buffer, block, bytes);
+    for (int i = 0; i < lowered->faults && status == ARTEL_OK; i++) {
+        int64_t row = word[2 * i];
+        if (row == INT64_MAX) continue;
+        row += pending->first_row;
+        if (e->fault.node >= 0 && (e->fault.node < lowered->fault[i] || (e->fault.node == lowered->fault[i] && e->fault.row <= row)))
+            continue;
+        e->fault.node = lowered->fault[i];
+        e->fault.row = row;
+        e->fault.value = word[2 * i + 1];
+    }
+    artel__free(e->ctx, block);
+    return status;
+}
+
+artel_status artel__step_read_faults(artel__device_execution *e)
+{
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < e->pendings; i++) {
+        if (status == ARTEL_OK) status = read_fault(e, &e->pending[i]);
+        artel__buffer_release(artel__step_platform(e), e->pending[i].buffer);
+    }
+    e->pendings = 0;
+    return status;
+}
