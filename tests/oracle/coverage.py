@@ -30,6 +30,7 @@ COVERED = [
     ("Metrics", "accuracies, AUC, precision, recall, top-k, losses as metrics; names and order of History", "metrics"),
     ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad with decay, clipping, averages, accumulation and loss scales; their state in the file; every schedule", "optimizers"),
     ("Precision", "mixed_bfloat16 and mixed_float16, overrides by layer, LossScaleOptimizer: steps left out, growth, its state", "precision"),
+    ("Devices", "the rows of the tables of layers, operations, activations, losses, metrics, optimizers, precision by XLA's plug-in for the CPU", "devices"),
     ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN", "callbacks"),
     ("Applications", "ResNet50, InceptionV3, MobileNetV2, EfficientNetB0: predict, two steps", "applications"),
     ("The guide's curve", "on every strategy", "golden"),
