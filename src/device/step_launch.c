@@ -89,17 +89,6 @@ static artel_status read_scan(artel__device_execution *e, const artel__step_prog
     return status;
 }
 
-static void note_time(artel__device_execution *e, const artel__cut_program *cut, int64_t before)
-{
-    artel__node_time *time = &e->time[cut->node[0]];
-    int64_t took = artel__now_ns() - before;
-    time->ns += took;
-    time->calls++;
-    if (time->calls > 1 && took < time->longest_ns) return;
-    time->longest_ns = took;
-    time->begin_ns = before;
-}
-
 /* Its arguments are there; results go where they belong, those of APPLY in the place of their variables. */
 artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s)
 {
@@ -125,7 +114,7 @@ artel_status artel__step_launch(artel__device_execution *e, const artel__step_pr
     if (p->lowered.scans && status == ARTEL_OK) status = read_scan(e, p, step, s, e->out[at]);
     if (e->time && results) {
         artel__buffer_wait(artel__step_platform(e), e->out[results - 1]);
-        note_time(e, cut, before);
+        artel__note_time(&e->time[cut->node[0]], before);
     }
     return status;
 }

@@ -2,6 +2,8 @@
 /* From the interface to the device that fills it in. */
 #include "exec/device.h"
 
+#include "base/clock.h"
+
 struct artel__executable {
     artel_context *ctx;
     const artel__device *device;
@@ -124,4 +126,14 @@ artel_status artel__execution_profile(artel__execution *execution)
 const artel__node_time *artel__execution_times(const artel__execution *execution)
 {
     return execution->ops->times(execution->self);
+}
+
+void artel__note_time(artel__node_time *time, int64_t before)
+{
+    int64_t took = artel__now_ns() - before;
+    time->ns += took;
+    time->calls++;
+    if (time->calls > 1 && took < time->longest_ns) return;
+    time->longest_ns = took;
+    time->begin_ns = before;
 }

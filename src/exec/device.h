@@ -50,6 +50,9 @@ typedef struct artel__node_time {
     int64_t begin_ns, longest_ns; /* of the longest call: artel__now_ns(), and how long it took */
 } artel__node_time;
 
+/* A call that began at `before` has ended. */
+void artel__note_time(artel__node_time *time, int64_t before);
+
 /* What a kind of device fills in. `void *` are its own executables and executions. */
 typedef struct artel__device_ops {
     artel_status (*compile)(artel_context *ctx, void *device, const artel__graph *graph, const artel__plan_options *options, void **out);

@@ -240,17 +240,6 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
     }
 }
 
-static void note_time(artel__run *run, int32_t index, int64_t before)
-{
-    artel__node_time *time = &run->time[index];
-    int64_t took = artel__now_ns() - before;
-    time->ns += took;
-    time->calls++;
-    if (time->calls > 1 && took < time->longest_ns) return;
-    time->longest_ns = took;
-    time->begin_ns = before;
-}
-
 static void run_node_timed(artel__run *run, int32_t index, const artel__step *step)
 {
     if (!run->time) {
@@ -259,7 +248,7 @@ static void run_node_timed(artel__run *run, int32_t index, const artel__step *st
     }
     int64_t before = artel__now_ns();
     run_node(run, index, step);
-    note_time(run, index, before);
+    artel__note_time(&run->time[index], before);
 }
 
 /* The plan measured scratch for full batches; kernels may cut a short one so that they need more. Measured once for each
@@ -321,7 +310,7 @@ static artel_status run_exchange(artel__run *run, const artel__action *action, c
 {
     int64_t before = run->time ? artel__now_ns() : 0;
     artel_status status = run_collectives(run, action, step);
-    if (run->time) note_time(run, run->plan->collective[action->first], before);
+    if (run->time) artel__note_time(&run->time[run->plan->collective[action->first]], before);
     return status;
 }
 
