@@ -26,7 +26,6 @@
 
 typedef struct loss_row {
     const char *value, *slope;
-    bool same; /* all terms of a position are its value */
 } loss_row;
 
 /* Slopes of the element-wise ones are to be multiplied by d, factor and divisor. */
@@ -48,7 +47,7 @@ static const loss_row losses[ARTEL__LOSS_COUNT] = {
     [ARTEL__LOSS_HINGE] = {"1 y p * - 0 max", "1 y p * - 0 >= y neg 0 ?"},
     [ARTEL__LOSS_SQUARED_HINGE] = {"1 y p * - 0 max =m m m *", "1 y p * - =m m 0 >= 2 m * y neg * 0 ?"},
     [ARTEL__LOSS_CATEGORICAL_HINGE] = {OTHERS "q most t p * sum - 1 + 0 max",
-                                       OTHERS "q q most == 1 0 ? =k k 1 t - * k sum / t - =u q most t p * sum - 1 + 0 >= d u * 0 ?", true},
+                                       OTHERS "q q most == 1 0 ? =k k 1 t - * k sum / t - =u q most t p * sum - 1 + 0 >= d u * 0 ?"},
     [ARTEL__LOSS_KL_DIVERGENCE] = {"t 1e-7 max 1 min =q q q p 1e-7 max 1 min / log *", "p 1e-7 >= p 1 <= and t 1e-7 max 1 min p / neg 0 ?"},
     [ARTEL__LOSS_POISSON] = {"p t p 1e-7 + log * -", "1 t p 1e-7 + / -"},
     [ARTEL__LOSS_COSINE_SIMILARITY] = {NORMS "t r * p x * * neg", NORMS "x 1 1e-7 / < p x * t r * * sum 0 ? =m d x p x * m * t r * - * *"},
@@ -157,7 +156,8 @@ void artel__lower_loss(artel__lower *lower)
     const loss_row *row = &losses[p.in.op];
     artel__hlo_value terms = artel__formula_write(&p.f, row->value);
     uint32_t last = 1u << (p.full.rank - 1);
-    artel__hlo_value value = artel__hlo_reduce(lower->hlo, row->same ? "maximum" : "add", row->same ? -INFINITY : 0, terms, last);
+    bool same = p.in.op == ARTEL__LOSS_CATEGORICAL_HINGE; /* each term is the value */
+    artel__hlo_value value = artel__hlo_reduce(lower->hlo, same ? "maximum" : "add", same ? -INFINITY : 0, terms, last);
     lower->out[0] = scale(lower->hlo, &p.in, value);
 }
 
