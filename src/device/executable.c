@@ -146,12 +146,12 @@ static artel__hlo_value merge(artel__hlo *h, artel__collective kind, artel__hlo_
     return artel__hlo_binary(h, kind == ARTEL__COLLECTIVE_MAX ? "maximum" : "add", a, b);
 }
 
-/* The tree over leaves leaf[0], leaf[step], ...: count is a power of two. */
-static artel__hlo_value merge_tree(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count, int step)
+/* The tree over leaves: count is a power of two. */
+static artel__hlo_value merge_tree(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count)
 {
     if (count == 1) return leaf[0];
-    artel__hlo_value left = merge_tree(h, kind, leaf, count / 2, step);
-    return merge(h, kind, left, merge_tree(h, kind, leaf + count / 2 * step, count / 2, step));
+    artel__hlo_value left = merge_tree(h, kind, leaf, count / 2);
+    return merge(h, kind, left, merge_tree(h, kind, leaf + count / 2, count / 2));
 }
 
 /* Arguments: by collective of the stage, gathers left out, the leaves; results: by collective the node. */
@@ -174,7 +174,7 @@ static artel_status write_combine(artel__device_executable *x, artel__step_progr
     for (int i = 0; i < stage->collectives; i++) {
         artel__collective kind = x->graph->node[stage->collective[i]].op->collective;
         if (kind == ARTEL__COLLECTIVE_GATHER) continue;
-        result[results++] = merge_tree(&h, kind, leaf + arguments, count, 1);
+        result[results++] = merge_tree(&h, kind, leaf + arguments, count);
         arguments += count;
     }
     artel_status status = results ? artel__hlo_finish(&h, result, results, text) : ARTEL_OK;
@@ -191,9 +191,9 @@ static artel_status compile(const artel__device_executable *x, artel__step_progr
     char name[96];
     if (p->program || !p->text.length) return ARTEL_OK;
     snprintf(name, sizeof name, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage, (long long)p->rows);
-    artel_status status = artel__program_compile(x->place->platform, name, p->text.data, p->text.length, &p->program);
+    ARTEL_TRY(artel__program_compile(x->place->platform, name, p->text.data, p->text.length, &p->program));
     artel__text_fini(&p->text);
-    return status;
+    return ARTEL_OK;
 }
 
 static bool is_empty(const artel__device_executable *x, int stage, artel__step_part part)
@@ -205,9 +205,9 @@ static bool is_empty(const artel__device_executable *x, int stage, artel__step_p
 /* Written, if it was not yet. */
 static artel_status find(artel__device_executable *x, const artel__step_program *wanted, artel__step_program **out)
 {
-    for (artel__step_program *p = x->first; p; p = p->next) {
-        if (p->stage == wanted->stage && p->part == wanted->part && p->rows == wanted->rows && p->scan == wanted->scan &&
-            (p->batch == wanted->batch || !p->lowered.by_batch)) {
+    artel__step_program **list = &x->of_part[ARTEL__PARTS * wanted->stage + (int)wanted->part];
+    for (artel__step_program *p = *list; p; p = p->beside) {
+        if (p->rows == wanted->rows && p->scan == wanted->scan && (p->batch == wanted->batch || !p->lowered.by_batch)) {
             *out = p;
             return ARTEL_OK;
         }
@@ -216,10 +216,23 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
     if (!p) return ARTEL_ERROR_NO_MEMORY;
     *p = *wanted;
     artel__text_init(&p->text, x->ctx);
+    artel_status status = p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &p->text) : write_part(x, p, &p->text);
+    if (status < 0) {
+        artel__text_fini(&p->text);
+        return status;
+    }
     p->next = x->first;
     x->first = p;
+    p->beside = *list;
+    *list = p;
     *out = p;
-    return p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &p->text) : write_part(x, p, &p->text);
+    return ARTEL_OK;
+}
+
+static artel_status refuse(const artel__device_executable *x, const char *operations)
+{
+    return artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors; see docs/devices.md",
+                       "devices do not compute these operations in this version: %.600s", operations);
 }
 
 /* NULL in *out: there is nothing to run. */
@@ -239,7 +252,7 @@ artel_status artel__step_program_find(artel__device_executable *x, int stage, ar
     artel__step_program *p;
     pthread_mutex_lock(&x->lock);
     artel_status status = write_one(x, stage, part, rows, batch, scan, &p);
-    if (status == ARTEL_OK && p) status = compile(x, p);
+    if (status == ARTEL_OK && p) status = p->lowered.refused ? refuse(x, p->lowered.refused) : compile(x, p);
     pthread_mutex_unlock(&x->lock);
     *out = p;
     return status;
@@ -309,9 +322,7 @@ static artel_status make_programs(artel__device_executable *x)
     artel__text refused;
     artel__text_init(&refused, x->ctx);
     artel_status status = try_all(x, &refused);
-    if (status == ARTEL_OK && refused.length)
-        status = artel__fail(x->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "train on processors; see docs/devices.md",
-                             "devices do not compute these operations in this version: %.600s", refused.data);
+    if (status == ARTEL_OK && refused.length) status = refuse(x, refused.data);
     artel__text_fini(&refused);
     return status < 0 ? status : compile_all(x);
 }
@@ -330,6 +341,8 @@ static artel_status check_kept(const artel__device_executable *x)
 static artel_status prepare(artel__device_executable *x)
 {
     ARTEL_TRY(artel__graph_cut(x->graph, &x->arena, &x->cut));
+    x->of_part = artel__arena_alloc(&x->arena, (size_t)(ARTEL__PARTS * x->cut.stages), sizeof *x->of_part);
+    if (!x->of_part) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(find_lives(x));
     ARTEL_TRY(find_written(x));
     ARTEL_TRY(check_kept(x));

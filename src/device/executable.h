@@ -28,7 +28,8 @@ typedef enum artel__step_part {
     ARTEL__PART_COMMON,
     ARTEL__PART_ROWS,
     ARTEL__PART_APPLY, /* of stage 0 */
-    ARTEL__PART_COMBINE
+    ARTEL__PART_COMBINE,
+    ARTEL__PARTS
 } artel__step_part;
 
 typedef struct artel__step_program {
@@ -39,7 +40,7 @@ typedef struct artel__step_program {
     artel__lowered lowered;
     artel__text text; /* until it is compiled */
     artel__program *program;
-    struct artel__step_program *next;
+    struct artel__step_program *next, *beside; /* of all; of those of its stage and part */
 } artel__step_program;
 
 typedef struct artel__device_executable {
@@ -53,8 +54,8 @@ typedef struct artel__device_executable {
     int writes;
     artel__value_id **spent; /* by stage: values that nobody reads behind it */
     int *spent_count;
-    pthread_mutex_t lock; /* of what follows, and of the arena */
-    artel__step_program *first;
+    pthread_mutex_t lock;                  /* of what follows, and of the arena */
+    artel__step_program *first, **of_part; /* by ARTEL__PARTS stage + part */
 } artel__device_executable;
 
 artel_status artel__device_executable_create(artel_context *ctx, const artel__place *place, const artel__graph *graph,
@@ -62,7 +63,7 @@ artel_status artel__device_executable_create(artel_context *ctx, const artel__pl
 void artel__device_executable_destroy(artel__device_executable *x);
 /* The cut program; NULL for COMBINE. */
 const artel__cut_program *artel__step_part_of(const artel__device_executable *x, int stage, artel__step_part part);
-/* NULL in *out: there is nothing to run. */
+/* Compiled. NULL in *out: there is nothing to run. Errors: UNSUPPORTED, and those of artel__program_compile. */
 artel_status artel__step_program_find(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch, bool scan,
                                       const artel__step_program **out);
 

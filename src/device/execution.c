@@ -47,17 +47,17 @@ static artel_status begin_kept(artel__device_execution *e, const artel__step *st
     const artel__graph *graph = e->x->graph;
     for (int k = 0; k < graph->kept_count; k++) {
         artel__value_id id = graph->kept[k];
+        size_t rows = graph->value[id].domain == ARTEL__DOMAIN_BATCH ? (size_t)step->fold->batch : 1;
         if (graph->value[id].domain == ARTEL__DOMAIN_ROW)
             ARTEL_TRY(artel__step_begin_rows(e, id, step->fold, e->kept[k]));
         else
-            ARTEL_TRY(artel__step_begin_copy(e, *artel__step_slot(e, id, 0), e->kept[k], artel__step_element_bytes(e, id)));
+            ARTEL_TRY(artel__step_begin_copy(e, *artel__step_slot(e, id, 0), e->kept[k], rows * artel__step_element_bytes(e, id)));
     }
     return ARTEL_OK;
 }
 
 static artel_status compute_all(artel__device_execution *e, const artel__step *step, const void *const *inputs)
 {
-    ARTEL_TRY(e->failed);
     ARTEL_TRY(artel__device_home_update(e->home, e->state));
     ARTEL_TRY(put_inputs(e, step, inputs));
     ARTEL_TRY(run_stages(e, step));
@@ -80,9 +80,10 @@ static void apply(void *self, const artel__step *step)
 {
     artel__device_execution *e = self;
     const artel__step_program *p = NULL;
-    e->failed = artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
-    if (e->failed == ARTEL_OK && p) e->failed = artel__step_launch(e, p, step, -1);
-    if (p) artel__state_leave(e->state);
+    artel_status status = artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
+    if (status == ARTEL_OK && p) status = artel__step_launch(e, p, step, -1);
+    if (status < 0) e->home->failed = status; /* nobody reads the variables as if the step had been taken */
+    if (status < 0 || p) artel__state_leave(e->state);
     artel__step_release_all(e);
 }
 

@@ -41,7 +41,6 @@ typedef struct artel__device_execution {
     artel__pending_fault *pending;
     int pendings, most_pending;
     artel__fault fault;
-    artel_status failed; /* of the last apply */
     artel__node_time *time;
     artel__nonfinite *scan; /* looked for; NULL: not */
 } artel__device_execution;

@@ -20,6 +20,7 @@ static artel_status fetch_all(artel__device_home *home, const artel__variables *
 
 static artel_status bring(void *self, const artel__state *state, void *image)
 {
+    ARTEL_TRY(((const artel__device_home *)self)->failed);
     return fetch_all(self, artel__state_variables(state), image);
 }
 
@@ -71,6 +72,7 @@ static artel_status take(artel__device_home *home, const artel__state *state, in
 
 artel_status artel__device_home_update(artel__device_home *home, artel__state *state)
 {
+    ARTEL_TRY(home->failed);
     home->stale = artel__state_return(state) || home->stale;
     for (int i = 0; i < home->count && home->stale; i++) ARTEL_TRY(take(home, state, i));
     home->stale = false;

@@ -12,7 +12,8 @@ typedef struct artel__device_home {
     int device;
     artel__buffer **variable; /* by index; NULL: not there yet */
     int count;
-    bool stale; /* what this machine has changed was not taken whole */
+    bool stale;          /* what this machine has changed was not taken whole */
+    artel_status failed; /* of the last step: the variables are lost */
 } artel__device_home;
 
 /* Makes the device the home of the state, unless it is; the home belongs to the state. */

@@ -18,7 +18,8 @@ enum {
 typedef struct wanted {
     char kind[16]; /* "" for the cores */
     int device[MOST_NAMED];
-    int count; /* 0: all */
+    int count; /* of those; 0: all of the kind */
+    int names;
 } wanted;
 
 static artel_status refuse(artel_context *ctx, const char *name)
@@ -40,17 +41,18 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     colon = strchr(bare, ':');
     if (colon) *colon = '\0';
     for (char *c = bare; *c; c++) *c = (char)tolower((unsigned char)*c);
-    if (strcmp(bare, "cpu") == 0 && colon && strncmp(colon + 1, "xla", 3) == 0) {
+    if (strcmp(bare, "cpu") == 0 && colon && strcmp(colon + 1, "xla") == 0) {
         snprintf(out->kind, sizeof out->kind, "cpu");
         return ARTEL_OK;
     }
-    if (strcmp(bare, "cpu") == 0 || strcmp(bare, "auto") == 0) return out->count || out->kind[0] ? refuse(ctx, text) : ARTEL_OK;
+    if (strcmp(bare, "cpu") == 0 || strcmp(bare, "auto") == 0) return ARTEL_OK;
     bool known = false;
     for (size_t i = 0; i < ARTEL__COUNT(kinds); i++) known = known || strcmp(bare, kinds[i]) == 0;
     if (!known || (colon && (!artel__parse_int64(colon + 1, &number) || number < 0 || number > 4095))) return refuse(ctx, text);
     if (out->kind[0] && strcmp(out->kind, bare) != 0) return refuse(ctx, text);
     snprintf(out->kind, sizeof out->kind, "%.15s", bare);
-    if (number >= 0 && out->count < MOST_NAMED) out->device[out->count++] = (int)number;
+    if (number >= 0 && out->count == MOST_NAMED) return refuse(ctx, text);
+    if (number >= 0) out->device[out->count++] = (int)number;
     return ARTEL_OK;
 }
 
@@ -60,8 +62,12 @@ static artel_status read_names(artel_context *ctx, const char *text, wanted *out
     while (text && *text) {
         size_t length = strcspn(text, ",");
         ARTEL_TRY(read_one(ctx, text, length, out));
+        out->names++;
         text += length + (text[length] == ',');
     }
+    if (out->names > 1 && out->count != out->names)
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name one kind, or devices of one kind by number",
+                           "processors and devices, or all devices and some, do not compute together");
     for (int i = 0; i < out->count; i++) {
         if (out->device[i] != out->device[0] + i)
             return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name devices that follow one another",
@@ -100,9 +106,6 @@ static artel_status describe(artel__device_set *set, const artel__device_facts *
     const char *version = plugin->version ? plugin->version : "";
     artel__text text;
     artel__text_init(&text, set->ctx);
-    artel__text_printf(&text, "%s (%s)", facts->id, facts->name);
-    set->name = artel__arena_strdup(&set->arena, text.data);
-    artel__text_clear(&text);
     artel__text_printf(&text, "pjrt %s, %s, plug-in %08llx, %s", plugin->platform ? plugin->platform : "?", facts->name,
                        (unsigned long long)(artel__hash64(version, strlen(version)) & 0xffffffff), precision ? precision : "float32");
     if (set->platform->measures) artel__text_append(&text, ", kernels measured");
@@ -129,6 +132,14 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
     bool fast = request->precision && strcmp(request->precision, "float32") != 0;
     set->place = (artel__place){set->platform, first, set->count, fast ? "DEFAULT" : "HIGHEST", plugin->kind};
     set->device = (artel__device){.name = facts->id, .ops = &artel__pjrt_device_ops, .self = &set->place};
+    return ARTEL_OK;
+}
+
+artel_status artel__devices_named(artel_context *ctx, const artel__device_request *request, bool *out)
+{
+    wanted w;
+    ARTEL_TRY(read_names(ctx, request->device, &w));
+    *out = w.kind[0] != '\0';
     return ARTEL_OK;
 }
 

@@ -24,11 +24,12 @@ typedef struct artel__device_set {
     artel__place place;
     artel__device device;
     int count;
-    const char *name; /* "cuda:0 (NVIDIA H100 80GB HBM3)" */
     /* The class of its arithmetic: "pjrt cuda, NVIDIA H100 80GB HBM3, 13000-8f3a2b11, float32": platform, kind of device, plug-in. */
     const char *arithmetic;
 } artel__device_set;
 
+/* Whether the request names devices, not the cores. Errors: INVALID, UNSUPPORTED. */
+artel_status artel__devices_named(artel_context *ctx, const artel__device_request *request, bool *out);
 /* NULL in *out: the cores. Errors, `where` "device": INVALID (no such name), NOT_FOUND (no plug-in), and those of artel__platform_open. */
 artel_status artel__devices_open(artel_context *ctx, const artel__device_request *request, artel__device_set **out);
 void artel__devices_close(artel__device_set *set); /* NULL: nothing; executables go first */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches: arguments, the numbers of a step, and what a launch has met. */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -84,6 +85,7 @@ static artel_status read_scan(artel__device_execution *e, const artel__step_prog
         }
         *out = (artel__nonfinite){index, node->name, node->op->name, by_row ? first + word[0] : -1, by_row ? first + word[1] : -1, 0};
         memcpy(&out->value, &word[2], sizeof out->value);
+        if (isnan(out->value)) out->value = NAN; /* of either sign */
     }
     artel__free(e->ctx, block);
     return status;

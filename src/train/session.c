@@ -79,12 +79,13 @@ static int replicas_of_devices(const artel__session *session)
 static artel_status open_devices(artel__session *session)
 {
     const artel__session_options *o = &session->options;
-    ARTEL_TRY(artel__devices_open(session->ctx, &o->device, &session->devices));
-    if (!session->devices) return ARTEL_OK;
-    session->device = &session->devices->device;
-    if (o->elsewhere || o->alone)
+    bool named;
+    ARTEL_TRY(artel__devices_named(session->ctx, &o->device, &named));
+    if (named && (o->elsewhere || o->alone))
         return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "use multi-worker, or processors",
                            "workers of parameter-server compute on processors in this version");
+    ARTEL_TRY(artel__devices_open(session->ctx, &o->device, &session->devices));
+    if (session->devices) session->device = &session->devices->device;
     return ARTEL_OK;
 }
 

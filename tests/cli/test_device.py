@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
 # processors: 2
-"""Training by programs of a PJRT plug-in (XLA's for the CPU): near artel's own processors, equal bits for 1, 2, 4, 8 devices, for two
-tasks, after a kill and a resumption; what belongs to a run; refusals and their words. Skipped without the plug-in."""
+"""Training by programs of a PJRT plug-in (XLA's for the CPU): near artel's own processors, equal bits for 1, 2, 4 replicas, for two
+tasks, after a kill and a resumption; where a NaN and a wrong index come from, as on processors; what belongs to a run; refusals and their words. Skipped without the plug-in."""
 
+import json
 import os
 import signal
 import sys
 import tempfile
 
 import numpy as np
-from cli import K, L, MODELS, O, expect, save, save_arrays
-from cluster import Cluster, Task
-from oracle import artel, digest, slots
+from cli import K, L, MODELS, O, expect, save
+from cluster import Task, free_ports
+from oracle import artel, digest
 
 FOLDER = tempfile.TemporaryDirectory()
 ROWS = 300
@@ -125,6 +126,43 @@ def tasks():
     expect(digest(path("two.keras")) == one, "two tasks give other bits than one")
 
 
+def killed():
+    """One of two tasks is killed; the other one goes on to the bits of one alone."""
+    one = fit("cnn", "alone.keras", "--device", "cpu:xla")
+    addresses = ["127.0.0.1:%d" % port for port in free_ports(2)]
+    line = [str(w) for w in words("cnn", "left.keras", "--device", "cpu:xla", "--strategy", "multi-worker", "--post-mortem", "none")]
+    start = [(line + (["--json"] if i == 0 else []), {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}})}) for i in range(2)]
+    pair = [Task(*one_start) for one_start in start]
+    expect(pair[0].until_step(4), "no steps:", pair[0].err())
+    pair[1].process.send_signal(signal.SIGKILL)
+    for task in pair:
+        task.drain()
+    codes = [task.finish(120) for task in pair]
+    expect(codes == [0, -signal.SIGKILL], "exit codes", codes, pair[0].err()[-500:])
+    expect("1 left" in pair[0].err(), "nobody left", pair[0].err()[-500:])
+    expect(digest(path("left.keras")) == one, "a killed task changes bits")
+
+
+def origins():
+    """The line that names where a NaN came from, and the one that names an index outside of a table."""
+    x = np.random.default_rng(5).normal(size=(ROWS, 20)).astype("float32")
+    x[37, 3] = np.nan
+    np.savez(path("nan.npz"), x=x, y=np.zeros(ROWS, "int32"))
+    tokens = np.zeros((ROWS, 8), "int32")
+    tokens[70, 2] = 99
+    np.savez(path("tokens.npz"), x=tokens, y=np.zeros((ROWS, 8), "int32"))
+    table = save(MODELS["transformer"], path("table.keras"))
+    for model, source, texts in ((CASES["mlp"][0], "nan.npz", ("not finite", "samples 37 to 37")), (table, "tokens.npz", ("99",))):
+        said = []
+        for device in ("cpu", "cpu:xla"):
+            answer = artel("fit", model, "--data", "npz:" + path(source), "--batch-size", BATCH, "--no-shuffle", "--shards", 4, "--device", device, "--stop-on-nan")
+            expect(answer.rc != 0, "a faulty batch passes on", device)
+            said.append(answer.first)
+        expect(said[0] == said[1], "processors say %r, a device %r" % tuple(said))
+        for text in texts:
+            expect(text in answer.err, "%r is not in %r" % (text, answer.err))
+
+
 def refuses():
     def says(answer, *texts):
         expect(answer.rc in (1, 2), "exit code", answer.rc, answer.err)
@@ -133,7 +171,12 @@ def refuses():
 
     says(artel(*words("mlp", "x.keras", "--device", "gpus")), "gpus", "names no device")
     says(artel(*words("mlp", "x.keras", "--device", "cuda:0,tpu:1")), "names no device")
+    says(artel(*words("mlp", "x.keras", "--device", "cpu,gpu:0")), "do not compute together")
+    says(artel(*words("mlp", "x.keras", "--device", "gpu,gpu:1")), "do not compute together")
+    says(artel(*words("mlp", "x.keras", "--device", "gpu:0,gpu:2")), "in order")
+    says(artel("launch", "-n", 1, "--ps", 1, *words("mlp", "x.keras", "--device", "cpu:xla", "--strategy", "parameter-server")), "compute on processors")
     says(artel(*words("mlp", "x.keras", "--device", "tpu")), "no PJRT plug-in was found")
+    says(artel(*words("mlp", "x.keras", "--device", "/job:worker/task:1/device:TPU:0")), "tpu: no PJRT plug-in was found")
     says(artel(*words("mlp", "x.keras", "--device", "gpu", "--plugin", path("none.so"))), "none.so")
     says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-precision", "float8")), "float8")
     says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-kernels", "best")), "best")
@@ -142,7 +185,7 @@ def refuses():
 
 def main():
     failed = 0
-    for check in (near, replicas, resumption, evaluation, tasks, refuses):
+    for check in (near, replicas, resumption, evaluation, tasks, killed, origins, refuses):
         try:
             check()
             print("ok      %s" % check.__name__)
