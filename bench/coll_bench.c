@@ -27,7 +27,7 @@
 #include "base/threads.h"
 #include "coll/algo/all_reduce.h"
 #include "coll/select.h"
-#include "strategy/strategy.h"
+#include "comm/group.h"
 #include "support/net_mesh.h"
 
 enum {

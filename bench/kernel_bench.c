@@ -159,9 +159,9 @@ static void measure(const row *row, artel__isa isa, double total[4])
     bool tiles = isa == ARTEL__ISA_AMX;
     artel_dtype held = tiles ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32;
     artel__arithmetic arithmetic = tiles ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
-    artel__conv2d_forward forward = {*s, x, w, bias, ARTEL__FUSED_RELU, y, held, held, arithmetic};
-    artel__conv2d_data_gradient data = {*s, y, wt, NULL, ARTEL__FUSED_NONE, dx, held, held, arithmetic};
-    artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc, held, {0}, arithmetic};
+    artel__conv2d_forward forward = {*s, x, w, bias, ARTEL__FUSED_RELU, y, held, held, arithmetic, false, false};
+    artel__conv2d_data_gradient data = {*s, y, wt, NULL, ARTEL__FUSED_NONE, dx, held, held, arithmetic, false, false};
+    artel__conv2d_weight_gradient weight = {*s, &plan, x, y, dw, weights, dbias, s->oc, held, {0}, arithmetic, false, false};
     double f = parts[0] ? rate(artel__conv2d_forward_kernels, isa, &forward, flop) : NAN;
     double d = parts[1] ? rate(artel__conv2d_data_gradient_kernels, isa, &data, flop) : NAN;
     double g = parts[2] ? rate(artel__conv2d_weight_gradient_kernels, isa, &weight, flop) : NAN;

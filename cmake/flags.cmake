@@ -55,7 +55,7 @@ target_link_libraries(artel_needs INTERFACE artel_flags PkgConfig::JANSSON PkgCo
 set(ARTEL_AVX2_FLAGS -mavx2 -mfma -mf16c)
 set(ARTEL_AVX512_FLAGS ${ARTEL_AVX2_FLAGS} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
 set(ARTEL_AVX512_BF16_FLAGS ${ARTEL_AVX512_FLAGS} -mavx512bf16)
-set(ARTEL_AMX_FLAGS ${ARTEL_AVX512_FLAGS} -mamx-tile -mamx-bf16)
+set(ARTEL_AMX_FLAGS ${ARTEL_AVX512_BF16_FLAGS} -mamx-tile -mamx-bf16)
 function(artel_set_kernel_flags)
     foreach(file IN LISTS ARGN)
         set(flags -fno-stack-protector $<$<NOT:$<CONFIG:Debug,Sanitize>>:-O3>)

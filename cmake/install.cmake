@@ -19,7 +19,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/artel-config-versio
 install(FILES ${PROJECT_BINARY_DIR}/artel.pc DESTINATION ${relocatable} COMPONENT dev)
 install(FILES ${PROJECT_BINARY_DIR}/cmake/artel-config.cmake ${PROJECT_BINARY_DIR}/cmake/artel-config-version.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/artel COMPONENT dev)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/artel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/artel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 if(TARGET artel_shared)
     install(TARGETS artel_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT lib NAMELINK_COMPONENT dev)
     install(FILES $<TARGET_FILE:artel_static> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libartel.a COMPONENT dev)

@@ -4,9 +4,10 @@
 include(CheckCSourceCompiles)
 
 if(TARGET artel_static AND TARGET artel_cli)
-    add_executable(artel ${ARTEL_CLI_OBJECTS})
+    # All of the library, shown to shared objects of --extensions: they work with the program's copy and no second one.
+    add_executable(artel ${ARTEL_CLI_OBJECTS} ${ARTEL_LIBRARY_OBJECTS})
     target_link_libraries(artel PRIVATE artel_static)
-    set_target_properties(artel PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+    set_target_properties(artel PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} ENABLE_EXPORTS ON)
 endif()
 
 set(ARTEL_HELPER_OBJECTS "")

@@ -2,9 +2,9 @@
 # The rooms in reading order (DESIGN.md section 4) and the library they make.
 # scripts/check-includes reads the order from this list.
 set(ARTEL_ROOMS
-    base tensor kernel graph op exec device data nn keras
+    base tensor text kernel graph op exec device data nn keras
     net cluster coll ps
-    strategy train observe service cli)
+    comm strategy function eager train observe estimator service cli)
 
 # Sources of a folder without those that belong to a part, to the HDF5 helper or to a test.
 function(artel_sources folder result)

@@ -72,12 +72,13 @@ ARGUMENTS = {  # required ones and others alike
     "min_power": [1e-8], "ref_power": [2.0], "reverse_dtype": ["float32"], "amax_history_length": [16],
 }
 BASE = {  # settings without which Keras takes no model at all
-    "GroupNormalization": {"groups": 2}, "CategoryEncoding": {"num_tokens": 9}, "STFTSpectrogram": {"frame_length": 8, "frame_step": 4},
+    "GroupNormalization": {"groups": 2}, "CategoryEncoding": {"num_tokens": 9}, "STFTSpectrogram": {"frame_length": 8, "frame_step": 4}, "MelSpectrogram": {"fft_length": 16, "sequence_stride": 8},
+    "TextVectorization": {"output_sequence_length": 4},
 }
 SPECIAL = {  # "Class.argument"
     "Cropping2D.cropping": [1, ((1, 2), (0, 1))], "Dot.axes": [1, -1], "Concatenate.axis": [1, -1], "Normalization.axis": [-1, None], "EinsumDense.output_shape": [4],
     "Softmax.axis": [-1, 1], "MultiHeadAttention.output_shape": [4], "AttentionLayer.score_mode": ["concat"], "AdaptiveAveragePooling2D.output_size": [(2, 3)], "AdaptiveMaxPooling2D.output_size": [(2, 3)], "AdaptiveAveragePooling3D.output_size": [(2, 3, 2)],
-    "AdaptiveMaxPooling3D.output_size": [(2, 3, 2)], "RandomPosterization.factor": [4], "STFTSpectrogram.mode": ["magnitude", "psd"], "STFTSpectrogram.padding": ["same"], "Discretization.output_mode": ["one_hot"], "RandomCrop.height": [5],
+    "AdaptiveMaxPooling3D.output_size": [(2, 3, 2)], "RandomPosterization.factor": [4], "STFTSpectrogram.mode": ["magnitude", "psd"], "STFTSpectrogram.padding": ["same"], "Discretization.output_mode": ["one_hot"], "IntegerLookup.vocabulary": [[1, 2]], "IntegerLookup.oov_token": [-2], "IntegerLookup.mask_token": [0], "RandomCrop.height": [5],
     "RandomHue.factor": [0.2], "RandomRotation.factor": [0.1, (-0.2, 0.3)], "RandomZoom.interpolation": ["nearest", "bilinear"],  "CategoricalFocalCrossentropy.alpha": [0.3],
     "RepeatVector.n": [2], "IoU.num_classes": [3], "BinaryIoU.threshold": [0.4], "F1Score.threshold": [0.4], "FBetaScore.threshold": [0.4],
     "FBetaScore.beta": [0.5], "UpSampling1D.size": [3], "Reshape.target_shape": [(-1, 2), (3, 2)], "Hashing.salt": [3], "MinMaxNorm.rate": [0.5], "RandomErasing.factor": [0.5], "GroupNormalization.groups": [2],
@@ -98,7 +99,7 @@ SHAPES = {  # of a row, where the name does not say it; two: a layer of two inpu
     "LSTMCell": [(4,)], "GRUCell": [(4,)], "SimpleRNNCell": [(4,)], "StackedRNNCells": [(5, 4)], "BatchNormalization": [(6, 4)], "LayerNormalization": [(6, 4)], "UnitNormalization": [(6, 4)], "RMSNormalization": [(6, 4)],
     "Softmax": [(6, 4)], "PReLU": [(6, 4)], "Discretization": [(6,)], "SpectralNormalization": [(6,)],
 }
-IMAGES = set("""Resizing CenterCrop Pipeline AutoContrast Equalization Solarization MixUp CutMix AugMix RandAugment ContrastLimitedAdaptiveHistogramEqualization
+IMAGES = set("""MelSpectrogram Resizing CenterCrop Pipeline AutoContrast Equalization Solarization MixUp CutMix AugMix RandAugment ContrastLimitedAdaptiveHistogramEqualization
 MaxNumBoundingBoxes""".split())
 
 # operations that need more than tensors; of ops.NAME, with x [4][6] behind a layer and h [6]
@@ -109,25 +110,28 @@ OPS = {
     "conv_transpose": "ops.conv_transpose(x, c266)", "depthwise_conv": "ops.depthwise_conv(x, c262)", "separable_conv": "ops.separable_conv(x, c262, c124)", "cross": "ops.cross(x[..., :3], x[..., 3:])",
     "diag": None, "digitize": "ops.digitize(x, c6)", "dot": "ops.dot(x, c66)", "dot_product_attention": "ops.dot_product_attention(q, q, q)", "einsum": "ops.einsum('btc,bsc->bts', x, x)",
     "expand_dims": "ops.expand_dims(x, 1)", "flip": "ops.flip(x, axis=1)", "full_like": "ops.full_like(x, 2.0)", "get_item": "x[:, 1:3]", "gather": "ops.take(x, [0, 2], axis=1)", "in_top_k": "ops.in_top_k(k, h, 2)",
-    "inner": "ops.inner(x, c66)", "isin": "ops.isin(x, [0.0])", "kron": "ops.kron(x, x)", "ldexp": "ops.ldexp(x, c6)", "matmul": "ops.matmul(x, c66)", "moveaxis": "ops.moveaxis(x, 1, 2)", "multi_hot": "ops.multi_hot(k4, 5)",
+    "inner": "ops.inner(x, c66)", "isin": "ops.isin(x, [0.0])", "kron": "ops.kron(x, c122)", "ldexp": "ops.ldexp(x, c6)", "matmul": "ops.matmul(x, c66)", "moveaxis": "ops.moveaxis(x, 1, 2)", "multi_hot": "ops.multi_hot(k4, 5)",
     "normalize": "ops.normalize(x)", "one_hot": "ops.one_hot(k4, 5)", "pad": "ops.pad(x, ((0, 0), (1, 1), (0, 2)))", "percentile": "ops.percentile(x, 30, axis=1)", "quantile": "ops.quantile(x, 0.3, axis=1)",
     "nanpercentile": "ops.nanpercentile(x, 30, axis=1)", "nanquantile": "ops.nanquantile(x, 0.3, axis=1)", "repeat": "ops.repeat(x, 2, axis=1)", "reshape": "ops.reshape(x, (-1, 24))",
     "roll": "ops.roll(x, 1, axis=1)", "rearrange": None, "rot90": "ops.rot90(x, axes=(1, 2))", "scatter": None, "searchsorted": "ops.searchsorted(c6, h)", "segment_max": None, "segment_min": None, "segment_prod": None,
-    "segment_sum": None, "select": "ops.select([x > 0, x < 0], [x, x])", "slice": None, "slice_update": "ops.slice_update(x, (0, 0, 0), c122)", "split": "ops.split(x, 2, axis=1)[0]",
+    "segment_sum": None, "select": "ops.select([x > 0, x < 0], [x, x])", "slice": None, "slice_update": "ops.slice_update(x, (0, 0, 0), x[:, :2, :2])", "split": "ops.split(x, 2, axis=1)[0]",
     "array_split": "ops.array_split(x, 2, axis=1)[0]", "hsplit": "ops.hsplit(x, 2)[0]", "dsplit": "ops.dsplit(x, 2)[0]", "vsplit": None, "squeeze": "ops.squeeze(x[:, :1], 1)", "stack": "ops.stack([x, x], axis=1)", "hstack": "ops.hstack([x, x])",
     "dstack": "ops.dstack([x, x])", "vstack": None, "swapaxes": "ops.swapaxes(x, 1, 2)", "take": "ops.take(x, [0, 2], axis=1)", "take_along_axis": "ops.take_along_axis(x, ops.argsort(x, axis=1), axis=1)", "tensordot": "ops.tensordot(x, c66, axes=1)",
     "threshold": "ops.threshold(x, 0.2, 0.1)", "tile": "ops.tile(x, (1, 2, 1))", "top_k": "ops.top_k(x, 2)[0]", "transpose": "ops.transpose(x, (0, 2, 1))", "unstack": "ops.unstack(x, axis=1)[0]", "where": "ops.where(x > 0, x, 0.1)",
     "binary_crossentropy": "ops.binary_crossentropy(x, x)", "categorical_crossentropy": "ops.categorical_crossentropy(x, x)", "sparse_categorical_crossentropy": "ops.sparse_categorical_crossentropy(k4, x)",
-    "extract_sequences": "ops.extract_sequences(h, 3, 2)", "fft": None, "fft2": None, "ifft2": None, "irfft": None, "rfft": None, "stft": None, "istft": None, "polar": None, "angle": None, "real": None, "imag": None, "conj": None, "conjugate": None,
+    "extract_sequences": "ops.extract_sequences(h, 3, 2)", "fft": "ops.fft((x, x))[0]", "fft2": "ops.fft2((x, x))[0]", "ifft2": "ops.ifft2((x, x))[0]", "irfft": "ops.irfft((x, x))", "rfft": "ops.rfft(x)[0]", "stft": "ops.stft(h, 4, 2, 4)[0]", "istft": None, "polar": None, "angle": "ops.angle(x)", "real": "ops.real(x)", "imag": "ops.imag(x)", "conj": "ops.conj(x)", "conjugate": "ops.conjugate(x)",
     "layer_normalization": "ops.layer_normalization(x, c6, c6)", "rms_normalization": "ops.rms_normalization(x, c6)", "moments": "ops.moments(x, axes=[1])[0]", "logical_and": "ops.logical_and(x > 0, x < 1)", "logical_or": "ops.logical_or(x > 0, x < 1)",
     "logical_xor": "ops.logical_xor(x > 0, x < 1)", "logical_not": "ops.logical_not(x > 0)", "bitwise_and": "ops.bitwise_and(k4, k4)", "bitwise_or": "ops.bitwise_or(k4, k4)", "bitwise_xor": "ops.bitwise_xor(k4, k4)", "bitwise_invert": "ops.bitwise_invert(k4)",
     "bitwise_not": "ops.bitwise_not(k4)", "bitwise_left_shift": "ops.bitwise_left_shift(k4, 1)", "bitwise_right_shift": "ops.bitwise_right_shift(k4, 1)", "left_shift": "ops.left_shift(k4, 1)", "right_shift": "ops.right_shift(k4, 1)",
-    "gcd": "ops.gcd(k4, k4)", "lcm": "ops.lcm(k4, k4)", "bincount": None, "trapezoid": "ops.trapezoid(x, axis=1)", "unfold": None, "fold": None, "depth_to_space": None, "space_to_depth": None, "view": None, "view_as_complex": None, "view_as_real": None,
+    "gcd": "ops.gcd(k4, k4)", "lcm": "ops.lcm(k4, k4)", "bincount": None, "trapezoid": "ops.trapezoid(x, axis=1)", "unfold": "ops.unfold(im, 2)", "fold": "ops.fold(x, (2, 3), 1)", "depth_to_space": "ops.depth_to_space(ops.space_to_depth(im, 2), 2)", "space_to_depth": "ops.space_to_depth(im, 2)", "view": None, "view_as_complex": None, "view_as_real": None,
     "cumsum": "ops.cumsum(x, axis=1)", "cumprod": "ops.cumprod(x, axis=1)", "sort": "ops.sort(x, axis=1)", "argsort": "ops.argsort(x, axis=1)", "diff": "ops.diff(x, axis=1)", "average": "ops.average(x, axis=1)", "count_nonzero": "ops.count_nonzero(x, axis=1)",
-    "ptp": "ops.ptp(x, axis=1)", "argpartition": "ops.argpartition(x, 2)", "vander": None, "vdot": None, "corrcoef": None, "correlate": None, "histogram": None, "meshgrid": None, "outer": None, "unravel_index": None, "vectorize": None, "psnr": None, "unique": None,
-    "nonzero": None, "diagonal": "ops.diagonal(x, axis1=1, axis2=2)", "trace": "ops.trace(x, axis1=1, axis2=2)", "power": "ops.power(x, 2.0)", "nextafter": "ops.nextafter(x, x)", "flipud": None, "fliplr": "ops.fliplr(x)", "cdist": None, "diagflat": None,
-    "ravel": None, "allclose": None, "logdet": "ops.logdet(sq)", "det": "ops.det(sq)", "inv": "ops.inv(sq)", "slogdet": None, "solve": None, "solve_triangular": None, "lstsq": None, "lu_factor": None, "qr": None, "svd": None, "eig": None, "eigh": None, "cholesky": None,
-    "cholesky_inverse": None, "pinv": None, "matrix_rank": None, "nancumsum": "ops.nancumsum(x, axis=1)", "nancumprod": "ops.nancumprod(x, axis=1)", "trace_": None, "amax": "ops.amax(x, axis=1)", "amin": "ops.amin(x, axis=1)",
+    "ptp": "ops.ptp(x, axis=1)", "argpartition": None, "vander": None, "vdot": None, "corrcoef": None, "correlate": None, "histogram": None, "meshgrid": None, "outer": None, "unravel_index": "ops.unravel_index(k4, (2, 3))[0]", "vectorize": None, "psnr": None, "unique": None,
+    "nonzero": None, "diagonal": "ops.diagonal(x, axis1=1, axis2=2)", "trace": "ops.trace(x, axis1=1, axis2=2)", "power": "ops.power(x, 2.0)", "nextafter": "ops.nextafter(x, x)", "flipud": None, "fliplr": "ops.fliplr(x)", "cdist": "ops.cdist(x, x)", "diagflat": None,
+    "ravel": None, "allclose": None, "logdet": "ops.logdet(sq)", "det": "ops.det(sq)", "inv": "ops.inv(sq)", "slogdet": "ops.slogdet(sq)[1]", "solve": "ops.solve(sq, sq)", "solve_triangular": "ops.solve_triangular(sq, sq, lower=True)", "lstsq": "ops.lstsq(sq, sq)", "lu_factor": "ops.lu_factor(sq)[0]", "qr": "ops.qr(sq)[0]", "svd": "ops.svd(sq)[1]", "eig": "ops.eig(sq)[0]", "eigh": "ops.eigh(sq)[0]", "cholesky": "ops.cholesky(sq)",
+    "cholesky_inverse": "ops.cholesky_inverse(sq)", "pinv": "ops.pinv(sq)", "matrix_rank": "ops.matrix_rank(sq)", "nancumsum": "ops.nancumsum(x, axis=1)", "nancumprod": "ops.nancumprod(x, axis=1)", "trace_": None, "amax": "ops.amax(x, axis=1)", "amin": "ops.amin(x, axis=1)",
     "norm": "ops.norm(x, axis=1)", "logsumexp": "ops.logsumexp(x, axis=1)", "glu": "ops.glu(x)", "image.resize": "ops.image.resize(im, (4, 4))", "image.rgb_to_grayscale": "ops.image.rgb_to_grayscale(im)", "image.crop_images": "ops.image.crop_images(im, 1, 1, 4, 4)",
+    "image.gaussian_blur": "ops.image.gaussian_blur(im)", "image.extract_patches": "ops.image.extract_patches(im, 2)", "image.extract_patches_3d": "ops.image.extract_patches_3d(ops.expand_dims(im, -1), (2, 2, 1))",
+    "image.affine_transform": "ops.image.affine_transform(im, ops.convert_to_numpy([1, 0, 1, 0, 1, 2, 0, 0]))", "image.ssim": "ops.image.ssim(im, im, filter_size=4)",
+    "image.perspective_transform": "ops.image.perspective_transform(im, ops.convert_to_numpy([[0, 0], [0, 7], [7, 0], [7, 7]]), ops.convert_to_numpy([[0, 0], [0, 7], [7, 0], [6, 7]]))",
     "image.pad_images": "ops.image.pad_images(im, 1, 1, 10, 10)", "associative_scan": None, "ctc_loss": None, "ctc_decode": None, "scatter_update": None,
 }

@@ -152,8 +152,8 @@ ARTEL_API artel_status artel_functional_create(artel_context *context, const cha
 ARTEL_API artel_status artel_input(artel_builder *builder, const char *name, artel_dtype dtype, const artel_shape *shape,
                                    artel_tensor *out);
 /* A new layer called on tensors. One tensor is passed alone; several as a list, as merging layers take them; those of
- * MultiHeadAttention and Attention as separate arguments (query, value[, key]). *out is the first output; artel_output gives
- * others. */
+ * MultiHeadAttention and Attention as separate arguments (query, value[, key]); behind the sequence of a recurrent layer the states
+ * that it begins with. *out is the first output; artel_output gives others. */
 ARTEL_API artel_status artel_apply(artel_builder *builder, const char *class_name, const char *config, const artel_tensor *tensors,
                                    int count, artel_tensor *out);
 /* The layer that made `of`, called again on other tensors: the weights are shared. */

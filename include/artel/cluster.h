@@ -31,8 +31,9 @@ typedef struct artel_cluster_options {
     int workers;               /* completions of an indexed Job */
     int port;                  /* to listen on, where the description names no port of this task or another is wanted */
     const char *bind;          /* address to listen on; NULL: loopback when this task's address is, else all */
-    const char *cert_dir;      /* this task's certificate: tls.crt, tls.key, ca.crt, there or in a folder of the task's name */
-    bool insecure_network;     /* plaintext off loopback, too */
+    const char *cert_dir;      /* this task's certificate: tls.crt, tls.key, ca.crt, there or in a folder of the task's name; NULL:
+                                  ARTEL_CERT_DIR, which a launcher sets */
+    bool insecure_network;     /* plaintext off loopback, too; false: ARTEL_INSECURE_NETWORK */
     bool no_shared_memory;     /* tasks of one host and user exchange through sockets, too, as across hosts */
     double wait_for_cluster;   /* seconds to wait for tasks that are not up: 600 */
     double collective_timeout; /* seconds that a local part of a step may take, then this task fails: 600 */

@@ -123,6 +123,42 @@ typedef struct artel_sparse {
  * times its own rows and ids. */
 ARTEL_API artel_status artel_communicator_all_reduce_sparse(artel_communicator *communicator, const artel_sparse *in, artel_sparse *out);
 
+/* -- all-reduces of one's own -- */
+
+/* How sums travel is a choice that changes no bit: "direct", "redundant", "ring", "hierarchical" (docs/strategies.md), or what a program adds: a
+ * route, a list of who sends what to whom. The library does the rest: it merges along the one tree what a member has before it
+ * is sent on, and refuses a route by which somebody would not end with the result. */
+typedef struct artel_all_reduce_route artel_all_reduce_route;
+
+typedef struct artel_all_reduce_group {
+    int members;
+    const int *host; /* by member: 0, 0, 1, ...: neighbouring members of one host have the same number */
+} artel_all_reduce_group;
+
+/* Into how many slices the elements are cut, 1 to members; each travels by itself. */
+typedef int artel_all_reduce_slices_fn(void *user, const artel_all_reduce_group *group);
+/* Lists every message of all members, by artel_all_reduce_send(); each after those that bring its sender what it carries. A function of
+ * the group alone: all members get the same list. */
+typedef artel_status artel_all_reduce_list_fn(void *user, const artel_all_reduce_group *group, artel_all_reduce_route *route);
+
+typedef struct artel_all_reduce_definition {
+    size_t struct_size;
+    const char *name;
+    artel_all_reduce_slices_fn *slices; /* NULL: a slice for each member */
+    artel_all_reduce_list_fn *list;
+    void *user; /* outlives the context */
+} artel_all_reduce_definition;
+
+/* From there on the name may be used wherever an all-reduce is chosen: `all_reduce` of the options of fit and strategies, and below. Errors:
+ * ARTEL_ERROR_INVALID (no name, no list, a name that is taken). The definition is copied. */
+ARTEL_API artel_status artel_context_add_all_reduce(artel_context *context, const artel_all_reduce_definition *definition);
+/* In list: `from` sends `to` what the `count` members from `first` on (in a circle) contribute to a slice; count = members: the result.
+ * Errors: ARTEL_ERROR_INVALID, remembered by the route. */
+ARTEL_API artel_status artel_all_reduce_send(artel_all_reduce_route *route, int from, int to, int slice, int first, int count);
+/* The all-reduces of this communicator from now on, by name; NULL, "auto": by size. All members say the same. Errors:
+ * ARTEL_ERROR_INVALID (no such name, a route that does not give every member the result). */
+ARTEL_API artel_status artel_communicator_set_all_reduce(artel_communicator *communicator, const char *name);
+
 /* -- failing well -- */
 
 /* Ends the call that a member is in, or its next one, on this and all other members, with ARTEL_ERROR_CANCELLED. Any thread; not from

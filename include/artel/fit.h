@@ -33,7 +33,8 @@ typedef enum artel_event_kind {
     ARTEL_EVENT_FAULT,      /* text says what was found: where, cause */
     ARTEL_EVENT_END,
     ARTEL_EVENT_MEMBERSHIP, /* in a cluster: who works together from here on; text says why */
-    ARTEL_EVENT_STALENESS   /* with parameter servers: how old the gradients of an epoch's updates were */
+    ARTEL_EVENT_STALENESS,  /* with parameter servers: how old the gradients of an epoch's updates were */
+    ARTEL_EVENT_AUDIT       /* with audit_data: which elements an epoch had */
 } artel_event_kind;
 
 typedef struct artel_event {
@@ -45,15 +46,15 @@ typedef struct artel_event {
     double learning_rate;              /* STEP, EPOCH_END */
     const artel_metric_value *metrics; /* STEP: running means of the epoch; EPOCH_END, EVALUATE: final ones */
     int metric_count;
-    bool validation;                                              /* EVALUATE: inside fit; STEP: of the validation pass */
-    const char *text;                                             /* START: strategy; CHECKPOINT: path; FAULT: what */
-    int replicas, threads, shards;                                /* START */
-    const char *arithmetic;                                       /* START: the arithmetic class */
-    int64_t resumed_from;                                         /* START: the step continued from; 0 when fresh */
-    int64_t examples;                                             /* END */
+    bool validation;               /* EVALUATE: inside fit; STEP: of the validation pass */
+    const char *text;              /* START: strategy; CHECKPOINT: path; FAULT: what; AUDIT: the digest of their order */
+    int replicas, threads, shards; /* START */
+    const char *arithmetic;        /* START: the arithmetic class */
+    int64_t resumed_from;          /* START: the step continued from; 0 when fresh */
+    int64_t examples;              /* END */
     double examples_per_second, step_ms, first_step_ms, start_ms; /* END; NaN what no step of this call has given */
     int64_t peak_rss_bytes;                                       /* END */
-    const char *digest;                                           /* END */
+    const char *digest;                                           /* END; AUDIT: docs/data.md */
     const char *role;                                             /* START: "chief", "worker"; NULL outside a cluster */
     int task;                                                     /* START: its index */
     int rank;                                                     /* FAULT: whose */
@@ -65,6 +66,10 @@ typedef struct artel_event {
     bool writes;                                            /* MEMBERSHIP: this task shows and writes what one task does */
     int64_t updates;                                        /* STALENESS: how many */
     int64_t staleness_median, staleness_90, staleness_most; /* STALENESS: of half, 90 % and all of them at the most, counted in updates */
+    int64_t rows,
+        pass_examples; /* AUDIT: elements of the data; those the running pass has had. `examples`: of the epoch; `digest`: their numbers' */
+    int each_once;     /* AUDIT: 1: the pass is over and has had each element once; 0: it has not; -1: it is not over */
+    int programs_compiled, programs_found; /* END: programs of devices, and those that were compiled already */
 } artel_event;
 
 /* While a fit runs its model has the weights of the last EPOCH_END, or of before the first one: that is what functions called in an event
@@ -128,12 +133,22 @@ typedef struct artel_fit_options {
     bool standard_step;            /* train a model of the user's own class as a Model is trained; without it such a model is refused */
     const char *arithmetic;        /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": tiles where every member
                                       has AMX, or the checkpoint's. Both are computed everywhere, and give other last bits. */
-    const char *consistency;       /* of parameter-server: "async" (NULL), "bounded:S", "sync" */
+    const char *consistency;       /* of parameter-server: "async" (NULL), "bounded:S", "sync", "sync:K" */
     const char *ps_partitioner;    /* of parameter-server: "none" (NULL), "fixed:N", "min:BYTES", "max:BYTES" */
-    const char *device;            /* "cpu" (NULL): the cores; "gpu", "cuda:0", "gpu:0,gpu:1", "tpu", "cpu:xla": docs/devices.md */
+    const char *device;            /* "cpu" (NULL): the cores; "auto", "gpu", "cuda:0", "gpu:0,gpu:1", "tpu", "cpu:xla": docs/devices.md */
     const char *plugin;            /* the file of the device's PJRT plug-in; NULL: searched */
-    const char *device_precision;  /* of float32 products on a device: "float32" (NULL), "tf32": its fastest */
-    const char *device_kernels;    /* "fixed" (NULL): chosen by shapes alone; "measured": when programs are compiled, in each process */
+    const char *device_precision;  /* of float32 products on a device: "float32" (NULL), "tf32": its fastest, "bfloat16" */
+    const char *device_kernels;  /* "fixed": chosen by shapes alone; "measured": when programs are compiled, by one process for all; "auto"
+                                      (NULL): measured on GPUs where the model has convolutions */
+    const char *device_launches; /* "shard", "replica": what is launched at once; "auto" (NULL): by what a shard costs. Same bits */
+    const char *auto_shard;      /* "data", "auto" (NULL): every task has all data and reads its rows of it; "file": a task need not
+                                      have all files of records; "hint", "hint:N", "off", "off:N": each of N workers (the tasks of the
+                                      cluster) has a pipeline of its own, docs/data.md */
+    bool audit_data;             /* false; true: account for the elements of each epoch, in notes and in events, docs/data.md */
+    int64_t ps_copies;      /* of parameter-server: servers that have each part, at most 3; 0: 1; the loss of all but one loses no update */
+    const char *all_reduce; /* how sums travel between replicas: "direct", "redundant", "ring", "hierarchical", one of the context's own
+                                    (artel/communicator.h); "auto" (NULL): decided for each by its size. Same bits */
+    const char *device_reduce; /* "exact" (NULL): the same bits on any number of devices; "fast", "fastest": docs/devices.md */
 } artel_fit_options;
 
 #ifdef __cplusplus
@@ -160,7 +175,7 @@ static inline artel_fit_options artel_fit_options_init(void)
     }
 #endif
 
-/* What Keras' History holds: for each key one value an epoch. */
+/* What Keras' History holds: for each key one value an epoch. A metric that gives a list has a key for each element: "f1_score[0]". */
 ARTEL_API int artel_history_keys(const artel_history *history);
 ARTEL_API const char *artel_history_key(const artel_history *history, int index);
 /* The values of a key ("loss", "val_accuracy"), one an epoch; NULL when there is no such key. Borrowed. */
@@ -203,10 +218,12 @@ typedef struct artel_evaluate_options {
     int replicas, threads;
     artel_event_fn *on_event;
     void *event_user;
-    artel_cluster *cluster;                                          /* as in artel_fit_options; the result is the same in all of them */
-    artel_pass_result_fn *on_result;                                 /* with event_user; or NULL */
-    const char *arithmetic;                                          /* as in artel_fit_options */
-    const char *device, *plugin, *device_precision, *device_kernels; /* likewise */
+    artel_cluster *cluster;          /* as in artel_fit_options; the result is the same in all of them */
+    artel_pass_result_fn *on_result; /* with event_user; or NULL */
+    const char *arithmetic;          /* as in artel_fit_options */
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches; /* likewise */
+    const char *all_reduce;                                                            /* likewise */
+    const char *device_reduce;                                                         /* likewise */
 } artel_evaluate_options;
 
 #ifdef __cplusplus

@@ -17,10 +17,10 @@ extern "C" {
 
 typedef struct artel_model artel_model;
 
-/* Reads a `.keras` file (or directory), a legacy `.h5`, or the JSON text of model.to_json(); the content decides. Models
+/* Reads a `.keras` file (or directory), a legacy `.h5`, the JSON text of model.to_json(); the content decides. `.onnx` by its name. Models
  * without weights are initialised from the seed of their first use. */
 ARTEL_API artel_status artel_model_load(artel_context *context, const char *path, artel_model **out);
-/* Reads weights alone into a model: `.weights.h5`, `.keras`, `.h5`, `.safetensors`. */
+/* Reads weights alone: `.weights.h5`, `.weights.json`, `.keras`, `.h5`, `.safetensors`, TensorFlow checkpoints (docs/formats.md). */
 ARTEL_API artel_status artel_model_load_weights(artel_model *model, const char *path);
 /* Writes by the ending of the name: .keras, .weights.h5, .h5, .json (architecture), .safetensors, .onnx (export). The file appears whole or
  * not at all. */

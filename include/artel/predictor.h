@@ -28,6 +28,8 @@ typedef struct artel_predictor_options {
     bool loss;                      /* artel_predictor_loss() will be called: the model needs its compile settings */
     const artel_shape *input_shape; /* by input, of one row; NULL: those of the model, which must leave no axis open */
     const char *arithmetic;         /* as in artel_fit_options */
+    /* likewise; on a device calls do take memory */
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
 } artel_predictor_options;
 
 #ifdef __cplusplus

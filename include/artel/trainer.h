@@ -33,6 +33,7 @@ typedef struct artel_trainer_options {
     int64_t steps_before;   /* steps that earlier trainers of this run have made: random numbers go on behind theirs; 0 */
     bool standard_step;     /* as in artel_fit_options */
     const char *arithmetic; /* as in artel_fit_options */
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce; /* likewise */
 } artel_trainer_options;
 
 #ifdef __cplusplus

@@ -15,6 +15,7 @@
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/context_impl.h"
+#include "base/extension.h"
 #include "base/failures.h"
 #include "base/text.h"
 
@@ -104,7 +105,7 @@ static artel_status choose_isa(const char *name, artel__isa *out)
 }
 
 static const artel__range context_ranges[] = {
-    {"log_level", ARTEL__RANGE_INT, offsetof(artel_context_options, log_level), ARTEL_LOG_ERROR, ARTEL_LOG_DEBUG, NULL}, {.name = NULL}};
+    {".log_level", ARTEL__RANGE_INT, offsetof(artel_context_options, log_level), ARTEL_LOG_ERROR, ARTEL_LOG_DEBUG, NULL}, {.name = NULL}};
 static const artel__options_kind context_kind = {"context options", "begin with ARTEL_CONTEXT_OPTIONS_INIT", sizeof(artel_context_options),
                                                  context_ranges};
 
@@ -131,6 +132,7 @@ artel_status artel_context_create(const artel_context_options *options, artel_co
 void artel_context_destroy(artel_context *context)
 {
     if (!context) return;
+    artel__extensions_fini(context);
     pthread_mutex_destroy(&context->lendable_mutex);
     pthread_mutex_destroy(&context->error_mutex);
     pthread_mutex_destroy(&context->log_mutex);
@@ -191,9 +193,11 @@ static void copy_text(char *target, size_t size, const char *source)
     artel__clean(source ? source : "", source ? strlen(source) : 0, target, size);
 }
 
-void artel__failures_forget(bool forget)
+bool artel__failures_forget(bool forget)
 {
+    bool before = forgets;
     forgets = forget;
+    return before;
 }
 
 artel_status artel__fail(artel_context *ctx, artel_status status, const char *where, const char *advice, const char *format, ...)
@@ -234,6 +238,8 @@ static const char *errno_advice(int error)
     case EADDRINUSE: return "end the process that listens there, or choose another port";
     case EADDRNOTAVAIL: return "give an address of this machine";
     case ELOOP: return "check the symbolic links of the path";
+    case EPIPE: return "who was to read it has closed it before its end";
+    case EBADF: return "it is not open: start the program with it open, or send it to a file";
     default: return "check the path and the disk";
     }
 }

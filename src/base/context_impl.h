@@ -30,6 +30,7 @@ struct artel_context {
     atomic_int file_error;               /* the errno of that call */
     atomic_size_t write_limit;           /* most bytes one write takes; 0: unlimited */
     atomic_int pool_threads;             /* of all pools: idle workers poll only while every thread can have a core */
+    struct artel__extension *extension;  /* base/extension.h */
     pthread_mutex_t lendable_mutex;      /* guards the blocks of base/lend.c and the last id */
     struct artel__lendable_block *lendable;
     uint64_t lendable_ids;

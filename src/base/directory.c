@@ -53,7 +53,7 @@ static artel_status make_all(artel_context *ctx, const char *path, mode_t mode)
 {
     char *copy = NULL;
     artel_status status = ARTEL_OK;
-    ARTEL_TRY(artel__refuse_foreign_links(ctx, path));
+    ARTEL_TRY(artel__check_target(ctx, path));
     ARTEL_TRY(artel__strdup(ctx, path, &copy));
     for (char *at = copy + (*copy == '/'); *at && status == ARTEL_OK; at++) {
         if (*at != '/') continue;

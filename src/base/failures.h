@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 /* While true, artel__fail on the calling thread returns its status and records nothing. */
-void artel__failures_forget(bool forget);
+bool artel__failures_forget(bool forget); /* gives what it was */
 
 #endif

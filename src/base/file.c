@@ -209,7 +209,7 @@ static artel_status open_output(artel_context *ctx, const char *path, mode_t mod
 {
     struct stat info;
     artel__output output = {.ctx = ctx, .fd = -1};
-    ARTEL_TRY(artel__refuse_foreign_links(ctx, path));
+    ARTEL_TRY(artel__check_target(ctx, path));
     ARTEL_TRY(resolve(ctx, path, &output.path));
     bool exists = stat(output.path, &info) == 0;
     artel_status status = ARTEL_OK;
@@ -291,7 +291,10 @@ artel_status artel__probe_output(artel_context *ctx, const char *path)
 {
     struct stat info;
     artel__output probe;
+    errno = 0;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return ARTEL_OK;
+    if (errno == ENAMETOOLONG) /* the output is written under a shorter name first, and would fail at its end */
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give a shorter one", "the name is too long");
     ARTEL_TRY(artel__output_open(ctx, path, &probe));
     artel__output_abandon(&probe);
     return ARTEL_OK;

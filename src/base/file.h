@@ -50,9 +50,9 @@ artel_status artel__make_own_directory(artel_context *ctx, const char *path);
 /* Whether a file that is to be loaded or run, and its folder, are of root, this user or the owner of the file `beside` (NULL: of no
  * other), and nobody else can write to them (trust.c). */
 bool artel__may_trust(const char *path, const char *beside);
-/* Refuses to write to a path that leads through another user's symbolic link in a folder where all may make entries; outputs and
- * directories that are made have been asked already. */
-artel_status artel__refuse_foreign_links(artel_context *ctx, const char *path);
+/* Refuses to write to what is an address (s3://...) and would become a folder "s3:", and to a path that leads through another user's
+ * symbolic link in a folder where all may make entries; outputs and directories that are made have been asked already. */
+artel_status artel__check_target(artel_context *ctx, const char *path);
 /* Marks what is being written with host and process, "HOST.PID" (writer.c). */
 enum {
     ARTEL__WRITER_MARK = 96

@@ -155,6 +155,12 @@ artel_status artel__json_load_file(artel_context *ctx, const char *path, json_t 
     return status;
 }
 
+artel_status artel__json_literal(const char *text, json_t **out)
+{
+    *out = json_loads(text, JSON_DECODE_ANY, NULL);
+    return *out ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
+}
+
 bool artel__json_number(const json_t *value, double *out)
 {
     if (json_is_number(value)) {

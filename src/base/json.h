@@ -22,6 +22,8 @@
 artel_status artel__json_load(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out);
 /* The same for a file of at most ARTEL__JSON_MAX_SIZE bytes. */
 artel_status artel__json_load_file(artel_context *ctx, const char *path, json_t **out);
+/* A value that this program itself spells. Errors: NO_MEMORY. */
+artel_status artel__json_literal(const char *text, json_t **out);
 
 enum {
     ARTEL__JSON_PYTHON = 0,       /* json.dumps(value): ", " and ": ", everything beyond ASCII as \uXXXX */

@@ -333,7 +333,10 @@ static artel_status assign(artel__arena *arena, const artel__option *option, voi
     snprintf(advice, sizeof(advice), "it means: %s", option->help ? option->help : option->name);
     if (strncmp(where, "--", 2) != 0 && strncmp(where, "ARTEL_", 6) != 0) snprintf(name, sizeof(name), "%s", option->name);
     return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, where, advice, "%s does not fit (found %.100s, expected %s)", name,
-                       *value ? value : "nothing", set.expected);
+                       *value == '\1' ? value + 1
+                       : *value       ? value
+                                      : "nothing",
+                       set.expected); /* \1: as base/json.h keeps NaN */
 }
 
 const artel__option *artel__options_find(const artel__option *table, const char *name)

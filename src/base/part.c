@@ -8,9 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/file.h"
+
+/* Absolute path of the program; where /proc is not mounted, by the name that it was started with. */
+static bool find_program(char out[PATH_MAX])
+{
+    if (realpath("/proc/self/exe", out) != NULL) return true;
+    unsigned long started = getauxval(AT_EXECFN);
+    return started != 0 && realpath((const char *)started, out) != NULL;
+}
 
 /* Absolute path of the program or library that holds this function; false when unknown. */
 static bool find_own(char out[PATH_MAX])
@@ -21,9 +30,8 @@ static bool find_own(char out[PATH_MAX])
     void *address;
     memcpy(&address, &self, sizeof address);
     if (dladdr(address, &info) == 0 || info.dli_fname == NULL) return false;
-    const char *file = info.dli_fname;
-    if (strchr(file, '/') == NULL) file = "/proc/self/exe"; /* the program itself, found through PATH */
-    return realpath(file, out) != NULL;
+    if (strchr(info.dli_fname, '/') == NULL) return find_program(out); /* the program itself, found through PATH */
+    return realpath(info.dli_fname, out) != NULL;
 }
 
 /* Around the file `own`, whose owner is trusted with it. */
@@ -42,7 +50,7 @@ bool artel__find_companion(const char *name, int access_mode, char out[PATH_MAX]
 {
     char own[PATH_MAX];
     if (find_own(own) && find_near(own, name, access_mode, out)) return true;
-    return realpath("/proc/self/exe", own) != NULL && find_near(own, name, access_mode, out);
+    return find_program(own) && find_near(own, name, access_mode, out);
 }
 
 static void *find_library(const char *library)

@@ -39,10 +39,21 @@ static bool is_foreign_link(const char *path)
     return (folder.st_mode & S_IWOTH) && folder.st_uid != link.st_uid;
 }
 
-artel_status artel__refuse_foreign_links(artel_context *ctx, const char *path)
+/* "s3://bucket/run1": to the kernel a folder "s3:" and what lies in it. */
+static bool is_address(const char *path)
+{
+    size_t scheme = strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    return scheme > 0 && strncmp(path + scheme, "://", 3) == 0;
+}
+
+artel_status artel__check_target(artel_context *ctx, const char *path)
 {
     char part[PATH_MAX];
     size_t length = strlen(path);
+    if (is_address(path))
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, path,
+                           "name a file or folder of this machine, and copy it there afterwards, or mount it",
+                           "addresses are not written to, only files");
     if (length >= sizeof part) return ARTEL_OK; /* the kernel has a word for it */
     memcpy(part, path, length + 1);
     for (size_t end = 1; end <= length; end++) {

@@ -12,6 +12,7 @@
 
 #include <zlib.h>
 
+#include "base/foreign.h"
 #include "base/text.h"
 
 #define END_SIZE 22u
@@ -88,7 +89,9 @@ static artel_status read_end64(const artel__zip *zip, uint64_t end, directory *d
 static artel_status read_end(const artel__zip *zip, directory *dir)
 {
     uint64_t end;
-    if (!find_end(zip, &end))
+    bool found = find_end(zip, &end), begins = zip->size >= 2 && memcmp(zip->bytes, "PK", 2) == 0;
+    if (!found && !begins) ARTEL_TRY(artel__check_foreign(zip->ctx, zip->where, zip->bytes, (size_t)zip->size));
+    if (!found)
         return artel__fail(zip->ctx, ARTEL_ERROR_CORRUPT, zip->where, DAMAGED,
                            "not a zip archive, or cut short: no end record in %llu bytes", (unsigned long long)zip->size);
     const uint8_t *p = zip->bytes + end;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/action.h"
 #include "cluster/resolver.h"
 #include "net/cert.h"
 
@@ -18,6 +18,7 @@ typedef struct cert_options {
     int64_t days;
     int key;
     bool force;
+    const artel__cert_maker *maker; /* no option: open while an action runs */
 } cert_options;
 
 static const char *const key_names[] = {"p256", "ed25519", NULL};
@@ -34,6 +35,11 @@ static const artel__option options[] = {
      NULL},
     {.name = NULL},
 };
+
+static const artel__cert_maker *maker_of(const artel__invocation *call)
+{
+    return ((const cert_options *)call->options)->maker;
+}
 
 static const char *format_day(int64_t when, char *out, size_t size)
 {
@@ -92,16 +98,16 @@ static artel__cert_request make_request(const artel__invocation *call, int days)
 
 /* -- actions; argument 0 is the action, 1 the folder -- */
 
-static artel_status run_init(artel__invocation *call, const artel__cert_maker *maker)
+static artel_status run_init(artel__invocation *call)
 {
     const artel__cert_request request = make_request(call, AUTHORITY_DAYS);
-    ARTEL_TRY(artel__cert_init(maker, call->argument[1], &request));
+    ARTEL_TRY(artel__cert_init(maker_of(call), call->argument[1], &request));
     artel__show(stdout, "%s/ca.crt: the authority of %s\n", call->argument[1], request.job);
     artel__show(stdout, "%s/ca.key: its key; keep it where certificates are made, and give it to no task\n", call->argument[1]);
     return ARTEL_OK;
 }
 
-static artel_status run_issue(artel__invocation *call, const artel__cert_maker *maker)
+static artel_status run_issue(artel__invocation *call)
 {
     artel__hostlist names;
     artel__cert_request request = make_request(call, TASK_DAYS);
@@ -110,30 +116,30 @@ static artel_status run_issue(artel__invocation *call, const artel__cert_maker *
     for (int i = 0; i < names.count; i++) {
         request.name = names.host[i];
         ARTEL_TRY(check_hosts(call, &request));
-        ARTEL_TRY(artel__cert_issue(maker, call->argument[1], &request));
+        ARTEL_TRY(artel__cert_issue(maker_of(call), call->argument[1], &request));
         artel__show(stdout, "%s/%s: give this folder to %s as --cert-dir\n", call->argument[1], request.name, request.name);
     }
     return ARTEL_OK;
 }
 
-static artel_status run_renew(artel__invocation *call, const artel__cert_maker *maker)
+static artel_status run_renew(artel__invocation *call)
 {
     const artel__cert_request request = make_request(call, TASK_DAYS);
     artel__hostlist names;
     ARTEL_TRY(read_names(call, &names));
     for (int i = 0; i < names.count; i++) {
-        ARTEL_TRY(artel__cert_renew(maker, call->argument[1], names.host[i], request.days));
+        ARTEL_TRY(artel__cert_renew(maker_of(call), call->argument[1], names.host[i], request.days));
         artel__show(stdout, "%s/%s: renewed for %d days\n", call->argument[1], names.host[i], request.days);
     }
     return ARTEL_OK;
 }
 
-static artel_status show_file(artel__invocation *call, const artel__cert_maker *maker, const char *path)
+static artel_status show_file(artel__invocation *call, const char *path)
 {
     char day[64];
     artel__cert_info *info = artel__arena_alloc(&call->arena, 1, sizeof *info);
     ARTEL_TRY(artel__arena_status(&call->arena));
-    ARTEL_TRY(artel__cert_read(maker, path, info));
+    ARTEL_TRY(artel__cert_read(maker_of(call), path, info));
     artel__show(stdout, "%s\n", path);
     artel__show(stdout, "  for          %s\n", info->authority ? "an authority" : info->name[0] ? info->name : "no task of a cluster");
     artel__show(stdout, "  job          %s\n", info->job);
@@ -148,7 +154,7 @@ static artel_status show_file(artel__invocation *call, const artel__cert_maker *
     return ARTEL_OK;
 }
 
-static artel_status run_show(artel__invocation *call, const artel__cert_maker *maker)
+static artel_status run_show(artel__invocation *call)
 {
     for (int i = 1; i < call->arguments; i++) {
         const char *path = call->argument[i];
@@ -158,13 +164,13 @@ static artel_status run_show(artel__invocation *call, const artel__cert_maker *m
             if (!artel__file_exists(path)) path = artel__arena_printf(&call->arena, "%s/ca.crt", call->argument[i]);
             ARTEL_TRY(artel__arena_status(&call->arena));
         }
-        ARTEL_TRY(show_file(call, maker, path));
+        ARTEL_TRY(show_file(call, path));
     }
     return ARTEL_OK;
 }
 
 /* One folder: a line on stdout, good or not. */
-static artel_status verify_folder(artel__invocation *call, const artel__cert_maker *maker, const char *name)
+static artel_status verify_folder(artel__invocation *call, const char *name)
 {
     const char *dir = call->argument[1];
     char day[64];
@@ -172,8 +178,9 @@ static artel_status verify_folder(artel__invocation *call, const artel__cert_mak
     artel__cert_info *info = artel__arena_alloc(&call->arena, 1, sizeof *info);
     ARTEL_TRY(artel__arena_status(&call->arena));
     artel_status status = artel__cert_locate(&call->arena, dir, name, &files);
-    if (status == ARTEL_OK) status = artel__cert_verify(maker, &files, (artel__cert_owner){.name = name}, (int64_t)artel__wall_seconds());
-    if (status == ARTEL_OK) status = artel__cert_read(maker, files.certificate, info);
+    if (status == ARTEL_OK)
+        status = artel__cert_verify(maker_of(call), &files, (artel__cert_owner){.name = name}, (int64_t)artel__wall_seconds());
+    if (status == ARTEL_OK) status = artel__cert_read(maker_of(call), files.certificate, info);
     if (status < 0) {
         const artel_error *error = artel_context_error(call->ctx);
         artel__show(stdout, "%s: %s; %s\n", error->where, error->what, error->advice);
@@ -186,7 +193,7 @@ static artel_status verify_folder(artel__invocation *call, const artel__cert_mak
 }
 
 /* Every folder of an authority's folder that holds a certificate. */
-static artel_status verify_all(artel__invocation *call, const artel__cert_maker *maker)
+static artel_status verify_all(artel__invocation *call)
 {
     artel__paths names;
     int found = 0;
@@ -196,7 +203,7 @@ static artel_status verify_all(artel__invocation *call, const artel__cert_maker 
         const char *path = artel__arena_printf(&call->arena, "%s/%s/tls.crt", call->argument[1], names.items[i]);
         status = artel__arena_status(&call->arena);
         if (status < 0 || !artel__file_exists(path)) continue;
-        status = verify_folder(call, maker, names.items[i]);
+        status = verify_folder(call, names.items[i]);
         found++;
     }
     artel__paths_fini(&names);
@@ -206,51 +213,38 @@ static artel_status verify_all(artel__invocation *call, const artel__cert_maker 
     return status;
 }
 
-static artel_status run_verify(artel__invocation *call, const artel__cert_maker *maker)
+static artel_status run_verify(artel__invocation *call)
 {
     artel__hostlist names;
     const char *own = artel__arena_printf(&call->arena, "%s/tls.crt", call->argument[1]);
     ARTEL_TRY(artel__arena_status(&call->arena));
-    if (call->arguments == 2) return artel__file_exists(own) ? verify_folder(call, maker, NULL) : verify_all(call, maker);
+    if (call->arguments == 2) return artel__file_exists(own) ? verify_folder(call, NULL) : verify_all(call);
     ARTEL_TRY(read_names(call, &names));
-    for (int i = 0; i < names.count; i++) ARTEL_TRY(verify_folder(call, maker, names.host[i]));
+    for (int i = 0; i < names.count; i++) ARTEL_TRY(verify_folder(call, names.host[i]));
     return ARTEL_OK;
 }
 
 /* -- the command -- */
 
-static const struct action {
-    const char *name;
-    int least, most; /* arguments, the action among them */
-    const char *usage;
-    artel_status (*run)(artel__invocation *call, const artel__cert_maker *maker);
-} actions[] = {
+static const artel__action actions[] = {
     {"init", 2, 2, "init DIR", run_init},
     {"issue", 3, 1000, "issue DIR NAME...", run_issue},
     {"renew", 3, 1000, "renew DIR NAME...", run_renew},
     {"show", 2, 1000, "show FILE...", run_show},
     {"verify", 2, 1000, "verify DIR [NAME...]", run_verify},
+    {.name = NULL},
 };
 
 static artel_status run_cert(artel__invocation *call)
 {
-    static const char *const names[] = {"init", "issue", "renew", "show", "verify", NULL};
+    const artel__action *action;
     artel__cert_maker maker;
-    for (size_t i = 0; i < ARTEL__COUNT(actions); i++) {
-        const struct action *action = &actions[i];
-        if (strcmp(call->argument[0], action->name) != 0) continue;
-        if (call->arguments < action->least)
-            return artel__cli_usage(call, action->name, "an argument is missing; usage: artel cert %s", action->usage);
-        if (call->arguments > action->most)
-            return artel__cli_usage(call, call->argument[action->most], "one argument too many; usage: artel cert %s", action->usage);
-        ARTEL_TRY(artel__cert_open(call->ctx, &maker));
-        artel_status status = action->run(call, &maker);
-        artel__cert_close(&maker);
-        return status;
-    }
-    const char *near = artel__nearest_name(call->argument[0], names);
-    return artel__cli_usage(call, call->argument[0], "no such action; %s%s",
-                            near ? "the nearest is " : "they are init, issue, renew, show, verify", near ? near : "");
+    ARTEL_TRY(artel__action_find(call, actions, &action));
+    ARTEL_TRY(artel__cert_open(call->ctx, &maker));
+    ((cert_options *)call->options)->maker = &maker;
+    artel_status status = action->run(call);
+    artel__cert_close(&maker);
+    return status;
 }
 
 const artel__command artel__command_cert = {

@@ -16,6 +16,8 @@ typedef struct check_options {
     const char *bind, *cert_dir, *wait;
     const char *resolver, *cluster_file, *task, *rendezvous, *service;
     int64_t workers, port;
+    const char *extensions;
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce, *device_target;
 } check_options;
 
 static const artel__option options[] = {
@@ -47,6 +49,10 @@ static const artel__option options[] = {
      NULL},
     {"port", "first port where launchers name hosts only; null: 8888", ARTEL__OPTION_INT, offsetof(check_options, port), "null", 1, 65535,
      NULL},
+    ARTEL__EXTENSION_OPTION(check_options),
+    ARTEL__DEVICE_OPTIONS(check_options),
+    {"device-target", "compile for devices that are not here: h100 (with --device cuda), v5e:2x2 (tpu)", ARTEL__OPTION_STRING,
+     offsetof(check_options, device_target), "null", 0, 0, NULL},
     {.name = NULL},
 };
 
@@ -54,8 +60,10 @@ static const artel__option options[] = {
 static void print_finding(artel_context *ctx, int *findings)
 {
     const artel_error *error = artel_context_error(ctx);
-    artel__show(stdout, "missing: %s%s%s%s%s\n", error->where, error->where[0] ? ": " : "", error->what, error->advice[0] ? "; " : "",
-                error->advice);
+    char where[sizeof error->where], what[sizeof error->what], advice[sizeof error->advice];
+    artel__show(stdout, "missing: %s%s%s%s%s\n", artel__cli_name_options(error->where, where, sizeof where), error->where[0] ? ": " : "",
+                artel__cli_name_options(error->what, what, sizeof what), error->advice[0] ? "; " : "",
+                artel__cli_name_options(error->advice, advice, sizeof advice));
     artel__operation_begin(ctx);
     ++*findings;
 }
@@ -97,6 +105,40 @@ static json_t *read_record(artel__invocation *call, const char *path)
     return json;
 }
 
+/* Whether the programs of training compile, all of them, and what they need. Nothing is computed. */
+static artel_status check_device(artel__invocation *call, artel_model *model, const artel__settings *settings, const artel__feed *feed)
+{
+    const check_options *o = call->options;
+    artel__session *session;
+    artel__session_options wanted = {.model = model,
+                                     .settings = settings,
+                                     .strategy = "one-device",
+                                     .batch_size = o->batch_size,
+                                     .train = true,
+                                     .device = {.device = o->device,
+                                                .plugin = o->plugin,
+                                                .precision = o->device_precision,
+                                                .kernels = o->device_kernels,
+                                                .launches = o->device_launches,
+                                                .reduce = o->device_reduce,
+                                                .target = o->device_target}};
+    bool named;
+    ARTEL_TRY(artel__devices_named(call->ctx, &wanted.device, &named));
+    if (!named) return ARTEL_OK;
+    ARTEL_TRY(artel__session_create(call->ctx, &wanted, &session));
+    artel_status status = artel__session_prepare(session, ARTEL__MODE_TRAIN, feed, o->batch_size);
+    if (status == ARTEL_OK) {
+        artel__text text;
+        artel__text_init(&text, call->ctx);
+        artel__executable_summary(artel__session_plan(session, ARTEL__MODE_TRAIN), &text);
+        artel__show(stdout, "device: %s\n", artel__session_arithmetic(session));
+        fputs(text.data, stdout);
+        artel__text_fini(&text);
+    }
+    artel__session_destroy(session);
+    return status;
+}
+
 static artel_status check_data(artel__invocation *call, artel_model *model, const artel__settings *settings, const char *specification)
 {
     artel_data *data;
@@ -112,6 +154,7 @@ static artel_status check_data(artel__invocation *call, artel_model *model, cons
         artel__show(stdout, "data: %lld rows fit the model\n", (long long)artel__feed_count(feed));
         fputs(text.data, stdout);
         artel__text_fini(&text);
+        status = check_device(call, model, settings, feed);
     }
     artel__feed_destroy(feed);
     artel_data_destroy(data);
@@ -141,6 +184,7 @@ static void check_model(artel__invocation *call, artel_model *model, int *findin
     else
         artel__show(stdout, "compile settings: optimizer %s, %d output%s\n", settings.optimizer.class_name, settings.outputs,
                     settings.outputs == 1 ? "" : "s");
+    if (!o->data && artel__cli_given(call, "device")) artel__show(stdout, "device: give --data, too, to have its programs compiled\n");
     if (settled && o->data && check_data(call, model, &settings, o->data) < 0) print_finding(call->ctx, findings);
     json_decref(settings.optimizer.record);
 }
@@ -197,7 +241,7 @@ static artel_status run_check(artel__invocation *call)
     const char *path = call->argument[0];
     artel_model *model = NULL;
     int findings = 0;
-    artel_status status = artel_model_load(call->ctx, path, &model);
+    artel_status status = artel__cli_load_model(call, path, &model);
     if (status == ARTEL_OK) {
         check_model(call, model, &findings);
         artel_model_destroy(model);
@@ -222,8 +266,9 @@ static artel_status run_check(artel__invocation *call)
 const artel__command artel__command_check = {
     .name = "check",
     .summary = "everything a model needs that is not there, all at once; who is who in the cluster, how fast its network is",
-    .usage = "MODEL [--data SPEC] | --cluster [--network] [--json]",
-    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n  srun -n 4 artel check --cluster\n"
+    .usage = "MODEL [--data SPEC [--device NAME]] | --cluster [--network] [--json]",
+    .examples = "  artel check model.keras\n  artel check model.keras --data npz:train.npz\n  artel check model.keras --data npz:train.npz "
+                "--batch-size 512 --device gpu\n  srun -n 4 artel check --cluster\n"
                 "  artel check --network --cert-dir certs --cluster-file hosts.txt --task worker:0\n",
     .options = options,
     .options_size = sizeof(check_options),

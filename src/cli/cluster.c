@@ -2,10 +2,12 @@
 /* From options to a place in a cluster. */
 #include "cli/cluster.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "cluster/cluster.h"
+#include "cluster/mesh.h"
 
 const char *const artel__preempt_words[] = {"leave", "save", NULL};
 
@@ -34,14 +36,16 @@ static artel_status read_seconds(artel__invocation *call, const char *option, co
     return artel__cli_usage(call, option, "the value is no time (found %.60s, expected for example 30s or 10min)", text);
 }
 
-/* Several tasks that do not know one another write the same files: hardly ever what was meant. Quiet where nothing or nonsense is
- * described, since nobody asked; but who has not said how to work, and is one of several whom nobody can tell apart, ends. */
-static artel_status judge_alone(artel__invocation *call, const artel__cluster_choice *choice)
+/* Several tasks that do not know one another write the same files: hardly ever what was meant. Quiet where nothing is described, since
+ * nobody asked; but who has not said how to work, and is one of several in a way that cannot be read, ends. */
+static artel_status judge_alone(artel__invocation *call, const char *strategy, const artel__cluster_choice *choice)
 {
     const artel__cluster_options wanted = {.file = choice->file,
                                            .task = choice->task,
+                                           .rendezvous = choice->rendezvous,
                                            .service = choice->service,
                                            .workers = (int)choice->workers,
+                                           .port = (int)choice->port,
                                            .resolver = artel__cli_given(call, "resolver") ? choice->resolver : NULL};
     artel_context *quiet;
     artel__cluster cluster;
@@ -54,9 +58,12 @@ static artel_status judge_alone(artel__invocation *call, const artel__cluster_ch
                        artel__task_type_name(cluster.self.type), (int)cluster.self.index, cluster.trainers, cluster.where);
         artel__cluster_fini(&cluster);
     }
-    bool unread = status == ARTEL_ERROR_UNSUPPORTED && !artel__cli_given(call, "strategy");
+    bool undecided = !artel__cli_given(call, "strategy") || strcmp(strategy, "auto") == 0;
     const artel_error *error = artel_context_error(quiet);
-    status = unread ? artel__fail(call->ctx, status, error->where, error->advice, "%s", error->what) : ARTEL_OK;
+    const char *way_out = strstr(error->advice, ".resolver none") ? "" : "; or say .resolver none to work alone";
+    char advice[sizeof error->advice];
+    snprintf(advice, sizeof advice, "%.470s%s", error->advice, way_out);
+    status = status < 0 && undecided ? artel__fail(call->ctx, status, error->where, advice, "%s", error->what) : ARTEL_OK;
     artel_context_destroy(quiet);
     return status;
 }
@@ -70,9 +77,8 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     ARTEL_TRY(read_seconds(call, "--collective-timeout", choice->timeout, &options.collective_timeout));
     ARTEL_TRY(read_seconds(call, "--suspect-after", choice->suspect, &options.suspect_after));
     options.parameter_servers = strcmp(strategy, "parameter-server") == 0;
-    if (strcmp(strategy, "multi-worker") != 0 && !options.parameter_servers) {
-        return judge_alone(call, choice);
-    }
+    bool together = strcmp(strategy, "multi-worker") == 0 || strcmp(strategy, "tpu") == 0;
+    if (!together && !options.parameter_servers) return judge_alone(call, strategy, choice);
     options.resolver = artel__cli_given(call, "resolver") ? choice->resolver : NULL;
     options.file = choice->file;
     options.task = choice->task;
@@ -87,5 +93,7 @@ artel_status artel__cli_open_cluster(artel__invocation *call, const char *strate
     options.insecure_network = choice->insecure_network;
     options.no_shared_memory = !choice->shared_memory;
     options.post_mortem = strcmp(choice->post_mortem, "none") != 0 ? choice->post_mortem : NULL;
-    return artel_cluster_open(call->ctx, &options, out);
+    ARTEL_TRY(artel_cluster_open(call->ctx, &options, out));
+    artel__mesh_say(*out, artel__cli_name_options);
+    return ARTEL_OK;
 }

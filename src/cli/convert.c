@@ -6,12 +6,14 @@
 typedef struct convert_options {
     const char *architecture;
     int64_t seed;
+    const char *extensions;
 } convert_options;
 
 static const artel__option options[] = {
     {"architecture", "a model file for inputs that hold weights only", ARTEL__OPTION_STRING, offsetof(convert_options, architecture),
      "null", 0, 0, NULL},
     {"seed", "seed of the weights when IN has none", ARTEL__OPTION_INT, offsetof(convert_options, seed), "0", 0, 9e18, NULL},
+    ARTEL__EXTENSION_OPTION(convert_options),
     {.name = NULL},
 };
 
@@ -28,9 +30,6 @@ static artel_status run_convert(artel__invocation *call)
     if (weights_only(in) && !o->architecture)
         return artel__cli_usage(call, in, "the file holds weights only; name a model of the same architecture with --architecture");
     ARTEL_TRY(artel__cli_check_source(call, in));
-    if (artel__ends_with(in, ".onnx"))
-        return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, in, "convert the Keras model that it came from",
-                           "ONNX is written, not read");
     ARTEL_TRY(artel__cli_load_model(call, o->architecture ? o->architecture : in, &model));
     artel_status status = o->architecture ? artel_model_load_weights(model, in) : ARTEL_OK;
     if (status == ARTEL_OK) status = artel__cli_ensure_weights(model, (uint64_t)o->seed);
@@ -41,11 +40,15 @@ static artel_status run_convert(artel__invocation *call)
 
 const artel__command artel__command_convert = {
     .name = "convert",
-    .summary = "between .keras, .h5, .weights.h5, .json, .safetensors; .onnx for export",
+    .summary = "between .keras, .h5, .weights.h5, .json, .safetensors, .onnx",
     .usage = "IN OUT [options]",
+    .more = "With --architecture IN may also be a TensorFlow checkpoint (its name without .index, or the folder), or a SavedModel, whose "
+            "variables\n"
+            "are found by the names that Keras gives them.\n",
     .examples = "  artel convert trained.keras trained.h5\n"
                 "  artel convert trained.weights.h5 trained.keras --architecture model.json\n"
-                "  artel convert trained.keras trained.safetensors\n",
+                "  artel convert trained.keras trained.safetensors\n"
+                "  artel convert checkpoints/ckpt-7 trained.keras --architecture model.keras\n",
     .options = options,
     .options_size = sizeof(convert_options),
     .min_arguments = 2,

@@ -2,10 +2,7 @@
 /* artel data: making, indexing, checking and measuring data. The actions are in data_*.c. */
 #include "cli/data.h"
 
-#include <string.h>
-
-#include "base/file.h"
-#include "base/text.h"
+#include "cli/action.h"
 
 static const char *const compressions[] = {"none", "gzip", "zlib", NULL};
 
@@ -29,37 +26,7 @@ static const artel__option options[] = {
     {.name = NULL},
 };
 
-artel_status artel__data_open_rows(artel__invocation *call, const char *text, artel__data_opened *out)
-{
-    memset(out, 0, sizeof *out);
-    if (!artel__cli_is_specification(text)) {
-        static const char *const others[] = {".npz", ".npy", ".csv", ".keras", ".h5", ".json"};
-        for (size_t i = 0; i < ARTEL__COUNT(others); i++)
-            if (artel__ends_with(text, others[i])) ARTEL_TRY(artel__cli_check_data(call, "SPEC", text));
-        if (artel__is_directory(text)) return artel__cli_check_data(call, "SPEC", text);
-        text = artel__arena_printf(&call->arena, "tfrecord:%s", text);
-        if (!text) return ARTEL_ERROR_NO_MEMORY;
-    }
-    ARTEL_TRY(artel_data_open(call->ctx, text, &out->data));
-    artel_status status = artel__rows_open(out->data, &call->arena, &out->rows);
-    if (status == ARTEL_OK) status = artel__alloc(call->ctx, out->rows.row_bytes + 1, text, &out->row);
-    if (status < 0) artel__data_close_rows(call, out);
-    return status;
-}
-
-void artel__data_close_rows(artel__invocation *call, artel__data_opened *opened)
-{
-    artel__free(call->ctx, opened->row);
-    artel_data_destroy(opened->data);
-    memset(opened, 0, sizeof *opened);
-}
-
-static const struct action {
-    const char *name;
-    int least, most; /* arguments, the action among them */
-    const char *usage;
-    artel_status (*run)(artel__invocation *call);
-} actions[] = {
+static const artel__action actions[] = {
     {"make", 2, 2, "make SPEC --output NAME", artel__data_make},
     {"split", 2, 2, "split SPEC --output NAME --fractions 0.8,0.2", artel__data_split},
     {"index", 2, 100000, "index FILE...", artel__data_index},
@@ -67,25 +34,15 @@ static const struct action {
     {"verify", 2, 100000, "verify FILE... | verify SPEC", artel__data_verify},
     {"stats", 2, 2, "stats SPEC", artel__data_stats},
     {"bench", 2, 2, "bench SPEC", artel__data_bench},
+    {.name = NULL},
 };
 
 static artel_status run_data(artel__invocation *call)
 {
-    const char *names[ARTEL__COUNT(actions) + 1] = {NULL};
+    const artel__action *action;
     artel__cli_cancel_by_signals(call->ctx);
-    for (size_t i = 0; i < ARTEL__COUNT(actions); i++) {
-        const struct action *action = &actions[i];
-        names[i] = action->name;
-        if (strcmp(call->argument[0], action->name) != 0) continue;
-        if (call->arguments < action->least)
-            return artel__cli_usage(call, action->name, "an argument is missing; usage: artel data %s", action->usage);
-        if (call->arguments > action->most)
-            return artel__cli_usage(call, call->argument[action->most], "one argument too many; usage: artel data %s", action->usage);
-        return action->run(call);
-    }
-    const char *near = artel__nearest_name(call->argument[0], names);
-    return artel__cli_usage(call, call->argument[0], "no such action; %s%s",
-                            near ? "the nearest is " : "they are make, split, index, inspect, verify, stats, bench", near ? near : "");
+    ARTEL_TRY(artel__action_find(call, actions, &action));
+    return action->run(call);
 }
 
 const artel__command artel__command_data = {

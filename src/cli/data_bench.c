@@ -90,8 +90,10 @@ static artel_status read_rows(const artel__data_command *o, const artel__data_op
 {
     int64_t begin = artel__now_ns();
     double bytes = 0;
+    int64_t told = 0; /* data of another machine, what comes next */
     for (int64_t i = 0; i < count; i++) {
         ARTEL_TRY(artel__data_go_on(opened->data->ctx, "bench"));
+        if (i >= told) told = i + artel__rows_expect(&opened->rows, order ? (const int64_t *)order + i : NULL, i, count - i);
         ARTEL_TRY(artel__rows_fetch_all(&opened->rows, order ? (int64_t)order[i] : i, opened->row));
     }
     for (int c = 0; c < opened->rows.column_count; c++) bytes += (double)opened->rows.columns[c].bytes * (double)count;

@@ -169,8 +169,12 @@ static void say_files(const artel_data *data)
         int count;
         const artel__record_file *files = artel__tfrecord_files(&data->sources[s], &count);
         for (int i = 0; i < count; i++) {
-            artel__show(stdout, "  %s: %lld records, %zu bytes%s%s\n", files[i].path, (long long)files[i].count,
-                        files[i].blob->mapping.size, files[i].compressed ? ", compressed" : "", files[i].index.bytes ? ", indexed" : "");
+            if (files[i].absent)
+                artel__show(stdout, "  %s: %lld records, not here (its index is)\n", files[i].path, (long long)files[i].count);
+            else
+                artel__show(stdout, "  %s: %lld records, %zu bytes%s%s\n", files[i].path, (long long)files[i].count,
+                            files[i].blob->mapping.size, files[i].compressed ? ", compressed" : "",
+                            files[i].index.bytes ? ", indexed" : "");
         }
     }
 }

@@ -181,8 +181,10 @@ static artel_status write_shard(maker *m, const char *path, int64_t begin, int64
 {
     artel__record_writer writer;
     artel_status status = artel__record_writer_open(m->call->ctx, path, (artel__record_compression)m->options->compression, &writer);
+    int64_t told = begin; /* data of another machine, what comes next */
     for (int64_t i = begin; i < end && status == ARTEL_OK; i++) {
         status = artel__data_go_on(m->call->ctx, path);
+        if (i >= told) told = i + artel__rows_expect(&m->opened.rows, m->rows ? (const int64_t *)m->rows + i : NULL, i, end - i);
         if (status == ARTEL_OK) status = encode_row(m, row_at(m, i));
         if (status == ARTEL_OK) status = artel__record_writer_add(&writer, m->record.data, m->record.length);
     }

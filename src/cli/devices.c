@@ -131,7 +131,7 @@ const artel__command artel__command_devices = {
     .usage = "[--plugin FILE] [--json]",
     .more = "GPUs and TPUs are driven by plug-ins that speak PJRT, as JAX's packages bring them. Each is opened in a process of its own "
             "for at\n"
-            "most ten seconds. This version trains on processors; the devices are listed for the next ones. See docs/devices.md.\n",
+            "most ten seconds. See docs/devices.md.\n",
     .examples = "  artel devices\n"
                 "  artel devices --plugin /opt/venv/lib/python3.11/site-packages/jax_plugins/xla_cuda12/xla_cuda_plugin.so --json\n",
     .options = options,

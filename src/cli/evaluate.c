@@ -8,13 +8,15 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/cluster.h"
+#include "cli/confusion.h"
 #include "cli/follow.h"
 #include "data/data.h"
 
 typedef struct pass_options {
     int format, arithmetic;
-    const char *device, *plugin, *device_precision, *device_kernels;
-    const char *data, *output, *labels, *strategy, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir;
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
+    const char *extensions;
+    const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir, *confusion;
     bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
     artel__cluster_choice cluster;
@@ -41,7 +43,16 @@ static const char *const json_words[] = {"all", NULL};
         {"threads", "compute threads; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},           \
         {"shards", "virtual shards of a batch; 0: a function of the batch size", ARTEL__OPTION_INT, AT(shards), "0", 0, 4096, NULL},       \
         {"verbose", "0 silent, 1 progress bar, 2 a line; -1: 1 on a terminal, else 0", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2, NULL}, \
-        ARTEL__DEVICE_OPTIONS(pass_options), ARTEL__ARITHMETIC_OPTION(pass_options, "tiles if all have AMX"),                              \
+        ARTEL__DEVICE_OPTIONS(pass_options), ARTEL__EXTENSION_OPTION(pass_options),                                                        \
+        ARTEL__ARITHMETIC_OPTION(pass_options, "tiles if all have AMX"),                                                                   \
+        {"all-reduce",                                                                                                                     \
+         "how sums travel: auto, direct, redundant, ring, hierarchical; changes no bit",                                                   \
+         ARTEL__OPTION_STRING,                                                                                                             \
+         AT(all_reduce),                                                                                                                   \
+         "auto",                                                                                                                           \
+         0,                                                                                                                                \
+         0,                                                                                                                                \
+         NULL},                                                                                                                            \
     {                                                                                                                                      \
         "isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING,         \
             AT(isa), "auto", 0, 0, NULL                                                                                                    \
@@ -56,6 +67,10 @@ static const artel__option evaluate_options[] = {
     {"follow", "evaluate each new checkpoint of --checkpoint-dir until the run has finished", ARTEL__OPTION_BOOL, AT(follow), "false", 0, 0,
      NULL},
     {"log-dir", "write TensorBoard logs of these evaluations here", ARTEL__OPTION_STRING, AT(log_dir), "null", 0, 0, NULL},
+    {"confusion", "FILE.svg or FILE.csv: which classes are taken for which; a report by class is printed", ARTEL__OPTION_STRING,
+     AT(confusion), "null", 0, 0, NULL},
+    {"labels", "names of the classes for --confusion: a,b,c or @FILE with one in each line", ARTEL__OPTION_STRING, AT(labels), "null", 0, 0,
+     NULL},
     {"json", "one `evaluate` event on stdout instead of lines", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
     {.name = NULL},
 };
@@ -92,6 +107,7 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     options.steps = o->steps;
     options.shards = o->shards;
     options.strategy = o->strategy;
+    options.all_reduce = o->all_reduce;
     options.replicas = (int)o->replicas;
     options.threads = (int)o->threads;
     options.on_event = artel__observers_event;
@@ -101,6 +117,8 @@ static artel_evaluate_options make_options(const pass_options *o, artel__observe
     options.plugin = o->plugin;
     options.device_precision = o->device_precision;
     options.device_kernels = o->device_kernels;
+    options.device_launches = o->device_launches;
+    options.device_reduce = o->device_reduce;
     options.cluster = cluster;
     return options;
 }
@@ -136,12 +154,31 @@ static artel_status close_run(run *r, artel_model *model, artel_data *data, arte
     return status < 0 ? status : shown;
 }
 
+/* A line for each: its name and its number, or those of its list. */
+static void show_metrics(artel__logs logs)
+{
+    char number[40];
+    bool read = isatty(STDOUT_FILENO); /* as Keras shows them; programs get every digit */
+    artel__log_group group = {.first = 0};
+    while (artel__logs_next(logs, &group)) {
+        artel__show(stdout, "%s ", group.name);
+        if (group.list) artel__show(stdout, "[");
+        for (size_t i = 0; i < group.count; i++) {
+            double value = logs.item[group.first + i].value;
+            if (read)
+                artel__progress_number(number, sizeof number, value, true);
+            else
+                artel__format_double(number, sizeof number, value);
+            artel__show(stdout, "%s%s", i ? ", " : "", number);
+        }
+        artel__show(stdout, group.list ? "]\n" : "\n");
+    }
+}
+
 /* By whoever writes, which may be another task in the end than in the beginning. */
 static artel_status write_metrics(void *user, const artel_history *history, const artel_predictions *predictions)
 {
     run *r = user;
-    char number[40];
-    bool read = isatty(STDOUT_FILENO); /* as Keras shows them; programs get every digit */
     int keys = artel_history_keys(history);
     (void)predictions;
     artel__log_value *value = artel__arena_alloc(&r->call->arena, (size_t)keys + 1, sizeof *value);
@@ -149,27 +186,47 @@ static artel_status write_metrics(void *user, const artel_history *history, cons
     for (int k = 0; k < keys; k++) {
         const char *key = artel_history_key(history, k);
         value[k] = (artel__log_value){key, artel_history_values(history, key, NULL)[0]};
-        if (r->observers.events) continue;
-        if (read)
-            artel__progress_number(number, sizeof number, value[k].value, true);
-        else
-            artel__format_double(number, sizeof number, value[k].value);
-        artel__show(stdout, "%s %s\n", key, number);
     }
-    if (r->observers.events) return artel__events_evaluate(r->observers.events, -1, (artel__logs){(size_t)keys, value});
+    artel__logs logs = {(size_t)keys, value};
+    if (r->observers.events) return artel__events_evaluate(r->observers.events, -1, logs);
+    show_metrics(logs);
     return fflush(stdout) == 0 ? ARTEL_OK : artel__fail_errno(r->call->ctx, "standard output", "write");
+}
+
+/* By a second pass, which predicts. */
+static artel_status confuse(artel__invocation *call, artel_model *model, artel_data *data, const artel_evaluate_options *evaluated)
+{
+    const pass_options *o = call->options;
+    artel_evaluate_options options = *evaluated;
+    artel_predictions *predictions = NULL;
+    artel__cli_labels names = {NULL, 0};
+    artel__confusion confusion;
+    options.on_event = NULL;
+    options.on_result = NULL;
+    if (o->labels) ARTEL_TRY(artel__cli_read_labels(call, o->labels, &names));
+    ARTEL_TRY(artel_model_predict(model, data, &options, &predictions));
+    artel_status status = artel__confusion_count(call, model, data, predictions, &names, &confusion);
+    if (status == ARTEL_OK) status = artel__confusion_write(call, &confusion, o->confusion);
+    if (status == ARTEL_OK && !o->json) artel__confusion_show(&confusion);
+    artel_predictions_destroy(predictions);
+    return status;
 }
 
 static artel_status evaluate_with(artel__invocation *call, artel_cluster *cluster)
 {
+    const pass_options *o = call->options;
     artel_model *model = NULL;
     artel_data *data = NULL;
     run r;
+    if (o->confusion && cluster)
+        return artel__cli_usage(call, "--confusion",
+                                "it is made by one process; use --strategy mirrored, or artel predict for the outputs");
     artel_status status = open_run(call, cluster, &r, &model, &data);
-    artel_evaluate_options options = make_options(call->options, &r.observers, cluster);
+    artel_evaluate_options options = make_options(o, &r.observers, cluster);
     options.on_result = write_metrics;
     r.observers.results_apart = true;
     if (status == ARTEL_OK) status = artel_model_evaluate(model, data, &options, NULL);
+    if (status == ARTEL_OK && o->confusion) status = confuse(call, model, data, &options);
     return close_run(&r, model, data, status);
 }
 
@@ -266,6 +323,12 @@ static artel_status run_evaluate(artel__invocation *call)
                                 "there are no checkpoints to evaluate without --checkpoint-dir DIR");
     if (o->checkpoint_dir && strcmp(o->strategy, "multi-worker") == 0)
         return artel__cli_usage(call, "--checkpoint-dir", "checkpoints are evaluated by one process; use another --strategy");
+    if (o->confusion && o->checkpoint_dir)
+        return artel__cli_usage(call, "--confusion", "it is of one model; save that of the checkpoint and evaluate it");
+    if (o->labels && !o->confusion) return artel__cli_usage(call, "--labels", "they name the classes of --confusion");
+    if (o->confusion && !artel__ends_with(o->confusion, ".svg") && !artel__ends_with(o->confusion, ".csv"))
+        return artel__cli_usage(call, "--confusion", "give a file that ends in .svg or .csv");
+    if (o->confusion) ARTEL_TRY(artel__cli_check_target(call, o->confusion));
     if (o->checkpoint_dir) return follow(call, NULL);
     return run_in_cluster(call, evaluate_with);
 }
@@ -285,8 +348,12 @@ const artel__command artel__command_evaluate = {
     .name = "evaluate",
     .summary = "loss and metrics of a model over data",
     .usage = "MODEL --data SPEC [options]",
+    .more =
+        "--confusion goes through the data once more, predicts, and counts by true and predicted class, each row once: weights of rows do\n"
+        "not count. The report has precision, recall and their harmonic mean f1 of each class, their mean, and their mean by rows.\n",
     .examples = "  artel evaluate trained.keras --data npz:mnist.npz#x_test,y_test --batch-size 256\n"
                 "  artel evaluate trained.keras --data 'idx:images.gz,labels.gz#scale=1/255' --json\n"
+                "  artel evaluate trained.keras --data npz:test.npz --confusion confusion.svg --labels cat,dog,bird\n"
                 "  artel evaluate model.keras --data npz:test.npz --checkpoint-dir run1 --follow      beside a fit that saves there\n",
     .options = evaluate_options,
     .options_size = sizeof(pass_options),

@@ -4,16 +4,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "artel/extend.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "data/remote.h"
+#include "data/source.h"
 #include "observe/stream.h"
 
 artel_status artel__cli_check_target(artel__invocation *call, const char *path)
 {
     char buffer[4096];
     const char *folder = artel__folder_of(path, buffer, sizeof buffer);
+    ARTEL_TRY(artel__check_target(call->ctx, path));
     if (folder && !artel__is_directory(folder))
         return artel__fail(call->ctx, ARTEL_ERROR_NOT_FOUND, path, "create the directory first", "the directory %s does not exist", folder);
     return artel__probe_output(call->ctx, path);
@@ -64,7 +67,8 @@ static artel_status check_is_file(artel__invocation *call, const char *path, boo
     for (size_t i = 0; i < ARTEL__COUNT(schemes); i++) {
         if (artel__starts_with(path, schemes[i]))
             return artel__fail(call->ctx, ARTEL_ERROR_UNSUPPORTED, path, "fetch it first (curl -O), or mount it, and name the file",
-                               "addresses are not read, only files");
+                               data ? "such addresses are not read, only files, http://, https:// and s3://"
+                                    : "addresses are not read, only files");
     }
     return ARTEL_OK;
 }
@@ -76,6 +80,8 @@ artel_status artel__cli_check_source(artel__invocation *call, const char *path)
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, path, "name the model's file here, and data with --data",
                            "this names data (found FORMAT:WHAT, expected a file)");
     if (artel__file_exists(path) || artel__is_directory(path)) return ARTEL_OK;
+    const char *index = artel__arena_printf(&call->arena, "%s.index", path); /* of a TensorFlow checkpoint that begins so */
+    if (index && artel__file_exists(index)) return ARTEL_OK;
     const char *near = nearest_file(call, path);
     artel_context_clear(call->ctx);
     if (!near) return ARTEL_OK; /* whoever opens it says why it cannot */
@@ -128,13 +134,16 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
         return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, "write FORMAT: in front of the address, npz:https://... for example",
                            "the format is missing (found an address, expected FORMAT:WHAT)");
     if (!folder && !artel__file_exists(text)) return check_target(call, text);
+    if (!folder) ARTEL_TRY(artel__data_refuse_foreign(call->ctx, text));
     char form[4200], advice[4400];
     snprintf(form, sizeof form, folder ? "images:%s" : "FORMAT:%s", text);
     for (size_t i = 0; i < ARTEL__COUNT(forms) && !folder; i++) {
         if (!artel__ends_with(text, forms[i].ending)) continue;
         if (!forms[i].form)
-            return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, "name the model first and data with --data FORMAT:WHAT",
-                               "this looks like a model (found after %s, expected data)", option);
+            return artel__fail(
+                call->ctx, ARTEL_ERROR_INVALID, text,
+                "name the model first and data with --data FORMAT:WHAT; arrays in HDF5: write them with numpy.savez, then npz:FILE",
+                "this looks like a model (found after %s, expected data)", option);
         snprintf(form, sizeof form, "%.*s%s%s", (int)(strstr(forms[i].form, "%s") - forms[i].form), forms[i].form, text,
                  strstr(forms[i].form, "%s") + 2);
     }
@@ -150,8 +159,23 @@ artel_status artel__cli_check_skips(artel__invocation *call, const char *data, i
                        "no rows of such data can be left out: it is used as it lies in memory or in its files");
 }
 
+static artel_status load_extensions(artel__invocation *call)
+{
+    const artel__option *option = artel__options_find(call->command->options, "extensions");
+    const char *list = option ? *(const char *const *)((const char *)call->options + option->offset) : NULL;
+    while (list && *list) {
+        size_t length = strcspn(list, ",");
+        char *path = artel__arena_printf(&call->arena, "%.*s", (int)length, list);
+        if (!path) return ARTEL_ERROR_NO_MEMORY;
+        ARTEL_TRY(artel_context_load_extension(call->ctx, path));
+        list += length + (list[length] == ',');
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out)
 {
     ARTEL_TRY(artel__cli_check_source(call, path));
+    ARTEL_TRY(load_extensions(call));
     return artel_model_load(call->ctx, path, out);
 }

@@ -14,14 +14,16 @@
 #include "observe/history.h"
 
 typedef struct fit_options {
-    const char *data, *validation, *strategy, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log, *history,
-        *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa, *batch_norm, *profile, *recompute, *check_data;
+    const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log,
+        *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa, *batch_norm, *profile, *recompute,
+        *check_data, *auto_shard;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
-        validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors;
+        validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors, ps_copies;
     int arithmetic;
-    const char *device, *plugin, *device_precision, *device_kernels;
-    bool shuffle, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
+    const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
+    const char *extensions;
+    bool shuffle, audit_data, fresh, resume, stop_on_nan, explain, dry_run, standard_step;
     artel__cluster_choice cluster;
 } fit_options;
 
@@ -44,6 +46,10 @@ static const artel__option options[] = {
      0, 9e15, NULL},
     {"check-data", "when tasks and checkpoints compare the data: start (before the first step), reading (as it is read), off",
      ARTEL__OPTION_STRING, AT(check_data), "auto", 0, 0, NULL},
+    {"auto-shard", "data: every task has all; file: files may lack; hint: the pipeline's shards; off: each reads all; auto: data",
+     ARTEL__OPTION_STRING, AT(auto_shard), "auto", 0, 0, NULL},
+    {"audit-data", "account for the elements of each epoch: how many, each once or not, digests of their numbers and order",
+     ARTEL__OPTION_BOOL, AT(audit_data), "false", 0, 0, NULL},
     {"epochs", "epochs in all, counted from the beginning of training (a continued run counts those it has)", ARTEL__OPTION_INT, AT(epochs),
      "1", 0, 1e9, NULL},
     {"batch-size", "rows of a step over all replicas together: the global batch, as in Keras", ARTEL__OPTION_INT, AT(batch_size), "32", 1,
@@ -69,6 +75,7 @@ static const artel__option options[] = {
     {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},
     {"threads", "compute threads on this machine; 0: the cores allowed to the process", ARTEL__OPTION_INT, AT(threads), "0", 0, 4096, NULL},
     ARTEL__DEVICE_OPTIONS(fit_options),
+    ARTEL__EXTENSION_OPTION(fit_options),
     {"recompute", "save memory, change no bit: compute activations again, not keep them; =P: for at most about P % more time, 25",
      ARTEL__OPTION_STRING, AT(recompute), "0", 0, 0, recompute_words},
     {"output", "write the trained model here: .keras, .weights.h5, .h5, .safetensors", ARTEL__OPTION_STRING, AT(output), "null", 0, 0,
@@ -98,9 +105,13 @@ static const artel__option options[] = {
      ARTEL__OPTION_STRING, AT(batch_norm), "global", 0, 0, NULL},
     {"isa", "cap of the instruction set: auto, baseline, avx2, avx512, avx512_bf16, amx; changes no bit", ARTEL__OPTION_STRING, AT(isa),
      "auto", 0, 0, NULL},
+    {"all-reduce", "how sums travel between replicas: auto, direct, redundant, ring, hierarchical; changes no bit", ARTEL__OPTION_STRING,
+     AT(all_reduce), "auto", 0, 0, NULL},
     ARTEL__ARITHMETIC_OPTION(fit_options, "as begun, or tiles if all have AMX"),
-    {"consistency", "when workers of parameter-server agree: async, bounded:S, sync (docs/parameter-servers.md)", ARTEL__OPTION_STRING,
-     AT(consistency), "async", 0, 0, NULL},
+    {"consistency", "when workers of parameter-server agree: async, bounded:S, sync, sync:K (docs/parameter-servers.md)",
+     ARTEL__OPTION_STRING, AT(consistency), "async", 0, 0, NULL},
+    {"ps-copies", "servers that have each part of parameter-server's variables, 1 to 3; all but one may die and no update is lost",
+     ARTEL__OPTION_INT, AT(ps_copies), "1", 1, 3, NULL},
     {"ps-partitioner", "how parameter-server cuts variables: none, fixed:N, min:BYTES, max:BYTES", ARTEL__OPTION_STRING, AT(ps_partitioner),
      "none", 0, 0, NULL},
     ARTEL__CLUSTER_OPTIONS,
@@ -221,7 +232,16 @@ static void print_plan(void *user, const char *text)
 {
     const artel__observers *observers = user;
     FILE *out = observers->events ? stderr : stdout; /* with --json, stdout is for events alone */
-    fputs(text, out);
+    for (size_t length; *text; text += length) {
+        char line[1024], named[2048];
+        length = strcspn(text, "\n") + (strchr(text, '\n') != NULL);
+        bool words = *text == '#' && length < sizeof line; /* other lines name values of the graph */
+        snprintf(line, sizeof line, "%.*s", words ? (int)length : 0, text);
+        if (words)
+            fputs(artel__cli_name_options(line, named, sizeof named), out);
+        else
+            fwrite(text, 1, length, out);
+    }
     fflush(out);
 }
 
@@ -264,7 +284,9 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->seed = (uint64_t)o->seed;
     fit->shuffle = o->shuffle;
     fit->strategy = o->strategy;
+    fit->all_reduce = o->all_reduce;
     fit->consistency = o->consistency;
+    fit->ps_copies = o->ps_copies;
     fit->ps_partitioner = o->ps_partitioner;
     fit->replicas = (int)o->replicas;
     fit->threads = (int)o->threads;
@@ -283,6 +305,8 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->stop_on_nan = o->stop_on_nan;
     fit->standard_step = o->standard_step;
     fit->check_data = o->check_data;
+    fit->audit_data = o->audit_data;
+    fit->auto_shard = o->auto_shard;
     fit->dry_run = o->dry_run;
     if (o->explain || o->dry_run) fit->on_plan = print_plan;
     if (o->profile) fit->on_profile = artel__observers_profile;
@@ -295,6 +319,8 @@ static void make_fit_options(const fit_options *o, artel_data *validation, const
     fit->plugin = o->plugin;
     fit->device_precision = o->device_precision;
     fit->device_kernels = o->device_kernels;
+    fit->device_launches = o->device_launches;
+    fit->device_reduce = o->device_reduce;
     fit->batch_norm_groups = batch_norm_groups(o->batch_norm);
     artel__parse_double(o->recompute, &fit->recompute);
 }

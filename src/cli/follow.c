@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of an evaluator: look for a newer checkpoint, evaluate it, until the run says that it has finished. */
+/* Shows what an evaluator finds: the loop is train/watch.c. */
 #include "cli/follow.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/text.h"
-
-#define LOOK_NS 200000000L             /* between two looks into the directory */
-#define REMIND_NS INT64_C(30000000000) /* as SidecarEvaluator */
+#include "train/watch.h"
 
 typedef struct follower {
     const artel__follow *follow;
@@ -43,8 +39,10 @@ static void print_values(const follower *f, const artel_history *history)
     fflush(stdout);
 }
 
-static artel_status evaluate(follower *f)
+static artel_status evaluate(void *user, const artel_checkpoint_info *found)
 {
+    follower *f = user;
+    f->found = *found;
     artel_evaluate_options options = f->follow->evaluate;
     artel_history *history = NULL;
     options.on_event = pass_on;
@@ -55,43 +53,21 @@ static artel_status evaluate(follower *f)
     return ARTEL_OK;
 }
 
-static artel_status stopped(const follower *f)
+static artel_status read_newer(void *user, int64_t newer_than, artel_checkpoint_info *out)
 {
-    const char *advice = "start the same command again to go on";
-    return artel__fail(f->call->ctx, ARTEL_ERROR_CANCELLED, f->follow->directory, advice, "stopped on request before the run has finished");
-}
-
-static artel_status wait_a_moment(follower *f, int64_t *reminded)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
-    if (artel__cancelled(f->call->ctx) || artel__preempted(f->call->ctx)) return stopped(f);
-    if (artel__now_ns() - *reminded >= REMIND_NS) {
-        *reminded = artel__now_ns();
-        artel__log(f->call->ctx, ARTEL_LOG_NOTE, "%s: waiting for a new checkpoint", f->follow->directory);
-    }
-    nanosleep(&pause, NULL);
-    return ARTEL_OK;
+    follower *f = user;
+    return artel_model_read_checkpoint(f->follow->model, f->follow->directory, newer_than, out);
 }
 
 static artel_status follow_run(follower *f)
 {
-    const artel__follow *follow = f->follow;
-    int64_t seen = -1, reminded = artel__now_ns() - REMIND_NS;
-    for (;;) {
-        artel_status status = artel_model_read_checkpoint(follow->model, follow->directory, seen, &f->found);
-        bool replaced = status == ARTEL_ERROR_NOT_FOUND; /* the run has removed it while it was read */
-        if (status < 0 && !replaced) return status;
-        if (status == ARTEL_OK && f->found.step > seen) {
-            ARTEL_TRY(evaluate(f));
-            seen = f->found.step;
-            reminded = artel__now_ns();
-        }
-        if (status == ARTEL_OK && follow->once && seen < 0)
-            return artel__fail(f->call->ctx, ARTEL_ERROR_NOT_FOUND, follow->directory, "give the --checkpoint-dir of a fit",
-                               "there is no whole checkpoint");
-        if (status == ARTEL_OK && seen >= 0 && (follow->once || (f->found.finished && f->found.step == seen))) return ARTEL_OK;
-        ARTEL_TRY(wait_a_moment(f, &reminded));
-    }
+    const artel__watch watch = {.ctx = f->call->ctx,
+                                .directory = f->follow->directory,
+                                .read = read_newer,
+                                .evaluate = evaluate,
+                                .user = f,
+                                .once = f->follow->once};
+    return artel__watch_run(&watch);
 }
 
 artel_status artel__cli_follow(artel__invocation *call, const artel__follow *follow)

@@ -38,8 +38,9 @@ bool artel__cli_shows_default(const artel__option *option)
 }
 
 enum {
-    LEFT_COLUMNS = 35, /* of what stands before the text of an option */
-    LEAST_COLUMNS = 60 /* in narrower ones the terminal breaks lines itself */
+    LEFT_COLUMNS = 35,   /* of what stands before the text of an option */
+    SUMMARY_COLUMN = 16, /* of a subcommand */
+    LEAST_COLUMNS = 60   /* in narrower ones the terminal breaks lines itself */
 };
 
 /* Columns to stay within; 0: no terminal, or one that is too narrow. */
@@ -64,6 +65,21 @@ static void print_wrapped(const char *text, int at, FILE *out)
         text += word + (text[word] == ' ');
     }
     fputc('\n', out);
+}
+
+/* Prose: on a terminal the lines of a paragraph are broken anew, elsewhere they are kept. */
+static void print_prose(const char *text, FILE *out)
+{
+    char paragraph[4096];
+    bool anew = columns_of(out) > 0;
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        while (anew && text[length] && text[length + 1] && !strchr(" \n", text[length + 1])) length += 1 + strcspn(text + length + 1, "\n");
+        snprintf(paragraph, sizeof paragraph, "%.*s", (int)length, text);
+        for (char *c = paragraph; *c; c++) *c = *c == '\n' ? ' ' : *c;
+        print_wrapped(paragraph, 0, out);
+        text += length + (text[length] == '\n');
+    }
 }
 
 static void print_option(const artel__command *command, const artel__option *option, FILE *out)
@@ -94,31 +110,41 @@ static void print_options(const artel__command *command, bool all, FILE *out)
         if (group && !hidden) fprintf(out, "\n%s:\n", group->title);
         if (!hidden) print_option(command, o, out);
     }
-    fprintf(out, "%s  %-32s %s\n", command->groups ? "\n" : "", "--help",
-            command->groups ? "this text; with --all every option" : "this text");
+    fprintf(out, "%s  %-*s ", command->groups ? "\n" : "", LEFT_COLUMNS - 3, "--help");
+    print_wrapped(command->groups ? "this text; with --all every option" : "this text", LEFT_COLUMNS, out);
     if (!any) return;
-    fprintf(out, "\nMore options, about");
-    for (const artel__option_group *g = command->groups; g->first; g++)
-        if (g->seldom) fprintf(out, " %s%s", g->title, g[1].first ? "," : ": ");
-    fprintf(out, "artel help %s --all\n", command->name);
+    char more[1024];
+    size_t n = (size_t)snprintf(more, sizeof more, "\nMore options, about");
+    for (const artel__option_group *g = command->groups; g->first && n < sizeof more; g++)
+        if (g->seldom) n += (size_t)snprintf(more + n, sizeof more - n, " %s%s", g->title, g[1].first ? "," : ": ");
+    if (n < sizeof more) snprintf(more + n, sizeof more - n, "artel help %s --all\n", command->name);
+    print_prose(more, out);
 }
 
 void artel__cli_help(const artel__command *command, bool all, FILE *out)
 {
-    fprintf(out, "usage: artel %s %s\n\n%c%s.\n", command->name, command->usage, toupper((unsigned char)command->summary[0]),
-            command->summary + 1);
-    if (command->more) fprintf(out, "\n%s", command->more);
+    char begin[1024];
+    snprintf(begin, sizeof begin, "usage: artel %s %s\n\n%c%s.\n", command->name, command->usage,
+             toupper((unsigned char)command->summary[0]), command->summary + 1);
+    print_prose(begin, out);
+    if (command->more) {
+        fputc('\n', out);
+        print_prose(command->more, out);
+    }
     print_options(command, all, out);
-    fprintf(out, "\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n");
+    print_prose("\nAn option's default can be given as ARTEL_<OPTION> in the environment (ARTEL_BATCH_SIZE=64).\n", out);
     fprintf(out, "\nexamples:\n%s", command->examples);
 }
 
 void artel__cli_overview(FILE *out)
 {
-    fprintf(out, "usage: artel SUBCOMMAND ...\n\nartel trains Keras models without Python; the result is the same bits on any number of "
-                 "replicas and threads.\n\n");
-    for (const artel__command *const *command = artel__commands; *command; command++)
-        fprintf(out, "  %-12s %s\n", (*command)->name, (*command)->summary);
+    print_prose("usage: artel SUBCOMMAND ...\n\n"
+                "artel trains Keras models without Python; the result is the same bits on any number of replicas and threads.\n\n",
+                out);
+    for (const artel__command *const *command = artel__commands; *command; command++) {
+        fprintf(out, "  %-13s ", (*command)->name);
+        print_wrapped((*command)->summary, SUMMARY_COLUMN, out);
+    }
     fprintf(out, "\nartel help SUBCOMMAND shows options and examples. Start with:\n"
                  "  artel check model.keras\n"
                  "  artel fit model.keras --data npz:data.npz --epochs 5 --output trained.keras\n");

@@ -10,11 +10,13 @@
 #include "data/data.h"
 #include "keras/h5.h"
 #include "keras/model.h"
+#include "keras/onnx_read.h"
 #include "train/checkpoint_file.h"
 
 typedef struct inspect_options {
     const char *digest;
     int64_t head;
+    const char *extensions;
 } inspect_options;
 
 static const char *const digest_words[] = {"weights", NULL};
@@ -22,6 +24,7 @@ static const artel__option options[] = {
     {"digest", "one SHA-256 over the named weights; --digest=all adds the optimizer's variables", ARTEL__OPTION_STRING,
      offsetof(inspect_options, digest), "null", 0, 0, digest_words},
     {"head", "of data: print the first N rows, too", ARTEL__OPTION_INT, offsetof(inspect_options, head), "0", 0, 1e9, NULL},
+    ARTEL__EXTENSION_OPTION(inspect_options),
     {.name = NULL},
 };
 
@@ -129,7 +132,7 @@ static artel_status print_data(artel__invocation *call, const char *format, cons
 static artel_status inspect_model(artel__invocation *call, const char *path)
 {
     artel_model *model;
-    ARTEL_TRY(artel_model_load(call->ctx, path, &model));
+    ARTEL_TRY(artel__cli_load_model(call, path, &model));
     artel_status status = print_model(model);
     artel_model_destroy(model);
     return status;
@@ -271,7 +274,7 @@ static artel_status inspect_file(artel__invocation *call, const char *path)
     bool npy = n >= 6 && memcmp(b, "\x93NUMPY", 6) == 0, h5 = n && artel__h5_is_h5(b, n), zip = n >= 4 && memcmp(b, "PK", 2) == 0;
     bool records = artel__inspect_is_records(b, n), safetensors = n > 9 && b[8] == '{' && b[6] == 0 && b[7] == 0;
     bool json = text < n && (b[text] == '{' || b[text] == '['), gzip = n > 2 && b[0] == 0x1f && b[1] == 0x8b;
-    bool idx = !safetensors && !records && print_idx(path, b, n);
+    bool onnx = !json && n && artel__onnx_is(b, n), idx = !safetensors && !records && print_idx(path, b, n);
     artel__unmap_file(&file);
     if (idx) return ARTEL_OK;
     if (npy) return print_data(call, "npy:", path);
@@ -280,7 +283,7 @@ static artel_status inspect_file(artel__invocation *call, const char *path)
     if (records) return artel__inspect_records(call, path);
     if (safetensors) return artel__inspect_safetensors(call, path);
     if (json) return inspect_json(call, path);
-    if (artel__ends_with(path, ".onnx")) return artel__inspect_onnx(call, path);
+    if (onnx || artel__ends_with(path, ".onnx")) return artel__inspect_onnx(call, path);
     if (artel__ends_with(path, ".csv")) return print_data(call, "csv:", path);
     if (gzip && print_gzipped_idx(path)) return ARTEL_OK;
     if (gzip)

@@ -5,8 +5,10 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #include "cli/inspect.h"
-#include "data/proto.h"
+#include "base/protobuf.h"
+#include "keras/onnx_read.h"
 #include "keras/h5.h"
 #include "keras/safetensors.h"
 
@@ -135,13 +137,9 @@ static void print_initializer(artel__proto tensor)
         if (f.number != 1) continue;
         if (f.wire == 0 && shape.rank < ARTEL_MAX_RANK) shape.dim[shape.rank++] = (int64_t)f.value;
         artel__proto packed = f.bytes;
-        while (f.wire == 2 && packed.at < packed.end && shape.rank < ARTEL_MAX_RANK) {
-            int64_t extent = 0;
-            int shift = 0;
-            do extent |= (int64_t)(*packed.at & 127) << shift, shift += 7;
-            while (*packed.at++ >= 128 && packed.at < packed.end && shift < 63);
-            shape.dim[shape.rank++] = extent;
-        }
+        uint64_t extent;
+        while (f.wire == 2 && packed.at < packed.end && shape.rank < ARTEL_MAX_RANK && artel__proto_varint(&packed, &extent))
+            shape.dim[shape.rank++] = (int64_t)extent;
     }
     artel__show(stdout, "    %-46s %-9s %s\n", name, type, artel__shape_text(&shape, false, text, sizeof text));
 }
@@ -191,11 +189,9 @@ artel_status artel__inspect_onnx(artel__invocation *call, const char *path)
     char text[96];
     if (!ops) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__map_file(call->ctx, path, &mapping));
-    artel__proto model = artel__proto_of(mapping.bytes, mapping.size), check = model;
-    bool graph = false;
-    while (artel__proto_next(&check, &f)) graph = graph || (f.number == 7 && f.wire == 2);
+    artel__proto model = artel__proto_of(mapping.bytes, mapping.size);
     artel_status status = ARTEL_OK;
-    if (check.damaged || !graph)
+    if (!artel__onnx_is(mapping.bytes, mapping.size))
         status = artel__fail(call->ctx, ARTEL_ERROR_CORRUPT, path, "export it again", "this is no ONNX model, or a damaged one");
     else
         artel__show(stdout, "%s: ONNX", path);
@@ -232,7 +228,8 @@ static void print_manifest(const char *path, json_t *manifest)
     json_t *value;
     artel__show(stdout, "%s: checkpoint, ", path);
     print_position(manifest);
-    const char *arithmetic = json_string_value(json_object_get(manifest, "arithmetic"));
+    char named[256];
+    const char *arithmetic = artel__cli_name_options(json_string_value(json_object_get(manifest, "arithmetic")), named, sizeof named);
     if (arithmetic) artel__show(stdout, "  arithmetic: %s\n", arithmetic);
     puts("  identity of the run:");
     json_object_foreach(json_object_get(manifest, "identity"), key, value)

@@ -25,7 +25,7 @@ typedef struct row {
 typedef struct listing {
     row *item;
     int count;
-    int64_t records, left_out;
+    int64_t records, left_out, operations; /* operations: of a graph */
     bool events, examples;
     char version[80];
 } listing;
@@ -108,6 +108,15 @@ static void add_value(listing *l, artel__proto value, int64_t step)
     }
 }
 
+/* Of a GraphDef. */
+static int64_t count_operations(artel__proto graph)
+{
+    artel__proto_field f;
+    int64_t count = 0;
+    while (artel__proto_next(&graph, &f)) count += f.number == 1 && f.wire == 2;
+    return count;
+}
+
 static bool add_event(listing *l, artel__proto event)
 {
     artel__proto_field f, step = {0};
@@ -116,6 +125,7 @@ static bool add_event(listing *l, artel__proto event)
     while (artel__proto_next(&event, &f)) {
         if (f.number == 1 && f.wire == 1) any = true; /* wall_time */
         if (f.number == 3 && f.wire == 2) artel__proto_string(f.bytes, l->version, sizeof l->version);
+        if (f.number == 4 && f.wire == 2) l->operations = count_operations(f.bytes);
         if (f.number != 5 || f.wire != 2) continue;
         artel__proto_field value;
         while (artel__proto_next(&f.bytes, &value))
@@ -185,6 +195,7 @@ static void print_listing(const char *path, const listing *l)
         if (r->has_value) artel__show(stdout, ", last %.7g", r->value);
         putchar('\n');
     }
+    if (l->operations) artel__show(stdout, "  a graph of %lld operations\n", (long long)l->operations);
     if (l->left_out) artel__show(stdout, "  and more names, left out after %d\n", MOST_ROWS);
 }
 

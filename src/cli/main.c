@@ -21,7 +21,7 @@ const artel__command *const artel__commands[] = {
 };
 
 /* Names of the contract that this version does not have, so that the answer is more than "unknown". */
-static const char *const later_commands[] = {"plan", "simulate", "top", "dashboard", "data", "data-service", NULL};
+static const char *const later_commands[] = {"plan", "simulate", "top", "dashboard", NULL};
 
 /* Other programs' words for the same thing. */
 static const struct {
@@ -83,10 +83,11 @@ void artel__cli_before_notes(artel__cli_pause_fn *pause, void *user)
 /* One write. Messages quote files and what came by network: a terminal must not take a part of them for a command. */
 static void print_line(const char *const *parts, size_t count)
 {
-    char line[4096];
+    char line[4096], part[4096];
     size_t length = 0;
     for (size_t i = 0; i < count; i++) {
-        length += artel__clean(parts[i], strlen(parts[i]), line + length, sizeof line - 1 - length);
+        artel__cli_name_options(parts[i], part, sizeof part);
+        length += artel__clean(part, strlen(part), line + length, sizeof line - 1 - length);
     }
     line[length++] = '\n';
     line[length] = 0;
@@ -140,8 +141,12 @@ int artel__cli_unknown_command(const char *name)
         names[count] = artel__commands[count]->name;
         count++;
     }
+    for (size_t i = 0; i < ARTEL__COUNT(synonyms) && count < 62; i++) names[count++] = synonyms[i].word;
     names[count] = NULL;
     const char *near = artel__nearest_name(name, names);
+    for (size_t i = 0; i < ARTEL__COUNT(synonyms); i++) {
+        if (near == synonyms[i].word) near = synonyms[i].command;
+    }
     artel__show(stderr, "artel: %s: unknown subcommand%s%s; see artel help\n", name, near ? "; the nearest is " : "", near ? near : "");
     return 1;
 }
@@ -165,9 +170,12 @@ static int flush_results(int code)
     if (fflush(stdout) == 0 && !ferror(stdout)) return code;
     if (code != 0) return code;
     struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    bool closed = poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR); /* of a pipe */
-    fprintf(stderr, closed ? "artel: standard output was closed before its end\n"
-                           : "artel: standard output: could not be written; free some space\n");
+    int ready = poll(&reader, 1, 0);
+    bool closed = ready > 0 && (reader.revents & POLLERR); /* of a pipe */
+    bool absent = ready > 0 && (reader.revents & POLLNVAL);
+    fprintf(stderr, closed   ? "artel: standard output was closed before its end\n"
+                    : absent ? "artel: standard output is not open; open it, or send it to a file\n"
+                             : "artel: standard output: could not be written; free some space\n");
     return 2;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/board_graph.h"
 #include "cli/health.h"
 #include "keras/model.h"
 
@@ -46,11 +47,7 @@ static artel_status open_board(artel__observers *o, const artel__observer_option
                                         .update_freq = options->update_freq,
                                         .write_steps_per_second = true};
     ARTEL_TRY(artel__tensorboard_create(o->ctx, options->log_dir, &board, &o->board));
-    char *json;
-    ARTEL_TRY(artel__json_dump_string(o->ctx, o->model->nn->record, ARTEL__JSON_PYTHON, &json));
-    artel_status status = artel__tensorboard_graph(o->board, json);
-    artel__free(o->ctx, json);
-    return status;
+    return artel__board_write_graph(o->model, o->board);
 }
 
 /* Whether the user's locale says that the terminal has no characters of Unicode. Nothing said is no answer: containers say nothing. */
@@ -144,7 +141,7 @@ static void open_csv(artel__observers *o, bool more, int64_t epoch)
 
 static void on_start(artel__observers *o, const artel_event *event)
 {
-    char resumed[64], task[64];
+    char resumed[64], task[64], arithmetic[256];
     snprintf(task, sizeof task, "%s:%d", event->role ? event->role : "", event->task);
     snprintf(resumed, sizeof resumed, "ckpt-%lld", (long long)event->resumed_from);
     artel__event_start start = {.role = event->role ? event->role : "worker",
@@ -154,7 +151,7 @@ static void on_start(artel__observers *o, const artel_event *event)
                                 .replicas = event->replicas,
                                 .threads = event->threads,
                                 .shards = event->shards,
-                                .arithmetic = event->arithmetic,
+                                .arithmetic = artel__cli_name_options(event->arithmetic, arithmetic, sizeof arithmetic),
                                 .resumed_from = event->resumed_from ? resumed : NULL};
     o->started = true;
     if (o->profiler) artel__profiler_start(o->profiler, event->replicas, event->threads);
@@ -173,6 +170,7 @@ static void on_membership(artel__observers *o, const artel_event *event)
     } else if (!event->writes && !o->quiet)
         close_shared(o);
     if (!o->events || o->quiet) return;
+    char why[1024];
     artel__event_membership membership = {.generation = event->generation,
                                           .members = event->member,
                                           .joined = event->joined,
@@ -180,7 +178,7 @@ static void on_membership(artel__observers *o, const artel_event *event)
                                           .member_count = (size_t)event->members,
                                           .joined_count = (size_t)event->joiners,
                                           .left_count = (size_t)event->leavers,
-                                          .why = event->text,
+                                          .why = artel__cli_name_options(event->text, why, sizeof why),
                                           .pause_ms = event->pause_ms};
     remember(o, artel__events_membership(o->events, &membership));
 }
@@ -269,20 +267,22 @@ static void on_end(artel__observers *o, const artel_event *event)
                                    .first_step_ms = event->first_step_ms,
                                    .start_ms = event->start_ms,
                                    .peak_rss_bytes = event->peak_rss_bytes,
-                                   .digest = event->digest};
+                                   .digest = event->digest,
+                                   .programs_compiled = event->programs_compiled,
+                                   .programs_found = event->programs_found};
     if (o->events) remember(o, artel__events_end(o->events, &end));
     if (o->csv) remember(o, artel__csv_log_finish(o->csv));
 }
 
 static void on_fault(artel__observers *o, const artel_event *event)
 {
-    char host[256] = "";
+    char host[256] = "", cause[1024];
     gethostname(host, sizeof host - 1);
     bool elsewhere = event->host && event->host[0];
     artel__event_fault fault = {.rank = event->rank < 0 ? 0 : event->rank,
                                 .host = elsewhere ? event->host : host,
                                 .phase = event->phase && event->phase[0] ? event->phase : "step",
-                                .cause = event->text};
+                                .cause = artel__cli_name_options(event->text, cause, sizeof cause)};
     if (o->events) remember(o, artel__events_fault(o->events, &fault));
 }
 
@@ -296,6 +296,13 @@ static void on_staleness(artel__observers *o, const artel_event *event)
 {
     artel__event_staleness s = {event->epoch, event->updates, event->staleness_median, event->staleness_90, event->staleness_most};
     if (o->events) remember(o, artel__events_staleness(o->events, &s));
+}
+
+static void on_audit(artel__observers *o, const artel_event *event)
+{
+    artel__event_audit audit = {event->epoch, event->examples,      event->digest,   event->text,
+                                event->rows,  event->pass_examples, event->each_once};
+    if (o->events) remember(o, artel__events_audit(o->events, &audit));
 }
 
 void artel__observers_event(void *user, const artel_event *event)
@@ -320,6 +327,7 @@ void artel__observers_event(void *user, const artel_event *event)
     case ARTEL_EVENT_END: on_end(o, event); break;
     case ARTEL_EVENT_MEMBERSHIP: on_membership(o, event); break;
     case ARTEL_EVENT_STALENESS: on_staleness(o, event); break;
+    case ARTEL_EVENT_AUDIT: on_audit(o, event); break;
     }
 }
 

@@ -70,6 +70,7 @@ static const struct {
                 {"bs", "batch-size"},
                 {"gpu", "device"},
                 {"gpus", "device"},
+                {"devices", "device"},
                 {"cuda", "device"},
                 {"tpu", "device"},
                 {"out", "output"},

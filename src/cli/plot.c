@@ -9,11 +9,13 @@
 
 typedef struct plot_options {
     const char *output;
+    const char *extensions;
 } plot_options;
 
 static const artel__option options[] = {
     {"output", "FILE.svg; without it curves are shown on the terminal", ARTEL__OPTION_STRING, offsetof(plot_options, output), "null", 0, 0,
      NULL},
+    ARTEL__EXTENSION_OPTION(plot_options),
     {.name = NULL},
 };
 

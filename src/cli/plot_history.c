@@ -23,6 +23,17 @@ typedef struct series {
     int count;
 } series;
 
+/* A number; of a list, such as a score by class, the mean. */
+static double mean_of(const json_t *item)
+{
+    double sum = 0;
+    size_t index;
+    json_t *part;
+    if (!json_is_array(item)) return json_is_number(item) ? json_number_value(item) : NAN;
+    json_array_foreach(item, index, part) sum += json_is_number(part) ? json_number_value(part) : NAN;
+    return sum / (double)json_array_size(item);
+}
+
 static artel_status read_series(artel__invocation *call, const char *path, const char *key, const json_t *list, series *out)
 {
     *out = (series){.key = key, .count = (int)json_array_size(list)};
@@ -33,7 +44,7 @@ static artel_status read_series(artel__invocation *call, const char *path, const
     if (!out->value) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < out->count; i++) {
         const json_t *item = json_array_get(list, (size_t)i);
-        out->value[i] = json_is_number(item) ? json_number_value(item) : NAN;
+        out->value[i] = mean_of(item);
     }
     return ARTEL_OK;
 }

@@ -82,7 +82,8 @@ static artel_status find_self(artel__invocation *call, const char **out)
     ARTEL_TRY(artel__cluster_resolve(call->ctx, artel__process_environment, NULL, &wanted, &cluster));
     const char *address = cluster.self_at >= 0 ? cluster.task[cluster.self_at].address : NULL;
     artel_status status = ARTEL_OK;
-    if (cluster.single || cluster.rank < 0)
+    bool serves = cluster.self_at >= 0 && cluster.task[cluster.self_at].type == ARTEL__TASK_PS; /* it listens, and has no rank */
+    if (cluster.single || (cluster.rank < 0 && !serves))
         artel__log(call->ctx, ARTEL_LOG_NOTE, "%s: this task works alone and opens no port; others are asked with: artel %s HOST:PORT",
                    strcmp(cluster.resolver, "none") == 0 ? "no cluster in the environment" : cluster.where, call->command->name);
     else if (!address || artel__host_port_parse(address, &parts))
@@ -188,6 +189,39 @@ static void print_task(const json_t *task)
     putchar('\n');
 }
 
+static void print_part(const json_t *part)
+{
+    artel__show(stdout, "  part %lld of %lld bytes: ", number(part, "part"), number(part, "bytes"));
+    if (json_is_string(json_object_get(part, "role"))) {
+        print_text(part, "role", 0);
+    } else {
+        print_text(part, "head", 0);
+        if (json_is_string(json_object_get(part, "copy"))) {
+            artel__show(stdout, ", copy ");
+            print_text(part, "copy", 0);
+        }
+    }
+    if (json_object_get(part, "updates")) artel__show(stdout, ", update %lld", number(part, "updates"));
+    putchar('\n');
+}
+
+static void print_servers(const json_t *servers)
+{
+    const json_t *part, *staleness = json_object_get(servers, "staleness");
+    size_t i;
+    if (json_object_get(servers, "queue")) {
+        artel__show(stdout, "parameter servers, ");
+        print_text(servers, "consistency", 0);
+        artel__show(stdout, ": %lld batches wait, %lld are out", number(servers, "queue"), number(servers, "out"));
+        if (number(servers, "late")) artel__show(stdout, ", %lld gradients were late", number(servers, "late"));
+        if (number(staleness, "updates"))
+            artel__show(stdout, "; staleness of %lld updates: half at most %lld, 90 %% at most %lld, the most %lld",
+                        number(staleness, "updates"), number(staleness, "p50"), number(staleness, "p90"), number(staleness, "max"));
+        putchar('\n');
+    }
+    json_array_foreach(json_object_get(servers, "parts"), i, part) print_part(part);
+}
+
 static void print_answer(const json_t *answer)
 {
     const json_t *tasks = json_object_get(answer, "tasks"), *task;
@@ -206,6 +240,7 @@ static void print_answer(const json_t *answer)
     json_array_foreach(tasks, i, task) print_task(task);
     if ((long long)json_array_size(tasks) < number(answer, "total"))
         artel__show(stdout, "  ... and %lld more\n", number(answer, "total") - (long long)json_array_size(tasks));
+    print_servers(json_object_get(answer, "servers"));
 }
 
 /* -- judging -- */

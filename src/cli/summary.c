@@ -10,6 +10,7 @@
 typedef struct summary_options {
     bool expand, show_trainable;
     int64_t width;
+    const char *extensions;
 } summary_options;
 
 static const artel__option options[] = {
@@ -17,6 +18,7 @@ static const artel__option options[] = {
     {"show-trainable", "a column that says which layers are trained", ARTEL__OPTION_BOOL, offsetof(summary_options, show_trainable),
      "false", 0, 0, NULL},
     {"width", "columns of the table; 0: the terminal's", ARTEL__OPTION_INT, offsetof(summary_options, width), "0", 0, 1000, NULL},
+    ARTEL__EXTENSION_OPTION(summary_options),
     {.name = NULL},
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predictions as a table: a row a record, a column a number, names in the first line (RFC 4180). */
+#include "cli/table_file.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-static void put_text(artel__text *out, const char *text)
+void artel__cli_put_field(artel__text *out, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         artel__text_append(out, text);
@@ -59,11 +61,11 @@ static void put_header(artel__text *out, const artel__cli_array *array, int64_t 
     for (int64_t i = 0; i < width; i++) {
         if (i) artel__text_append(out, ",");
         if (labels->count == width)
-            put_text(out, labels->name[i]);
+            artel__cli_put_field(out, labels->name[i]);
         else if (width == 1)
-            put_text(out, array->name);
+            artel__cli_put_field(out, array->name);
         else {
-            put_text(out, array->name);
+            artel__cli_put_field(out, array->name);
             artel__text_printf(out, "_%lld", (long long)i);
         }
     }
@@ -78,7 +80,7 @@ static artel_status write_rows(artel__output *file, const artel__cli_array *arra
     for (int64_t r = 0; r < array->shape.dim[0]; r++) {
         const float *row = array->values + r * width;
         if (labels->count) {
-            put_text(line, labels->name[class_of(row, width)]);
+            artel__cli_put_field(line, labels->name[class_of(row, width)]);
             artel__text_append(line, ",");
         }
         for (int64_t i = 0; i < width; i++)

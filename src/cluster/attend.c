@@ -90,7 +90,7 @@ static artel_status shell_words(artel__arena *arena, const artel__attend_order *
     int count = 0;
     ARTEL_TRY(artel__arena_status(arena));
     for (char *word = strtok_r(all, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) words[count++] = word;
-    if (count == 0) return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, "--shell", "give for example: ssh", "the value is empty");
+    if (count == 0) return artel__fail(arena->ctx, ARTEL_ERROR_INVALID, ".shell", "give for example: ssh", "the value is empty");
     ARTEL_TRY(artel__process_find(arena->ctx, words[0], getenv("PATH"), path, 4096));
     words[0] = path;
     words[count++] = order->host;

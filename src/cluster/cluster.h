@@ -115,6 +115,7 @@ typedef struct artel__cluster_options {
     int workers;            /* completions of an indexed Job; 0: ARTEL_WORKERS */
     int port;               /* first port where only hosts are known; 0: ARTEL_PORT, else ARTEL__CLUSTER_PORT */
     const char *hostname;   /* this host's name, to find it in a file; NULL: asks the system */
+    bool together;          /* the tasks are to train one model: one of several that finds no other is an error, not a note */
 } artel__cluster_options;
 
 /* Describes the cluster this process was started in. The first of these that applies answers, and `out->resolver` says

@@ -57,7 +57,7 @@ static artel_status take_host(artel__launch *launch, artel__launch_task *task)
     int host = (int)(task - launch->task) % wish->hosts, before = count_tasks(launch, host);
     const char *name = wish->host[host], *at = strrchr(name, '@');
     if (wish->port + before > 65535)
-        return artel__fail(launch->ctx, ARTEL_ERROR_INVALID, "--port", "give a lower one", "%s has no port %d", name, wish->port + before);
+        return artel__fail(launch->ctx, ARTEL_ERROR_INVALID, ".port", "give a lower one", "%s has no port %d", name, wish->port + before);
     task->host = host;
     task->task.address = artel__host_port_format(&launch->arena, at ? at + 1 : name, wish->port + before);
     return artel__arena_status(&launch->arena);

@@ -12,10 +12,13 @@ artel__launch_answer artel__launch_answer_of(artel_context *ctx, const char *ans
     artel__launch_answer found = ARTEL__LAUNCH_UNKNOWN;
     if (artel__json_load(ctx, "status", answer, count, &value) < 0) return found;
     const char *state = json_string_value(json_object_get(value, "state"));
-    if (json_integer_value(json_object_get(value, "generation")) > 0)
+    bool begun = json_integer_value(json_object_get(value, "generation")) > 0;
+    if (state && strcmp(state, "joining") == 0)
+        found = begun ? ARTEL__LAUNCH_LOST : ARTEL__LAUNCH_WAITS;
+    else if (begun)
         found = ARTEL__LAUNCH_BEGUN;
-    else if (state && (strcmp(state, "loading") == 0 || strcmp(state, "joining") == 0))
-        found = ARTEL__LAUNCH_WAITS;
+    else if (state && strcmp(state, "loading") == 0)
+        found = ARTEL__LAUNCH_LOADS;
     json_decref(value);
     return found;
 }
@@ -30,18 +33,15 @@ static artel__launch_answer ask(artel_context *ctx, const artel__status_request 
     return answer;
 }
 
-/* One that has begun decides; that nobody has, all must say. */
 static void *ask_all(void *user)
 {
     artel__launch_inquiry *q = user;
     artel_context *ctx;
-    artel__launch_answer all = ARTEL__LAUNCH_WAITS;
+    unsigned answers = 0;
     if (artel_context_create(NULL, &ctx) < 0) ctx = NULL;
-    for (int i = 0; ctx && i < q->requests && all != ARTEL__LAUNCH_BEGUN && !atomic_load(&q->stop); i++) {
-        artel__launch_answer answer = ask(ctx, &q->request[i]);
-        if (answer != ARTEL__LAUNCH_WAITS) all = answer;
-    }
-    q->answer = ctx && !atomic_load(&q->stop) ? all : ARTEL__LAUNCH_UNKNOWN;
+    for (int i = 0; ctx && i < q->requests && !(answers & ARTEL__LAUNCH_BEGUN) && !atomic_load(&q->stop); i++)
+        answers |= (unsigned)ask(ctx, &q->request[i]);
+    q->answers = ctx && answers && !atomic_load(&q->stop) ? answers : ARTEL__LAUNCH_UNKNOWN;
     artel_context_destroy(ctx);
     atomic_store(&q->done, true);
     return NULL;
@@ -55,14 +55,14 @@ void artel__launch_ask_start(artel__launch_inquiry *inquiry, const artel__status
     inquiry->running = pthread_create(&inquiry->thread, NULL, ask_all, inquiry) == 0;
 }
 
-bool artel__launch_ask_look(artel__launch_inquiry *inquiry, artel__launch_answer *out)
+bool artel__launch_ask_look(artel__launch_inquiry *inquiry, unsigned *out)
 {
     *out = ARTEL__LAUNCH_UNKNOWN;
     if (!inquiry->running) return true;
     if (!atomic_load(&inquiry->done)) return false;
     pthread_join(inquiry->thread, NULL);
     inquiry->running = false;
-    *out = inquiry->answer;
+    *out = inquiry->answers;
     return true;
 }
 

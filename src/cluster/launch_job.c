@@ -151,9 +151,10 @@ artel__launch_order artel__launch_job_signal(artel__launch_job *job, int number)
     return job->signals == 1 ? ARTEL__LAUNCH_TERMINATE : job->signals == 2 ? ARTEL__LAUNCH_KILL : ARTEL__LAUNCH_LEAVE;
 }
 
-int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now)
+/* As below, were the job one together. */
+static int64_t patience(const artel__launch_job *job, int64_t now)
 {
-    const artel__launch_member *well = job->together ? last_well(job) : NULL;
+    const artel__launch_member *well = last_well(job);
     bool any = false;
     for (int i = 0; i < job->members; i++) {
         const artel__launch_member *member = &job->member[i];
@@ -161,6 +162,21 @@ int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now)
     }
     if (!well || !any) return -1;
     return now - well->when >= PATIENCE ? 0 : PATIENCE - (now - well->when);
+}
+
+int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now)
+{
+    return job->together ? patience(job, now) : -1;
+}
+
+int64_t artel__launch_job_doubt(const artel__launch_job *job, int64_t now)
+{
+    return job->together ? -1 : patience(job, now);
+}
+
+void artel__launch_job_join(artel__launch_job *job)
+{
+    job->together = true;
 }
 
 artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i, int64_t now)

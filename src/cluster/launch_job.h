@@ -8,7 +8,7 @@
  * fail; one that was dismissed because there is nothing left to do, not even that, but for codes 1 and 2 of who trains.
  *
  * The tasks of a job *together* (artel with --strategy multi-worker) work at one result, each able to go on without the others;
- * those of any other job work on their own.
+ * those of any other job work on their own, unless they turn out to wait for those that have ended well (join).
  *
  * A job together begins with all who train, or with as many as it needs. When too few are left, because some ended and are not started
  * again, and nobody has begun, those who wait are told to end (artel__launch_job_abandon): they would wait in vain.
@@ -92,6 +92,12 @@ typedef enum artel__launch_dismissal {
 artel__launch_dismissal artel__launch_job_dismiss(artel__launch_job *job, int i, int64_t now);
 /* The time, in ns, until those who train too long are dismissed; -1 when nobody will be. */
 int64_t artel__launch_job_patience(const artel__launch_job *job, int64_t now);
+
+/* The time, in ns, until those who train on after others have ended well may be looking for them in vain; -1: never. For jobs that are
+ * not together as far as is known. */
+int64_t artel__launch_job_doubt(const artel__launch_job *job, int64_t now);
+/* They are looking for them: the job is one together, as it turns out. */
+void artel__launch_job_join(artel__launch_job *job);
 
 /* The first that ended for good, when too few are left for a job together to begin, should it not have begun yet; else -1. */
 int artel__launch_job_misses(const artel__launch_job *job);

@@ -50,7 +50,10 @@ void artel__outlet_write(artel__outlet *outlet)
     size_t left = outlet->text.length - outlet->written;
     ssize_t done = write(outlet->fd, outlet->text.data + outlet->written, left < PIPE_BUF ? left : PIPE_BUF);
     if (done > 0) outlet->written += (size_t)done;
-    if (done < 0 && errno != EINTR && errno != EAGAIN) outlet->broken = true;
+    if (done < 0 && errno != EINTR && errno != EAGAIN) {
+        outlet->broken = true;
+        outlet->closed = errno == EPIPE;
+    }
     if (!artel__outlet_pending(outlet)) drop(outlet);
 }
 

@@ -19,6 +19,7 @@ typedef struct artel__outlet {
     size_t written; /* of text */
     bool colour;    /* a terminal: prefixes in colour */
     bool broken;    /* the reader is gone or the disk full: what comes is dropped */
+    bool closed;    /* the reader is gone */
 } artel__outlet;
 
 void artel__outlet_init(artel_context *ctx, int fd, bool colour, artel__outlet *out);

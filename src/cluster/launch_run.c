@@ -28,6 +28,7 @@
 #define REMINDER (5000 * MS)   /* between notes that say who is waited for */
 #define RETRY (100 * MS)
 #define ASK_AGAIN (200 * MS) /* whether the job has begun */
+#define ASK_LATE (5000 * MS) /* whether who still runs waits for those who have ended */
 #define BLIND (20 * MS)      /* between looks where there is no pidfd */
 #define PIECE ((size_t)64 << 10)
 #define FILLINGS 4 /* times PIECE: more than a pipe holds */
@@ -260,7 +261,7 @@ static void read_control(runner *r)
 /* Parameter servers and the evaluator, once nobody trains; who trains when the job is done. */
 static void dismiss(runner *r, int64_t now)
 {
-    bool training = false;
+    bool training = false, done = artel__launch_job_patience(&r->job, now) == 0;
     for (int i = 0; i < r->launch->tasks; i++) {
         slot *s = &r->slot[i];
         artel__launch_member *member = &r->job.member[i];
@@ -272,18 +273,18 @@ static void dismiss(runner *r, int64_t now)
         if (dismissal == ARTEL__LAUNCH_HURRIED && !s->noticed) s->deadline = now + DISMISSAL;
         if (dismissal == ARTEL__LAUNCH_ASKED)
             note(r, "note", "%s is told to end: the others have %s", r->launch->task[i].label,
-                 artel__launch_job_patience(&r->job, now) == 0 ? "finished the job" : "lost their chief");
+                 done ? "finished the job" : "lost their chief");
         if (member->type <= ARTEL__TASK_WORKER && member->state != ARTEL__LAUNCH_ENDED && !member->dismissed) training = true;
     }
     if (!training && r->reminder == 0) r->reminder = now + REMINDER;
 }
 
-/* -- a job that cannot begin -- */
+/* -- those who wait in vain -- */
 
-static void ask(runner *r, int64_t now)
+static void ask(runner *r, int64_t now, int64_t pause)
 {
     int count = 0;
-    r->ask_at = now + ASK_AGAIN;
+    r->ask_at = now + pause;
     for (int i = 0; i < r->launch->tasks; i++) {
         bool trains = r->job.member[i].type == ARTEL__TASK_CHIEF || r->job.member[i].type == ARTEL__TASK_WORKER;
         if (!trains || r->job.member[i].state == ARTEL__LAUNCH_ENDED) continue;
@@ -292,22 +293,33 @@ static void ask(runner *r, int64_t now)
     artel__launch_ask_start(&r->inquiry, r->request, count);
 }
 
+/* Whether the tasks of a program were one job is known when some have ended well: the others then look for them in vain. */
+static void look_for_late(runner *r, int64_t now)
+{
+    unsigned answers;
+    if (artel__launch_job_doubt(&r->job, now) != 0 || !artel__launch_ask_look(&r->inquiry, &answers)) return;
+    if (!(answers & ~(unsigned)(ARTEL__LAUNCH_WAITS | ARTEL__LAUNCH_LOST)))
+        artel__launch_job_join(&r->job);
+    else if (now >= r->ask_at)
+        ask(r, now, ASK_LATE);
+}
+
 /* Who waits for a task that will not come is told to end, once all say that they wait. */
 static void look_for_missed(runner *r, int64_t now)
 {
-    artel__launch_answer answer;
+    unsigned answers;
     int missed = r->begun ? -1 : artel__launch_job_misses(&r->job);
-    if (missed < 0 || !artel__launch_ask_look(&r->inquiry, &answer)) return;
-    if (answer == ARTEL__LAUNCH_BEGUN) {
+    if (missed < 0 || !artel__launch_ask_look(&r->inquiry, &answers)) return;
+    if (answers & (ARTEL__LAUNCH_BEGUN | ARTEL__LAUNCH_LOST)) {
         r->begun = true;
-    } else if (answer == ARTEL__LAUNCH_WAITS) {
+    } else if (!(answers & ARTEL__LAUNCH_UNKNOWN)) {
         artel__launch_job_abandon(&r->job, missed);
         signal_all(r, SIGTERM);
         for (int i = 0; i < r->launch->tasks; i++)
             if (!r->slot[i].noticed) r->slot[i].deadline = now + DISMISSAL;
         note(r, "note", "%s will not come, and the job cannot begin without it: the others are told to end", r->launch->task[missed].label);
     } else if (now >= r->ask_at) {
-        ask(r, now);
+        ask(r, now, ASK_AGAIN);
     }
 }
 
@@ -408,7 +420,9 @@ static int time_left(const runner *r, int64_t now)
         if (s->silent && !s->stream[1].greeted) shorten(&wait, s->silent - now);
         if (!s->noticed && s->process.watch < 0) shorten(&wait, BLIND);
     }
-    if (!r->begun && artel__launch_job_misses(&r->job) >= 0) shorten(&wait, r->inquiry.running ? BLIND : r->ask_at - now);
+    int64_t doubt = artel__launch_job_doubt(&r->job, now);
+    if (doubt > 0) shorten(&wait, doubt);
+    if (doubt == 0 || (!r->begun && artel__launch_job_misses(&r->job) >= 0)) shorten(&wait, r->inquiry.running ? BLIND : r->ask_at - now);
     if (r->reminder) shorten(&wait, r->reminder - now);
     int64_t patience = artel__launch_job_patience(&r->job, now);
     if (patience >= 0) shorten(&wait, patience);
@@ -457,6 +471,7 @@ static artel_status run_tasks(runner *r)
         for (int i = 0; i < r->launch->tasks; i++) look_after(r, i, now);
         dismiss(r, now);
         look_for_missed(r, now);
+        look_for_late(r, now);
         if (r->reminder && now >= r->reminder) remind(r, now);
         name_silent(r, now);
         int next = artel__launch_job_next(&r->job, now, &wait);
@@ -490,8 +505,15 @@ static int conclude(runner *r)
     else if (member >= 0)
         note(r, "error", "the job failed: %s %s", r->launch->task[member].label, how);
     flush(r);
-    if (code != 0 || (!r->out.broken && !r->err.broken)) return code;
-    note(r, "standard output", "could not be written to the end; free some space, or read it all");
+    if (r->err.broken) { /* nothing can be said through it any more */
+        static const char lost[] =
+            "artel: standard error: what the tasks said is lost, for memory or the place it goes to has run out; free some\n";
+        ssize_t written = write(r->err.fd, lost, sizeof lost - 1);
+        (void)written;
+        return code ? code : 2;
+    }
+    if (code != 0 || !r->out.broken) return code;
+    note(r, "standard output", r->out.closed ? "was closed before its end" : "could not be written to the end; free some space");
     flush(r);
     return 2;
 }

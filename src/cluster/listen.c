@@ -18,7 +18,7 @@ artel_status artel__listen_address(artel_context *ctx, const artel__host_port *k
 {
     if (bind && parse(bind, port, out)) return ARTEL_OK;
     if (bind)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "--bind",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".bind",
                            "give an address of this machine: 10.0.0.5, ::", "\"%.100s\" is not an address", bind);
     if (strcmp(known->host, "localhost") == 0) return parse("127.0.0.1", port, out) ? ARTEL_OK : ARTEL_ERROR_INTERNAL;
     if (parse(known->host, port, out) && artel__net_address_is_loopback(out)) return ARTEL_OK;

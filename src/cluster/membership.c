@@ -27,8 +27,8 @@ const char *artel__reason_text(artel__reason reason)
         [ARTEL__REASON_PASSIVE] = "it did not coordinate",
         [ARTEL__REASON_STALE] = "that generation is over",
         [ARTEL__REASON_UNREACHABLE] = "not all members reach it",
-        [ARTEL__REASON_FULL] = "more replicas than virtual shards (--shards)",
-        [ARTEL__REASON_TOO_FEW] = "too few tasks (--min-workers)",
+        [ARTEL__REASON_FULL] = "more replicas than virtual shards (.shards)",
+        [ARTEL__REASON_TOO_FEW] = "too few tasks (.min_workers)",
         [ARTEL__REASON_WITHDRAWN] = "a lower task coordinates",
         [ARTEL__REASON_FACTS] = "its version, model, data or settings differ",
         [ARTEL__REASON_DUPLICATE] = "two processes have that task index",
@@ -122,6 +122,7 @@ artel_status artel__membership_create(artel_context *ctx, const artel__membershi
     m->probe = config->suspect_after_ns / 8;
     m->stop_limit = config->suspect_after_ns * 5;
     m->appeal_limit = config->suspect_after_ns / 2;
+    m->again = m->appeal_limit < ARTEL__MS_AGAIN_MAX ? m->appeal_limit : ARTEL__MS_AGAIN_MAX;
     m->step = config->step;
     m->hash = config->hash;
     m->arithmetic = config->arithmetic;
@@ -196,8 +197,8 @@ static void check_stuck(artel__membership *m)
     bool local = m->training == ARTEL__MS_STOPPING ||
                  (m->training == ARTEL__MS_GOING && (m->phase == ARTEL__MEMBER_COMPUTE || m->phase == ARTEL__MEMBER_APPLY));
     if (!local || m->now - since < m->config.collective_timeout_ns) return;
-    artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (--collective-timeout)",
-                        artel__member_phase_name(m->phase), (unsigned long long)m->step, (long long)((m->now - since) / ARTEL__MS_SECOND));
+    artel__ms_fail_here(m, ARTEL_ERROR_RUN, "in phase %s of step %llu for %lld s (.collective_timeout)", artel__member_phase_name(m->phase),
+                        (unsigned long long)m->step, (long long)((m->now - since) / ARTEL__MS_SECOND));
 }
 
 /* A step whose exchange does not come on: the member that it waits for is probed, and named. */

@@ -20,13 +20,22 @@ void artel__ms_break(artel__membership *m, artel__reason reason, uint32_t subjec
     m->appeal.active = m->search.active = false;
 }
 
+/* Whoever was blamed is still the same process: of one that has died nothing is held against the next one, nor against who complained. */
+bool artel__ms_blame_stands(const artel__membership *m)
+{
+    bool self = m->blame.b == m->config.self;
+    bool lives = self || (m->peer[m->blame.b].link >= 0 && m->peer[m->blame.b].life == m->blame.life);
+    return lives && m->blame.step == m->step && m->now - m->blame.at < ARTEL__MS_PROBATION;
+}
+
 void artel__ms_blame(artel__membership *m, uint32_t a, uint32_t b)
 {
     if (a >= m->config.tasks || b >= m->config.tasks) return;
-    bool same = m->blame.a == a && m->blame.step == m->step && m->now - m->blame.at < ARTEL__MS_PROBATION;
-    m->blame.times = same ? m->blame.times + 1 : 1;
+    bool again = m->blame.times && m->blame.a == a && artel__ms_blame_stands(m);
+    m->blame.times = again ? m->blame.times + 1 : 1;
     m->blame.a = a;
     m->blame.b = b;
+    m->blame.life = m->peer[b].life;
     m->blame.step = m->step;
     m->blame.at = m->now;
 }

@@ -31,6 +31,7 @@ enum {
 #define ARTEL__MS_REPORT_EVERY (5 * ARTEL__MS_SECOND) /* who is missing, said again */
 #define ARTEL__MS_BACKOFF_MIN (50 * ARTEL__MS_MILLISECOND)
 #define ARTEL__MS_BACKOFF_MAX (500 * ARTEL__MS_MILLISECOND)
+#define ARTEL__MS_AGAIN_MAX (1 * ARTEL__MS_SECOND)
 #define ARTEL__MS_UPHILL (1 * ARTEL__MS_SECOND)        /* a lower task dials a higher one after so long without a link */
 #define ARTEL__MS_WINDOW (100 * ARTEL__MS_MILLISECOND) /* newcomers within it are let in together */
 #define ARTEL__MS_PENALTY_MAX (16 * ARTEL__MS_SECOND)
@@ -164,6 +165,7 @@ struct artel__membership {
     uint32_t words; /* of a set of tasks */
     int64_t now, begun, quantum;
     int64_t heartbeat, probe, stop_limit, appeal_limit; /* durations from suspect_after */
+    int64_t again; /* what came to nothing or may be lost is tried again after so long, however patient the user is */
     uint64_t incarnation, nonce;
     uint32_t sequence; /* of incarnations */
     uint32_t counter;  /* the highest generation counter seen */
@@ -210,7 +212,7 @@ struct artel__membership {
     } appeal; /* to the lowest task, to propose */
     struct {
         uint32_t a, b;
-        uint64_t step;
+        uint64_t step, life; /* b's */
         uint32_t times;
         int64_t at;
     } blame; /* who complained of whom last, and how often without a step in between */
@@ -330,6 +332,7 @@ void artel__ms_on_propose(artel__membership *m, uint32_t from, const artel__mess
 void artel__ms_on_decline(artel__membership *m, uint32_t from, const artel__message *message);
 void artel__ms_on_refuse(artel__membership *m, uint32_t from, const artel__message *message);
 void artel__ms_blame(artel__membership *m, uint32_t a, uint32_t b);
+bool artel__ms_blame_stands(const artel__membership *m);
 
 /* -- membership_record.c -- */
 void artel__ms_advance(artel__membership *m);

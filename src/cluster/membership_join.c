@@ -75,7 +75,7 @@ void artel__ms_court(artel__membership *m, artel__ms_other other)
     uint32_t reached = 0;
     uint64_t *silent = m->choice.set;
     if (m->now < m->retry_at || m->now - m->wish_at < ARTEL__MS_BACKOFF_MIN) return;
-    bool again = m->now - m->wish_at >= m->heartbeat;
+    bool again = m->now - m->wish_at >= m->again / 2;
     memset(silent, 0, m->words * sizeof *silent);
     for (uint32_t t = 0; t < m->config.tasks; t++) {
         const artel__ms_peer *p = &m->peer[t];
@@ -148,7 +148,7 @@ static void say_missing(artel__membership *m, bool last)
     artel__ms_list(m, missing, names, sizeof names);
     long long seconds = (long long)(alone_for(m) / ARTEL__MS_SECOND);
     if (last)
-        artel__ms_fail_here(m, ARTEL_ERROR_RUN, "no generation after %lld s (--wait-for-cluster); missing: %s", seconds, names);
+        artel__ms_fail_here(m, ARTEL_ERROR_RUN, "no generation after %lld s (.wait_for_cluster); missing: %s", seconds, names);
     else
         artel__ms_say(m, m->config.self, ARTEL__REASON_NONE, "waiting for %s, %lld s", *names ? names : "the others to begin", seconds);
 }

@@ -86,7 +86,7 @@ void artel__ms_on_report(artel__membership *m, uint32_t from, const artel__messa
 /* Who complains twice without a step in between is parted from the one it complains of, whatever the probes say. */
 static void apply_blame(artel__membership *m)
 {
-    if (m->blame.times < 2 || m->blame.step != m->step || m->now - m->blame.at > ARTEL__MS_PROBATION) return;
+    if (m->blame.times < 2 || !artel__ms_blame_stands(m)) return;
     artel__bit_clear(m->reach + (size_t)m->blame.a * m->words, m->blame.b);
 }
 
@@ -202,7 +202,7 @@ static bool gave_up_waiting(artel__membership *m, const char *pair)
 {
     if (m->has_run || !pair[0] || m->now - m->begun < m->config.wait_for_cluster_ns) return false;
     artel__cause cause = {.status = ARTEL_ERROR_RUN, .task = m->config.self, .incarnation = m->incarnation};
-    snprintf(cause.text, sizeof cause.text, "no generation after %lld s (--wait-for-cluster): %s",
+    snprintf(cause.text, sizeof cause.text, "no generation after %lld s (.wait_for_cluster): %s",
              (long long)((m->now - m->begun) / ARTEL__MS_SECOND), pair);
     artel__ms_fail_job(m, &cause);
     return true;
@@ -214,7 +214,7 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
     if (choice->full && !m->has_run) {
         artel__cause cause = {.status = ARTEL_ERROR_INVALID, .task = m->config.self, .incarnation = m->incarnation};
         snprintf(cause.text, sizeof cause.text,
-                 "the tasks have more replicas than there are virtual shards, %u; give more --shards, or start fewer tasks or replicas",
+                 "the tasks have more replicas than there are virtual shards, %u; give more .shards, or start fewer tasks or replicas",
                  (unsigned)m->config.shards);
         artel__ms_fail_job(m, &cause);
         return;
@@ -232,7 +232,7 @@ static void wait_for_more(artel__membership *m, const artel__choice *choice, uin
         artel__ms_say(m, m->config.self, ARTEL__REASON_TOO_FEW, "%u of %u tasks reach one another, %u are needed; waiting%s%s",
                       (unsigned)choice->members, (unsigned)count, (unsigned)need, pair[0] ? ": " : "", pair);
     /* At the beginning tasks are still connecting with one another. */
-    m->retry_at = m->now + (m->has_run ? m->appeal_limit : m->probe);
+    m->retry_at = m->now + (m->has_run ? m->again : m->again / 4);
 }
 
 static void conflict(artel__membership *m, const artel__choice *choice)

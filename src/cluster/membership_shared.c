@@ -290,9 +290,9 @@ void artel__ms_shared_tick(artel__membership *m)
     bool coordinator = artel__ms_lowest(m) == m->config.self;
     for (int i = 0; i < ARTEL__MAX_BARRIERS; i++) {
         artel__ms_barrier *b = &m->barrier[i];
-        if (b->waiting && m->now - b->asked_at >= m->config.suspect_after_ns) ask_barrier(m, b);
+        if (b->waiting && m->now - b->asked_at >= 2 * m->again) ask_barrier(m, b);
         if (coordinator && b->waiting && m->now - b->since >= ARTEL__MS_REPORT_EVERY && artel__ms_due(m, &m->wait_said)) say_waiting(m, b);
     }
     for (int i = 0; i < ARTEL__MAX_KEYS; i++)
-        if (m->key[i].wanted && m->now - m->key[i].asked_at >= m->config.suspect_after_ns) ask_key(m, &m->key[i]);
+        if (m->key[i].wanted && m->now - m->key[i].asked_at >= 2 * m->again) ask_key(m, &m->key[i]);
 }

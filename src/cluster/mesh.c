@@ -24,12 +24,12 @@ enum {
 
 #define AT(field) offsetof(artel_cluster_options, field)
 static const char seconds[] = "give seconds, for example 10";
-static const artel__range ranges[] = {{"--workers", ARTEL__RANGE_INT, AT(workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
-                                      {"--port", ARTEL__RANGE_INT, AT(port), 0, 65535, "give a port from 1 to 65535"},
-                                      {"--min-workers", ARTEL__RANGE_INT, AT(min_workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
-                                      {"--wait-for-cluster", ARTEL__RANGE_DOUBLE, AT(wait_for_cluster), 0.01, 1e9, seconds},
-                                      {"--collective-timeout", ARTEL__RANGE_DOUBLE, AT(collective_timeout), 0.01, 1e9, seconds},
-                                      {"--suspect-after", ARTEL__RANGE_DOUBLE, AT(suspect_after), 0.01, 1e9, seconds},
+static const artel__range ranges[] = {{".workers", ARTEL__RANGE_INT, AT(workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
+                                      {".port", ARTEL__RANGE_INT, AT(port), 0, 65535, "give a port from 1 to 65535"},
+                                      {".min_workers", ARTEL__RANGE_INT, AT(min_workers), 0, ARTEL__CLUSTER_MAX_TASKS, NULL},
+                                      {".wait_for_cluster", ARTEL__RANGE_DOUBLE, AT(wait_for_cluster), 0.01, 1e9, seconds},
+                                      {".collective_timeout", ARTEL__RANGE_DOUBLE, AT(collective_timeout), 0.01, 1e9, seconds},
+                                      {".suspect_after", ARTEL__RANGE_DOUBLE, AT(suspect_after), 0.01, 1e9, seconds},
                                       {.name = NULL}};
 static const artel__options_kind kind = {"cluster options", "begin with ARTEL_CLUSTER_OPTIONS_INIT", sizeof(artel_cluster_options), ranges};
 
@@ -69,7 +69,7 @@ static artel_status check_scope(artel_cluster *mesh)
     if (!servers && c->self.type == ARTEL__TASK_PS)
         return artel__fail(
             mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where,
-            "use --strategy parameter-server everywhere, or leave parameter servers out of a cluster that trains synchronously",
+            "use .strategy parameter-server everywhere, or leave parameter servers out of a cluster that trains synchronously",
             "this task is a parameter server (ps:%d), and multi-worker has none", (int)c->self.index);
     return ARTEL_OK;
 }
@@ -83,7 +83,8 @@ static artel_status resolve(artel_cluster *mesh)
                                            .rendezvous = o->rendezvous,
                                            .service = o->service,
                                            .workers = o->workers,
-                                           .port = o->port};
+                                           .port = o->port,
+                                           .together = true};
     ARTEL_TRY(artel__cluster_resolve(mesh->ctx, artel__process_environment, NULL, &wanted, &mesh->cluster));
     const artel__cluster *c = &mesh->cluster;
     ARTEL_TRY(check_scope(mesh));
@@ -94,6 +95,18 @@ static artel_status resolve(artel_cluster *mesh)
         return artel__fail(mesh->ctx, ARTEL_ERROR_UNSUPPORTED, c->where, "use fewer tasks", "%d tasks work together (at most %d can)",
                            count_members(mesh), ARTEL__MESH_MOST_RANKS);
     return ARTEL_OK;
+}
+
+/* Who opens a cluster in a program has no command line, and a launcher speaks to both alike. */
+static artel_status take_security(artel_cluster *mesh)
+{
+    artel_cluster_options *o = &mesh->options;
+    const char *folder = artel__process_environment(NULL, "ARTEL_CERT_DIR");
+    const char *insecure = artel__process_environment(NULL, "ARTEL_INSECURE_NETWORK");
+    o->insecure_network = o->insecure_network || (insecure && (strcmp(insecure, "1") == 0 || strcmp(insecure, "true") == 0));
+    if (o->cert_dir || !folder || !folder[0]) return ARTEL_OK;
+    o->cert_dir = artel__arena_strdup(&mesh->cluster.arena, folder);
+    return artel__arena_status(&mesh->cluster.arena);
 }
 
 static void name_peer(artel_cluster *mesh, int rank)
@@ -242,7 +255,7 @@ static artel_status start_threads(artel_cluster *mesh)
 static artel_status start(artel_cluster *mesh)
 {
     if (mesh->options.min_workers > count_members(mesh))
-        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--min-workers", "ask for as many as there are, or fewer",
+        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, ".min_workers", "ask for as many as there are, or fewer",
                            "there are not so many tasks that train (found %d, the cluster of %s has %d)", mesh->options.min_workers,
                            mesh->cluster.where, count_members(mesh));
     ARTEL_TRY(init_mutex(mesh));
@@ -281,6 +294,7 @@ artel_status artel_cluster_open(artel_context *ctx, const artel_cluster_options 
     mesh->wake = -1;
     artel_status status = take_options(ctx, options, &mesh->options);
     if (status == ARTEL_OK) status = resolve(mesh);
+    if (status == ARTEL_OK) status = take_security(mesh);
     if (status == ARTEL_OK) mesh->writes = mesh->single || mesh->cluster.is_chief;
     if (status == ARTEL_OK && !mesh->single) status = start(mesh);
     if (status < 0) {
@@ -383,6 +397,26 @@ int artel__mesh_task_of(artel_cluster *mesh, int rank)
     int task = artel__mesh_owner(mesh, rank);
     pthread_mutex_unlock(&mesh->mutex);
     return task;
+}
+
+static bool is_same_host(const artel_cluster *mesh, int task, int other)
+{
+    artel__host_port a, b;
+    if (task == other) return true;
+    if (task < 0 || other < 0) return false;
+    return !artel__host_port_parse(mesh->peer[task].address, &a) && !artel__host_port_parse(mesh->peer[other].address, &b) &&
+           strcmp(a.host, b.host) == 0;
+}
+
+void artel__mesh_hosts(artel_cluster *mesh, int ranks, int *host)
+{
+    int before = -1, number = 0;
+    for (int r = 0; r < ranks; r++) {
+        int task = mesh ? artel__mesh_task_of(mesh, r) : -1;
+        number += r > 0 && !is_same_host(mesh, before, task);
+        host[r] = number;
+        before = task;
+    }
 }
 
 const char *artel__mesh_title(const artel_cluster *mesh, int task)

@@ -105,6 +105,9 @@ int artel__mesh_tasks_here(const artel_cluster *mesh);
 const artel__cluster *artel__mesh_tasks(const artel_cluster *mesh);
 /* Which of these tasks has a rank of the running generation; -1: none. Its name for messages. */
 int artel__mesh_task_of(artel_cluster *mesh, int rank);
+/* The hosts of all ranks of the running generation, by their tasks' addresses: host[rank] is 0, 0, 1, ...; neighbours on one host have one
+ * number. NULL: all are on one. */
+void artel__mesh_hosts(artel_cluster *mesh, int ranks, int *host);
 const char *artel__mesh_title(const artel_cluster *mesh, int task);
 
 /* A pass begins; the n-th one of a process belongs to the n-th ones of the others. ARTEL_ERROR_INVALID while another one is going on. */
@@ -133,6 +136,11 @@ void artel__mesh_saved(artel_cluster *mesh, uint64_t digest);
 /* `step` steps have been applied. Where artel__mesh_hashes says so `hash` is that of the state, and compared with the others'. */
 void artel__mesh_stepped(artel_cluster *mesh, uint64_t step, uint64_t hash);
 bool artel__mesh_hashes(const artel_cluster *mesh, uint64_t step);
+/* A JSON object that this task's answer to `artel status` has as "servers" from now on; longer ones, and NULL, are none. */
+enum {
+    ARTEL__MESH_TOLD = 16384
+};
+void artel__mesh_tell(artel_cluster *mesh, const char *json);
 /* Asks to leave in order, or (--on-preempt save) that all save and end: what a SIGTERM does. */
 void artel__mesh_drain(artel_cluster *mesh);
 
@@ -144,6 +152,10 @@ artel_status artel__mesh_receive(artel__mesh_stream *stream, void *bytes, size_t
  * the job has begun, this task ends and the others go on. Nothing happens when the pass has ended already. */
 void artel__mesh_fail(artel_cluster *mesh, bool job, artel_status status);
 
+/* A program that has words of its own for what messages name says them here, too: in the post-mortem file and to whoever asks for
+ * the cause. `say` fills and returns `out`. */
+typedef const char *artel__mesh_say_fn(const char *text, char *out, size_t size);
+void artel__mesh_say(artel_cluster *mesh, artel__mesh_say_fn *say);
 /* Who the cause of the pass's end speaks of: its rank (-1: no cause), address and phase. For events. */
 int artel__mesh_culprit(artel_cluster *mesh, const char **host, const char **phase);
 

@@ -118,6 +118,7 @@ static void end_pass(artel_cluster *mesh, const artel__action *action)
     forget_orders(mesh);
     mesh->over = true;
     mesh->cause = *action->cause;
+    if (mesh->say) mesh->say(action->cause->text, mesh->cause.text, sizeof mesh->cause.text);
     /* Who was told to leave, or has waited too long, leaves nothing broken behind: others may still begin. */
     artel_status status = action->cause->status;
     bool asked = status == ARTEL_ERROR_PREEMPTED || status == ARTEL_ERROR_CANCELLED;

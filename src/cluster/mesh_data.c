@@ -18,6 +18,7 @@
 #include "cluster/mesh_impl.h"
 
 #define CONNECT_NS (5 * ARTEL__MESH_SECOND) /* a member that cannot be connected for so long is lost */
+#define ANSWER_NS (2 * ARTEL__MESH_SECOND)  /* an address that does not answer for so long, a lost packet included, is asked for again */
 #define LACK_NS (CONNECT_NS / 2)            /* a task that cannot connect for so long says why, before the others give it up */
 #define KEEP_NS (10 * ARTEL__MESH_SECOND)   /* an accepted connection waits for its generation */
 
@@ -248,9 +249,15 @@ static void wait_longer(artel__mesh_data *d, int64_t now)
     d->dial_at = now + d->pause_ns;
 }
 
+/* Whom a connection that is dialled goes to; -1: its generation is over. */
+static int dialled_peer(const artel_cluster *mesh, const artel__mesh_data *d)
+{
+    return d->from == ARTEL__MESH_STATE ? mesh->copy_from : artel__mesh_owner(mesh, (int)d->to);
+}
+
 static void dial(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
 {
-    int owner = d->from == ARTEL__MESH_STATE ? mesh->copy_from : artel__mesh_owner(mesh, (int)d->to);
+    int owner = dialled_peer(mesh, d);
     artel__mesh_peer *p = &mesh->peer[owner];
     artel__connection_request request = {.purpose = ARTEL__NET_DATA, .task = p->name};
     if (owner != mesh->self && !artel__mesh_locate(mesh, p)) {
@@ -259,6 +266,7 @@ static void dial(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
     }
     request.to = owner == mesh->self ? mesh->own : p->resolved;
     d->moved = 0;
+    d->dialled_ns = now;
     mesh->site.self.generation = d->generation.counter;
     artel_status status = artel__connection_open(&mesh->site, &request, &d->connection);
     mesh->site.self.generation = mesh->pass;
@@ -271,8 +279,13 @@ static void dial(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
     wait_longer(d, now);
 }
 
-static void lose(artel__mesh_data *d, int64_t now)
+/* Where nobody answers nobody is any more, perhaps: the name is looked up again. */
+static void lose(artel_cluster *mesh, artel__mesh_data *d, bool unanswered, int64_t now)
 {
+    int to = d->accepted ? -1 : dialled_peer(mesh, d);
+    artel__net_fault fault = artel__connection_fault(d->connection);
+    bool elsewhere = unanswered || fault == ARTEL__FAULT_UNREACHABLE || fault == ARTEL__FAULT_NAME;
+    if (to >= 0 && to != mesh->self && elsewhere) artel__mesh_forget_address(&mesh->peer[to]);
     artel__connection_close(d->connection);
     d->connection = NULL;
     d->prefaced = false;
@@ -302,8 +315,9 @@ static void move(artel_cluster *mesh, artel__mesh_data *d, int64_t now)
     if (state != ARTEL__CONNECTION_OPEN) state = artel__connection_progress(d->connection);
     if (state == ARTEL__CONNECTION_OPEN && !d->prefaced) d->prefaced = move_preface(d, &lost);
     bool old = d->accepted && now - d->since_ns > mesh->crowd * KEEP_NS;
-    if (lost || old || state == ARTEL__CONNECTION_LOST)
-        lose(d, now);
+    bool unanswered = state == ARTEL__CONNECTION_CONNECTING && now - d->dialled_ns > mesh->crowd * ANSWER_NS;
+    if (lost || old || unanswered || state == ARTEL__CONNECTION_LOST)
+        lose(mesh, d, unanswered, now);
     else if (d->prefaced && is_due(mesh, d))
         attach(mesh, d);
 }

@@ -75,7 +75,7 @@ typedef struct artel__mesh_link {
 /* A connection on its way into an endpoint, or to a stream: 16 bytes tell which ranks of which generation it joins. */
 typedef struct artel__mesh_data {
     artel__connection *connection; /* NULL: to be dialled */
-    int64_t dial_at, pause_ns, since_ns;
+    int64_t dial_at, pause_ns, since_ns, dialled_ns;
     bool accepted, done;
     artel__generation_id generation;
     uint32_t from, to; /* ranks; of an accepted one once they are read. from ARTEL__MESH_STATE: a stream of state */
@@ -119,6 +119,7 @@ struct artel_cluster {
     int wake;               /* eventfd */
     pthread_t thread, name_thread;
     bool has_thread, has_name_thread, has_mutex;
+    char told[ARTEL__MESH_TOLD]; /* of artel__mesh_tell; "": nothing */
     pthread_mutex_t mutex;
     pthread_cond_t changed, names; /* names: the name thread has work */
     bool quit;
@@ -168,6 +169,7 @@ struct artel_cluster {
     bool hopeless; /* the job failed before it began, for something that does not heal: whoever comes is told */
     artel__cause cause;
     artel__text report; /* how the job was when it failed; empty: it did not, or had not begun */
+    artel__mesh_say_fn *say;
 
     /* The generation. */
     artel__generation_id generation;
@@ -197,6 +199,7 @@ void *artel__mesh_name_main(void *mesh);
 bool artel__mesh_locate(artel_cluster *mesh, artel__mesh_peer *peer);
 /* What was known led nowhere: it is looked up again. */
 void artel__mesh_forget_address(artel__mesh_peer *peer);
+void artel__mesh_check_address(artel__mesh_peer *peer, const artel__connection *from);
 /* Where only rank 0 is known from the start: tells addresses, learns them. */
 void artel__mesh_say_addresses(artel_cluster *mesh, artel__mesh_link *link);
 void artel__mesh_hear_address(artel_cluster *mesh, artel__mesh_link *link, const artel__message *message);

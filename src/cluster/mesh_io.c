@@ -76,6 +76,7 @@ static void add_link(artel_cluster *mesh, artel__connection *connection, int ran
     mesh->link[i] = (artel__mesh_link){.connection = connection, .peer = rank};
     mesh->peer[rank].met = true;
     mesh->peer[rank].why[0] = 0;
+    if (!dialled) artel__mesh_check_address(&mesh->peer[rank], connection);
     artel__mesh_say_addresses(mesh, &mesh->link[i]);
     artel__membership_link_up(mesh->machine, artel__now_ns(), i, dialled ? rank : -1);
 }

@@ -53,6 +53,14 @@ void artel__mesh_forget_address(artel__mesh_peer *peer)
     if (peer->lookup == ARTEL__MESH_KNOWN) peer->lookup = ARTEL__MESH_UNKNOWN;
 }
 
+/* Who comes from another host than the one it was found at may have moved (a pod that was made anew): its name is looked up again. */
+void artel__mesh_check_address(artel__mesh_peer *peer, const artel__connection *from)
+{
+    artel__net_address now;
+    bool known = peer->lookup == ARTEL__MESH_KNOWN && artel__net_address_parse(artel__connection_address(from), &now);
+    if (known && !artel__net_address_same_host(&now, &peer->resolved)) artel__mesh_forget_address(peer);
+}
+
 /* -- addresses told -- */
 
 static void say(artel__mesh_link *link, artel__message *message)

@@ -100,7 +100,7 @@ static artel_status begin_pass(artel_cluster *mesh, const artel__mesh_request *r
 artel_status artel__mesh_begin(artel_cluster *mesh, const artel__mesh_request *request)
 {
     if (request->replicas > ARTEL__MESH_MOST_RANKS || request->replicas > request->shards)
-        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, "--shards", "use fewer replicas or more shards",
+        return artel__fail(mesh->ctx, ARTEL_ERROR_INVALID, ".shards", "use fewer replicas or more shards",
                            "%d replicas of this task cannot share %d virtual shards", request->replicas, (int)request->shards);
     pthread_mutex_lock(&mesh->mutex);
     bool busy = mesh->machine != NULL;
@@ -331,6 +331,16 @@ bool artel__mesh_hashes(const artel_cluster *mesh, uint64_t step)
 {
     (void)mesh;
     return step % ARTEL__MESH_HASH_EVERY == 0;
+}
+
+void artel__mesh_tell(artel_cluster *mesh, const char *json)
+{
+    size_t length = json ? strlen(json) : 0;
+    if (length >= sizeof mesh->told) length = 0;
+    pthread_mutex_lock(&mesh->mutex);
+    if (length) memcpy(mesh->told, json, length);
+    mesh->told[length] = 0;
+    pthread_mutex_unlock(&mesh->mutex);
 }
 
 void artel__mesh_stepped(artel_cluster *mesh, uint64_t step, uint64_t hash)

@@ -54,10 +54,24 @@ void artel__mesh_keep_report(artel_cluster *mesh)
     if (s < 0 && !asked && mesh->ever_formed && mesh->options.post_mortem) artel__mesh_describe(mesh, &mesh->report);
 }
 
-static json_t *error_json(const artel_error *error, artel_status status)
+void artel__mesh_say(artel_cluster *mesh, artel__mesh_say_fn *say)
 {
-    return json_pack("{s:s, s:s, s:s, s:s}", "status", artel_status_name(status), "where", error->where, "what", error->what, "advice",
-                     error->advice);
+    if (mesh->single) return;
+    pthread_mutex_lock(&mesh->mutex);
+    mesh->say = say;
+    pthread_mutex_unlock(&mesh->mutex);
+}
+
+static json_t *words(const artel_cluster *mesh, const char *text)
+{
+    char said[2048];
+    return json_string(mesh->say ? mesh->say(text, said, sizeof said) : text);
+}
+
+static json_t *error_json(const artel_cluster *mesh, const artel_error *error, artel_status status)
+{
+    return json_pack("{s:s, s:o, s:o, s:o}", "status", artel_status_name(status), "where", words(mesh, error->where), "what",
+                     words(mesh, error->what), "advice", words(mesh, error->advice));
 }
 
 static json_t *cause_json(const artel_cluster *mesh)
@@ -67,11 +81,18 @@ static json_t *cause_json(const artel_cluster *mesh)
                      (json_int_t)c->step, "what", c->text);
 }
 
-static void add_line(void *lines, artel_log_level level, int64_t age_ns, const char *text)
+typedef struct log_of {
+    const artel_cluster *mesh;
+    json_t *lines;
+} log_of;
+
+static void add_line(void *user, artel_log_level level, int64_t age_ns, const char *text)
 {
+    const log_of *log = user;
     static const char *const names[] = {"error", "warning", "note", "debug"};
-    json_t *line = json_pack("{s:f, s:s, s:s}", "seconds_ago", (double)age_ns * 1e-9, "level", names[level], "text", text);
-    if (json_array_append_new(lines, line) < 0) return; /* a report that lacks a line is better than none */
+    json_t *line =
+        json_pack("{s:f, s:s, s:o}", "seconds_ago", (double)age_ns * 1e-9, "level", names[level], "text", words(log->mesh, text));
+    if (json_array_append_new(log->lines, line) < 0) return; /* a report that lacks a line is better than none */
 }
 
 static json_t *report_json(const artel_cluster *mesh, artel_status status)
@@ -79,14 +100,15 @@ static json_t *report_json(const artel_cluster *mesh, artel_status status)
     char host[256] = "", when[32] = "";
     time_t now = time(NULL);
     struct tm utc;
-    json_t *job, *log = json_array();
+    json_t *job;
+    log_of log = {mesh, json_array()};
     gethostname(host, sizeof host - 1);
     if (gmtime_r(&now, &utc)) strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
     if (artel__json_load(mesh->quiet, "report", mesh->report.data, mesh->report.length, &job) < 0) job = json_null();
-    artel__log_kept(mesh->ctx, add_line, log);
+    artel__log_kept(mesh->ctx, add_line, &log);
     return json_pack("{s:s, s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o}", "artel", ARTEL_VERSION, "time", when, "host", host, "pid",
-                     (int)getpid(), "task", mesh->peer[mesh->self].title, "error", error_json(artel_context_error(mesh->ctx), status),
-                     "cause", cause_json(mesh), "job", job, "log", log);
+                     (int)getpid(), "task", mesh->peer[mesh->self].title, "error", error_json(mesh, artel_context_error(mesh->ctx), status),
+                     "cause", cause_json(mesh), "job", job, "log", log.lines);
 }
 
 /* A failure to write it is a warning: the job has failed for a reason of its own, which stays in the context. */

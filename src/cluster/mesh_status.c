@@ -49,6 +49,7 @@ static void look(void *user, artel__status *out)
                            .leaving = mesh->drained,
                            .task = mesh->view,
                            .tasks = mesh->peers,
+                           .servers = mesh->told[0] ? mesh->told : NULL,
                            .self = mesh->self};
     out->state = state_of(mesh, &out->running);
     if (mesh->over && mesh->cause.status < 0) out->cause = mesh->cause.text;

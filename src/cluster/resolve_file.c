@@ -126,7 +126,7 @@ static artel_status find_self(const artel__resolver_input *in, artel__cluster *o
         found++;
     }
     if (found == 1) return ARTEL_OK;
-    return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "say which task this is: --task worker:0, or ARTEL_TASK",
+    return artel__fail(in->ctx, ARTEL_ERROR_INVALID, out->where, "say which task this is: .task worker:0, or ARTEL_TASK",
                        "%d of its %d tasks are on this host, %s", found, out->tasks, name[0] ? name : "which has no name");
 }
 
@@ -136,9 +136,8 @@ static artel_status resolve(const artel__resolver_input *in, artel__cluster *out
     char *text = NULL;
     size_t size;
     bool has_task = false;
-    ARTEL_TRY(artel__cluster_init(in->ctx, out, "file", path ? path : "--cluster-file"));
-    if (!path)
-        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "--cluster-file", "name the file that describes the cluster", "it is not given");
+    ARTEL_TRY(artel__cluster_init(in->ctx, out, "file", path ? path : ".file"));
+    if (!path) return artel__fail(in->ctx, ARTEL_ERROR_INVALID, ".file", "name the file that describes the cluster", "it is not given");
     ARTEL_TRY(artel__read_file(in->ctx, path, MAX_FILE, &text, &size));
     bool json = text[strspn(text, " \t\r\n")] == '{';
     artel_status status = json ? read_json(out, text, size, &has_task) : read_lines(in, out, text);

@@ -38,7 +38,7 @@ static artel_status find_rendezvous(const artel__resolver_input *in, artel__clus
     const artel__resolver_number wanted = {"MASTER_PORT", 1, 65534};
     int64_t port = DEFAULT_PORT;
     const char *store, *master;
-    if (in->options.rendezvous) return artel__resolver_set_rendezvous(out, "--rendezvous", in->options.rendezvous, in->options.port);
+    if (in->options.rendezvous) return artel__resolver_set_rendezvous(out, ".rendezvous", in->options.rendezvous, in->options.port);
     if (artel__resolver_get(in, "MASTER_PORT")) ARTEL_TRY(artel__resolver_int(in, &wanted, &port));
     store = artel__resolver_get(in, "TORCHELASTIC_USE_AGENT_STORE");
     if (store && strcmp(store, "True") == 0) port++;

@@ -40,7 +40,7 @@ static json_t *task_json(const artel__status_task *t)
                      "busy", busy, "why", why);
 }
 
-static json_t *status_json(const artel__status *s, int shown)
+static json_t *status_json(artel_context *ctx, const artel__status *s, int shown)
 {
     char job[17], name[64];
     int members = 0;
@@ -51,17 +51,19 @@ static json_t *status_json(const artel__status *s, int shown)
         members += s->task[i].member;
         if (i < shown) json_array_append_new(tasks, task_json(&s->task[i]));
     }
-    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:b, s:b, s:I, s:i, s:I, s:s?, s:i, s:o}", "artel", ARTEL_VERSION, "task", name, "job", job,
-                     "pid", (int)getpid(), "state", s->state, "running", s->running, "leaving", s->leaving, "generation",
+    json_t *servers = NULL;
+    if (s->servers && artel__json_load(ctx, "status", s->servers, strlen(s->servers), &servers) < 0) servers = NULL;
+    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:b, s:b, s:I, s:i, s:I, s:s?, s:i, s:o, s:o*}", "artel", ARTEL_VERSION, "task", name,
+                     "job", job, "pid", (int)getpid(), "state", s->state, "running", s->running, "leaving", s->leaving, "generation",
                      (json_int_t)s->generation, "members", members, "step", (json_int_t)s->step, "cause", s->cause, "total", s->tasks,
-                     "tasks", tasks);
+                     "tasks", tasks, "servers", servers);
 }
 
 /* As many tasks as fit. */
 static artel_status describe(const artel__status *s, artel__text *out)
 {
     for (int shown = s->tasks;; shown /= 2) {
-        json_t *value = status_json(s, shown);
+        json_t *value = status_json(out->ctx, s, shown);
         if (!value) return ARTEL_ERROR_NO_MEMORY;
         artel__text_clear(out);
         artel_status status = artel__json_dump(value, ARTEL__JSON_PYTHON, out);

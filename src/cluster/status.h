@@ -8,7 +8,7 @@
  *
  * The answer: {"artel": version, "task": "worker:1", "job": 16 hex digits, "pid", "state": "running", "running": bool, "leaving": bool,
  * "generation", "members", "step", "cause": text or null, "total": tasks, "tasks": [{"task", "address", "self", "linked", "member",
- * "replicas", "step", "phase", "phase_ms", "heard_ms", "busy": share or null, "why"}, ...]}; to a question that is not known
+ * "replicas", "step", "phase", "phase_ms", "heard_ms", "busy": share or null, "why"}, ...]}, and "servers" with parameter servers; to a question that is not known
  * {"error": text}. `tasks` is cut where it would not fit into a control message. Readers skip fields they do not know.
  */
 #ifndef ARTEL_CLUSTER_STATUS_H
@@ -42,7 +42,8 @@ typedef struct artel__status {
     bool leaving;      /* it was asked to leave */
     uint64_t job, generation, step;
     const artel__status_task *task;
-    int tasks, self; /* entry of this process */
+    int tasks, self;     /* entry of this process */
+    const char *servers; /* a JSON object: what this task knows of parameter servers' variables; NULL: nothing */
 } artel__status;
 
 /* Where answers come from: called by the thread that moves the desk. */

@@ -84,7 +84,7 @@ static const char *advice_for(artel__net_fault fault)
     switch (fault) {
     case ARTEL__FAULT_CERTIFICATE:
     case ARTEL__FAULT_NAME:
-    case ARTEL__FAULT_PLAINTEXT: return "give a certificate of the job's authority with --cert-dir";
+    case ARTEL__FAULT_PLAINTEXT: return "give a certificate of the job's authority with .cert_dir";
     case ARTEL__FAULT_VERSION:
     case ARTEL__FAULT_GARBAGE: return "ask the port of a running artel task of this version";
     default: return "see whether a task of a job runs there";

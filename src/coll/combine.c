@@ -9,7 +9,6 @@
 
 #include <string.h>
 
-#include "coll/merge.h"
 #include "tensor/shape.h"
 
 enum {
@@ -247,21 +246,30 @@ static void push(stack *s, const type_row *row, const char *leaf)
     s->height++;
 }
 
+static bool has_finish(const type_row *row, artel_reduction reduction)
+{
+    bool floats = row->working == ARTEL_DTYPE_FLOAT32 || row->working == ARTEL_DTYPE_FLOAT64;
+    return reduction == ARTEL_REDUCTION_MEAN || (reduction == ARTEL_REDUCTION_SUM && floats);
+}
+
+/* `root` is a slot of the stack, or where has_finish says no, an operand. */
+static void conclude(const type_row *row, artel_reduction reduction, int32_t members, void *root, void *out, int64_t count)
+{
+    bool mean = reduction == ARTEL_REDUCTION_MEAN;
+    if (has_finish(row, reduction)) row->finish(root, count, mean ? members : 1);
+    if (row->store)
+        row->store(out, root, count);
+    else if (root != out)
+        memcpy(out, root, (size_t)count * artel_dtype_size(row->working));
+    if (mean && row->dtype == ARTEL_DTYPE_FLOAT16) make_zeros_positive(out, count);
+}
+
 static void store(const artel__coll_combination *c, const type_row *row, stack *s, char *out)
 {
-    bool sum = c->reduction == ARTEL_REDUCTION_SUM, mean = c->reduction == ARTEL_REDUCTION_MEAN;
-    bool floats = row->working == ARTEL_DTYPE_FLOAT32 || row->working == ARTEL_DTYPE_FLOAT64;
     size_t bytes = (size_t)s->count * artel_dtype_size(row->working);
-    if (mean || (sum && floats)) {
-        if (s->value[0] != s->slots) memcpy(s->slots, s->value[0], bytes);
-        row->finish(s->slots, s->count, mean ? c->members : 1);
-        s->value[0] = s->slots;
-    }
-    if (row->store)
-        row->store(out, s->value[0], s->count);
-    else if (s->value[0] != out)
-        memcpy(out, s->value[0], bytes);
-    if (mean && c->dtype == ARTEL_DTYPE_FLOAT16) make_zeros_positive(out, s->count);
+    void *root = (void *)(uintptr_t)s->value[0];
+    if (has_finish(row, c->reduction) && root != s->slots) root = memcpy(s->slots, root, bytes);
+    conclude(row, c->reduction, c->members, root, out, s->count);
 }
 
 void artel__coll_combine(const artel__coll_combination *c)
@@ -278,4 +286,28 @@ void artel__coll_combine(const artel__coll_combination *c)
         while (s.height > 1) merge_top(&s);
         store(c, row, &s, (char *)c->out + (size_t)at * element);
     }
+}
+
+artel_dtype artel__coll_working_type(artel_dtype dtype)
+{
+    return find(dtype)->working;
+}
+
+void artel__coll_widen(artel_dtype dtype, void *out, const void *in, int64_t count)
+{
+    const type_row *row = find(dtype);
+    if (row->load)
+        row->load(out, in, count);
+    else
+        memcpy(out, in, (size_t)count * artel_dtype_size(dtype));
+}
+
+artel__coll_merge_fn *artel__coll_merge_of(artel_dtype dtype, artel_reduction reduction)
+{
+    return merge_of(find(dtype), reduction);
+}
+
+void artel__coll_conclude(artel_dtype dtype, artel_reduction reduction, int32_t members, void *root, void *out, int64_t count)
+{
+    conclude(find(dtype), reduction, members, root, out, count);
 }

@@ -120,6 +120,7 @@ void artel_communicator_destroy(artel_communicator *c)
     artel__coll_home *home = c->home;
     c->team.ctx = home->ctx;
     artel__call_fini(&c->call);
+    artel__coll_itinerary_fini(&c->itinerary);
     artel__coll_buffer *const buffer[] = {&c->ranks, &c->pack, &c->counts, &c->all_ids, &c->all_rows};
     for (size_t i = 0; i < ARTEL__COUNT(buffer); i++) artel__coll_buffer_fini(home->ctx, buffer[i]);
     artel__sparse_room_fini(home->ctx, &c->own);

@@ -32,6 +32,10 @@ artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kin
 {
     artel__coll_home *home = c->home;
     ARTEL_TRY(check_home(home));
+    c->call.itinerary = NULL;
+    c->call.force_way = false;
+    artel_status way = ARTEL_OK;
+    if (kind == ARTEL__COLL_ALL_REDUCE && c->call.refused == ARTEL_OK) way = c->call.refused = artel__communicator_take_way(c, &detail);
     c->call.kind = kind;
     c->call.what = what ? *what : (artel_collective){.count = 0};
     c->call.detail = detail;
@@ -39,6 +43,7 @@ artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kin
     enter(home, ARTEL__MEMBER_EXCHANGE);
     uint32_t fp = artel__fp_enter();
     artel_status status = artel__call_run(&c->call);
+    if (way < 0) c->call.refused = ARTEL_OK;
     artel__fp_leave(fp);
     enter(home, ARTEL__MEMBER_IDLE);
     if (status == ARTEL_ERROR_CANCELLED)

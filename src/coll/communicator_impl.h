@@ -50,6 +50,9 @@ struct artel_communicator {
     bool subset;
     artel__team team;
     artel__call call;
+    const artel__all_reduce_def *all_reduce; /* NULL: by size */
+    artel__coll_itinerary itinerary;         /* of its route, for the members of `routed` */
+    uint64_t routed;
     artel__coll_buffer ranks, pack;
     artel__sparse_room own, combined; /* of the sparse all-reduce: this member's rows, and those of all */
     artel__coll_buffer counts, all_ids, all_rows;
@@ -58,6 +61,8 @@ struct artel_communicator {
 /* Runs one collective as a part of the context's operation, in compute state, and does what follows a failure. `detail`: what else
  * must be equal on all members, as a number. */
 artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail);
+/* communicator_route.c: before an all-reduce, makes the call go the way that was chosen. */
+artel_status artel__communicator_take_way(artel_communicator *c, uint64_t *detail);
 /* This member cannot take part, for a reason that is recorded: the others, who wait for it, are told. */
 artel_status artel__communicator_refuse(artel_communicator *c, artel__coll_kind kind, artel_status reason);
 

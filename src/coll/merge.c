@@ -53,7 +53,7 @@ static void max_float32(void *out, const void *left, const void *right, int64_t 
 {
     float *o = out;
     const float *l = left, *r = right;
-    for (int64_t i = 0; i < count; i++) o[i] = r[i] > l[i] ? r[i] : l[i];
+    for (int64_t i = 0; i < count; i++) o[i] = l[i] == l[i] && (r[i] > l[i] || r[i] != r[i]) ? r[i] : l[i]; /* the leftmost NaN */
 }
 
 static void max_float64(void *out, const void *left, const void *right, int64_t count)

@@ -192,6 +192,37 @@ static artel_status source_row(const artel__bind_job *job, artel_shape *out)
     return ARTEL_OK;
 }
 
+/* Of the strings of all rows those that skip-errors leaves. */
+static artel_status choose_kept(artel__source *source, const artel__source_array *array, const artel__string **strings)
+{
+    int64_t each = artel_shape_count(&array->row);
+    void *block;
+    if (source->inner == NULL) return ARTEL_OK;
+    ARTEL_TRY(artel__source_alloc(source, (size_t)(array->count * each) * sizeof(artel__string) + 1, &block));
+    artel__string *kept = block;
+    for (int64_t row = 0; row < array->count; row++) {
+        for (int64_t i = 0; i < each; i++) kept[row * each + i] = (*strings)[(int64_t)source->kept[row] * each + i];
+    }
+    *strings = kept;
+    return ARTEL_OK;
+}
+
+/* The rows of an array of a source. Strings lie together; those that are read row by row have no place. */
+static artel_status place_rows(const artel__bind_job *job, artel__source *source, int index, artel__segment *out)
+{
+    const artel__source_array *array = &source->arrays[index];
+    const artel__string *strings;
+    *out = (artel__segment){out->first, array->count, array->base, array->stride, source};
+    if (job->dtype != ARTEL_DTYPE_STRING) return ARTEL_OK;
+    out->base = NULL;
+    if (source->format->load_text == NULL) return ARTEL_OK;
+    ARTEL_TRY(source->format->load_text(source, index, &strings));
+    ARTEL_TRY(choose_kept(source, array, &strings));
+    out->base = (const uint8_t *)strings;
+    out->stride = (size_t)artel_shape_count(&array->row) * sizeof *strings;
+    return ARTEL_OK;
+}
+
 /* One segment for each joined source. */
 static artel_status place_segments(const artel__bind_job *job, artel__binding *out)
 {
@@ -202,11 +233,14 @@ static artel_status place_segments(const artel__bind_job *job, artel__binding *o
     if (out->segments == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int s = 0; s < data->source_count; s++) {
         artel__source *source = &data->sources[s];
-        if (source->format->load != NULL) ARTEL_TRY(source->format->load(source, out->array));
-        const artel__source_array *array = &source->arrays[out->array];
-        if (array->count == 0) continue;
-        out->segments[out->segment_count++] = (artel__segment){first, array->count, array->base, array->stride, source};
-        first += array->count;
+        bool numbers = job->dtype != ARTEL_DTYPE_STRING;
+        if (numbers && source->format->load != NULL) ARTEL_TRY(source->format->load(source, out->array));
+        int64_t count = source->arrays[out->array].count;
+        if (count == 0) continue;
+        artel__segment *segment = &out->segments[out->segment_count++];
+        segment->first = first;
+        ARTEL_TRY(place_rows(job, source, out->array, segment));
+        first += count;
     }
     return ARTEL_OK;
 }
@@ -222,6 +256,16 @@ static void pack_column(const artel__source_array *column, artel_dtype to, uint8
         for (int64_t i = 0; i < count; i++)
             memcpy(target + (size_t)(row + i) * row_bytes, (const uint8_t *)converted + (size_t)i * size, size);
     }
+}
+
+/* The same for strings. */
+static artel_status pack_text(artel__source *source, int array, uint8_t *target, size_t row_bytes)
+{
+    const artel__string *strings;
+    ARTEL_TRY(source->format->load_text(source, array, &strings));
+    for (int64_t row = 0; row < source->arrays[array].count; row++)
+        memcpy(target + (size_t)row * row_bytes, &strings[row], sizeof *strings);
+    return ARTEL_OK;
 }
 
 /* Class numbers are packed as they are, since they are checked when they are fetched; the rest as it is delivered. */
@@ -242,7 +286,7 @@ static artel_status pack_columns(const artel__bind_job *job, artel__binding *out
 {
     artel_data *data = job->core->data;
     artel_dtype dtype = out->conversion.from;
-    size_t size = artel_dtype_size(dtype), row_bytes = (size_t)job->match.count * size;
+    size_t size = artel__cell_size(dtype), row_bytes = (size_t)job->match.count * size;
     int64_t rows = artel__data_rows(data, job->match.arrays[0]), first = 0;
     void *packed;
     if (rows > (int64_t)(SIZE_MAX / 2 / row_bytes)) return artel__fail_memory(job->core->ctx, data->specification, SIZE_MAX);
@@ -250,7 +294,11 @@ static artel_status pack_columns(const artel__bind_job *job, artel__binding *out
     for (int s = 0; s < data->source_count; s++) {
         for (int i = 0; i < job->match.count; i++) {
             const artel__source_array *column = &data->sources[s].arrays[job->match.arrays[i]];
-            pack_column(column, dtype, (uint8_t *)packed + (size_t)first * row_bytes + (size_t)i * size, row_bytes);
+            uint8_t *target = (uint8_t *)packed + (size_t)first * row_bytes + (size_t)i * size;
+            if (dtype == ARTEL_DTYPE_STRING)
+                ARTEL_TRY(pack_text(&data->sources[s], job->match.arrays[i], target, row_bytes));
+            else
+                pack_column(column, dtype, target, row_bytes);
         }
         first += data->sources[s].arrays[job->match.arrays[0]].count;
     }
@@ -269,6 +317,11 @@ static artel_status check_feedable(const artel__bind_job *job)
         for (int i = 0; i < job->match.count; i++) {
             const artel__source_array *array = &data->sources[s].arrays[job->match.arrays[i]];
             artel_status status = array->refusal_status < 0 ? array->refusal_status : ARTEL_ERROR_UNSUPPORTED;
+            if (job->dtype == ARTEL_DTYPE_STRING && array->text) continue;
+            if (job->dtype == ARTEL_DTYPE_STRING && array->refusal == NULL)
+                return artel__fail(job->core->ctx, ARTEL_ERROR_INVALID, data->specification, "choose an array or a column of text",
+                                   "'%s' cannot be fed to '%s': it holds %s, and the input takes strings", array->name, job->layer,
+                                   artel_dtype_name(array->dtype));
             if (array->refusal == NULL) continue;
             return artel__fail(job->core->ctx, status, data->specification,
                                "convert this array to numbers, or choose other arrays or columns", "'%s' cannot be fed to '%s': %s",
@@ -285,9 +338,9 @@ artel_status artel__bind_array(artel__bind_job *job, artel__binding *out)
     ARTEL_TRY(source_row(job, &out->source_row));
     bool packed = job->core->data->sources[0].format->table;
     out->layer = job->layer;
-    out->conversion.from = packed ? packed_dtype(job) : array_of(job, 0)->dtype;
+    out->conversion.from = job->dtype == ARTEL_DTYPE_STRING ? job->dtype : packed ? packed_dtype(job) : array_of(job, 0)->dtype;
     out->conversion.count = artel_shape_count(&out->source_row);
-    out->source_bytes = (size_t)out->conversion.count * artel_dtype_size(out->conversion.from);
+    out->source_bytes = (size_t)out->conversion.count * artel__cell_size(out->conversion.from);
     switch (job->role) {
     case ARTEL_DATA_ROLE_INPUT: ARTEL_TRY(bind_input(job, &out->source_row, out)); break;
     case ARTEL_DATA_ROLE_TARGET: ARTEL_TRY(bind_target(job, &out->source_row, out)); break;
@@ -300,6 +353,6 @@ artel_status artel__bind_array(artel__bind_job *job, artel__binding *out)
     out->public.dtype = job->dtype;
     int64_t elements = artel_shape_count(&out->public.row);
     if (elements < 0 || elements > INT64_MAX / 16) return misfit(job, &out->source_row, "the row is too large");
-    out->public.row_bytes = (size_t)elements * artel_dtype_size(job->dtype);
+    out->public.row_bytes = (size_t)elements * artel__cell_size(job->dtype);
     return packed ? pack_columns(job, out) : place_segments(job, out);
 }

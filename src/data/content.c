@@ -35,11 +35,25 @@ static bool is_hashable(const artel__binding *binding)
     return lies_in_memory(binding) || binding->segments[0].source->format->hash_row != NULL;
 }
 
+static bool is_text(const artel__binding *binding)
+{
+    return binding->conversion.from == ARTEL_DTYPE_STRING;
+}
+
+static uint64_t hash_strings(const artel__string *strings, int64_t count)
+{
+    uint64_t all = 1;
+    for (int64_t i = 0; i < count; i++) all = mix(all ^ artel__hash64(strings[i].bytes, strings[i].length)) + strings[i].length;
+    return all;
+}
+
 static artel_status hash_row(const artel__binding *binding, int64_t row, uint64_t *out)
 {
     const artel__segment *segment = segment_of(binding, row);
     if (segment->base == NULL) return segment->source->format->hash_row(segment->source, binding->array, row - segment->first, out);
-    *out = artel__hash64(segment->base + (size_t)(row - segment->first) * segment->stride, binding->source_bytes);
+    const uint8_t *at = segment->base + (size_t)(row - segment->first) * segment->stride;
+    *out = is_text(binding) ? hash_strings((const artel__string *)(const void *)at, binding->conversion.count)
+                            : artel__hash64(at, binding->source_bytes);
     return ARTEL_OK;
 }
 
@@ -83,7 +97,7 @@ static artel_status hash_binding(const artel__binding *binding, uint64_t *all)
 {
     for (int s = 0; s < binding->segment_count; s++) {
         const artel__segment *segment = &binding->segments[s];
-        bool together = segment->base != NULL && segment->stride == binding->source_bytes;
+        bool together = segment->base != NULL && segment->stride == binding->source_bytes && !is_text(binding);
         uint64_t one = 0;
         if (together) one = artel__hash64(segment->base, segment->stride * (size_t)segment->count);
         for (int64_t row = 0; !together && row < segment->count; row++) {

@@ -121,7 +121,7 @@ bool artel__conversion_run(const artel__conversion *conversion, const void *sour
 {
     switch (conversion->kind) {
     case ARTEL__CONVERT_COPY: {
-        size_t bytes = (size_t)conversion->count * artel_dtype_size(conversion->from);
+        size_t bytes = (size_t)conversion->count * artel__cell_size(conversion->from);
         if (bytes > 0) memcpy(target, source, bytes);
         return true;
     }

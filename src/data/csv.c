@@ -4,8 +4,9 @@
  * All files are read when the data is opened, since the dtype of a column is known only at its end: int64 while every
  * field is an integer, float64 from the first other number on, text from the first field that is no number. Columns
  * are kept as cells of 8 bytes, side by side in memory each for itself; binding packs the chosen ones into rows. Text
- * and columns with empty fields (unless `missing` says what stands for them) are refused when a model wants them, with
- * the place of the first such field, so that columns nobody uses do no harm.
+ * and columns with empty fields (unless `missing` says what stands for them) are refused when a model wants numbers of them, with
+ * the place of the first such field, so that columns nobody uses do no harm. For an input of strings the files are read once more: every
+ * column is text then, as it stands there.
  */
 #include <math.h>
 #include <stdio.h>
@@ -124,9 +125,10 @@ static artel_status store_field(artel__source *source, table *t, column *c, cons
 
 static artel_status wrong_width(const table *t, const artel__csv_reader *reader, int64_t found)
 {
-    return artel__fail(t->ctx, ARTEL_ERROR_CORRUPT, reader->path, "complete the line; quote fields that hold the delimiter",
-                       "line %lld has %lld field%s (expected %lld)", (long long)reader->line, (long long)found, found == 1 ? "" : "s",
-                       (long long)t->head.columns);
+    char advice[96] = "complete the line; quote fields that hold the delimiter";
+    artel__csv_head_advise(&t->head, advice, sizeof advice);
+    return artel__fail(t->ctx, ARTEL_ERROR_CORRUPT, reader->path, advice, "line %lld has %lld field%s (expected %lld)",
+                       (long long)reader->line, (long long)found, found == 1 ? "" : "s", (long long)t->head.columns);
 }
 
 static artel_status read_record(artel__source *source, table *t, artel__csv_reader *reader)
@@ -218,6 +220,7 @@ static void add_array(artel__source *source, const table *t, int64_t index, arte
     array->stride = sizeof(cell);
     array->base = (const uint8_t *)c->cells;
     array->dtype = c->type == COLUMN_TEXT ? ARTEL_DTYPE_STRING : c->type == COLUMN_FLOAT ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_INT64;
+    array->text = true;
     array->refusal = c->trouble;
     if (c->trouble != NULL && !c->trouble_is_text) array->refusal_status = ARTEL_ERROR_INVALID;
 }
@@ -306,6 +309,64 @@ static artel_status csv_open(artel__source *source)
     return make_arrays(source, t);
 }
 
+/* -- strings -- */
+
+typedef struct text_column {
+    int64_t index;
+    artel__string *strings;
+    int64_t rows, capacity;
+} text_column;
+
+/* A field that lies in the file as it is stays there. */
+static artel_status keep_field(artel__source *source, const artel__blob *blob, const artel__csv_field *field, artel__string *out)
+{
+    const char *begin = (const char *)blob->bytes;
+    *out = (artel__string){field->text, field->length};
+    if (field->length == 0) out->bytes = "";
+    if (field->length == 0 || (field->text >= begin && field->text < begin + blob->size)) return ARTEL_OK;
+    char *copy = artel__arena_alloc(&source->arena, 1, field->length);
+    if (copy == NULL) return ARTEL_ERROR_NO_MEMORY;
+    memcpy(copy, field->text, field->length);
+    out->bytes = copy;
+    return ARTEL_OK;
+}
+
+/* The column of all records of a file, which has been read before: nothing new can be wrong with it. */
+static artel_status read_column(artel__source *source, const artel__blob *blob, artel__csv_reader *reader, text_column *out)
+{
+    table *t = source->state;
+    artel__csv_field field;
+    artel_status status;
+    ARTEL_TRY(artel__csv_head_read(source, reader, &t->head));
+    while (artel__csv_next_record(reader)) {
+        int64_t at = 0;
+        while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
+            if (at++ != out->index || out->rows == out->capacity) continue;
+            ARTEL_TRY(keep_field(source, blob, &field, &out->strings[out->rows++]));
+        }
+        if (status < 0) return status;
+    }
+    return ARTEL_OK;
+}
+
+static artel_status csv_load_text(artel__source *source, int array, const artel__string **out)
+{
+    const table *t = source->state;
+    text_column wanted = {.index = source->arrays[array].item, .capacity = t->rows};
+    void *block;
+    ARTEL_TRY(artel__source_alloc(source, (size_t)t->rows * sizeof(artel__string), &block));
+    wanted.strings = block;
+    for (const artel__blob *blob = source->blobs; blob != NULL; blob = blob->next) {
+        artel__csv_reader reader;
+        artel__csv_init(&reader, source->ctx, blob->path, blob->bytes, blob->size, t->delimiter);
+        artel_status status = read_column(source, blob, &reader, &wanted);
+        artel__csv_fini(&reader);
+        ARTEL_TRY(status);
+    }
+    *out = wanted.strings;
+    return ARTEL_OK;
+}
+
 static void csv_close(artel__source *source)
 {
     table *t = source->state;
@@ -318,5 +379,6 @@ const artel__data_format artel__data_csv = {
     .options = "label header delimiter columns missing stream types defaults skip-errors",
     .table = true,
     .open = csv_open,
+    .load_text = csv_load_text,
     .close = csv_close,
 };

@@ -2,7 +2,10 @@
 /* The head of a table, the same for tables that are read at once (csv.c) and row by row (csv_stream.c). */
 #include "data/csv_head.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/foreign.h"
 
 /* Counts the fields of the first record and says whether names could be written there: text, and no number. pandas leaves the name of
  * an index empty, others that behind a last delimiter. */
@@ -94,10 +97,26 @@ static artel_status check_encoding(const artel__csv_reader *reader)
 {
     const uint8_t *bytes = (const uint8_t *)reader->at;
     size_t size = (size_t)(reader->end - reader->at);
+    ARTEL_TRY(artel__check_foreign(reader->ctx, reader->path, bytes, size));
+    bool four = size >= 4 && (memcmp(bytes, "\xff\xfe\0\0", 4) == 0 || memcmp(bytes, "\0\0\xfe\xff", 4) == 0);
+    if (four)
+        return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path, "save it as UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
+                           "the text is UTF-32");
     bool marked = size >= 2 && ((bytes[0] == 0xff && bytes[1] == 0xfe) || (bytes[0] == 0xfe && bytes[1] == 0xff));
     if (!marked && !(size >= 4 && ((bytes[1] == 0 && bytes[3] == 0) || (bytes[0] == 0 && bytes[2] == 0)))) return ARTEL_OK;
     return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path, "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW",
                        "the text is UTF-16");
+}
+
+/* Lines of old Macs: the file would be one line. */
+static artel_status check_lines(const artel__csv_reader *reader)
+{
+    size_t left = (size_t)(reader->end - reader->at);
+    if (memchr(reader->at, '\n', left)) return ARTEL_OK; /* the rest of a large file is not looked at */
+    const char *end = memchr(reader->at, '\r', left);
+    if (!end || end + 1 == reader->end) return ARTEL_OK;
+    return artel__fail(reader->ctx, ARTEL_ERROR_UNSUPPORTED, reader->path, "write them as line feeds: tr '\\r' '\\n' <FILE >NEW",
+                       "its lines end with a carriage return alone");
 }
 
 /* Lines in front of the table that begin with #, as numpy.savetxt writes them; behind its first line such a line is a record. */
@@ -110,29 +129,46 @@ static void pass_comments(artel__csv_reader *reader)
         passed++;
     }
     if (passed > 0)
-        artel__log(reader->ctx, ARTEL_LOG_NOTE, "%s: %lld line%s in front of the table begin%s with # and are passed over", reader->path,
-                   (long long)passed, passed == 1 ? "" : "s", passed == 1 ? "s" : "");
+        artel__log(reader->ctx, ARTEL_LOG_NOTE, "%s: %lld line%s in front of the table begin%s with # and %s passed over", reader->path,
+                   (long long)passed, passed == 1 ? "" : "s", passed == 1 ? "s" : "", passed == 1 ? "is" : "are");
 }
 
 artel_status artel__csv_head_read(artel__source *source, artel__csv_reader *reader, artel__csv_head *head)
 {
     ARTEL_TRY(check_encoding(reader));
+    ARTEL_TRY(check_lines(reader));
     pass_comments(reader);
     if (!artel__csv_next_record(reader)) return ARTEL_OK; /* an empty file adds nothing */
     if (head->columns == 0) return settle(source, reader, head);
     return head->given ? check_names(head, reader) : ARTEL_OK;
 }
 
+void artel__csv_head_advise(const artel__csv_head *head, char *out, size_t size)
+{
+    const char *first = head->names[0].text, *other = head->columns == 1 ? strpbrk(first, ";\t|:") : NULL;
+    if (strncmp(first, "sep=", 4) == 0)
+        snprintf(out, size, "take the first line out, which is for Excel");
+    else if (other)
+        snprintf(out, size, *other == '\t' ? "#delimiter=tab reads it" : "#delimiter=%c reads it", *other);
+}
+
 artel_status artel__csv_head_find(const artel__source *source, const artel__csv_head *head, const char *name, int64_t *out)
 {
-    for (int64_t i = 0; i < head->columns; i++) {
+    int64_t found = 0;
+    for (int64_t i = head->columns - 1; i >= 0; i--) {
         if (strcmp(head->names[i].text, name) != 0) continue;
         *out = i;
-        return ARTEL_OK;
+        found++;
     }
-    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target,
-                       head->given ? "check the name"
-                                   : "#header=yes takes the names from the first line; without a header columns are named 0, 1, ...",
+    if (found > 1)
+        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give each column a name of its own",
+                           "%lld columns are called '%s'", (long long)found, name);
+    if (found == 1) return ARTEL_OK;
+    char advice[96] = "check the name";
+    if (!head->given)
+        snprintf(advice, sizeof advice, "#header=yes takes the names from the first line; without a header columns are named 0, 1, ...");
+    artel__csv_head_advise(head, advice, sizeof advice);
+    return artel__fail(source->ctx, ARTEL_ERROR_NOT_FOUND, source->target, advice,
                        "no column '%s' (found %lld, the first '%s', the last '%s')", name, (long long)head->columns, head->names[0].text,
                        head->names[head->columns - 1].text);
 }

@@ -104,11 +104,11 @@ artel_status artel__csv_next_field(artel__csv_reader *reader, artel__csv_field *
         reader->at = quote;
         return read_quoted(reader, out);
     }
-    const char *start = reader->at;
-    while (reader->at < reader->end && *reader->at != reader->delimiter && *reader->at != '\n') {
-        if (*reader->at == '"') return bad_quote(reader, "a quote stands inside a field that does not begin with one");
-        reader->at++;
-    }
+    const char *start = reader->at, *at = start, *end = reader->end;
+    char delimiter = reader->delimiter;
+    while (at < end && *at != delimiter && *at != '\n' && *at != '"') at++;
+    reader->at = at;
+    if (at < end && *at == '"' && delimiter != '"') return bad_quote(reader, "a quote stands inside a field that does not begin with one");
     if (reader->at > start && reader->at[-1] == '\r' && (reader->at == reader->end || *reader->at == '\n')) reader->at--;
     *out = (artel__csv_field){start, (size_t)(reader->at - start), false};
     end_field(reader);

@@ -7,59 +7,23 @@
  * than a row. So the process stays small however rows are asked for. There are two arrays: `x`, the input
  * columns side by side, and `y`, the labels; a column of whole numbers among the labels is held to be one in every row.
  */
-#include "data/csv_stream.h"
+#include "data/csv_stream_impl.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/pages.h"
-#include "data/csv_head.h"
 #include "data/remote.h"
 
 enum {
-    EVERY = 8,        /* records from one kept offset to the next */
-    SAMPLE = 1000,    /* records that settle what the columns are */
-    MOST_OPEN = 256,  /* files that parts are read of; the others are only mapped */
-    PART_BYTES = 4096 /* read at first for a row elsewhere */
+    SAMPLE = 1000,  /* records that settle what the columns are */
+    MOST_OPEN = 256 /* files that parts are read of; the others are only mapped */
 };
-#define FORGET_BYTES ((uint64_t)64 << 20)
-#define NEAR_BYTES ((uint64_t)1 << 20) /* from one row to one that follows it, or comes a little before */
-
-typedef struct stream_file {
-    const artel__blob *blob;
-    int file;       /* for parts; -1: none */
-    int64_t first;  /* record of the whole */
-    size_t offset0; /* in `offsets`: of its first record */
-} stream_file;
-
-/* Where a column goes. */
-typedef struct target {
-    int array; /* -1: left out */
-    int64_t place;
-    bool whole;
-    bool has_default;
-    double fallback;
-} target;
-
-typedef struct stream_state {
-    stream_file *files;
-    int file_count;
-    int64_t rows;
-    uint64_t *offsets;
-    size_t offset_count, offset_room;
-    artel__csv_head head;
-    target *targets; /* by column; NULL until there is a record */
-    int64_t inputs, labels;
-    char delimiter;
-    _Atomic uint64_t touched; /* bytes that have been mapped, about */
-    _Atomic uint64_t last;    /* where the last row began, in its file */
-} stream_state;
 
 /* ---- finding records ---- */
 
 /* Behind the end of the record at `at`; line ends within quotes do not count. */
-static const char *record_end(const char *at, const char *end)
+const char *artel__csv_record_end(const char *at, const char *end)
 {
     bool quoted = false;
     for (;;) {
@@ -71,13 +35,13 @@ static const char *record_end(const char *at, const char *end)
     }
 }
 
-static const char *skip_empty(const char *at, const char *end)
+const char *artel__csv_skip_empty(const char *at, const char *end)
 {
     while (at < end && (*at == '\n' || (*at == '\r' && (end - at == 1 || at[1] == '\n')))) at++;
     return at;
 }
 
-static void touch(stream_state *state, const artel__blob *blob, uint64_t bytes)
+void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t bytes)
 {
     uint64_t before = atomic_fetch_add_explicit(&state->touched, bytes, memory_order_relaxed);
     if (before / FORGET_BYTES == (before + bytes) / FORGET_BYTES) return;
@@ -106,11 +70,11 @@ static artel_status find_records(artel__source *source, stream_file *file, const
     file->offset0 = state->offset_count;
     if (file->blob->size == 0) return ARTEL_OK; /* nothing is mapped */
     const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
-    for (int64_t record = 0; (at = skip_empty(at, end)) < end; record++, state->rows++) {
+    for (int64_t record = 0; (at = artel__csv_skip_empty(at, end)) < end; record++, state->rows++) {
         if (record % EVERY == 0) ARTEL_TRY(keep_offset(source, state, (uint64_t)(at - begin)));
-        at = record_end(at, end);
+        at = artel__csv_record_end(at, end);
         if ((uint64_t)(at - told) < FORGET_BYTES / 4) continue;
-        touch(state, file->blob, (uint64_t)(at - told));
+        artel__csv_touch(state, file->blob, (uint64_t)(at - told));
         told = at;
         ARTEL_TRY(artel__data_go_on(source->ctx, file->blob->path));
     }
@@ -151,7 +115,7 @@ static artel_status sample_columns(const artel__source *source, artel__csv_reade
         if (status < 0 && (source->skips == NULL || !artel__is_damage(status))) return status;
         if (status == ARTEL_AGAIN) continue;
         artel__operation_begin(source->ctx); /* it is left out when it is read as a row, or refused then */
-        reader->at = record_end(begin, reader->end);
+        reader->at = artel__csv_record_end(begin, reader->end);
     }
     return ARTEL_OK;
 }
@@ -321,162 +285,13 @@ artel_status artel__csv_stream_open(artel__source *source, char delimiter)
     source->format = &artel__data_csv_stream;
     source->state = state;
     state->delimiter = delimiter;
+    state->memo.row = -1;
     ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
     state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
     artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths.count && status == ARTEL_OK; i++) status = open_file(source, paths.items[i]);
     artel__paths_fini(&paths);
     return status < 0 ? status : publish(source);
-}
-
-/* ---- rows ---- */
-
-/* A record being converted. */
-typedef struct record {
-    const artel__source *source;
-    const char *path;
-    int64_t number; /* in its file, from 0, the header left out */
-    uint64_t offset;
-} record;
-
-static artel_status bad_field(const record *r, int64_t column, const char *what)
-{
-    const stream_state *state = r->source->state;
-    return artel__fail(r->source->ctx, ARTEL_ERROR_CORRUPT, r->path, "correct the field; #missing=V, #defaults=A:V, #types=A:float help",
-                       "record %lld (counted from 0) at byte %llu, column '%s': %s", (long long)r->number, (unsigned long long)r->offset,
-                       column < state->head.columns ? state->head.names[column].text : "", what);
-}
-
-static artel_status convert_field(const record *r, int64_t column, const artel__csv_field *field, artel_dtype dtype, void *out)
-{
-    const target *to = &((const stream_state *)r->source->state)->targets[column];
-    int64_t integer = 0;
-    double number = 0;
-    artel__csv_kind kind = artel__csv_classify(field, &integer, &number);
-    if (kind == ARTEL__CSV_TEXT) return bad_field(r, column, "text, where numbers stand");
-    if (kind == ARTEL__CSV_EMPTY && !to->has_default) return bad_field(r, column, "empty, without a default");
-    if (kind == ARTEL__CSV_EMPTY) number = to->fallback;
-    if (kind == ARTEL__CSV_INTEGER) number = (double)integer;
-    if (dtype != ARTEL_DTYPE_INT64) {
-        ((double *)out)[to->place] = number;
-        return ARTEL_OK;
-    }
-    if (kind != ARTEL__CSV_INTEGER) {
-        if (!(number > -9e15 && number < 9e15) || (double)(int64_t)number != number)
-            return bad_field(r, column, "a fraction among whole numbers (types=NAME:float reads them as such)");
-        integer = (int64_t)number;
-    }
-    ((int64_t *)out)[to->place] = integer;
-    return ARTEL_OK;
-}
-
-static artel_status convert_record(const record *r, artel__csv_reader *reader, int array, void *out)
-{
-    const stream_state *state = r->source->state;
-    artel__csv_field field;
-    artel_status status;
-    int64_t column = 0;
-    while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-        if (column < state->head.columns && state->targets[column].array == array)
-            ARTEL_TRY(convert_field(r, column, &field, r->source->arrays[array].dtype, out));
-        bool last = column == state->head.columns && !reader->in_record && artel__csv_is_blank(&field);
-        if (!last) column++; /* a delimiter at the end of a line makes no column */
-    }
-    if (status < 0) return status;
-    char what[80];
-    snprintf(what, sizeof what, "%lld fields (expected %lld)", (long long)column, (long long)state->head.columns);
-    return column == state->head.columns ? ARTEL_OK : bad_field(r, column, what);
-}
-
-/* A record's text: in the mapping, or in a part that was read. */
-typedef struct part {
-    char small[PART_BYTES];
-    void *heap;
-    const char *at, *end; /* from the record on */
-    uint64_t offset;      /* of the record */
-} part;
-
-/* Goes over `count` records. */
-static const char *skip_records(const char *at, const char *end, int64_t count)
-{
-    for (; count > 0; count--) at = skip_empty(record_end(at, end), end);
-    return at;
-}
-
-/* Reads more and more from `offset` on until the record is whole. */
-static artel_status read_part(const artel__source *source, const stream_file *file, uint64_t offset, int64_t skip, part *out)
-{
-    size_t size = sizeof out->small, got;
-    char *text = out->small;
-    for (;;) {
-        ARTEL_TRY(artel__read_part(source->ctx, file->blob->path, file->file, offset, text, size, &got));
-        out->end = text + got;
-        out->at = skip_records(text, out->end, skip);
-        out->offset = offset + (uint64_t)(out->at - text);
-        if (got < size || record_end(out->at, out->end) < out->end) return ARTEL_OK;
-        size *= 8;
-        ARTEL_TRY(artel__realloc(source->ctx, size, source->target, &out->heap));
-        text = out->heap;
-    }
-}
-
-static artel_status find_record(const artel__source *source, const stream_file *file, int64_t number, part *out)
-{
-    stream_state *state = source->state;
-    const char *begin = (const char *)file->blob->bytes;
-    uint64_t offset = state->offsets[file->offset0 + (size_t)(number / EVERY)];
-    uint64_t last = atomic_exchange_explicit(&state->last, offset, memory_order_relaxed);
-    out->heap = NULL;
-    if (file->file >= 0 && offset + NEAR_BYTES / 16 - last > NEAR_BYTES) return read_part(source, file, offset, number % EVERY, out);
-    if (offset > last) touch(state, file->blob, offset - last);
-    out->end = begin + file->blob->size;
-    out->at = skip_records(begin + offset, out->end, number % EVERY);
-    out->offset = (uint64_t)(out->at - begin);
-    return ARTEL_OK;
-}
-
-static const stream_file *file_of(const stream_state *state, int64_t row)
-{
-    int low = 0, high = state->file_count - 1;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (state->files[middle].first <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return &state->files[low];
-}
-
-static artel_status stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
-{
-    const stream_state *state = source->state;
-    const stream_file *file = file_of(state, row);
-    artel__csv_reader reader;
-    part p;
-    (void)row_shape;
-    artel_status status = find_record(source, file, row - file->first, &p);
-    const record r = {source, file->blob->path, row - file->first, status == ARTEL_OK ? p.offset : 0};
-    if (status == ARTEL_OK) {
-        artel__csv_init(&reader, source->ctx, r.path, p.at, (size_t)(p.end - p.at), state->delimiter);
-        artel__csv_next_record(&reader);
-        status = convert_record(&r, &reader, array, out);
-        artel__csv_fini(&reader);
-    }
-    artel__free(source->ctx, p.heap);
-    return status;
-}
-
-static artel_status stream_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)
-{
-    const stream_state *state = source->state;
-    const stream_file *file = file_of(state, row);
-    part p;
-    (void)array;
-    artel_status status = find_record(source, file, row - file->first, &p);
-    if (status == ARTEL_OK) *out = artel__hash64(p.at, (size_t)(record_end(p.at, p.end) - p.at));
-    artel__free(source->ctx, p.heap);
-    return status;
 }
 
 static void stream_close(artel__source *source)
@@ -490,7 +305,7 @@ const artel__data_format artel__data_csv_stream = {
     .name = "csv",
     .syntax = "csv:GLOB#stream=yes&label=COL",
     .options = "",
-    .fetch_row = stream_fetch,
-    .hash_row = stream_hash_row,
+    .fetch_row = artel__csv_stream_fetch,
+    .hash_row = artel__csv_stream_hash,
     .close = stream_close,
 };

@@ -42,6 +42,11 @@ artel_status artel__source_fetch(const artel__source *source, int64_t row, const
     return ARTEL_OK;
 }
 
+int64_t artel__source_expect(const artel__source *source, const int64_t *rows, int64_t count)
+{
+    return source->far && source->format->expect != NULL ? source->format->expect(source, rows, count) : count;
+}
+
 artel_status artel__source_add_arrays(artel__source *source, int64_t count)
 {
     if (count < 1 || count > ARTEL__DATA_MAX_ARRAYS) {
@@ -142,6 +147,10 @@ artel_status artel__data_create_single(artel_context *ctx, const artel__data_for
 static artel_status check_joined(const artel_data *data)
 {
     const artel__source *first = &data->sources[0];
+    if (data->source_count > 1 && first->format->fetch_rows != NULL)
+        return artel__fail(data->ctx, ARTEL_ERROR_UNSUPPORTED, data->specification,
+                           "join the data where it is served, or with {\"concatenate\": [...]} in a pipeline",
+                           "data of a service is not joined by +");
     for (int s = 1; s < data->source_count; s++) {
         const artel__source *other = &data->sources[s];
         if (other->array_count != first->array_count) {

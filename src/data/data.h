@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "tensor/shape.h"
+#include "text/program.h"
 
 /* Which arrays of a file with training and test parts are meant, and whether targets are needed. */
 typedef enum artel__data_purpose {
@@ -34,7 +35,7 @@ typedef enum artel__data_target_kind {
 
 typedef struct artel__data_want_input {
     const char *name;  /* of the input layer */
-    artel_dtype dtype; /* delivered: float32, int32, int64, uint8, bool, ... */
+    artel_dtype dtype; /* delivered: float32, int32, int64, uint8, bool, ...; strings only with a program */
     artel_shape row;   /* extents of one row, -1 where the model leaves them open; rank -1: anything */
     int64_t limit;     /* exclusive upper limit of integers fed here (vocabulary), for synthetic data; 0: none known */
 } artel__data_want_input;
@@ -49,25 +50,35 @@ typedef struct artel__data_want_target {
     int64_t ignored;
 } artel__data_want_target;
 
+/* A piece of data, which lies on this machine or not: a file. */
+typedef struct artel__data_piece {
+    const char *name;
+    int64_t rows;
+    bool here;
+} artel__data_piece;
+
 typedef struct artel__data_wants {
     artel__data_purpose purpose;
+    bool apart; /* pieces may lie on other machines: whoever fetches rows asks for those that are here. Otherwise all must be here */
     const artel__data_want_input *inputs;
     int input_count;
     const artel__data_want_target *targets; /* ignored for predict */
     int target_count;
-    uint64_t seed;         /* of synthetic data and of the split of sorted sources */
-    bool scales_itself;    /* the model starts with Rescaling or Normalization: no note about unscaled bytes */
-    const char *rescaling; /* name of the Rescaling it starts with, or NULL: a note when the data is scaled, too */
+    const artel__program *program; /* computed of the inputs row by row; NULL: they are delivered as they are. Borrowed by the feed */
+    uint64_t seed;                 /* of synthetic data and of the split of sorted sources */
+    bool scales_itself;            /* the model starts with Rescaling or Normalization: no note about unscaled bytes */
+    const char *rescaling;         /* name of the Rescaling it starts with, or NULL: a note when the data is scaled, too */
 } artel__data_wants;
 
 /* One array as delivered. Order in a feed: inputs in the model's order, targets in the model's order, then the
- * weight if the data has one. */
+ * weight if the data has one, or one for each target that has one. With a program the values that it delivers stand for the inputs, in their order. */
 typedef struct artel__feed_array {
     const char *name;     /* as the data calls it; borrowed from the feed */
     artel_data_role role; /* never AUTO */
-    int index;            /* among the inputs or targets of the wants; 0 for the weight */
-    artel_dtype dtype;    /* as wanted; float32 for the weight */
-    artel_shape row;      /* extents of one row, all known */
+    int index; /* among the inputs or targets of the wants; with a program, of an input: among its values; 0: the weight of all targets, 1 and on:
+                           * of target 0 and on */
+    artel_dtype dtype; /* as wanted; float32 for the weight */
+    artel_shape row;   /* extents of one row, all known */
     size_t row_bytes;
 } artel__feed_array;
 
@@ -76,7 +87,7 @@ typedef struct artel__feed artel__feed;
 /* Matches arrays to the model by the rules of artel/data.h, checks shapes (an axis of 1 at the end is added or dropped
  * as Keras does), settles conversions and loads what needs loading. The wants are copied.
  * Errors: ARTEL_ERROR_INVALID when the data does not fit the model (what was found, what was expected, what to do),
- * ARTEL_ERROR_UNSUPPORTED for strings, ARTEL_ERROR_CORRUPT and ARTEL_ERROR_IO for damaged files. */
+ * ARTEL_ERROR_UNSUPPORTED for strings where numbers are wanted, ARTEL_ERROR_CORRUPT and ARTEL_ERROR_IO for damaged files. */
 artel_status artel__data_bind(artel_data *data, const artel__data_wants *wants, artel__feed **out);
 void artel__feed_destroy(artel__feed *feed); /* NULL accepted */
 
@@ -87,8 +98,23 @@ const artel__feed_array *artel__feed_arrays(const artel__feed *feed, int *out_co
 /* The array of a role and index, or NULL; *out_position is its place in buffers[] (may be NULL). */
 const artel__feed_array *artel__feed_find(const artel__feed *feed, artel_data_role role, int index, int *out_position);
 
+/* Where random stages of a pipeline draw anew in each pass over the data, a row's number may carry the pass (0 unless it does). */
+bool artel__feed_draws(const artel__feed *feed);
+static inline uint64_t artel__row_in_pass(uint64_t row, int64_t pass)
+{
+    return row | (uint64_t)pass << 44;
+}
+static inline uint64_t artel__row_number(uint64_t row)
+{
+    return row & (((uint64_t)1 << 44) - 1);
+}
+
+/* The program of the wants, and what its values are in this data; NULL when there is none. */
+const artel__program *artel__feed_program(const artel__feed *feed);
+const artel__cells *artel__feed_values(const artel__feed *feed);
+
 /* Gathers `count` rows of every array: buffers[i] receives count * arrays[i].row_bytes bytes; a NULL buffer leaves its array out.
- * rows[] below artel__feed_count. Thread-safe. `pool`: threads that share the rows; NULL: the caller alone. Errors name a record and
+ * rows[] below artel__feed_count, with a pass or without. Thread-safe. `pool`: threads that share the rows; NULL: the caller alone. Errors name a record and
  * the value (a label outside the classes, a damaged image); then the buffers are undefined. */
 artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers);
 
@@ -105,6 +131,22 @@ artel_status artel__feed_fingerprint(const artel__feed *feed, uint8_t out[32]);
 /* artel_data_open() with skip-errors=N (0: as the specification says) where its format knows that; *skips becomes true then. Data that is
  * used in memory as it lies in its files has no rows that could be left out. */
 artel_status artel__data_open_skipping(artel_context *ctx, const char *specification, int64_t skip_errors, bool *skips, artel_data **out);
+
+/* -- pipelines of workers (divide.c) -- */
+
+/* Makes the data that of `workers` workers, one behind another, where a pipeline says which part is a worker's; worker i's are rows
+ * [first[i], first[i + 1]). Before the data is bound. Errors: UNSUPPORTED (no pipeline), INVALID (it does not say; it is in use). */
+artel_status artel__data_divide(artel_data *data, int workers, int64_t *first);
+
+/* -- pieces that lie apart (feed_parts.c) -- */
+
+/* Whether data can be bound `apart`: it has such pieces. */
+bool artel__data_can_lie_apart(const artel_data *data);
+/* How many pieces there are; 0 unless the data was bound `apart`. */
+int artel__feed_parts(const artel__feed *feed);
+artel__data_piece artel__feed_part(const artel__feed *feed, int part);
+/* The piece that a row lies in. */
+int artel__feed_part_of(const artel__feed *feed, uint64_t row);
 
 /* -- content (content.c): hashes of rows as their source holds them, their numbers included -- */
 

@@ -125,11 +125,31 @@ static artel_status place_words(const row *r, const artel__example_list *list)
     return ARTEL_OK;
 }
 
+/* Strings as they lie in the record, whose file stays mapped as long as its source. */
+static artel_status place_text(const row *r, const artel__example_list *list)
+{
+    artel__proto_field field;
+    artel__proto values = list->values;
+    artel__string *out = (artel__string *)(void *)r->out;
+    int64_t at = 0;
+    while (artel__proto_next_here(&values, &field)) {
+        if (field.number != 1 || field.wire != 2) continue;
+        if (at == r->count && r->feature->truncate) break;
+        if (at == r->count) return wrong_count(r, at + 1, r->count);
+        out[at++] = (artel__string){(const char *)field.bytes.at, (size_t)(field.bytes.end - field.bytes.at)};
+    }
+    if (values.damaged) return damaged(r);
+    if (at < r->count && !r->feature->ragged) return wrong_count(r, at, r->count);
+    fill_from(r, at);
+    return ARTEL_OK;
+}
+
 static artel_status place_bytes(const row *r, const artel__example_list *list, const artel_shape *shape)
 {
     artel__proto value;
     int64_t found = 0;
     if (r->feature->decode == ARTEL__DECODE_WORDS) return place_words(r, list);
+    if (r->feature->decode == ARTEL__DECODE_STRING) return place_text(r, list);
     if (!artel__example_bytes(list->values, &value, 1, &found)) return damaged(r);
     if (found == 0) return missing(r);
     if (found > 1) return bad_record(r->reader, "give one value for each record", r->feature->name, "several byte strings (expected one)");
@@ -222,7 +242,7 @@ static artel_status place_steps(const row *r, artel__proto steps, int64_t most)
 artel_status artel__example_row(const artel__example_reader *reader, artel__proto record, const artel__feature *feature,
                                 const artel_shape *shape, void *out)
 {
-    const row r = {reader, feature, artel_shape_count(shape), artel_dtype_size(feature->dtype), out};
+    const row r = {reader, feature, artel_shape_count(shape), artel__cell_size(feature->dtype), out};
     artel__example_list list;
     int64_t filled = 0;
     if (feature->sequence) {

@@ -2,9 +2,8 @@
 /* tf.train.Example, written: numbers packed, lengths computed before anything is appended, features in the order given. */
 #include <string.h>
 
+#include "base/protobuf.h"
 #include "data/record_write.h"
-
-#define MOST_VARINT 10
 
 static size_t varint_size(uint64_t value)
 {
@@ -13,20 +12,11 @@ static size_t varint_size(uint64_t value)
     return size;
 }
 
-static void put_varint(artel__text *out, uint64_t value)
-{
-    uint8_t bytes[MOST_VARINT];
-    size_t size = 0;
-    for (; value > 127; value >>= 7) bytes[size++] = (uint8_t)(value | 128);
-    bytes[size++] = (uint8_t)value;
-    artel__text_append_bytes(out, bytes, size);
-}
-
 /* The tag of a field of bytes, and their length. */
 static void put_head(artel__text *out, int field, uint64_t size)
 {
-    put_varint(out, (uint64_t)field << 3 | 2);
-    put_varint(out, size);
+    artel__put_varint(out, (uint64_t)field << 3 | 2);
+    artel__put_varint(out, size);
 }
 
 static size_t field_size(size_t size)
@@ -59,7 +49,7 @@ void artel__example_add_ints(artel__text *features, const char *name, const int6
     size_t size = 0;
     for (int64_t i = 0; i < count; i++) size += varint_size((uint64_t)values[i]);
     put_feature(features, name, ARTEL__FEATURE_INT64, size);
-    for (int64_t i = 0; i < count; i++) put_varint(features, (uint64_t)values[i]);
+    for (int64_t i = 0; i < count; i++) artel__put_varint(features, (uint64_t)values[i]);
 }
 
 void artel__example_add_bytes(artel__text *features, const char *name, const void *bytes, size_t size)

@@ -290,6 +290,10 @@ void artel__feature_fill(const artel__feature *feature, void *out, int64_t count
     size_t size = artel_dtype_size(feature->dtype);
     uint8_t *at = out;
     if (count <= 0) return;
+    if (feature->dtype == ARTEL_DTYPE_STRING) {
+        for (int64_t i = 0; i < count; i++) ((artel__string *)out)[i] = (artel__string){"", 0};
+        return;
+    }
     if (feature->dtype == ARTEL_DTYPE_INT64)
         memcpy(&one, &feature->fill_int, sizeof one);
     else
@@ -335,7 +339,8 @@ artel_status artel__features_publish(artel__source *source, const artel__feature
                                                   .count = count,
                                                   .pixels = f->decode == ARTEL__DECODE_IMAGE ||
                                                             (f->decode == ARTEL__DECODE_RAW && f->dtype == ARTEL_DTYPE_UINT8)};
-        if (f->decode == ARTEL__DECODE_STRING) source->arrays[i].refusal = "text cannot be fed yet";
+        source->arrays[i].text = f->decode == ARTEL__DECODE_STRING;
+        if (f->decode == ARTEL__DECODE_STRING) source->arrays[i].refusal = "it holds text, and the model takes numbers here";
     }
     return ARTEL_OK;
 }

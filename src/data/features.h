@@ -9,7 +9,7 @@
 
 #include "base/json.h"
 #include "data/image_part.h"
-#include "data/proto.h"
+#include "base/protobuf.h"
 #include "data/source.h"
 
 /* The kind of a feature's list in tf.train.Example, by the number of its field. */
@@ -24,7 +24,7 @@ typedef enum artel__feature_decode {
     ARTEL__DECODE_NONE,
     ARTEL__DECODE_RAW,    /* numbers of `dtype` as they lie in memory, little-endian */
     ARTEL__DECODE_IMAGE,  /* JPEG, PNG, BMP or GIF */
-    ARTEL__DECODE_STRING, /* listed, not fed */
+    ARTEL__DECODE_STRING, /* text, for inputs of strings */
     ARTEL__DECODE_WORDS   /* strings that become their places in a vocabulary: int64 */
 } artel__feature_decode;
 

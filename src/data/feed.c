@@ -49,6 +49,8 @@ static artel_status core_create(artel_data *data, const artel__data_wants *wants
     core->data = data;
     core->references = 1;
     core->seed = wants->seed;
+    for (int s = 0; s < data->source_count; s++) core->draws |= data->sources[s].draws;
+    core->program = wants->program;
     data->references++;
     artel__arena_init(&core->arena, data->ctx);
     *out = core;
@@ -87,7 +89,7 @@ static artel_status run_job(artel__bind_job *job)
 static artel_status bind_matches(artel__feed_core *core, const artel__data_wants *wants, const artel__matches *matches, bool *pixel_note)
 {
     int targets = wants->purpose == ARTEL__DATA_PURPOSE_PREDICT ? 0 : wants->target_count;
-    core->bindings = artel__arena_alloc(&core->arena, (size_t)(wants->input_count + targets + 1), sizeof *core->bindings);
+    core->bindings = artel__arena_alloc(&core->arena, (size_t)(wants->input_count + 2 * targets + 1), sizeof *core->bindings);
     if (core->bindings == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < wants->input_count; i++) {
         const artel__data_want_input *want = &wants->inputs[i];
@@ -113,14 +115,18 @@ static artel_status bind_matches(artel__feed_core *core, const artel__data_wants
                                .target = want};
         ARTEL_TRY(run_job(&job));
     }
-    if (targets == 0 || matches->weight.count == 0) return ARTEL_OK;
-    artel__bind_job job = {.core = core,
-                           .match = matches->weight,
-                           .role = ARTEL_DATA_ROLE_WEIGHT,
-                           .layer = "sample_weight",
-                           .dtype = ARTEL_DTYPE_FLOAT32,
-                           .row = {.rank = -1}};
-    return run_job(&job);
+    for (int i = 0; targets > 0 && i <= targets; i++) {
+        const artel__match *match = i == 0 ? &matches->weight : &matches->weights[i - 1];
+        artel__bind_job job = {.core = core,
+                               .match = *match,
+                               .role = ARTEL_DATA_ROLE_WEIGHT,
+                               .index = i,
+                               .layer = "sample_weight",
+                               .dtype = ARTEL_DTYPE_FLOAT32,
+                               .row = {.rank = -1}};
+        if (match->count) ARTEL_TRY(run_job(&job));
+    }
+    return ARTEL_OK;
 }
 
 static int64_t binding_rows(const artel__binding *binding)
@@ -167,25 +173,18 @@ static artel_status bind_files(artel__feed_core *core, const artel__data_wants *
     return settle_count(core);
 }
 
-static artel_status publish_arrays(artel__feed_core *core)
-{
-    core->arrays = artel__arena_alloc(&core->arena, (size_t)core->binding_count, sizeof *core->arrays);
-    if (core->arrays == NULL) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < core->binding_count; i++) core->arrays[i] = core->bindings[i].public;
-    return ARTEL_OK;
-}
-
 artel_status artel__data_bind(artel_data *data, const artel__data_wants *wants, artel__feed **out)
 {
     artel__feed_core *core;
     if (wants->input_count < 1) {
         return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification, "", "the model has no inputs");
     }
+    ARTEL_TRY(artel__data_check_parts(data, wants->apart));
     ARTEL_TRY(core_create(data, wants, &core));
     uint32_t state = artel__fp_enter();
     artel_status status = artel__data_is_synthetic(data) ? artel__bind_synthetic(core, wants) : bind_files(core, wants);
     artel__fp_leave(state);
-    if (status == ARTEL_OK) status = publish_arrays(core);
+    if (status == ARTEL_OK) status = artel__feed_publish(core);
     if (status == ARTEL_OK) status = feed_create(core, 0, core->count, out);
     artel__core_release(core); /* the feed holds its own reference */
     return status;
@@ -196,15 +195,20 @@ int64_t artel__feed_count(const artel__feed *feed)
     return feed->count;
 }
 
+bool artel__feed_draws(const artel__feed *feed)
+{
+    return feed->core->draws;
+}
+
 const artel__feed_array *artel__feed_arrays(const artel__feed *feed, int *out_count)
 {
-    *out_count = feed->core->binding_count;
+    *out_count = feed->core->array_count;
     return feed->core->arrays;
 }
 
 const artel__feed_array *artel__feed_find(const artel__feed *feed, artel_data_role role, int index, int *out_position)
 {
-    for (int i = 0; i < feed->core->binding_count; i++) {
+    for (int i = 0; i < feed->core->array_count; i++) {
         const artel__feed_array *array = &feed->core->arrays[i];
         if (array->role != role || array->index != index) continue;
         if (out_position != NULL) *out_position = i;

@@ -36,10 +36,15 @@ typedef struct artel__feed_core {
     artel__arena arena;
     int references;
     artel__binding *bindings;
-    artel__feed_array *arrays; /* copies of the public parts, for artel__feed_arrays */
     int binding_count;
+    artel__feed_array *arrays; /* what is delivered */
+    int array_count;
+    const artel__program *program; /* NULL: what is bound is delivered */
+    artel__cells *values;          /* of the program, without data */
+    int *slot;                     /* by binding, then by step of the program: its place among `arrays`, or -1 */
     int64_t count;
     uint64_t seed;
+    bool draws;                       /* rows have other values in each pass */
     struct artel__core_block *blocks; /* packed and synthetic values */
 } artel__feed_core;
 
@@ -49,12 +54,22 @@ struct artel__feed {
     uint64_t *rows; /* NULL: rows first .. first + count - 1; else these */
 };
 
+/* Settles what is delivered (ahead.c). */
+artel_status artel__feed_publish(artel__feed_core *core);
+/* Fetches where there is a program. */
+artel_status artel__feed_fetch_ahead(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers);
+/* Rows of everything that is bound, by binding. */
+artel_status artel__feed_fetch_bound(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers);
+
 /* Aligned memory freed with the core. */
 artel_status artel__core_alloc(artel__feed_core *core, size_t bytes, void **out);
 void artel__core_release(artel__feed_core *core);
 
 /* Rows [begin, end) of a call of artel__feed_fetch, all of which are in the feed, to their places in the buffers (fetch.c). */
 artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers);
+
+/* feed_parts.c: refuses data of which pieces are elsewhere, unless it is bound `apart`; then what cannot be. */
+artel_status artel__data_check_parts(artel_data *data, bool apart);
 
 /* ---- match.c: which arrays feed what ---- */
 
@@ -66,7 +81,8 @@ typedef struct artel__match {
 
 typedef struct artel__matches {
     artel__match *inputs, *targets; /* as many as wanted; targets NULL for predict */
-    artel__match weight;
+    artel__match weight;            /* of all targets */
+    artel__match *weights;          /* by target; those without arrays have none */
 } artel__matches;
 
 artel_status artel__data_match(artel_data *data, const artel__data_wants *wants, artel__arena *arena, artel__matches *out);

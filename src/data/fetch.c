@@ -10,28 +10,23 @@
 
 #include "base/threads.h"
 #include "data/feed.h"
+#include "data/stage.h"
 
 #define STACK_BYTES 4096
 #define SHARED_BYTES 65536 /* from which on waking other threads pays */
 #define WANTED 16          /* arrays that are read together at most */
+#define TOLD 512           /* rows that a source is told of before they are asked for one by one */
 
 /* The row of the core that row `row` of the feed stands for. */
-static int64_t core_row(const artel__feed *feed, uint64_t row)
+static int64_t core_row(const artel__feed *feed, uint64_t numbered)
 {
+    uint64_t row = artel__row_number(numbered);
     return feed->rows != NULL ? (int64_t)feed->rows[row] : feed->first + (int64_t)row;
 }
 
 static const artel__segment *find_segment(const artel__binding *binding, int64_t row)
 {
-    int low = 0, high = binding->segment_count - 1;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (binding->segments[middle].first <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return &binding->segments[low];
+    return &binding->segments[artel__find_run(&binding->segments[0].first, sizeof *binding->segments, binding->segment_count, row)];
 }
 
 static artel_status bad_label(const artel__feed *feed, const artel__binding *binding, int64_t row, double value)
@@ -81,8 +76,10 @@ static artel_status produce_rows(const artel__feed *feed, const artel__binding *
     }
     artel_status status = ARTEL_OK;
     for (int64_t i = 0; i < count && status == ARTEL_OK; i++) {
+        if (feed->core->draws) artel__stage_set_pass(rows[i] >> 44);
         status = produce_row(feed, binding, core_row(feed, rows[i]), scratch, buffer + (size_t)i * binding->public.row_bytes);
     }
+    if (feed->core->draws) artel__stage_set_pass(0);
     artel__free(feed->core->ctx, heap);
     return status;
 }
@@ -200,7 +197,8 @@ static artel_status prepare_delivery(const artel__feed *feed, const artel__sourc
         out->buffers[i] = at;
         at += ((size_t)artel_shape_count(&array->row) * artel_dtype_size(array->dtype) * (size_t)count + 15) / 8 * 8;
     }
-    for (int64_t i = 0; i < count; i++) out->rows[i] = (uint64_t)core_row(feed, rows[i]);
+    for (int64_t i = 0; i < count; i++)
+        out->rows[i] = artel__row_in_pass((uint64_t)core_row(feed, rows[i]), feed->core->draws ? (int64_t)(rows[i] >> 44) : 0);
     return ARTEL_OK;
 }
 
@@ -219,7 +217,7 @@ static artel_status convert_delivery(const artel__feed *feed, const delivery *de
         uint8_t *target = target_of(core, buffers, b, begin);
         if (target == NULL || from == target) continue;
         for (int64_t i = 0; i < count; i++) {
-            ARTEL_TRY(convert_row(feed, binding, (int64_t)delivered->rows[i], from + (size_t)i * binding->source_bytes,
+            ARTEL_TRY(convert_row(feed, binding, (int64_t)artel__row_number(delivered->rows[i]), from + (size_t)i * binding->source_bytes,
                                   target + (size_t)i * binding->public.row_bytes));
         }
     }
@@ -268,8 +266,8 @@ static artel_status fetch_records(const fetch_job *job, int64_t begin, int64_t e
     return ARTEL_OK;
 }
 
-/* Rows [begin, end) of the call. */
-static artel_status fetch_piece(const fetch_job *job, int64_t begin, int64_t end)
+/* Rows [begin, end) of the call, one after another. */
+static artel_status fetch_one_by_one(const fetch_job *job, int64_t begin, int64_t end)
 {
     const artel__feed_core *core = job->feed->core;
     const uint64_t *rows = job->rows + begin;
@@ -283,6 +281,33 @@ static artel_status fetch_piece(const fetch_job *job, int64_t begin, int64_t end
             ARTEL_TRY(gather_rows(job->feed, binding, rows, end - begin, buffer));
         else
             ARTEL_TRY(produce_rows(job->feed, binding, rows, end - begin, buffer));
+    }
+    return ARTEL_OK;
+}
+
+/* Tells a source that is far which rows follow: the end of those that it has been told, all of one pass. */
+static int64_t expect_rows(const fetch_job *job, int64_t begin, int64_t end)
+{
+    const artel__feed_core *core = job->feed->core;
+    int64_t numbers[TOLD], count = 0;
+    uint64_t pass = job->rows[begin] >> 44;
+    for (; begin + count < end && count < TOLD && job->rows[begin + count] >> 44 == pass; count++)
+        numbers[count] = core_row(job->feed, job->rows[begin + count]);
+    if (core->draws) artel__stage_set_pass(pass);
+    count = artel__source_expect(&core->data->sources[0], numbers, count);
+    if (core->draws) artel__stage_set_pass(0);
+    return begin + count;
+}
+
+/* Rows [begin, end) of the call. */
+static artel_status fetch_piece(const fetch_job *job, int64_t begin, int64_t end)
+{
+    const artel__feed_core *core = job->feed->core;
+    if (core->data->source_count != 1 || !core->data->sources[0].far) return fetch_one_by_one(job, begin, end);
+    while (begin < end) {
+        int64_t told = expect_rows(job, begin, end);
+        ARTEL_TRY(fetch_one_by_one(job, begin, told));
+        begin = told;
     }
     return ARTEL_OK;
 }
@@ -306,8 +331,22 @@ static artel_status fetch_bindings(const artel__feed *feed, artel__pool *pool, c
     return (artel_status)atomic_load(&job.status);
 }
 
+/* The same rows of every array of a call that begins at `begin`. */
+static artel_status fetch_piece_ahead(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers)
+{
+    const artel__feed_core *core = feed->core;
+    void **at;
+    ARTEL_TRY(artel__alloc(core->ctx, (size_t)core->array_count * sizeof *at, core->data->specification, (void **)&at));
+    for (int i = 0; i < core->array_count; i++)
+        at[i] = buffers[i] ? (uint8_t *)buffers[i] + (size_t)begin * core->arrays[i].row_bytes : NULL;
+    artel_status status = artel__feed_fetch_ahead(feed, NULL, rows + begin, end - begin, at);
+    artel__free(core->ctx, at);
+    return status;
+}
+
 artel_status artel__feed_fetch_piece(const artel__feed *feed, const uint64_t *rows, int64_t begin, int64_t end, void *const *buffers)
 {
+    if (feed->core->program) return fetch_piece_ahead(feed, rows, begin, end, buffers);
     const fetch_job job = {.feed = feed, .rows = rows, .buffers = buffers};
     uint32_t state = artel__fp_enter();
     bool delivers = feed->core->data->sources[0].format->fetch_rows != NULL;
@@ -320,11 +359,18 @@ artel_status artel__feed_fetch(const artel__feed *feed, artel__pool *pool, const
 {
     const artel__feed_core *core = feed->core;
     for (int64_t i = 0; i < count; i++) {
-        if (rows[i] < (uint64_t)feed->count) continue;
+        if (artel__row_number(rows[i]) < (uint64_t)feed->count) continue;
         return artel__fail(core->ctx, ARTEL_ERROR_INVALID, core->data->specification, "", "no row %llu (there are %lld)",
                            (unsigned long long)rows[i], (long long)feed->count);
     }
     if (count <= 0) return ARTEL_OK;
+    return core->program ? artel__feed_fetch_ahead(feed, pool, rows, count, buffers)
+                         : artel__feed_fetch_bound(feed, pool, rows, count, buffers);
+}
+
+artel_status artel__feed_fetch_bound(const artel__feed *feed, artel__pool *pool, const uint64_t *rows, int64_t count, void *const *buffers)
+{
+    const artel__feed_core *core = feed->core;
     uint32_t state = artel__fp_enter();
     artel_status status = core->data->sources[0].format->fetch_rows != NULL ? fetch_delivered(feed, rows, 0, count, buffers)
                                                                             : fetch_bindings(feed, pool, rows, count, buffers);

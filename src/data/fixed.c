@@ -123,15 +123,8 @@ static artel_status fixed_open(artel__source *source)
 static const uint8_t *value_of(const artel__source *source, int array, int64_t row)
 {
     const fixed_state *state = source->state;
-    int low = 0, high = state->file_count - 1;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (state->files[middle].first <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return state->files[low].records + (size_t)(row - state->files[low].first) * state->record + state->fields[array].offset;
+    int file = artel__find_run(&state->files[0].first, sizeof *state->files, state->file_count, row);
+    return state->files[file].records + (size_t)(row - state->files[file].first) * state->record + state->fields[array].offset;
 }
 
 static artel_status fixed_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)

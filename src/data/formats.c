@@ -5,11 +5,7 @@
 #include "data/source.h"
 
 const artel__data_format *const artel__data_formats[] = {
-    &artel__data_idx,       &artel__data_npy,
-    &artel__data_npz,       &artel__data_csv,
-    &artel__data_cifar10,   &artel__data_images,
-    &artel__data_synthetic, &artel__data_audio,
-    &artel__data_fixed,     &artel__data_jsonl,
-    &artel__data_tfrecord,  &artel__data_text,
-    &artel__data_pipeline,  NULL,
+    &artel__data_idx,      &artel__data_npy,       &artel__data_npz,      &artel__data_csv,     &artel__data_cifar10,
+    &artel__data_images,   &artel__data_synthetic, &artel__data_audio,    &artel__data_fixed,   &artel__data_jsonl,
+    &artel__data_tfrecord, &artel__data_text,      &artel__data_pipeline, &artel__data_service, NULL,
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/foreign.h"
 #include "data/source.h"
 
 typedef struct header {
@@ -40,6 +41,7 @@ static bool idx_dtype(uint8_t code, artel_dtype *out)
 static artel_status parse_header(artel_context *ctx, const char *path, const uint8_t *bytes, size_t size, header *out)
 {
     if (size < 4 || bytes[0] != 0 || bytes[1] != 0 || !idx_dtype(bytes[2], &out->dtype)) {
+        ARTEL_TRY(artel__check_foreign(ctx, path, bytes, size));
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "give an IDX file such as train-images-idx3-ubyte.gz",
                            "not an IDX file: it does not begin with 00 00 and a type 08, 09, 0B, 0C, 0D or 0E");
     }

@@ -160,7 +160,8 @@ typedef struct row {
     const artel__line *line;
     const artel__feature *feature;
     const artel_shape *shape;
-    size_t size; /* bytes of an element */
+    size_t size;           /* bytes of an element */
+    artel__arena *strings; /* where text is kept; NULL while numbers are read */
 } row;
 
 static artel_status bad_value(const row *r, const char *what)
@@ -181,8 +182,20 @@ static artel_status place_word(const row *r, const json_t *value, uint8_t *out)
     return ARTEL_OK;
 }
 
+static artel_status place_text(const row *r, const json_t *value, uint8_t *out)
+{
+    if (!json_is_string(value)) return bad_value(r, "not a string");
+    size_t length = json_string_length(value);
+    char *copy = artel__arena_alloc(r->strings, 1, length + 1);
+    if (copy == NULL) return ARTEL_ERROR_NO_MEMORY;
+    memcpy(copy, json_string_value(value), length);
+    *(artel__string *)(void *)out = (artel__string){copy, length};
+    return ARTEL_OK;
+}
+
 static artel_status place_number(const row *r, const json_t *value, uint8_t *out)
 {
+    if (r->feature->decode == ARTEL__DECODE_STRING) return place_text(r, value, out);
     if (r->feature->decode == ARTEL__DECODE_WORDS) return place_word(r, value, out);
     double number = json_is_true(value) ? 1 : 0;
     int64_t integer = json_is_true(value);
@@ -254,13 +267,35 @@ static artel_status jsonl_fetch(const artel__source *source, int array, const ar
     const jsonl_state *state = source->state;
     const artel__feature *feature = &state->features.item[array];
     artel__line line = artel__lines_at(&state->lines, row_number);
-    const row r = {source->ctx, &line, feature, row_shape, artel_dtype_size(feature->dtype)};
+    const row r = {source->ctx, &line, feature, row_shape, artel_dtype_size(feature->dtype), NULL};
     json_t *object;
     if (artel__jsonl_fast(line.text, line.length, feature, row_shape, out)) return ARTEL_OK;
     ARTEL_TRY(parse_line(source->ctx, &line, &object));
     artel_status status = place_member(source, &r, json_object_get(object, feature->name), out);
     json_decref(object);
     return status;
+}
+
+/* The text of all lines. Text is escaped in them, so it cannot stay where it lies. */
+static artel_status jsonl_load_text(artel__source *source, int array, const artel__string **out)
+{
+    const jsonl_state *state = source->state;
+    const artel__feature *feature = &state->features.item[array];
+    size_t bytes = (size_t)feature->count * sizeof(artel__string);
+    void *block;
+    ARTEL_TRY(artel__source_alloc(source, (size_t)state->lines.count * bytes + 1, &block));
+    for (int64_t i = 0; i < state->lines.count; i++) {
+        artel__line line = artel__lines_at(&state->lines, i);
+        const row r = {source->ctx, &line, feature, &feature->row, sizeof(artel__string), &source->arena};
+        json_t *object;
+        ARTEL_TRY(artel__data_go_on(source->ctx, source->target));
+        ARTEL_TRY(parse_line(source->ctx, &line, &object));
+        artel_status status = place_member(source, &r, json_object_get(object, feature->name), (uint8_t *)block + (size_t)i * bytes);
+        json_decref(object);
+        if (status < 0) return status;
+    }
+    *out = block;
+    return ARTEL_OK;
 }
 
 static artel_status jsonl_hash_row(const artel__source *source, int array, int64_t row_number, uint64_t *out)
@@ -293,6 +328,7 @@ const artel__data_format artel__data_jsonl = {
     .options = "features label names scale shift size channels interpolation skip-errors",
     .open = jsonl_open,
     .reads_ahead = true,
+    .load_text = jsonl_load_text,
     .fetch_row = jsonl_fetch,
     .hash_row = jsonl_hash_row,
     .fingerprint = jsonl_fingerprint,

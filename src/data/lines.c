@@ -86,15 +86,8 @@ void artel__lines_close(artel_context *ctx, artel__lines *lines)
 
 artel__line artel__lines_at(const artel__lines *lines, int64_t row)
 {
-    int low = 0, high = lines->file_count - 1;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (lines->files[middle].first <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    artel__line line = line_from(lines->files[low].blob, lines->offsets[row]);
-    line.number = row - lines->files[low].first;
+    int file = artel__find_run(&lines->files[0].first, sizeof *lines->files, lines->file_count, row);
+    artel__line line = line_from(lines->files[file].blob, lines->offsets[row]);
+    line.number = row - lines->files[file].first;
     return line;
 }

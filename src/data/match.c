@@ -183,17 +183,18 @@ static artel_status match_listed(artel_data *data, const artel__data_wants *want
     int count, at = 0, targets = wants->purpose == ARTEL__DATA_PURPOSE_PREDICT ? 0 : wants->target_count;
     int needed = wants->input_count + targets;
     ARTEL_TRY(artel__data_list_parse(arena, first_source(data)->options.names, &names, &count));
-    if (count < needed || (count > needed + 1 && wants->purpose != ARTEL__DATA_PURPOSE_PREDICT)) {
+    bool each = count == needed + targets;
+    if (count < needed || (count > needed + 1 && !each && wants->purpose != ARTEL__DATA_PURPOSE_PREDICT)) {
         return artel__fail(data->ctx, ARTEL_ERROR_INVALID, data->specification,
-                           "list the inputs, then one array for each output, then sample_weight if any",
-                           "%d names after # (expected %d for %d inputs and %d outputs, or one more)", count, needed, wants->input_count,
-                           targets);
+                           "list the inputs, then one array for each output, then sample_weight or one for each output if any",
+                           "%d names after # (expected %d for %d inputs and %d outputs, or one more, or %d more)", count, needed,
+                           wants->input_count, targets, targets);
     }
-    if (count > needed + 1) count = needed;
     if (wants->purpose == ARTEL__DATA_PURPOSE_PREDICT) count = needed;
     for (; at < count; at++) {
         artel__match *match = at < wants->input_count ? &out->inputs[at]
                               : at < needed           ? &out->targets[at - wants->input_count]
+                              : count > needed + 1    ? &out->weights[at - needed]
                                                       : &out->weight;
         int array = find_array(data, names[at]);
         if (array < 0) {
@@ -205,6 +206,16 @@ static artel_status match_listed(artel_data *data, const artel__data_wants *want
         ARTEL_TRY(set_match(arena, match, array));
     }
     return ARTEL_OK;
+}
+
+/* "NAME_sample_weight" for an output NAME. */
+static artel_status match_weight_of(artel_data *data, artel__arena *arena, const char *output, artel__match *out)
+{
+    const char *name = artel__arena_printf(arena, "%s_sample_weight", output);
+    if (!name) return ARTEL_ERROR_NO_MEMORY;
+    int array = find_array(data, name);
+    bool free = array >= 0 && first_source(data)->arrays[array].role == ARTEL_DATA_ROLE_AUTO;
+    return free ? set_match(arena, out, array) : ARTEL_OK;
 }
 
 static artel_status match_weight(artel_data *data, artel__arena *arena, artel__match *out)
@@ -227,6 +238,7 @@ artel_status artel__data_match(artel_data *data, const artel__data_wants *wants,
     side x = {data, arena, wants->purpose, ARTEL_DATA_ROLE_INPUT, "x", "input", NULL, wants->input_count, out->inputs};
     side y = {data, arena, wants->purpose, ARTEL_DATA_ROLE_TARGET, "y", "output", NULL, wants->target_count, out->targets};
     x.names = artel__arena_alloc(arena, (size_t)wants->input_count, sizeof *x.names);
+    out->weights = artel__arena_alloc(arena, (size_t)wants->target_count, sizeof *out->weights);
     y.names = artel__arena_alloc(arena, (size_t)wants->target_count, sizeof *y.names);
     ARTEL_TRY(artel__arena_status(arena));
     for (int i = 0; i < x.count; i++) x.names[i] = wants->inputs[i].name;
@@ -235,5 +247,6 @@ artel_status artel__data_match(artel_data *data, const artel__data_wants *wants,
     ARTEL_TRY(match_side(&x));
     if (predict) return ARTEL_OK;
     if (y.count > 0) ARTEL_TRY(match_side(&y));
+    for (int i = 0; y.count > 1 && i < y.count; i++) ARTEL_TRY(match_weight_of(data, arena, y.names[i], &out->weights[i]));
     return match_weight(data, arena, &out->weight);
 }

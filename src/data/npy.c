@@ -5,11 +5,12 @@
  * four from 2.0 on), a Python dictionary {'descr', 'fortran_order', 'shape'} as text, the values. The dictionary is read
  * by a small parser that knows this one shape and nothing else of Python. Values that are native and row-major are
  * used where they lie; the others are copied once into that form. Object arrays hold pickles, which are programs: they
- * are refused, as are records, dates and complex numbers; strings are described but cannot be fed yet.
+ * are refused, as are records, dates and complex numbers. Strings of bytes (S) and of code points (U) become text for inputs of strings.
  */
 #include <ctype.h>
 #include <string.h>
 
+#include "base/foreign.h"
 #include "data/source.h"
 
 typedef struct cursor {
@@ -128,6 +129,17 @@ static bool take_dictionary(cursor *c, dictionary *out)
     return seen == 7;
 }
 
+/* "S12" or "U12": so many bytes or code points for each string. */
+static bool read_width(const char *descr, artel__npy_header *out)
+{
+    int64_t width;
+    if (!artel__parse_int64(descr + 2, &width) || width < 0 || width > INT32_MAX) return false;
+    out->points = descr[1] == 'U';
+    out->width = (size_t)width * (out->points ? 4 : 1);
+    out->refusal = "it holds strings, and the model takes numbers here";
+    return true;
+}
+
 /* Sets dtype, swapped and refusal from "<f4". False when it is no descr at all. */
 static bool read_descr(const char *descr, artel__npy_header *out)
 {
@@ -152,7 +164,7 @@ static bool read_descr(const char *descr, artel__npy_header *out)
     out->dtype = ARTEL_DTYPE_STRING;
     switch (descr[1]) {
     case 'S':
-    case 'U': out->refusal = "it holds strings, which cannot be fed to a model yet"; return true;
+    case 'U': return read_width(descr, out);
     case 'O': out->refusal = "it is an object array (a pickle, which could run code); save it with a numeric dtype"; return true;
     case 'c': out->refusal = "it holds complex numbers"; return true;
     case 'f': out->refusal = "it holds long doubles; save it as float64"; return true;
@@ -172,8 +184,11 @@ static artel_status npy_corrupt(artel_context *ctx, const char *where, const cha
 static artel_status find_dictionary(artel_context *ctx, const artel__npy_input *in, cursor *out, size_t *out_end)
 {
     const uint8_t *bytes = in->bytes;
-    if (in->size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0)
+    if (in->size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0) {
+        bool begins = in->size >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0;
+        if (!begins) ARTEL_TRY(artel__check_foreign(ctx, in->where, bytes, in->size));
         return npy_corrupt(ctx, in->where, "not a npy array: it does not begin with \\x93NUMPY");
+    }
     if (bytes[6] < 1 || bytes[6] > 3) {
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, in->where, "write it again with numpy.save",
                            "npy version %d.%d (1.0 to 3.0 are known)", bytes[6], bytes[7]);
@@ -197,7 +212,7 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *in, ar
     cursor c = {NULL, NULL};
     dictionary dict = {.descr = ""};
     char text[128];
-    out->data_bytes = 0;
+    out->data_bytes = out->width = 0;
     ARTEL_TRY(find_dictionary(ctx, in, &c, &out->data_offset));
     if (!take_dictionary(&c, &dict)) {
         return npy_corrupt(ctx, in->where, "the header is not a dictionary of descr, fortran_order and a shape of at most 8 axes");
@@ -207,10 +222,11 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *in, ar
     }
     out->fortran = dict.fortran;
     out->shape = dict.shape;
-    if (out->refusal != NULL) return ARTEL_OK;
+    if (out->refusal != NULL && out->width == 0) return ARTEL_OK;
     int64_t count = artel_shape_count(&out->shape);
-    if (count < 0 || count > INT64_MAX / 16) return npy_corrupt(ctx, in->where, "the shape overflows");
-    out->data_bytes = (size_t)count * artel_dtype_size(out->dtype);
+    size_t size = out->width > 0 ? out->width : artel_dtype_size(out->dtype);
+    if (count < 0 || count > INT64_MAX / 16 / (int64_t)size) return npy_corrupt(ctx, in->where, "the shape overflows");
+    out->data_bytes = (size_t)count * size;
     if (out->data_offset > in->total || in->total - out->data_offset != out->data_bytes) {
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, in->where, "fetch or write the file again", "%llu bytes (expected %zu for %s %s)",
                            (unsigned long long)in->total, out->data_offset + out->data_bytes, artel_dtype_name(out->dtype),
@@ -228,6 +244,7 @@ void artel__npy_describe(const artel__npy_header *header, artel__source_array *o
     out->row.rank = header->shape.rank > 0 ? header->shape.rank - 1 : 0;
     memcpy(out->row.dim, header->shape.dim + 1, (size_t)out->row.rank * sizeof(int64_t));
     out->pixels = out->dtype == ARTEL_DTYPE_UINT8 && out->row.rank >= 2;
+    out->text = header->width > 0 && header->shape.rank > 0;
 }
 
 static void copy_element(const uint8_t *from, uint8_t *to, size_t size, bool swap)
@@ -238,7 +255,7 @@ static void copy_element(const uint8_t *from, uint8_t *to, size_t size, bool swa
 /* Copies values in Fortran order, foreign byte order or both into row-major native ones. */
 static void rearrange(const artel__npy_header *header, const uint8_t *values, uint8_t *out)
 {
-    size_t size = artel_dtype_size(header->dtype);
+    size_t size = header->width > 0 ? header->width : artel_dtype_size(header->dtype);
     int64_t count = artel_shape_count(&header->shape), stride[ARTEL_MAX_RANK], at[ARTEL_MAX_RANK] = {0}, offset = 0;
     int rank = header->shape.rank;
     int64_t step = 1;
@@ -249,7 +266,7 @@ static void rearrange(const artel__npy_header *header, const uint8_t *values, ui
         step *= header->shape.dim[axis];
     }
     for (int64_t i = 0; i < count; i++) {
-        copy_element(values + (size_t)offset * size, out + (size_t)i * size, size, header->swapped);
+        copy_element(values + (size_t)offset * size, out + (size_t)i * size, size, header->swapped && header->width == 0);
         for (int axis = rank - 1; axis >= 0; axis--) {
             offset += stride[axis];
             if (++at[axis] < header->shape.dim[axis]) break;
@@ -272,6 +289,77 @@ artel_status artel__npy_place(artel__source *source, const artel__npy_header *he
     }
     out->stride = (size_t)artel_shape_count(&out->row) * size;
     out->base = values;
+    return ARTEL_OK;
+}
+
+/* -- strings -- */
+
+/* The code point at `at`, which zeros behind the last one fill up. */
+static uint32_t read_point(const uint8_t *at, bool swapped)
+{
+    uint32_t point = 0;
+    for (int i = 0; i < 4; i++) point |= (uint32_t)at[swapped ? 3 - i : i] << (8 * i);
+    return point;
+}
+
+/* UTF-8 of a code point; one that is none becomes a byte that no text holds, and is told of where it is fed. */
+static size_t write_point(uint32_t point, char *out)
+{
+    size_t size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+    if (point > 0x10FFFF) {
+        out[0] = (char)0xFF;
+        return 1;
+    }
+    for (size_t i = size - 1; i > 0; i--, point >>= 6) out[i] = (char)(0x80 | (point & 0x3F));
+    out[0] = (char)(size == 1 ? point : (0xF00u >> size & 0xFF) | point);
+    return size;
+}
+
+static size_t trimmed(const uint8_t *at, size_t width, size_t unit)
+{
+    while (width > 0) {
+        bool zero = true;
+        for (size_t i = 0; i < unit; i++) zero = zero && at[width - 1 - i] == 0;
+        if (!zero) break;
+        width -= unit;
+    }
+    return width;
+}
+
+/* Strings of code points as UTF-8, in a block of their own, which has a byte for each byte of theirs. */
+static artel_status decode_points(artel__source *source, const artel__npy_header *header, const uint8_t *values, artel__string *out)
+{
+    void *block;
+    int64_t count = artel_shape_count(&header->shape);
+    ARTEL_TRY(artel__source_alloc(source, header->data_bytes + 1, &block));
+    char *at = block;
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *from = values + (size_t)i * header->width;
+        size_t width = trimmed(from, header->width, 4);
+        out[i].bytes = at;
+        for (size_t k = 0; k < width; k += 4) at += write_point(read_point(from + k, header->swapped), at);
+        out[i].length = (size_t)(at - out[i].bytes);
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__npy_strings(artel__source *source, const artel__npy_header *header, const uint8_t *values, const artel__string **out)
+{
+    int64_t count = artel_shape_count(&header->shape);
+    void *block, *copy;
+    ARTEL_TRY(artel__source_alloc(source, (size_t)count * sizeof(artel__string) + 1, &block));
+    artel__string *strings = block;
+    if (header->fortran && header->shape.rank > 1) {
+        ARTEL_TRY(artel__source_alloc(source, header->data_bytes, &copy));
+        rearrange(header, values, copy);
+        values = copy;
+    }
+    if (header->points) ARTEL_TRY(decode_points(source, header, values, strings));
+    for (int64_t i = 0; !header->points && i < count; i++) {
+        const uint8_t *at = values + (size_t)i * header->width;
+        strings[i] = (artel__string){(const char *)at, trimmed(at, header->width, 1)};
+    }
+    *out = strings;
     return ARTEL_OK;
 }
 
@@ -321,10 +409,17 @@ static artel_status npy_load(artel__source *source, int index)
     return artel__npy_place(source, &file->header, file->blob->bytes + file->header.data_offset, array);
 }
 
+static artel_status npy_load_text(artel__source *source, int index, const artel__string **out)
+{
+    const npy_file *file = &((const npy_file *)source->state)[index];
+    return artel__npy_strings(source, &file->header, file->blob->bytes + file->header.data_offset, out);
+}
+
 const artel__data_format artel__data_npy = {
     .name = "npy",
     .syntax = "npy:X[,Y[,W]]",
     .options = "scale shift",
     .open = npy_open,
     .load = npy_load,
+    .load_text = npy_load_text,
 };

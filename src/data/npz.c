@@ -96,18 +96,35 @@ static artel_status npz_open(artel__source *source)
     return open_members(source, state);
 }
 
-static artel_status npz_load(artel__source *source, int index)
+/* Makes the bytes of a member's values available. */
+static artel_status extract(artel__source *source, npz_member *member, const uint8_t **out)
 {
     npz_state *state = source->state;
-    artel__source_array *array = &source->arrays[index];
-    npz_member *member = &state->members[array->item];
-    if (array->base != NULL) return ARTEL_OK;
     if (member->content.bytes == NULL) ARTEL_TRY(artel__zip_extract(&state->zip, member->member, 0, &member->content));
     if (member->content.size != member->header.data_offset + member->header.data_bytes) {
         return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, member->where, "fetch or write the file again", "%zu bytes (expected %zu)",
                            member->content.size, member->header.data_offset + member->header.data_bytes);
     }
-    return artel__npy_place(source, &member->header, member->content.bytes + member->header.data_offset, array);
+    *out = member->content.bytes + member->header.data_offset;
+    return ARTEL_OK;
+}
+
+static artel_status npz_load(artel__source *source, int index)
+{
+    artel__source_array *array = &source->arrays[index];
+    npz_member *member = &((npz_state *)source->state)->members[array->item];
+    const uint8_t *values = NULL;
+    if (array->base != NULL) return ARTEL_OK;
+    ARTEL_TRY(extract(source, member, &values));
+    return artel__npy_place(source, &member->header, values, array);
+}
+
+static artel_status npz_load_text(artel__source *source, int index, const artel__string **out)
+{
+    npz_member *member = &((npz_state *)source->state)->members[source->arrays[index].item];
+    const uint8_t *values = NULL;
+    ARTEL_TRY(extract(source, member, &values));
+    return artel__npy_strings(source, &member->header, values, out);
 }
 
 static void npz_close(artel__source *source)
@@ -123,5 +140,6 @@ const artel__data_format artel__data_npz = {
     .options = "scale shift names",
     .open = npz_open,
     .load = npz_load,
+    .load_text = npz_load_text,
     .close = npz_close,
 };

@@ -6,15 +6,13 @@
  *          | {"concatenate" | "zip" | "interleave" | "sample": [SOURCE, ...], ...}
  *
  * A file holds one SOURCE. Building goes from the sources up; each stage is opened when its inputs are, and names itself in messages
- * by its place ("p.json: stage 3 (shuffle)", counted over the whole file from 1). As a data format a pipeline offers its columns as
- * arrays; a row asks for its column only, whatever the stages are.
+ * by its place ("p.json: stage 3 (shuffle)", counted over the whole file from 1).
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "data/fingerprint.h"
 #include "data/json_options.h"
-#include "data/remote.h"
 #include "data/stage.h"
 
 #define DEEPEST 32
@@ -24,7 +22,10 @@ typedef struct builder {
     artel__arena *arena;
     const char *where;
     artel__sha256 *hash;
-    uint32_t ordinal;
+    uint32_t ordinal, before; /* stages so far, and before this worker's */
+    const artel__pipeline_recipe *recipe;
+    int workers, worker;
+    bool all; /* the head joins the pipelines of all workers */
     int depth;
 } builder;
 
@@ -72,7 +73,7 @@ static artel_status publish_rows(artel__stage *stage, const artel__rows *rows)
         const artel__rows_column *from = &rows->columns[i];
         if (from->resized) return artel__stage_wrong(stage, "say how large images are: #size=HxW", "the size of '%s' is open", from->name);
         stage->columns[i] =
-            (artel__stage_column){from->name, from->role, from->dtype, from->row, from->elements, from->bytes, from->pixels};
+            (artel__stage_column){from->name, from->role, from->dtype, from->row, from->elements, from->bytes, from->pixels, false};
     }
     return ARTEL_OK;
 }
@@ -91,9 +92,11 @@ static artel_status build_source(builder *b, const char *text, artel__stage *sta
     rows->data = data;
     stage->state = rows;
     ARTEL_TRY(artel__rows_open(data, b->arena, rows));
-    if (data->sources[0].format->fetch_rows != NULL) return artel__stage_wrong(stage, "name files", "data from a function has no rows");
+    if (data->sources[0].format->fetch_row == NULL && data->sources[0].format->fetch_rows != NULL)
+        return artel__stage_wrong(stage, "name files", "data from a function has no rows");
     ARTEL_TRY(artel__data_fingerprint(data, print));
     artel__sha256_update(b->hash, print, sizeof print);
+    memcpy(stage->print, print, sizeof print);
     return publish_rows(stage, rows);
 }
 
@@ -103,26 +106,48 @@ static artel_status new_stage(builder *b, const artel__stage_ops *ops, artel__st
 {
     artel__stage *stage = artel__arena_alloc(b->arena, 1, sizeof *stage);
     if (stage == NULL) return ARTEL_ERROR_NO_MEMORY;
-    *stage = (artel__stage){.ops = ops, .ctx = b->ctx, .arena = b->arena, .ordinal = ++b->ordinal, .count = -1, .reach = INT64_MAX};
-    stage->where = artel__arena_printf(b->arena, "%s: stage %u (%s)", b->where, (unsigned)stage->ordinal, ops->name);
+    *stage = (artel__stage){.ops = ops,
+                            .ctx = b->ctx,
+                            .arena = b->arena,
+                            .ordinal = ++b->ordinal,
+                            .recipe = b->recipe,
+                            .workers = b->workers,
+                            .worker = b->worker,
+                            .count = -1,
+                            .reach = INT64_MAX};
+    stage->where = artel__arena_printf(b->arena, "%s: stage %u (%s)", b->where, (unsigned)(stage->ordinal - b->before), ops->name);
     *out = stage;
     return artel__arena_status(b->arena);
 }
 
-static artel_status hash_settings(builder *b, const artel__stage *stage, json_t *object, const char *passed)
+static artel_status hash_settings(builder *b, const artel__stage *stage, json_t *object, const char *passed, artel__sha256 *hash)
 {
     const char *name;
     json_t *value;
-    artel__hash_text(b->hash, stage->ops->name);
+    artel__hash_text(hash, stage->ops->name);
     json_object_foreach(object, name, value)
     {
         char *text;
         if (strcmp(name, passed) == 0) continue;
         ARTEL_TRY(artel__json_dump_string(b->ctx, value, ARTEL__JSON_SORTED | ARTEL__JSON_COMPACT, &text));
-        artel__hash_text(b->hash, name);
-        artel__hash_text(b->hash, text);
+        artel__hash_text(hash, name);
+        artel__hash_text(hash, text);
         artel__free(b->ctx, text);
     }
+    return ARTEL_OK;
+}
+
+/* What the stage's elements follow from, this far: its place decides what it draws, its worker which part is its own. */
+static artel_status take_print(builder *b, artel__stage *stage, json_t *object, const char *passed)
+{
+    artel__sha256 hash;
+    artel__sha256_init(&hash);
+    artel__hash_integer(&hash, stage->ordinal);
+    artel__hash_integer(&hash, (uint64_t)stage->workers);
+    artel__hash_integer(&hash, (uint64_t)stage->worker);
+    for (int k = 0; k < stage->input_count; k++) artel__sha256_update(&hash, stage->inputs[k]->print, sizeof stage->print);
+    ARTEL_TRY(hash_settings(b, stage, object, passed, &hash));
+    artel__sha256_final(&hash, stage->print);
     return ARTEL_OK;
 }
 
@@ -134,18 +159,48 @@ static artel_status open_stage(builder *b, artel__stage *stage, json_t *object, 
     stage->columns = artel__arena_alloc(b->arena, (size_t)first->column_count + 1, sizeof *stage->columns);
     ARTEL_TRY(artel__arena_status(b->arena));
     ARTEL_TRY(artel__json_options(b->arena, stage->ops->options, stage->options, stage->where, object, passed));
-    ARTEL_TRY(hash_settings(b, stage, object, passed));
+    ARTEL_TRY(hash_settings(b, stage, object, passed, b->hash));
+    ARTEL_TRY(take_print(b, stage, object, passed));
     memcpy(stage->columns, first->columns, (size_t)first->column_count * sizeof *stage->columns);
     stage->column_count = first->column_count;
     stage->count = first->count;
     stage->reach = first->reach;
+    for (int k = 0; k < stage->input_count; k++) stage->hinted |= stage->inputs[k]->hinted;
     bool one_column = stage->ops->options[0].name != NULL && strcmp(stage->ops->options[0].name, "column") == 0;
     if (one_column) ARTEL_TRY(artel__stage_find(stage, *(const char *const *)stage->options, &stage->target));
-    return stage->ops->open(stage);
+    ARTEL_TRY(stage->ops->open(stage));
+    if (stage->ops->draws) stage->columns[stage->target].draws = true;
+    for (int k = 1; stage->ops->joins && stage->ops->locate != NULL && k < stage->input_count; k++) {
+        for (int i = 0; i < stage->column_count; i++) stage->columns[i].draws |= stage->inputs[k]->columns[i].draws;
+    }
+    return ARTEL_OK;
 }
+
+/* What other libraries have as a stage, and what does it here. */
+static const char *const elsewhere[][2] = {
+    {"batch", "batches are made by .batch_size"},
+    {"padded_batch", "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
+    {"ragged_batch", "rows have one shape: \"ragged\" in a feature specification pads them to it; batches are made by .batch_size"},
+    {"bucket_by_sequence_length",
+     "rows have one shape, that of the longest: a mask (Masking, Embedding mask_zero) passes over what pads them"},
+    {"group_by_window", "rows have one shape, and batches are made by .batch_size"},
+    {"unbatch", "an element is a row already"},
+    {"rebatch", "batches are made by .batch_size"},
+    {"prefetch", "rows are read ahead by themselves"},
+    {"map",
+     "name what it does: cast, scale, normalise, one_hot, reshape, lookup, resize, crop, random_crop, ...; C programs map by functions of "
+     "their own (artel/pipeline.h)"},
+    {"save", "artel data make pipeline:FILE.json writes what comes out as records, to be read back"},
+    {"enumerate", "zip it with a column of numbers"},
+    {"range", "write the numbers into an npz"},
+};
 
 static artel_status unknown_stage(builder *b, const char *name, bool joins)
 {
+    for (size_t i = 0; i < ARTEL__COUNT(elsewhere); i++) {
+        if (strcmp(elsewhere[i][0], name) == 0)
+            return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->where, elsewhere[i][1], "a pipeline has no stage '%s'", name);
+    }
     const char *names[64];
     int count = 0;
     for (int i = 0; artel__stages[i] != NULL && count < 63; i++) {
@@ -173,7 +228,8 @@ static artel_status add_stage(builder *b, json_t *object, artel__stage **out)
     if (name == NULL)
         return artel__fail(b->ctx, ARTEL_ERROR_INVALID, b->where, "write {\"stage\": \"shuffle\", ...}", "a stage without a name");
     const artel__stage_ops *ops = find_ops(name, false);
-    if (ops == NULL) return unknown_stage(b, name, false);
+    bool lacks_function = ops == &artel__stage_map && b->recipe->function_count == 0; /* as every file */
+    if (ops == NULL || lacks_function) return unknown_stage(b, name, false);
     artel__stage **inputs = artel__arena_alloc(b->arena, 1, sizeof *inputs);
     if (inputs == NULL) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(new_stage(b, ops, &stage));
@@ -208,7 +264,10 @@ static artel_status build_join(builder *b, const artel__stage_ops *ops, json_t *
     ARTEL_TRY(new_stage(b, ops, &stage));
     *out = stage;
     stage->inputs = inputs;
+    bool of_workers = b->all && b->depth == 1;
     for (size_t i = 0; i < count; i++) {
+        if (of_workers) b->worker = (int)i;
+        if (of_workers) b->before = b->ordinal;
         artel_status status = build(b, json_array_get(list, i), &inputs[i]);
         if (inputs[i] != NULL) stage->input_count++;
         if (status < 0) return status;
@@ -243,12 +302,10 @@ static artel_status build(builder *b, json_t *value, artel__stage **out)
     return status;
 }
 
-artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, const char *where, json_t *value, artel__sha256 *hash,
-                                   artel__stage **out)
+static artel_status build_whole(builder *b, json_t *value, artel__stage **out)
 {
-    builder b = {.ctx = ctx, .arena = arena, .where = where, .hash = hash};
     artel__stage *built = NULL;
-    artel_status status = build(&b, value, &built);
+    artel_status status = build(b, value, &built);
     if (status == ARTEL_OK)
         *out = built;
     else
@@ -256,73 +313,29 @@ artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, cons
     return status;
 }
 
-/* ---- the format ---- */
-
-typedef struct pipeline_state {
-    artel__stage *top;
-    uint8_t hash[32];
-} pipeline_state;
-
-static artel_status publish(artel__source *source, const artel__stage *top)
+artel_status artel__pipeline_build_recipe(artel_context *ctx, artel__arena *arena, const char *where, const artel__pipeline_recipe *recipe,
+                                          artel__sha256 *hash, artel__stage **out)
 {
-    if (top->count < 0) {
-        return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target,
-                           "give repeat a count, or take some; each epoch is a pass over the whole", "the pipeline has no end");
-    }
-    ARTEL_TRY(artel__source_add_arrays(source, top->column_count));
-    for (int i = 0; i < top->column_count; i++) {
-        const artel__stage_column *c = &top->columns[i];
-        source->arrays[i] = (artel__source_array){
-            .name = c->name, .role = c->role, .dtype = c->dtype, .row = c->row, .count = top->count, .pixels = c->pixels};
-    }
-    return ARTEL_OK;
+    int workers = recipe->workers > 0 ? recipe->workers : 1;
+    artel__pipeline_recipe *kept = artel__arena_alloc(arena, 1, sizeof *kept);
+    if (kept == NULL) return ARTEL_ERROR_NO_MEMORY;
+    *kept = *recipe;
+    builder b = {.ctx = ctx, .arena = arena, .where = where, .hash = hash, .recipe = kept, .workers = workers, .all = recipe->workers > 0};
+    if (!b.all) return build_whole(&b, recipe->value, out);
+    json_t *list = json_array(), *joined;
+    bool whole = list != NULL;
+    for (int i = 0; i < workers && whole; i++) whole = json_array_append(list, recipe->value) == 0;
+    joined = whole ? json_pack("{s:O}", artel__stage_concatenate.name, list) : NULL;
+    json_decref(list);
+    if (!joined) return artel__fail_memory(ctx, where, 64);
+    artel_status status = build_whole(&b, joined, out);
+    json_decref(joined);
+    return status;
 }
 
-static artel_status pipeline_open(artel__source *source)
+artel_status artel__pipeline_build(artel_context *ctx, artel__arena *arena, const char *where, json_t *value, artel__sha256 *hash,
+                                   artel__stage **out)
 {
-    artel__sha256 hash;
-    json_t *value;
-    pipeline_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
-    if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
-    ARTEL_TRY(artel__data_load_json(source->ctx, source->target, false, &value));
-    artel__sha256_init(&hash);
-    artel_status status = artel__pipeline_build(source->ctx, &source->arena, source->target, value, &hash, &state->top);
-    json_decref(value);
-    if (status < 0) return status;
-    source->state = state;
-    artel__sha256_final(&hash, state->hash);
-    return publish(source, state->top);
+    const artel__pipeline_recipe recipe = {.value = value};
+    return artel__pipeline_build_recipe(ctx, arena, where, &recipe, hash, out);
 }
-
-static artel_status pipeline_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
-{
-    (void)row_shape;
-    return artel__stage_at(((const pipeline_state *)source->state)->top, array, row, out);
-}
-
-static artel_status pipeline_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)
-{
-    return artel__stage_hash(((const pipeline_state *)source->state)->top, array, row, out);
-}
-
-static artel_status pipeline_fingerprint(const artel__source *source, artel__sha256 *hash)
-{
-    artel__sha256_update(hash, ((const pipeline_state *)source->state)->hash, 32);
-    return ARTEL_OK;
-}
-
-static void pipeline_close(artel__source *source)
-{
-    artel__stage_close(((pipeline_state *)source->state)->top);
-}
-
-const artel__data_format artel__data_pipeline = {
-    .name = "pipeline",
-    .syntax = "pipeline:FILE.json",
-    .options = "names scale shift skip-errors",
-    .open = pipeline_open,
-    .fetch_row = pipeline_fetch,
-    .hash_row = pipeline_hash_row,
-    .fingerprint = pipeline_fingerprint,
-    .close = pipeline_close,
-};

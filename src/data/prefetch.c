@@ -16,6 +16,7 @@ enum {
     PIECE_BYTES = 16384,     /* of rows that are claimed together: far more than the mutex costs */
     LARGE_BYTES = 128 << 20, /* a set from which on only one batch is fetched ahead */
     PADDING = 64,            /* behind the rows, for kernels that read whole vectors */
+    THREADS = 2,             /* of a source that is far: each waits for a batch of its own */
     NICE = 19                /* of the thread: what computes goes first, for a step that waits lends its own threads */
 };
 
@@ -40,8 +41,9 @@ struct artel__prefetch {
     int queued;
     pthread_mutex_t mutex; /* guards the queue and the counts; innermost */
     pthread_cond_t work, done;
-    pthread_t thread;
-    bool started, quit;
+    pthread_t thread[THREADS];
+    int started;
+    bool quit;
 };
 
 bool artel__feed_reads_ahead(const artel__feed *feed)
@@ -156,13 +158,13 @@ static set *append(artel__prefetch *p, const uint64_t *rows, int64_t count)
 void artel__prefetch_tell(artel__prefetch *p, int place, const uint64_t *rows, int64_t count)
 {
     int at = place + 1;
-    if (!p->started || at >= p->sets || count > p->most) return;
+    if (p->started == 0 || at >= p->sets || count > p->most) return;
     pthread_mutex_lock(&p->mutex);
     bool known = at < p->queued && same_rows(p->queue[at], rows, count);
     if (!known && at <= p->queued) {
         drop_from(p, at);
         append(p, rows, count);
-        pthread_cond_signal(&p->work);
+        pthread_cond_broadcast(&p->work);
     }
     pthread_mutex_unlock(&p->mutex);
 }
@@ -239,9 +241,11 @@ static artel_status open_prefetch(artel__prefetch *p)
     ARTEL_TRY(artel__arena_status(&p->arena));
     for (int i = 0; i < p->arrays; i++) bytes += p->row_bytes[i] = array[i].row_bytes;
     p->piece = bytes < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (bytes + 1)) + 1 : 1;
+    bool far = p->feed->core->data->sources[0].far;
+    if (far || p->feed->core->data->sources[0].format->fetch_rows != NULL) p->piece = p->most; /* one question for all of them */
     p->sets = bytes * (size_t)p->most < LARGE_BYTES ? SETS : 2;
     for (int i = 0; i < p->sets; i++) ARTEL_TRY(make_set(p, &p->storage[i]));
-    p->started = pthread_create(&p->thread, NULL, thread_main, p) == 0;
+    while (p->started < (far ? THREADS : 1) && pthread_create(&p->thread[p->started], NULL, thread_main, p) == 0) p->started++;
     return ARTEL_OK;
 }
 
@@ -274,7 +278,7 @@ void artel__prefetch_destroy(artel__prefetch *p)
     p->quit = true;
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->mutex);
-    if (p->started) pthread_join(p->thread, NULL);
+    while (p->started > 0) pthread_join(p->thread[--p->started], NULL);
     for (int s = 0; s < p->sets; s++) {
         for (int i = 0; p->storage[s].buffer && i < p->arrays; i++) {
             if (p->storage[s].buffer[i]) artel__free_aligned(ctx, p->storage[s].buffer[i], p->row_bytes[i] * (size_t)p->most + PADDING);

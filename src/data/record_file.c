@@ -134,6 +134,9 @@ void artel__record_file_close(artel_context *ctx, artel__record_file *file)
 
 artel_status artel__record_file_at(artel_context *ctx, const artel__record_file *file, int64_t row, artel__proto *out)
 {
+    if (file->absent)
+        return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, file->path, "fetch it, or train where it is: fit --auto-shard file",
+                           "record %lld is wanted, and only the file's index is on this machine", (long long)row);
     uint64_t at = file->offsets[row];
     artel__record_walk walk = {file->bytes, file->size, at < file->size ? (size_t)at : file->size, NULL};
     artel__record_fault fault = artel__record_step(&walk, true, out);

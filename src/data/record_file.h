@@ -9,7 +9,7 @@
 #ifndef ARTEL_DATA_RECORD_FILE_H
 #define ARTEL_DATA_RECORD_FILE_H
 
-#include "data/proto.h"
+#include "base/protobuf.h"
 #include "data/source.h"
 
 #define ARTEL__RECORD_HEAD 12  /* bytes in front of a payload */
@@ -49,6 +49,7 @@ typedef struct artel__record_file {
     artel__mapping index; /* where offsets lie, or nothing */
     void *found;          /* where they lie otherwise; on the heap */
     bool compressed;
+    bool absent; /* another task's: known by its index alone, and without bytes */
 } artel__record_file;
 
 /* Maps a file and inflates it, without looking for records. */
@@ -70,13 +71,17 @@ const artel__record_file *artel__tfrecord_files(const artel__source *source, int
 /* FILE.index: "ARTELRI1", the size of the file, the number of records, a checksum of the file's ends, one of the offsets, then the
  * offsets; integers little-endian, 8 bytes each. */
 artel_status artel__record_index_write(artel_context *ctx, const artel__record_file *file);
+/* A file that is not here, by the index that is: false when there is none. Errors: CORRUPT when it is damaged. */
+artel_status artel__record_index_stand_in(artel_context *ctx, const char *path, artel__record_file *out, bool *found);
+/* What an index says of its file, wherever that lies: size, checksum of its ends, of the offsets. INVALID when none is in use. */
+artel_status artel__record_index_facts(artel_context *ctx, const artel__record_file *file, uint64_t out[3]);
 /* Uses the index beside the file: true when there is one that fits the file; a note is logged about one that does not. */
 bool artel__record_index_read(artel_context *ctx, artel__record_file *file);
 
 /* ---- shards.c ---- */
 
 /* The files that a target names: a pattern; a list; NAME@N or NAME@* for NAME-00000-of-0000N and so on, all of them; a name that is
- * no file but the beginning of such. Errors: NOT_FOUND (names the shard that is missing, or the pattern). */
+ * no file but the beginning of such. A file of a set or a list may be absent where its index is not. Errors: NOT_FOUND (names the shard that is missing, or the pattern). */
 artel_status artel__shards_find(artel_context *ctx, const char *target, artel__paths *out);
 /* Whether a file that `target` has found only lies beside records: an index, a feature specification, checksums. What `target` names by its
  * very name is meant. */

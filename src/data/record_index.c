@@ -54,16 +54,52 @@ artel_status artel__record_index_write(artel_context *ctx, const artel__record_f
     return status;
 }
 
-/* NULL, or why the mapped index is not one of the file. */
+/* NULL, or why the mapped index is not one of the file, which may be absent. */
 static const char *unfit(const artel__record_file *file)
 {
     const uint8_t *bytes = file->index.bytes, *at = bytes + sizeof magic;
     if (file->index.size < HEAD || memcmp(bytes, magic, sizeof magic) != 0) return "it is no index of records";
     uint64_t size = artel__bytes_take(&at, 8), count = artel__bytes_take(&at, 8), ends = artel__bytes_take(&at, 8);
     uint64_t sum = artel__bytes_take(&at, 8);
-    if (size != file->size || ends != sum_ends(file)) return "the file has changed since";
+    if (!file->absent && (size != file->size || ends != sum_ends(file))) return "the file has changed since";
     if (count > size / ARTEL__RECORD_FRAME || file->index.size != HEAD + 8 * count) return "it is cut off";
     return artel__crc32c(0, bytes + HEAD, 8 * (size_t)count) == sum ? NULL : "its checksum is wrong";
+}
+
+static void use_offsets(artel__record_file *file)
+{
+    file->offsets = (const uint64_t *)(const void *)(file->index.bytes + HEAD);
+    file->count = (int64_t)((file->index.size - HEAD) / 8);
+}
+
+artel_status artel__record_index_stand_in(artel_context *ctx, const char *path, artel__record_file *out, bool *found)
+{
+    char index[4200];
+    *found = !artel__file_exists(path) && snprintf(index, sizeof index, "%s.index", path) < (int)sizeof index && artel__file_exists(index);
+    if (!*found) return ARTEL_OK;
+    *out = (artel__record_file){.path = path, .absent = true};
+    ARTEL_TRY(artel__map_file(ctx, index, &out->index));
+    const char *why = unfit(out);
+    if (why != NULL) {
+        artel__unmap_file(&out->index);
+        return artel__fail(ctx, ARTEL_ERROR_CORRUPT, index, "copy it again from where the file is", "%s, and the file is not here", why);
+    }
+    use_offsets(out);
+    return ARTEL_OK;
+}
+
+artel_status artel__record_index_facts(artel_context *ctx, const artel__record_file *file, uint64_t out[3])
+{
+    if (file->index.bytes == NULL)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, file->path,
+                           "artel data index makes one; every task needs those of all files (of files that are not compressed)",
+                           ".auto_shard file goes by the index beside each file, and this one has none that fits");
+    const uint8_t *at = file->index.bytes + sizeof magic;
+    out[0] = artel__bytes_take(&at, 8);
+    artel__bytes_take(&at, 8);
+    out[1] = artel__bytes_take(&at, 8);
+    out[2] = artel__bytes_take(&at, 8);
+    return ARTEL_OK;
 }
 
 bool artel__record_index_read(artel_context *ctx, artel__record_file *file)
@@ -76,8 +112,7 @@ bool artel__record_index_read(artel_context *ctx, artel__record_file *file)
     }
     const char *why = unfit(file);
     if (why == NULL) {
-        file->offsets = (const uint64_t *)(const void *)(file->index.bytes + HEAD);
-        file->count = (int64_t)((file->index.size - HEAD) / 8);
+        use_offsets(file);
         return true;
     }
     artel__log(ctx, ARTEL_LOG_NOTE, "%s: the index is not used: %s; artel data index %s makes it again", path, why, file->path);

@@ -6,6 +6,7 @@
 
 #define OPEN_SIDE 64
 #define WANTED 16 /* columns that are read together at most */
+#define TOLD 512  /* rows that a source is told of at a time */
 
 /* Whether the column is one of those that the specification names; true when it names none. */
 static bool is_named(artel_data *data, artel__arena *arena, const char *name)
@@ -122,6 +123,15 @@ artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *o
         count = 0;
     }
     return ARTEL_OK;
+}
+
+int64_t artel__rows_expect(const artel__rows *rows, const int64_t *row, int64_t first, int64_t count)
+{
+    int64_t number[TOLD];
+    if (rows->data->source_count != 1 || !rows->data->sources[0].far) return count;
+    if (count > TOLD) count = TOLD;
+    for (int64_t i = 0; i < count; i++) number[i] = row ? row[i] : first + i;
+    return artel__source_expect(&rows->data->sources[0], number, count);
 }
 
 artel_status artel__rows_encoded(const artel__rows *rows, int column, int64_t row, artel__text *out)

@@ -39,6 +39,9 @@ artel_status artel__rows_open(artel_data *data, artel__arena *arena, artel__rows
 artel_status artel__rows_fetch(const artel__rows *rows, int column, int64_t row, void *out);
 /* One row of all columns, each at its place. Thread-safe. */
 artel_status artel__rows_fetch_all(const artel__rows *rows, int64_t row, void *out);
+/* That this thread fetches rows row[0 .. count) next, or, with NULL, `first` and those behind it: data of another machine brings as many
+ * together as is said, at least 1. Thread-safe. */
+int64_t artel__rows_expect(const artel__rows *rows, const int64_t *row, int64_t first, int64_t count);
 /* Appends the bytes of a row as its file holds them: of an image, or (column -1) of a whole record. Thread-safe. */
 artel_status artel__rows_encoded(const artel__rows *rows, int column, int64_t row, artel__text *out);
 /* The source that a row lies in; *row becomes its number there. */

@@ -49,16 +49,25 @@ bool artel__is_beside_records(const char *target, const char *path)
     return beside && strcmp(target, path) != 0;
 }
 
-/* Drops what lies beside shards: their indexes. */
+static bool has_index(const char *path)
+{
+    char index[4200];
+    return snprintf(index, sizeof index, "%s.index", path) < (int)sizeof index && artel__file_exists(index);
+}
+
+/* Drops what lies beside shards, and leaves the index of a shard that is not here as the shard's name. */
 static void keep_shards(artel__paths *paths)
 {
     int64_t number, all;
     size_t kept = 0;
     for (size_t i = 0; i < paths->count; i++) {
-        if (find_suffix(paths->items[i], &number, &all) != NULL)
-            paths->items[kept++] = paths->items[i];
+        char *item = paths->items[i];
+        if (artel__ends_with(item, ".index")) item[strlen(item) - 6] = '\0';
+        bool repeated = kept > 0 && strcmp(paths->items[kept - 1], item) == 0; /* sorted, so that a shard stands in front of its index */
+        if (!repeated && find_suffix(item, &number, &all) != NULL)
+            paths->items[kept++] = item;
         else
-            artel__free(paths->ctx, paths->items[i]);
+            artel__free(paths->ctx, item);
     }
     paths->count = kept;
 }
@@ -70,7 +79,7 @@ static artel_status find_set(artel_context *ctx, const char *base, int64_t wante
     char count[8] = "*";
     int64_t number = -1, all = 0;
     if (wanted > 0) snprintf(count, sizeof count, "%05d", (int)wanted);
-    if (snprintf(pattern, sizeof pattern, "%s-[0-9]*-of-%s", base, count) >= (int)sizeof pattern) {
+    if (snprintf(pattern, sizeof pattern, "%s-[0-9]*-of-%s%s", base, count, wanted > 0 ? "*" : "") >= (int)sizeof pattern) {
         return artel__fail(ctx, ARTEL_ERROR_INVALID, base, "use a shorter path", "the name is too long");
     }
     ARTEL_TRY(artel__data_glob(ctx, pattern, out));
@@ -113,6 +122,22 @@ static artel_status name_set(artel_context *ctx, const char *base, int64_t count
     return status;
 }
 
+/* A file of which only the index is here. */
+static artel_status name_absent(artel_context *ctx, const char *path, artel__paths *out)
+{
+    artel__paths one = {.ctx = ctx};
+    void *items;
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(char *), path, &items));
+    one.items = items;
+    artel_status status = artel__strdup(ctx, path, &one.items[0]);
+    one.count = status == ARTEL_OK;
+    if (status == ARTEL_OK)
+        *out = one;
+    else
+        artel__paths_fini(&one);
+    return status;
+}
+
 /* The files of a list, one after another. */
 static artel_status find_list(artel_context *ctx, const char *target, artel__paths *out)
 {
@@ -149,6 +174,7 @@ artel_status artel__shards_find(artel_context *ctx, const char *target, artel__p
     char base[4096], first[4200];
     const char *at = strrchr(target, '@');
     if (artel__file_exists(target)) return artel__data_glob(ctx, target, out);
+    if (has_index(target)) return name_absent(ctx, target, out);
     int64_t wanted = 0;
     if (at != NULL && (strcmp(at, "@*") == 0 || (artel__parse_int64(at + 1, &wanted) && wanted > 0 && wanted < 100000)) &&
         (size_t)(at - target) < sizeof base) {
@@ -159,8 +185,7 @@ artel_status artel__shards_find(artel_context *ctx, const char *target, artel__p
     if (artel__is_remote(target) && strchr(target, ',') == NULL) return artel__data_glob(ctx, target, out);
     bool pattern = strpbrk(target, "*?[") != NULL;
     if (!pattern && strchr(target, ',') != NULL) return find_list(ctx, target, out);
-    if (pattern || snprintf(first, sizeof first, "%s-[0-9]*-of-*[0-9]", target) >= (int)sizeof first)
-        return artel__data_glob(ctx, target, out);
+    if (pattern || snprintf(first, sizeof first, "%s-[0-9]*-of-*", target) >= (int)sizeof first) return artel__data_glob(ctx, target, out);
     if (artel__data_glob(ctx, first, out) == ARTEL_OK) {
         keep_shards(out);
         bool any = out->count > 0;

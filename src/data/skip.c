@@ -44,6 +44,7 @@ static artel_status use_kept(artel__source *source, int64_t count)
     *format = *source->format;
     format->fetch_row = kept_fetch;
     if (format->fetch_record != NULL) format->fetch_record = kept_fetch_record;
+    format->expect = NULL; /* by their own numbers */
     if (format->hash_row != NULL) format->hash_row = kept_hash;
     if (format->encoded_row != NULL) format->encoded_row = kept_encoded;
     source->inner = source->format;

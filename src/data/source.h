@@ -51,6 +51,10 @@ typedef struct artel__data_options {
     int64_t file_header, file_footer;
     int64_t length, step; /* of windows of text and of sounds */
     int tokens;           /* artel__data_tokens */
+    /* of a data service */
+    const char *cert_dir, *cert_name;
+    bool insecure_network;
+    int64_t wait, consumers, consumer; /* seconds; which of how many */
 } artel__data_options;
 
 typedef struct artel__data_format artel__data_format;
@@ -68,6 +72,8 @@ typedef struct artel__data_spec {
 } artel__data_spec;
 
 artel_status artel__data_spec_parse(artel__arena *arena, const char *text, artel__data_spec *out);
+/* Fails (UNSUPPORTED) where a specification or a file's name is of a known format that is not read, with how to convert it. */
+artel_status artel__data_refuse_foreign(artel_context *ctx, const char *text);
 /* The comma-separated pieces of a list; *out in the arena. */
 artel_status artel__data_list_parse(artel__arena *arena, const char *text, char ***out, int *out_count);
 /* The same for names of files: a comma inside the name of a file that exists separates nothing. */
@@ -115,6 +121,7 @@ typedef struct artel__source_array {
     int64_t count;
     const uint8_t *base;         /* first row, or NULL */
     size_t stride;               /* bytes from row to row */
+    bool text;                   /* strings may be made of it, whatever it is for numbers (`refusal` concerns those alone) */
     bool pixels;                 /* bytes of images: `scale` is likely to be meant */
     const char *refusal;         /* why no model can be fed with it; NULL usually */
     artel_status refusal_status; /* 0: ARTEL_ERROR_UNSUPPORTED */
@@ -130,6 +137,9 @@ struct artel__source {
     artel__source_array *arrays;
     int array_count;
     bool sorted_by_class;            /* a validation split must be random */
+    bool draws;                      /* rows have other values in each pass over the data */
+    bool far;                        /* rows come over a network: many are asked for at once */
+    bool apart;                      /* tasks need not hold all of it: it is identified by what each of them has */
     artel__blob *blobs;              /* in the order of opening */
     int64_t *skips;                  /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
     uint64_t *kept;                  /* rows that skip-errors leaves, or NULL: all */
@@ -149,12 +159,19 @@ struct artel__data_format {
     artel_status (*open)(artel__source *source);
     /* Optional: makes base and stride of an array valid. Called before an array is bound; must be repeatable. */
     artel_status (*load)(artel__source *source, int array);
+    /* Optional, for arrays that are `text`: all their elements as strings, row by row, which live as long as the source. Without it
+     * fetch_row and fetch_record deliver artel__string. */
+    artel_status (*load_text)(artel__source *source, int array, const artel__string **out);
     /* For arrays without base: one row in the array's dtype; `row_shape` is the shape bound. Thread-safe. */
     artel_status (*fetch_row)(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
     /* Optional, beside fetch_row: several arrays of one row, where a row is read as a whole. Thread-safe. */
     artel_status (*fetch_record)(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
-    /* Instead of fetch_row: rows of all arrays in their own dtypes. Thread-safe. */
+    /* Instead of fetch_row, or where many rows at a time are better asked for at once: rows of all arrays in their own dtypes; a row's number
+     * carries its pass where the data draws. Such data cannot be joined. Thread-safe. */
     artel_status (*fetch_rows)(const artel__source *source, const uint64_t *rows, int64_t count, void *const *buffers);
+    /* Optional, of a source that is far: rows that this thread fetches next, one by one, so that they are asked for together; of how many (at
+     * least 1, from the first on) that can be done. What fails here fails again when the row is fetched. Thread-safe. */
+    int64_t (*expect)(const artel__source *source, const int64_t *rows, int64_t count);
     /* Optional: a hash of the row, for formats with fetch_row. Thread-safe. */
     artel_status (*hash_row)(const artel__source *source, int array, int64_t row, uint64_t *out);
     /* Optional: appends a row's bytes as its file holds them: of an encoded image, or (array -1, `has_records`) the whole record. */
@@ -162,6 +179,15 @@ struct artel__data_format {
     bool has_records;
     /* Optional: adds what identifies the content; default: size and ends of each blob. */
     artel_status (*fingerprint)(const artel__source *source, artel__sha256 *hash);
+    /* Optional: the fingerprint of the whole data, when the source stands for other data as it is; false: it does not. */
+    bool (*whole_print)(const artel__source *source, uint8_t out[32]);
+    /* Optional: makes the source the data of `workers` workers, one behind another, where each has a pipeline of its own; worker i's are rows
+     * [first[i], first[i + 1]). */
+    artel_status (*divide)(artel__source *source, int workers, int64_t *first);
+    /* Optional, together: pieces of the data (files) that need not all lie on this machine (feed_parts.c). */
+    int (*parts)(const artel__source *source);
+    artel__data_piece (*part)(const artel__source *source, int part);
+    int (*part_of)(const artel__source *source, int64_t row);
     /* Optional: releases the state. */
     void (*close)(artel__source *source);
 };
@@ -171,11 +197,15 @@ extern const artel__data_format *const artel__data_formats[]; /* NULL-terminated
 extern const artel__data_format artel__data_idx, artel__data_npy, artel__data_npz, artel__data_csv, artel__data_cifar10, artel__data_images,
     artel__data_synthetic, artel__data_memory, artel__data_callback, artel__data_tfrecord, artel__data_audio, artel__data_jsonl,
     artel__data_text, artel__data_pipeline, artel__data_fixed;
+/* Made by the room `service`, since data knows no network: the one format that is asked of other machines. */
+extern const artel__data_format artel__data_service;
 
 /* Space for `count` arrays, cleared, in the source's arena. Errors: INVALID beyond ARTEL__DATA_MAX_ARRAYS, NO_MEMORY. */
 artel_status artel__source_add_arrays(artel__source *source, int64_t count);
 /* Arrays of one row, none of which has a base: at once where the format can, else one after another. Thread-safe. */
 artel_status artel__source_fetch(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
+/* format->expect where the source is far, else all of them. */
+int64_t artel__source_expect(const artel__source *source, const int64_t *rows, int64_t count);
 /* Heap memory freed with the source. `bytes` has been checked against what the file can hold. */
 artel_status artel__source_alloc(artel__source *source, size_t bytes, void **out);
 void artel__source_close(artel__source *source);
@@ -183,6 +213,21 @@ void artel__source_close(artel__source *source);
 artel_status artel__source_skip_errors(artel__source *source);
 /* Whether reading a row failed by what the row holds, and not by what it is read with: then it may be left out. */
 bool artel__is_damage(artel_status status);
+
+/* Which of `count` (at least 1) runs of rows, in ascending order, a row lies in: the last that begins at it or before, of runs without rows the
+ * last. `first`: where the first one begins; the next such number lies `stride` bytes further. */
+static inline int artel__find_run(const int64_t *first, size_t stride, int count, int64_t row)
+{
+    int low = 0, high = count - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (*(const int64_t *)(const void *)((const char *)first + (size_t)middle * stride) <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
 
 /* ARTEL_ERROR_CANCELLED with a record once the operation is cancelled: for loops over rows. */
 artel_status artel__data_go_on(artel_context *ctx, const char *where);
@@ -223,6 +268,8 @@ typedef struct artel__npy_header {
     artel_shape shape; /* with the leading extent */
     size_t data_offset;
     size_t data_bytes;
+    size_t width;        /* of strings: bytes of each; 0: numbers */
+    bool points;         /* of strings: they are code points of four bytes, not bytes */
     const char *refusal; /* constant text: why the dtype cannot be fed; then data_bytes is not checked */
 } artel__npy_header;
 
@@ -239,6 +286,9 @@ artel_status artel__npy_parse(artel_context *ctx, const artel__npy_input *input,
 void artel__npy_describe(const artel__npy_header *header, artel__source_array *out);
 /* Points the array at its values: as they lie when native and row-major, else a converted copy. */
 artel_status artel__npy_place(artel__source *source, const artel__npy_header *header, const uint8_t *values, artel__source_array *out);
+
+/* All strings of the array, in a block of the source. */
+artel_status artel__npy_strings(artel__source *source, const artel__npy_header *header, const uint8_t *values, const artel__string **out);
 
 /* ---- conversions (convert.c) ---- */
 
@@ -284,10 +334,11 @@ typedef struct artel__synthetic {
     uint64_t seed;
     uint32_t node;
     artel_dtype dtype;
-    int64_t count;   /* elements of a row */
-    int64_t limit;   /* exclusive; 0: uniform in [0, 1) */
-    int64_t one_hot; /* > 0: rows end in this many classes */
-    artel__isa isa;  /* draws are the same bits in all */
+    int64_t count;                /* elements of a row */
+    int64_t limit;                /* exclusive; 0: uniform in [0, 1) */
+    int64_t one_hot;              /* > 0: rows end in this many classes */
+    const artel__string *strings; /* of 256, that one is taken; NULL: numbers */
+    artel__isa isa;               /* draws are the same bits in all */
 } artel__synthetic;
 
 void artel__synthetic_row(const artel__synthetic *synthetic, int64_t row, void *out);

@@ -58,6 +58,15 @@ static const artel__option options_table[] = {
      NULL},
     {"step", "tokens from one window to the next; length unless given", ARTEL__OPTION_INT, offsetof(artel__data_options, step), "0", 0,
      1 << 30, NULL},
+    {"cert-dir", "of a data service: folder with a certificate of its authority", ARTEL__OPTION_STRING,
+     offsetof(artel__data_options, cert_dir), "null", 0, 0, NULL},
+    {"cert-name", "whose certificate of cert-dir", ARTEL__OPTION_STRING, offsetof(artel__data_options, cert_name), "null", 0, 0, NULL},
+    {"insecure-network", "ask a data service in plaintext beyond this machine", ARTEL__OPTION_BOOL,
+     offsetof(artel__data_options, insecure_network), "false", 0, 0, NULL},
+    {"wait", "seconds to wait for a data service, 0: 60", ARTEL__OPTION_INT, offsetof(artel__data_options, wait), "0", 0, 1e8, NULL},
+    {"consumers", "how many clients of a data service share its elements out, in rounds", ARTEL__OPTION_INT,
+     offsetof(artel__data_options, consumers), "0", 0, 1 << 20, NULL},
+    {"consumer", "which of them this is, from 0", ARTEL__OPTION_INT, offsetof(artel__data_options, consumer), "0", 0, 1 << 20, NULL},
     {"tokens", "what text is cut into", ARTEL__OPTION_ENUM, offsetof(artel__data_options, tokens), "chars", 0, 0, token_kinds},
     {NULL, NULL, ARTEL__OPTION_BOOL, 0, NULL, 0, 0, NULL},
 };
@@ -150,8 +159,53 @@ static artel_status parse_options(parser *p, const artel__data_format *format, c
     return ARTEL_OK;
 }
 
+#define FROM_HDF5                                                                                                           \
+    "python -c 'import h5py, numpy as n; f = h5py.File(\"in.h5\"); n.savez(\"out.npz\", x=f[\"x\"][()], y=f[\"y\"][()])', " \
+    "then npz:out.npz"
+#define FROM_PICKLE "load it in Python, where it may run code, and save its arrays: numpy.savez(\"out.npz\", x=x, y=y); then npz:out.npz"
+
+/* Formats that are not read, and how to convert them. */
+static const struct foreign {
+    const char *name, *ending, *advice;
+} foreign[] = {
+    {"parquet", ".parquet",
+     "python -c 'import pandas as p; p.read_parquet(\"in.parquet\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
+    {"feather", ".feather",
+     "python -c 'import pandas as p; p.read_feather(\"in.feather\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
+    {"orc", ".orc", "python -c 'import pandas as p; p.read_orc(\"in.orc\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
+    {"avro", ".avro", "fastavro in.avro > out.jsonl, then jsonl:out.jsonl"},
+    {"arrow", ".arrow", "python -c 'import pandas as p; p.read_feather(\"in.arrow\").to_csv(\"out.csv\", index=False)', then csv:out.csv"},
+    {"hdf5", ".hdf5", FROM_HDF5},
+    {"h5", ".he5", FROM_HDF5},
+    {"pickle", ".pickle", FROM_PICKLE},
+    {"pkl", ".pkl", FROM_PICKLE},
+    {"zip", ".zip", "unpack it: unzip FILE; then images:DIR, csv:GLOB or what it holds (archives of numpy.savez are npz:FILE)"},
+    {"sqlite", ".sqlite", "sqlite3 -header -csv FILE 'select * from TABLE' > out.csv, then csv:out.csv"},
+    {"torch", ".pt", "load it with torch.load, save its tensors with numpy.savez(FILE, x=x.numpy(), y=y.numpy()), then npz:FILE"},
+    {"recordio", ".rec", "write its records with tf.io.TFRecordWriter, then tfrecord:FILE"},
+    {"lmdb", ".mdb", "write its values with tf.io.TFRecordWriter, then tfrecord:FILE"},
+    {"webdataset", ".tar", "unpack it into a folder for each class, then images:DIR; or write records with tf.io.TFRecordWriter"},
+    {"tar", ".tgz", "unpack it: tar xf FILE; then images:DIR, csv:GLOB or what it holds"},
+    {"tar", ".tar.gz", "unpack it: tar xf FILE; then images:DIR, csv:GLOB or what it holds"},
+    {"mat", ".mat", "load it with scipy.io.loadmat and save its arrays with numpy.savez, then npz:FILE"},
+    {"xlsx", ".xlsx", "save it as CSV, then csv:FILE"},
+    {"xls", ".xls", "save it as CSV, then csv:FILE"},
+};
+
+artel_status artel__data_refuse_foreign(artel_context *ctx, const char *text)
+{
+    for (size_t i = 0; i < ARTEL__COUNT(foreign); i++) {
+        size_t length = strlen(foreign[i].name);
+        bool named = strncmp(text, foreign[i].name, length) == 0 && text[length] == ':';
+        if (named || artel__ends_with(text, foreign[i].ending))
+            return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, text, foreign[i].advice, "files of %s are not read", foreign[i].name);
+    }
+    return ARTEL_OK;
+}
+
 static artel_status unknown_format(artel_context *ctx, const char *text)
 {
+    ARTEL_TRY(artel__data_refuse_foreign(ctx, text));
     char names[256] = "";
     for (int i = 0; artel__data_formats[i] != NULL; i++) {
         size_t used = strlen(names);

@@ -71,7 +71,7 @@ static void draw(const artel__stage *stage, int64_t index, uint32_t out[4])
     const image_options *o = stage->options;
     artel__stage same = *stage;
     if (o->draw >= 0) same.ordinal = 0x10000u + (uint32_t)o->draw;
-    artel__stage_draw(&same, o->seed, index, 0, out);
+    artel__stage_draw(&same, o->seed, index, artel__stage_pass(), out);
 }
 
 static int64_t below(uint32_t word, int64_t limit)
@@ -180,8 +180,12 @@ static artel_status random_crop_map(const artel__stage *stage, int64_t index, co
 
 static const artel__option random_crop_table[] = {ARTEL__STAGE_COLUMN("of images"), HEIGHT, WIDTH, SEED, DRAW, END};
 
-const artel__stage_ops artel__stage_random_crop = {
-    .name = "random_crop", .options = random_crop_table, .options_size = sizeof(image_options), .open = crop_open, .map = random_crop_map};
+const artel__stage_ops artel__stage_random_crop = {.name = "random_crop",
+                                                   .options = random_crop_table,
+                                                   .options_size = sizeof(image_options),
+                                                   .draws = true,
+                                                   .open = crop_open,
+                                                   .map = random_crop_map};
 
 /* ---- flip ---- */
 
@@ -227,7 +231,7 @@ static const artel__option flip_table[] = {
     END};
 
 const artel__stage_ops artel__stage_random_flip = {
-    .name = "random_flip", .options = flip_table, .options_size = sizeof(image_options), .open = same_size, .map = flip_map};
+    .name = "random_flip", .options = flip_table, .options_size = sizeof(image_options), .draws = true, .open = same_size, .map = flip_map};
 
 /* ---- brightness and contrast ---- */
 
@@ -260,6 +264,7 @@ static const artel__option brightness_table[] = {ARTEL__STAGE_COLUMN("of images"
 const artel__stage_ops artel__stage_random_brightness = {.name = "random_brightness",
                                                          .options = brightness_table,
                                                          .options_size = sizeof(image_options),
+                                                         .draws = true,
                                                          .open = range_open,
                                                          .map = brightness_map};
 
@@ -280,5 +285,9 @@ static artel_status contrast_map(const artel__stage *stage, int64_t index, const
 
 static const artel__option contrast_table[] = {ARTEL__STAGE_COLUMN("of images"), SEED, DRAW, LOW("the least factor"), HIGH, END};
 
-const artel__stage_ops artel__stage_random_contrast = {
-    .name = "random_contrast", .options = contrast_table, .options_size = sizeof(image_options), .open = range_open, .map = contrast_map};
+const artel__stage_ops artel__stage_random_contrast = {.name = "random_contrast",
+                                                       .options = contrast_table,
+                                                       .options_size = sizeof(image_options),
+                                                       .draws = true,
+                                                       .open = range_open,
+                                                       .map = contrast_map};

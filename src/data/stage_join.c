@@ -104,8 +104,14 @@ static artel_status zip_hash(const artel__stage *stage, int column, int64_t inde
     return artel__stage_hash(input, column, index, out);
 }
 
-const artel__stage_ops artel__stage_zip = {
-    .name = "zip", .options = no_options, .options_size = 1, .joins = true, .open = zip_open, .at = zip_at, .hash = zip_hash};
+const artel__stage_ops artel__stage_zip = {.name = "zip",
+                                           .options = no_options,
+                                           .options_size = 1,
+                                           .joins = true,
+                                           .open = zip_open,
+                                           .at = zip_at,
+                                           .hash = zip_hash,
+                                           .same_number = true};
 
 /* ---- an order over several inputs: the input in the upper 16 bits, the element in the rest ---- */
 

@@ -313,7 +313,8 @@ const artel__stage_ops artel__stage_select = {.name = "select",
                                               .options_size = sizeof(select_options),
                                               .open = select_open,
                                               .at = select_at,
-                                              .hash = select_hash};
+                                              .hash = select_hash,
+                                              .same_number = true};
 
 /* ---- rename ---- */
 

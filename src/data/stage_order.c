@@ -77,17 +77,27 @@ const artel__stage_ops artel__stage_repeat = {
 
 typedef struct shard_options {
     int64_t count, index;
+    bool hint;
 } shard_options;
 
 static const artel__option shard_table[] = {
-    {"count", "of how many shards", ARTEL__OPTION_INT, offsetof(shard_options, count), NULL, 1, 9e18, NULL},
-    {"index", "which of them, from 0 on", ARTEL__OPTION_INT, offsetof(shard_options, index), NULL, 0, 9e18, NULL},
+    {"count", "of how many shards", ARTEL__OPTION_INT, offsetof(shard_options, count), "0", 0, 9e18, NULL},
+    {"index", "which of them, from 0 on", ARTEL__OPTION_INT, offsetof(shard_options, index), "0", 0, 9e18, NULL},
+    {"hint", "as many as there are workers, and each its own: with fit --auto-shard hint", ARTEL__OPTION_BOOL,
+     offsetof(shard_options, hint), "false", 0, 0, NULL},
     {.name = NULL},
 };
 
 static artel_status shard_open(artel__stage *stage)
 {
-    const shard_options *o = stage->options;
+    shard_options *o = stage->options;
+    if (o->hint == (o->count > 0))
+        return artel__stage_wrong(stage, "give \"count\" and \"index\", or \"hint\": true alone", "one of the two is to say which shard");
+    if (o->hint) {
+        o->count = stage->workers;
+        o->index = stage->worker;
+        stage->hinted = true;
+    }
     if (o->index >= o->count)
         return artel__stage_wrong(stage, "count from 0", "no shard %lld of %lld", (long long)o->index, (long long)o->count);
     int64_t span = artel__stage_span(stage);
@@ -278,6 +288,7 @@ static artel_status filter_open(artel__stage *stage)
     json_decref(value);
     if (!good)
         return artel__stage_wrong(stage, "write \"value\": 5, or a list with \"is\": \"in\"", "the value is no number to compare with");
+    artel__stage_freeze(stage, stage->target); /* or what passed here would not pass later */
     return keep_passing(stage, stage->target, with, count);
 }
 

@@ -15,12 +15,14 @@ const artel__stage_ops *const artel__stages[] = {
     &artel__stage_filter,
     &artel__stage_window,
     &artel__stage_cache,
+    &artel__stage_snapshot,
     &artel__stage_cast,
     &artel__stage_scale,
     &artel__stage_normalise,
     &artel__stage_one_hot,
     &artel__stage_reshape,
     &artel__stage_lookup,
+    &artel__stage_map,
     &artel__stage_select,
     &artel__stage_rename,
     &artel__stage_resize,
@@ -120,6 +122,28 @@ void artel__stage_draw(const artel__stage *stage, int64_t seed, int64_t index, u
     artel__rng_block(key, (uint64_t)index >> 32, stage->ordinal, (uint32_t)index, block, out);
 }
 
+/* ---- passes ---- */
+
+static _Thread_local uint64_t running_pass;
+
+uint64_t artel__stage_set_pass(uint64_t pass)
+{
+    uint64_t before = running_pass;
+    running_pass = pass;
+    return before;
+}
+
+uint64_t artel__stage_pass(void)
+{
+    return running_pass;
+}
+
+void artel__stage_freeze(artel__stage *stage, int column)
+{
+    for (int i = 0; i < stage->column_count; i++) stage->frozen = stage->frozen || (stage->columns[i].draws && (column < 0 || column == i));
+    for (int i = 0; stage->frozen && i < stage->column_count; i++) stage->columns[i].draws = false;
+}
+
 /* ---- elements ---- */
 
 static artel_status map_at(const artel__stage *stage, int column, int64_t index, void *out)
@@ -134,7 +158,7 @@ static artel_status map_at(const artel__stage *stage, int column, int64_t index,
     return status;
 }
 
-artel_status artel__stage_at(const artel__stage *stage, int column, int64_t index, void *out)
+static artel_status at_this_pass(const artel__stage *stage, int column, int64_t index, void *out)
 {
     int input = 0;
     int64_t at = index;
@@ -142,6 +166,15 @@ artel_status artel__stage_at(const artel__stage *stage, int column, int64_t inde
     if (stage->ops->map != NULL) return map_at(stage, column, index, out);
     if (stage->ops->locate != NULL) ARTEL_TRY(stage->ops->locate(stage, index, &input, &at));
     return artel__stage_at(stage->inputs[input], column, at, out);
+}
+
+artel_status artel__stage_at(const artel__stage *stage, int column, int64_t index, void *out)
+{
+    if (!stage->frozen || running_pass == 0) return at_this_pass(stage, column, index, out);
+    uint64_t pass = artel__stage_set_pass(0);
+    artel_status status = at_this_pass(stage, column, index, out);
+    artel__stage_set_pass(pass);
+    return status;
 }
 
 artel_status artel__stage_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)

@@ -3,7 +3,7 @@
  *
  * Element i of row r of array a is a pure function of (seed, a, r, i): Philox with stream SYNTHETIC, node word a, row
  * word r (the bits above 32 in the batch word), block i / 4. Floats are uniform in [0, 1); integers are uniform below the
- * vocabulary or the number of classes by multiply-shift; one-hot rows are those of such an integer. Up to 64 MiB the
+ * vocabulary or the number of classes by multiply-shift; strings are integers below 256 in digits; one-hot rows are those of such an integer. Up to 64 MiB the
  * values are made once, so that a benchmark measures training and not this.
  */
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "kernel/shape_ops.h"
 
 #define KEEP_BYTES ((uint64_t)64 << 20)
+#define STRINGS 256
 
 /* Runs of four words from `block` on. */
 static void four_words(const artel__synthetic *s, artel__rng_key key, int64_t row, int64_t block, uint32_t out[4])
@@ -22,7 +23,9 @@ static void four_words(const artel__synthetic *s, artel__rng_key key, int64_t ro
 
 static void put_value(const artel__synthetic *s, uint32_t word, uint8_t *target)
 {
-    if (s->limit > 0) {
+    if (s->strings) {
+        *(artel__string *)(void *)target = s->strings[word >> 24];
+    } else if (s->limit > 0) {
         int64_t value = (int64_t)(((uint64_t)word * (uint64_t)s->limit) >> 32);
         artel__convert(ARTEL_DTYPE_INT64, &value, s->dtype, target, 1);
     } else {
@@ -53,7 +56,7 @@ static void uniform_row(const artel__synthetic *s, artel__rng_key key, int64_t r
 void artel__synthetic_row(const artel__synthetic *s, int64_t row, void *out)
 {
     artel__rng_key key = artel__rng_make_key(s->seed, ARTEL__STREAM_SYNTHETIC);
-    size_t size = artel_dtype_size(s->dtype);
+    size_t size = artel__cell_size(s->dtype);
     const float one = 1.0f;
     uint32_t words[4];
     if (s->one_hot == 0 && s->limit == 0 && s->dtype == ARTEL_DTYPE_FLOAT32) {
@@ -92,6 +95,20 @@ const artel__data_format artel__data_synthetic = {.name = "synthetic", .syntax =
 
 /* ---- binding: the model says what is made ---- */
 
+/* The strings that are made up: "0" to "255". */
+static artel_status make_strings(artel__feed_core *core, const artel__string **out)
+{
+    artel__string *strings = artel__arena_alloc(&core->arena, STRINGS, sizeof *strings);
+    if (strings == NULL) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < STRINGS; i++) {
+        strings[i].bytes = artel__arena_printf(&core->arena, "%d", i);
+        if (strings[i].bytes == NULL) return ARTEL_ERROR_NO_MEMORY;
+        strings[i].length = strlen(strings[i].bytes);
+    }
+    *out = strings;
+    return ARTEL_OK;
+}
+
 /* Adds one array; `public` holds role, index, dtype and row, its name is that of the layer. */
 static artel_status add_binding(artel__feed_core *core, artel__feed_array public)
 {
@@ -108,7 +125,7 @@ static artel_status add_binding(artel__feed_core *core, artel__feed_array public
     binding->source_row = public.row;
     binding->public = public;
     binding->public.name = binding->layer;
-    binding->public.row_bytes = (size_t)count * artel_dtype_size(public.dtype);
+    binding->public.row_bytes = (size_t)count * artel__cell_size(public.dtype);
     binding->source_bytes = binding->public.row_bytes;
     binding->conversion = (artel__conversion){.kind = ARTEL__CONVERT_COPY, .from = public.dtype, .to = public.dtype, .count = count};
     binding->synthetic = (artel__synthetic){.seed = core->seed,
@@ -138,9 +155,13 @@ static artel_status bind_targets(artel__feed_core *core, const artel__data_wants
 {
     for (int i = 0; i < wants->target_count; i++) {
         const artel__data_want_target *want = &wants->targets[i];
-        ARTEL_TRY(add_binding(core, (artel__feed_array){want->name, ARTEL_DATA_ROLE_TARGET, i, want->dtype, want->row, 0}));
+        bool number = want->kind == ARTEL__DATA_TARGET_VALUES && want->dtype == ARTEL_DTYPE_INT32;
+        artel_shape row = want->row;
+        if (number && row.rank == 1 && row.dim[0] < 0) row.dim[0] = 1; /* a list of any length */
+        ARTEL_TRY(add_binding(core, (artel__feed_array){want->name, ARTEL_DATA_ROLE_TARGET, i, want->dtype, row, 0}));
         artel__synthetic *made = &core->bindings[core->binding_count - 1].synthetic;
         if (want->kind == ARTEL__DATA_TARGET_INDICES) made->limit = want->classes > 0 ? want->classes : 2;
+        if (number) made->limit = 2;
         if (want->kind == ARTEL__DATA_TARGET_ONE_HOT && want->row.rank > 0) made->one_hot = want->row.dim[want->row.rank - 1];
     }
     return ARTEL_OK;
@@ -177,6 +198,7 @@ artel_status artel__bind_synthetic(artel__feed_core *core, const artel__data_wan
         const artel__data_want_input *want = &wants->inputs[i];
         ARTEL_TRY(add_binding(core, (artel__feed_array){want->name, ARTEL_DATA_ROLE_INPUT, i, want->dtype, want->row, 0}));
         artel__synthetic *made = &core->bindings[core->binding_count - 1].synthetic;
+        if (want->dtype == ARTEL_DTYPE_STRING) ARTEL_TRY(make_strings(core, &made->strings));
         /* An Embedding may be fed from a float input, so a limit counts for any dtype. */
         if (is_integer(want->dtype))
             made->limit = integer_limit(want->dtype, want->limit);

@@ -19,6 +19,15 @@ typedef struct records_state {
     artel__image_library images;
 } records_state;
 
+static artel_status add_file(artel__source *source, const char *path, artel__record_file *out)
+{
+    bool absent;
+    const char *kept = artel__arena_strdup(&source->arena, path);
+    if (kept == NULL) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(artel__record_index_stand_in(source->ctx, kept, out, &absent));
+    return absent ? ARTEL_OK : artel__record_file_map(source, path, out);
+}
+
 static artel_status add_files(artel__source *source, const artel__paths *paths)
 {
     records_state *state = source->state;
@@ -28,10 +37,10 @@ static artel_status add_files(artel__source *source, const artel__paths *paths)
     if (state->files == NULL || state->first == NULL) return ARTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; i < paths->count; i++) {
         if (artel__is_beside_records(source->target, paths->items[i])) continue;
-        artel__record_file *file = &state->files[state->file_count];
-        ARTEL_TRY(artel__record_file_map(source, paths->items[i], file));
+        ARTEL_TRY(add_file(source, paths->items[i], &state->files[state->file_count]));
         state->file_count++;
-        ARTEL_TRY(artel__record_file_find(source->ctx, file, source->skips));
+        artel__record_file *file = &state->files[state->file_count - 1];
+        if (!file->absent) ARTEL_TRY(artel__record_file_find(source->ctx, file, source->skips));
         state->first[state->file_count] = state->first[state->file_count - 1] + file->count;
     }
     if (source->skips != NULL && *source->skips < before)
@@ -55,12 +64,12 @@ static artel_status find_features(artel__source *source)
     }
     for (int i = 0; i < state->file_count; i++) {
         artel__proto record;
-        if (state->files[i].count == 0) continue;
+        if (state->files[i].count == 0 || state->files[i].absent) continue;
         ARTEL_TRY(artel__record_file_at(source->ctx, &state->files[i], 0, &record));
         return artel__features_infer(&source->arena, state->files[i].path, record, &state->features);
     }
     return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the records hold with #features=FILE.json",
-                       "there are no records");
+                       state->file_count > 0 && state->files[0].absent ? "no file with records is here" : "there are no records");
 }
 
 static artel_status tfrecord_open(artel__source *source)
@@ -81,15 +90,7 @@ static artel_status tfrecord_open(artel__source *source)
 /* The file that a row lies in. */
 static int file_of(const records_state *state, int64_t row)
 {
-    int low = 0, high = state->file_count - 1;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (state->first[middle] <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
+    return artel__find_run(state->first, sizeof *state->first, state->file_count, row);
 }
 
 /* The checksums of a record are those of all its features, so that they are verified once for all that are wanted. */
@@ -174,12 +175,37 @@ const artel__record_file *artel__tfrecord_files(const artel__source *source, int
 static artel_status tfrecord_fingerprint(const artel__source *source, artel__sha256 *hash)
 {
     const records_state *state = source->state;
+    artel__proto record;
     for (int i = 0; i < state->file_count; i++) {
+        if (source->apart) {
+            uint64_t facts[3];
+            ARTEL_TRY(artel__record_index_facts(source->ctx, &state->files[i], facts));
+            for (int k = 0; k < 3; k++) artel__hash_integer(hash, facts[k]);
+            artel__hash_integer(hash, (uint64_t)state->files[i].count);
+            continue;
+        }
+        if (state->files[i].absent) return artel__record_file_at(source->ctx, &state->files[i], 0, &record); /* says so */
         artel__hash_ends(hash, state->files[i].blob->mapping.bytes, state->files[i].blob->mapping.size);
         artel__hash_integer(hash, (uint64_t)state->files[i].count);
     }
     artel__features_hash(&state->features, hash);
     return ARTEL_OK;
+}
+
+static int tfrecord_parts(const artel__source *source)
+{
+    return ((const records_state *)source->state)->file_count;
+}
+
+static artel__data_piece tfrecord_part(const artel__source *source, int part)
+{
+    const records_state *state = source->state;
+    return (artel__data_piece){state->files[part].path, state->files[part].count, !state->files[part].absent};
+}
+
+static int tfrecord_part_of(const artel__source *source, int64_t row)
+{
+    return file_of(source->state, row);
 }
 
 static void tfrecord_close(artel__source *source)
@@ -201,5 +227,8 @@ const artel__data_format artel__data_tfrecord = {
     .encoded_row = tfrecord_encoded,
     .has_records = true,
     .fingerprint = tfrecord_fingerprint,
+    .parts = tfrecord_parts,
+    .part = tfrecord_part,
+    .part_of = tfrecord_part_of,
     .close = tfrecord_close,
 };

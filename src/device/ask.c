@@ -213,6 +213,7 @@ static const char *advice_for(const artel__plugin *plugin, const char *error)
     if (strstr(error, "cannot open shared object"))
         return "install the libraries it stands on beside it: pip install --target ~/.local/share/artel/pjrt with the nvidia-* packages of "
                "the plug-in's with-cuda extra";
+    if (strstr(error, "driver version is insufficient")) return "update the driver, or take a plug-in for an older CUDA (jax-cuda12-pjrt)";
     if (strstr(error, "No visible GPU") || strstr(error, "CUDA_ERROR") || (gpu && strstr(error, "NOT_FOUND")))
         return "see whether the driver is loaded: nvidia-smi";
     if (strstr(error, "TPU initialization") || strcmp(plugin->kind, "tpu") == 0) return "run it where a TPU is attached";

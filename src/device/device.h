@@ -12,6 +12,7 @@
 #define ARTEL_DEVICE_DEVICE_H
 
 #include "base/text.h"
+#include "device/cache.h"
 #include "device/plugin.h"
 #include "tensor/shape.h"
 
@@ -24,6 +25,11 @@ typedef struct PJRT_Buffer artel__buffer;     /* an array on a device; may still
  * `virtual_devices`: as there; it belongs to the arithmetic of XLA's CPU, which cuts long sums by its number of threads. Errors: as
  * artel__plugin_ask. */
 artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices, artel__platform **out);
+/* What a device has left; with ARTEL_DEVICE_MEMORY_MB of environment at most that. -1: it is not known. */
+int64_t artel__platform_free_bytes(const artel__platform *platform, int device);
+/* Devices that are not here: programs can be compiled for them, and nothing else. `target`: "h100", or a TPU topology, "v5e:2x2". The plug-in is opened
+ * in this process. Errors: INVALID (no such target of that kind of plug-in), UNSUPPORTED. */
+artel_status artel__platform_open_target(artel_context *ctx, const artel__plugin *plugin, const char *target, artel__platform **out);
 void artel__platform_close(artel__platform *platform); /* NULL: nothing; programs and buffers go first */
 
 /* Compiles StableHLO text with a public @main. `name` is for messages. Errors, `where` the name: UNSUPPORTED (the plug-in refuses the
@@ -34,6 +40,33 @@ artel_status artel__program_store(artel__program *program, artel__text *out);
 artel_status artel__program_load(artel__platform *platform, const char *name, const void *bytes, size_t length, artel__program **out);
 void artel__program_release(artel__program *program);
 int artel__program_results(const artel__program *program);
+
+/* -- programs that are kept (obtain.c) --
+ *
+ * A program is known by its key: the plug-in, the kind of device, the options of compiling, its text. It is compiled once: then it comes from
+ * the platform, from the folder of the run (artel__programs_in), or from the user's cache. So one key is one executable in a platform,
+ * also where the plug-in chooses its kernels by measuring. */
+typedef struct artel__program_counts {
+    int compiled, found; /* found: in a folder, or brought by another process */
+} artel__program_counts;
+
+void artel__program_key(artel__platform *platform, const char *text, size_t length, uint8_t out[ARTEL__PROGRAM_KEY]);
+/* Belongs to the platform until that is closed. Errors: those of artel__program_compile. Any thread. */
+artel_status artel__program_obtain(artel__platform *platform, const char *name, const char *text, size_t length, artel__program **out);
+/* That key, if it is here; else NULL. */
+artel__program *artel__program_known(artel__platform *platform, const uint8_t key[ARTEL__PROGRAM_KEY]);
+/* From the bytes of another process; one that is here stays. Errors, `where` the name: UNSUPPORTED. */
+artel_status artel__program_bring(artel__platform *platform, const char *name, const uint8_t key[ARTEL__PROGRAM_KEY], const void *bytes,
+                                  size_t length, artel__program **out);
+/* As bytes for another process: those it was first stored as. Errors, `where` the name: UNSUPPORTED. */
+artel_status artel__program_bytes(artel__program *program, const artel__text **out);
+/* The SHA-256 of these bytes; zeros where the plug-in cannot store programs. */
+const uint8_t *artel__program_hash(const artel__program *program);
+/* Where programs of a run are kept beside its checkpoints. Before the first is obtained; `path` is copied. */
+artel_status artel__programs_in(artel__platform *platform, const char *path, bool writes);
+void artel__program_counts_read(artel__platform *platform, artel__program_counts *out);
+/* Whether programs can be stored and loaded, as far as the plug-in's table says. */
+bool artel__programs_can_be_kept(const artel__platform *platform);
 
 /* Bytes, by the plug-in's own figures; -1 where it has none. `shared`: of results that take the place of arguments. */
 typedef struct artel__program_memory {

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/threads.h"
+#include "device/platform_impl.h"
 #include "graph/hlo.h"
 
 enum {
@@ -41,7 +43,7 @@ static artel_status list_spent(artel__device_executable *x, const int32_t *last)
 static artel_status find_lives(artel__device_executable *x)
 {
     const artel__graph *graph = x->graph;
-    int32_t *last = artel__arena_alloc(&x->arena, (size_t)graph->values + 1, sizeof *last);
+    int32_t *last = x->last = artel__arena_alloc(&x->arena, (size_t)graph->values + 1, sizeof *last);
     if (!last) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < graph->values; i++) last[i] = -1;
     for (int s = 0; s < x->cut.stages; s++) {
@@ -81,6 +83,7 @@ const artel__cut_program *artel__step_part_of(const artel__device_executable *x,
     return part == ARTEL__PART_APPLY    ? &x->cut.apply
            : part == ARTEL__PART_COMMON ? &x->cut.stage[stage].common
            : part == ARTEL__PART_ROWS   ? &x->cut.stage[stage].rows
+           : part == ARTEL__PART_STEP   ? &x->cut.step
                                         : NULL;
 }
 
@@ -92,17 +95,18 @@ static bool is_written(const artel__device_executable *x, artel__value_id id)
     return false;
 }
 
-/* A program writes over no value that somebody else reads: variables in APPLY alone. */
-static artel_status write_part(artel__device_executable *x, artel__step_program *p, artel__text *text)
+/* A program writes over no value that somebody else reads: variables in APPLY alone, and not where that is launched before it is known that the step
+ * counts (STEP). */
+static artel_status write_part(artel__device_executable *x, const artel__step_program *p, artel__text *text, artel__lowered *lowered)
 {
     const artel__cut_program *cut = artel__step_part_of(x, p->stage, p->part);
-    int extra = p->part == ARTEL__PART_APPLY ? x->writes : 0;
+    int extra = p->part == ARTEL__PART_APPLY || p->part == ARTEL__PART_STEP ? x->writes : 0;
     artel__value_id *out = artel__arena_alloc(&x->arena, (size_t)(cut->outs + extra) + 1, sizeof *out);
     bool *given = artel__arena_alloc(&x->arena, (size_t)cut->ins + 1, sizeof *given);
     ARTEL_TRY(artel__arena_status(&x->arena));
     memcpy(out, cut->out, (size_t)cut->outs * sizeof *out);
     memcpy(out + cut->outs, x->written, (size_t)extra * sizeof *out);
-    for (int i = 0; i < cut->ins && extra; i++) given[i] = is_written(x, cut->in[i]);
+    for (int i = 0; i < cut->ins && p->part == ARTEL__PART_APPLY; i++) given[i] = is_written(x, cut->in[i]);
     artel__lower_request request = {.graph = x->graph,
                                     .node = cut->node,
                                     .nodes = cut->nodes,
@@ -114,8 +118,16 @@ static artel_status write_part(artel__device_executable *x, artel__step_program 
                                     .rows = p->rows,
                                     .batch = p->batch,
                                     .precision = x->place->precision,
+                                    .narrow = x->place->narrow,
+                                    .half = x->place->fast,
                                     .scan = p->scan};
-    return artel__lower_write(&request, &x->arena, text, &p->lowered);
+    return artel__lower_write(&request, &x->arena, text, lowered);
+}
+
+artel_status artel__step_part_write(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
+                                    artel__text *text, artel__lowered *out)
+{
+    return write_part(x, &(artel__step_program){.stage = stage, .part = part, .rows = rows, .batch = batch}, text, out);
 }
 
 /* kernel/moments.h: blocks of (count, mean, M2). */
@@ -146,12 +158,11 @@ static artel__hlo_value merge(artel__hlo *h, artel__collective kind, artel__hlo_
     return artel__hlo_binary(h, kind == ARTEL__COLLECTIVE_MAX ? "maximum" : "add", a, b);
 }
 
-/* The tree over leaves: count is a power of two. */
-static artel__hlo_value merge_tree(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count)
+artel__hlo_value artel__step_merge(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count)
 {
     if (count == 1) return leaf[0];
-    artel__hlo_value left = merge_tree(h, kind, leaf, count / 2);
-    return merge(h, kind, left, merge_tree(h, kind, leaf + count / 2, count / 2));
+    artel__hlo_value left = artel__step_merge(h, kind, leaf, count / 2);
+    return merge(h, kind, left, artel__step_merge(h, kind, leaf + count / 2, count / 2));
 }
 
 /* Arguments: by collective of the stage, gathers left out, the leaves; results: by collective the node. */
@@ -174,7 +185,7 @@ static artel_status write_combine(artel__device_executable *x, artel__step_progr
     for (int i = 0; i < stage->collectives; i++) {
         artel__collective kind = x->graph->node[stage->collective[i]].op->collective;
         if (kind == ARTEL__COLLECTIVE_GATHER) continue;
-        result[results++] = merge_tree(&h, kind, leaf + arguments, count);
+        result[results++] = artel__step_merge(&h, kind, leaf + arguments, count);
         arguments += count;
     }
     artel_status status = results ? artel__hlo_finish(&h, result, results, text) : ARTEL_OK;
@@ -184,14 +195,19 @@ static artel_status write_combine(artel__device_executable *x, artel__step_progr
 
 /* -- programs -- */
 
+void artel__step_program_name(const artel__device_executable *x, const artel__step_program *p, char *out, size_t size)
+{
+    static const char *const parts[] = {"common", "rows", "apply", "combine", "group", "step"};
+    snprintf(out, size, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage, (long long)p->rows);
+}
+
 /* Any thread. */
 static artel_status compile(const artel__device_executable *x, artel__step_program *p)
 {
-    static const char *const parts[] = {"common", "rows", "apply", "combine"};
     char name[96];
     if (p->program || !p->text.length) return ARTEL_OK;
-    snprintf(name, sizeof name, "%s %s %d, %lld", x->graph->training ? "train" : "test", parts[p->part], p->stage, (long long)p->rows);
-    ARTEL_TRY(artel__program_compile(x->place->platform, name, p->text.data, p->text.length, &p->program));
+    artel__step_program_name(x, p, name, sizeof name);
+    ARTEL_TRY(artel__program_obtain(x->place->platform, name, p->text.data, p->text.length, &p->program));
     artel__text_fini(&p->text);
     return ARTEL_OK;
 }
@@ -207,7 +223,8 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
 {
     artel__step_program **list = &x->of_part[ARTEL__PARTS * wanted->stage + (int)wanted->part];
     for (artel__step_program *p = *list; p; p = p->beside) {
-        if (p->rows == wanted->rows && p->scan == wanted->scan && (p->batch == wanted->batch || !p->lowered.by_batch)) {
+        if (p->rows == wanted->rows && p->first == wanted->first && p->count == wanted->count && p->scan == wanted->scan &&
+            (p->batch == wanted->batch || !p->lowered.by_batch)) {
             *out = p;
             return ARTEL_OK;
         }
@@ -216,11 +233,14 @@ static artel_status find(artel__device_executable *x, const artel__step_program 
     if (!p) return ARTEL_ERROR_NO_MEMORY;
     *p = *wanted;
     artel__text_init(&p->text, x->ctx);
-    artel_status status = p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &p->text) : write_part(x, p, &p->text);
+    artel_status status = p->part == ARTEL__PART_COMBINE ? write_combine(x, p, &p->text)
+                          : p->part == ARTEL__PART_GROUP ? artel__step_group_write(x, p, &p->text)
+                                                         : write_part(x, p, &p->text, &p->lowered);
     if (status < 0) {
         artel__text_fini(&p->text);
         return status;
     }
+    if (p->text.length) artel__program_key(x->place->platform, p->text.data, p->text.length, p->key);
     p->next = x->first;
     x->first = p;
     p->beside = *list;
@@ -242,7 +262,7 @@ static artel_status write_one(artel__device_executable *x, int stage, artel__ste
     artel__step_program wanted = {.stage = stage, .part = part, .batch = batch, .scan = scan};
     *out = NULL;
     if (is_empty(x, stage, part)) return ARTEL_OK;
-    if (part == ARTEL__PART_ROWS || part == ARTEL__PART_COMBINE) wanted.rows = rows;
+    if (part == ARTEL__PART_ROWS || part == ARTEL__PART_COMBINE || part == ARTEL__PART_STEP) wanted.rows = rows;
     return find(x, &wanted, out);
 }
 
@@ -258,6 +278,19 @@ artel_status artel__step_program_find(artel__device_executable *x, int stage, ar
     return status;
 }
 
+artel_status artel__step_group_find(artel__device_executable *x, int stage, const artel__fold_plan *fold, const artel__step_program **out)
+{
+    artel__step_program *p = NULL;
+    artel__step_program wanted = {
+        .stage = stage, .part = ARTEL__PART_GROUP, .batch = fold->batch, .first = fold->first, .count = fold->count};
+    pthread_mutex_lock(&x->lock);
+    artel_status status = find(x, &wanted, &p);
+    if (status == ARTEL_OK) status = p->lowered.refused ? refuse(x, p->lowered.refused) : compile(x, p);
+    pthread_mutex_unlock(&x->lock);
+    *out = status == ARTEL_OK && p->program ? p : NULL;
+    return status;
+}
+
 /* -- all that a full batch needs -- */
 
 static artel_status try_one(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, artel__text *refused)
@@ -268,14 +301,24 @@ static artel_status try_one(artel__device_executable *x, int stage, artel__step_
     return artel__text_status(refused);
 }
 
+/* That of a replica alone. */
+static artel_status try_group(artel__device_executable *x, int stage)
+{
+    artel__step_program *p,
+        wanted = {.stage = stage, .part = ARTEL__PART_GROUP, .batch = x->options.batch_size, .count = x->options.shards};
+    return x->options.batch_size >= x->options.shards ? find(x, &wanted, &p) : ARTEL_OK;
+}
+
 static artel_status try_all(artel__device_executable *x, artel__text *refused)
 {
     int64_t batch = x->options.batch_size, least = batch / x->options.shards, most = (batch + x->options.shards - 1) / x->options.shards;
+    if (x->cut.step.nodes) return try_one(x, 0, ARTEL__PART_STEP, batch, refused);
     for (int s = 0; s < x->cut.stages; s++) {
         ARTEL_TRY(try_one(x, s, ARTEL__PART_COMMON, 0, refused));
         ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, most, refused));
         if (least != most && least) ARTEL_TRY(try_one(x, s, ARTEL__PART_ROWS, least, refused));
         if (x->options.replicas == 1) ARTEL_TRY(try_one(x, s, ARTEL__PART_COMBINE, x->options.shards, refused));
+        if (x->options.replicas == 1 && x->grouped[s] && refused->length == 0) ARTEL_TRY(try_group(x, s));
     }
     return try_one(x, 0, ARTEL__PART_APPLY, 0, refused);
 }
@@ -284,7 +327,8 @@ static artel_status try_all(artel__device_executable *x, artel__text *refused)
 typedef struct compiling {
     artel__device_executable *x;
     pthread_mutex_t lock;
-    artel__step_program *next;
+    artel__step_program *const *list;
+    int next, count;
     artel_status status;
 } compiling;
 
@@ -293,8 +337,7 @@ static void *compile_next(void *user)
     compiling *c = user;
     for (;;) {
         pthread_mutex_lock(&c->lock);
-        artel__step_program *p = c->status == ARTEL_OK ? c->next : NULL;
-        if (p) c->next = p->next;
+        artel__step_program *p = c->status == ARTEL_OK && c->next < c->count ? c->list[c->next++] : NULL;
         pthread_mutex_unlock(&c->lock);
         if (!p) return NULL;
         artel_status status = compile(c->x, p);
@@ -305,16 +348,104 @@ static void *compile_next(void *user)
 }
 
 /* With fewer threads it takes longer. */
-static artel_status compile_all(artel__device_executable *x)
+artel_status artel__step_programs_compile(artel__device_executable *x, artel__step_program *const *list, int count)
 {
-    compiling c = {.x = x, .lock = PTHREAD_MUTEX_INITIALIZER, .next = x->first};
+    compiling c = {.x = x, .lock = PTHREAD_MUTEX_INITIALIZER, .list = list, .count = count};
     pthread_t thread[MOST_COMPILERS];
     int cores = artel__usable_cores(), threads = 0;
-    while (threads < MOST_COMPILERS && threads < cores - 1 && pthread_create(&thread[threads], NULL, compile_next, &c) == 0) threads++;
+    while (threads < MOST_COMPILERS && threads < cores - 1 && threads < count - 1 &&
+           pthread_create(&thread[threads], NULL, compile_next, &c) == 0)
+        threads++;
     compile_next(&c);
     for (int i = 0; i < threads; i++) pthread_join(thread[i], NULL);
     pthread_mutex_destroy(&c.lock);
     return c.status;
+}
+
+static artel_status compile_all(artel__device_executable *x)
+{
+    int count = 0;
+    for (artel__step_program *p = x->first; p; p = p->next) count++;
+    artel__step_program **list = artel__arena_alloc(&x->arena, (size_t)count + 1, sizeof *list);
+    if (!list) return ARTEL_ERROR_NO_MEMORY;
+    count = 0;
+    bool whole = x->options.batch_size >= x->options.shards; /* then stages in groups have no other programs */
+    for (artel__step_program *p = x->first; p; p = p->next) {
+        bool other = p->part == ARTEL__PART_COMMON || p->part == ARTEL__PART_ROWS || p->part == ARTEL__PART_COMBINE;
+        if (!other || !whole || !x->grouped[p->stage]) list[count++] = p;
+    }
+    return artel__step_programs_compile(x, list, count);
+}
+
+/* -- what all replicas need -- */
+
+int artel__step_programs_most(const artel__device_executable *x)
+{
+    return 3 * x->cut.stages + 1;
+}
+
+bool artel__step_programs_are_shared(const artel__device_executable *x)
+{
+    return x->options.across && x->place->platform->measures;
+}
+
+static artel_status list_one(artel__device_executable *x, int stage, artel__step_part part, const int64_t rows_of[2], bool scan,
+                             artel__step_program **out, int *count)
+{
+    artel__step_program *p;
+    ARTEL_TRY(write_one(x, stage, part, rows_of[0], rows_of[1], scan, &p));
+    if (!p) return ARTEL_OK;
+    if (p->lowered.refused) return refuse(x, p->lowered.refused);
+    out[(*count)++] = p;
+    return ARTEL_OK;
+}
+
+static artel_status list_all(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out, int *count)
+{
+    int64_t least = batch / x->options.shards, most = (batch + x->options.shards - 1) / x->options.shards;
+    *count = 0;
+    if (x->cut.step.nodes && !scan) return list_one(x, 0, ARTEL__PART_STEP, (int64_t[]){batch, batch}, false, out, count);
+    for (int s = 0; s < x->cut.stages; s++) {
+        ARTEL_TRY(list_one(x, s, ARTEL__PART_COMMON, (int64_t[]){0, batch}, scan, out, count));
+        ARTEL_TRY(list_one(x, s, ARTEL__PART_ROWS, (int64_t[]){most, batch}, scan, out, count));
+        if (least != most && least) ARTEL_TRY(list_one(x, s, ARTEL__PART_ROWS, (int64_t[]){least, batch}, scan, out, count));
+    }
+    return list_one(x, 0, ARTEL__PART_APPLY, (int64_t[]){0, batch}, false, out, count);
+}
+
+artel_status artel__step_programs_list(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out, int *count)
+{
+    pthread_mutex_lock(&x->lock);
+    artel_status status = list_all(x, batch, scan, out, count);
+    pthread_mutex_unlock(&x->lock);
+    return status;
+}
+
+static bool hash_programs(artel__step_program *const *list, int count, char out[65])
+{
+    artel__sha256 hash;
+    artel__sha256_init(&hash);
+    for (int i = 0; i < count; i++) {
+        if (!list[i]->program) return false;
+        artel__sha256_update(&hash, list[i]->key, sizeof list[i]->key);
+        artel__sha256_update(&hash, artel__program_hash(list[i]->program), ARTEL__PROGRAM_KEY);
+    }
+    artel__sha256_hex(&hash, out);
+    return true;
+}
+
+bool artel__step_programs_hash(artel__device_executable *x, char out[65])
+{
+    void *block;
+    int count;
+    bool known = false;
+    if (!x->place->platform->measures) return false;
+    if (artel__alloc(x->ctx, (size_t)artel__step_programs_most(x) * sizeof(artel__step_program *), "device", &block) < 0) return false;
+    pthread_mutex_lock(&x->lock);
+    if (list_all(x, x->options.batch_size, false, block, &count) == ARTEL_OK) known = hash_programs(block, count, out);
+    pthread_mutex_unlock(&x->lock);
+    artel__free(x->ctx, block);
+    return known;
 }
 
 static artel_status make_programs(artel__device_executable *x)
@@ -324,7 +455,8 @@ static artel_status make_programs(artel__device_executable *x)
     artel_status status = try_all(x, &refused);
     if (status == ARTEL_OK && refused.length) status = refuse(x, refused.data);
     artel__text_fini(&refused);
-    return status < 0 ? status : compile_all(x);
+    if (status == ARTEL_OK && !artel__step_programs_are_shared(x)) status = compile_all(x);
+    return status < 0 ? status : artel__step_memory_check(x);
 }
 
 /* A kept value comes before the barrier: what APPLY makes is not known then. */
@@ -340,12 +472,14 @@ static artel_status check_kept(const artel__device_executable *x)
 
 static artel_status prepare(artel__device_executable *x)
 {
-    ARTEL_TRY(artel__graph_cut(x->graph, &x->arena, &x->cut));
+    x->joined = x->place->fast && x->options.replicas == 1 && x->options.shards == 1;
+    ARTEL_TRY((x->joined ? artel__graph_join : artel__graph_cut)(x->graph, &x->arena, &x->cut));
     x->of_part = artel__arena_alloc(&x->arena, (size_t)(ARTEL__PARTS * x->cut.stages), sizeof *x->of_part);
     if (!x->of_part) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(find_lives(x));
     ARTEL_TRY(find_written(x));
     ARTEL_TRY(check_kept(x));
+    ARTEL_TRY(artel__step_group_decide(x));
     return make_programs(x);
 }
 
@@ -370,7 +504,6 @@ void artel__device_executable_destroy(artel__device_executable *x)
 {
     for (artel__step_program *p = x->first; p; p = p->next) {
         artel__text_fini(&p->text);
-        artel__program_release(p->program);
     }
     pthread_mutex_destroy(&x->lock);
     artel__arena_fini(&x->arena);

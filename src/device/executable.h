@@ -3,6 +3,9 @@
  * the rows of a shard in every stage, one for the APPLY phase, and one for each shape of a node of the tree over shards, which puts the
  * node's leaves together. The shard is the unit: whichever device computes it, it runs the same program.
  *
+ * Where launches would cost more than what they launch, all of a replica's shards and the sums over them are one program for a stage (group.c): every shard
+ * is a computation of its own in it, apart from the others by barriers.
+ *
  * A program is written and compiled when it is first asked for; those of a full batch are when the executable is made. May be used by
  * several threads.
  */
@@ -17,11 +20,22 @@
 #include "graph/lower.h"
 
 /* Devices of a platform, as artel__device.self. */
+/* What is launched at once. */
+typedef enum artel__launches {
+    ARTEL__LAUNCHES_AUTO, /* by what a shard costs */
+    ARTEL__LAUNCHES_SHARD,
+    ARTEL__LAUNCHES_REPLICA
+} artel__launches;
+
 typedef struct artel__place {
     artel__platform *platform;
-    int first, count;      /* devices that behave alike */
+    const int *device; /* that behave alike */
+    int count;
     const char *precision; /* of products: as artel__hlo.precision */
+    bool narrow;           /* their operands are rounded to bfloat16 */
     const char *kind;      /* of plug-in */
+    artel__launches launches;
+    bool fast; /* bits depend on how many replicas there are */
 } artel__place;
 
 typedef enum artel__step_part {
@@ -29,17 +43,42 @@ typedef enum artel__step_part {
     ARTEL__PART_ROWS,
     ARTEL__PART_APPLY, /* of stage 0 */
     ARTEL__PART_COMBINE,
+    ARTEL__PART_GROUP, /* common, the rows of all shards that a replica owns, and its sums over them */
+    ARTEL__PART_STEP,  /* of a graph that is joined: rows and apply */
     ARTEL__PARTS
 } artel__step_part;
+
+enum {
+    ARTEL__OF_ALL = -1,  /* one for all shards */
+    ARTEL__OF_ROWS = -2, /* the rows of all owned shards in one array */
+    ARTEL__OF_NODE = -3  /* -3 - n: of the n-th node of the fold; the value is what the collective makes */
+};
+
+/* A value as an argument or a result of a group; `shard`: among the owned ones, or one of these. */
+typedef struct artel__group_value {
+    artel__value_id id;
+    int32_t shard;
+} artel__group_value;
+
+typedef struct artel__step_group {
+    artel__group_value *in, *out; /* in order; behind them words, and faults */
+    int ins, outs;
+    artel__lowered common, rows[2]; /* of the two numbers of rows that shards have */
+    uint8_t *form;                  /* by shard: which of these */
+    int scalars, faults;
+} artel__step_group;
 
 typedef struct artel__step_program {
     int stage;
     artel__step_part part;
-    int64_t rows, batch; /* of COMBINE: the shards of the node */
-    bool scan;           /* it looks for what is not finite, too */
+    int64_t rows, batch;  /* of COMBINE: the shards of the node */
+    int32_t first, count; /* of GROUP: owned shards */
+    artel__step_group *group;
+    bool scan; /* it looks for what is not finite, too */
     artel__lowered lowered;
-    artel__text text; /* until it is compiled */
-    artel__program *program;
+    artel__text text;                          /* until it is compiled */
+    uint8_t key[ARTEL__PROGRAM_KEY];           /* unless it is refused */
+    artel__program *program;                   /* the platform's */
     struct artel__step_program *next, *beside; /* of all; of those of its stage and part */
 } artel__step_program;
 
@@ -50,10 +89,14 @@ typedef struct artel__device_executable {
     const artel__graph *graph;
     artel__plan_options options;
     artel__cut cut;
+    bool joined;              /* the graph is not cut: one replica has the batch as one shard, and the class is fast */
     artel__value_id *written; /* variables that APPLY writes, ascending */
     int writes;
     artel__value_id **spent; /* by stage: values that nobody reads behind it */
     int *spent_count;
+    int32_t *last;                         /* by value: the stage that reads it last; stages: APPLY, or it is kept; -1: none */
+    bool *grouped;                         /* by stage: in groups, if the batch has a row for each shard */
+    bool *whole;                           /* by value: fed, and handed to groups as one array */
     pthread_mutex_t lock;                  /* of what follows, and of the arena */
     artel__step_program *first, **of_part; /* by ARTEL__PARTS stage + part */
 } artel__device_executable;
@@ -61,6 +104,43 @@ typedef struct artel__device_executable {
 artel_status artel__device_executable_create(artel_context *ctx, const artel__place *place, const artel__graph *graph,
                                              const artel__plan_options *options, artel__device_executable **out);
 void artel__device_executable_destroy(artel__device_executable *x);
+/* Writes what any replica needs for a batch of `batch` rows, in an order that is the same everywhere; sums of blocks are left out, for nothing
+ * is measured in them. `out` has room for artel__step_programs_most(). Holds the lock. */
+int artel__step_programs_most(const artel__device_executable *x);
+artel_status artel__step_programs_list(artel__device_executable *x, int64_t batch, bool scan, artel__step_program **out, int *count);
+/* Compiles those that are not, side by side. */
+artel_status artel__step_programs_compile(artel__device_executable *x, artel__step_program *const *list, int count);
+/* SHA-256 over what a full batch needs, as hex digits; false: kernels are not measured, or some are not here yet. */
+bool artel__step_programs_hash(artel__device_executable *x, char out[65]);
+/* The name of a program in messages. */
+void artel__step_program_name(const artel__device_executable *x, const artel__step_program *p, char *out, size_t size);
+/* One line: how many programs there are, and what a step needs. */
+void artel__step_summary(const artel__device_executable *x, artel__text *out);
+/* A line for each program that is compiled, with its memory, and one for a step. */
+void artel__step_programs_dump(const artel__device_executable *x, artel__text *out);
+/* Whether programs come from one process with the first step. */
+bool artel__step_programs_are_shared(const artel__device_executable *x);
+/* What a replica's step needs of a device, in bytes (memory.c). */
+typedef struct artel__step_memory {
+    bool known;                          /* the plug-in gives figures */
+    int64_t variables, values, programs; /* values between programs; results and scratch of a program */
+    int64_t most;                        /* all of that */
+} artel__step_memory;
+void artel__step_memory_read(const artel__device_executable *x, artel__step_memory *out);
+/* Errors: NO_MEMORY (it is more than the device has). */
+artel_status artel__step_memory_check(const artel__device_executable *x);
+/* The tree over leaves: count is a power of two. */
+artel__hlo_value artel__step_merge(artel__hlo *h, artel__collective kind, const artel__hlo_value *leaf, int count);
+/* Whether a stage is launched as a group for these shards. */
+bool artel__step_is_grouped(const artel__device_executable *x, int stage, const artel__fold_plan *fold, bool scan);
+/* The group of a stage; NULL in *out: there is nothing to run. Errors as below. */
+artel_status artel__step_group_find(artel__device_executable *x, int stage, const artel__fold_plan *fold, const artel__step_program **out);
+/* group.c: decides about stages; writes a group. */
+artel_status artel__step_group_decide(artel__device_executable *x);
+artel_status artel__step_group_write(artel__device_executable *x, artel__step_program *p, artel__text *text);
+/* One of its parts for `rows` rows. */
+artel_status artel__step_part_write(artel__device_executable *x, int stage, artel__step_part part, int64_t rows, int64_t batch,
+                                    artel__text *text, artel__lowered *out);
 /* The cut program; NULL for COMBINE. */
 const artel__cut_program *artel__step_part_of(const artel__device_executable *x, int stage, artel__step_part part);
 /* Compiled. NULL in *out: there is nothing to run. Errors: UNSUPPORTED, and those of artel__program_compile. */

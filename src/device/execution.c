@@ -12,30 +12,24 @@
 
 /* -- a step -- */
 
-static artel_status put_inputs(artel__device_execution *e, const artel__step *step, const void *const *inputs)
-{
-    const artel__graph *graph = e->x->graph;
-    const artel__fold_plan *fold = step->fold;
-    for (int i = 0; i < graph->inputs; i++) {
-        artel__value_id id = graph->input[i];
-        if (!artel__step_is_per_shard(e, id)) ARTEL_TRY(artel__step_put(e, id, fold->batch, inputs[i], artel__step_slot(e, id, 0)));
-        for (int s = 0; s < fold->count && artel__step_is_per_shard(e, id); s++) {
-            int64_t rows = fold->start[s + 1] - fold->start[s];
-            const uint8_t *from = (const uint8_t *)inputs[i] + (size_t)fold->start[s] * artel__step_element_bytes(e, id);
-            if (rows) ARTEL_TRY(artel__step_put(e, id, rows, from, artel__step_slot(e, id, s)));
-        }
-    }
-    return ARTEL_OK;
-}
-
 static artel_status run_stages(artel__device_execution *e, const artel__step *step)
 {
     const artel__step_program *p;
+    if (artel__step_take_ahead(e, step)) return ARTEL_OK;
+    if (e->x->cut.step.nodes && !e->scan) {
+        ARTEL_TRY(artel__step_program_find(e->x, 0, ARTEL__PART_STEP, step->fold->rows, step->fold->batch, false, &p));
+        return artel__step_launch(e, p, step, 0);
+    }
     for (int stage = 0; stage < e->x->cut.stages; stage++) {
         if (e->stop && atomic_load_explicit(e->stop, memory_order_relaxed)) return ARTEL_ERROR_CANCELLED;
-        ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMMON, 0, step->fold->batch, e->scan != NULL, &p));
-        if (p) ARTEL_TRY(artel__step_launch(e, p, step, -1));
-        ARTEL_TRY(artel__step_launch_rows(e, stage, step));
+        if (artel__step_is_grouped(e->x, stage, step->fold, e->scan != NULL)) {
+            ARTEL_TRY(artel__step_group_find(e->x, stage, step->fold, &p));
+            if (p) ARTEL_TRY(artel__step_launch_group(e, p, step));
+        } else {
+            ARTEL_TRY(artel__step_program_find(e->x, stage, ARTEL__PART_COMMON, 0, step->fold->batch, e->scan != NULL, &p));
+            if (p) ARTEL_TRY(artel__step_launch(e, p, step, -1));
+            ARTEL_TRY(artel__step_launch_rows(e, stage, step));
+        }
         ARTEL_TRY(artel__step_exchange(e, stage, step));
         for (int i = 0; i < e->x->spent_count[stage]; i++) artel__step_release_value(e, e->x->spent[stage][i]);
     }
@@ -58,32 +52,38 @@ static artel_status begin_kept(artel__device_execution *e, const artel__step *st
 
 static artel_status compute_all(artel__device_execution *e, const artel__step *step, const void *const *inputs)
 {
+    artel__step_ahead_begin(e, step);
+    ARTEL_TRY(artel__step_agree(e, step));
     ARTEL_TRY(artel__device_home_update(e->home, e->state));
-    ARTEL_TRY(put_inputs(e, step, inputs));
+    ARTEL_TRY(artel__step_put_inputs(e, step, inputs));
     ARTEL_TRY(run_stages(e, step));
-    return begin_kept(e, step);
+    ARTEL_TRY(begin_kept(e, step));
+    if (e->meanwhile && !e->scan) e->meanwhile(e->meanwhile_user);
+    return ARTEL_OK;
 }
 
 static artel_status compute(void *self, const artel__step *step, const void *const *inputs)
 {
     artel__device_execution *e = self;
     e->fault = (artel__fault){.row = INT64_MAX, .node = -1};
-    artel_status status = artel__step_await_copies(e, ARTEL_OK); /* of the last apply */
     artel__step_release_all(e);
     e->used = 0;
-    if (status == ARTEL_OK) status = artel__step_await_copies(e, compute_all(e, step, inputs));
-    artel_status faults = artel__step_read_faults(e);
-    return status < 0 ? status : faults;
+    e->later = 0;
+    artel_status status = artel__step_await_copies(e, compute_all(e, step, inputs));
+    artel__step_read_faults(e, step, status);
+    return status;
 }
 
 static void apply(void *self, const artel__step *step)
 {
     artel__device_execution *e = self;
     const artel__step_program *p = NULL;
-    artel_status status = artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
+    bool taken = artel__step_commit(e);
+    artel_status status = taken ? ARTEL_OK : artel__step_program_find(e->x, 0, ARTEL__PART_APPLY, 0, step->fold->batch, false, &p);
     if (status == ARTEL_OK && p) status = artel__step_launch(e, p, step, -1);
     if (status < 0) e->home->failed = status; /* nobody reads the variables as if the step had been taken */
-    if (status < 0 || p) artel__state_leave(e->state);
+    e->home->changes += taken || p;
+    if (status < 0 || p || taken) artel__state_leave(e->state);
     artel__step_release_all(e);
 }
 
@@ -91,15 +91,24 @@ static void apply(void *self, const artel__step *step)
 
 static int most_arguments(const artel__device_executable *x)
 {
-    int most = x->cut.apply.ins + x->cut.apply.outs + x->writes;
+    int most = x->cut.apply.ins + x->cut.apply.outs + x->writes + x->cut.step.ins + x->cut.step.outs;
     for (int s = 0; s < x->cut.stages; s++) {
         const artel__cut_stage *stage = &x->cut.stage[s];
         int here = stage->common.ins + stage->common.outs + stage->rows.ins + stage->rows.outs;
         int leaves = stage->collectives * x->options.shards;
+        int group = (here + stage->collectives) * (x->options.shards + ARTEL__MAX_NODES);
         most = most < here ? here : most;
         most = most < leaves ? leaves : most;
+        most = most < group && x->grouped[s] ? group : most;
     }
     return most + 2;
+}
+
+static int most_collectives(const artel__device_executable *x)
+{
+    int most = 0;
+    for (int s = 0; s < x->cut.stages; s++) most = x->cut.stage[s].collectives > most ? x->cut.stage[s].collectives : most;
+    return most;
 }
 
 static artel_status make_room(artel__device_execution *e)
@@ -111,7 +120,10 @@ static artel_status make_room(artel__device_execution *e)
     e->in = artel__arena_alloc(&e->arena, most, sizeof *e->in);
     e->out = artel__arena_alloc(&e->arena, most, sizeof *e->out);
     e->kept = artel__arena_alloc(&e->arena, (size_t)graph->kept_count + 1, sizeof *e->kept);
+    e->sent.buffer = artel__arena_alloc(&e->arena, (size_t)(graph->inputs + 1) * (size_t)e->x->options.shards, sizeof *e->sent.buffer);
+    e->node = artel__arena_alloc(&e->arena, (size_t)most_collectives(e->x) * ARTEL__MAX_NODES + 1, sizeof *e->node);
     ARTEL_TRY(artel__arena_status(&e->arena));
+    e->nodes = most_collectives(e->x) * ARTEL__MAX_NODES;
     for (int k = 0; k < graph->kept_count; k++) {
         artel__domain domain = graph->value[graph->kept[k]].domain;
         int64_t rows = domain == ARTEL__DOMAIN_ROW || domain == ARTEL__DOMAIN_BATCH ? e->x->options.batch_size : 1;
@@ -124,12 +136,17 @@ static void destroy(void *self)
 {
     artel__device_execution *e = self;
     artel_context *ctx = e->ctx;
+    e->later = 0;
     artel__step_await_copies(e, ARTEL_OK);
+    artel__step_drop_sent(e);
+    artel__step_ahead_drop(e);
+    artel__free(ctx, e->ahead.word);
     if (e->one && e->shard) artel__step_release_all(e);
     for (int i = 0; i < e->blocks; i++) artel__free(ctx, e->words[i].word);
     artel__free(ctx, e->words);
     artel__free(ctx, e->pending);
     artel__free(ctx, e->copy);
+    artel__free(ctx, e->agreed);
     artel__free(ctx, e->time);
     artel__arena_fini(&e->arena);
     artel__free(ctx, e);
@@ -143,12 +160,15 @@ static artel_status create(void *executable, const artel__execution_options *opt
     artel__device_execution *e = block;
     *e = (artel__device_execution){.ctx = x->ctx,
                                    .x = x,
-                                   .device = x->place->first + options->index % x->place->count,
+                                   .device = x->place->device[options->index % x->place->count],
                                    .state = options->state,
-                                   .comm = options->comm};
+                                   .comm = options->comm,
+                                   .meanwhile = options->meanwhile,
+                                   .meanwhile_user = options->meanwhile_user};
     e->fault = (artel__fault){.row = INT64_MAX, .node = -1};
     artel__arena_init(&e->arena, x->ctx);
     artel_status status = make_room(e);
+    if (status == ARTEL_OK) status = artel__step_ahead_prepare(e);
     if (status == ARTEL_OK) status = artel__device_home_settle(x->ctx, x->place->platform, e->device, e->state, &e->home);
     if (status == ARTEL_OK)
         *out = e;
@@ -183,11 +203,46 @@ static void dump(const void *executable, artel__text *out)
 {
     const artel__device_executable *x = executable;
     artel__cut_dump(x->graph, &x->cut, out);
+    artel__step_programs_dump(x, out);
+}
+
+/* One behind each stage that ends in collectives. */
+static bool exchange(const void *executable, int index, artel__exchange *out)
+{
+    const artel__device_executable *x = executable;
+    const artel__cut_stage *stage = x->cut.stage, *end = stage + x->cut.stages;
+    while (stage < end && (stage->collectives == 0 || index-- > 0)) stage++;
+    if (stage == end) return false;
+    *out = (artel__exchange){.background = false};
+    for (int i = 0; i < stage->collectives; i++) {
+        const artel__node *node = &x->graph->node[stage->collective[i]];
+        const artel__value *in = &x->graph->value[node->input[0]];
+        artel__exchange_add(out, node->op->collective, artel_shape_count(&in->shape) * (int64_t)artel_dtype_size(in->dtype));
+    }
+    return true;
+}
+
+static void summary(const void *executable, artel__text *out)
+{
+    artel__step_summary(executable, out);
+}
+
+/* Of a full batch, and of training: that is what a checkpoint stands on. */
+static bool programs(const void *executable, char out[65])
+{
+    artel__device_executable *x = (void *)(uintptr_t)executable;
+    return artel__step_programs_hash(x, out);
 }
 
 static void stop_when(void *self, const atomic_bool *stop)
 {
     ((artel__device_execution *)self)->stop = stop;
+}
+
+static void send(void *self, const artel__fold_plan *fold, const void *const *inputs)
+{
+    artel__step_send_inputs(self, fold, inputs);
+    artel__step_launch_ahead(self, fold);
 }
 
 static const void *read_kept(const void *self, int kept)
@@ -230,11 +285,15 @@ const artel__device_ops artel__pjrt_device_ops = {
     .release = release,
     .kernel = kernel,
     .dump = dump,
+    .exchange = exchange,
+    .summary = summary,
+    .programs = programs,
     .create = create,
     .destroy = destroy,
     .stop_when = stop_when,
     .compute = compute,
     .apply = apply,
+    .send = send,
     .read = read_kept,
     .fault = fault_of,
     .find_nonfinite = find_nonfinite,

@@ -10,15 +10,41 @@
 #include "device/home.h"
 
 typedef struct artel__pending_fault {
-    artel__buffer *buffer;
-    const artel__lowered *lowered;
-    int64_t first_row; /* of the shard, in the global batch */
+    const int64_t *word; /* on their way from the device */
+    const artel__step_program *program;
+    int64_t first_row; /* of the shard, in the global batch; of a group, of its rows */
 } artel__pending_fault;
 
 typedef struct artel__word_block {
     int64_t *word;
     int count;
 } artel__word_block;
+
+/* Inputs that were sent before their step: a buffer for each and every owned shard, or one for all (step_inputs.c). */
+typedef struct artel__sent_inputs {
+    const void *const *from; /* NULL: none */
+    int64_t batch;
+    int32_t first, count;
+    artel__buffer **buffer; /* by input and shard */
+} artel__sent_inputs;
+
+/* What was launched before it was asked for (step_ahead.c). */
+typedef struct artel__step_ahead {
+    artel__step step;         /* that is being computed */
+    bool taken;               /* `variable` is there: what it makes of the variables */
+    artel__buffer **variable; /* by value */
+    /* The computation behind it: its results, and what it was given: the numbers, the state of the variables. */
+    const artel__step_program *program; /* NULL: none */
+    artel__buffer **out;
+    int outs;
+    int64_t *word, changes;
+} artel__step_ahead;
+
+/* A number of rows whose programs all ranks have. */
+typedef struct artel__agreed_batch {
+    int64_t batch;
+    bool scan;
+} artel__agreed_batch;
 
 typedef struct artel__device_execution {
     artel_context *ctx;
@@ -32,17 +58,26 @@ typedef struct artel__device_execution {
     artel__buffer **one;   /* by value: GLOBAL, BATCH */
     artel__buffer **shard; /* by value and shard of the step: ROW, NODES */
     artel__buffer **in, **out;
-    artel__word_block *words; /* by launch of the step */
+    artel__buffer **node; /* by node of the fold and collective of the stage: what a group has summed up, until it is handed on */
+    int nodes;
+    artel__word_block *words; /* by what a step asks room for */
     int used, blocks;
     void **kept; /* by kept value, in this machine's memory */
     size_t *kept_bytes;
     artel__copy **copy; /* on their way */
-    int copies, most_copies;
+    int copies, most_copies,
+        later; /* the last `later` of them are of inputs that are sent ahead: the next step waits for them when it waits */
+    artel__sent_inputs sent;
+    artel__step_ahead ahead;
+    void (*meanwhile)(void *user);
+    void *meanwhile_user;
     artel__pending_fault *pending;
     int pendings, most_pending;
     artel__fault fault;
     artel__node_time *time;
     artel__nonfinite *scan; /* looked for; NULL: not */
+    artel__agreed_batch *agreed;
+    int agreed_count;
 } artel__device_execution;
 
 /* -- values and copies -- */
@@ -64,12 +99,49 @@ artel_status artel__step_put(artel__device_execution *e, artel__value_id id, int
 artel_status artel__step_begin_rows(artel__device_execution *e, artel__value_id id, const artel__fold_plan *fold, uint8_t *to);
 artel_status artel__step_await_copies(artel__device_execution *e, artel_status status);
 
+/* -- inputs (step_inputs.c) -- */
+
+artel_status artel__step_put_inputs(artel__device_execution *e, const artel__step *step, const void *const *inputs);
+/* What cannot be sent now is put with its step. */
+void artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs);
+void artel__step_drop_sent(artel__device_execution *e);
+
+/* -- ahead (step_ahead.c); nothing is done where a step is cut -- */
+
+artel_status artel__step_ahead_prepare(artel__device_execution *e);
+/* A step begins: if the one before was given up, what it made of the variables is gone, and what was computed behind it. */
+void artel__step_ahead_begin(artel__device_execution *e, const artel__step *step);
+/* The results of STEP that are for variables, and how many: nobody sees them before the commit, which says whether there were any. */
+int artel__step_take_variables(artel__device_execution *e, artel__buffer *const *from);
+bool artel__step_commit(artel__device_execution *e);
+/* Behind a step, the computation of the next one with the inputs that were sent; and whether it is the one that is now wanted: then its results are
+ * where a launch would have put them. */
+void artel__step_launch_ahead(artel__device_execution *e, const artel__fold_plan *fold);
+bool artel__step_take_ahead(artel__device_execution *e, const artel__step *step);
+void artel__step_drop_next(artel__device_execution *e); /* that computation */
+void artel__step_ahead_drop(artel__device_execution *e);
+
 /* -- launches and exchanges -- */
 
+/* Before a step: all ranks have the same programs (agree.c). */
+artel_status artel__step_agree(artel__device_execution *e, const artel__step *step);
+
 artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s);
+/* A stage at once (step_group.c). */
+artel_status artel__step_launch_group(artel__device_execution *e, const artel__step_program *p, const artel__step *step);
+/* Row in the global batch at which the shard of a group's i-th fault begins. */
+int64_t artel__step_group_row(const artel__step_program *p, const artel__step *step, int fault);
+/* The step as owned shard `s` sees it; all of the replica's rows when s < 0. `fold`, `start`: room. */
+void artel__step_narrow(const artel__step *step, int s, artel__fold_plan *fold, int64_t start[2], artel__step *out);
+/* Room for the numbers of a launch, until the next step is computed; NULL: memory is out. */
+int64_t *artel__step_take_words(artel__device_execution *e, int count);
+/* The numbers of a launch to the device. */
+artel_status artel__step_put_words(artel__device_execution *e, int64_t *words, int count, artel__buffer **out);
+/* Takes the buffer. */
+artel_status artel__step_note_fault(artel__device_execution *e, const artel__step_program *p, int64_t first_row, artel__buffer *buffer);
 artel_status artel__step_launch_rows(artel__device_execution *e, int stage, const artel__step *step);
-/* What the launches since the last call have met. */
-artel_status artel__step_read_faults(artel__device_execution *e);
+/* What the launches since the last call have met; all copies have been waited for, with `status`. */
+void artel__step_read_faults(artel__device_execution *e, const artel__step *step, artel_status status);
 /* The collectives behind a stage. */
 artel_status artel__step_exchange(artel__device_execution *e, int stage, const artel__step *step);
 

@@ -1,18 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables to a device and back, in the plain form. */
+/* Variables to a device and back, in the plain form; those of 16 bits as float32, as programs take them. */
 #include "device/home.h"
+
+/* Two forms of a variable, in one block. */
+typedef struct both {
+    const artel__variable *variable;
+    int64_t count;
+    size_t bytes; /* of `held` */
+    void *plain, *held;
+} both;
+
+static artel_status both_init(both *b, artel_context *ctx, const artel__variable *variable)
+{
+    *b = (both){.variable = variable, .count = artel_shape_count(&variable->shape)};
+    b->bytes = (size_t)b->count * artel_dtype_size(artel__variable_held(variable));
+    ARTEL_TRY(artel__alloc(ctx, 2 * b->bytes + 1, "variables", &b->held));
+    b->plain = artel__variable_narrow(variable) ? (uint8_t *)b->held + b->bytes : b->held;
+    return ARTEL_OK;
+}
+
+static void to_held(const both *b)
+{
+    if (b->plain != b->held) artel__convert(b->variable->dtype, b->plain, ARTEL_DTYPE_FLOAT32, b->held, b->count);
+}
+
+static void to_plain(const both *b)
+{
+    if (b->plain != b->held) artel__convert(ARTEL_DTYPE_FLOAT32, b->held, b->variable->dtype, b->plain, b->count);
+}
 
 static artel_status fetch_all(artel__device_home *home, const artel__variables *variables, void *image)
 {
     for (int i = 0; i < home->count; i++) {
-        const artel__variable *v = &variables->item[i];
-        size_t bytes = (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype);
-        void *plain;
+        both b;
         if (!home->variable[i]) continue;
-        ARTEL_TRY(artel__alloc(home->ctx, bytes + 1, "variables", &plain));
-        artel_status status = artel__buffer_get(home->platform, home->variable[i], plain, bytes);
-        if (status == ARTEL_OK) artel__image_store(variables, image, i, plain);
-        artel__free(home->ctx, plain);
+        ARTEL_TRY(both_init(&b, home->ctx, &variables->item[i]));
+        artel_status status = artel__buffer_get(home->platform, home->variable[i], b.held, b.bytes);
+        to_plain(&b);
+        if (status == ARTEL_OK) artel__image_store(variables, image, i, b.plain);
+        artel__free(home->ctx, b.held);
         ARTEL_TRY(status);
     }
     return ARTEL_OK;
@@ -59,11 +85,12 @@ static artel_status take(artel__device_home *home, const artel__state *state, in
 {
     const artel__variable *v = &artel__state_variables(state)->item[i];
     artel__buffer *buffer;
-    void *plain;
-    ARTEL_TRY(artel__alloc(home->ctx, (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype) + 1, "variables", &plain));
-    artel__state_fetch(state, i, plain);
-    artel_status status = artel__buffer_put(home->platform, home->device, v->dtype, &v->shape, plain, &buffer);
-    artel__free(home->ctx, plain);
+    both b;
+    ARTEL_TRY(both_init(&b, home->ctx, v));
+    artel__state_fetch(state, i, b.plain);
+    to_held(&b);
+    artel_status status = artel__buffer_put(home->platform, home->device, artel__variable_held(v), &v->shape, b.held, &buffer);
+    artel__free(home->ctx, b.held);
     ARTEL_TRY(status);
     artel__buffer_release(home->platform, home->variable[i]);
     home->variable[i] = buffer;
@@ -74,6 +101,7 @@ artel_status artel__device_home_update(artel__device_home *home, artel__state *s
 {
     ARTEL_TRY(home->failed);
     home->stale = artel__state_return(state) || home->stale;
+    home->changes += home->stale;
     for (int i = 0; i < home->count && home->stale; i++) ARTEL_TRY(take(home, state, i));
     home->stale = false;
     return ARTEL_OK;

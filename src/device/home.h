@@ -13,6 +13,7 @@ typedef struct artel__device_home {
     artel__buffer **variable; /* by index; NULL: not there yet */
     int count;
     bool stale;          /* what this machine has changed was not taken whole */
+    int64_t changes;     /* how often variables have changed */
     artel_status failed; /* of the last step: the variables are lost */
 } artel__device_home;
 

@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A platform: the plug-in's client and devices, and arrays on them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/platform_impl.h"
 #include "graph/hlo.h"
-
-/* -- failures -- */
-
-artel_status artel__platform_check(artel__platform *platform, PJRT_Error *error, const char *where, const char *what)
-{
-    artel__pjrt_error said;
-    if (!artel__pjrt_failed(platform->api, error, &said)) return ARTEL_OK;
-    if (said.code == PJRT_Error_Code_RESOURCE_EXHAUSTED)
-        return artel__fail(platform->ctx, ARTEL_ERROR_NO_MEMORY, where, "use a smaller --batch-size, more --shards, or --recompute",
-                           "the device has no memory to %s: %.400s", what, said.text);
-    artel_status status = said.code == PJRT_Error_Code_INVALID_ARGUMENT || said.code == PJRT_Error_Code_UNIMPLEMENTED
-                              ? ARTEL_ERROR_UNSUPPORTED
-                              : ARTEL_ERROR_RUN;
-    return artel__fail(platform->ctx, status, where, "update the plug-in, or take another version of it", "the plug-in cannot %s: %.400s",
-                       what, said.text);
-}
 
 artel_status artel__platform_await(artel__platform *platform, PJRT_Event *event, const char *where, const char *what)
 {
@@ -69,7 +54,8 @@ static artel_status open_platform(artel__platform *p, const artel__plugin *plugi
     p->plugin = (artel__plugin){artel__arena_strdup(&p->arena, plugin->kind), artel__arena_strdup(&p->arena, plugin->path)};
     ARTEL_TRY(artel__arena_status(&p->arena));
     ARTEL_TRY(artel__plugin_ask(&p->arena, &p->plugin, virtual_devices, &p->facts));
-    return open_client(p, virtual_devices);
+    ARTEL_TRY(open_client(p, virtual_devices));
+    return artel__program_keep_init(p);
 }
 
 artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugin, int virtual_devices, artel__platform **out)
@@ -90,9 +76,29 @@ artel_status artel__platform_open(artel_context *ctx, const artel__plugin *plugi
 void artel__platform_close(artel__platform *platform)
 {
     if (!platform) return;
+    artel__program_keep_fini(platform);
+    artel__platform_close_target(platform);
     if (platform->client) artel__pjrt_client_destroy(platform->api, platform->client);
     artel__arena_fini(&platform->arena);
     artel__free(platform->ctx, platform);
+}
+
+int64_t artel__platform_free_bytes(const artel__platform *platform, int device)
+{
+    const PJRT_Api *api = platform->api;
+    const char *given = getenv("ARTEL_DEVICE_MEMORY_MB");
+    int64_t megabytes, left = -1;
+    artel__pjrt_error ignored;
+    PJRT_Device_MemoryStats_Args args = {.struct_size = PJRT_Device_MemoryStats_Args_STRUCT_SIZE,
+                                         .device = platform->target ? NULL : platform->device[device]};
+    if (platform->target) return -1;
+    if (ARTEL__PJRT_HAS(api, PJRT_Device_MemoryStats) && !artel__pjrt_failed(api, api->PJRT_Device_MemoryStats(&args), &ignored) &&
+        args.bytes_limit_is_set)
+        left = args.bytes_limit - args.bytes_in_use;
+    if (given && artel__parse_int64(given, &megabytes) && megabytes > 0 && megabytes < INT64_C(1) << 30 &&
+        (left < 0 || left > megabytes << 20))
+        left = megabytes << 20;
+    return left;
 }
 
 /* -- arrays -- */

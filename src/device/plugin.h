@@ -24,6 +24,10 @@ typedef struct artel__plugin_list {
 /* `named`: the file to take, and no other; NULL: search. Errors: NOT_FOUND (a file that was named is not there). None found is no error. */
 artel_status artel__plugins_find(artel__arena *arena, const char *named, artel__plugin_list *out);
 
+/* auto.c: the kind of plug-in whose devices have files here ($ARTEL_DEVICE_FILES, else /dev) and which was found; "" in *out: none, the cores compute;
+ * with `tell` a note says which plug-in a device lacks. `named` and errors: as above. */
+artel_status artel__device_auto(artel_context *ctx, const char *named, bool tell, const char **out);
+
 /* What a plug-in says of itself in a process of its own. */
 typedef struct artel__device_facts {
     const char *id;   /* "cuda:0" */

@@ -20,6 +20,7 @@ typedef struct wanted {
     int device[MOST_NAMED];
     int count; /* of those; 0: all of the kind */
     int names;
+    bool automatic;
 } wanted;
 
 static artel_status refuse(artel_context *ctx, const char *name)
@@ -41,12 +42,11 @@ static artel_status read_one(artel_context *ctx, const char *text, size_t length
     colon = strchr(bare, ':');
     if (colon) *colon = '\0';
     for (char *c = bare; *c; c++) *c = (char)tolower((unsigned char)*c);
-    if (strcmp(bare, "cpu") == 0 && colon && strcmp(colon + 1, "xla") == 0) {
-        snprintf(out->kind, sizeof out->kind, "cpu");
-        return ARTEL_OK;
-    }
-    if (strcmp(bare, "cpu") == 0 || strcmp(bare, "auto") == 0) return ARTEL_OK;
-    bool known = false;
+    bool xla = strcmp(bare, "cpu") == 0 && colon && strncmp(colon + 1, "xla", 3) == 0 && strchr(":", colon[4]);
+    if (xla) colon = colon[4] ? colon + 4 : NULL;
+    out->automatic = out->automatic || strcmp(bare, "auto") == 0;
+    if (!xla && (strcmp(bare, "cpu") == 0 || strcmp(bare, "auto") == 0)) return ARTEL_OK;
+    bool known = xla;
     for (size_t i = 0; i < ARTEL__COUNT(kinds); i++) known = known || strcmp(bare, kinds[i]) == 0;
     if (!known || (colon && (!artel__parse_int64(colon + 1, &number) || number < 0 || number > 4095))) return refuse(ctx, text);
     if (out->kind[0] && strcmp(out->kind, bare) != 0) return refuse(ctx, text);
@@ -69,10 +69,23 @@ static artel_status read_names(artel_context *ctx, const char *text, wanted *out
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name one kind, or devices of one kind by number",
                            "processors and devices, or all devices and some, do not compute together");
     for (int i = 0; i < out->count; i++) {
-        if (out->device[i] != out->device[0] + i)
-            return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name devices that follow one another",
-                               "devices have to be in order");
+        for (int k = 0; k < i; k++) {
+            if (out->device[i] == out->device[k])
+                return artel__fail(ctx, ARTEL_ERROR_INVALID, "device", "name it once; .replicas says how many replicas share the devices",
+                                   "%s:%d is named twice", out->kind, out->device[i]);
+        }
     }
+    return ARTEL_OK;
+}
+
+/* `tell`: that a device is here whose plug-in is not. */
+static artel_status read_wanted(artel_context *ctx, const artel__device_request *request, bool tell, wanted *out)
+{
+    const char *kind;
+    ARTEL_TRY(read_names(ctx, request->device, out));
+    if (!out->automatic || out->names > 1 || request->target) return ARTEL_OK;
+    ARTEL_TRY(artel__device_auto(ctx, request->plugin, tell, &kind));
+    snprintf(out->kind, sizeof out->kind, "%s", kind);
     return ARTEL_OK;
 }
 
@@ -92,8 +105,9 @@ static artel_status find_plugin(artel__device_set *set, const artel__device_requ
     }
     return artel__fail(
         set->ctx, ARTEL_ERROR_NOT_FOUND, "device",
-        strcmp(w->kind, "cpu") == 0
-            ? "pip install lammps-jax-pjrt-cpu, or name a plug-in's file"
+        strcmp(w->kind, "cpu") == 0 ? "pip install lammps-jax-pjrt-cpu, or name a plug-in's file"
+        : strcmp(w->kind, "tpu") == 0
+            ? "pip install --target ~/.local/share/artel/pjrt libtpu on the host of a TPU, or name a plug-in's file"
             : "pip install --target ~/.local/share/artel/pjrt jax-cuda12-pjrt and NVIDIA's libraries (docs/devices.md), or name "
               "a plug-in's file",
         "%s: no PJRT plug-in was found (looked in %.300s)", w->kind, list.looked);
@@ -108,29 +122,109 @@ static artel_status describe(artel__device_set *set, const artel__device_facts *
     artel__text_init(&text, set->ctx);
     artel__text_printf(&text, "pjrt %s, %s, plug-in %08llx, %s", plugin->platform ? plugin->platform : "?", facts->name,
                        (unsigned long long)(artel__hash64(version, strlen(version)) & 0xffffffff), precision ? precision : "float32");
-    if (set->platform->measures) artel__text_append(&text, ", kernels measured");
+    const artel__platform *p = set->platform;
+    if (p->fast || p->measures) artel__text_append(&text, p->unordered ? ", fastest" : p->fast ? ", fast" : ", kernels measured");
     set->arithmetic = artel__arena_strdup(&set->arena, text.data);
     artel_status status = artel__text_status(&text);
     artel__text_fini(&text);
     return status < 0 ? status : artel__arena_status(&set->arena);
 }
 
+bool artel__kernels_are_measured(const artel__device_request *request, const char *kind, bool stores)
+{
+    bool gpu = strcmp(kind, "cuda") == 0 || strcmp(kind, "rocm") == 0;
+    if (!request->kernels || strcmp(request->kernels, "auto") == 0) return gpu && stores && request->convolutions;
+    return strcmp(request->kernels, "measured") == 0;
+}
+
+/* ARTEL__LAUNCHES_REPLICA + 1: there is no such way. */
+static artel__launches find_launches(const char *name)
+{
+    static const char *const names[] = {"auto", "shard", "replica"};
+    int i = 0;
+    while (name && i <= ARTEL__LAUNCHES_REPLICA && strcmp(name, names[i]) != 0) i++;
+    return (artel__launches)i;
+}
+
+/* The word, or nothing, where it is the default. */
+static bool is(const char *given, const char *word)
+{
+    return !given || strcmp(given, word) == 0;
+}
+
+static bool is_fast(const artel__device_request *request)
+{
+    return !is(request->reduce, "exact");
+}
+
+/* The fast class has its kernels measured, and launches a step at once. */
+static artel_status check_words(artel_context *ctx, const artel__device_request *r)
+{
+    if (!is(r->precision, "float32") && !is(r->precision, "tf32") && !is(r->precision, "bfloat16"))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device precision", "use float32, tf32 or bfloat16",
+                           "\"%.40s\" is not a precision of products", r->precision);
+    if (!is(r->kernels, "auto") && !is(r->kernels, "fixed") && !is(r->kernels, "measured"))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device kernels", "use auto, fixed or measured",
+                           "\"%.40s\" is no way to choose kernels", r->kernels);
+    if (find_launches(r->launches) > ARTEL__LAUNCHES_REPLICA)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device launches", "use auto, shard or replica", "\"%.40s\" is no way to launch",
+                           r->launches);
+    if (!is(r->reduce, "exact") && !is(r->reduce, "fast") && !is(r->reduce, "fastest"))
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device reduce", "use exact, fast or fastest", "\"%.40s\" is no way to sum",
+                           r->reduce);
+    if (is_fast(r) && is(r->kernels, "fixed") && r->kernels)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device kernels", "leave one of them out",
+                           ".device_reduce %s takes the fastest kernels, and .device_kernels fixed no matter how fast", r->reduce);
+    return ARTEL_OK;
+}
+
+/* Those that were named, in that order, or all. They behave alike, else no replica could stand for another one. */
+static artel_status list_devices(artel__device_set *set, const wanted *w)
+{
+    const artel__platform *p = set->platform;
+    set->count = w->count ? w->count : p->devices;
+    set->numbered = w->count > 0;
+    int *device = artel__arena_alloc(&set->arena, (size_t)set->count + 1, sizeof *device);
+    ARTEL_TRY(artel__arena_status(&set->arena));
+    for (int i = 0; i < set->count; i++) {
+        device[i] = w->count ? w->device[i] : i;
+        if (device[i] >= p->devices)
+            return artel__fail(set->ctx, ARTEL_ERROR_NOT_FOUND, "device", "artel devices lists what there is",
+                               "%s:%d is not here: %s has %d device%s", w->kind, device[i], w->kind, p->devices,
+                               p->devices == 1 ? "" : "s");
+        const artel__device_facts *one = &p->facts.device[device[i]], *first = &p->facts.device[device[0]];
+        if (strcmp(one->name, first->name) != 0)
+            return artel__fail(set->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "name devices of one kind",
+                               "%s is a %.80s, and %s a %.80s: their bits differ", first->id, first->name, one->id, one->name);
+    }
+    set->place.device = device;
+    return ARTEL_OK;
+}
+
 static artel_status open_set(artel__device_set *set, const artel__device_request *request, const wanted *w)
 {
     const artel__plugin *plugin = NULL;
-    int first = w->count ? w->device[0] : 0;
     ARTEL_TRY(find_plugin(set, request, w, &plugin));
-    ARTEL_TRY(artel__platform_open(set->ctx, plugin, strcmp(plugin->kind, "cpu") == 0 ? XLA_DEVICES : 0, &set->platform));
-    int all = set->platform->devices;
-    set->count = w->count ? w->count : all;
-    if (first + set->count > all || all == 0)
-        return artel__fail(set->ctx, ARTEL_ERROR_NOT_FOUND, "device", "artel devices lists what there is", "%s has %d device%s", w->kind,
-                           all, all == 1 ? "" : "s");
-    const artel__device_facts *facts = &set->platform->facts.device[first];
-    set->platform->measures = request->kernels && strcmp(request->kernels, "measured") == 0;
+    if (request->target)
+        ARTEL_TRY(artel__platform_open_target(set->ctx, plugin, request->target, &set->platform));
+    else
+        ARTEL_TRY(artel__platform_open(set->ctx, plugin, strcmp(plugin->kind, "cpu") == 0 ? XLA_DEVICES : 0, &set->platform));
+    ARTEL_TRY(list_devices(set, w));
+    const artel__device_facts *facts = &set->platform->facts.device[set->place.device[0]];
+    set->platform->fast = is_fast(request);
+    set->unordered = set->platform->unordered = set->platform->fast && strcmp(request->reduce, "fastest") == 0;
+    bool stores = artel__programs_can_be_kept(set->platform);
+    set->platform->measures = set->platform->fast ? stores : artel__kernels_are_measured(request, plugin->kind, stores);
+    if (set->platform->measures && request->programs) ARTEL_TRY(artel__programs_in(set->platform, request->programs, request->writes));
     ARTEL_TRY(describe(set, facts, request->precision));
-    bool fast = request->precision && strcmp(request->precision, "float32") != 0;
-    set->place = (artel__place){set->platform, first, set->count, fast ? "DEFAULT" : "HIGHEST", plugin->kind};
+    set->place = (artel__place){.platform = set->platform,
+                                .device = set->place.device,
+                                .count = set->count,
+                                .precision = is(request->precision, "float32") ? "HIGHEST" : "DEFAULT",
+                                .narrow = request->precision && strcmp(request->precision, "bfloat16") == 0,
+                                .kind = plugin->kind,
+                                .launches = find_launches(request->launches),
+                                .fast = set->platform->fast};
     set->device = (artel__device){.name = facts->id, .ops = &artel__pjrt_device_ops, .self = &set->place};
     return ARTEL_OK;
 }
@@ -138,7 +232,7 @@ static artel_status open_set(artel__device_set *set, const artel__device_request
 artel_status artel__devices_named(artel_context *ctx, const artel__device_request *request, bool *out)
 {
     wanted w;
-    ARTEL_TRY(read_names(ctx, request->device, &w));
+    ARTEL_TRY(read_wanted(ctx, request, false, &w));
     *out = w.kind[0] != '\0';
     return ARTEL_OK;
 }
@@ -148,13 +242,8 @@ artel_status artel__devices_open(artel_context *ctx, const artel__device_request
     wanted w;
     void *block;
     *out = NULL;
-    ARTEL_TRY(read_names(ctx, request->device, &w));
-    if (request->precision && strcmp(request->precision, "float32") != 0 && strcmp(request->precision, "tf32") != 0)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device precision", "use float32 or tf32", "\"%.40s\" is not a precision of products",
-                           request->precision);
-    if (request->kernels && strcmp(request->kernels, "fixed") != 0 && strcmp(request->kernels, "measured") != 0)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "device kernels", "use fixed or measured", "\"%.40s\" is no way to choose kernels",
-                           request->kernels);
+    ARTEL_TRY(read_wanted(ctx, request, true, &w));
+    ARTEL_TRY(check_words(ctx, request));
     if (!w.kind[0]) return ARTEL_OK;
     ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel__device_set), "device", &block));
     artel__device_set *set = block;
@@ -166,6 +255,25 @@ artel_status artel__devices_open(artel_context *ctx, const artel__device_request
     else
         artel__devices_close(set);
     return status;
+}
+
+artel_status artel__devices_check_replicas(const artel__device_set *set, bool several)
+{
+    if (!set || !set->unordered || !several) return ARTEL_OK;
+    return artel__fail(set->ctx, ARTEL_ERROR_INVALID, "device reduce", "use fast, or one replica: .strategy one-device",
+                       "fastest gives other last bits at each launch, and replicas have to stay equal");
+}
+
+const char *artel__devices_promise(const artel__device_set *set)
+{
+    const artel__platform *p = set->platform;
+    if (p->unordered) return "none: sums have no order of their own, so the last ones may differ from launch to launch";
+    if (p->fast && p->measures)
+        return "those of this kind of device, this number of replicas, and these programs, which are kept; all else may change the last "
+               "ones";
+    if (p->fast) return "of this kind of device and this number of replicas; another compilation may change the last ones";
+    if (p->measures) return "the same on any number of devices of this kind, with these programs, which are kept";
+    return "the same on any number of devices of this kind, also when programs are compiled again";
 }
 
 void artel__devices_close(artel__device_set *set)

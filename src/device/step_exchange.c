@@ -66,13 +66,15 @@ static artel_status fill_nodes(artel__device_execution *e, int stage, const arte
     const artel__cut_stage *cut = &e->x->cut.stage[stage];
     for (int n = 0; n < fold->nodes; n++) {
         int at = 0;
-        artel_status status = combine(e, stage, &fold->node[n], fold->first, e->out);
+        bool summed = artel__step_is_grouped(e->x, stage, fold, e->scan != NULL);
+        artel_status status = summed ? ARTEL_OK : combine(e, stage, &fold->node[n], fold->first, e->out);
         for (int i = 0; i < cut->collectives && status == ARTEL_OK; i++) {
             const artel__node *node = &e->x->graph->node[cut->collective[i]];
             if (node->op->collective == ARTEL__COLLECTIVE_GATHER) continue;
             size_t bytes = artel__step_element_bytes(e, node->input[0]);
-            status = artel__step_begin_copy(e, e->out[at], c[i].in + (size_t)n * bytes, bytes);
-            artel__buffer_release(artel__step_platform(e), e->out[at++]);
+            artel__buffer **sum = summed ? &e->node[n * cut->collectives + i] : &e->out[at++];
+            status = artel__step_begin_copy(e, *sum, c[i].in + (size_t)n * bytes, bytes);
+            artel__step_put_into(e, sum, NULL);
         }
         ARTEL_TRY(status);
     }
@@ -106,6 +108,7 @@ artel_status artel__step_exchange(artel__device_execution *e, int stage, const a
     for (int i = 0; i < cut->collectives; i++)
         gathers = gathers || e->x->graph->node[cut->collective[i]].op->collective == ARTEL__COLLECTIVE_GATHER;
     if (cut->collectives == 0) return ARTEL_OK;
+    if (alone && artel__step_is_grouped(e->x, stage, step->fold, e->scan != NULL)) return ARTEL_OK; /* the group has them */
     if (alone) ARTEL_TRY(fold_alone(e, stage, step->fold));
     if (alone && !gathers) return ARTEL_OK;
     ARTEL_TRY(artel__calloc(e->ctx, (size_t)cut->collectives, sizeof(crossing) + sizeof(artel__comm_segment), "device", &block));

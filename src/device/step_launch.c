@@ -7,8 +7,7 @@
 #include "device/execution_impl.h"
 #include "device/words.h"
 
-/* The step as owned shard `s` sees it; all of the replica's rows when s < 0. */
-static void narrow_step(const artel__step *step, int s, artel__fold_plan *fold, int64_t start[2], artel__step *out)
+void artel__step_narrow(const artel__step *step, int s, artel__fold_plan *fold, int64_t start[2], artel__step *out)
 {
     const artel__fold_plan *all = step->fold;
     *out = *step;
@@ -18,7 +17,7 @@ static void narrow_step(const artel__step *step, int s, artel__fold_plan *fold, 
 }
 
 /* Until the next step is computed. Launches come in the same order in every step, so a block is mostly as long as it was. */
-static int64_t *take_words(artel__device_execution *e, int count)
+int64_t *artel__step_take_words(artel__device_execution *e, int count)
 {
     if (e->used == e->blocks) {
         void *list = e->words;
@@ -33,23 +32,27 @@ static int64_t *take_words(artel__device_execution *e, int count)
     return block->word;
 }
 
+/* They are few, so the plug-in copies them within the call, and nobody waits. */
+artel_status artel__step_put_words(artel__device_execution *e, int64_t *words, int count, artel__buffer **out)
+{
+    artel_shape shape = {.rank = 1, .dim = {count}};
+    return artel__buffer_put(artel__step_platform(e), e->device, ARTEL_DTYPE_INT64, &shape, words, out);
+}
+
 static artel_status put_words(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s, artel__buffer **out)
 {
     artel__fold_plan fold;
     int64_t start[2];
     artel__step own;
-    artel_shape shape = {.rank = 1, .dim = {p->lowered.scalars}};
-    narrow_step(step, s, &fold, start, &own);
-    int64_t *words = take_words(e, p->lowered.scalars);
+    artel__step_narrow(step, s, &fold, start, &own);
+    int64_t *words = artel__step_take_words(e, p->lowered.scalars);
     if (!words) return ARTEL_ERROR_NO_MEMORY;
     artel__words_fill(e->x->graph, p->lowered.scalar, p->lowered.scalars, &own, words);
-    return artel__step_begin_put(e, ARTEL_DTYPE_INT64, &shape, words, out);
+    return artel__step_put_words(e, words, p->lowered.scalars, out);
 }
 
-static artel_status note_fault(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s,
-                               artel__buffer *buffer)
+static artel_status reserve_pending(artel__device_execution *e)
 {
-    int64_t first = s < 0 ? 0 : step->fold->row + step->fold->start[s];
     if (e->pendings == e->most_pending) {
         int most = e->most_pending ? 2 * e->most_pending : 16;
         void *block = e->pending;
@@ -57,8 +60,18 @@ static artel_status note_fault(artel__device_execution *e, const artel__step_pro
         e->pending = block;
         e->most_pending = most;
     }
-    e->pending[e->pendings++] = (artel__pending_fault){buffer, &p->lowered, first};
     return ARTEL_OK;
+}
+
+artel_status artel__step_note_fault(artel__device_execution *e, const artel__step_program *p, int64_t first_row, artel__buffer *buffer)
+{
+    int count = 2 * p->lowered.faults;
+    int64_t *word = artel__step_take_words(e, count);
+    artel_status status = word ? reserve_pending(e) : ARTEL_ERROR_NO_MEMORY;
+    if (status == ARTEL_OK) status = artel__step_begin_copy(e, buffer, word, (size_t)count * sizeof *word);
+    if (status == ARTEL_OK) e->pending[e->pendings++] = (artel__pending_fault){word, p, first_row};
+    artel__buffer_release(artel__step_platform(e), buffer);
+    return status;
 }
 
 /* The first node of all counts, of one node the first row. */
@@ -91,7 +104,7 @@ static artel_status read_scan(artel__device_execution *e, const artel__step_prog
     return status;
 }
 
-/* Its arguments are there; results go where they belong, those of APPLY in the place of their variables. */
+/* Its arguments are there; results go where they belong, those of APPLY in the place of their variables, those of STEP beside them. */
 artel_status artel__step_launch(artel__device_execution *e, const artel__step_program *p, const artel__step *step, int s)
 {
     const artel__cut_program *cut = artel__step_part_of(e->x, p->stage, p->part);
@@ -109,15 +122,17 @@ artel_status artel__step_launch(artel__device_execution *e, const artel__step_pr
     artel_status status = artel__program_launch(p->program, e->device, e->in, count, e->out);
     artel__buffer_release(artel__step_platform(e), words);
     ARTEL_TRY(status);
-    for (int i = 0; i < cut->outs; i++) artel__step_put_into(e, artel__step_slot(e, cut->out[i], s), e->out[at++]);
-    for (int i = 0; i < e->x->writes && p->part == ARTEL__PART_APPLY; i++)
-        artel__step_put_into(e, artel__step_slot(e, e->x->written[i], s), e->out[at++]);
-    if (p->lowered.faults) status = note_fault(e, p, step, s, e->out[at++]);
-    if (p->lowered.scans && status == ARTEL_OK) status = read_scan(e, p, step, s, e->out[at]);
     if (e->time && results) {
         artel__buffer_wait(artel__step_platform(e), e->out[results - 1]);
         artel__note_time(&e->time[cut->node[0]], before);
     }
+    for (int i = 0; i < cut->outs; i++) artel__step_put_into(e, artel__step_slot(e, cut->out[i], s), e->out[at++]);
+    for (int i = 0; i < e->x->writes && p->part == ARTEL__PART_APPLY; i++)
+        artel__step_put_into(e, artel__step_slot(e, e->x->written[i], s), e->out[at++]);
+    if (p->part == ARTEL__PART_STEP) at += artel__step_take_variables(e, e->out + at);
+    int64_t first = s < 0 ? 0 : step->fold->row + step->fold->start[s];
+    if (p->lowered.faults) status = artel__step_note_fault(e, p, first, e->out[at++]);
+    if (p->lowered.scans && status == ARTEL_OK) status = read_scan(e, p, step, s, e->out[at]);
     return status;
 }
 
@@ -152,35 +167,23 @@ artel_status artel__step_launch_rows(artel__device_execution *e, int stage, cons
 }
 
 /* The smallest row of the first node that has met one. */
-static artel_status read_fault(artel__device_execution *e, const artel__pending_fault *pending)
+static void read_fault(artel__device_execution *e, const artel__pending_fault *pending, const artel__step *step)
 {
-    const artel__lowered *lowered = pending->lowered;
-    size_t bytes = (size_t)lowered->faults * 2 * sizeof(int64_t);
-    void *block;
-    ARTEL_TRY(artel__alloc(e->ctx, bytes, "device", &block));
-    const int64_t *word = block;
-    artel_status status = artel__buffer_get(artel__step_platform(e), pending->buffer, block, bytes);
-    for (int i = 0; i < lowered->faults && status == ARTEL_OK; i++) {
-        int64_t row = word[2 * i];
+    const artel__lowered *lowered = &pending->program->lowered;
+    for (int i = 0; i < lowered->faults; i++) {
+        int64_t row = pending->word[2 * i];
         if (row == INT64_MAX) continue;
-        row += pending->first_row;
+        row += pending->program->group ? artel__step_group_row(pending->program, step, i) : pending->first_row;
         if (e->fault.node >= 0 && (e->fault.node < lowered->fault[i] || (e->fault.node == lowered->fault[i] && e->fault.row <= row)))
             continue;
         e->fault.node = lowered->fault[i];
         e->fault.row = row;
-        e->fault.value = word[2 * i + 1];
+        e->fault.value = pending->word[2 * i + 1];
     }
-    artel__free(e->ctx, block);
-    return status;
 }
 
-artel_status artel__step_read_faults(artel__device_execution *e)
+void artel__step_read_faults(artel__device_execution *e, const artel__step *step, artel_status status)
 {
-    artel_status status = ARTEL_OK;
-    for (int i = 0; i < e->pendings; i++) {
-        if (status == ARTEL_OK) status = read_fault(e, &e->pending[i]);
-        artel__buffer_release(artel__step_platform(e), e->pending[i].buffer);
-    }
+    for (int i = 0; i < e->pendings && status == ARTEL_OK; i++) read_fault(e, &e->pending[i], step);
     e->pendings = 0;
-    return status;
 }

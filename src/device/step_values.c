@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the values of a step are, and copies from and to the device. */
+#include <string.h>
+
 #include "device/execution_impl.h"
 
 artel__platform *artel__step_platform(const artel__device_execution *e)
@@ -32,11 +34,13 @@ void artel__step_release_value(const artel__device_execution *e, artel__value_id
     int slots = artel__step_is_per_shard(e, id) ? e->x->options.shards : 1;
     if (e->x->graph->value[id].variable >= 0) return;
     for (int s = 0; s < slots; s++) artel__step_put_into(e, artel__step_slot(e, id, s), NULL);
+    artel__step_put_into(e, &e->one[id], NULL); /* rows of all shards in one array */
 }
 
 void artel__step_release_all(const artel__device_execution *e)
 {
     for (int i = 0; i < e->x->graph->values; i++) artel__step_release_value(e, i);
+    for (int i = 0; i < e->nodes; i++) artel__step_put_into(e, &e->node[i], NULL);
 }
 
 /* Room for one more copy that is on its way. */
@@ -72,11 +76,14 @@ artel_status artel__step_begin_put(artel__device_execution *e, artel_dtype dtype
 
 artel_status artel__step_await_copies(artel__device_execution *e, artel_status status)
 {
-    for (int i = 0; i < e->copies; i++) {
+    int now = e->copies - e->later;
+    for (int i = 0; i < now; i++) {
         artel_status one = artel__copy_wait(artel__step_platform(e), e->copy[i]);
         status = status < 0 ? status : one;
     }
-    e->copies = 0;
+    if (e->later) memmove(e->copy, e->copy + now, (size_t)e->later * sizeof(artel__copy *));
+    e->copies = e->later;
+    e->later = 0;
     return status;
 }
 

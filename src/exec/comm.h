@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collective interface of a run: what exec asks of whoever connects the replicas.
  *
- * Implemented in the strategy room over coll and net; a run of one replica has none. All replicas call the same
+ * Implemented in the room comm over coll and net; a run of one replica has none. All replicas call the same
  * collectives in the same order. Calls block; they return early with the status of the failure when the group is
  * cancelled, and then the step is abandoned.
  */
@@ -26,6 +26,14 @@ typedef struct artel__comm_sum {
     float *out; /* where element 0 would lie; may be the rank's own `in`, if no other rank asks for these elements */
 } artel__comm_sum;
 
+/* Bytes to another rank, or from one. */
+typedef struct artel__comm_parcel {
+    int peer;
+    bool sends;
+    void *data;
+    size_t bytes; /* at least 1; both sides know it */
+} artel__comm_parcel;
+
 typedef struct artel__comm_ops {
     /* Finishes several folds at once; `collective` numbers the call within the step. */
     artel_status (*all_reduce)(void *comm, const artel__step *step, int32_t collective, const artel__comm_segment *segments, int count);
@@ -39,6 +47,8 @@ typedef struct artel__comm_ops {
     artel_status (*progress)(void *comm);
     artel_status (*finish)(void *comm);
     void (*abandon)(void *comm);
+    /* What some ranks send to others, who expect it: at most one parcel from a rank to another. Whoever has none need not call. */
+    artel_status (*exchange)(void *comm, const artel__step *step, int32_t collective, const artel__comm_parcel *parcel, int count);
     /* Waits until every replica has come here; `ok` false spreads a local failure. Returns a failure if any failed. */
     artel_status (*barrier)(void *comm, bool ok);
     /* Adds up what all ranks have left in memory before a barrier. Any thread; neither waits nor fails. Only called where all ranks belong

@@ -49,6 +49,21 @@ void artel__executable_dump(const artel__executable *executable, artel__text *ou
     executable->device->ops->dump(executable->self, out);
 }
 
+bool artel__executable_exchange(const artel__executable *executable, int index, artel__exchange *out)
+{
+    return executable->device->ops->exchange(executable->self, index, out);
+}
+
+void artel__executable_summary(const artel__executable *executable, artel__text *out)
+{
+    if (executable->device->ops->summary) executable->device->ops->summary(executable->self, out);
+}
+
+bool artel__executable_programs(const artel__executable *executable, char out[65])
+{
+    return executable->device->ops->programs && executable->device->ops->programs(executable->self, out);
+}
+
 artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options, artel__execution **out)
 {
     artel_context *ctx = executable->ctx;
@@ -101,6 +116,16 @@ artel_status artel__execution_compute(artel__execution *execution, const artel__
 void artel__execution_apply(artel__execution *execution, const artel__step *step)
 {
     execution->ops->apply(execution->self, step);
+}
+
+bool artel__execution_sends(const artel__execution *execution)
+{
+    return execution->ops->send != NULL;
+}
+
+void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs)
+{
+    if (execution->ops->send) execution->ops->send(execution->self, fold, inputs);
 }
 
 const void *artel__execution_read(const artel__execution *execution, int n)

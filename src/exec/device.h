@@ -25,6 +25,7 @@ typedef struct artel__plan_options {
     artel__isa isa;
     bool common; /* all replicas belong to this process, have one state and are joined (artel__execution_join) */
     bool lends;  /* replicas of other processes may read this one's sums where they lie */
+    bool across; /* other processes have replicas, too */
 } artel__plan_options;
 
 /* Of one replica; all borrowed. */
@@ -33,6 +34,10 @@ typedef struct artel__execution_options {
     artel__pool *pool;
     const artel__comm *comm; /* NULL: one replica */
     int index;               /* of this process's replica: where there are several devices alike, which of them */
+    /* Called in compute when a device has all its work and nothing is left but to wait for it; NULL: nobody has anything to do then. Cores
+     * do not call it. */
+    void (*meanwhile)(void *user);
+    void *meanwhile_user;
 } artel__execution_options;
 
 /* The first value of a step, in the order of the graph, that is not finite. */
@@ -53,18 +58,37 @@ typedef struct artel__node_time {
 /* A call that began at `before` has ended. */
 void artel__note_time(artel__node_time *time, int64_t before);
 
+/* Folds and gathers that cross replicas together, once a step. */
+typedef struct artel__exchange {
+    int folds, gathers;
+    int64_t bytes;   /* of one block of all folds */
+    bool background; /* begun during the backward pass, and not waited for before its end */
+} artel__exchange;
+
+static inline void artel__exchange_add(artel__exchange *exchange, artel__collective kind, int64_t bytes)
+{
+    bool gather = kind == ARTEL__COLLECTIVE_GATHER;
+    exchange->gathers += gather;
+    exchange->folds += !gather;
+    exchange->bytes += gather ? 0 : bytes;
+}
+
 /* What a kind of device fills in. `void *` are its own executables and executions. */
 typedef struct artel__device_ops {
     artel_status (*compile)(artel_context *ctx, void *device, const artel__graph *graph, const artel__plan_options *options, void **out);
     void (*release)(void *executable);
     const char *(*kernel)(const void *executable, int32_t node, int64_t rows, double *operations);
     void (*dump)(const void *executable, artel__text *out);
+    bool (*exchange)(const void *executable, int index, artel__exchange *out);
+    void (*summary)(const void *executable, artel__text *out); /* optional: nothing */
+    bool (*programs)(const void *executable, char out[65]);    /* optional: false */
     artel_status (*create)(void *executable, const artel__execution_options *options, void **out);
     void (*destroy)(void *execution);
     artel_status (*join)(void *const *executions, int count); /* optional: variables are never common */
     void (*stop_when)(void *execution, const atomic_bool *stop);
     artel_status (*compute)(void *execution, const artel__step *step, const void *const *inputs);
     void (*apply)(void *execution, const artel__step *step);
+    void (*send)(void *execution, const artel__fold_plan *fold, const void *const *inputs); /* optional: inputs are read where they lie */
     const void *(*read)(const void *execution, int kept);
     const artel__fault *(*fault)(const void *execution);
     bool (*find_nonfinite)(void *execution, const artel__step *step, const void *const *inputs, artel__nonfinite *out);
@@ -89,6 +113,13 @@ void artel__executable_destroy(artel__executable *executable);
 const char *artel__executable_kernel(const artel__executable *executable, int32_t node, int64_t rows, double *operations);
 /* Stable text: what computes each node and why, and where values lie. */
 void artel__executable_dump(const artel__executable *executable, artel__text *out);
+/* The exchange of that number within a step; false: there are no more. */
+bool artel__executable_exchange(const artel__executable *executable, int index, artel__exchange *out);
+/* A line about a device's programs and what a step needs of its memory; nothing of cores. */
+void artel__executable_summary(const artel__executable *executable, artel__text *out);
+/* What its programs are, as 64 hex digits, where another process could have made others of the same graph, for they are chosen by measuring;
+ * false: it could not, or they are not known yet, for they come from another process with the first step. */
+bool artel__executable_programs(const artel__executable *executable, char out[65]);
 
 artel_status artel__execution_create(artel__executable *executable, const artel__execution_options *options, artel__execution **out);
 void artel__execution_destroy(artel__execution *execution);
@@ -104,6 +135,11 @@ void artel__execution_stop_when(artel__execution *execution, const atomic_bool *
 artel_status artel__execution_compute(artel__execution *execution, const artel__step *step, const void *const *inputs);
 /* The APPLY nodes of the step just computed, or this replica's share of them: cannot fail. */
 void artel__execution_apply(artel__execution *execution, const artel__step *step);
+/* Whether inputs are sent to a device before they are computed with. */
+bool artel__execution_sends(const artel__execution *execution);
+/* Begins to send the inputs of the next step, in `meanwhile`. They stay as they are until the compute behind that one begins; compute with the very same
+ * list of inputs and as many rows takes what was sent, any other leaves it out. */
+void artel__execution_send(artel__execution *execution, const artel__fold_plan *fold, const void *const *inputs);
 /* The n-th kept value of the last step, in this machine's memory until the next one is computed. */
 const void *artel__execution_read(const artel__execution *execution, int n);
 /* The fault that the last step has met; its node is -1 where there is none. */

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "exec/state_impl.h"
+#include "kernel/narrow.h"
 #include "kernel/product.h"
 
 enum {
@@ -93,22 +94,41 @@ static uint8_t *changed(artel__state *state)
 
 /* -- the plain form -- */
 
+/* `count` elements into memory, or out of it. The plain form may lie at any address. */
+static void move_run(const artel__variable *variable, uint8_t *data, int64_t count, const uint8_t *in, uint8_t *out)
+{
+    size_t size = artel_dtype_size(variable->dtype);
+    if (!artel__variable_narrow(variable)) {
+        memcpy(in ? data : out, in ? in : data, (size_t)count * size);
+        return;
+    }
+    float *values = (float *)(void *)data;
+    for (int64_t at = 0, n; at < count; at += n) {
+        uint16_t some[256];
+        n = count - at < 256 ? count - at : 256;
+        if (in) {
+            memcpy(some, in + (size_t)at * size, (size_t)n * size);
+            artel__convert(variable->dtype, some, ARTEL_DTYPE_FLOAT32, values + at, n);
+            continue;
+        }
+        artel__convert(ARTEL_DTYPE_FLOAT32, values + at, variable->dtype, some, n);
+        memcpy(out + (size_t)at * size, some, (size_t)n * size);
+    }
+}
+
 /* Between elements [first, first + count) of the plain form and the variable at `data`. One of `in` and `out` is NULL. */
 static void move(const artel__variable *variable, uint8_t *data, int64_t first, int64_t count, const uint8_t *in, uint8_t *out)
 {
-    size_t size = artel_dtype_size(variable->dtype);
+    size_t size = artel_dtype_size(variable->dtype), held = artel_dtype_size(artel__variable_held(variable));
     bool plain = variable->layout == ARTEL__LAYOUT_PLAIN;
     for (int64_t at = first, width; at < first + count; at += width) {
         int64_t row = plain ? 0 : at / variable->columns, column = plain ? at : at % variable->columns;
         int64_t end = plain ? first + count : (column / PANEL + 1) * PANEL;
         if (!plain && end > variable->columns) end = variable->columns;
         width = end - column < first + count - at ? end - column : first + count - at;
-        size_t offset = (size_t)(plain ? at : artel__panels_offset(variable->rows, variable->columns, row, column)) * size;
-        size_t bytes = (size_t)width * size, done = (size_t)(at - first) * size;
-        if (in)
-            memcpy(data + offset, in + done, bytes);
-        else
-            memcpy(out + done, data + offset, bytes);
+        size_t offset = (size_t)(plain ? at : artel__panels_offset(variable->rows, variable->columns, row, column)) * held;
+        size_t done = (size_t)(at - first) * size;
+        move_run(variable, data + offset, width, in ? in + done : NULL, out ? out + done : NULL);
     }
 }
 
@@ -156,15 +176,17 @@ void *artel__state_lend(artel__state *state, int variable)
 void artel__state_fill(artel__state *state, int variable, float value)
 {
     changed(state);
-    float *data = artel__state_data(state, variable);
-    for (int64_t i = 0; i < state->variables->item[variable].count; i++) data[i] = value;
+    const artel__variable *item = &state->variables->item[variable];
+    float *data = artel__state_data(state, variable), held = artel__narrow_one(item->dtype, value);
+    for (int64_t i = 0; i < item->count; i++) data[i] = held;
 }
 
 void artel__state_assign(artel__state *state, int to, int from)
 {
     const artel__variable *variable = &state->variables->item[to];
     changed(state);
-    memcpy(artel__state_data(state, to), artel__state_data(state, from), (size_t)variable->count * artel_dtype_size(variable->dtype));
+    memcpy(artel__state_data(state, to), artel__state_data(state, from),
+           (size_t)variable->count * artel_dtype_size(artel__variable_held(variable)));
 }
 
 /* Where a range starts in the block, which goes on to the start of what follows. */

@@ -188,6 +188,32 @@ artel_status artel__graph_cut(const artel__graph *graph, artel__arena *arena, ar
     return make_program(&c, 0, APPLY, &out->apply);
 }
 
+/* The variables' step reads what all that stands before it has made, and nothing reads what it has written. */
+static artel_status make_step(cutter *c, artel__cut *cut)
+{
+    const artel__cut_program *rows = &cut->stage->rows, *apply = &cut->apply;
+    for (int i = 0; i < c->graph->nodes; i++) c->place[i].kind = ROWS;
+    ARTEL_TRY(make_program(c, 0, ROWS, &cut->step));
+    memcpy(cut->step.node, rows->node, (size_t)rows->nodes * sizeof *rows->node);
+    memcpy(cut->step.node + rows->nodes, apply->node, (size_t)apply->nodes * sizeof *apply->node);
+    return ARTEL_OK;
+}
+
+artel_status artel__graph_join(const artel__graph *graph, artel__arena *arena, artel__cut *out)
+{
+    cutter c = {.graph = graph,
+                .arena = arena,
+                .place = artel__arena_alloc(arena, (size_t)graph->nodes + 1, sizeof(place)),
+                .seen = artel__arena_alloc(arena, (size_t)graph->values + 1, sizeof(int32_t))};
+    if (!c.place || !c.seen) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < graph->nodes; i++) c.place[i].kind = graph->node[i].phase == ARTEL__PHASE_APPLY ? APPLY : ROWS;
+    *out = (artel__cut){.stages = 1, .stage = artel__arena_alloc(arena, 1, sizeof *out->stage)};
+    if (!out->stage) return ARTEL_ERROR_NO_MEMORY;
+    ARTEL_TRY(make_program(&c, 0, ROWS, &out->stage->rows));
+    ARTEL_TRY(make_program(&c, 0, APPLY, &out->apply));
+    return out->apply.nodes ? make_step(&c, out) : ARTEL_OK;
+}
+
 /* -- the text -- */
 
 static void dump_values(const char *title, const artel__value_id *id, int count, artel__text *out)
@@ -216,4 +242,5 @@ void artel__cut_dump(const artel__graph *graph, const artel__cut *cut, artel__te
             artel__text_printf(out, "  %s: node %d\n", graph->node[stage->collective[i]].op->name, (int)stage->collective[i]);
     }
     dump_program("apply", &cut->apply, out);
+    dump_program("all of it as one", &cut->step, out);
 }

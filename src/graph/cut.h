@@ -31,10 +31,14 @@ typedef struct artel__cut {
     artel__cut_stage *stage;
     int stages;
     artel__cut_program apply;
+    artel__cut_program step; /* of a graph that is joined and has an APPLY phase: all of it, that phase last */
 } artel__cut;
 
 /* Everything lies in the arena. Errors: NO_MEMORY. */
 artel_status artel__graph_cut(const artel__graph *graph, artel__arena *arena, artel__cut *out);
+/* Not cut: for one shard that is the whole batch, of which a collective hands on what it is given. One stage, and all of it is the program of rows;
+ * APPLY is apart, and then there is a program of both. */
+artel_status artel__graph_join(const artel__graph *graph, artel__arena *arena, artel__cut *out);
 /* Stable text: a line a program with its nodes and values, a line a collective. */
 void artel__cut_dump(const artel__graph *graph, const artel__cut *cut, artel__text *out);
 

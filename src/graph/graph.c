@@ -69,6 +69,7 @@ artel__value_id artel__graph_input(artel__graph *graph, artel__domain domain, ar
 artel__value_id artel__graph_variable(artel__graph *graph, int variable)
 {
     if (graph->status < 0 || variable < 0) return ARTEL__NO_VALUE;
+    variable += graph->variable_base;
     if (variable >= graph->variable_values) {
         int count = graph->variables->count; /* twice as many: variables are declared and used by turns */
         if (count < 2 * graph->variable_values) count = 2 * graph->variable_values;
@@ -84,7 +85,7 @@ artel__value_id artel__graph_variable(artel__graph *graph, int variable)
     if (graph->variable_value[variable] == ARTEL__NO_VALUE) {
         const artel__variable *declared = &graph->variables->item[variable];
         artel__value value = {.domain = ARTEL__DOMAIN_GLOBAL,
-                              .dtype = declared->dtype,
+                              .dtype = artel__variable_held(declared),
                               .shape = declared->shape,
                               .storage = declared->count,
                               .layout = declared->layout,

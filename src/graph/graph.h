@@ -7,7 +7,7 @@
  * is computed from these alone. BATCH: likewise, but with one entry for each row of the whole global batch; only
  * all-gather makes them, of rows, and what is computed from its results.
  *
- * Mixed precision: 16-bit tensors are kept as float32 values of which each is one that the 16-bit type holds. A node added while
+ * Mixed precision: 16-bit tensors are float32 values of which each is one that the 16-bit type holds, whichever way they are stored. A node added while
  * graph->precision is such a type computes in float32, and its first ROW result is rounded once. GLOBAL and NODES results stay float32:
  * statistics, folds. The gradient of a value has the precision of the value.
  *
@@ -40,6 +40,7 @@ typedef int32_t artel__value_id; /* index of a value in its graph; ARTEL__NO_VAL
 #define ARTEL__NO_VALUE (-1)
 
 struct artel__op_def;
+struct artel__ahead; /* nn/ahead.h */
 
 /* How the elements of a variable are laid out in memory; files always hold the plain form. */
 typedef enum artel__layout {
@@ -83,13 +84,25 @@ typedef enum artel__variable_kind {
 typedef struct artel__variable {
     const char *name; /* "dense/kernel": unique, Keras' path */
     artel__variable_kind kind;
-    artel_dtype dtype;
+    artel_dtype dtype; /* in the plain form: that of files */
     artel_shape shape; /* the plain, Keras shape */
     artel__layout layout;
     int64_t rows, columns; /* of the matrix, for panels */
     int64_t count;         /* elements in memory, padding included */
     size_t offset;         /* bytes from the start of the state block, 64-byte aligned */
 } artel__variable;
+
+/* Whether a variable is of a 16-bit floating type. It lies in memory, and is a value of graphs, as float32 that this type holds. */
+static inline bool artel__variable_narrow(const artel__variable *variable)
+{
+    return variable->dtype == ARTEL_DTYPE_FLOAT16 || variable->dtype == ARTEL_DTYPE_BFLOAT16;
+}
+
+/* The dtype of the elements in memory. */
+static inline artel_dtype artel__variable_held(const artel__variable *variable)
+{
+    return artel__variable_narrow(variable) ? ARTEL_DTYPE_FLOAT32 : variable->dtype;
+}
 
 /* The variables of a model, shared by all its graphs. Append only until the first state block is made. */
 typedef struct artel__variables {
@@ -113,6 +126,9 @@ typedef struct artel__graph {
     int nodes, node_capacity;
     artel__value_id *variable_value; /* by variable: its value in this graph, or ARTEL__NO_VALUE */
     int variable_values;
+    artel__value_id *stand_in; /* by variable: what is read in its place, or ARTEL__NO_VALUE (op/stand_in.h); NULL: nothing anywhere */
+    int stand_ins;
+    int variable_base;      /* added to the numbers of variables: where those of the model that is being called begin; else 0 */
     artel__value_id *input; /* fed from outside, in order of declaration */
     int inputs, input_capacity;
     artel__value_id *kept; /* results that outlive the step (loss, metrics, predictions) */
@@ -129,6 +145,8 @@ typedef struct artel__graph {
     int64_t batch_size;           /* the most rows of a global batch; 0: not known */
     int batch_groups;             /* groups of shards with batch statistics of their own; 0 or 1: those of the global batch */
     uint32_t random_ops;          /* random operations so far: each gets its own number for the counter (base/rng.h) */
+    struct artel__ahead
+        *ahead; /* what is computed of the inputs before the graph sees them; NULL: nothing. Of interest while it is built */
     bool sealed;
     artel_status status; /* the first failure while building; every later call is a no-op */
 } artel__graph;

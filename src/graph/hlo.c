@@ -17,12 +17,14 @@ void artel__hlo_init(artel__hlo *h, artel_context *ctx)
     *h = (artel__hlo){.ctx = ctx, .precision = "HIGHEST"};
     artel__text_init(&h->head, ctx);
     artel__text_init(&h->body, ctx);
+    artel__text_init(&h->functions, ctx);
 }
 
 void artel__hlo_fini(artel__hlo *h)
 {
     artel__text_fini(&h->head);
     artel__text_fini(&h->body);
+    artel__text_fini(&h->functions);
     artel__free(h->ctx, h->type);
 }
 
@@ -58,13 +60,18 @@ void artel__hlo_write_values(artel__text *to, const artel__hlo_value *in, int co
     for (int i = 0; i < count; i++) artel__text_printf(to, "%s%%%d", i ? ", " : "", in[i]);
 }
 
+void artel__hlo_write_types(artel__text *to, const artel__hlo *h, const artel__hlo_value *in, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (i) artel__text_append(to, ", ");
+        artel__hlo_write_type(to, artel__hlo_type_of(h, in[i]));
+    }
+}
+
 void artel__hlo_write_signature(artel__hlo *h, const artel__hlo_value *in, int count, artel__hlo_value out)
 {
     artel__text_append(&h->body, " : (");
-    for (int i = 0; i < count; i++) {
-        if (i) artel__text_append(&h->body, ", ");
-        artel__hlo_write_type(&h->body, artel__hlo_type_of(h, in[i]));
-    }
+    artel__hlo_write_types(&h->body, h, in, count);
     artel__text_append(&h->body, ") -> ");
     artel__hlo_write_type(&h->body, artel__hlo_type_of(h, out));
     artel__text_append(&h->body, "\n");
@@ -305,19 +312,15 @@ artel_status artel__hlo_finish(artel__hlo *h, const artel__hlo_value *results, i
                             "  func.func public @main(");
     artel__text_append_text(out, &h->head);
     artel__text_append(out, ") -> (");
-    for (int i = 0; i < count; i++) {
-        if (i) artel__text_append(out, ", ");
-        artel__hlo_write_type(out, artel__hlo_type_of(h, results[i]));
-    }
+    artel__hlo_write_types(out, h, results, count);
     artel__text_append(out, ") {\n");
     artel__text_append_text(out, &h->body);
     artel__text_append(out, "    return ");
     for (int i = 0; i < count; i++) artel__text_printf(out, "%s%%%d", i ? ", " : "", results[i]);
     artel__text_append(out, " : ");
-    for (int i = 0; i < count; i++) {
-        if (i) artel__text_append(out, ", ");
-        artel__hlo_write_type(out, artel__hlo_type_of(h, results[i]));
-    }
-    artel__text_append(out, "\n  }\n}\n");
+    artel__hlo_write_types(out, h, results, count);
+    artel__text_append(out, "\n  }\n");
+    artel__text_append_text(out, &h->functions);
+    artel__text_append(out, "}\n");
     return artel__text_status(out);
 }

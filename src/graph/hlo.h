@@ -22,10 +22,11 @@ typedef struct artel__hlo_type {
 
 typedef struct artel__hlo {
     artel_context *ctx;
-    artel__text head, body; /* of @main */
-    artel__hlo_type *type;  /* by value */
+    artel__text head, body, functions; /* of @main; beside it */
+    artel__hlo_type *type;             /* by value */
     int values, capacity, arguments;
     const char *precision; /* of products: HIGHEST, or DEFAULT, which is the device's fastest */
+    bool narrow;           /* float32 operands of products are rounded to bfloat16; sums are float32 */
     artel_status status;
 } artel__hlo;
 
@@ -136,6 +137,16 @@ typedef struct artel__hlo_loop {
 } artel__hlo_loop;
 void artel__hlo_loop_begin(artel__hlo *h, artel__hlo_value trips, const artel__hlo_value *init, int count, artel__hlo_loop *loop);
 void artel__hlo_loop_end(artel__hlo *h, artel__hlo_loop *loop, const artel__hlo_value *next);
+
+/* -- functions -- */
+
+/* The @main of another module, as a function of this one. */
+void artel__hlo_add_function(artel__hlo *h, const char *name, const char *module);
+/* Its results on these operands. */
+void artel__hlo_call(artel__hlo *h, const char *name, const artel__hlo_value *in, int ins, const artel__hlo_type *type, int outs,
+                     artel__hlo_value *out);
+/* As artel__hlo_barrier, for all of them at once and in place: nothing behind them begins to be merged with what is before any of them. */
+void artel__hlo_barriers(artel__hlo *h, artel__hlo_value *values, int count);
 
 /* The module. Errors: what failed first. */
 artel_status artel__hlo_finish(artel__hlo *h, const artel__hlo_value *results, int count, artel__text *out);

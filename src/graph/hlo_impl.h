@@ -10,6 +10,8 @@ artel__hlo_value artel__hlo_add(artel__hlo *h, const artel__hlo_type *type);
 /* Operands do not fit: -1. */
 artel__hlo_value artel__hlo_wrong(artel__hlo *h, const char *op);
 void artel__hlo_write_type(artel__text *to, const artel__hlo_type *type);
+/* "tensor<f32>, tensor<2xf32>" */
+void artel__hlo_write_types(artel__text *to, const artel__hlo *h, const artel__hlo_value *in, int count);
 /* " : (types of `in`) -> type of `out`", and the end of the line. */
 void artel__hlo_write_signature(artel__hlo *h, const artel__hlo_value *in, int count, artel__hlo_value out);
 /* "[1, 2]" */

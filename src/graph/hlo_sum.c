@@ -50,8 +50,15 @@ static bool pairs_fit(const artel__hlo_type *a, const artel__hlo_type *b, const 
     return true;
 }
 
+static artel__hlo_value narrowed(artel__hlo *h, artel__hlo_value a)
+{
+    return h->narrow && artel__hlo_type_of(h, a)->dtype == ARTEL_DTYPE_FLOAT32 ? artel__hlo_convert(h, a, ARTEL_DTYPE_BFLOAT16) : a;
+}
+
 artel__hlo_value artel__hlo_dot_general(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, const artel__hlo_dims *d)
 {
+    a = narrowed(h, a);
+    b = narrowed(h, b);
     artel__hlo_type left = *artel__hlo_type_of(h, a), right = *artel__hlo_type_of(h, b), type = {.dtype = left.dtype};
     bool narrow = left.dtype == ARTEL_DTYPE_BFLOAT16 || left.dtype == ARTEL_DTYPE_FLOAT16;
     if (left.dtype != right.dtype || !pairs_fit(&left, &right, d->batch_a, d->batch_b, d->batch) ||
@@ -104,11 +111,13 @@ static void write_steps(artel__text *to, const char *name, const int64_t *item, 
 artel__hlo_value artel__hlo_conv(artel__hlo *h, artel__hlo_value a, artel__hlo_value b, const artel__hlo_window *w,
                                  const artel__hlo_type *to)
 {
+    a = narrowed(h, a);
+    b = narrowed(h, b);
     artel__hlo_type left = *artel__hlo_type_of(h, a), type = *to;
     bool narrow = left.dtype == ARTEL_DTYPE_BFLOAT16 || left.dtype == ARTEL_DTYPE_FLOAT16;
     if (left.dtype != artel__hlo_type_of(h, b)->dtype || left.rank != w->axes + 2 || type.rank != left.rank)
         return artel__hlo_wrong(h, "convolution");
-    type.dtype = narrow ? ARTEL_DTYPE_FLOAT32 : left.dtype;
+    type.dtype = left.dtype;
     artel__hlo_value out = artel__hlo_add(h, &type);
     if (out < 0) return -1;
     artel__text_printf(&h->body, "    %%%d = stablehlo.convolution(%%%d, %%%d) dim_numbers = %s, window = {pad = [", out, a, b, w->numbers);
@@ -124,7 +133,7 @@ artel__hlo_value artel__hlo_conv(artel__hlo *h, artel__hlo_value a, artel__hlo_v
                        " : i64, precision_config = [#stablehlo<precision %s>, #stablehlo<precision %s>]}",
                        w->reverse ? "]" : "", w->batch_groups ? w->batch_groups : 1, w->groups ? w->groups : 1, precision, precision);
     artel__hlo_write_signature(h, (artel__hlo_value[]){a, b}, 2, out);
-    return out;
+    return artel__hlo_convert(h, out, to->dtype);
 }
 
 /* -- loops -- */

@@ -133,6 +133,11 @@ void artel__lower_fault_in(artel__lower *lower, artel__hlo_value bad, artel__hlo
         (fault){(int32_t)(lower->node - lower->graph->node), artel__hlo_select(h, found, row, far), artel__hlo_reduce(h, "add", 0, one, 1)};
 }
 
+bool artel__lower_halves(const artel__lower *lower)
+{
+    return lower->program->request->half;
+}
+
 artel_dtype artel__lower_held(const artel__lower *lower, int a, int b)
 {
     artel_dtype of_a = lower->graph->value[lower->node->input[a]].precision, of_b = lower->graph->value[lower->node->input[b]].precision;
@@ -177,6 +182,12 @@ static void scan_value(artel__lower *lower, int k)
     p->scan[p->scans++] = artel__hlo_reshape(h, artel__hlo_concatenate(h, word, 3, 0), &row);
 }
 
+/* Rounded, and there in 16 bits for whoever lays it down. */
+static artel__hlo_value stored_as(artel__hlo *h, artel__hlo_value a, artel_dtype precision)
+{
+    return artel__hlo_convert(h, artel__hlo_convert(h, a, precision), ARTEL_DTYPE_FLOAT32);
+}
+
 static void finish_outputs(artel__lower *lower)
 {
     artel__lower_program *p = lower->program;
@@ -185,7 +196,8 @@ static void finish_outputs(artel__lower *lower)
         artel__value_id id = lower->node->output[k];
         const artel__value *value = &graph->value[id];
         if (lower->out[k] >= 0 && value->rounds && value->dtype == ARTEL_DTYPE_FLOAT32)
-            lower->out[k] = artel__hlo_round(lower->hlo, lower->out[k], value->precision);
+            lower->out[k] = p->request->half ? stored_as(lower->hlo, lower->out[k], value->precision)
+                                             : artel__hlo_round(lower->hlo, lower->out[k], value->precision);
         if (lower->out[k] >= 0 && lower->node->again) lower->out[k] = artel__hlo_barrier(lower->hlo, lower->out[k]);
         p->value[id] = lower->out[k];
         if (p->scanned && lower->out[k] >= 0) scan_value(lower, k);
@@ -304,6 +316,7 @@ static artel_status write_once(artel__lower_program *p, int most_scalars, artel_
     p->most_scalars = most_scalars;
     artel__hlo_init(&p->hlo, artel__graph_context(graph));
     if (p->request->precision) p->hlo.precision = p->request->precision;
+    p->hlo.narrow = p->request->narrow;
     artel__text_clear(&p->refused);
     artel__text_clear(text);
     artel_status status = write_body(p, text);

@@ -54,6 +54,8 @@ artel__hlo_value artel__lower_scalar_of(artel__lower *lower, size_t offset, arte
 /* The node has met a fault in the rows where `bad` (BOOL, rows in front) is true: the first of them is told, with its `value` (INT64 of the
  * same shape). */
 void artel__lower_fault_in(artel__lower *lower, artel__hlo_value bad, artel__hlo_value value);
+/* Whether convolutions of bfloat16 numbers may round their results to bfloat16. */
+bool artel__lower_halves(const artel__lower *lower);
 /* Whether operands `a` and `b` of a product hold nothing but bfloat16 or float16 numbers: that type; else FLOAT32. */
 artel_dtype artel__lower_held(const artel__lower *lower, int a, int b);
 
@@ -69,6 +71,8 @@ typedef struct artel__lower_request {
     const bool *given; /* by argument: its memory may be used for the results; NULL: none */
     int64_t rows, batch;
     const char *precision; /* of products: as artel__hlo.precision; NULL: HIGHEST */
+    bool narrow;           /* as artel__hlo.narrow */
+    bool half;             /* what holds 16-bit numbers may be stored as such, and convolutions of bfloat16 numbers give bfloat16 numbers */
     bool scan;             /* look for what is not finite */
 } artel__lower_request;
 

@@ -40,6 +40,8 @@ typedef struct artel__run_args {
     const artel__step *step;
     void *const *in; /* ROW: first owned row; NODES: first block; GLOBAL, BATCH: the value; NULL: absent */
     void *const *out;
+    const bool *half; /* by value: stored as bfloat16 (kernel.h); NULL: none is */
+    const bool *raw;  /* by value: weights that their readers round; NULL: none are */
     artel__fault *fault;
     artel__isa isa;
 } artel__run_args;
@@ -66,7 +68,12 @@ typedef struct artel__op_exec {
      * Optional: steps on parts are not the step on the whole. */
     void (*part)(void *params, const float *gradient, int64_t first, int64_t count);
     size_t follow; /* offset of the artel__consumer in the params; 0: the kernels have none */
-    size_t narrow; /* offset of the artel_dtype to which the kernels round output 0; 0: the run rounds it behind them */
+    /* Operands that kernels may be given as bfloat16 (artel__kernel.halves): bit k for input k, output k; `fill` says which are. */
+    uint32_t half_in, half_out;
+    bool half_alike; /* all of these are, or none: elements are moved as they lie */
+    uint32_t raw_in; /* the same of weights that kernels may be given before they are rounded */
+    bool raw_alike;  /* input 0 may be that if what reads output 0 may: elements are moved as they lie */
+    size_t narrow;   /* offset of the artel_dtype to which the kernels round output 0; 0: the run rounds it behind them */
 } artel__op_exec;
 
 extern const artel__op_exec artel__no_exec; /* of views and collectives: no kernels, everything is read */

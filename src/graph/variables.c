@@ -46,6 +46,6 @@ int artel__variables_add(artel__variables *variables, const char *name, artel__v
     variable->columns = rows > 0 ? plain / rows : 0;
     variable->count = rows > 0 ? artel__panels_floats(rows, variable->columns) : plain;
     variable->offset = variables->bytes;
-    variables->bytes += ((size_t)variable->count * artel_dtype_size(dtype) + 63) / 64 * 64;
+    variables->bytes += ((size_t)variable->count * artel_dtype_size(artel__variable_held(variable)) + 63) / 64 * 64;
     return variables->count++;
 }

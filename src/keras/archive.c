@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `.keras`: a zip archive, or a directory with the same names: metadata.json, config.json, model.weights.h5.
  *
- * metadata.json is not looked at, as in Keras; assets are passed over (the layers that have some are not supported).
+ * metadata.json is not looked at, as in Keras; vocabularies among the assets go into the record (assets.c); others are passed over.
  */
 #include <stdio.h>
 
 #include "base/zip.h"
+#include "keras/assets.h"
 #include "keras/load.h"
 
 static artel_status missing(artel_context *ctx, const char *path, const char *name)
@@ -51,6 +52,7 @@ artel_status artel__keras_archive_open(artel_context *ctx, const char *path, boo
     artel_status status = artel__zip_open(ctx, path, &zip);
     if (status == ARTEL_OK && with_config) status = read_config(&zip, path, &archive.config);
     if (status == ARTEL_OK) status = read_weights(&zip, path, &archive);
+    if (status == ARTEL_OK && with_config) status = artel__keras_attach_assets(&zip, path, archive.config, archive.weights.root);
     artel__zip_close(&zip);
     if (status < 0) {
         artel__keras_archive_close(&archive);

@@ -271,6 +271,27 @@ static bool takes_arguments(const char *class_name)
     return strcmp(class_name, "MultiHeadAttention") == 0 || strcmp(class_name, "GroupQueryAttention") == 0;
 }
 
+/* Layers whose call takes a sequence, and behind it the states that it begins with. */
+static bool takes_states(const char *class_name)
+{
+    static const char *const classes[] = {"LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"};
+    for (size_t i = 0; i < ARTEL__COUNT(classes); i++) {
+        if (strcmp(class_name, classes[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* The arguments of a call as Keras records them; takes the list of tensors. NULL: no memory. */
+static json_t *call_record(const char *class_name, json_t *list)
+{
+    size_t count = json_array_size(list);
+    if (count < 2 || takes_arguments(class_name)) return json_pack("{s:o, s:{}}", "args", list, "kwargs");
+    if (!takes_states(class_name)) return json_pack("{s:[o], s:{}}", "args", list, "kwargs");
+    json_t *first = json_incref(json_array_get(list, 0));
+    json_array_remove(list, 0);
+    return json_pack("{s:[o], s:{s:o}}", "args", first, "kwargs", "initial_state", list);
+}
+
 /* Adds a call of a layer that exists. */
 static artel_status connect(artel_builder *builder, int layer, const artel_tensor *tensors, int count, artel_tensor *out)
 {
@@ -286,9 +307,7 @@ static artel_status connect(artel_builder *builder, int layer, const artel_tenso
         if (tensor_exists(builder, tensors[i])) return out_of_memory(builder);
         return refuse(builder, class_name, "pass tensors of the same builder", "a tensor given to the layer does not exist");
     }
-    bool wrap = count > 1 && !takes_arguments(class_name);
-    json_t *node = json_pack(wrap ? "{s:[o], s:{}}" : "{s:o, s:{}}", "args", list, "kwargs");
-    if (json_array_append_new(nodes, node) < 0) return out_of_memory(builder);
+    if (json_array_append_new(nodes, call_record(class_name, list)) < 0) return out_of_memory(builder);
     return add_call(builder, layer, (int)json_array_size(nodes) - 1, out);
 }
 
@@ -304,6 +323,17 @@ artel_status artel_apply(artel_builder *builder, const char *class_name, const c
     ARTEL_TRY(read_config(builder, class_name, config, &json));
     ARTEL_TRY(artel__builder_add(builder, class_name, json));
     return connect(builder, (int)json_array_size(builder->layers) - 1, tensors, count, out);
+}
+
+artel_status artel__builder_operation(artel_builder *builder, const char *module, const char *class_name, const char *config,
+                                      artel_tensor x, artel_tensor *out)
+{
+    ARTEL_TRY(artel_apply(builder, class_name, config, &x, 1, out));
+    json_t *record = json_array_get(builder->layers, json_array_size(builder->layers) - 1);
+    if (json_object_set_new(record, "module", json_string(module)) < 0 ||
+        json_object_set_new(record, "registered_name", json_string(class_name)) < 0)
+        return out_of_memory(builder);
+    return ARTEL_OK;
 }
 
 artel_status artel_apply_again(artel_builder *builder, artel_tensor of, const artel_tensor *tensors, int count, artel_tensor *out)
@@ -338,6 +368,7 @@ artel_status artel_functional_finish(artel_builder *builder, const artel_tensor 
         else if (json_array_append_new(ends, json_pack("[s, i, i]", layer_name(builder, call->layer), call->node, outputs[i].output)) < 0)
             out_of_memory(builder);
     }
+    if (builder->status == ARTEL_OK) artel__builder_fail(builder, artel__builder_order(builder, outputs, count));
     json_t *record = json_pack("{s:s, s:{s:s, s:O, s:O, s:o}}", "class_name", "Functional", "config", "name", builder->name, "layers",
                                builder->layers, "input_layers", builder->inputs, "output_layers", ends);
     return finish(builder, record, out);

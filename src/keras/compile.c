@@ -87,9 +87,10 @@ static json_t *start_settings(const artel_model *model)
                      "weighted_metrics", "run_eagerly", 0, "steps_per_execution", 1, "jit_compile", 0);
 }
 
+/* With variables in float32: under the policy float16 Keras scales no loss. */
 static bool computes_in_float16(const artel__layer *layer)
 {
-    bool found = layer->precision == ARTEL_DTYPE_FLOAT16;
+    bool found = layer->precision == ARTEL_DTYPE_FLOAT16 && layer->variables_in == ARTEL_DTYPE_FLOAT32;
     for (int i = 0; i < layer->child_count && !found; i++) found = computes_in_float16(layer->child[i].layer);
     for (int i = 0; layer->model && i < layer->model->layers && !found; i++) found = computes_in_float16(layer->model->layer[i]);
     return found;

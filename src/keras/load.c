@@ -7,14 +7,38 @@
 #include <string.h>
 
 #include "base/argument.h"
+#include "base/foreign.h"
 #include "base/json.h"
+#include "keras/onnx_import.h"
+#include "keras/tf_checkpoint.h"
 #include "keras/translate.h"
+
+static artel_status no_model(artel_context *ctx, const char *path, const uint8_t *bytes, size_t count)
+{
+    if (count) ARTEL_TRY(artel__check_foreign(ctx, path, bytes, count));
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "give a .keras or .h5 file, or the text of model.to_json()",
+                       count ? "this is no Keras model" : "the file is empty");
+}
+
+/* TensorFlow's checkpoints are several files, known by their names. */
+static artel_status is_checkpoint(artel_context *ctx, const char *path, bool *out)
+{
+    artel__arena arena;
+    const char *prefix;
+    artel__arena_init(&arena, ctx);
+    artel_status status = artel__tf_checkpoint_find(&arena, path, &prefix);
+    *out = status == ARTEL_OK && prefix;
+    artel__arena_fini(&arena);
+    return status;
+}
 
 artel_status artel__keras_sniff(artel_context *ctx, const char *path, artel__keras_kind *out)
 {
     artel__mapping file;
-    if (artel__is_directory(path)) {
-        *out = ARTEL__KERAS_ARCHIVE;
+    bool checkpoint;
+    ARTEL_TRY(is_checkpoint(ctx, path, &checkpoint));
+    if (checkpoint || artel__is_directory(path)) {
+        *out = checkpoint ? ARTEL__KERAS_TF_CHECKPOINT : ARTEL__KERAS_ARCHIVE;
         return ARTEL_OK;
     }
     ARTEL_TRY(artel__map_file(ctx, path, &file));
@@ -30,11 +54,14 @@ artel_status artel__keras_sniff(artel_context *ctx, const char *path, artel__ker
         *out = ARTEL__KERAS_SAFETENSORS;
     else if (text < n && b[text] == '{')
         *out = ARTEL__KERAS_JSON;
+    else if (n && artel__onnx_is(b, n))
+        *out = ARTEL__KERAS_ONNX;
     else if (n && artel__ends_with(path, ".keras"))
-        *out = ARTEL__KERAS_ARCHIVE; /* damaged: let the zip reader say how */
+        *out = ARTEL__KERAS_ARCHIVE; /* damaged: let its reader say how */
+    else if (artel__ends_with(path, ".onnx"))
+        *out = ARTEL__KERAS_ONNX; /* likewise */
     else
-        status = artel__fail(ctx, ARTEL_ERROR_CORRUPT, path, "give a .keras or .h5 file, or the text of model.to_json()",
-                             n ? "this is no Keras model" : "the file is empty");
+        status = no_model(ctx, path, b, n);
     artel__unmap_file(&file);
     return status;
 }
@@ -161,11 +188,25 @@ artel_status artel__keras_load(artel_context *ctx, const char *path, artel_model
     if (kind == ARTEL__KERAS_ARCHIVE) return load_archive(ctx, path, out);
     if (kind == ARTEL__KERAS_JSON) return load_json(ctx, path, out);
     if (kind == ARTEL__KERAS_WEIGHTS) return load_h5(ctx, path, out);
+    if (kind == ARTEL__KERAS_ONNX) return artel__keras_load_onnx(ctx, path, out);
     return artel__fail(ctx, ARTEL_ERROR_INVALID, path, "give the model's .keras file or its JSON, and these as its weights",
                        "the file holds weights only, no architecture");
 }
 
 /* -- weights alone -- */
+
+artel_status artel__keras_load_tree_weights(artel_model *model, const char *path, const artel__h5_node *root)
+{
+    artel__saved_optimizer saved = {.count = 0};
+    artel_status status = artel__keras_load_tree(model, path, root, &saved);
+    if (status == ARTEL_OK && saved.count > 0) {
+        artel__saved_optimizer_fini(model->ctx, &model->optimizer);
+        model->optimizer = saved;
+    } else {
+        artel__saved_optimizer_fini(model->ctx, &saved);
+    }
+    return status;
+}
 
 static artel_status load_h5_weights(artel_model *model, const char *path)
 {
@@ -177,14 +218,7 @@ static artel_status load_h5_weights(artel_model *model, const char *path)
         const artel__h5_node *group = artel__h5_child(file.root, "model_weights");
         status = artel__keras_load_layers(model, path, group ? group : file.root);
     } else if (status == ARTEL_OK) {
-        artel__saved_optimizer saved = {.count = 0}; /* taken up when the file has any, as Keras' load_weights of a compiled model does */
-        status = artel__keras_load_tree(model, path, file.root, &saved);
-        if (status == ARTEL_OK && saved.count > 0) {
-            artel__saved_optimizer_fini(model->ctx, &model->optimizer);
-            model->optimizer = saved;
-        } else {
-            artel__saved_optimizer_fini(model->ctx, &saved);
-        }
+        status = artel__keras_load_tree_weights(model, path, file.root);
     }
     artel__h5_close(&file);
     artel__arena_fini(&arena);
@@ -208,10 +242,12 @@ artel_status artel__keras_load_weights(artel_model *model, const char *path)
     case ARTEL__KERAS_ARCHIVE: return load_archive_weights(model, path);
     case ARTEL__KERAS_SAFETENSORS: return artel__safetensors_load(model, path);
     case ARTEL__KERAS_WEIGHTS: return load_h5_weights(model, path);
-    default: break;
+    case ARTEL__KERAS_TF_CHECKPOINT: return artel__tf_checkpoint_load(model, path);
+    case ARTEL__KERAS_ONNX:
+        return artel__fail(model->ctx, ARTEL_ERROR_UNSUPPORTED, path, "convert it to a .keras file",
+                           "weights are not taken out of an ONNX model");
+    default: return artel__keras_load_shards(model, path);
     }
-    return artel__fail(model->ctx, ARTEL_ERROR_INVALID, path, "give a .weights.h5, .keras, .h5 or .safetensors file",
-                       "the file holds an architecture, no weights");
 }
 
 artel_status artel_model_load(artel_context *context, const char *path, artel_model **out)

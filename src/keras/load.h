@@ -14,7 +14,9 @@ typedef enum artel__keras_kind {
     ARTEL__KERAS_LEGACY,  /* whole-model .h5, or legacy weights .h5 */
     ARTEL__KERAS_WEIGHTS, /* .weights.h5 */
     ARTEL__KERAS_JSON,    /* text of to_json() */
-    ARTEL__KERAS_SAFETENSORS
+    ARTEL__KERAS_SAFETENSORS,
+    ARTEL__KERAS_TF_CHECKPOINT, /* tf_checkpoint.h */
+    ARTEL__KERAS_ONNX
 } artel__keras_kind;
 
 /* What a file is: HDF5 files are ARTEL__KERAS_WEIGHTS until they are read. CORRUPT when it is none of these. */
@@ -27,6 +29,10 @@ bool artel__keras_is_legacy(const artel__h5_node *root);
 artel_status artel__keras_load_tree(artel_model *model, const char *where, const artel__h5_node *root, artel__saved_optimizer *optimizer);
 /* Weights in the order of the layers that have some (legacy_h5_format.py). `group` holds layer_names. */
 artel_status artel__keras_load_layers(artel_model *model, const char *where, const artel__h5_node *group);
+/* The same, and the optimizer's state taken up when the tree has any, as Keras' load_weights of a compiled model does. */
+artel_status artel__keras_load_tree_weights(artel_model *model, const char *path, const artel__h5_node *root);
+/* Weights from the files that a .weights.json names (load_shards.c). */
+artel_status artel__keras_load_shards(artel_model *model, const char *path);
 /* The strings of an attribute that may be split into name0, name1, ...; NULL-terminated in the arena; NULL when memory is
  * out. An attribute that is absent gives an empty list. */
 const char *const *artel__keras_names(artel__arena *arena, const artel__h5_node *node, const char *name, size_t *count);

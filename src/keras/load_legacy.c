@@ -137,7 +137,7 @@ artel_status artel__keras_load_layers(artel_model *model, const char *where, con
     artel_status status = artel__state_create(model->ctx, model->nn->variables, &state);
     if (status == ARTEL_OK) status = load_layers(model, &arena, where, group, state);
     if (status == ARTEL_OK)
-        artel__keras_adopt(model, state);
+        status = artel__keras_adopt(model, state);
     else
         artel__state_destroy(state);
     artel__arena_fini(&arena);

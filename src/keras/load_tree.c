@@ -91,12 +91,12 @@ artel_status artel__keras_load_tree(artel_model *model, const char *where, const
     artel__state *state = NULL;
     artel__saved_optimizer saved = {.count = 0};
     artel__arena_init(&arena, ctx);
-    artel_status status = artel__keras_variables_list(model->nn, &arena, &list);
+    artel_status status = artel__keras_tree_list(model->nn, &arena, &list);
     if (status == ARTEL_OK) status = artel__state_create(ctx, model->nn->variables, &state);
     if (status == ARTEL_OK) status = load_variables(model, where, root, &list, state);
     if (status == ARTEL_OK && optimizer) status = load_optimizer(ctx, where, root, &saved);
     if (status == ARTEL_OK) {
-        artel__keras_adopt(model, state);
+        status = artel__keras_adopt(model, state);
         state = NULL;
         if (optimizer) {
             artel__saved_optimizer_fini(ctx, optimizer);

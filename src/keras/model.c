@@ -74,6 +74,17 @@ static artel_status fill_one(void *user, const artel__model_variable *variable)
     return status;
 }
 
+static artel_status fill_adapter(void *user, const artel__model_variable *variable)
+{
+    return variable->variable->adapter ? fill_one(user, variable) : ARTEL_OK;
+}
+
+artel_status artel__keras_start_adapters(artel_model *model)
+{
+    filler f = {.model = model};
+    return artel__model_visit(model->nn, fill_adapter, &f);
+}
+
 artel_status artel__keras_initialise(artel_model *model, uint64_t seed)
 {
     filler f = {.model = model, .seed = seed};

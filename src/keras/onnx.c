@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walking a model for its ONNX export, and the file around the graph. */
-#include "keras/onnx.h"
+#include "keras/onnx_graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ artel__text artel__onnx_start(artel__onnx *onnx, const char *op)
 {
     artel__text node;
     artel__text_init(&node, onnx->model->ctx);
-    artel__proto_text(&node, 4, op);
+    artel__put_string(&node, 4, op);
     return node;
 }
 
@@ -32,12 +32,12 @@ const char *artel__onnx_end(artel__onnx *onnx, artel__text *node, const char *co
     bool complete = name != NULL;
     for (int i = 0; i < count; i++) {
         if (inputs[i])
-            artel__proto_text(node, 1, inputs[i]);
+            artel__put_string(node, 1, inputs[i]);
         else
             complete = false;
     }
-    if (name) artel__proto_text(node, 2, name);
-    artel__proto_message(&onnx->nodes, 1, node);
+    if (name) artel__put_string(node, 2, name);
+    artel__put_message(&onnx->nodes, 1, node);
     complete = complete && !onnx->nodes.failed;
     artel__text_fini(node);
     return complete ? name : NULL;
@@ -65,7 +65,7 @@ const char *artel__onnx_transpose(artel__onnx *onnx, const char *a, const int64_
 const char *artel__onnx_cast(artel__onnx *onnx, const char *a, artel_dtype dtype)
 {
     artel__text node = artel__onnx_start(onnx, "Cast");
-    artel__onnx_int(&node, "to", dtype == ARTEL_DTYPE_INT64 ? 7 : 1);
+    artel__onnx_int(&node, "to", artel__onnx_data_type(dtype));
     return artel__onnx_end(onnx, &node, &a, 1);
 }
 
@@ -87,14 +87,26 @@ const char *artel__onnx_scalar(artel__onnx *onnx, double value)
     return artel__onnx_constant(onnx, ARTEL_DTYPE_FLOAT32, &(artel_shape){.rank = 0}, &single);
 }
 
+void *artel__onnx_variable(artel__onnx *onnx, int index)
+{
+    const artel__variable *variable = &onnx->model->nn->variables->item[index];
+    int64_t count = artel_shape_count(&variable->shape);
+    void *plain = artel__arena_alloc(&onnx->arena, (size_t)count + 1, artel_dtype_size(variable->dtype));
+    if (plain) artel__state_fetch(onnx->model->weights, index, plain);
+    if (!plain || !artel__variable_narrow(variable)) return plain;
+    float *held = artel__arena_alloc(&onnx->arena, (size_t)count + 1, sizeof *held);
+    if (held) artel__convert(variable->dtype, plain, ARTEL_DTYPE_FLOAT32, held, count);
+    return held;
+}
+
 const float *artel__onnx_weight(artel__onnx *onnx, const artel__layer *layer, int n, artel_shape *shape)
 {
     if (n >= layer->variable_count) return NULL;
     int index = layer->variable[n].index;
     *shape = layer->variables->item[index].shape;
-    float *plain = artel__arena_alloc(&onnx->arena, (size_t)artel_shape_count(shape) + 1, sizeof *plain);
-    if (plain) artel__state_fetch(onnx->model->weights, index, plain);
-    return plain;
+    float *plain = artel__onnx_variable(onnx, index);
+    if (!plain) return NULL;
+    return artel__keras_merge(onnx->model, &onnx->arena, layer, &layer->variable[n], plain) < 0 ? NULL : plain;
 }
 
 const char *artel__onnx_weight_constant(artel__onnx *onnx, const artel__layer *layer, int n)
@@ -179,53 +191,71 @@ bool artel__onnx_open(const artel__onnx *onnx)
     return false;
 }
 
-/* What no row of the tables looks at: refused for all of them. */
-static bool guard(artel__onnx_call *call)
+/* What no row of the tables looks at: the graph's nodes know it (onnx_graph.h). */
+static bool is_plain(const artel__onnx_call *call)
 {
     static const char *const arguments[] = {"mask", "initial_state"};
     json_t *named = json_object_get(call->arguments, "kwargs");
-    const char *refused = NULL;
     for (size_t i = 0; i < ARTEL__COUNT(arguments); i++) {
         json_t *value = json_object_get(named, arguments[i]);
-        if (value && !json_is_null(value)) refused = arguments[i];
+        if (value && !json_is_null(value)) return false;
     }
-    if (strcmp(artel__onnx_word(call->config, "data_format", "channels_last"), "channels_first") == 0) refused = "channels in front";
-    if (artel__onnx_flag(call->config, "stateful", false)) refused = "states between batches";
-    if (refused) artel__onnx_refuse(call, refused);
-    return !refused;
+    return strcmp(artel__onnx_word(call->config, "data_format", "channels_last"), "channels_first") != 0 &&
+           !artel__onnx_flag(call->config, "stateful", false);
 }
 
-/* Builds the call in the inference graph, then asks the table for its nodes. */
+static void cut_back(artel__text *text, size_t length)
+{
+    text->length = length;
+    if (text->capacity > 0) text->data[length] = '\0';
+}
+
+/* By the row of its class; NULL when there is none or when it does not know these settings, and nothing is written then. */
+static const char *export_by_row(artel__onnx_call *call)
+{
+    artel__onnx *onnx = call->onnx;
+    const artel__onnx_row *row = find_row(call->layer->def->class_name);
+    size_t nodes = onnx->nodes.length, initializers = onnx->initializers.length;
+    if (!row || !is_plain(call)) return NULL;
+    call->op = row->op;
+    const char *name = row->export(call);
+    if (name || onnx->nodes.failed || onnx->initializers.failed) return name;
+    cut_back(&onnx->nodes, nodes);
+    cut_back(&onnx->initializers, initializers);
+    artel__operation_begin(onnx->model->ctx);
+    return NULL;
+}
+
+/* Builds the call in the inference graph, then asks the table for its nodes, or else takes those of the graph. */
 static artel_status walk_layer(artel__onnx *onnx, artel__layer *layer, const artel__onnx_value *in, int inputs, json_t *arguments,
                                artel__onnx_value *out)
 {
     artel__tensor *operands = artel__arena_alloc(&onnx->arena, (size_t)inputs + 1, sizeof *operands), made[MOST];
     if (!operands) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < inputs; i++) operands[i] = in[i].tensor;
     artel__call call = {.graph = &onnx->graph, .in = operands, .inputs = inputs, .arguments = arguments, .out = made};
-    ARTEL_TRY(artel__layer_call(layer, &call));
     artel__onnx_call export = {.onnx = onnx,
                                .layer = layer,
                                .config = json_object_get(layer->record, "config"),
                                .in = in,
                                .inputs = inputs,
-                               .arguments = arguments,
-                               .shape = onnx->graph.value[in[0].tensor.value].shape,
-                               .out = onnx->graph.value[made[0].value].shape};
-    const artel__onnx_row *row = find_row(layer->def->class_name);
-    char what[160];
-    snprintf(what, sizeof what, "the layer class %s", layer->def->class_name);
-    if (!row)
-        artel__onnx_refuse(&export, what);
-    else if (call.outputs > 1)
-        artel__onnx_refuse(&export, "layers with several outputs");
-    if (!row || call.outputs > 1) return ARTEL_ERROR_UNSUPPORTED;
-    if (!guard(&export)) return ARTEL_ERROR_UNSUPPORTED;
-    export.op = row->op;
-    out[0] = (artel__onnx_value){.name = row->export(&export), .tensor = made[0]};
-    if (out[0].name) return ARTEL_OK;
-    const artel_error *error = artel_context_error(onnx->model->ctx);
-    return error->status < 0 ? error->status : artel__fail_memory(onnx->model->ctx, layer->name, 0);
+                               .arguments = arguments};
+    for (int i = 0; i < inputs; i++) {
+        operands[i] = in[i].tensor;
+        if (onnx->graph.value[operands[i].value].dtype != ARTEL_DTYPE_STRING) continue;
+        artel__onnx_refuse(&export, "strings");
+        return artel_context_error(onnx->model->ctx)->status;
+    }
+    ARTEL_TRY(artel__layer_call(layer, &call));
+    if (inputs) export.shape = onnx->graph.value[in[0].tensor.value].shape;
+    export.out = onnx->graph.value[made[0].value].shape;
+    const char *first = call.outputs == 1 && inputs ? export_by_row(&export) : NULL;
+    if (first) ARTEL_TRY(artel__onnx_value_is(onnx, made[0].value, first));
+    for (int i = 0; i < call.outputs; i++) {
+        out[i] = (artel__onnx_value){.name = artel__onnx_value_of(onnx, layer, made[i].value), .tensor = made[i]};
+        const artel_error *error = artel_context_error(onnx->model->ctx);
+        if (!out[i].name) return error->status < 0 ? error->status : artel__fail_memory(onnx->model->ctx, layer->name, 0);
+    }
+    return ARTEL_OK;
 }
 
 static artel_status walk_site(artel__onnx *onnx, const artel__model_call_site *site, artel__onnx_value *made, artel__onnx_value *out)
@@ -264,10 +294,11 @@ static artel_status add_inputs(artel__onnx *onnx, artel__text *graph, artel__onn
         artel_shape shape = nn->input[i].shape;
         artel__onnx_value_info(graph, 11, nn->input[i].name, nn->input[i].dtype, &shape, nn->input[i].name);
         for (int d = 0; d < shape.rank; d++) {
-            if (shape.dim[d] < 0) shape.dim[d] = shape.rank == 3 ? 96 : 16; /* stand-ins, as in nn/model.c */
+            if (shape.dim[d] < 0) shape.dim[d] = onnx->more + (shape.rank == 3 ? 96 : 16); /* stand-ins, as in nn/model.c */
         }
         in[i].name = nn->input[i].name;
         in[i].tensor = (artel__tensor){artel__graph_input(&onnx->graph, ARTEL__DOMAIN_ROW, nn->input[i].dtype, &shape), ARTEL__NO_VALUE};
+        if (onnx->graph.status == ARTEL_OK) ARTEL_TRY(artel__onnx_value_is(onnx, in[i].tensor.value, in[i].name));
     }
     return onnx->graph.status;
 }
@@ -294,9 +325,9 @@ static artel_status add_outputs(artel__onnx *onnx, artel__text *graph, const art
         if (name && is_input_name(nn, name)) name = artel__arena_printf(&onnx->arena, "%s_output", name);
         if (!name) return ARTEL_ERROR_NO_MEMORY;
         artel__text node = artel__onnx_start(onnx, "Identity");
-        artel__proto_text(&node, 1, out[i].name);
-        artel__proto_text(&node, 2, name);
-        artel__proto_message(&onnx->nodes, 1, &node);
+        artel__put_string(&node, 1, out[i].name);
+        artel__put_string(&node, 2, name);
+        artel__put_message(&onnx->nodes, 1, &node);
         artel__text_fini(&node);
         for (int d = 0; artel__onnx_open(onnx) && d < shape.rank; d++) shape.dim[d] = -1;
         artel__onnx_value_info(graph, 12, name, nn->output[i].dtype, &shape, name);
@@ -313,16 +344,16 @@ static artel_status write_model(artel__onnx *onnx, const char *path, const artel
     artel__text_init(&head, ctx);
     artel__text_init(&opset, ctx);
     artel__text_init(&body, ctx);
-    artel__proto_int(&head, 1, 8);
-    artel__proto_text(&head, 2, "artel");
-    artel__proto_text(&opset, 1, "");
-    artel__proto_int(&opset, 2, 17);
-    artel__proto_message(&head, 8, &opset);
+    artel__put_integer(&head, 1, 8);
+    artel__put_string(&head, 2, "artel");
+    artel__put_string(&opset, 1, "");
+    artel__put_integer(&opset, 2, 17);
+    artel__put_message(&head, 8, &opset);
     artel__text_append_text(&body, &onnx->nodes);
-    artel__proto_text(&body, 2, onnx->model->nn->name);
+    artel__put_string(&body, 2, onnx->model->nn->name);
     artel__text_append_text(&body, &onnx->initializers);
     artel__text_append_text(&body, graph);
-    artel__proto_message(&head, 7, &body);
+    artel__put_message(&head, 7, &body);
     artel_status status = artel__text_status(&head);
     if (status == ARTEL_OK && head.length > PROTO_LIMIT)
         status =
@@ -334,7 +365,7 @@ static artel_status write_model(artel__onnx *onnx, const char *path, const artel
     return status;
 }
 
-static artel_status export_model(artel__onnx *onnx, const char *path, artel__text *graph)
+static artel_status export_model(artel__onnx *onnx, artel__text *graph)
 {
     const artel__model *nn = onnx->model->nn;
     artel__onnx_value *in = artel__arena_alloc(&onnx->arena, (size_t)nn->inputs + 1, sizeof *in);
@@ -345,23 +376,59 @@ static artel_status export_model(artel__onnx *onnx, const char *path, artel__tex
     ARTEL_TRY(add_outputs(onnx, graph, out));
     ARTEL_TRY(artel__text_status(graph));
     ARTEL_TRY(artel__text_status(&onnx->nodes));
-    ARTEL_TRY(artel__text_status(&onnx->initializers));
-    return write_model(onnx, path, graph);
+    return artel__text_status(&onnx->initializers);
+}
+
+static void begin(artel__onnx *onnx, const artel_model *model, int more)
+{
+    *onnx = (artel__onnx){.model = model, .more = more};
+    artel__arena_init(&onnx->arena, model->ctx);
+    artel__graph_init(&onnx->graph, &onnx->arena, model->nn->variables, false);
+    artel__text_init(&onnx->nodes, model->ctx);
+    artel__text_init(&onnx->initializers, model->ctx);
+}
+
+static void end(artel__onnx *onnx)
+{
+    artel__text_fini(&onnx->initializers);
+    artel__text_fini(&onnx->nodes);
+    artel__arena_fini(&onnx->arena);
+}
+
+static bool same_text(const artel__text *a, const artel__text *b)
+{
+    return a->length == b->length && memcmp(a->data, b->data, a->length) == 0;
+}
+
+/* Where axes are open, stand-ins of another size must give the same nodes: else one of them depends on the size. */
+static artel_status check_sizes(const artel__onnx *first)
+{
+    artel__onnx second;
+    artel__text graph;
+    if (!artel__onnx_open(first)) return ARTEL_OK;
+    begin(&second, first->model, 8);
+    artel__text_init(&graph, first->model->ctx);
+    artel_status status = export_model(&second, &graph);
+    bool same = same_text(&first->nodes, &second.nodes) && same_text(&first->initializers, &second.initializers);
+    if (status == ARTEL_OK && !same)
+        status = artel__fail(first->model->ctx, ARTEL_ERROR_UNSUPPORTED, first->model->nn->name,
+                             "give the inputs their extents and export again",
+                             "a layer depends on the size of inputs that may have any size, which ONNX export does not know");
+    artel__text_fini(&graph);
+    end(&second);
+    return status;
 }
 
 artel_status artel__onnx_save(const artel_model *model, const char *path)
 {
-    artel__onnx onnx = {.model = model};
+    artel__onnx onnx;
     artel__text graph;
-    artel__arena_init(&onnx.arena, model->ctx);
-    artel__graph_init(&onnx.graph, &onnx.arena, model->nn->variables, false);
-    artel__text_init(&onnx.nodes, model->ctx);
-    artel__text_init(&onnx.initializers, model->ctx);
+    begin(&onnx, model, 0);
     artel__text_init(&graph, model->ctx);
-    artel_status status = export_model(&onnx, path, &graph);
+    artel_status status = export_model(&onnx, &graph);
+    if (status == ARTEL_OK) status = check_sizes(&onnx);
+    if (status == ARTEL_OK) status = write_model(&onnx, path, &graph);
     artel__text_fini(&graph);
-    artel__text_fini(&onnx.initializers);
-    artel__text_fini(&onnx.nodes);
-    artel__arena_fini(&onnx.arena);
+    end(&onnx);
     return status;
 }

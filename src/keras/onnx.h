@@ -23,6 +23,9 @@ typedef struct artel__onnx {
     artel__text nodes, initializers; /* fields of the GraphProto */
     int count;                       /* of names given */
     const artel__layer *layer;       /* being exported */
+    const char **value_name;         /* by value of the graph: what it is called; NULL: not written yet (onnx_graph.h) */
+    int value_room;
+    int more; /* added to the stand-ins of open axes */
 } artel__onnx;
 
 /* One call of a layer: operands, their names, what it made. */
@@ -71,6 +74,8 @@ bool artel__onnx_open(const artel__onnx *onnx);
 const char *artel__onnx_constant(artel__onnx *onnx, artel_dtype dtype, const artel_shape *shape, const void *data);
 const char *artel__onnx_ints_constant(artel__onnx *onnx, const int64_t *values, int count);
 const char *artel__onnx_scalar(artel__onnx *onnx, double value);
+/* The elements of a variable in the arena, those of 16 bits as float32; NULL when memory is out. */
+void *artel__onnx_variable(artel__onnx *onnx, int index);
 /* The n-th variable of a layer, plain; its shape goes to *shape. NULL when memory is out. */
 const float *artel__onnx_weight(artel__onnx *onnx, const artel__layer *layer, int n, artel_shape *shape);
 const char *artel__onnx_weight_constant(artel__onnx *onnx, const artel__layer *layer, int n);

@@ -8,13 +8,7 @@
 #define ARTEL_KERAS_ONNX_PROTO_H
 
 #include "artel/tensor.h"
-#include "base/text.h"
-
-void artel__proto_int(artel__text *message, int field, int64_t value);
-void artel__proto_text(artel__text *message, int field, const char *value);
-void artel__proto_bytes(artel__text *message, int field, const void *bytes, size_t count);
-/* A finished inner message, and its failure. */
-void artel__proto_message(artel__text *message, int field, const artel__text *inner);
+#include "base/protobuf.h"
 
 /* AttributeProto appended to a NodeProto. */
 void artel__onnx_int(artel__text *node, const char *name, int64_t value);
@@ -23,6 +17,10 @@ void artel__onnx_string(artel__text *node, const char *name, const char *value);
 void artel__onnx_ints(artel__text *node, const char *name, const int64_t *values, int count);
 void artel__onnx_strings(artel__text *node, const char *name, const char *const *values, int count);
 
+void artel__onnx_graph_attribute(artel__text *node, const char *name, const artel__text *graph);
+
+/* TensorProto.DataType. */
+int artel__onnx_data_type(artel_dtype dtype);
 /* TensorProto appended to a GraphProto as an initializer. */
 void artel__onnx_initializer(artel__text *graph, const char *name, artel_dtype dtype, const artel_shape *shape, const void *data);
 /* ValueInfoProto appended to a GraphProto under `field` (11 input, 12 output). Row shape; the batch axis is "batch". Open axes are

@@ -120,7 +120,7 @@ static const char *run_cell(call *c, const artel__layer *layer, const char *x, b
         const char *y = artel__onnx_end(o, &node, (const char *[]){x, w, r, b}, b ? 4 : 3); /* [time, 1, batch, units] */
         return artel__onnx_transpose(o, squeeze(o, y, 1), swap, 3);
     }
-    artel__proto_text(&node, 2, ""); /* the sequence is not asked for; the last state is the second output */
+    artel__put_string(&node, 2, ""); /* the sequence is not asked for; the last state is the second output */
     return squeeze(o, artel__onnx_end(o, &node, (const char *[]){x, w, r, b}, b ? 4 : 3), 0);
 }
 

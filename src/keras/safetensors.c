@@ -193,7 +193,7 @@ artel_status artel__safetensors_load(artel_model *model, const char *path)
     artel_status status = artel__state_create(model->ctx, model->nn->variables, &state);
     if (status == ARTEL_OK) status = load_all(model, path, &file, state);
     if (status == ARTEL_OK)
-        artel__keras_adopt(model, state);
+        status = artel__keras_adopt(model, state);
     else
         artel__state_destroy(state);
     artel__safetensors_close(&file);

@@ -49,7 +49,7 @@ static const char *weight_name(writer *w, const artel__keras_variable *variable,
 {
     const artel__model *nn = w->model->nn;
     const char *name = artel__keras_variable_of(w->model, variable)->name;
-    const char *full = strcmp(nn->class_name, "Sequential") == 0 ? artel__arena_printf(w->arena, "%s/%s", nn->name, name) : name;
+    const char *full = artel__keras_is_sequential(nn) ? artel__arena_printf(w->arena, "%s/%s", nn->name, name) : name;
     for (int k = 1; full && taken(names, count, full); k++) full = artel__arena_printf(w->arena, "%s_%d", name, k);
     return full;
 }

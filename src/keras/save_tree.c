@@ -23,11 +23,24 @@ static artel__h5_node *add_vars(tree *t, artel__h5_node *group, const char *name
     return vars && artel__h5_set_text(t->arena, vars, "name", name) ? vars : NULL;
 }
 
+static artel_status add_constant(tree *t, const artel__layer_constant *constant, artel__h5_node *group, artel__h5_node *vars)
+{
+    artel_shape shape = artel__shape(1, constant->count);
+    artel__h5_node *child = constant->child ? artel__h5_groups(t->arena, group, constant->child) : NULL;
+    artel__h5_node *inner = child ? add_vars(t, child, constant->child) : NULL;
+    if (constant->child && !inner) return ARTEL_ERROR_NO_MEMORY;
+    for (int k = 0; k < 1 + (inner != NULL); k++) {
+        artel__h5_node *to = k == 0 ? vars : inner;
+        if (!artel__h5_dataset(t->arena, to, constant->name, ARTEL_DTYPE_FLOAT32, &shape, constant->data)) return ARTEL_ERROR_NO_MEMORY;
+    }
+    return ARTEL_OK;
+}
+
 static artel_status add_layer(tree *t, const artel__layer *layer, artel__h5_node *group)
 {
     artel__h5_node *vars = add_vars(t, group, layer->name);
     if (!vars) return ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < layer->variable_count; i++, t->next++) {
+    for (; t->next < t->list->count && t->list->item[t->next].layer == layer; t->next++) {
         const artel__keras_variable *variable = &t->list->item[t->next];
         const artel__variable *shape = artel__keras_variable_of(t->model, variable);
         char name[16];
@@ -35,6 +48,7 @@ static artel_status add_layer(tree *t, const artel__layer *layer, artel__h5_node
         void *data = artel__keras_fetch(t->model, t->arena, variable);
         if (!data || !artel__h5_dataset(t->arena, vars, name, shape->dtype, &shape->shape, data)) return ARTEL_ERROR_NO_MEMORY;
     }
+    if (layer->constant) ARTEL_TRY(add_constant(t, layer->constant, group, vars));
     for (int i = 0; i < layer->child_count; i++) {
         artel__h5_node *child = artel__h5_groups(t->arena, group, layer->child[i].path);
         if (!child) return ARTEL_ERROR_NO_MEMORY;
@@ -87,7 +101,7 @@ artel_status artel__keras_build_tree(const artel_model *model, artel__arena *are
 {
     artel__keras_variables list;
     tree t = {.model = model, .arena = arena, .root = artel__h5_root(arena), .list = &list};
-    ARTEL_TRY(artel__keras_variables_list(model->nn, arena, &list));
+    ARTEL_TRY(artel__keras_tree_list(model->nn, arena, &list));
     if (!add_vars(&t, t.root, model->nn->name)) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(add_model_layers(&t, model->nn, t.root));
     ARTEL_TRY(add_optimizer(&t));

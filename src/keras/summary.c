@@ -6,6 +6,9 @@
  */
 #include "keras/summary.h"
 
+#include "keras/variables.h"
+#include "nn/ahead.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +21,7 @@ typedef struct seen {
     int count;
 } seen;
 
-static artel_shape fill_open(const artel_shape *shape, int pass)
+artel_shape artel__keras_fill_open(const artel_shape *shape, int pass)
 {
     artel_shape full = *shape;
     for (int i = 0; i < full.rank; i++) {
@@ -35,9 +38,10 @@ static artel_status trace_sites(const artel__model *model, artel__graph *graph, 
     for (int i = 0; i < model->sites; i++) {
         const artel__model_call_site *site = &model->site[i];
         if (!site->layer) {
-            artel_shape shape = fill_open(&model->input[site->input].shape, pass);
+            artel_shape shape = artel__keras_fill_open(&model->input[site->input].shape, pass);
             artel__value_id value = artel__graph_input(graph, ARTEL__DOMAIN_ROW, model->input[site->input].dtype, &shape);
             made[i * MOST] = (artel__tensor){value, ARTEL__NO_VALUE};
+            artel__ahead_set(graph->ahead, site->input, value);
             sites[i] = (seen){.shape = {shape}, .count = 1};
             continue;
         }
@@ -57,8 +61,11 @@ static artel_status trace(const artel__model *model, int pass, seen *sites)
     artel__arena arena;
     artel__graph graph;
     artel__arena_init(&arena, model->ctx);
-    artel__graph_init(&graph, &arena, model->variables, false);
-    artel_status status = trace_sites(model, &graph, pass, sites);
+    artel__graph_init(&graph, &arena, model->variables, true);
+    artel__program program = {.arena = &arena, .inputs = model->inputs};
+    artel__ahead ahead;
+    artel_status status = artel__ahead_record(&graph, &program, &ahead);
+    if (status == ARTEL_OK) status = trace_sites(model, &graph, pass, sites);
     artel__arena_fini(&arena);
     return status;
 }
@@ -154,7 +161,7 @@ static const char *connections_text(const artel__model *model, artel__arena *are
 /* A chain: every call takes one tensor, every call feeds at most one other, no layer is called twice. */
 static bool is_chain(const artel__model *model)
 {
-    if (strcmp(model->class_name, "Sequential") == 0) return true;
+    if (artel__keras_is_sequential(model)) return true;
     for (int i = 0; i < model->sites; i++) {
         int users = 0;
         if (model->site[i].inputs > 1 || call_number(model, i) > 0) return false;
@@ -168,7 +175,10 @@ static bool is_chain(const artel__model *model)
 
 static void count_params(const artel__layer *layer, int64_t *count)
 {
-    for (int i = 0; i < layer->variable_count; i++) *count += artel_shape_count(&layer->variables->item[layer->variable[i].index].shape);
+    for (int i = 0; i < layer->variable_count; i++) {
+        const artel__layer_variable *own = &layer->variable[i];
+        if (!own->alias) *count += artel_shape_count(&layer->variables->item[own->index].shape);
+    }
     for (int i = 0; i < layer->child_count; i++) count_params(layer->child[i].layer, count);
     for (int i = 0; layer->model && i < layer->model->layers; i++) count_params(layer->model->layer[i], count);
 }
@@ -197,7 +207,7 @@ static artel__layer_row *add_row(artel__model_summary *summary, const artel__lay
 static artel_status add_nested(artel__model_summary *summary, const artel__model *model, int depth)
 {
     for (int i = 0; i < model->layers; i++) {
-        if (strcmp(model->class_name, "Sequential") == 0 && strcmp(model->layer[i]->def->class_name, "InputLayer") == 0) continue;
+        if (artel__keras_is_sequential(model) && strcmp(model->layer[i]->def->class_name, "InputLayer") == 0) continue;
         if (!add_row(summary, model->layer[i], depth)) return ARTEL_ERROR_NO_MEMORY;
         if (model->layer[i]->model) ARTEL_TRY(add_nested(summary, model->layer[i]->model, depth + 1));
     }
@@ -210,7 +220,7 @@ static artel_status add_rows(artel__model_summary *summary, const artel__model *
     ARTEL_TRY(learn_shapes(model, &summary->arena, &sites));
     for (int i = 0; i < model->layers; i++) {
         const artel__layer *layer = model->layer[i];
-        if (strcmp(model->class_name, "Sequential") == 0 && strcmp(layer->def->class_name, "InputLayer") == 0) continue;
+        if (artel__keras_is_sequential(model) && strcmp(layer->def->class_name, "InputLayer") == 0) continue;
         artel__layer_row *row = add_row(summary, layer, 0);
         if (!row) return ARTEL_ERROR_NO_MEMORY;
         for (int s = 0; s < model->sites; s++) {

@@ -30,4 +30,7 @@ typedef struct artel__model_summary {
 artel_status artel__keras_summary(const artel_model *model, bool expand, artel__model_summary *out);
 void artel__keras_summary_fini(artel__model_summary *summary);
 
+/* A shape with a stand-in for each open axis: another one in pass 1 than in pass 0. */
+artel_shape artel__keras_fill_open(const artel_shape *shape, int pass);
+
 #endif

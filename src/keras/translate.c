@@ -55,24 +55,32 @@ static artel_status translate_class(json_t *record, bool *renamed)
         today = "DTypePolicy";
     } else if (strcmp(class_name, "Model") == 0 && json_object_get(json_object_get(record, "config"), "layers")) {
         today = "Functional";
+    } else if (strcmp(class_name, "ThresholdedReLU") == 0) {
+        today = "ReLU";
     }
     *renamed = today != NULL;
     if (today && json_object_set_new(record, "class_name", json_string(today)) < 0) return ARTEL_ERROR_NO_MEMORY;
     return ARTEL_OK;
 }
 
-/* None, or a place that Keras 3 does not have ("keras.src.engine.functional"). */
-static bool is_old_module(const char *module)
+/* Of no module, or of a place that Keras 3 does not have ("keras.src.engine.functional"). Keras 3 writes no module for a class that its user
+ * has registered ("package>Dense"), which is not Keras' own of that name. */
+static bool is_of_old_module(json_t *record)
 {
-    return !module || strstr(module, ".engine.") || strncmp(module, "tf_keras", 8) == 0;
+    const char *module = json_string_value(json_object_get(record, "module"));
+    const char *registered = json_string_value(json_object_get(record, "registered_name"));
+    if (!module) return !registered || !strchr(registered, '>');
+    return strstr(module, ".engine.") || strncmp(module, "tf_keras", 8) == 0;
 }
 
 static artel_status add_module(json_t *record, const char *key)
 {
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
     if (class_name[0] == '_') return ARTEL_OK; /* __keras_tensor__ and the like */
-    json_t *registered = strcmp(class_name, "Functional") == 0 ? json_string("Functional") : json_null();
-    if (json_object_set_new(record, "module", json_string(module_of(key, class_name))) < 0 ||
+    bool functional = strcmp(class_name, "Functional") == 0;
+    bool own = !key[0] && !functional && strcmp(class_name, "Sequential") != 0; /* a model whose class Keras finds by its name alone */
+    json_t *registered = functional || own ? json_string(class_name) : json_null();
+    if (json_object_set_new(record, "module", own ? json_null() : json_string(module_of(key, class_name))) < 0 ||
         json_object_set_new(record, "registered_name", registered) < 0)
         return ARTEL_ERROR_NO_MEMORY;
     return ARTEL_OK;
@@ -118,6 +126,11 @@ static artel_status translate_config(json_t *record)
     if (strcmp(class_name, "BatchNormalization") == 0 && json_is_array(axis) && json_array_size(axis) == 1 &&
         json_object_set(config, "axis", json_array_get(axis, 0)) < 0)
         return ARTEL_ERROR_NO_MEMORY;
+    json_t *theta = json_object_get(config, "theta"); /* of what was a ThresholdedReLU */
+    if (theta && strcmp(class_name, "ReLU") == 0) {
+        if (json_object_set(config, "threshold", theta) < 0) return ARTEL_ERROR_NO_MEMORY;
+        json_object_del(config, "theta");
+    }
     drop_settings(class_name, config);
     return ARTEL_OK;
 }
@@ -161,7 +174,7 @@ static artel_status translate_value(json_t *value, const char *key, int depth)
         bool renamed = false;
         ARTEL_TRY(translate_class(value, &renamed));
         ARTEL_TRY(translate_config(value));
-        if (renamed || is_old_module(json_string_value(json_object_get(value, "module")))) ARTEL_TRY(add_module(value, key));
+        if (renamed || is_of_old_module(value)) ARTEL_TRY(add_module(value, key));
     }
     return translate_object(value, key, depth + 1);
 }

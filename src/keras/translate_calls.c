@@ -6,126 +6,13 @@
  * layers of the classes TFOpLambda and SlicingOpLambda; those that exist here become operations of keras.src.ops, others stay as
  * they are and are refused by name.
  */
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "keras/translate.h"
-
-#define MOST_ARGUMENTS 3
-#define NUMPY "keras.src.ops.numpy"
-#define NN "keras.src.ops.nn"
-
-typedef struct operation {
-    const char *function; /* of TensorFlow, as `function` in the record says */
-    const char *module, *class_name;
-    const char *argument[MOST_ARGUMENTS];   /* in order */
-    const char *setting[MOST_ARGUMENTS][2]; /* name there, name in Keras 3's config */
-} operation;
-
-#define BINARY(function, name)             \
-    {                                      \
-        function, NUMPY, name, {"x", "y"}, \
-        {                                  \
-            {                              \
-                NULL                       \
-            }                              \
-        }                                  \
-    }
-#define UNARY(function, module, name, argument) \
-    {                                           \
-        function, module, name, {argument},     \
-        {                                       \
-            {                                   \
-                NULL                            \
-            }                                   \
-        }                                       \
-    }
-#define REDUCTION(function, name)                \
-    {                                            \
-        function, NUMPY, name, {"input_tensor"}, \
-        {                                        \
-            {"axis", "axis"},                    \
-            {                                    \
-                "keepdims", "keepdims"           \
-            }                                    \
-        }                                        \
-    }
-
-static const operation operations[] = {
-    BINARY("math.add", "Add"),
-    BINARY("__operators__.add", "Add"),
-    BINARY("math.subtract", "Subtract"),
-    BINARY("math.multiply", "Multiply"),
-    BINARY("math.truediv", "TrueDivide"),
-    BINARY("math.divide", "Divide"),
-    BINARY("math.maximum", "Maximum"),
-    BINARY("math.minimum", "Minimum"),
-    BINARY("math.pow", "Power"),
-    BINARY("math.floordiv", "FloorDivide"),
-    BINARY("math.floormod", "Mod"),
-    BINARY("math.equal", "Equal"),
-    BINARY("math.not_equal", "NotEqual"),
-    BINARY("math.less", "Less"),
-    BINARY("math.less_equal", "LessEqual"),
-    BINARY("math.greater", "Greater"),
-    BINARY("math.greater_equal", "GreaterEqual"),
-    UNARY("nn.relu", NN, "Relu", "features"),
-    UNARY("nn.relu6", NN, "Relu6", "features"),
-    UNARY("nn.elu", NN, "Elu", "features"),
-    UNARY("nn.selu", NN, "Selu", "features"),
-    UNARY("nn.softplus", NN, "Softplus", "features"),
-    UNARY("nn.softsign", NN, "Softsign", "features"),
-    UNARY("math.softplus", NN, "Softplus", "features"),
-    UNARY("nn.silu", NN, "Silu", "features"),
-    UNARY("nn.swish", NN, "Silu", "features"),
-    UNARY("nn.sigmoid", NN, "Sigmoid", "x"),
-    UNARY("math.sigmoid", NN, "Sigmoid", "x"),
-    UNARY("nn.tanh", NUMPY, "Tanh", "x"),
-    UNARY("math.tanh", NUMPY, "Tanh", "x"),
-    UNARY("math.exp", NUMPY, "Exp", "x"),
-    UNARY("math.expm1", NUMPY, "Expm1", "x"),
-    UNARY("math.log", NUMPY, "Log", "x"),
-    UNARY("math.log1p", NUMPY, "Log1p", "x"),
-    UNARY("math.sqrt", NUMPY, "Sqrt", "x"),
-    UNARY("math.rsqrt", "keras.src.ops.math", "Rsqrt", "x"),
-    UNARY("math.square", NUMPY, "Square", "x"),
-    UNARY("math.abs", NUMPY, "Absolute", "x"),
-    UNARY("math.negative", NUMPY, "Negative", "x"),
-    UNARY("math.reciprocal", NUMPY, "Reciprocal", "x"),
-    UNARY("math.sin", NUMPY, "Sin", "x"),
-    UNARY("math.cos", NUMPY, "Cos", "x"),
-    UNARY("math.sign", NUMPY, "Sign", "x"),
-    UNARY("math.floor", NUMPY, "Floor", "x"),
-    {"nn.leaky_relu", NN, "LeakyRelu", {"features"}, {{"alpha", "negative_slope"}}},
-    {"nn.gelu", NN, "Gelu", {"features"}, {{"approximate", "approximate"}}},
-    {"nn.softmax", NN, "Softmax", {"logits"}, {{"axis", "axis"}}},
-    {"nn.log_softmax", NN, "LogSoftmax", {"logits"}, {{"axis", "axis"}}},
-    {"clip_by_value", NUMPY, "Clip", {"t"}, {{"clip_value_min", "x_min"}, {"clip_value_max", "x_max"}}},
-    REDUCTION("math.reduce_sum", "Sum"),
-    REDUCTION("math.reduce_mean", "Mean"),
-    REDUCTION("math.reduce_max", "Max"),
-    REDUCTION("math.reduce_min", "Min"),
-    REDUCTION("math.reduce_prod", "Prod"),
-    REDUCTION("math.reduce_std", "Std"),
-    REDUCTION("math.reduce_variance", "Var"),
-    {"reshape", NUMPY, "Reshape", {"tensor"}, {{"shape", "newshape"}}},
-    {"expand_dims", NUMPY, "ExpandDims", {"input"}, {{"axis", "axis"}}},
-    {"squeeze", NUMPY, "Squeeze", {"input"}, {{"axis", "axis"}}},
-    {"transpose", NUMPY, "Transpose", {"a"}, {{"perm", "axes"}}},
-    {"concat", NUMPY, "Concatenate", {"values"}, {{"axis", "axis"}}},
-    {"stack", NUMPY, "Stack", {"values"}, {{"axis", "axis"}}},
-    {"linalg.matmul", NUMPY, "Matmul", {"a", "b"}, {{NULL}}},
-    {"stop_gradient", "keras.src.ops.core", "StopGradient", {"input"}, {{NULL}}},
-    {"__operators__.getitem", NUMPY, "GetItem", {"tensor", "slice_spec"}, {{NULL}}},
-};
-
-static const operation *find_operation(const char *function)
-{
-    for (size_t i = 0; function && i < ARTEL__COUNT(operations); i++) {
-        if (strcmp(operations[i].function, function) == 0) return &operations[i];
-    }
-    return NULL;
-}
+#include "keras/translate_operations.h"
 
 /* -- tensors -- */
 
@@ -249,36 +136,64 @@ static json_t *convert_slices(json_t *spec)
     return complete(made, whole);
 }
 
+static bool is_equal(const json_t *a, const json_t *b)
+{
+    return json_is_number(a) && json_is_number(b) ? json_number_value(a) == json_number_value(b) : json_equal(a, b);
+}
+
+/* TensorFlow splits by sizes where Keras splits at indices; NULL: one of them is not told, or no memory. */
+static json_t *convert_sizes(const json_t *sizes)
+{
+    json_t *indices = json_array();
+    json_int_t at = 0;
+    bool whole = indices != NULL;
+    for (size_t i = 0; i < json_array_size(sizes) && whole; i++) {
+        json_int_t size = json_integer_value(json_array_get(sizes, i));
+        bool last = i + 1 == json_array_size(sizes);
+        whole = size > 0 && size < INT32_MAX && (last || json_array_append_new(indices, json_integer(at += size)) == 0);
+    }
+    return complete(indices, whole);
+}
+
 /* Moves what is an argument in Keras 3 behind the first one, and settings into the layer's config. *fits: nothing is left over. */
-static artel_status arrange(const operation *op, json_t *call, json_t *config, bool *fits)
+static artel_status arrange(const artel__keras_operation *op, json_t *call, json_t *config, bool *fits)
 {
     json_t *args = json_object_get(call, "args"), *kwargs = json_object_get(call, "kwargs"), *value;
     const char *key;
     void *next;
     *fits = false;
-    for (int i = 1; i < MOST_ARGUMENTS && op->argument[i]; i++) {
+    for (int i = 1; i < ARTEL__KERAS_MOST_ARGUMENTS && op->argument[i]; i++) {
         value = json_object_get(kwargs, op->argument[i]);
         if (!value) return ARTEL_OK;
         value = strcmp(op->class_name, "GetItem") == 0 ? convert_slices(value) : json_incref(value);
         if (json_array_append_new(args, value) < 0) return ARTEL_ERROR_NO_MEMORY;
         json_object_del(kwargs, op->argument[i]);
     }
-    for (int i = 0; i < MOST_ARGUMENTS && op->setting[i][0]; i++) {
+    for (int i = 0; i < ARTEL__KERAS_MOST_ARGUMENTS && op->setting[i][0]; i++) {
         value = json_object_get(kwargs, op->setting[i][0]);
-        bool set = value && !json_is_null(value);
-        if (set && json_object_set(config, op->setting[i][1], value) < 0) return ARTEL_ERROR_NO_MEMORY;
+        bool set = value && !json_is_null(value), sizes = json_is_array(value) && strcmp(op->class_name, "Split") == 0;
+        json_t *now = sizes ? convert_sizes(value) : json_incref(value);
+        if (sizes && !now) return ARTEL_OK;
+        int failed = set ? json_object_set(config, op->setting[i][1], now) : 0;
+        json_decref(now);
+        if (failed < 0) return ARTEL_ERROR_NO_MEMORY;
         json_object_del(kwargs, op->setting[i][0]);
     }
+    json_t *idle = NULL;
+    if (op->idle) ARTEL_TRY(artel__json_literal(op->idle, &idle));
     json_object_foreach_safe(kwargs, next, key, value)
     {
-        if (strcmp(key, "name") == 0 || json_is_null(value) || json_is_false(value)) json_object_del(kwargs, key);
+        const json_t *usual = json_object_get(idle, key);
+        bool nothing = strcmp(key, "name") == 0 || json_is_null(value) || json_is_false(value);
+        if (nothing || (usual && is_equal(usual, value))) json_object_del(kwargs, key);
     }
+    json_decref(idle);
     *fits = json_object_size(kwargs) == 0;
     return ARTEL_OK;
 }
 
 /* The layer becomes an operation of Keras 3. */
-static bool rename_operation(const operation *op, json_t *record, json_t *config)
+static bool rename_operation(const artel__keras_operation *op, json_t *record, json_t *config)
 {
     json_object_del(record, "build_config");
     return json_object_set_new(record, "module", json_string(op->module)) == 0 &&
@@ -290,13 +205,17 @@ static bool rename_operation(const operation *op, json_t *record, json_t *config
 /* A layer of the class TFOpLambda or SlicingOpLambda; stays as it is when its function does not exist here, or not in this form. */
 static artel_status convert_operation(json_t *record, json_t *calls)
 {
-    json_t *old = json_object_get(record, "config"), *call;
-    const operation *op = find_operation(json_string_value(json_object_get(old, "function")));
+    json_t *old = json_object_get(record, "config"), *kwargs = json_object_get(json_array_get(calls, 0), "kwargs"), *call;
+    const char *function = json_string_value(json_object_get(old, "function"));
+    bool a = json_is_true(json_object_get(kwargs, "transpose_a")), b = json_is_true(json_object_get(kwargs, "transpose_b"));
+    char form[64]; /* functions with such arguments are listed apart */
+    snprintf(form, sizeof form, "%s%s%s", function ? function : "", a ? " of a transposed" : "", b ? " by b transposed" : "");
+    const artel__keras_operation *op = artel__keras_find_operation(form);
     if (!op || json_array_size(calls) != 1) return ARTEL_OK; /* settings are those of one call */
-    json_t *config = json_pack("{s:O}", "name", json_object_get(old, "name"));
-    bool gelu = strcmp(op->class_name, "Gelu") == 0, fits = true;
-    artel_status status =
-        !config || (gelu && json_object_set_new(config, "approximate", json_false()) < 0) ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
+    json_t *config = NULL;
+    bool fits = true;
+    ARTEL_TRY(artel__json_literal(op->given ? op->given : "{}", &config));
+    artel_status status = json_object_set(config, "name", json_object_get(old, "name")) < 0 ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK;
     size_t i;
     json_array_foreach(calls, i, call)
     {

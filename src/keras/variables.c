@@ -9,12 +9,14 @@ typedef struct lister {
     artel__arena *arena;
     artel__keras_variables *list;
     int capacity;
+    bool aliases;
 } lister;
 
 static artel_status list_one(void *user, const artel__model_variable *variable)
 {
     lister *l = user;
     artel__keras_variables *list = l->list;
+    if (variable->variable->alias && !l->aliases) return ARTEL_OK;
     if (list->count == l->capacity) {
         int capacity = l->capacity ? l->capacity * 2 : 64;
         artel__keras_variable *wider = artel__arena_alloc(l->arena, (size_t)capacity, sizeof *wider);
@@ -46,11 +48,17 @@ void artel__keras_layer_group(const artel__model *model, int layer, char *out, s
         snprintf(out, size, "layers/%s", snake);
 }
 
+bool artel__keras_is_sequential(const artel__model *model)
+{
+    bool ends = json_object_get(json_object_get(model->record, "config"), "input_layers") != NULL;
+    return strcmp(model->class_name, "Sequential") == 0 || (!ends && artel__model_is_custom(model));
+}
+
 bool artel__keras_is_hidden(const artel__model *model, int layer)
 {
     const char *module = json_string_value(json_object_get(model->layer[layer]->record, "module"));
     if (module && (artel__starts_with(module, "keras.src.ops.") || artel__starts_with(module, "keras.ops"))) return true;
-    return strcmp(model->class_name, "Sequential") == 0 && strcmp(model->layer[layer]->def->class_name, "InputLayer") == 0;
+    return artel__keras_is_sequential(model) && strcmp(model->layer[layer]->def->class_name, "InputLayer") == 0;
 }
 
 /* Whether `path` is `group` or lies in it. */
@@ -71,11 +79,11 @@ static void find_tops(const artel__model *model, artel__keras_variables *list)
     }
 }
 
-artel_status artel__keras_variables_list(const artel__model *model, artel__arena *arena, artel__keras_variables *out)
+static artel_status list_all(const artel__model *model, artel__arena *arena, bool aliases, artel__keras_variables *out)
 {
     *out = (artel__keras_variables){.count = 0};
-    lister l = {.arena = arena, .list = out};
-    ARTEL_TRY(artel__model_visit(model, list_one, &l));
+    lister l = {.arena = arena, .list = out, .aliases = aliases};
+    ARTEL_TRY(artel__model_visit_filed(model, list_one, &l));
     for (int first = 0; first < out->count;) {
         int end = first + 1;
         while (end < out->count && strcmp(out->item[end].group, out->item[first].group) == 0) end++;
@@ -84,6 +92,16 @@ artel_status artel__keras_variables_list(const artel__model *model, artel__arena
     }
     find_tops(model, out);
     return ARTEL_OK;
+}
+
+artel_status artel__keras_variables_list(const artel__model *model, artel__arena *arena, artel__keras_variables *out)
+{
+    return list_all(model, arena, false, out);
+}
+
+artel_status artel__keras_tree_list(const artel__model *model, artel__arena *arena, artel__keras_variables *out)
+{
+    return list_all(model, arena, true, out);
 }
 
 int64_t artel__keras_variable_count(const artel_model *model, const artel__keras_variable *variable)
@@ -134,15 +152,46 @@ void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const ar
     const artel__variable *source = artel__keras_variable_of(model, variable);
     int64_t count = artel_shape_count(&source->shape);
     void *plain = artel__arena_alloc(arena, (size_t)count + 1, artel_dtype_size(source->dtype));
-    if (plain) artel__state_fetch(model->weights, variable->index, plain);
-    return plain;
+    if (!plain) return NULL;
+    artel__state_fetch(model->weights, variable->index, plain);
+    return artel__keras_merge(model, arena, variable->layer, variable->variable, plain) < 0 ? NULL : plain;
 }
 
-void artel__keras_adopt(artel_model *model, artel__state *state)
+/* kernel [rows][columns] += scale a [rows][rank] b [rank][columns] */
+static void add_product(float *kernel, const float *a, const float *b, int64_t rows, int64_t rank, int64_t columns, float scale)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++) {
+            float sum = 0;
+            for (int64_t k = 0; k < rank; k++) sum += a[i * rank + k] * b[k * columns + j];
+            kernel[i * columns + j] += scale * sum;
+        }
+    }
+}
+
+artel_status artel__keras_merge(const artel_model *model, artel__arena *arena, const artel__layer *layer,
+                                const artel__layer_variable *variable, float *plain)
+{
+    if (!variable->adapters) return ARTEL_OK;
+    int index[] = {layer->variable[variable->adapters].index, layer->variable[variable->adapters + 1].index};
+    float *part[2];
+    for (int k = 0; k < 2; k++) {
+        part[k] = artel__arena_alloc(arena, (size_t)artel_shape_count(&model->nn->variables->item[index[k]].shape) + 1, sizeof(float));
+        if (!part[k]) return ARTEL_ERROR_NO_MEMORY;
+        artel__state_fetch(model->weights, index[k], part[k]);
+    }
+    const artel_shape *b = &model->nn->variables->item[index[1]].shape;
+    int64_t rows = artel_shape_count(&model->nn->variables->item[variable->index].shape) / b->dim[1];
+    add_product(plain, part[0], part[1], rows, b->dim[0], b->dim[1], variable->adapter_scale);
+    return ARTEL_OK;
+}
+
+artel_status artel__keras_adopt(artel_model *model, artel__state *state)
 {
     artel__state_destroy(model->weights);
     model->weights = state;
     model->initialised = true;
+    return artel__keras_start_adapters(model);
 }
 
 artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where, const artel__h5_node *node)

@@ -26,12 +26,16 @@ typedef struct artel__keras_variables {
     int count;
 } artel__keras_variables;
 
-/* In the order of artel__model_visit. */
+/* Those that files hold, in the order of artel__model_visit: adapters are parts of their kernels. */
 artel_status artel__keras_variables_list(const artel__model *model, artel__arena *arena, artel__keras_variables *out);
+/* With those that the weights tree has at a second place. */
+artel_status artel__keras_tree_list(const artel__model *model, artel__arena *arena, artel__keras_variables *out);
 
 /* A top-level layer's group in the weights tree: "layers/dense_1". `size` bytes at `out`. */
 void artel__keras_layer_group(const artel__model *model, int layer, char *out, size_t size);
 
+/* Whether a model is a Sequential, or of a class of the user's own made of it, whose record tells no input and output layers. */
+bool artel__keras_is_sequential(const artel__model *model);
 /* Whether a layer is left out of Keras' model.layers: the InputLayer of a Sequential, and raw operations. */
 bool artel__keras_is_hidden(const artel__model *model, int layer);
 
@@ -61,8 +65,12 @@ artel_status artel__keras_put_node(artel_model *model, artel__state *state, cons
 /* A plain copy of a variable's elements in the arena; NULL when memory is out. */
 void *artel__keras_fetch(const artel_model *model, artel__arena *arena, const artel__keras_variable *variable);
 
-/* Takes `state` as the model's weights. */
-void artel__keras_adopt(artel_model *model, artel__state *state);
+/* Adds what its adapters add to the numbers of a kernel; nothing when it has none. */
+artel_status artel__keras_merge(const artel_model *model, artel__arena *arena, const artel__layer *layer,
+                                const artel__layer_variable *variable, float *plain);
+
+/* Takes `state` as the model's weights; adapters, which no file holds, begin anew. */
+artel_status artel__keras_adopt(artel_model *model, artel__state *state);
 
 /* An array of the optimizer's state from a dataset; appended to `optimizer`. */
 artel_status artel__keras_add_saved(artel_context *ctx, artel__saved_optimizer *optimizer, const char *where, const artel__h5_node *node);

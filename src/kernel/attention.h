@@ -41,9 +41,10 @@ typedef struct artel__attention_shape {
 /* Tasks: a row and a head of keys. */
 typedef struct artel__attention_forward {
     artel__attention_shape shape;
-    const float *q, *k, *v; /* [rows][t][heads][depth], [rows][s][key_heads][depth], [rows][s][key_heads][value_depth] */
-    float *out;             /* [rows][t][heads][value_depth] */
-    float *probs;           /* [rows][heads][t][s]: P */
+    const float *q, *k, *v;                /* [rows][t][heads][depth], [rows][s][key_heads][depth], [rows][s][key_heads][value_depth] */
+    float *out;                            /* [rows][t][heads][value_depth] */
+    float *probs;                          /* [rows][heads][t][s]: P */
+    bool q_half, k_half, v_half, out_half; /* stored as bfloat16 (artel__kernel.halves) */
 } artel__attention_forward;
 
 /* dprobs NULL: none. */
@@ -51,6 +52,7 @@ typedef struct artel__attention_gradient {
     artel__attention_shape shape;
     const float *q, *k, *v, *probs, *dout, *dprobs;
     float *dq, *dk, *dv;
+    bool q_half, k_half, v_half, dout_half, dq_half, dk_half, dv_half;
 } artel__attention_gradient;
 
 extern const artel__kernel *const artel__attention_forward_kernels[];

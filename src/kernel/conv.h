@@ -51,6 +51,7 @@ typedef struct artel__conv2d_forward {
     float *out;
     artel_dtype narrow, held; /* as in product.h */
     artel__arithmetic arithmetic;
+    bool x_half, out_half, w_raw; /* as in product.h */
 } artel__conv2d_forward;
 
 /* conv2d_data_gradient: dx[n][ih][iw][ic] = activation(chain + bias[ic]), the chain over kh descending, kw descending,
@@ -66,6 +67,7 @@ typedef struct artel__conv2d_data_gradient {
     float *dx;
     artel_dtype narrow, held; /* as in product.h */
     artel__arithmetic arithmetic;
+    bool dy_half, dx_half, wt_raw; /* as in product.h */
 } artel__conv2d_data_gradient;
 
 /* conv2d_weight_gradient: as product_weight_gradient, the rows of a shard being its images' (oh, ow) in row-major order,
@@ -82,6 +84,7 @@ typedef struct artel__conv2d_weight_gradient {
     artel_dtype held;             /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
     artel__consumer follow;       /* of dw */
     artel__arithmetic arithmetic; /* as in product.h; the sums for the bias stay chains */
+    bool x_half, dy_half;
 } artel__conv2d_weight_gradient;
 
 extern const artel__kernel *const artel__conv2d_forward_kernels[];

@@ -37,13 +37,14 @@ typedef struct artel__unary_info {
 
 extern const artel__unary_info artel__unary_table[ARTEL__UNARY_COUNT];
 
-/* y = f(x). */
+/* y = f(x). Flags ..._half here and below: that operand is stored as bfloat16 (artel__kernel.halves). */
 typedef struct artel__unary_forward {
     artel__unary op;
     int64_t count;
     const float *x;
     float *y;
     float a, b, c; /* as the row of unary.list says */
+    bool x_half, y_half;
 } artel__unary_forward;
 
 /* dx = dy * f'(x). At a kink the side that TensorFlow takes: relu'(0) = 0. x or y may be NULL where not read. */
@@ -53,6 +54,7 @@ typedef struct artel__unary_gradient {
     const float *x, *y, *dy;
     float *dx;
     float a, b, c;
+    bool v_half, dy_half, dx_half; /* v: x or y, whichever is read */
 } artel__unary_gradient;
 
 extern const artel__kernel *const artel__unary_forward_kernels[];
@@ -97,6 +99,7 @@ typedef struct artel__binary_forward {
     artel__loop loop;
     const float *a, *b;
     float *out;
+    bool a_half, b_half, out_half;
 } artel__binary_forward;
 
 /* gradient = dout * d op / d a (wrt 0) or d b (wrt 1), over the whole index space, dense; where the operand was broadcast
@@ -107,6 +110,7 @@ typedef struct artel__binary_gradient {
     artel__loop loop;
     const float *a, *b, *dout;
     float *gradient;
+    bool a_half, b_half, dout_half, gradient_half;
 } artel__binary_gradient;
 
 typedef enum artel__comparison {

@@ -32,6 +32,10 @@ typedef struct artel__kernel {
     /* Optional: task i writes elements [i e, (i + 1) e) of its first result and no others; what to do with them next may be done while
      * they are near. */
     int64_t (*elements)(const void *params);
+    /* Optional (never): whether operands may be bfloat16, 16 bits an element, where the params have a flag `..._half` for them. What is
+     * stored so is rounded on its way (narrow.h); everything is computed in float32, with the same bits. References need not be able to.
+     * Likewise whether weights may be given before they are rounded to bfloat16, where there is a flag `..._raw`. */
+    bool (*halves)(const void *params);
     bool (*follows)(const void *params);         /* optional (never): whether its first result may be followed (artel__consumer) */
     size_t (*scratch_bytes)(const void *params); /* optional (0): 64-byte aligned scratch for each thread */
     void (*run)(const void *params, int64_t begin, int64_t end, void *scratch);

@@ -9,12 +9,13 @@
 
 #include "kernel/elementwise.h"
 
-/* y = x rounded to `to` (FLOAT16 or BFLOAT16); y may be x. Tasks: runs of ARTEL__ELEMENT_TASK elements. */
+/* y = x rounded to `to` (FLOAT16 or BFLOAT16); y may be x. With y_half, `to` is BFLOAT16 and y lies elsewhere. Tasks: runs of ARTEL__ELEMENT_TASK elements. */
 typedef struct artel__narrow {
     artel_dtype to;
     int64_t count;
     const float *x;
     float *y;
+    bool y_half;
 } artel__narrow;
 
 extern const artel__kernel *const artel__narrow_kernels[];

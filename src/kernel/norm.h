@@ -12,6 +12,7 @@
  *   5 batch_norm_gradient_rows   each row: float64 sums of dy' and of (double)dy' * xhat over `inner`   -> part [rows][2][channels]
  *     fold_columns (float64, inner 1, columns 2 * channels), all-reduce                             -> sums [2][channels]: dbeta, dgamma
  *   6 batch_norm_gradient        dx = (gamma * inverse) * (dy' - mean(dy') - xhat * mean(dy' * xhat))
+ * Operands with a flag ..._half may be stored as bfloat16 (artel__kernel.halves).
  * Sums of float32 squares in float64 are exact to about 1e-16 of the mean square, so no shift is needed.
  */
 #ifndef ARTEL_KERNEL_NORM_H
@@ -32,6 +33,7 @@ typedef struct artel__batch_moments_rows {
     int64_t rows, inner, channels;
     const float *x;
     double *part; /* [rows][2][channels] */
+    bool x_half;
 } artel__batch_moments_rows;
 
 typedef struct artel__batch_moments_fold {
@@ -73,6 +75,7 @@ typedef struct artel__batch_norm_forward {
     const float *residual;                          /* same shape as x, or NULL */
     artel__norm_activation activation;
     float *y;
+    bool x_half, residual_half, y_half;
 } artel__batch_norm_forward;
 
 /* y: the forward result, read only with an activation. */
@@ -81,6 +84,7 @@ typedef struct artel__batch_norm_gradient_rows {
     const float *x, *y, *dy, *mean, *inverse;
     artel__norm_activation activation;
     double *part; /* [rows][2][channels] */
+    bool x_half, y_half, dy_half;
 } artel__batch_norm_gradient_rows;
 
 /* count: rows of the global batch times inner. sums NULL: frozen statistics, dx = (gamma * inverse) * dy'.
@@ -92,6 +96,7 @@ typedef struct artel__batch_norm_gradient {
     const double *sums; /* [2][channels] */
     artel__norm_activation activation;
     float *dx, *dresidual;
+    bool x_half, y_half, dy_half, dx_half, dresidual_half;
 } artel__batch_norm_gradient;
 
 extern const artel__kernel *const artel__batch_moments_rows_kernels[];
@@ -124,6 +129,7 @@ typedef struct artel__layer_norm_forward {
     const float *x, *gamma, *beta; /* gamma, beta [length] or NULL */
     float *y;
     float *mean, *inverse; /* [positions] */
+    bool x_half, y_half;
 } artel__layer_norm_forward;
 
 /* dx may be dy. */
@@ -133,6 +139,7 @@ typedef struct artel__layer_norm_gradient {
     float epsilon;
     const float *x, *dy, *mean, *inverse, *gamma;
     float *dx;
+    bool x_half, dy_half, dx_half;
 } artel__layer_norm_gradient;
 
 /* For each node: dgamma = fold of sum(dy * xhat), dbeta = fold of sum(dy), each [length]; row sums over `inner` positions first, then
@@ -144,6 +151,7 @@ typedef struct artel__layer_norm_parameters {
     const float *x, *dy, *mean, *inverse;
     float *dgamma, *dbeta;
     int64_t stride; /* floats between the blocks of two nodes */
+    bool x_half, dy_half;
 } artel__layer_norm_parameters;
 
 extern const artel__kernel *const artel__layer_norm_forward_kernels[];

@@ -17,16 +17,17 @@ enum {
 
 /* The slots of each rule, in Keras' order of meaning; initial value 0 unless said. */
 typedef enum artel__rule {
-    ARTEL__RULE_SGD,      /* momentum != 0: [0] momentum */
-    ARTEL__RULE_RMSPROP,  /* [0] velocity; momentum > 0: [1] momentum; centered: [2] average gradient */
-    ARTEL__RULE_ADAM,     /* [0] m, [1] v; amsgrad: [2] v hat. AdamW is this with weight_decay */
-    ARTEL__RULE_ADAGRAD,  /* [0] accumulator, starts at initial_accumulator_value */
-    ARTEL__RULE_ADADELTA, /* [0] accumulated gradient, [1] accumulated delta */
-    ARTEL__RULE_ADAMAX,   /* [0] m, [1] u */
-    ARTEL__RULE_NADAM,    /* [0] m, [1] v; u_product is a scalar of the optimizer, see artel__apply_options */
-    ARTEL__RULE_FTRL,     /* [0] accumulator, starts at initial_accumulator_value; [1] linear */
-    ARTEL__RULE_LION,     /* [0] momentum */
-    ARTEL__RULE_LAMB      /* first half: [0] m, [1] v; writes the direction to [2], leaves the variable; then artel__lamb_step */
+    ARTEL__RULE_SGD,          /* momentum != 0: [0] momentum */
+    ARTEL__RULE_RMSPROP,      /* [0] velocity; momentum > 0: [1] momentum; centered: [2] average gradient */
+    ARTEL__RULE_ADAM,         /* [0] m, [1] v; amsgrad: [2] v hat. AdamW is this with weight_decay */
+    ARTEL__RULE_ADAGRAD,      /* [0] accumulator, starts at initial_accumulator_value */
+    ARTEL__RULE_ADADELTA,     /* [0] accumulated gradient, [1] accumulated delta */
+    ARTEL__RULE_ADAMAX,       /* [0] m, [1] u */
+    ARTEL__RULE_NADAM,        /* [0] m, [1] v; u_product is a scalar of the optimizer, see artel__apply_options */
+    ARTEL__RULE_FTRL,         /* [0] accumulator, starts at initial_accumulator_value; [1] linear */
+    ARTEL__RULE_LION,         /* [0] momentum */
+    ARTEL__RULE_LAMB,         /* first half: [0] m, [1] v; writes the direction to [2], leaves the variable; then artel__lamb_step */
+    ARTEL__RULE_SCHEDULE_FREE /* [0] z, starts as the variable; [1] v. ScheduleFreeAdamW */
 } artel__rule;
 
 /* The optimizer's arguments, by Keras' names; those a rule does not know are ignored. */
@@ -35,7 +36,10 @@ typedef struct artel__apply_options {
     double momentum, rho, beta_1, beta_2, epsilon;
     bool nesterov, centered, amsgrad;
     double learning_rate_power, l1, l2, l2_shrinkage, beta; /* FTRL */
-    double weight_decay;                                    /* 0: none. variable -= variable * weight_decay * rate, before the step */
+    double rate_ratio;                                      /* ADAM: what the rate is multiplied by, but for the decay; 0: 1 */
+    int64_t warmup_steps;                                   /* SCHEDULE_FREE */
+    artel_dtype held;    /* FLOAT16, BFLOAT16: that of the variable, which scalars are rounded to as well */
+    double weight_decay; /* 0: none. variable -= variable * weight_decay * rate, before the step */
 } artel__apply_options;
 
 /* What is done to the gradient before the rule, in the same pass: artel__clip in Keras' three forms. */
@@ -59,6 +63,7 @@ typedef struct artel__apply {
     artel__clip clip;
     float clip_a, clip_b;
     bool has_momentum, nesterov, centered, amsgrad; /* from here on: set by artel__apply_prepare */
+    artel_dtype held; /* FLOAT16, BFLOAT16: what a step makes of a slot is rounded to it before the variable changes; the variable is not */
     float rate, decay;
     float scalar[8]; /* meaning: optimize.c beside each rule */
 } artel__apply;

@@ -20,7 +20,20 @@ typedef struct element {
 /* Which options of a rule are on: constants in the fast kernels. */
 typedef struct rule_flags {
     bool momentum, nesterov, centered, amsgrad;
+    artel_dtype held; /* see artel__apply.held */
 } rule_flags;
+
+/* As a slot holds it, before the rule goes on with it. */
+ARTEL__MATH float as_held(rule_flags f, float x)
+{
+    return f.held == ARTEL_DTYPE_BFLOAT16 ? narrow_to_bfloat16(x) : f.held == ARTEL_DTYPE_FLOAT16 ? narrow_to_float16(x) : x;
+}
+
+/* The weight after its decay. */
+ARTEL__MATH float apply_decay(rule_flags f, float w, float decay, float rate)
+{
+    return as_held(f, w - w * decay * rate);
+}
 
 ARTEL__MATH float apply_clip(const artel__apply *p, float g)
 {
@@ -47,7 +60,7 @@ ARTEL__MATH element apply_sgd(const float *s, float rate, rule_flags f, element 
         e.w = e.w - e.g * rate;
         return e;
     }
-    e.slot[0] = e.slot[0] * s[0] - e.g * rate;
+    e.slot[0] = as_held(f, e.slot[0] * s[0] - e.g * rate);
     e.w = e.w + (f.nesterov ? e.slot[0] * s[0] - e.g * rate : e.slot[0]);
     return e;
 }
@@ -55,15 +68,15 @@ ARTEL__MATH element apply_sgd(const float *s, float rate, rule_flags f, element 
 /* scalar: 0 rho, 1 1 - rho, 2 epsilon, 3 momentum */
 ARTEL__MATH element apply_rmsprop(const float *s, float rate, rule_flags f, element e)
 {
-    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.gg);
+    e.slot[0] = as_held(f, s[0] * e.slot[0] + s[1] * (e.gg));
     float denominator = e.slot[0] + s[2];
     if (f.centered) {
-        e.slot[2] = s[0] * e.slot[2] + s[1] * e.g;
+        e.slot[2] = as_held(f, s[0] * e.slot[2] + s[1] * e.g);
         denominator = (e.slot[0] - e.slot[2] * e.slot[2]) + s[2];
     }
     float increment = rate * e.g / artel__sqrtf(denominator);
     if (f.momentum) {
-        e.slot[1] = s[3] * e.slot[1] + increment;
+        e.slot[1] = as_held(f, s[3] * e.slot[1] + increment);
         increment = e.slot[1];
     }
     e.w = e.w - increment;
@@ -74,8 +87,8 @@ ARTEL__MATH element apply_rmsprop(const float *s, float rate, rule_flags f, elem
 ARTEL__MATH element apply_adam(const float *s, float rate, rule_flags f, element e)
 {
     (void)rate;
-    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
-    e.slot[1] = e.slot[1] + (e.gg - e.slot[1]) * s[1];
+    e.slot[0] = as_held(f, e.slot[0] + (e.g - e.slot[0]) * s[0]);
+    e.slot[1] = as_held(f, e.slot[1] + (e.gg - e.slot[1]) * s[1]);
     float v = e.slot[1];
     if (f.amsgrad) {
         e.slot[2] = e.slot[2] > v ? e.slot[2] : v;
@@ -88,8 +101,7 @@ ARTEL__MATH element apply_adam(const float *s, float rate, rule_flags f, element
 /* scalar: 2 epsilon */
 ARTEL__MATH element apply_adagrad(const float *s, float rate, rule_flags f, element e)
 {
-    (void)f;
-    e.slot[0] = e.slot[0] + e.gg;
+    e.slot[0] = as_held(f, e.slot[0] + e.gg);
     e.w = e.w - rate * e.g / artel__sqrtf(e.slot[0] + s[2]);
     return e;
 }
@@ -97,10 +109,9 @@ ARTEL__MATH element apply_adagrad(const float *s, float rate, rule_flags f, elem
 /* scalar: 0 rho, 1 1 - rho, 2 epsilon */
 ARTEL__MATH element apply_adadelta(const float *s, float rate, rule_flags f, element e)
 {
-    (void)f;
-    e.slot[0] = s[0] * e.slot[0] + s[1] * (e.gg);
+    e.slot[0] = as_held(f, s[0] * e.slot[0] + s[1] * (e.gg));
     float delta = -(artel__sqrtf(e.slot[1] + s[2]) * e.g / artel__sqrtf(e.slot[0] + s[2]));
-    e.slot[1] = s[0] * e.slot[1] + s[1] * (delta * delta);
+    e.slot[1] = as_held(f, s[0] * e.slot[1] + s[1] * (delta * delta));
     e.w = e.w + rate * delta;
     return e;
 }
@@ -108,10 +119,9 @@ ARTEL__MATH element apply_adadelta(const float *s, float rate, rule_flags f, ele
 /* scalar: 0 1 - beta_1, 1 beta_2, 2 epsilon, 3 1 - beta_1^t */
 ARTEL__MATH element apply_adamax(const float *s, float rate, rule_flags f, element e)
 {
-    (void)f;
-    float kept = s[1] * e.slot[1], size = artel__absf(e.g);
-    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
-    e.slot[1] = kept > size ? kept : size;
+    float decayed = s[1] * e.slot[1], size = artel__absf(e.g);
+    e.slot[0] = as_held(f, e.slot[0] + (e.g - e.slot[0]) * s[0]);
+    e.slot[1] = as_held(f, decayed > size ? decayed : size);
     e.w = e.w - rate * e.slot[0] / (s[3] * (e.slot[1] + s[2]));
     return e;
 }
@@ -119,9 +129,8 @@ ARTEL__MATH element apply_adamax(const float *s, float rate, rule_flags f, eleme
 /* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 u_{t+1}, 4 1 - u_product_{t+1}, 5 1 - u_t, 6 1 - u_product_t, 7 1 - beta_2^t */
 ARTEL__MATH element apply_nadam(const float *s, float rate, rule_flags f, element e)
 {
-    (void)f;
-    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
-    e.slot[1] = e.slot[1] + (e.gg - e.slot[1]) * s[1];
+    e.slot[0] = as_held(f, e.slot[0] + (e.g - e.slot[0]) * s[0]);
+    e.slot[1] = as_held(f, e.slot[1] + (e.gg - e.slot[1]) * s[1]);
     float m_hat = s[3] * e.slot[0] / s[4] + s[5] * e.g / s[6];
     e.w = e.w - m_hat * rate / (artel__sqrtf(e.slot[1] / s[7]) + s[2]);
     return e;
@@ -136,9 +145,8 @@ ARTEL__MATH float ftrl_power(float x, float power)
 /* scalar: 0 -learning_rate_power, 1 l1, 2 2 * (l2 + beta / (2 * rate)), 3 2 * l2_shrinkage */
 ARTEL__MATH element apply_ftrl(const float *s, float rate, rule_flags f, element e)
 {
-    (void)f;
-    float used = e.g + s[3] * e.w, accumulator = e.slot[0] + e.gg, grown = ftrl_power(accumulator, s[0]);
-    e.slot[1] = e.slot[1] + (used - (grown - ftrl_power(e.slot[0], s[0])) / rate * e.w);
+    float used = e.g + s[3] * e.w, accumulator = as_held(f, e.slot[0] + e.gg), grown = ftrl_power(accumulator, s[0]);
+    e.slot[1] = as_held(f, e.slot[1] + (used - (grown - ftrl_power(e.slot[0], s[0])) / rate * e.w));
     float quadratic = grown / rate + s[2];
     float clipped = e.slot[1] < -s[1] ? -s[1] : e.slot[1] > s[1] ? s[1] : e.slot[1];
     e.w = quadratic == 0.0f ? 0.0f : (clipped - e.slot[1]) / quadratic; /* 0 where nothing was ever accumulated: padding of panels */
@@ -149,20 +157,32 @@ ARTEL__MATH element apply_ftrl(const float *s, float rate, rule_flags f, element
 /* scalar: 0 beta_1, 1 1 - beta_1, 2 beta_2, 3 1 - beta_2 */
 ARTEL__MATH element apply_lion(const float *s, float rate, rule_flags f, element e)
 {
-    (void)f;
     float direction = e.slot[0] * s[0] + e.g * s[1];
     e.w = e.w - rate * (direction > 0.0f ? 1.0f : direction < 0.0f ? -1.0f : 0.0f);
-    e.slot[0] = e.slot[0] * s[2] + e.g * s[3];
+    e.slot[0] = as_held(f, e.slot[0] * s[2] + e.g * s[3]);
     return e;
 }
 
 /* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 1 - beta_1^t, 4 1 - beta_2^t */
 ARTEL__MATH element apply_lamb(const float *s, float rate, rule_flags f, element e)
 {
-    (void)rate, (void)f;
-    e.slot[0] = e.slot[0] + (e.g - e.slot[0]) * s[0];
-    e.slot[1] = e.slot[1] + (e.gg - e.slot[1]) * s[1];
-    e.slot[2] = e.slot[0] / s[3] / (artel__sqrtf(e.slot[1] / s[4]) + s[2]);
+    (void)rate;
+    e.slot[0] = as_held(f, e.slot[0] + (e.g - e.slot[0]) * s[0]);
+    e.slot[1] = as_held(f, e.slot[1] + (e.gg - e.slot[1]) * s[1]);
+    e.slot[2] = as_held(f, e.slot[0] / s[3] / (artel__sqrtf(e.slot[1] / s[4]) + s[2]));
+    return e;
+}
+
+/* scalar: 0 1 - beta_1, 1 1 - beta_2, 2 epsilon, 3 rate with its warmup, 4 1 - beta_2^t, 5 1 / t, 6 1 - 1 / t, 7 beta_1. The variable is
+ * what gradients are taken at, y; the average x is not kept, it follows from y and z: from the new z, for on
+ * TensorFlow what Keras calls the old one is read behind the step. */
+ARTEL__MATH element apply_schedule_free(const float *s, float rate, rule_flags f, element e)
+{
+    (void)rate;
+    e.slot[1] = as_held(f, e.slot[1] + (e.gg - e.slot[1]) * s[1]);
+    e.slot[0] = as_held(f, e.slot[0] - s[3] * e.g / (artel__sqrtf(e.slot[1] / s[4]) + s[2]));
+    float average = s[6] * ((e.w - s[0] * e.slot[0]) / s[7]) + s[5] * e.slot[0];
+    e.w = s[0] * e.slot[0] + s[7] * average;
     return e;
 }
 

@@ -31,6 +31,7 @@ typedef struct artel__pool_forward {
     artel__pool_shape shape;
     const float *x;
     float *y;
+    bool x_half, y_half; /* stored as bfloat16 (artel__kernel.halves) */
 } artel__pool_forward;
 
 /* x, y and relu are read by MAX only. dx may be x where windows lie apart (artel__pool_apart). Tasks: rows times tiles of 64 channels. */
@@ -41,6 +42,7 @@ typedef struct artel__pool_gradient {
     const float *x, *y, *dy;
     float *dx;
     bool relu;
+    bool x_half, y_half, dy_half, dx_half;
 } artel__pool_gradient;
 
 /* Whether no element of the input lies in two windows. */

@@ -68,6 +68,8 @@ typedef struct artel__product_forward {
     artel_dtype narrow;           /* the 16-bit type that results are rounded to last (narrow.h); FLOAT32: none */
     artel_dtype held;             /* BFLOAT16: a and w hold nothing else; FLOAT32: whatever they hold */
     artel__arithmetic arithmetic; /* TILES: held is BFLOAT16, and the chain is replaced by blocks (tiles.h) */
+    bool a_half, out_half;        /* stored as bfloat16 (artel__kernel.halves): TILES only */
+    bool w_raw;                   /* w is to be rounded to bfloat16 first (artel__kernel.halves): TILES only */
 } artel__product_forward;
 
 /* Where element (row, column) of the weights lies, both counted untransposed. */
@@ -125,6 +127,7 @@ typedef struct artel__product_weight_gradient {
     artel_dtype held;             /* BFLOAT16: x and dy hold nothing else; FLOAT32: whatever they hold */
     artel__consumer follow;       /* of dw */
     artel__arithmetic arithmetic; /* as in artel__product_forward; the sums for the bias stay chains */
+    bool x_half, dy_half;         /* likewise */
 } artel__product_weight_gradient;
 
 extern const artel__kernel *const artel__product_forward_kernels[];

@@ -32,6 +32,7 @@ typedef struct artel__reduce {
     bool reduced[ARTEL__LOOP_RANK];
     const float *x;
     float *y;
+    bool x_half, y_half; /* stored as bfloat16 (artel__kernel.halves) */
 } artel__reduce;
 
 /* dx, of the full shape: SUM dy; MEAN dy / n; MAX and MIN dy / ties where x == y, else 0 (TensorFlow shares a tie);
@@ -43,6 +44,7 @@ typedef struct artel__reduce_gradient {
     bool reduced[ARTEL__LOOP_RANK];
     const float *x, *y, *dy;
     float *dx;
+    bool dy_half, dx_half;
 } artel__reduce_gradient;
 
 /* y[o][i] = index of the first maximum of x[o][.][i]; outer * length * inner elements. NaN is never a maximum. */

@@ -28,7 +28,8 @@ typedef enum artel__warp_fill {
     ARTEL__WARP_NEAREST   /* a a a a | a b c d | d d d d */
 } artel__warp_fill;
 
-/* y[r][i][j] = x[r] at (m0 j + m1 i + m2, m3 j + m4 i + m5), column and line, m = map[r]: after TensorFlow's ImageProjectiveTransformV3
+/* y[r][i][j] = x[r] at (m0 j + m1 i + m2, m3 j + m4 i + m5) / (m6 j + m7 i + 1), column and line, m = map[r]; maps of six numbers are not
+ * divided by anything, and where the divisor is 0 the value is `fill`. After TensorFlow's ImageProjectiveTransformV3
  * (tensorflow/core/kernels/image/image_ops.h). Positions outside are brought back as `mode` says; a place that is outside all the same
  * counts as `fill`. Bilinear: the four neighbours, the upper line first, weights before values; else the nearest, halves away from zero.
  * Tasks: rows times lines of y. */
@@ -37,7 +38,8 @@ typedef struct artel__warp {
     bool bilinear;
     artel__warp_fill mode;
     float fill;
-    const float *x, *map; /* map [rows][6] */
+    int numbers;          /* of a map: 6, or 8 */
+    const float *x, *map; /* map [rows][numbers] */
     float *y;
 } artel__warp;
 

@@ -134,6 +134,7 @@ typedef struct artel__noise {
     float rate, scale, shift, other;
     const float *x;
     float *y;
+    bool x_half, y_half; /* stored as bfloat16 (artel__kernel.halves) */
 } artel__noise;
 
 extern const artel__kernel *const artel__noise_kernels[];

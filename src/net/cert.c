@@ -94,21 +94,21 @@ static artel_status check_name(artel_context *ctx, const char *kind, const char 
 static artel_status check_days(artel_context *ctx, int days)
 {
     if (days >= 1 && days <= 36500) return ARTEL_OK;
-    return artel__fail(ctx, ARTEL_ERROR_INVALID, "--days", "choose the days of validity", "does not fit (found %d, expected 1 to 36500)",
+    return artel__fail(ctx, ARTEL_ERROR_INVALID, ".days", "choose the days of validity", "does not fit (found %d, expected 1 to 36500)",
                        days);
 }
 
 static artel_status check_hosts(artel_context *ctx, const artel__cert_request *request)
 {
     if (request->hosts > ARTEL__CERT_HOSTS - 1)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "--hosts", "name those that this task has", "%d hosts are too many (at most %d)",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".hosts", "name those that this task has", "%d hosts are too many (at most %d)",
                            request->hosts, ARTEL__CERT_HOSTS - 1);
     for (int i = 0; i < request->hosts; i++) {
         const char *host = request->host[i];
         bool fine = host[0] && strlen(host) < 254;
         for (const char *c = host; *c; c++) fine = fine && (isalnum((unsigned char)*c) || strchr("-._:", *c));
         if (!fine)
-            return artel__fail(ctx, ARTEL_ERROR_INVALID, "--hosts", "name hosts or addresses, separated by commas",
+            return artel__fail(ctx, ARTEL_ERROR_INVALID, ".hosts", "name hosts or addresses, separated by commas",
                                "this is no host (found \"%.60s\")", host);
     }
     return ARTEL_OK;

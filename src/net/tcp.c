@@ -117,6 +117,11 @@ static void wake_up(artel__tcp *tcp)
     }
 }
 
+void artel__tcp_wake(artel__endpoint *endpoint)
+{
+    wake_up(tcp_of(endpoint));
+}
+
 static void tcp_cancel(artel__endpoint *endpoint)
 {
     artel__tcp *tcp = tcp_of(endpoint);

@@ -70,6 +70,9 @@ bool artel__tcp_is_lost(artel__endpoint *endpoint, int peer);
  * (another connection, shorter packets). Any thread. */
 int artel__tcp_unheard(artel__endpoint *endpoint, int64_t limit_ns);
 
+/* Ends a wait that is going on, or the next one. Any thread, while the endpoint lives. */
+void artel__tcp_wake(artel__endpoint *endpoint);
+
 /* The only peer from which a posted message has yet to come; -1: none or several. Any thread. */
 int artel__tcp_awaited(artel__endpoint *endpoint);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constraints on weights, applied after the optimizer's step (keras/src/constraints). Norms run along neighbouring axes of
- * the plain shape; the projections themselves are kernels. */
+/* Constraints on weights, applied after the optimizer's step (keras/src/constraints). Norms run along axes of the plain shape. Where these
+ * are neighbours, and not the columns of panels, the projection is a kernel; else it is put together from operations. */
 #include <string.h>
 
 #include "nn/parts.h"
 #include "nn/record.h"
+#include "op/elementwise.h"
 #include "op/optimize.h"
+#include "op/reduce.h"
 
 typedef struct settings {
     double max_value, min_value, rate;
@@ -23,9 +25,9 @@ struct artel__constraint_def {
     {                                                                                      \
 #key, help, ARTEL__OPTION_FLOAT, offsetof(settings, key), fallback, 0, 1e300, NULL \
     }
-#define AXIS                                                                                                     \
-    {                                                                                                            \
-        "axis", "neighbouring axes of the weight", ARTEL__OPTION_INTS, offsetof(settings, axis), "0", 0, 0, NULL \
+#define AXIS                                                                                        \
+    {                                                                                               \
+        "axis", "axes of the weight", ARTEL__OPTION_INTS, offsetof(settings, axis), "0", 0, 0, NULL \
     }
 #define END          \
     {                \
@@ -81,6 +83,41 @@ static bool axis_range(const artel__ints *axes, int rank, int *from, int *to)
     return seen == (((1u << *to) - 1) & ~((1u << *from) - 1));
 }
 
+/* The axes as a bit set, all of them when none is named; 0 when one does not exist. */
+static uint32_t axis_bits(const artel__ints *axes, int rank)
+{
+    uint32_t bits = axes->count ? 0 : (1u << rank) - 1u;
+    for (int i = 0; i < axes->count; i++) {
+        int64_t axis = axes->item[i] < 0 ? axes->item[i] + rank : axes->item[i];
+        if (axis < 0 || axis >= rank) return 0;
+        bits |= 1u << axis;
+    }
+    return bits;
+}
+
+static void project(artel__graph *graph, const artel__constrain_config *c, artel__value_id variable, uint32_t axes)
+{
+    int64_t rows = graph->variables->item[graph->value[variable].variable].rows;
+    bool panels = graph->value[variable].layout == ARTEL__LAYOUT_PANELS, between = c->op == ARTEL__CONSTRAINT_MIN_MAX_NORM;
+    float bounds[3] = {between ? c->a : 0, between ? c->b : c->a, 0};
+    artel__phase phase = graph->phase;
+    graph->phase = ARTEL__PHASE_APPLY;
+    artel__value_id w = artel__op_plain(graph, variable, rows);
+    artel__value_id norm = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, w), axes, true);
+    norm = artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, norm);
+    artel__value_id wanted = artel__op_unary(graph, ARTEL__UNARY_CLIP, bounds, norm), divisor = artel__op_affine(graph, norm, 1, 1e-7f);
+    if (between) {
+        artel__value_id kept = artel__op_affine(graph, norm, 1 - c->c, 0);
+        wanted = artel__op_add(graph, artel__op_affine(graph, wanted, c->c, 0), kept);
+    }
+    if (c->op == ARTEL__CONSTRAINT_UNIT_NORM)
+        w = artel__op_binary(graph, ARTEL__BINARY_DIV, w, divisor);
+    else
+        w = artel__op_binary(graph, ARTEL__BINARY_MUL, w, artel__op_binary(graph, ARTEL__BINARY_DIV, wanted, divisor));
+    artel__op_assign(graph, variable, panels ? artel__op_panels_of(graph, w, rows) : w);
+    graph->phase = phase;
+}
+
 void artel__constraint_apply(artel__graph *graph, const artel__constraint_config *constraint, artel__value_id variable)
 {
     const settings *s = constraint->config;
@@ -94,10 +131,15 @@ void artel__constraint_apply(artel__graph *graph, const artel__constraint_config
         config.a = (float)s->max_value;
     }
     int rank = graph->value[variable].shape.rank;
-    if (config.op != ARTEL__CONSTRAINT_NON_NEG && !axis_range(&s->axis, rank, &config.from, &config.to)) {
-        graph->status =
-            artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "choose neighbouring axes of the weight",
-                        "%s: these axes are not supported for a weight of %d axes", constraint->def->class_name, rank);
+    bool norms = config.op != ARTEL__CONSTRAINT_NON_NEG, range = norms && axis_range(&s->axis, rank, &config.from, &config.to);
+    if (norms && !axis_bits(&s->axis, rank)) {
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "choose axes of the weight",
+                                    "%s: its axes do not exist in a weight of %d axes", constraint->def->class_name, rank);
+        return;
+    }
+    bool columns = graph->value[variable].layout == ARTEL__LAYOUT_PANELS && config.to == rank;
+    if (norms && (!range || columns)) {
+        project(graph, &config, variable, axis_bits(&s->axis, rank));
         return;
     }
     artel__op_constrain(graph, &config, variable);

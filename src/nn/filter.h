@@ -23,6 +23,7 @@ artel__value_id artel__filter_resize(artel__graph *graph, artel__value_id x, art
                                      int64_t width);
 
 /* Means over [floor(i n / m), ceil((i + 1) n / m)) of an axis of n places, m of them. */
+artel__value_id artel__filter_maxima(artel__graph *graph, artel__value_id x, int axis, int64_t outputs); /* the largest of each */
 artel__value_id artel__filter_means(artel__graph *graph, artel__value_id x, int axis, int64_t outputs);
 
 #endif

@@ -25,6 +25,8 @@ typedef struct settings {
     const char *seed; /* JSON: an integer, the record of a SeedGenerator, or NULL */
     int64_t own_seed;
     bool has_seed, forget_bias;
+    const float *numbers; /* `many` of them */
+    int64_t many;
 } settings;
 
 enum {
@@ -116,6 +118,26 @@ static artel_status fill_ones(const filling *f)
 static artel_status fill_constant(const filling *f)
 {
     return fill_number(f, f->s->value);
+}
+
+static artel_status fill_numbers(const filling *f)
+{
+    if (f->count != f->s->many)
+        return artel__fail(f->ctx, ARTEL_ERROR_INVALID, "initialiser", "choose another", "it has %lld numbers for %lld elements",
+                           (long long)f->s->many, (long long)f->count);
+    memcpy(f->out, f->s->numbers, (size_t)f->count * sizeof *f->out);
+    return ARTEL_OK;
+}
+
+static const artel__initializer_def numbers_def = {.class_name = "Numbers", .options = no_options, .fill = fill_numbers};
+
+artel_status artel__initializer_numbers(artel__arena *arena, const float *numbers, int64_t count, artel__initializer *out)
+{
+    settings *s = artel__arena_alloc(arena, 1, sizeof *s);
+    if (!s) return ARTEL_ERROR_NO_MEMORY;
+    *s = (settings){.numbers = numbers, .many = count};
+    *out = (artel__initializer){.def = &numbers_def, .config = s};
+    return ARTEL_OK;
 }
 
 static artel_status wrong_rank(const filling *f, const char *what, const char *wanted)

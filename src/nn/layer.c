@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/custom.h"
 #include "op/elementwise.h"
 #include "op/reduce.h"
 
@@ -104,15 +105,21 @@ static artel_status read_options(artel__layer *layer, json_t *config)
         const artel__option *option = artel__options_find(table, key);
         if (option)
             ARTEL_TRY(set_option(layer, option, value));
-        else if (!is_common(key) && !holds_nothing(value))
+        else if (!layer->def->custom && !is_common(key) && !holds_nothing(value))
             return unknown_key(layer, key);
     }
     return ARTEL_OK;
 }
 
-/* "float32" from a plain string or a DTypePolicy record. */
+/* "float32" from a plain string or a DTypePolicy record. A map by path counts where it is empty: for its default. */
 static const char *policy_name(json_t *dtype)
 {
+    json_t *of_map = json_object_get(dtype, "config");
+    const char *map = json_string_value(json_object_get(dtype, "class_name"));
+    if (map && strcmp(map, "DTypePolicyMap") == 0 && json_object_size(json_object_get(of_map, "policy_map")) == 0) {
+        dtype = json_object_get(of_map, "default_policy");
+        if (!dtype || json_is_null(dtype)) return "float32";
+    }
     if (json_is_string(dtype)) return json_string_value(dtype);
     const char *name = json_string_value(json_object_get(json_object_get(dtype, "config"), "name"));
     const char *class_name = json_string_value(json_object_get(dtype, "class_name"));
@@ -131,12 +138,12 @@ static artel_status read_common(artel__layer *layer, json_t *config)
     if (strcmp(layer->dtype, "mixed_bfloat16") == 0) layer->precision = ARTEL_DTYPE_BFLOAT16;
     if (strcmp(layer->dtype, "mixed_float16") == 0) layer->precision = ARTEL_DTYPE_FLOAT16;
     bool plain = strcmp(layer->dtype, "float32") == 0 || strncmp(layer->dtype, "int", 3) == 0 || strncmp(layer->dtype, "uint", 4) == 0 ||
-                 strcmp(layer->dtype, "bool") == 0;
+                 strcmp(layer->dtype, "bool") == 0 || (layer->def->strings && strcmp(layer->dtype, "string") == 0);
+    if (strcmp(layer->dtype, "bfloat16") == 0) layer->precision = layer->variables_in = ARTEL_DTYPE_BFLOAT16;
+    if (strcmp(layer->dtype, "float16") == 0) layer->precision = layer->variables_in = ARTEL_DTYPE_FLOAT16;
     if (plain || layer->precision) return ARTEL_OK;
-    bool pure = strcmp(layer->dtype, "bfloat16") == 0 || strcmp(layer->dtype, "float16") == 0;
     return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED,
-                             pure ? "save the model with the policy mixed_bfloat16 or mixed_float16, which keep variables in float32"
-                                  : "save the model with the dtype policy float32, mixed_bfloat16 or mixed_float16",
+                             "save the model with one of the dtype policies float32, mixed_bfloat16, mixed_float16, bfloat16, float16",
                              "the dtype policy \"%s\" is not supported", layer->dtype);
 }
 
@@ -185,6 +192,8 @@ static artel_status find_class(artel__arena *arena, json_t *record, const artel_
     char name[128];
     snprintf(name, sizeof name, "%s%s", operation ? "ops." : "", class_name);
     *out = is_keras_class(record) ? artel__layer_find(name) : NULL;
+    const char *registered = json_string_value(json_object_get(record, "registered_name"));
+    if (!*out) *out = artel__extension_find(arena->ctx, ARTEL__EXTENSION_LAYER, registered ? registered : class_name);
     return *out ? ARTEL_OK : unknown_class(arena, record, class_name, operation);
 }
 
@@ -231,15 +240,32 @@ artel_status artel__layer_add_child(artel__layer *layer, json_t *record, const c
     return artel__arena_status(layer->arena);
 }
 
+/* Room for one more variable behind those there are. */
+static artel__layer_variable *widen(artel__layer *layer)
+{
+    artel__layer_variable *wider = artel__arena_alloc(layer->arena, (size_t)layer->variable_count + 1, sizeof *wider);
+    if (wider && layer->variable_count) memcpy(wider, layer->variable, (size_t)layer->variable_count * sizeof *wider);
+    return wider;
+}
+
+artel_status artel__layer_add_alias(artel__layer *layer, const artel__layer_variable *of)
+{
+    artel__layer_variable *wider = widen(layer);
+    if (!wider) return ARTEL_ERROR_NO_MEMORY;
+    wider[layer->variable_count] = (artel__layer_variable){.index = of->index, .name = of->name, .trainable = of->trainable, .alias = true};
+    layer->variable = wider;
+    layer->variable_count++;
+    return ARTEL_OK;
+}
+
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight)
 {
     char *name = artel__arena_printf(layer->arena, "%s/%s", layer->scope, weight->name);
-    artel__layer_variable *wider = artel__arena_alloc(layer->arena, (size_t)layer->variable_count + 1, sizeof *wider);
+    artel__layer_variable *wider = widen(layer);
     if (!name || !wider) return ARTEL_ERROR_NO_MEMORY;
     int index = artel__variables_add(layer->variables, name, weight->trainable ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE,
-                                     weight->dtype, &weight->shape, weight->rows);
+                                     weight->dtype ? weight->dtype : layer->variables_in, &weight->shape, weight->rows);
     if (index < 0) return index;
-    if (layer->variable_count) memcpy(wider, layer->variable, (size_t)layer->variable_count * sizeof *wider);
     artel__layer_variable *added = &wider[layer->variable_count];
     *added = (artel__layer_variable){.index = index,
                                      .trainable = weight->trainable,
@@ -317,8 +343,9 @@ static artel__value_id explicit_mask(artel__call *call, json_t *argument)
 }
 
 /* Masks that Keras recorded as an argument, one or a list, travel with the inputs like all others and are no inputs. */
-static artel_status take_explicit_masks(artel__call *call)
+static artel_status take_explicit_masks(const artel__layer *layer, artel__call *call)
 {
+    if (strncmp(layer->def->class_name, "ops.", 4) == 0) return ARTEL_OK; /* the mask of dot_product_attention is an operand */
     json_t *masks = artel__call_argument(call, "mask");
     int given = masks ? count_tensors(masks) : 0, positional = count_tensors(json_object_get(call->arguments, "args"));
     if (!given || call->inputs < 1) return ARTEL_OK;
@@ -380,8 +407,10 @@ static artel_status call_with_precision(artel__layer *layer, artel__call *call)
 
 void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id x)
 {
-    bool none = regularizer->l1 == 0 && regularizer->l2 == 0;
-    if (none || graph->status < 0 || x < 0 || graph->value[x].dtype != ARTEL_DTYPE_FLOAT32) return;
+    if (regularizer->orthogonal != 0 && graph->status == ARTEL_OK)
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, graph->scope, "use L1 or L2",
+                                    "activity_regularizer: OrthogonalRegularizer compares the rows of a batch, which is not supported");
+    if (artel__regularizer_is_none(regularizer) || graph->status < 0 || x < 0 || graph->value[x].dtype != ARTEL_DTYPE_FLOAT32) return;
     artel_dtype outer = graph->precision;
     graph->precision = ARTEL_DTYPE_FLOAT32;
     artel__value_id sum = ARTEL__NO_VALUE;
@@ -396,6 +425,17 @@ void artel__layer_penalise(artel__graph *graph, const artel__regularizer *regula
     graph->precision = outer;
 }
 
+/* Strings go to the layers that make numbers of them. */
+static artel_status check_strings(const artel__layer *layer, const artel__call *call)
+{
+    for (int i = 0; i < call->inputs && !layer->def->strings && !layer->model; i++) {
+        if (call->graph->value[call->in[i].value].dtype == ARTEL_DTYPE_STRING)
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "put a StringLookup, Hashing or TextVectorization in front of it",
+                                     "its input holds strings, which this layer does not take");
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__layer_call(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -403,7 +443,8 @@ artel_status artel__layer_call(artel__layer *layer, artel__call *call)
     ARTEL_TRY(graph->status);
     graph->scope = layer->scope;
     call->outputs = 0;
-    ARTEL_TRY(take_explicit_masks(call));
+    ARTEL_TRY(check_strings(layer, call));
+    ARTEL_TRY(take_explicit_masks(layer, call));
     if (!layer->built) {
         if (layer->def->build) ARTEL_TRY(layer->def->build(layer, call));
         layer->built = true;

@@ -36,6 +36,7 @@ typedef struct artel__call {
                            into in[]}; NULL: one positional argument holding all of in[] */
     artel__tensor *out; /* room for ARTEL__LAYER_OUTPUTS */
     int outputs;
+    bool shared; /* all inputs are GLOBAL: an operation of values without rows, with axes written as if there were a batch in front */
 } artel__call;
 
 /* How the mask of the outputs follows from that of the inputs. */
@@ -59,6 +60,8 @@ typedef struct artel__layer_def {
     const artel__option *options; /* the keys of config; name, trainable, dtype and the like are read by the core */
     artel__mask_rule mask;
     artel__cast_rule cast;
+    const void *custom; /* of a class that a program has added (custom.h): any key may be in its config. NULL: Keras' own */
+    bool strings;       /* takes strings; they never reach the others */
     artel_status (*configure)(artel__layer *layer);                      /* optional: after the options; checks, makes children */
     artel_status (*build)(artel__layer *layer, const artel__call *call); /* optional: declares variables from input shapes */
     artel_status (*call)(artel__layer *layer, artel__call *call);
@@ -73,7 +76,19 @@ typedef struct artel__layer_variable {
     artel__regularizer regularizer;
     artel__constraint_config constraint;
     bool matrix_fans; /* see artel__weight */
+    bool alias;       /* a variable of a sublayer, which files of Keras hold here once more; only they show it here */
+    bool frozen;      /* is not trained, though files count it among those that are: a kernel with adapters */
+    bool adapter;     /* is in no file of Keras, but merged into its kernel there */
+    int adapters;     /* the first of two adapters a [..][rank], b [rank][columns]: `adapter_scale` a b is added to it; 0: none */
+    float adapter_scale;
 } artel__layer_variable;
+
+/* An array that weights files hold by name beside the variables, though it never changes: Keras looks for it there. */
+typedef struct artel__layer_constant {
+    const char *name, *child; /* `child`: of a sublayer of Keras that has it too; NULL: of none */
+    const float *data;
+    int64_t count;
+} artel__layer_constant;
 
 typedef struct artel__layer_child {
     const char *path; /* Keras' attribute path in weights files: "cell", "forward_layer", "layers/dense_1" */
@@ -86,12 +101,13 @@ struct artel__layer {
     const artel__layer_def *def;
     artel__arena *arena;
     artel__variables *variables;
-    const char *name;      /* the user's */
-    int same_before;       /* layers of its class before it in its model */
-    const char *scope;     /* path of variables: "model/dense" without a trailing slash */
-    const char *dtype;     /* name of the dtype policy: "float32", "mixed_bfloat16" */
-    artel_dtype precision; /* compute dtype: FLOAT16, BFLOAT16; FLOAT32 for all others */
-    json_t *record;        /* Keras' record, borrowed from the model's document */
+    const char *name;         /* the user's */
+    int same_before;          /* layers of its class before it in its model */
+    const char *scope;        /* path of variables: "model/dense" without a trailing slash */
+    const char *dtype;        /* name of the dtype policy: "float32", "mixed_bfloat16" */
+    artel_dtype precision;    /* compute dtype: FLOAT16, BFLOAT16; FLOAT32 for all others */
+    artel_dtype variables_in; /* variable dtype: FLOAT16 and BFLOAT16 under the policies of these names; else FLOAT32 */
+    json_t *record;           /* Keras' record, borrowed from the model's document */
     void *config;
     void *own;                   /* whatever the class keeps between configure, build and call; in the arena */
     artel__regularizer activity; /* of each output; the mean over the batch is added to the loss */
@@ -100,7 +116,8 @@ struct artel__layer {
     int variable_count;
     artel__layer_child *child;
     int child_count;
-    struct artel__model *model; /* of a nested Sequential or Functional; else NULL */
+    const artel__layer_constant *constant; /* NULL: none */
+    struct artel__model *model;            /* of a nested Sequential or Functional; else NULL */
 };
 
 /* Makes a layer from a record. Errors name the layer and the setting: ARTEL_ERROR_UNSUPPORTED for classes and settings that
@@ -123,9 +140,11 @@ typedef struct artel__weight {
     const artel__regularizer *regularizer;
     const artel__constraint_config *constraint;
     bool matrix_fans;  /* initialisers see [rows][columns], as Keras' EinsumDense tells them; else the shape */
-    artel_dtype dtype; /* float32 when left out */
+    artel_dtype dtype; /* the variable dtype of the policy when left out */
 } artel__weight;
 int artel__layer_add_weight(artel__layer *layer, const artel__weight *weight);
+/* Names a variable of a sublayer as the layer's own (artel__layer_variable.alias). */
+artel_status artel__layer_add_alias(artel__layer *layer, const artel__layer_variable *of);
 /* The GLOBAL value of the n-th variable of the layer in a graph, rounded to graph->precision unless the class keeps its weights. */
 artel__value_id artel__layer_weight(const artel__layer *layer, artel__graph *graph, int n);
 

@@ -34,7 +34,7 @@ static artel_status configure_adaptive(artel__layer *layer)
     return artel__layer_spread(layer, "output_size", &c->output_size, dimensions(layer), 1);
 }
 
-static artel__value_id maxima(artel__graph *graph, artel__value_id x, int axis, int64_t outputs)
+artel__value_id artel__filter_maxima(artel__graph *graph, artel__value_id x, int axis, int64_t outputs)
 {
     artel__value_id *window = artel__arena_alloc(graph->arena, (size_t)outputs, sizeof *window);
     if (!window || graph->status < 0) return ARTEL__NO_VALUE;
@@ -62,7 +62,7 @@ static artel_status call_adaptive(artel__layer *layer, artel__call *call)
             return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "choose a smaller output_size",
                                      "%lld windows along an axis are not supported", (long long)outputs);
         if (outputs == graph->value[x].shape.dim[i]) continue;
-        x = most ? maxima(graph, x, i, outputs) : artel__filter_means(graph, x, i, outputs);
+        x = most ? artel__filter_maxima(graph, x, i, outputs) : artel__filter_means(graph, x, i, outputs);
         ARTEL_TRY(graph->status);
     }
     artel__call_return(call, artel__channels_back(graph, x, c->data_format));

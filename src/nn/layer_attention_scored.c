@@ -135,7 +135,7 @@ static artel__value_id scores_of_sums(artel__layer *layer, artel__graph *graph, 
 {
     const scored_config *c = layer->config;
     bool additive = score_of(layer) == SCORE_ADDITIVE;
-    artel__value_id sum = artel__op_add(graph, spread(graph, query, true), spread(graph, key, false));
+    artel__value_id keys = spread(graph, key, false), sum = artel__op_add(graph, spread(graph, query, true), keys);
     if (c->use_scale && !additive) sum = artel__op_binary(graph, ARTEL__BINARY_MUL, sum, artel__layer_weight(layer, graph, 0));
     sum = artel__op_unary(graph, ARTEL__UNARY_TANH, NULL, sum);
     if (c->use_scale && additive) sum = artel__op_binary(graph, ARTEL__BINARY_MUL, sum, artel__layer_weight(layer, graph, 0));

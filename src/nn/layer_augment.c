@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random changes of images while training: mirrored, moved, turned, enlarged, sheared, cut, brighter, of other contrast.
+/* Layers that change images at random while training: mirrored, moved, turned, enlarged, sheared, cut; of colours: layer_augment_color.c.
  *
  * Outside training the images go on as they are, as in Keras. What is drawn is a number for each image (RandomCrop: one for the
  * batch), uniform between two bounds that the setting names; equal bounds leave nothing to chance, which is how tests compare with
  * Keras. As with Dropout the run's seed decides, and a draw depends on the row of the global batch alone: it is the same on any
  * number of replicas. After keras/src/layers/preprocessing/image_preprocessing.
  */
-#include <math.h>
-#include <string.h>
-
-#include "nn/layer_support.h"
-#include "op/elementwise.h"
-#include "op/reduce.h"
-#include "op/shape_ops.h"
+#include "nn/augment.h"
 
 typedef struct augment_config {
     int data_format, mode, fill_mode, interpolation;
     double fill_value;
     int64_t height, width;
 } augment_config;
-
-/* Two bounds as Keras keeps them after its constructor. */
-typedef struct bounds {
-    double low, high;
-} bounds;
 
 enum {
     MODE_HORIZONTAL,
@@ -44,7 +33,6 @@ static const char *const interpolations[] = {"nearest", "bilinear", NULL};
         "interpolation", "nearest or bilinear", ARTEL__OPTION_ENUM, CONFIG(interpolation), "bilinear", 0, 0, interpolations \
     }
 #define FACTOR(name) ARTEL__PART(name, "a number, or two")
-#define RANGE ARTEL__PART("value_range", "least and greatest value of a pixel")
 
 static const artel__option flip_options[] = {
     {"mode", "which way", ARTEL__OPTION_ENUM, CONFIG(mode), "horizontal_and_vertical", 0, 0, modes}, COMMON, ARTEL__OPTIONS_END};
@@ -57,73 +45,21 @@ static const artel__option move_options[] = {FACTOR("height_factor"), FACTOR("wi
 static const artel__option turn_options[] = {FACTOR("factor"), FILLING("reflect"), COMMON, ARTEL__OPTIONS_END};
 static const artel__option shear_options[] = {FACTOR("x_factor"), FACTOR("y_factor"), FACTOR("factor"), FILLING("reflect"), COMMON,
                                               ARTEL__OPTIONS_END};
-static const artel__option color_options[] = {FACTOR("factor"), RANGE, COMMON, ARTEL__OPTIONS_END};
-
-/* -- settings -- */
-
-static artel_status number_or_two(const artel__layer *layer, const char *key, double least, bounds *out)
-{
-    json_t *given = artel__layer_setting(layer, key);
-    double number;
-    if (json_is_array(given) && json_array_size(given) == 2 && artel__json_number(json_array_get(given, 0), &out->low) &&
-        artel__json_number(json_array_get(given, 1), &out->high)) {
-        if (out->low > out->high) *out = (bounds){out->high, out->low};
-        return ARTEL_OK;
-    }
-    if (!artel__json_number(given, &number))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a number, or a list of two", "the setting \"%s\" is neither", key);
-    number = fabs(number);
-    *out = (bounds){-number > least ? -number : least, number};
-    return ARTEL_OK;
-}
-
-static artel_status value_range(const artel__layer *layer, bounds *out)
-{
-    *out = (bounds){0, 255};
-    json_t *given = artel__layer_setting(layer, "value_range");
-    if (!given) return ARTEL_OK;
-    if (json_array_size(given) == 2 && artel__json_number(json_array_get(given, 0), &out->low) &&
-        artel__json_number(json_array_get(given, 1), &out->high))
-        return ARTEL_OK;
-    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "write a list of two numbers", "the setting \"value_range\" is none");
-}
 
 /* -- what they share -- */
 
-/* Whether there is something to do; `out` is the image [h][w][c] as float32, or the input when there is not. */
+static const artel__bounds unit = {0, 1};
+
 static artel_status begin(artel__layer *layer, artel__call *call, artel__value_id *out)
 {
     const augment_config *c = layer->config;
-    ARTEL_TRY(artel__layer_check_input(layer, call, 3, 3));
-    *out = artel__as_float(call->graph, call->in[0].value);
-    if (call->graph->training) *out = artel__channels_last(call->graph, *out, c->data_format);
-    return call->graph->status;
+    return artel__augment_begin(layer, call, c->data_format, out);
 }
 
 static artel_status finish(artel__layer *layer, artel__call *call, artel__value_id x)
 {
     const augment_config *c = layer->config;
-    artel__call_return(call, call->graph->training ? artel__channels_back(call->graph, x, c->data_format) : x);
-    return call->graph->status;
-}
-
-/* A number between the bounds for each image, [1]; one number itself where they are equal. */
-static artel__value_id draw(artel__graph *graph, artel__value_id like, double low, double high)
-{
-    artel_shape one = artel__shape(1, (int64_t)1);
-    return artel__op_uniform(graph, like, low, high, &one, false);
-}
-
-static artel__value_id as_pixel(artel__graph *graph, artel__value_id x)
-{
-    artel_shape pixel = artel__shape(3, (int64_t)1, (int64_t)1, (int64_t)1);
-    return artel__op_reshape(graph, x, &pixel);
-}
-
-static artel__value_id clip(artel__graph *graph, artel__value_id x, const bounds *range)
-{
-    float limits[3] = {(float)range->low, (float)range->high, 0};
-    return artel__op_unary(graph, ARTEL__UNARY_CLIP, limits, x);
+    return artel__augment_finish(layer, call, c->data_format, x);
 }
 
 /* -- mirrored -- */
@@ -136,7 +72,7 @@ static artel_status call_flip(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, &x));
     if (!graph->training) return finish(layer, call, x);
     artel_shape shape = graph->value[x].shape;
-    artel__value_id u = as_pixel(graph, draw(graph, x, 0, 1));
+    artel__value_id u = artel__augment_pixel(graph, artel__augment_draw(graph, x, &unit));
     artel__value_id flips = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS_EQUAL, u, 0.5);
     for (int axis = 1; axis >= 0; axis--) {
         if (c->mode == (axis ? MODE_VERTICAL : MODE_HORIZONTAL)) continue;
@@ -152,41 +88,22 @@ static artel__value_id constant(artel__graph *graph, artel__value_id like, doubl
     return artel__op_fill_like(graph, like, number);
 }
 
-/* Six ROW numbers, each [1], as a map. */
-static artel__value_id map_of(artel__graph *graph, const artel__value_id part[6])
-{
-    return artel__op_concat(graph, part, 6, 0);
-}
-
-static artel_status through(artel__layer *layer, artel__call *call, artel__value_id x, const artel__value_id part[6])
+static artel__warp_settings filling(const artel__layer *layer)
 {
     const augment_config *c = layer->config;
-    artel__graph *graph = call->graph;
-    ARTEL_TRY(graph->status);
-    artel_shape shape = graph->value[x].shape;
-    artel__warp_settings warp = {.height = shape.dim[0],
-                                 .width = shape.dim[1],
-                                 .bilinear = c->interpolation == 1,
-                                 .mode = (artel__warp_fill)c->fill_mode,
-                                 .fill = (float)c->fill_value};
-    return finish(layer, call, artel__op_warp(graph, x, map_of(graph, part), &warp));
+    return (artel__warp_settings){.bilinear = c->interpolation == 1, .mode = (artel__warp_fill)c->fill_mode, .fill = (float)c->fill_value};
 }
 
 static artel_status call_translation(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
-    bounds down, across;
+    artel__warp_settings how = filling(layer);
+    artel__bounds down, across;
     artel__value_id x;
-    ARTEL_TRY(number_or_two(layer, "height_factor", -1, &down));
-    ARTEL_TRY(number_or_two(layer, "width_factor", -1, &across));
+    ARTEL_TRY(artel__augment_bounds(layer, "height_factor", -1, NULL, &down));
+    ARTEL_TRY(artel__augment_bounds(layer, "width_factor", -1, NULL, &across));
     ARTEL_TRY(begin(layer, call, &x));
-    if (!graph->training) return finish(layer, call, x);
-    artel_shape shape = graph->value[x].shape;
-    artel__value_id dy = draw(graph, x, down.low, down.high), dx = draw(graph, x, across.low, across.high);
-    artel__value_id one = constant(graph, dy, 1), zero = constant(graph, dy, 0);
-    artel__value_id part[6] = {one,  zero, artel__op_affine(graph, dx, -(float)shape.dim[1], 0),
-                               zero, one,  artel__op_affine(graph, dy, -(float)shape.dim[0], 0)};
-    return through(layer, call, x, part);
+    return finish(layer, call, graph->training ? artel__augment_translate(graph, x, &down, &across, &how) : x);
 }
 
 /* (extent - 1) / 2 * (1 - zoom) */
@@ -200,64 +117,44 @@ static artel_status call_zoom(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     bool apart = artel__layer_setting(layer, "width_factor");
-    bounds down, across;
+    artel__warp_settings how = filling(layer);
+    artel__bounds down, across;
     artel__value_id x;
-    ARTEL_TRY(number_or_two(layer, "height_factor", -1, &down));
-    if (apart) ARTEL_TRY(number_or_two(layer, "width_factor", -1, &across));
+    ARTEL_TRY(artel__augment_bounds(layer, "height_factor", -1, NULL, &down));
+    if (apart) ARTEL_TRY(artel__augment_bounds(layer, "width_factor", -1, NULL, &across));
+    down = (artel__bounds){1 + down.low, 1 + down.high};
     ARTEL_TRY(begin(layer, call, &x));
     if (!graph->training) return finish(layer, call, x);
     artel_shape shape = graph->value[x].shape;
-    artel__value_id lines = draw(graph, x, 1 + down.low, 1 + down.high), columns = lines;
-    if (apart) columns = draw(graph, x, 1 + across.low, 1 + across.high);
+    artel__value_id lines = artel__augment_draw(graph, x, &down), columns = lines;
+    if (apart) columns = artel__augment_draw(graph, x, &(artel__bounds){1 + across.low, 1 + across.high});
     artel__value_id zero = constant(graph, lines, 0);
     artel__value_id part[6] = {columns, zero,  zoom_offset(graph, columns, shape.dim[1]),
                                zero,    lines, zoom_offset(graph, lines, shape.dim[0])};
-    return through(layer, call, x, part);
-}
-
-/* centre - centre * a - other * b */
-static artel__value_id turn_offset(artel__graph *graph, float centre, artel__value_id a, float column, artel__value_id b, float line)
-{
-    artel__value_id at = artel__op_affine(graph, artel__op_affine(graph, a, column, 0), -1, centre);
-    return artel__op_binary(graph, ARTEL__BINARY_SUB, at, artel__op_affine(graph, b, line, 0));
+    return finish(layer, call, artel__augment_map(graph, x, part, &how));
 }
 
 static artel_status call_rotation(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
-    bounds turns;
+    artel__warp_settings how = filling(layer);
+    artel__bounds turns;
     artel__value_id x;
-    ARTEL_TRY(number_or_two(layer, "factor", -1, &turns));
+    ARTEL_TRY(artel__augment_bounds(layer, "factor", -1, NULL, &turns));
     ARTEL_TRY(begin(layer, call, &x));
-    if (!graph->training) return finish(layer, call, x);
-    artel_shape shape = graph->value[x].shape;
-    artel__value_id degrees = draw(graph, x, turns.low * 360, turns.high * 360);
-    artel__value_id angle = artel__op_affine(graph, degrees, (float)(3.14159265358979323846 / 180), 0);
-    artel__value_id cosine = artel__op_unary(graph, ARTEL__UNARY_COS, NULL, angle),
-                    sine = artel__op_unary(graph, ARTEL__UNARY_SIN, NULL, angle);
-    artel__value_id minus = artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, sine);
-    float column = 0.5f * ((float)shape.dim[1] - 1.0f), line = 0.5f * ((float)shape.dim[0] - 1.0f);
-    artel__value_id part[6] = {cosine, minus,  turn_offset(graph, column, cosine, column, minus, line),
-                               sine,   cosine, turn_offset(graph, line, sine, column, cosine, line)};
-    return through(layer, call, x, part);
+    return finish(layer, call, graph->training ? artel__augment_rotate(graph, x, &turns, &how) : x);
 }
 
 static artel_status call_shear(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
-    bounds across, down;
+    artel__warp_settings how = filling(layer);
+    artel__bounds across, down;
     artel__value_id x;
-    ARTEL_TRY(number_or_two(layer, "x_factor", -1, &across));
-    ARTEL_TRY(number_or_two(layer, "y_factor", -1, &down));
+    ARTEL_TRY(artel__augment_bounds(layer, "x_factor", -1, NULL, &across));
+    ARTEL_TRY(artel__augment_bounds(layer, "y_factor", -1, NULL, &down));
     ARTEL_TRY(begin(layer, call, &x));
-    if (!graph->training) return finish(layer, call, x);
-    artel__value_id side = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, draw(graph, x, 0, 1), 0.5);
-    artel__value_id dy = draw(graph, x, down.low, down.high), dx = draw(graph, x, across.low, across.high);
-    artel__value_id one = constant(graph, dy, 1), zero = constant(graph, dy, 0);
-    dx = artel__op_where(graph, side, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, dx), dx);
-    dy = artel__op_where(graph, side, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, dy), dy);
-    artel__value_id part[6] = {one, dx, zero, dy, one, zero};
-    return through(layer, call, x, part);
+    return finish(layer, call, graph->training ? artel__augment_shear(graph, x, &across, &down, &how) : x);
 }
 
 /* -- cut -- */
@@ -301,37 +198,7 @@ static artel_status call_crop(artel__layer *layer, artel__call *call)
     artel__value_id top = draw_start(graph, x, shape.dim[0] - c->height), left = draw_start(graph, x, shape.dim[1] - c->width);
     artel__value_id one = constant(graph, top, 1), zero = constant(graph, top, 0), part[6] = {one, zero, left, zero, one, top};
     artel__warp_settings warp = {.height = c->height, .width = c->width};
-    return finish(layer, call, artel__op_warp(graph, x, map_of(graph, part), &warp));
-}
-
-/* -- brightness and contrast -- */
-
-static artel_status call_brightness(artel__layer *layer, artel__call *call)
-{
-    artel__graph *graph = call->graph;
-    bounds factor, range;
-    artel__value_id x;
-    ARTEL_TRY(number_or_two(layer, "factor", -1, &factor));
-    ARTEL_TRY(value_range(layer, &range));
-    ARTEL_TRY(begin(layer, call, &x));
-    if (!graph->training) return finish(layer, call, x);
-    artel__value_id delta = artel__op_affine(graph, draw(graph, x, factor.low, factor.high), (float)(range.high - range.low), 0);
-    return finish(layer, call, clip(graph, artel__op_add(graph, x, as_pixel(graph, delta)), &range));
-}
-
-static artel_status call_contrast(artel__layer *layer, artel__call *call)
-{
-    artel__graph *graph = call->graph;
-    bounds factor, range;
-    artel__value_id x;
-    ARTEL_TRY(number_or_two(layer, "factor", 0, &factor));
-    ARTEL_TRY(value_range(layer, &range));
-    ARTEL_TRY(begin(layer, call, &x));
-    if (!graph->training) return finish(layer, call, x);
-    artel__value_id scale = as_pixel(graph, draw(graph, x, 1 - factor.low, 1 + factor.high));
-    artel__value_id mean = artel__op_reduce(graph, ARTEL__REDUCE_MEAN, x, 3, true);
-    x = artel__op_binary(graph, ARTEL__BINARY_MUL, artel__op_binary(graph, ARTEL__BINARY_SUB, x, mean), scale);
-    return finish(layer, call, clip(graph, artel__op_add(graph, x, mean), &range));
+    return finish(layer, call, artel__augment_map(graph, x, part, &warp));
 }
 
 #define AUGMENT(symbol, name, kind, table, sentence)       \
@@ -350,5 +217,3 @@ AUGMENT(random_zoom, "RandomZoom", zoom, move_options, "Enlarges images at rando
 AUGMENT(random_rotation, "RandomRotation", rotation, turn_options, "Turns images at random.");
 AUGMENT(random_shear, "RandomShear", shear, shear_options, "Shears images at random.");
 AUGMENT(random_crop, "RandomCrop", crop, crop_options, "Cuts a part of images at random.");
-AUGMENT(random_brightness, "RandomBrightness", brightness, color_options, "Makes images brighter or darker at random.");
-AUGMENT(random_contrast, "RandomContrast", contrast, color_options, "Changes the contrast of images at random.");

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "nn/layer_support.h"
+#include "nn/adapters.h"
 #include "op/op.h"
 
 static const char *const paddings[] = {"valid", "same", "causal", NULL};
@@ -54,6 +54,7 @@ static const artel__option conv_options[] = {
     WINDOW_OPTIONS,
     {"groups", "groups of channels", ARTEL__OPTION_INT, offsetof(conv_config, groups), "1", 1, INT32_MAX, NULL},
     ARTEL__WEIGHT_PARTS("kernel"),
+    ARTEL__ADAPTER_OPTIONS,
     ARTEL__OPTIONS_END,
 };
 
@@ -258,7 +259,12 @@ static artel_status build_conv(artel__layer *layer, const artel__call *call)
     ARTEL_TRY(check_channels(layer, call));
     artel_shape kernel = kernel_shape(c, parts, channels_of(layer, call) / c->groups, c->filters);
     ARTEL_TRY(declare_panels(layer, "kernel", &kernel, &parts->kernel));
-    return declare_bias(layer, c->filters);
+    ARTEL_TRY(declare_bias(layer, c->filters));
+    int64_t rows = artel_shape_count(&kernel) / c->filters;
+    ARTEL_TRY(
+        artel__adapters_declare(layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
+    if (!artel__adapters_of(layer, 0) || c->groups == 1) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use one group", "\"lora_rank\" with groups is not supported");
 }
 
 static artel_status build_transpose(artel__layer *layer, const artel__call *call)
@@ -341,6 +347,16 @@ static artel_status begin(artel__layer *layer, artel__call *call, int bias, shap
     return ARTEL_OK;
 }
 
+/* y and what adapters add: a convolution of few filters, and a product of those. */
+static artel__value_id adapted(const artel__layer *layer, artel__graph *graph, const conv_call *k, artel__value_id y)
+{
+    artel__value_id a = artel__layer_weight(layer, graph, artel__adapters_of(layer, 0));
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel__conv2d_shape narrow = k->shape;
+    narrow.oc = graph->value[a].shape.dim[graph->value[a].shape.rank - 1];
+    return artel__adapters_add(layer, graph, 0, y, artel__op_conv2d(graph, k->x, a, ARTEL__NO_VALUE, &narrow, ARTEL__FUSED_NONE));
+}
+
 static artel_status call_conv(artel__layer *layer, artel__call *call)
 {
     const conv_config *c = layer->config;
@@ -348,8 +364,10 @@ static artel_status call_conv(artel__layer *layer, artel__call *call)
     ARTEL_TRY(begin(layer, call, 1, shape_window, &k));
     k.shape.oc = c->filters;
     k.shape.groups = c->groups;
+    if (artel__adapters_of(layer, 0)) k.relu = false;
     artel__value_id y = artel__op_conv2d(call->graph, k.x, artel__layer_weight(layer, call->graph, 0), k.bias, &k.shape,
                                          k.relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    if (artel__adapters_of(layer, 0)) y = adapted(layer, call->graph, &k, y);
     finish(layer, call, y, k.relu);
     return ARTEL_OK;
 }

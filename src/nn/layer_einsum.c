@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "nn/layer_support.h"
+#include "nn/adapters.h"
 #include "op/elementwise.h"
 #include "op/op.h"
 #include "op/shape_ops.h"
@@ -47,6 +47,7 @@ static const artel__option einsum_options[] = {
     ARTEL__PART("activation", "activation: a name or a record"),
     ARTEL__WEIGHT_PARTS("kernel"),
     ARTEL__WEIGHT_PARTS("bias"),
+    ARTEL__ADAPTER_OPTIONS,
     ARTEL__OPTIONS_END,
 };
 
@@ -79,7 +80,6 @@ static artel_status configure_einsum(artel__layer *layer)
     parts->has_bias = artel__layer_setting(layer, "bias_axes") != NULL;
     ARTEL_TRY(artel__layer_activation(layer, "activation", &parts->activation));
     ARTEL_TRY(artel__layer_weight_parts(layer, "kernel", "glorot_uniform", &parts->kernel));
-    parts->kernel.matrix_fans = true;
     return artel__layer_weight_parts(layer, "bias", "zeros", &parts->bias);
 }
 
@@ -200,34 +200,23 @@ static bool bias_shape(const einsum_config *c, const einsum_axes *axes, const in
     return out->rank > 0;
 }
 
-/* Variance scaling counts fans over the contracted and the new axes. */
-static artel_status fans(artel__layer *layer, einsum_parts *parts)
+/* Variance scaling counts fans over the contracted and the new axes, unless the initialiser names its own. */
+static bool names_axes(const artel__layer *layer)
 {
-    json_t *given = artel__layer_setting(layer, "kernel_initializer");
-    json_t *record = json_is_object(given)
-                         ? artel__json_copy_deep(given)
-                         : json_pack("{s:s, s:{}}", "class_name", given ? json_string_value(given) : "glorot_uniform", "config");
-    json_t *in = json_array(), *out = json_array(), *settings = json_object_get(record, "config");
-    bool made = record && in && out;
-    for (int i = 0; i < parts->contracted; i++) made = made && json_array_append_new(in, json_integer(i)) == 0;
-    for (int i = 0; i < parts->created; i++) made = made && json_array_append_new(out, json_integer(parts->contracted + i)) == 0;
-    bool free_axes = json_is_null(json_object_get(settings, "input_axes")) || !json_object_get(settings, "input_axes");
-    const char *name = json_string_value(json_object_get(record, "class_name"));
-    static const char *const scaling[] = {"VarianceScaling", "GlorotUniform", "GlorotNormal",   "HeUniform",        "HeNormal",
-                                          "LecunUniform",    "LecunNormal",   "glorot_uniform", "glorot_normal",    "he_uniform",
-                                          "he_normal",       "lecun_uniform", "lecun_normal",   "variance_scaling", NULL};
-    bool scales = false;
-    for (int i = 0; scaling[i] && name; i++) scales = scales || strcmp(scaling[i], name) == 0;
-    if (scales && free_axes && json_is_object(settings))
-        made = made && json_object_set(settings, "input_axes", in) == 0 && json_object_set(settings, "output_axes", out) == 0;
-    artel_status status = made ? ARTEL_OK : artel__fail_memory(layer->arena->ctx, layer->name, 64);
-    if (scales && free_axes && json_is_object(settings) && made) {
-        status = artel__initializer_read(layer->arena, layer->name, record, &parts->kernel.initializer);
-    }
-    json_decref(in);
-    json_decref(out);
-    json_decref(record);
-    return status;
+    json_t *settings = json_object_get(artel__layer_setting(layer, "kernel_initializer"), "config");
+    json_t *axes = json_object_get(settings, "input_axes");
+    return axes && !json_is_null(axes);
+}
+
+static artel_status declare_bias(artel__layer *layer, einsum_parts *parts)
+{
+    artel_shape bias;
+    if (!parts->has_bias) return ARTEL_OK;
+    if (!bias_shape(layer->config, &parts->axes, parts->extent, &bias)) return refuse(layer);
+    size_t out_rank = strlen(parts->axes.out);
+    parts->fused = artel__shape_equal(&bias, &parts->columns) &&
+                   strcmp(parts->axes.out + out_rank - (size_t)parts->created, parts->axes.kernel + parts->contracted) == 0;
+    return artel__layer_declare(layer, "bias", &bias, 0, true, &parts->bias);
 }
 
 static artel_status build_einsum(artel__layer *layer, const artel__call *call)
@@ -237,7 +226,7 @@ static artel_status build_einsum(artel__layer *layer, const artel__call *call)
     ARTEL_TRY(artel__layer_check_input(layer, call, 1, ARTEL_MAX_RANK));
     const artel_shape *in = artel__call_shape(call, 0);
     if (!parse(c->equation, in->rank, &parts->axes) || !learn_extents(parts, in) || !split_kernel(parts)) return refuse(layer);
-    ARTEL_TRY(fans(layer, parts));
+    parts->kernel.matrix_fans = !names_axes(layer);
     artel_shape kernel = {.rank = 0};
     int64_t rows = 1;
     for (const char *at = parts->axes.kernel; *at && kernel.rank < ARTEL_MAX_RANK; at++)
@@ -247,13 +236,12 @@ static artel_status build_einsum(artel__layer *layer, const artel__call *call)
         rows *= kernel.dim[i];
     }
     ARTEL_TRY(artel__layer_declare(layer, "kernel", &kernel, rows, true, &parts->kernel));
-    if (!parts->has_bias) return ARTEL_OK;
-    artel_shape bias;
-    if (!bias_shape(c, &parts->axes, parts->extent, &bias)) return refuse(layer);
-    size_t out_rank = strlen(parts->axes.out);
-    parts->fused = artel__shape_equal(&bias, &parts->columns) &&
-                   strcmp(parts->axes.out + out_rank - (size_t)parts->created, parts->axes.kernel + parts->contracted) == 0;
-    return artel__layer_declare(layer, "bias", &bias, 0, true, &parts->bias);
+    ARTEL_TRY(declare_bias(layer, parts));
+    ARTEL_TRY(
+        artel__adapters_declare(layer, &(artel__adapters){.kernel = 0, .name = "lora_kernel", .rows = rows, .parts = &parts->kernel}));
+    if (!artel__adapters_of(layer, 0) || parts->created > 0) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use an equation whose kernel has new axes",
+                             "\"lora_rank\" of a kernel whose axes are all contracted is not supported");
 }
 
 /* The input with its kept axes first and the contracted ones behind, in the kernel's order. `order` receives the letters kept. */
@@ -283,9 +271,18 @@ static artel_status call_einsum(artel__layer *layer, artel__call *call)
     char order[LETTERS * 2];
     artel__value_id x = arrange_input(graph, parts, artel__as_float(graph, call->in[0].value), order);
     artel__value_id bias = parts->has_bias ? artel__layer_weight(layer, graph, 1) : ARTEL__NO_VALUE;
-    bool relu = artel__activation_is_relu(&parts->activation) && (parts->fused || !parts->has_bias);
+    int a = artel__adapters_of(layer, 0);
+    bool relu = artel__activation_is_relu(&parts->activation) && (parts->fused || !parts->has_bias) && !a;
     artel__value_id y = artel__op_product(graph, x, artel__layer_weight(layer, graph, 0), parts->fused ? bias : ARTEL__NO_VALUE,
                                           parts->contracted, &parts->columns, relu ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE);
+    if (a) {
+        artel_shape narrow = parts->columns;
+        artel__value_id w = artel__layer_weight(layer, graph, a);
+        ARTEL_TRY(graph->status);
+        narrow.dim[narrow.rank - 1] = graph->value[w].shape.dim[graph->value[w].shape.rank - 1];
+        artel__value_id xa = artel__op_product(graph, x, w, ARTEL__NO_VALUE, parts->contracted, &narrow, ARTEL__FUSED_NONE);
+        y = artel__adapters_add(layer, graph, 0, y, xa);
+    }
     int permutation[LETTERS], rank = (int)strlen(parts->axes.out);
     if (strcmp(order, parts->axes.out) != 0) {
         for (int i = 0; i < rank; i++) permutation[i] = (int)(strchr(order, parts->axes.out[i]) - order);

@@ -55,8 +55,9 @@ static artel_status configure_input(artel__layer *layer)
         if (json_is_true(artel__layer_setting(layer, special[i])))
             return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed dense arrays", "%s inputs are not supported", special[i]);
     }
-    if (artel_dtype_parse(layer->dtype, &input->dtype) < 0 || input->dtype == ARTEL_DTYPE_STRING)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed numbers", "inputs of dtype \"%s\" are not supported", layer->dtype);
+    if (artel_dtype_parse(layer->dtype, &input->dtype) < 0)
+        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "feed numbers or strings", "inputs of dtype \"%s\" are not supported",
+                                 layer->dtype);
     return read_shape(layer, &input->shape);
 }
 
@@ -70,6 +71,7 @@ static artel_status call_identity(artel__layer *layer, artel__call *call)
 const artel__layer_def artel__layer_input_def = {
     .class_name = "InputLayer",
     .doc = "An input of the model.",
+    .strings = true,
     .config_size = sizeof(input_config),
     .options = input_options,
     .mask = ARTEL__MASK_PASS,
@@ -81,5 +83,14 @@ const artel__layer_def artel__layer_identity_def = {
     .class_name = "Identity",
     .doc = "Returns its input.",
     .mask = ARTEL__MASK_PASS,
+    .strings = true,
+    .call = call_identity,
+};
+
+const artel__layer_def artel__layer_feature_identity_def = {
+    .class_name = "TFDIdentity",
+    .doc = "Identity, as it stands for a plain feature of a FeatureSpace.",
+    .mask = ARTEL__MASK_PASS,
+    .strings = true,
     .call = call_identity,
 };

@@ -243,8 +243,8 @@ static artel__value_id inner_products(artel__graph *graph, artel__value_id x, ar
     for (int i = 0; i + 1 < a.rank; i++) out.dim[out.rank++] = a.dim[i];
     for (int i = 0; i + 1 < b.rank; i++) out.dim[out.rank++] = b.dim[i];
     if (out.rank == 0) out.dim[out.rank++] = 1;
-    return artel__op_reshape(graph, artel__row_products(graph, artel__op_reshape(graph, x, &left), artel__op_reshape(graph, y, &right)),
-                             &out);
+    artel__value_id turned = artel__op_reshape(graph, y, &right);
+    return artel__op_reshape(graph, artel__row_products(graph, artel__op_reshape(graph, x, &left), turned), &out);
 }
 
 static artel_status call_dot(artel__layer *layer, artel__call *call)
@@ -289,4 +289,5 @@ MERGE(average, "Average", average, NULL, NULL, "Mean of the inputs.");
 MERGE(maximum, "Maximum", maximum, NULL, NULL, "Greatest of the inputs, element by element.");
 MERGE(minimum, "Minimum", minimum, NULL, NULL, "Least of the inputs, element by element.");
 MERGE(concatenate, "Concatenate", concatenate, concatenate_options, NULL, "The inputs side by side.");
+MERGE(feature_concat, "TFDConcat", concatenate, concatenate_options, NULL, "Concatenate, as a FeatureSpace ends.");
 MERGE(dot, "Dot", dot, dot_options, configure_dot, "Inner products of two inputs along one axis of each.");

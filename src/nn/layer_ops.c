@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keras' raw operations as layers: their arguments, the table, and those that are one operation of ours.
+/* Keras' raw operations as layers: the table, and those that are one operation of ours.
  *
  * layer_ops.list has a row each; layer_ops_math.c has those that are put together, layer_ops_shape.c those that move
- * elements. Arguments are in call->arguments, with constants inline. Integers and truth values become float32 before
- * arithmetic.
+ * elements. Integers and truth values become float32 before arithmetic.
  */
 #include "nn/layer_ops.h"
 
@@ -12,108 +11,7 @@
 
 #include "op/elementwise.h"
 #include "op/reduce.h"
-
-/* -- arguments -- */
-
-json_t *artel__raw_argument(const artel__call *call, int n)
-{
-    return json_array_get(json_object_get(call->arguments, "args"), (size_t)n);
-}
-
-artel_status artel__raw_refuse(const artel__layer *layer, const char *what)
-{
-    return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "see docs/layers.md for the operations and their forms",
-                             "this operation of keras.src.ops is not supported with %s", what);
-}
-
-artel_status artel__raw_operand(const artel__layer *layer, const artel__call *call, json_t *argument, artel__value_id *out)
-{
-    if (!call->arguments && call->inputs > 0) {
-        *out = call->in[0].value;
-        return ARTEL_OK;
-    }
-    *out = artel__call_tensor(call, argument).value;
-    if (*out < 0) *out = artel__constant_json(call->graph, argument);
-    return *out < 0 ? artel__raw_refuse(layer, "this argument") : ARTEL_OK;
-}
-
-artel_status artel__raw_tensor(const artel__layer *layer, const artel__call *call, artel__value_id *out)
-{
-    ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, 0), out));
-    return call->graph->value[*out].domain == ARTEL__DOMAIN_ROW ? ARTEL_OK : artel__raw_refuse(layer, "a constant as its first argument");
-}
-
-json_t *artel__raw_setting(const artel__layer *layer, const artel__call *call, const char *key, int position)
-{
-    json_t *value = artel__layer_setting(layer, key);
-    if (!value) value = artel__call_argument(call, key);
-    if (!value && position > 0) value = artel__raw_argument(call, position);
-    return json_is_null(value) ? NULL : value;
-}
-
-double artel__raw_number(const artel__layer *layer, const artel__call *call, const char *key, double fallback)
-{
-    double number = fallback;
-    artel__json_number(artel__raw_setting(layer, call, key, 0), &number);
-    return number;
-}
-
-artel_status artel__raw_axis(const artel__layer *layer, const artel__call *call, const char *key, int64_t fallback, int rank, int *out)
-{
-    int64_t axis = fallback;
-    json_t *given = artel__raw_setting(layer, call, key, 0);
-    *out = given && !artel__json_integer(given, &axis) ? -1 : artel__row_axis(axis, rank);
-    return *out < 0 ? artel__raw_refuse(layer, "this axis") : ARTEL_OK;
-}
-
-artel_status artel__raw_axes(const artel__layer *layer, const artel__call *call, int rank, uint32_t *out)
-{
-    json_t *axis = artel__raw_setting(layer, call, "axis", 0);
-    *out = 0;
-    if (!axis) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
-    for (size_t i = 0; i < (json_is_array(axis) ? json_array_size(axis) : 1); i++) {
-        int64_t number;
-        json_t *item = json_is_array(axis) ? json_array_get(axis, i) : axis;
-        int row = artel__json_integer(item, &number) ? artel__row_axis(number, rank) : -1;
-        if (row < 0) return artel__raw_refuse(layer, "this axis; the batch cannot be reduced");
-        *out |= 1u << row;
-    }
-    return ARTEL_OK;
-}
-
-bool artel__raw_keeps_axes(const artel__layer *layer, const artel__call *call)
-{
-    return json_is_true(artel__raw_setting(layer, call, "keepdims", 0));
-}
-
-artel_status artel__raw_float(const artel__layer *layer, const artel__call *call, artel__value_id *x)
-{
-    ARTEL_TRY(artel__raw_tensor(layer, call, x));
-    *x = artel__as_float(call->graph, *x);
-    return ARTEL_OK;
-}
-
-/* A constant written with a batch axis loses it; then the two broadcast as rows. */
-artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, artel__value_id *a, const artel__value_id *b)
-{
-    if (graph->status < 0) return graph->status;
-    const artel__value *constant = &graph->value[*a], *row = &graph->value[*b];
-    if (constant->domain != ARTEL__DOMAIN_GLOBAL || constant->shape.rank <= row->shape.rank) return ARTEL_OK;
-    if (constant->shape.rank != row->shape.rank + 1 || constant->shape.dim[0] != 1)
-        return artel__raw_refuse(layer, "a constant of this shape");
-    artel_shape shape = {.rank = constant->shape.rank - 1};
-    for (int i = 0; i < shape.rank; i++) shape.dim[i] = constant->shape.dim[i + 1];
-    *a = artel__op_reshape(graph, *a, &shape);
-    return ARTEL_OK;
-}
-
-artel_status artel__raw_operands(const artel__layer *layer, const artel__call *call, artel__value_id *a, artel__value_id *b)
-{
-    ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, 0), a));
-    ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, 1), b));
-    ARTEL_TRY(artel__raw_align(layer, call->graph, a, b));
-    return artel__raw_align(layer, call->graph, b, a);
-}
+#include "op/shape_ops.h"
 
 /* -- rows of the table -- */
 
@@ -129,6 +27,7 @@ typedef struct coded_row {
 } coded_row;
 
 #define OTHER(symbol, name)
+#define ALSO(symbol, name, function)
 #define FORMULA(symbol, name)
 #define BINARY(symbol, name, function)
 #define COMPARE(symbol, name, function)
@@ -163,6 +62,7 @@ static const coded_row reduce_rows[] = {
 #undef BINARY
 #undef UNARY
 #undef OTHER
+#undef ALSO
 #undef FORMULA
 
 /* The row of this layer's class, which exists, for the layer was made from it. */
@@ -211,14 +111,6 @@ static artel_status call_compare(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-artel_status artel__raw_reduction(const artel__layer *layer, const artel__call *call, artel__value_id *x, uint32_t *axes)
-{
-    ARTEL_TRY(artel__raw_float(layer, call, x));
-    if (call->graph->status < 0) return call->graph->status;
-    if (artel__raw_setting(layer, call, "initial", 0)) return artel__raw_refuse(layer, "initial");
-    return artel__raw_axes(layer, call, call->graph->value[*x].shape.rank, axes);
-}
-
 static artel_status call_reduce(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;
@@ -246,6 +138,60 @@ static const artel__option op_options[] = {
     ARTEL__PART("num_classes", "of one_hot"),
     ARTEL__PART("newshape", "shape with the batch"),
     ARTEL__PART("axes", "order of the axes"),
+    ARTEL__PART("x", "places of trapezoid"),
+    ARTEL__PART("dx", "the width of trapezoid"),
+    ARTEL__PART("synchronized", "accepted"),
+    ARTEL__PART("offset", "which diagonal"),
+    ARTEL__PART("axisa", "vectors of the first operand"),
+    ARTEL__PART("axisb", "vectors of the second operand"),
+    ARTEL__PART("axisc", "vectors of the result"),
+    ARTEL__PART("block_size", "extent of a block"),
+    ARTEL__PART("sequence_length", "of a frame"),
+    ARTEL__PART("sequence_stride", "between frames"),
+    ARTEL__PART("ragged", "not supported"),
+    ARTEL__PART("pool_size", "extents of a window"),
+    ARTEL__PART("output_size", "extents of the result"),
+    ARTEL__PART("strides", "between windows"),
+    ARTEL__PART("padding", "valid or same"),
+    ARTEL__PART("dilation_rate", "between places of a window"),
+    ARTEL__PART("output_padding", "what is added to the output at its end"),
+    ARTEL__PART("rms_scaling", "whether the mean stays"),
+    ARTEL__PART("is_causal", "whether keys behind the query are hidden"),
+    ARTEL__PART("flash_attention", "not supported"),
+    ARTEL__PART("attn_logits_soft_cap", "not supported"),
+    ARTEL__PART("top_padding", "border above"),
+    ARTEL__PART("bottom_padding", "border below"),
+    ARTEL__PART("left_padding", "border on the left"),
+    ARTEL__PART("right_padding", "border on the right"),
+    ARTEL__PART("top_cropping", "lines cut above"),
+    ARTEL__PART("bottom_cropping", "lines cut below"),
+    ARTEL__PART("left_cropping", "columns cut on the left"),
+    ARTEL__PART("right_cropping", "columns cut on the right"),
+    ARTEL__PART("target_height", "lines of the result"),
+    ARTEL__PART("target_width", "columns of the result"),
+    ARTEL__PART("kernel_size", "extents of a window"),
+    ARTEL__PART("dilation", "between places of a window"),
+    ARTEL__PART("stride", "between windows"),
+    ARTEL__PART("sigma", "width of a normal curve"),
+    ARTEL__PART("max_val", "the largest number of an image"),
+    ARTEL__PART("filter_size", "extent of a filter"),
+    ARTEL__PART("filter_sigma", "width of a filter"),
+    ARTEL__PART("k1", "a constant of SSIM"),
+    ARTEL__PART("k2", "a constant of SSIM"),
+    ARTEL__PART("upper", "whether the factor is the upper triangle"),
+    ARTEL__PART("lower", "whether the triangle is the lower one"),
+    ARTEL__PART("fft_length", "places of a transform"),
+    ARTEL__PART("window", "hann, hamming or a list"),
+    ARTEL__PART("center", "whether the signal is mirrored at its ends"),
+    ARTEL__PART("k", "how many, or which diagonal"),
+    ARTEL__PART("sorted", "accepted"),
+    ARTEL__PART("method", "how a quantile lies between two elements"),
+    ARTEL__PART("side", "left or right"),
+    ARTEL__PART("assume_unique", "accepted"),
+    ARTEL__PART("invert", "whether the answer is turned"),
+    ARTEL__PART("sparse", "not supported"),
+    ARTEL__PART("shape", "of an array"),
+    ARTEL__PART("subscripts", "the equation of einsum"),
     ARTEL__PART("axis1", "first axis"),
     ARTEL__PART("axis2", "second axis"),
     ARTEL__PART("indices_or_sections", "where to split"),
@@ -292,4 +238,5 @@ static const artel__option op_options[] = {
 #define REDUCE(symbol, name, function) DEFINE(symbol, name, call_reduce)
 #define FORMULA(symbol, name) DEFINE(symbol, name, artel__raw_formula)
 #define OTHER(symbol, name) DEFINE(symbol, name, artel__raw_##symbol)
+#define ALSO(symbol, name, function) DEFINE(symbol, name, artel__raw_##function)
 #include "nn/layer_ops.list"

@@ -14,6 +14,22 @@ artel_status artel__raw_operand(const artel__layer *layer, const artel__call *ca
 artel_status artel__raw_tensor(const artel__layer *layer, const artel__call *call, artel__value_id *out);
 /* A setting of the operation, or the same given in the call (by position from 1 on, or by name). */
 json_t *artel__raw_setting(const artel__layer *layer, const artel__call *call, const char *key, int position);
+/* The first argument and the shape of its row. */
+artel_status artel__raw_row(const artel__layer *layer, const artel__call *call, artel__value_id *x, artel_shape *shape);
+/* As artel__raw_setting, as an integer: the fallback when absent, false when it is none. */
+bool artel__raw_integer(const artel__layer *layer, const artel__call *call, const char *key, int position, int64_t fallback, int64_t *out);
+/* As artel__raw_setting, one integer for all or a list of `count`, each from `least` on: false when it is none; the fallback when absent. */
+bool artel__raw_integers(const artel__layer *layer, const artel__call *call, const char *key, int count, int64_t least, int64_t fallback,
+                         int64_t *out);
+/* As artel__raw_setting, a name; the fallback when absent. */
+const char *artel__raw_name(const artel__layer *layer, const artel__call *call, const char *key, const char *fallback);
+/* The first argument as float32, and the axis setting as a row axis. */
+artel_status artel__raw_along(const artel__layer *layer, const artel__call *call, int64_t fallback, artel__value_id *x, int *axis);
+/* One axis of x last, and back. */
+artel__value_id artel__raw_axis_last(artel__graph *graph, artel__value_id x, int axis);
+artel__value_id artel__raw_axis_back(artel__graph *graph, artel__value_id x, int axis);
+/* A constant argument: its numbers, in the arena, and its shape; false when it is none. */
+bool artel__raw_constant(const artel__call *call, json_t *json, artel_shape *shape, const float **numbers);
 /* Settings as numbers; the fallback when absent. */
 double artel__raw_number(const artel__layer *layer, const artel__call *call, const char *key, double fallback);
 /* The axis setting as a row axis. `rank` of the row. */
@@ -29,11 +45,21 @@ artel_status artel__raw_operands(const artel__layer *layer, const artel__call *c
 artel_status artel__raw_align(const artel__layer *layer, artel__graph *graph, artel__value_id *a, const artel__value_id *b);
 /* What a reduction begins with: the first argument as float32, and the axes. */
 artel_status artel__raw_reduction(const artel__layer *layer, const artel__call *call, artel__value_id *x, uint32_t *axes);
+/* [..][n] as [..][frames][length], a frame every `stride` places. */
+artel__value_id artel__raw_frames(artel__graph *graph, artel__value_id x, int64_t length, int64_t stride);
+/* Real transforms of frames of the last axis under the setting "window"; `centred`: with half a frame mirrored at both ends. */
+typedef struct artel__short_time {
+    int64_t length, stride, places;
+    bool centred;
+} artel__short_time;
+artel_status artel__raw_short_time(const artel__layer *layer, const artel__call *call, artel__value_id x, const artel__short_time *how,
+                                   artel__value_id *real, artel__value_id *imaginary);
 /* The call of every FORMULA. */
 artel_status artel__raw_formula(artel__layer *layer, artel__call *call);
 artel_status artel__raw_refuse(const artel__layer *layer, const char *what);
 
 #define OTHER(symbol, name) artel_status artel__raw_##symbol(artel__layer *layer, artel__call *call);
+#define ALSO(symbol, name, function) artel_status artel__raw_##function(artel__layer *layer, artel__call *call);
 #define UNARY(symbol, name, function, a, b, c)
 #define BINARY(symbol, name, function)
 #define COMPARE(symbol, name, function)
@@ -41,6 +67,7 @@ artel_status artel__raw_refuse(const artel__layer *layer, const char *what);
 #define FORMULA(symbol, name)
 #include "nn/layer_ops.list"
 #undef OTHER
+#undef ALSO
 #undef UNARY
 #undef BINARY
 #undef COMPARE

@@ -37,19 +37,21 @@ static artel__value_id arctan(artel__graph *graph, artel__value_id x)
 
 static artel__value_id arcsin(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id rest = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, x, -1, 1), artel__op_affine(graph, x, 1, 1));
+    artel__value_id above_minus_one = artel__op_affine(graph, x, 1, 1),
+                    rest = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, x, -1, 1), above_minus_one);
     return arctan(graph, binary(graph, ARTEL__BINARY_MUL, x, unary(graph, ARTEL__UNARY_RSQRT, rest)));
 }
 
 /* Twice the angle of (sqrt(1 + x), sqrt(1 - x)): exact near 1, where a quarter less arcsin(x) would be a difference of equals. */
 static artel__value_id arccos(artel__graph *graph, artel__value_id x)
 {
-    artel__value_id ratio = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, x, -1, 1), artel__op_affine(graph, x, 1, 1));
+    artel__value_id above_minus_one = artel__op_affine(graph, x, 1, 1),
+                    ratio = binary(graph, ARTEL__BINARY_DIV, artel__op_affine(graph, x, -1, 1), above_minus_one);
     return times(graph, arctan(graph, unary(graph, ARTEL__UNARY_SQRT, ratio)), 2);
 }
 
 /* The angle of (x, y): that of (|x|, |y|), the smaller by the larger, then turned. Zeros have a sign; two infinities count as equals. */
-static artel__value_id arctan2(artel__graph *graph, artel__value_id y, artel__value_id x)
+artel__value_id artel__raw_arctan2(artel__graph *graph, artel__value_id y, artel__value_id x)
 {
     artel__value_id left = sign_bit(graph, x), down = sign_bit(graph, y), one = number(graph, 1);
     artel__value_id width = where(graph, left, negative(graph, x), x), height = where(graph, down, negative(graph, y), y);
@@ -150,12 +152,64 @@ static artel__value_id sinc(artel__graph *graph, artel__value_id x)
     return where(graph, zero, number(graph, 1), binary(graph, ARTEL__BINARY_DIV, unary(graph, ARTEL__UNARY_SIN, angle), angle));
 }
 
+/* The polynomial with `first` for its highest power. */
+static artel__value_id polynomial(artel__graph *graph, artel__value_id x, const float *factor, int count)
+{
+    artel__value_id sum = artel__op_affine(graph, x, factor[0], factor[1]);
+    for (int i = 2; i < count; i++) sum = artel__op_affine(graph, binary(graph, ARTEL__BINARY_MUL, sum, x), 1, factor[i]);
+    return sum;
+}
+
+/* After M. Giles, Approximating the erfinv function (2010), in single precision. */
+static artel__value_id erfinv_of(artel__graph *graph, artel__value_id x)
+{
+    static const float middle[] = {2.81022636e-08f, 3.43273939e-07f, -3.5233877e-06f, -4.39150654e-06f, 0.00021858087f,
+                                   -0.00125372503f, -0.00417768164f, 0.246640727f,    1.50140941f};
+    static const float tail[] = {-0.000200214257f, 0.000100950558f, 0.00134934322f, -0.00367342844f, 0.00573950773f,
+                                 -0.0076224613f,   0.00943887047f,  1.00167406f,    2.83297682f};
+    artel__value_id one = artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, unary(graph, ARTEL__UNARY_ABS, x), 1);
+    artel__value_id inside = where(graph, one, number(graph, 0), x);
+    artel__value_id above_minus_one = artel__op_affine(graph, inside, 1, 1),
+                    product = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, inside, -1, 1), above_minus_one);
+    artel__value_id w = negative(graph, unary(graph, ARTEL__UNARY_LOG, product)), far = above(graph, w, 5);
+    artel__value_id near_part = polynomial(graph, artel__op_affine(graph, where(graph, far, number(graph, 0), w), 1, -2.5f), middle, 9);
+    artel__value_id root = unary(graph, ARTEL__UNARY_SQRT, where(graph, far, w, number(graph, 9)));
+    artel__value_id far_part = polynomial(graph, artel__op_affine(graph, root, 1, -3), tail, 9);
+    artel__value_id y = binary(graph, ARTEL__BINARY_MUL, where(graph, far, far_part, near_part), inside);
+    return where(graph, one, with_sign(graph, number(graph, INFINITY), x), y);
+}
+
+/* After Abramowitz and Stegun, 9.8.1 and 9.8.2. */
+static artel__value_id bessel_i0(artel__graph *graph, artel__value_id x)
+{
+    static const float middle[] = {0.0045813f, 0.0360768f, 0.2659732f, 1.2067492f, 3.0899424f, 3.5156229f, 1};
+    static const float tail[] = {0.00392377f,  -0.01647633f, 0.02635537f, -0.02057706f, 0.00916281f,
+                                 -0.00157565f, 0.00225319f,  0.01328592f, 0.39894228f};
+    artel__value_id size = size_of(graph, x), far = above(graph, size, 3.75);
+    artel__value_id low = times(graph, where(graph, far, number(graph, 0), size), 1 / 3.75),
+                    high = where(graph, far, size, number(graph, 4));
+    artel__value_id near_part = polynomial(graph, unary(graph, ARTEL__UNARY_SQUARE, low), middle, 7);
+    artel__value_id share = polynomial(graph, times(graph, unary(graph, ARTEL__UNARY_RECIPROCAL, high), 3.75), tail, 9);
+    artel__value_id slow = unary(graph, ARTEL__UNARY_RSQRT, high),
+                    power = binary(graph, ARTEL__BINARY_MUL, unary(graph, ARTEL__UNARY_EXPONENTIAL, high), slow);
+    return where(graph, far, binary(graph, ARTEL__BINARY_MUL, power, share), near_part);
+}
+
 const formula_row artel__raw_curves[] = {
-    {"ops.Arctan", arctan, NULL},   {"ops.Arcsin", arcsin, NULL},
-    {"ops.Arccos", arccos, NULL},   {"ops.Arcsinh", arcsinh, NULL},
-    {"ops.Arccosh", arccosh, NULL}, {"ops.Arctanh", arctanh, NULL},
-    {"ops.Sinh", sinh_of, NULL},    {"ops.Cosh", cosh_of, NULL},
-    {"ops.Erfc", erfc_of, NULL},    {"ops.Exp2", artel__raw_power_of_two, NULL},
-    {"ops.Cbrt", cbrt_of, NULL},    {"ops.Sinc", sinc, NULL},
-    {"ops.Arctan2", NULL, arctan2}, {NULL, NULL, NULL},
+    {"ops.Erfinv", erfinv_of, NULL},
+    {"ops.I0", bessel_i0, NULL},
+    {"ops.Arctan", arctan, NULL},
+    {"ops.Arcsin", arcsin, NULL},
+    {"ops.Arccos", arccos, NULL},
+    {"ops.Arcsinh", arcsinh, NULL},
+    {"ops.Arccosh", arccosh, NULL},
+    {"ops.Arctanh", arctanh, NULL},
+    {"ops.Sinh", sinh_of, NULL},
+    {"ops.Cosh", cosh_of, NULL},
+    {"ops.Erfc", erfc_of, NULL},
+    {"ops.Exp2", artel__raw_power_of_two, NULL},
+    {"ops.Cbrt", cbrt_of, NULL},
+    {"ops.Sinc", sinc, NULL},
+    {"ops.Arctan2", NULL, artel__raw_arctan2},
+    {NULL, NULL, NULL},
 };

@@ -22,6 +22,7 @@ typedef struct formula_row {
 
 extern const formula_row artel__raw_curves[]; /* ends with an empty row */
 artel__value_id artel__raw_power_of_two(artel__graph *graph, artel__value_id x);
+artel__value_id artel__raw_arctan2(artel__graph *graph, artel__value_id y, artel__value_id x);
 
 static inline artel__value_id unary(artel__graph *graph, artel__unary function, artel__value_id x)
 {

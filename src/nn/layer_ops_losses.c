@@ -47,8 +47,8 @@ artel_status artel__raw_binary_crossentropy(artel__layer *layer, artel__call *ca
     }
     x = probability(graph, x);
     artel__value_id hit = binary(graph, ARTEL__BINARY_MUL, target, unary(graph, ARTEL__UNARY_LOG, x));
-    artel__value_id other = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, target, -1, 1),
-                                   unary(graph, ARTEL__UNARY_LOG, artel__op_affine(graph, x, -1, 1)));
+    artel__value_id miss = unary(graph, ARTEL__UNARY_LOG, artel__op_affine(graph, x, -1, 1)),
+                    other = binary(graph, ARTEL__BINARY_MUL, artel__op_affine(graph, target, -1, 1), miss);
     artel__call_return(call, unary(graph, ARTEL__UNARY_NEG, artel__op_add(graph, hit, other)));
     return ARTEL_OK;
 }

@@ -94,7 +94,8 @@ artel_status artel__raw_floor_divide(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id a, b;
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
-    artel__value_id ratio = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__as_float(graph, a), artel__as_float(graph, b));
+    artel__value_id divisor = artel__as_float(graph, b),
+                    ratio = artel__op_binary(graph, ARTEL__BINARY_DIV, artel__as_float(graph, a), divisor);
     artel__call_return(call, artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, ratio));
     return ARTEL_OK;
 }
@@ -104,7 +105,8 @@ artel_status artel__raw_mod(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id a, b;
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
-    artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MOD, artel__as_float(graph, a), artel__as_float(graph, b)));
+    artel__value_id divisor = artel__as_float(graph, b);
+    artel__call_return(call, artel__op_binary(graph, ARTEL__BINARY_MOD, artel__as_float(graph, a), divisor));
     return ARTEL_OK;
 }
 
@@ -113,8 +115,8 @@ artel_status artel__raw_logical_and(artel__layer *layer, artel__call *call)
     artel__value_id a, b;
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
     artel__graph *graph = call->graph;
-    artel__call_return(
-        call, artel__op_logical_and(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
+    artel__value_id second = artel__op_cast(graph, b, ARTEL_DTYPE_BOOL);
+    artel__call_return(call, artel__op_logical_and(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), second));
     return ARTEL_OK;
 }
 
@@ -123,8 +125,8 @@ artel_status artel__raw_logical_or(artel__layer *layer, artel__call *call)
     artel__value_id a, b;
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
     artel__graph *graph = call->graph;
-    artel__call_return(call,
-                       artel__op_logical_or(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), artel__op_cast(graph, b, ARTEL_DTYPE_BOOL)));
+    artel__value_id second = artel__op_cast(graph, b, ARTEL_DTYPE_BOOL);
+    artel__call_return(call, artel__op_logical_or(graph, artel__op_cast(graph, a, ARTEL_DTYPE_BOOL), second));
     return ARTEL_OK;
 }
 
@@ -144,8 +146,8 @@ artel_status artel__raw_where(artel__layer *layer, artel__call *call)
     for (int i = 0; i < 9; i++) {
         if (i % 3 != i / 3) ARTEL_TRY(artel__raw_align(layer, graph, &operand[i % 3], &operand[i / 3]));
     }
-    artel__call_return(call, artel__op_where(graph, artel__op_cast(graph, operand[0], ARTEL_DTYPE_BOOL), artel__as_float(graph, operand[1]),
-                                             artel__as_float(graph, operand[2])));
+    artel__value_id no = artel__as_float(graph, operand[2]), yes = artel__as_float(graph, operand[1]);
+    artel__call_return(call, artel__op_where(graph, artel__op_cast(graph, operand[0], ARTEL_DTYPE_BOOL), yes, no));
     return ARTEL_OK;
 }
 
@@ -192,23 +194,6 @@ artel_status artel__raw_std(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-artel_status artel__raw_norm(artel__layer *layer, artel__call *call)
-{
-    artel__graph *graph = call->graph;
-    artel__value_id x;
-    uint32_t axes;
-    json_t *order = artel__raw_setting(layer, call, "ord", 0);
-    double number = 2;
-    if (order && json_is_string(order) && strcmp(json_string_value(order), "euclidean") != 0) return artel__raw_refuse(layer, "this order");
-    if (order && !json_is_string(order) && (!artel__json_number(order, &number) || number != 2))
-        return artel__raw_refuse(layer, "this order");
-    ARTEL_TRY(artel__raw_reduction(layer, call, &x, &axes));
-    artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), axes,
-                                           artel__raw_keeps_axes(layer, call));
-    artel__call_return(call, artel__op_unary(graph, ARTEL__UNARY_SQRT, NULL, sum));
-    return ARTEL_OK;
-}
-
 static artel_status return_truth(artel__layer *layer, artel__call *call, artel__reduction function)
 {
     artel__graph *graph = call->graph;
@@ -250,28 +235,6 @@ artel_status artel__raw_logsumexp(artel__layer *layer, artel__call *call)
     artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, power, axes, keep);
     artel__value_id back = keep ? most : finite_max(graph, held, axes, false);
     artel__call_return(call, artel__op_add(graph, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, sum), back));
-    return ARTEL_OK;
-}
-
-/* Keras puts -0 below 0 here. */
-static artel__value_id with_order_of_zeros(artel__graph *graph, artel__value_id x)
-{
-    artel__value_id inverse = artel__op_unary(graph, ARTEL__UNARY_RECIPROCAL, NULL, x);
-    artel__value_id minus = artel__op_compare_scalar(graph, ARTEL__COMPARE_EQUAL, inverse, -INFINITY);
-    return artel__op_where(graph, minus, artel__constant_scalar(graph, -FLT_MIN), x);
-}
-
-artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
-{
-    artel__value_id x;
-    int axis, permutation[ARTEL_MAX_RANK];
-    ARTEL_TRY(artel__raw_float(layer, call, &x));
-    ARTEL_TRY(call->graph->status);
-    if (!artel__raw_setting(layer, call, "axis", 0) || artel__raw_keeps_axes(layer, call))
-        return artel__raw_refuse(layer, "axis=None or keepdims");
-    ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[x].shape.rank, &axis));
-    x = with_order_of_zeros(call->graph, x);
-    artel__call_return(call, artel__op_argmax(call->graph, artel__axes_last(call->graph, x, 1u << axis, permutation)));
     return ARTEL_OK;
 }
 
@@ -332,19 +295,5 @@ artel_status artel__raw_normalize(artel__layer *layer, artel__call *call)
         artel__op_layer_norm(graph, ARTEL__LAYER_NORM_UNIT, artel__axes_last(graph, x, axes, permutation), ARTEL__NO_VALUE, ARTEL__NO_VALUE,
                              artel__bit_count(axes), (float)artel__raw_number(layer, call, "epsilon", 1e-7));
     artel__call_return(call, artel__axes_back(graph, y, permutation));
-    return ARTEL_OK;
-}
-
-artel_status artel__raw_matmul(artel__layer *layer, artel__call *call)
-{
-    artel__graph *graph = call->graph;
-    artel__value_id a, b;
-    int permutation[ARTEL_MAX_RANK];
-    ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
-    int rank = graph->value[b].shape.rank;
-    if (graph->value[a].shape.rank < 2 || rank < 2) return artel__raw_refuse(layer, "vectors");
-    for (int i = 0; i < rank; i++) permutation[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
-    b = artel__op_transpose(graph, artel__as_float(graph, b), permutation);
-    artel__call_return(call, artel__row_products(graph, artel__as_float(graph, a), b));
     return ARTEL_OK;
 }

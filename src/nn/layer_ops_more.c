@@ -60,8 +60,8 @@ artel_status artel__raw_tan(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    artel__call_return(
-        call, binary(call->graph, ARTEL__BINARY_DIV, unary(call->graph, ARTEL__UNARY_SIN, x), unary(call->graph, ARTEL__UNARY_COS, x)));
+    artel__value_id cosine = unary(call->graph, ARTEL__UNARY_COS, x);
+    artel__call_return(call, binary(call->graph, ARTEL__BINARY_DIV, unary(call->graph, ARTEL__UNARY_SIN, x), cosine));
     return ARTEL_OK;
 }
 
@@ -173,13 +173,15 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int axis,
     };
     artel__value_id nan = artel__op_compare(graph, ARTEL__COMPARE_NOT_EQUAL, x, x);
     artel__value_id high = artel__op_logical_or(graph, nan, is(graph, x, INFINITY)), low = is(graph, x, -INFINITY);
-    artel__value_id code = artel__op_add(graph, choose(graph, high, 1), choose(graph, artel__op_logical_or(graph, nan, low), SIGNS));
+    artel__value_id lows = choose(graph, artel__op_logical_or(graph, nan, low), SIGNS),
+                    code = artel__op_add(graph, choose(graph, high, 1), lows);
     artel__value_id finite = artel__op_where(graph, artel__op_logical_or(graph, high, low), ARTEL__NO_VALUE, x);
     artel__value_id sum = artel__op_band_along(graph, finite, axis, band), count = artel__op_band_along(graph, code, axis, band);
     artel__value_id highs = binary(graph, ARTEL__BINARY_MOD, count, artel__constant_scalar(graph, SIGNS));
     artel__value_id up = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, highs, 0);
     artel__value_id down = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER_EQUAL, count, SIGNS);
-    return artel__op_add(graph, artel__op_add(graph, sum, choose(graph, up, INFINITY)), choose(graph, down, -INFINITY));
+    artel__value_id lowest = choose(graph, down, -INFINITY);
+    return artel__op_add(graph, artel__op_add(graph, sum, choose(graph, up, INFINITY)), lowest);
 }
 
 artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
@@ -188,6 +190,9 @@ artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
     artel__value_id x;
     int axis;
     ARTEL_TRY(operand_and_axis(layer, call, 0, &x, &axis));
+    if (strstr(layer->def->class_name, "Nan"))
+        x = artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_NOT_EQUAL, x, x), ARTEL__NO_VALUE, x);
+    ARTEL_TRY(graph->status);
     int64_t n = graph->value[x].shape.dim[axis];
     if (n > MOST_RUNNING) return artel__raw_refuse(layer, "more than 2048 places");
     int32_t *first = artel__arena_alloc(graph->arena, (size_t)n + 1, sizeof *first);
@@ -209,7 +214,8 @@ artel_status artel__raw_diff(artel__layer *layer, artel__call *call)
     for (int i = 0; i < times && graph->status == ARTEL_OK; i++) {
         int64_t n = graph->value[x].shape.dim[axis];
         if (n < 2) return artel__raw_refuse(layer, "so few places");
-        x = binary(graph, ARTEL__BINARY_SUB, artel__op_slice(graph, x, axis, 1, n - 1, 1), artel__op_slice(graph, x, axis, 0, n - 1, 1));
+        artel__value_id before = artel__op_slice(graph, x, axis, 0, n - 1, 1);
+        x = binary(graph, ARTEL__BINARY_SUB, artel__op_slice(graph, x, axis, 1, n - 1, 1), before);
     }
     artel__call_return(call, x);
     return ARTEL_OK;

@@ -21,7 +21,8 @@ static artel_status two(artel__layer *layer, artel__call *call, two_fn *function
 {
     artel__value_id a, b;
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
-    artel__call_return(call, function(call->graph, artel__as_float(call->graph, a), artel__as_float(call->graph, b)));
+    artel__value_id second = artel__as_float(call->graph, b);
+    artel__call_return(call, function(call->graph, artel__as_float(call->graph, a), second));
     return ARTEL_OK;
 }
 
@@ -101,7 +102,8 @@ static artel__value_id fmin_of(artel__graph *graph, artel__value_id a, artel__va
 
 static artel__value_id fmod_of(artel__graph *graph, artel__value_id a, artel__value_id b)
 {
-    artel__value_id rest = binary(graph, ARTEL__BINARY_MOD, unary(graph, ARTEL__UNARY_ABS, a), unary(graph, ARTEL__UNARY_ABS, b));
+    artel__value_id divisor = unary(graph, ARTEL__UNARY_ABS, b),
+                    rest = binary(graph, ARTEL__BINARY_MOD, unary(graph, ARTEL__UNARY_ABS, a), divisor);
     return binary(graph, ARTEL__BINARY_MUL, unary(graph, ARTEL__UNARY_SIGN, a), rest);
 }
 
@@ -111,7 +113,8 @@ static artel__value_id log_of_sum(artel__graph *graph, artel__value_id a, artel_
     artel__value_id apart = binary(graph, ARTEL__BINARY_SUB, a, b), same = not_a_number(graph, apart);
     artel__value_id power = unary(graph, ARTEL__UNARY_EXPONENTIAL, times(graph, unary(graph, ARTEL__UNARY_ABS, apart), -unit));
     artel__value_id rest = times(graph, unary(graph, ARTEL__UNARY_LOG1P, power), 1 / unit);
-    return where(graph, same, artel__op_add(graph, a, b), artel__op_add(graph, binary(graph, ARTEL__BINARY_MAX, a, b), rest));
+    artel__value_id larger = artel__op_add(graph, binary(graph, ARTEL__BINARY_MAX, a, b), rest);
+    return where(graph, same, artel__op_add(graph, a, b), larger);
 }
 
 static artel__value_id logaddexp(artel__graph *graph, artel__value_id a, artel__value_id b)
@@ -131,6 +134,14 @@ static artel__value_id ldexp_of(artel__graph *graph, artel__value_id a, artel__v
     return where(graph, stays, a, binary(graph, ARTEL__BINARY_MUL, a, artel__raw_power_of_two(graph, b)));
 }
 
+/* Keras takes the next float64 and rounds it to float32, which is the first operand again. Nothing flows back. */
+static artel__value_id next_after(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    a = artel__op_stop_gradient(graph, a);
+    b = artel__op_stop_gradient(graph, b);
+    return where(graph, not_a_number(graph, b), b, a);
+}
+
 static const formula_row formulas[] = {
     {"ops.Isnan", not_a_number, NULL},
     {"ops.Isinf", infinite, NULL},
@@ -148,6 +159,7 @@ static const formula_row formulas[] = {
     {"ops.Logaddexp", NULL, logaddexp},
     {"ops.Logaddexp2", NULL, logaddexp2},
     {"ops.Ldexp", NULL, ldexp_of},
+    {"ops.Nextafter", NULL, next_after},
 };
 
 artel_status artel__raw_formula(artel__layer *layer, artel__call *call)

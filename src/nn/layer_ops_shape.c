@@ -339,33 +339,6 @@ artel_status artel__raw_repeat(artel__layer *layer, artel__call *call)
     return ARTEL_OK;
 }
 
-/* Constant indices only: one integer drops the axis, a list keeps it. */
-artel_status artel__raw_take(artel__layer *layer, artel__call *call)
-{
-    cutter c = {.layer = layer, .graph = call->graph, .past_batch = true};
-    artel_shape in;
-    ARTEL_TRY(begin(layer, call, &c.x, &in));
-    ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &c.axis));
-    json_t *indices = artel__raw_argument(call, 1);
-    if (json_object_get(indices, "config")) indices = json_object_get(json_object_get(indices, "config"), "value");
-    int64_t index;
-    if (artel__json_integer(indices, &index)) {
-        ARTEL_TRY(cut_index(&c, index));
-        artel__call_return(call, c.x);
-        return ARTEL_OK;
-    }
-    size_t count = json_array_size(indices);
-    if (!count || count > 4096) return artel__raw_refuse(layer, "these indices");
-    artel__value_id *part = artel__arena_alloc(call->graph->arena, count, sizeof *part);
-    if (!part) return ARTEL_ERROR_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        if (!artel__json_integer(json_array_get(indices, i), &index)) return artel__raw_refuse(layer, "these indices");
-        part[i] = artel__op_slice(call->graph, c.x, c.axis, index < 0 ? index + in.dim[c.axis] : index, 1, 1);
-    }
-    artel__call_return(call, count == 1 ? part[0] : artel__op_concat(call->graph, part, (int)count, c.axis));
-    return call->graph->status;
-}
-
 artel_status artel__raw_pad(artel__layer *layer, artel__call *call)
 {
     artel__value_id x;

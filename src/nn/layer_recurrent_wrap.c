@@ -50,11 +50,10 @@ static void rename_backward(artel__layer *layer, artel__layer *child)
 
 static artel_status configure_both(artel__layer *layer)
 {
-    json_t *record = artel__layer_setting(layer, "layer"), *back = artel__layer_setting(layer, "backward_layer");
+    json_t *record, *back = artel__layer_setting(layer, "backward_layer");
     artel__layer *child[2];
     artel__recurrent_config *c[2];
-    if (!json_is_object(record))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the layer inside is missing");
+    ARTEL_TRY(artel__layer_inside(layer, &record));
     ARTEL_TRY(artel__layer_add_child(layer, record, "forward_layer", &child[0]));
     ARTEL_TRY(artel__layer_add_child(layer, back ? back : record, "backward_layer", &child[1]));
     for (int i = 0; i < 2; i++) {
@@ -62,6 +61,9 @@ static artel_status configure_both(artel__layer *layer)
         if (!c[i])
             return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap LSTM, GRU, SimpleRNN or RNN",
                                      "the layer class %s inside is not supported", child[i]->def->class_name);
+        if (artel__recurrent_states(child[i]) > 2)
+            return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "wrap a layer of one cell in each direction",
+                                     "stacked cells inside are not supported");
         c[i]->zero_output_for_mask = c[i]->return_sequences;
     }
     if (!back) {

@@ -75,6 +75,13 @@ artel_status artel__layer_declare(artel__layer *layer, const char *name, const a
     return index < 0 ? (artel_status)index : ARTEL_OK;
 }
 
+artel_status artel__layer_inside(const artel__layer *layer, json_t **record)
+{
+    *record = artel__layer_setting(layer, "layer");
+    if (json_is_object(*record)) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the layer inside is missing");
+}
+
 artel_status artel__layer_check_input(const artel__layer *layer, const artel__call *call, int least, int most)
 {
     if (call->inputs != 1)
@@ -148,13 +155,20 @@ static bool fill_list(json_t *json, const artel_shape *shape, int depth, float *
     return true;
 }
 
-artel__value_id artel__constant_json(artel__graph *graph, json_t *json)
+bool artel__numbers_json(artel__arena *arena, json_t *json, artel_shape *shape, const float **numbers)
 {
     if (json_is_object(json)) json = json_object_get(json_object_get(json, "config"), "value");
+    if (!json || !list_shape(json, shape)) return false;
+    float *data = artel__arena_alloc(arena, (size_t)artel_shape_count(shape) + 1, sizeof *data), *at = data;
+    *numbers = data;
+    return data && fill_list(json, shape, 0, &at);
+}
+
+artel__value_id artel__constant_json(artel__graph *graph, json_t *json)
+{
     artel_shape shape;
-    if (!json || !list_shape(json, &shape)) return ARTEL__NO_VALUE;
-    float *data = artel__arena_alloc(graph->arena, (size_t)artel_shape_count(&shape) + 1, sizeof *data), *at = data;
-    if (!data || !fill_list(json, &shape, 0, &at)) return ARTEL__NO_VALUE;
+    const float *data;
+    if (!artel__numbers_json(graph->arena, json, &shape, &data)) return ARTEL__NO_VALUE;
     return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, data);
 }
 
@@ -245,7 +259,7 @@ artel__value_id artel__row_products(artel__graph *graph, artel__value_id x, arte
                                     "use smaller matrices that fit one another", "this product of two tensors is not supported");
         return ARTEL__NO_VALUE;
     }
-    artel__value_id product = artel__op_binary(graph, ARTEL__BINARY_MUL, open_axis(graph, x, 1), open_axis(graph, y, 2));
+    artel__value_id right = open_axis(graph, y, 2), product = artel__op_binary(graph, ARTEL__BINARY_MUL, open_axis(graph, x, 1), right);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     return artel__op_reduce(graph, ARTEL__REDUCE_SUM, product, 1u << (graph->value[product].shape.rank - 1), false);
 }

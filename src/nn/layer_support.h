@@ -46,6 +46,8 @@ artel_status artel__layer_declare(artel__layer *layer, const char *name, const a
                                   const artel__weight_parts *parts);
 
 /* Fails unless the call has one tensor whose row has least .. most axes. */
+/* The record of the layer that the setting "layer" of a wrapper holds. */
+artel_status artel__layer_inside(const artel__layer *layer, json_t **record);
 artel_status artel__layer_check_input(const artel__layer *layer, const artel__call *call, int least, int most);
 /* One integer stands for `rank` equal ones; every one is least .. 2^31 - 1. */
 artel_status artel__layer_spread(const artel__layer *layer, const char *key, artel__ints *list, int rank, int64_t least);
@@ -58,6 +60,8 @@ artel__value_id artel__constant_scalar(artel__graph *graph, double number);
 /* A list of numbers, nested to any depth, or Keras' record of an array ("__numpy__", "__tensor__"): a GLOBAL float32 constant.
  * ARTEL__NO_VALUE when it is neither. */
 artel__value_id artel__constant_json(artel__graph *graph, json_t *json);
+/* The same as numbers in the arena; false when it is neither. */
+bool artel__numbers_json(artel__arena *arena, json_t *json, artel_shape *shape, const float **numbers);
 
 /* The axes in the bit set moved behind the others, in order; permutation receives what artel__axes_back undoes. */
 artel__value_id artel__axes_last(artel__graph *graph, artel__value_id x, uint32_t axes, int *permutation);

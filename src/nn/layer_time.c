@@ -21,9 +21,8 @@ static const artel__option time_options[] = {
 static artel_status configure_time(artel__layer *layer)
 {
     artel__layer *child;
-    json_t *record = artel__layer_setting(layer, "layer");
-    if (!json_is_object(record))
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "save the model again with Keras", "the layer inside is missing");
+    json_t *record;
+    ARTEL_TRY(artel__layer_inside(layer, &record));
     ARTEL_TRY(artel__layer_add_child(layer, record, "layer", &child));
     child->activity = (artel__regularizer){0}; /* Keras calls what is inside without what is around a call */
     return ARTEL_OK;

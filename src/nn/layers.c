@@ -8,6 +8,8 @@
 #define COMPARE(name, class_name, function) extern const artel__layer_def artel__layer_op_##name##_def;
 #define REDUCE(name, class_name, function) extern const artel__layer_def artel__layer_op_##name##_def;
 #define OTHER(name, class_name) extern const artel__layer_def artel__layer_op_##name##_def;
+#define OTHER(name, class_name) extern const artel__layer_def artel__layer_op_##name##_def;
+#define ALSO(name, class_name, function) extern const artel__layer_def artel__layer_op_##name##_def;
 #define FORMULA(name, class_name) extern const artel__layer_def artel__layer_op_##name##_def;
 #include "nn/layer_ops.list"
 #include "nn/layers.list"
@@ -17,6 +19,7 @@
 #undef COMPARE
 #undef REDUCE
 #undef OTHER
+#undef ALSO
 #undef FORMULA
 
 const artel__layer_def *const artel__layers[] = {
@@ -26,6 +29,8 @@ const artel__layer_def *const artel__layers[] = {
 #define COMPARE(name, class_name, function) &artel__layer_op_##name##_def,
 #define REDUCE(name, class_name, function) &artel__layer_op_##name##_def,
 #define OTHER(name, class_name) &artel__layer_op_##name##_def,
+#define OTHER(name, class_name) &artel__layer_op_##name##_def,
+#define ALSO(name, class_name, function) &artel__layer_op_##name##_def,
 #define FORMULA(name, class_name) &artel__layer_op_##name##_def,
 #include "nn/layers.list"
 #include "nn/layer_ops.list"

@@ -8,19 +8,22 @@
  */
 #include <string.h>
 
+#include "nn/custom.h"
 #include "nn/loss.h"
 #include "nn/loss_overlap.h"
 #include "nn/loss_table.h"
 #include "nn/record.h"
+#include "op/align.h"
 #include "op/elementwise.h"
 #include "op/loss.h"
+#include "op/pairs.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
 typedef struct settings {
     int reduction;
-    bool from_logits, apply_class_balancing;
-    double label_smoothing, delta, alpha, gamma, beta, q;
+    bool from_logits, apply_class_balancing, remove_diagonal;
+    double label_smoothing, delta, alpha, gamma, beta, q, margin;
     int64_t axis;
     artel__ints axes;         /* of Dice and Tversky; none: the whole batch */
     const char *ignore_class; /* JSON: an integer, or NULL */
@@ -34,7 +37,9 @@ typedef enum form {
     FORM_HINGE,  /* labels 0, 1 of a batch become -1, 1 */
     FORM_DICE,   /* these are no kernels: nn/loss_overlap.h */
     FORM_TVERSKY,
-    FORM_GENERALISED
+    FORM_GENERALISED,
+    FORM_ALIGNED, /* op/align.h */
+    FORM_PAIRS    /* op/pairs.h */
 } form;
 
 struct artel__loss_def {
@@ -61,9 +66,9 @@ static const char *const reductions[] = {"sum_over_batch_size", "sum", "mean", "
     {                                                                                                                                   \
         "label_smoothing", "share spread over all classes", ARTEL__OPTION_FLOAT, offsetof(settings, label_smoothing), "0.0", 0, 1, NULL \
     }
-#define AXIS                                                                                            \
-    {                                                                                                   \
-        "axis", "only the last axis, -1", ARTEL__OPTION_INT, offsetof(settings, axis), "-1", 0, 0, NULL \
+#define AXIS                                                                                         \
+    {                                                                                                \
+        "axis", "that of the classes", ARTEL__OPTION_INT, offsetof(settings, axis), "-1", 0, 0, NULL \
     }
 #define NUMBER(key, fallback, help)                                                    \
     {                                                                                  \
@@ -106,6 +111,13 @@ static const artel__option tversky_options[] = {REDUCTION, AXES, NUMBER(alpha, "
 static const artel__option generalised_options[] = {
     REDUCTION, {"q", "from forgiving no label (0) to many (1)", ARTEL__OPTION_FLOAT, offsetof(settings, q), "0.5", 1e-6, 1, NULL}, END};
 
+static const artel__option circle_options[] = {
+    REDUCTION,
+    NUMBER(gamma, "80.0", "scale"),
+    NUMBER(margin, "0.4", "how far is near enough"),
+    {"remove_diagonal", "a row is no partner of itself", ARTEL__OPTION_BOOL, offsetof(settings, remove_diagonal), "true", 0, 0, NULL},
+    END};
+
 /* Class, function, kernel, form, target, options; then other names. */
 #define ROW(class_name, function, op, form, target, options, ...)                                           \
     {                                                                                                       \
@@ -138,6 +150,8 @@ static const artel__loss_def table[] = {
     ROW("Tversky", "tversky", MEAN_SQUARED_ERROR, TVERSKY, SAME, tversky_options, NULL),
     ROW("CategoricalGeneralizedCrossEntropy", "categorical_generalized_cross_entropy", MEAN_SQUARED_ERROR, GENERALISED, INDEX,
         generalised_options, NULL),
+    ROW("CTC", "ctc", MEAN_SQUARED_ERROR, ALIGNED, LIST, plain_options, NULL),
+    ROW("Circle", "circle", MEAN_SQUARED_ERROR, PAIRS, NUMBER, circle_options, NULL),
 };
 
 const artel__loss_def *artel__loss_find(const char *name)
@@ -191,9 +205,6 @@ artel_status artel__loss_configure(artel__arena *arena, const artel__loss_def *d
     json_t *reduction = json_object_get(config, "reduction");
     if (json_is_null(reduction)) s->reduction = ARTEL__REDUCTION_NONE;
     out->reduction = (artel__loss_reduction)s->reduction;
-    if (s->axis != -1)
-        return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, out->name, "put the classes on the last axis and leave axis at -1",
-                           "axis %lld is not supported", (long long)s->axis);
     return read_ignored(arena, s, out);
 }
 
@@ -225,6 +236,7 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
         record.name = inner.name;
     }
     const artel__loss_def *def = artel__loss_find(record.name);
+    const artel__custom_loss *custom = artel__extension_find(arena->ctx, ARTEL__EXTENSION_LOSS, record.name);
     bool instance = def && strcmp(record.name, def->class_name) == 0;
     if (!given && def) given = instance ? instance_name(def) : record.name;
     artel_status status = ARTEL_OK;
@@ -232,12 +244,29 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
         status = artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, "loss",
                              "name binary_crossentropy, categorical_crossentropy or sparse_categorical_crossentropy",
                              "which crossentropy \"%s\" means depends on the data", record.name);
+    else if (!def && custom)
+        status = artel__custom_loss_configure(arena, custom, given ? given : record.name, own ? own : record.config, out);
     else if (!def)
         status = unknown(arena->ctx, record.name);
     else
         status = artel__loss_configure(arena, def, given, own ? own : record.config, out);
     json_decref(own);
     return status;
+}
+
+artel_status artel__custom_loss_configure(artel__arena *arena, const artel__custom_loss *custom, const char *name, json_t *config,
+                                          artel__loss_config *out)
+{
+    char *text = NULL;
+    json_t *reduction = json_object_get(config, "reduction");
+    *out = (artel__loss_config){.target = custom->target, .custom = custom, .name = artel__arena_strdup(arena, name)};
+    for (int i = 0; json_is_string(reduction) && reductions[i]; i++) {
+        if (strcmp(reductions[i], json_string_value(reduction)) == 0) out->reduction = (artel__loss_reduction)i;
+    }
+    if (config) ARTEL_TRY(artel__json_dump_string(arena->ctx, config, ARTEL__JSON_COMPACT, &text));
+    out->config = artel__arena_strdup(arena, text ? text : "{}");
+    artel__free(arena->ctx, text);
+    return artel__arena_status(arena);
 }
 
 /* -- into a graph -- */
@@ -309,13 +338,64 @@ static artel__value_id add_overlap(artel__graph *graph, const artel__loss_config
     return artel__loss_overlap(graph, &overlap, target, prediction);
 }
 
+/* The axis of the classes, or -1 when it cannot be: the batch, or, of classes by number, another than the last. */
+static int class_axis(const artel__loss_config *loss, int rank)
+{
+    const settings *s = loss->config;
+    int axis = s->axis == -1 ? rank - 1 : artel__row_axis(s->axis, rank);
+    return loss->def->target == ARTEL__TARGET_INDEX && axis != rank - 1 ? -1 : axis;
+}
+
+/* `x` with that axis behind the others. */
+static artel__value_id axis_last(artel__graph *graph, artel__value_id x, int axis)
+{
+    int order[ARTEL_MAX_RANK], n = 0;
+    if (graph->status < 0 || axis >= graph->value[x].shape.rank - 1) return x;
+    for (int i = 0; i < graph->value[x].shape.rank; i++) {
+        if (i != axis) order[n++] = i;
+    }
+    order[n] = axis;
+    return artel__op_transpose(graph, x, order);
+}
+
+/* Both operands with the classes on the last axis. Keras spreads label_smoothing over the last axis all the same: done here then. */
+static void turn(artel__graph *graph, const artel__loss_config *loss, artel__value_id *target, artel__value_id *prediction,
+                 float *smoothing)
+{
+    const settings *s = loss->config;
+    if (graph->status < 0 || s->axis == -1) return;
+    int rank = graph->value[*prediction].shape.rank, axis = class_axis(loss, rank);
+    if (axis < 0) {
+        graph->status =
+            artel__fail(artel__graph_context(graph), ARTEL_ERROR_UNSUPPORTED, loss->name,
+                        "put the classes on the last axis and leave axis at -1", "axis %lld is not supported", (long long)s->axis);
+        return;
+    }
+    if (axis == rank - 1) return;
+    if (loss->def->target == ARTEL__TARGET_ONE_HOT && *smoothing != 0) {
+        float last = (float)graph->value[*prediction].shape.dim[rank - 1];
+        *target = artel__op_cast(graph, *target, ARTEL_DTYPE_FLOAT32);
+        *target = artel__op_affine(graph, *target, 1.0f - *smoothing, *smoothing / last);
+        *smoothing = 0;
+    }
+    bool alike = artel__shape_equal(&graph->value[*target].shape, &graph->value[*prediction].shape);
+    *prediction = axis_last(graph, *prediction, axis);
+    if (alike) *target = axis_last(graph, *target, axis);
+}
+
 artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction)
 {
     const artel__loss_def *def = loss->def;
     const settings *s = loss->config;
     if (graph->status < 0 || target < 0 || prediction < 0) return ARTEL__NO_VALUE;
+    if (loss->custom) return loss->custom->add(loss->custom->self, loss->config, graph, target, prediction);
     if (def->form == FORM_DICE || def->form == FORM_TVERSKY) return add_overlap(graph, loss, target, prediction);
     if (def->form == FORM_GENERALISED) return artel__loss_generalised(graph, s->q, target, artel__with_last_axis(graph, prediction));
+    if (def->form == FORM_ALIGNED) return artel__op_align(graph, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
+    if (def->form == FORM_PAIRS) {
+        artel__pairs_settings pairs = {.gamma = s->gamma, .margin = s->margin, .others = s->remove_diagonal};
+        return artel__op_pairs(graph, &pairs, artel__op_cast(graph, target, ARTEL_DTYPE_INT32), prediction);
+    }
     artel__loss_input in = {.op = def->op,
                             .a = (float)s->label_smoothing,
                             .b = (float)s->alpha,
@@ -332,6 +412,8 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
         if (logits) in.op = (artel__loss)(def->op + 1);
     }
     prediction = artel__with_last_axis(graph, prediction);
+    turn(graph, loss, &target, &prediction, &in.a);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
     if (def->form == FORM_FOCAL && logits) prediction = to_probabilities(graph, def->op, prediction);
     return artel__op_loss(graph, &in, ready_target(graph, def, target), prediction);
 }
@@ -339,11 +421,19 @@ artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *l
 bool artel__loss_mixes_rows(const artel__loss_config *loss)
 {
     const settings *s = loss->config;
-    return (loss->def->form == FORM_DICE || loss->def->form == FORM_TVERSKY) && !s->axes.count;
+    return !loss->custom && (loss->def->form == FORM_DICE || loss->def->form == FORM_TVERSKY) && !s->axes.count;
 }
 
-artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target)
+float artel__loss_border(const artel__loss_config *loss)
 {
+    const settings *s = loss->config;
+    return !loss->custom && (s->from_logits || loss->def->form == FORM_HINGE) ? 0.0f : 0.5f;
+}
+
+artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id value)
+{
+    if (graph->status >= 0 && value >= 0 && !loss->custom && loss->def->form == FORM_PAIRS)
+        return artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, value, 0);
     if (!loss->has_ignored || graph->status < 0 || target < 0) return ARTEL__NO_VALUE;
     artel__value_id classes = artel__op_cast(graph, target, ARTEL_DTYPE_INT32);
     return artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, classes, (double)loss->ignored);

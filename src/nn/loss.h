@@ -20,9 +20,11 @@ typedef enum artel__loss_reduction {
 
 /* What the loss or metric wants to be fed as target. */
 typedef enum artel__target_form {
-    ARTEL__TARGET_SAME,   /* float32 of the prediction's shape */
-    ARTEL__TARGET_INDEX,  /* class numbers without the last axis */
-    ARTEL__TARGET_ONE_HOT /* one-hot or probabilities over the last axis */
+    ARTEL__TARGET_SAME,    /* float32 of the prediction's shape */
+    ARTEL__TARGET_INDEX,   /* class numbers without the last axis */
+    ARTEL__TARGET_ONE_HOT, /* one-hot or probabilities over the last axis */
+    ARTEL__TARGET_NUMBER,  /* an integer a row, whatever the prediction's shape */
+    ARTEL__TARGET_LIST     /* a list of integers a row, likewise */
 } artel__target_form;
 
 typedef struct artel__loss_def artel__loss_def;
@@ -32,7 +34,8 @@ typedef struct artel__loss_config {
     const char *name; /* the function's name: "mean_squared_error" */
     artel__loss_reduction reduction;
     artel__target_form target;
-    bool has_ignored; /* ignore_class */
+    const struct artel__custom_loss *custom; /* of one that a program has added (custom.h): `config` is its JSON text; else NULL */
+    bool has_ignored;                        /* ignore_class */
     int64_t ignored;
 } artel__loss_config;
 
@@ -42,9 +45,11 @@ artel_status artel__loss_read(artel__arena *arena, json_t *json, artel__loss_con
 artel__value_id artel__loss_add(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id prediction);
 /* Whether it is one number of the whole batch, which every row carries: rows cannot be weighed then. */
 bool artel__loss_mixes_rows(const artel__loss_config *loss);
-/* ignore_class: ROW BOOL of the positions that count (their loss is 0 elsewhere), or none. Keras multiplies it into the mask of
- * the prediction, so means divide by what counts. */
-artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target);
+/* Above which a single number says yes: 0 for logits and hinges, else a half. */
+float artel__loss_border(const artel__loss_config *loss);
+/* ROW BOOL of the positions that count (their loss is 0 elsewhere), or none: ignore_class, and Circle's rows without a partner. Keras
+ * multiplies it into the mask of the prediction, so means divide by what counts. `value` is the loss. */
+artel__value_id artel__loss_mask(artel__graph *graph, const artel__loss_config *loss, artel__value_id target, artel__value_id value);
 
 typedef struct artel__metric_def artel__metric_def;
 typedef struct artel__metric {
@@ -52,7 +57,8 @@ typedef struct artel__metric {
     void *config;
     const char *name; /* as it appears in History, before prefixes: "accuracy" */
     artel__target_form target;
-    int sums; /* float64 accumulators */
+    int sums;   /* float64 accumulators */
+    int values; /* 0: its result is one number; else a list of so many, as of a score by class */
 } artel__metric;
 
 /* From a name or a record. "accuracy" and "crossentropy" resolve by the output's shape and the loss, as in Keras' compile
@@ -68,7 +74,7 @@ artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metr
 bool artel__metric_takes_mask(const artel__metric *metric);
 /* 1: more is better, -1: less is, 0: it is not known; the `_direction` of Keras' metric objects. */
 int artel__metric_direction(const artel__metric *metric);
-/* The value from the accumulated sums. */
-double artel__metric_result(const artel__metric *metric, const double *sums);
+/* The value from the accumulated sums; of a list, that at `place`. */
+double artel__metric_result(const artel__metric *metric, const double *sums, int place);
 
 #endif

@@ -38,8 +38,8 @@ static artel__value_id whole_batch(artel__graph *graph, artel__value_id above, a
     artel__value_id share = artel__op_binary(graph, ARTEL__BINARY_DIV, a, d), rows = fold(graph, above, true);
     artel__value_id loss = artel__op_affine(graph, share, -1, 1);
     artel__value_id pull = artel__op_binary(graph, ARTEL__BINARY_DIV, rows, d); /* B / D */
-    artel__value_id own =
-        artel__op_binary(graph, ARTEL__BINARY_SUB, times(graph, times(graph, below, share), pull), times(graph, above, pull));
+    artel__value_id pulled = times(graph, above, pull),
+                    own = artel__op_binary(graph, ARTEL__BINARY_SUB, times(graph, times(graph, below, share), pull), pulled);
     artel__value_id nothing = artel__op_binary(graph, ARTEL__BINARY_SUB, own, artel__op_stop_gradient(graph, own));
     return artel__op_add(graph, nothing, loss);
 }
@@ -58,7 +58,8 @@ artel__value_id artel__loss_overlap(artel__graph *graph, const artel__overlap *o
         below = artel__op_add(graph, below, artel__op_affine(graph, added, (float)overlap->beta, 0));
     } else {
         above = artel__op_affine(graph, both, 2, 0);
-        below = artel__op_add(graph, sum(graph, y, axes), sum(graph, p, axes));
+        artel__value_id said = sum(graph, p, axes);
+        below = artel__op_add(graph, sum(graph, y, axes), said);
     }
     if (overlap->whole) return whole_batch(graph, above, below);
     below = artel__op_affine(graph, below, 1, EPSILON);

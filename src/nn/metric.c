@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "nn/custom.h"
 #include "nn/metric_table.h"
 
 static const artel__metric_def *const lists[] = {artel__metrics_of_accuracy, artel__metrics_of_losses, artel__metrics_of_confusion,
@@ -103,6 +104,17 @@ static artel_status read_wrapper(artel__metric_setup *setup, const char *name)
     return status;
 }
 
+/* One that a program has added: the mean of what it says of each sample. */
+static artel_status read_custom(artel__metric_setup *setup, const artel__custom_loss *custom, const char *name)
+{
+    const char *package = strrchr(name, '>');
+    if (package) name = package + 1;
+    ARTEL_TRY(artel__metric_configure(artel__metric_find("MeanMetricWrapper"), name, setup));
+    ARTEL_TRY(artel__custom_loss_configure(setup->arena, custom, name, setup->config, setup->metric->config));
+    setup->metric->target = custom->target;
+    return ARTEL_OK;
+}
+
 artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_shape *prediction, const artel__loss_config *loss,
                                 artel__metric *out)
 {
@@ -114,7 +126,10 @@ artel_status artel__metric_read(artel__arena *arena, json_t *json, const artel_s
     if (strcmp(record.name, "MeanMetricWrapper") == 0) return read_wrapper(&setup, name);
     const artel__metric_def *def = artel__metric_find(class_name ? class_name : record.name);
     if (def) return artel__metric_configure(def, name, &setup);
-    return record.function ? read_function(&setup, record.name, name) : unknown(arena->ctx, record.name);
+    const artel__custom_loss *custom = artel__extension_find(arena->ctx, ARTEL__EXTENSION_METRIC, record.name);
+    if (custom) return read_custom(&setup, custom, name ? name : record.name);
+    return record.function || (record.by_name && artel__loss_find(record.name)) ? read_function(&setup, record.name, name)
+                                                                                : unknown(arena->ctx, record.name);
 }
 
 artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
@@ -126,7 +141,7 @@ artel__value_id artel__metric_add(artel__graph *graph, const artel__metric *metr
 
 bool artel__metric_takes_mask(const artel__metric *metric)
 {
-    return !metric->def->result; /* a plain mean */
+    return !metric->def->result && !metric->def->result_at; /* a plain mean */
 }
 
 int artel__metric_direction(const artel__metric *metric)
@@ -139,11 +154,14 @@ int artel__metric_direction(const artel__metric *metric)
     for (size_t i = 0; i < ARTEL__COUNT(unlike); i++) {
         if (strcmp(unlike[i].class_name, def->class_name) == 0) return unlike[i].direction;
     }
-    return def->loss || strcmp(def->class_name, "MeanMetricWrapper") == 0 ? -1 : 1; /* means of losses fall */
+    bool wrapped = strcmp(def->class_name, "MeanMetricWrapper") == 0;
+    if (wrapped && ((const artel__loss_config *)metric->config)->custom) return 0;
+    return def->loss || wrapped ? -1 : 1; /* means of losses fall */
 }
 
-double artel__metric_result(const artel__metric *metric, const double *sums)
+double artel__metric_result(const artel__metric *metric, const double *sums, int place)
 {
+    if (metric->def->result_at) return metric->def->result_at(metric, sums, place);
     double scale = metric->def->scale == 0 ? 1 : metric->def->scale;
     return metric->def->result ? metric->def->result(metric, sums) : scale * artel__divide_no_nan(sums[0], sums[1]);
 }

@@ -77,9 +77,9 @@ static artel__value_id add_top(artel__graph *graph, const artel__metric *metric,
     return mean_of(graph, artel__op_in_top_k(graph, prediction, wanted, (int)s->k), weight, false);
 }
 
-#define ROW(class_name, name, form, options, add)                                                           \
-    {                                                                                                       \
-        class_name, name, {name}, ARTEL__TARGET_##form, sizeof(settings), options, NULL, NULL, add, NULL, 0 \
+#define ROW(class_name, name, form, options, add)                                                                 \
+    {                                                                                                             \
+        class_name, name, {name}, ARTEL__TARGET_##form, sizeof(settings), options, NULL, NULL, add, NULL, 0, NULL \
     }
 
 const artel__metric_def artel__metrics_of_accuracy[] = {

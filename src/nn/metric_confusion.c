@@ -6,7 +6,7 @@
  * it lies above (0..T), apart for negative and positive labels. The sums are the bins [label][2 (T + 1)] in float64, and
  * the counts at a threshold are tails of them. Where Keras takes thresholds for evenly spaced it computes bins itself,
  * ceil(p (T - 1)) in float32; so does this file, so that ties fall alike. Several thresholds in Precision and the like
- * give a list in Keras, which History of artel does not hold: refused.
+ * give a list, in the order in which they were written.
  */
 #include <string.h>
 
@@ -29,6 +29,7 @@ typedef struct settings {
     double value;         /* of SensitivityAtSpecificity and the like */
     /* derived */
     float *sorted;      /* thresholds, [bins - 1] */
+    int *place;         /* where the thresholds of a list are among the sorted ones */
     int bins;           /* T + 1 */
     int labels;         /* kept apart; 1 unless multi_label */
     bool even, clamped; /* bins by ceil; the lowest threshold is below every prediction */
@@ -119,17 +120,6 @@ static artel_status finish(artel__metric_setup *setup, settings *s, int threshol
     return ARTEL_OK;
 }
 
-/* One threshold: the one given, else 0.5, or far below everything when only the best count. */
-static artel_status configure_single(artel__metric_setup *setup)
-{
-    settings *s = setup->metric->config;
-    if (s->thresholds.count > 1) return refuse(setup, "use a metric for each threshold", "several thresholds are not supported");
-    s->sorted = artel__arena_alloc(setup->arena, 1, sizeof *s->sorted);
-    if (!s->sorted) return ARTEL_ERROR_NO_MEMORY;
-    s->sorted[0] = s->thresholds.count ? (float)s->thresholds.item[0] : s->top_k ? (float)LOWEST : 0.5f;
-    return finish(setup, s, 1);
-}
-
 static void sort_numbers(double *x, int count)
 {
     for (int i = 1; i < count; i++) {
@@ -149,6 +139,27 @@ static bool evenly_spaced(const double *x, int count)
         if ((off < 0 ? -off : off) > EPSILON + 1e-5 * even) return false;
     }
     return count >= 3;
+}
+
+/* The thresholds given, or one: 0.5, or far below everything when only the best count. */
+static artel_status configure_single(artel__metric_setup *setup)
+{
+    settings *s = setup->metric->config;
+    int count = s->thresholds.count ? s->thresholds.count : 1;
+    double *x = artel__arena_alloc(setup->arena, (size_t)count, sizeof *x);
+    s->sorted = artel__arena_alloc(setup->arena, (size_t)count, sizeof *s->sorted);
+    s->place = artel__arena_alloc(setup->arena, (size_t)count, sizeof *s->place);
+    ARTEL_TRY(artel__arena_status(setup->arena));
+    x[0] = s->top_k ? LOWEST : 0.5;
+    for (int i = 0; i < s->thresholds.count; i++) x[i] = s->thresholds.item[i];
+    s->even = evenly_spaced(x, count);
+    sort_numbers(x, count);
+    for (int i = 0; i < count; i++) s->sorted[i] = (float)x[i];
+    for (int i = 0; i < s->thresholds.count; i++) {
+        while (x[s->place[i]] != s->thresholds.item[i]) s->place[i]++;
+    }
+    setup->metric->values = count > 1 ? count : 0;
+    return finish(setup, s, count);
 }
 
 static artel_status configure_auc(artel__metric_setup *setup)
@@ -282,7 +293,8 @@ static artel__value_id label_weight(artel__graph *graph, const settings *s)
 static artel__value_id add_bins(artel__graph *graph, const settings *s, artel__value_id y, artel__value_id p, artel__value_id weight)
 {
     artel__value_id positive = as_float(graph, artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, y, 0));
-    artel__value_id bin = artel__op_add(graph, count_passed(graph, s, p), artel__op_affine(graph, positive, (float)s->bins, 0.0f));
+    artel__value_id offset = artel__op_affine(graph, positive, (float)s->bins, 0.0f),
+                    bin = artel__op_add(graph, count_passed(graph, s, p), offset);
     artel__value_id bins = artel__op_one_hot(graph, artel__op_cast(graph, bin, ARTEL_DTYPE_INT32), 2 * s->bins);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     if (weight >= 0) bins = artel__op_binary(graph, ARTEL__BINARY_MUL, bins, weight_of_bins(graph, weight, p));
@@ -390,38 +402,6 @@ static double result_auc(const artel__metric *metric, const double *sums)
     return artel__divide_no_nan(area, weights);
 }
 
-static double result_precision(const artel__metric *metric, const double *sums)
-{
-    counts c = highest(metric->config, sums);
-    return artel__divide_no_nan(c.tp, c.tp + c.fp);
-}
-
-static double result_recall(const artel__metric *metric, const double *sums)
-{
-    counts c = highest(metric->config, sums);
-    return artel__divide_no_nan(c.tp, c.tp + c.fn);
-}
-
-static double result_tp(const artel__metric *metric, const double *sums)
-{
-    return highest(metric->config, sums).tp;
-}
-
-static double result_fp(const artel__metric *metric, const double *sums)
-{
-    return highest(metric->config, sums).fp;
-}
-
-static double result_tn(const artel__metric *metric, const double *sums)
-{
-    return highest(metric->config, sums).tn;
-}
-
-static double result_fn(const artel__metric *metric, const double *sums)
-{
-    return highest(metric->config, sums).fn;
-}
-
 typedef double measure_fn(counts c);
 
 static double sensitivity_of(counts c)
@@ -437,6 +417,50 @@ static double specificity_of(counts c)
 static double precision_of(counts c)
 {
     return artel__divide_no_nan(c.tp, c.tp + c.fp);
+}
+
+/* The counts at the threshold of that place among the sorted ones. */
+static counts counts_at(const settings *s, const double *bin, int place)
+{
+    counts c = highest(s, bin);
+    for (int i = s->bins - 3; i >= place; i--) c = lower(s, bin, i, c);
+    return c;
+}
+
+static counts counts_of(const artel__metric *metric, const double *sums, int place)
+{
+    const settings *s = metric->config;
+    return counts_at(s, sums, s->place[place]);
+}
+
+static double result_precision(const artel__metric *metric, const double *sums, int place)
+{
+    return precision_of(counts_of(metric, sums, place));
+}
+
+static double result_recall(const artel__metric *metric, const double *sums, int place)
+{
+    return sensitivity_of(counts_of(metric, sums, place));
+}
+
+static double result_tp(const artel__metric *metric, const double *sums, int place)
+{
+    return counts_of(metric, sums, place).tp;
+}
+
+static double result_fp(const artel__metric *metric, const double *sums, int place)
+{
+    return counts_of(metric, sums, place).fp;
+}
+
+static double result_tn(const artel__metric *metric, const double *sums, int place)
+{
+    return counts_of(metric, sums, place).tn;
+}
+
+static double result_fn(const artel__metric *metric, const double *sums, int place)
+{
+    return counts_of(metric, sums, place).fn;
 }
 
 /* The greatest `wanted` over all thresholds where `constrained` reaches the value asked for; 0 when none does. */
@@ -472,19 +496,23 @@ static double result_at_precision(const artel__metric *metric, const double *sum
     return best_where(metric, sums, precision_of, sensitivity_of);
 }
 
-#define ROW(class_name, name, options, configure, result)                                                        \
-    {                                                                                                            \
-        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure, add, result, 0 \
+#define ROW(class_name, name, options, configure, result)                                                              \
+    {                                                                                                                  \
+        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure, add, result, 0, NULL \
+    }
+#define LIST(class_name, name, options, result)                                                                               \
+    {                                                                                                                         \
+        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_single, add, NULL, 0, result \
     }
 
 const artel__metric_def artel__metrics_of_confusion[] = {
     ROW("AUC", "auc", auc_options, configure_auc, result_auc),
-    ROW("Precision", "precision", precision_options, configure_single, result_precision),
-    ROW("Recall", "recall", precision_options, configure_single, result_recall),
-    ROW("TruePositives", "true_positives", count_options, configure_single, result_tp),
-    ROW("FalsePositives", "false_positives", count_options, configure_single, result_fp),
-    ROW("TrueNegatives", "true_negatives", count_options, configure_single, result_tn),
-    ROW("FalseNegatives", "false_negatives", count_options, configure_single, result_fn),
+    LIST("Precision", "precision", precision_options, result_precision),
+    LIST("Recall", "recall", precision_options, result_recall),
+    LIST("TruePositives", "true_positives", count_options, result_tp),
+    LIST("FalsePositives", "false_positives", count_options, result_fp),
+    LIST("TrueNegatives", "true_negatives", count_options, result_tn),
+    LIST("FalseNegatives", "false_negatives", count_options, result_fn),
     ROW("SensitivityAtSpecificity", "sensitivity_at_specificity", at_specificity_options, configure_constrained, result_at_specificity),
     ROW("SpecificityAtSensitivity", "specificity_at_sensitivity", at_sensitivity_options, configure_constrained, result_at_sensitivity),
     ROW("PrecisionAtRecall", "precision_at_recall", at_recall_options, configure_constrained, result_at_recall),

@@ -24,7 +24,7 @@ static artel__value_id add(artel__graph *graph, const artel__metric *metric, art
 {
     const artel__loss_config *loss = metric->config;
     artel__value_id value = artel__loss_add(graph, loss, target, prediction);
-    artel__value_id counts = weight >= 0 ? artel__loss_mask(graph, loss, target) : ARTEL__NO_VALUE;
+    artel__value_id counts = weight >= 0 ? artel__loss_mask(graph, loss, target, value) : ARTEL__NO_VALUE;
     if (counts >= 0 && graph->status >= 0) {
         artel_shape shape = graph->value[value].shape, one = shape;
         for (int i = 0; i < one.rank; i++) one.dim[i] = 1;
@@ -41,9 +41,9 @@ static double root(const artel__metric *metric, const double *sums)
     return artel__sqrt64(artel__divide_no_nan(sums[0], sums[1]));
 }
 
-#define ROW(class_name, name, loss, ...)                                                                                     \
-    {                                                                                                                        \
-        class_name, name, {__VA_ARGS__}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL, loss, configure, add, NULL, 0 \
+#define ROW(class_name, name, loss, ...)                                                                                           \
+    {                                                                                                                              \
+        class_name, name, {__VA_ARGS__}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL, loss, configure, add, NULL, 0, NULL \
     }
 #define SAME(class_name, name) ROW(class_name, name, class_name, name)
 
@@ -64,7 +64,8 @@ const artel__metric_def artel__metrics_of_losses[] = {
      configure,
      add,
      root,
-     0},
+     0,
+     NULL},
     {"CosineSimilarity",
      "cosine_similarity",
      {"cosine_similarity"},
@@ -75,7 +76,8 @@ const artel__metric_def artel__metrics_of_losses[] = {
      configure,
      add,
      NULL,
-     -1}, /* the loss is its negative */
+     -1, /* the loss is its negative */
+     NULL},
     ROW("LogCoshError", "logcosh", "LogCosh", "log_cosh_error"),
     SAME("Hinge", "hinge"),
     SAME("SquaredHinge", "squared_hinge"),
@@ -85,6 +87,17 @@ const artel__metric_def artel__metrics_of_losses[] = {
     ROW("BinaryCrossentropy", "binary_crossentropy", "BinaryCrossentropy", "binary_crossentropy", "bce", "BCE"),
     SAME("CategoricalCrossentropy", "categorical_crossentropy"),
     SAME("SparseCategoricalCrossentropy", "sparse_categorical_crossentropy"),
-    {"MeanMetricWrapper", "mean_metric_wrapper", {0}, ARTEL__TARGET_SAME, sizeof(artel__loss_config), NULL, NULL, configure, add, NULL, 0},
+    {"MeanMetricWrapper",
+     "mean_metric_wrapper",
+     {0},
+     ARTEL__TARGET_SAME,
+     sizeof(artel__loss_config),
+     NULL,
+     NULL,
+     configure,
+     add,
+     NULL,
+     0,
+     NULL},
     {.class_name = NULL},
 };

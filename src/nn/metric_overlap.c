@@ -73,7 +73,7 @@ static const artel__option axis_options[] = {AXIS, END};
 static artel_status last_axis_only(artel__metric_setup *setup)
 {
     const settings *s = setup->metric->config;
-    if (s->axis == -1) return ARTEL_OK;
+    if (s->axis == -1 || s->axis == setup->prediction->rank) return ARTEL_OK;
     return artel__fail(setup->arena->ctx, ARTEL_ERROR_UNSUPPORTED, setup->metric->name,
                        "put the classes on the last axis and leave axis at -1", "axis %lld is not supported", (long long)s->axis);
 }
@@ -160,7 +160,8 @@ static artel__value_id add_iou(artel__graph *graph, const artel__metric *metric,
         prediction = artel__op_argmax(graph, prediction);
     artel__value_id truth = truth_of(graph, s, as_list(graph, target), weight);
     artel__value_id said = artel__op_one_hot(graph, as_list(graph, prediction), s->num_classes);
-    artel__value_id cells = artel__row_products(graph, artel__op_transpose(graph, truth, turned), artel__op_transpose(graph, said, turned));
+    artel__value_id columns = artel__op_transpose(graph, said, turned),
+                    cells = artel__row_products(graph, artel__op_transpose(graph, truth, turned), columns);
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape list = artel__shape(1, s->num_classes * s->num_classes);
     return artel__op_fold_columns64(graph, artel__op_reshape(graph, cells, &list));
@@ -237,19 +238,20 @@ static artel__value_id add_concordance(artel__graph *graph, const artel__metric 
     artel__value_id y = target_like(graph, target, prediction), p = prediction;
     artel__value_id of_y = mean_of(graph, y, true), of_p = mean_of(graph, p, true);
     artel__value_id apart = artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, minus(graph, of_y, of_p));
-    artel__value_id norm = artel__op_add(graph, variance(graph, minus(graph, y, of_y)), variance(graph, minus(graph, p, of_p)));
+    artel__value_id spread = variance(graph, minus(graph, p, of_p)),
+                    norm = artel__op_add(graph, variance(graph, minus(graph, y, of_y)), spread);
     norm = artel__op_affine(graph, artel__op_add(graph, norm, apart), 1, (float)EPSILON);
-    artel__value_id both = artel__op_affine(graph, times(graph, minus(graph, y, of_p), minus(graph, p, of_p)), 2, 0);
+    artel__value_id away = minus(graph, p, of_p), both = artel__op_affine(graph, times(graph, minus(graph, y, of_p), away), 2, 0);
     return artel__op_fold_weighted(graph, mean_of(graph, artel__op_binary(graph, ARTEL__BINARY_DIV, both, norm), false), weight);
 }
 
-#define IOU(class_name, name, options, kind)                                                                                    \
-    {                                                                                                                           \
-        class_name, name, {NULL}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_##kind, add_iou, result_iou, 0 \
+#define IOU(class_name, name, options, kind)                                                                                          \
+    {                                                                                                                                 \
+        class_name, name, {NULL}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_##kind, add_iou, result_iou, 0, NULL \
     }
-#define CORRELATION(class_name, name, kind)                                                                                     \
-    {                                                                                                                           \
-        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), axis_options, NULL, last_axis_only, add_##kind, NULL, 0 \
+#define CORRELATION(class_name, name, kind)                                                                                           \
+    {                                                                                                                                 \
+        class_name, name, {name}, ARTEL__TARGET_SAME, sizeof(settings), axis_options, NULL, last_axis_only, add_##kind, NULL, 0, NULL \
     }
 
 const artel__metric_def artel__metrics_of_overlap[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scores by class: F1, F-beta, R2 (keras/src/metrics/f_score_metrics.py, regression_metrics.py).
  *
- * Sums are kept for each column of the output, [kind][columns], and joined in the result. Scores that Keras reports as a
- * list (average None) are refused.
+ * Sums are kept for each column of the output, [kind][columns], and joined in the result, or given column by column
+ * (average None).
  */
 #include <string.h>
 
@@ -71,10 +71,9 @@ static artel_status configure(artel__metric_setup *setup, int kinds)
 static artel_status configure_f(artel__metric_setup *setup)
 {
     const settings *s = setup->metric->config;
-    if (s->average < 0)
-        return artel__fail(setup->arena->ctx, ARTEL_ERROR_UNSUPPORTED, setup->metric->name, "set average to micro, macro or weighted",
-                           "a score for each class (average null) is not supported");
-    return configure(setup, 3);
+    ARTEL_TRY(configure(setup, 3));
+    if (s->average < 0) setup->metric->values = s->columns;
+    return ARTEL_OK;
 }
 
 static artel_status configure_r2(artel__metric_setup *setup)
@@ -116,13 +115,19 @@ static double f_score(const settings *s, double tp, double predicted, double pos
     return precision * recall / (square * precision + recall + EPSILON) * (1 + square);
 }
 
-static double result_f(const artel__metric *metric, const double *sums)
+static double score_of_column(const settings *s, const double *sums, int i)
+{
+    return f_score(s, sums[i], sums[s->columns + i], sums[2 * s->columns + i]);
+}
+
+static double result_f(const artel__metric *metric, const double *sums, int place)
 {
     const settings *s = metric->config;
     int n = s->columns;
+    if (metric->values) return score_of_column(s, sums, place);
     double score = 0, tp = 0, predicted = 0, positive = 0;
     for (int i = 0; i < n; i++) {
-        double own = f_score(s, sums[i], sums[n + i], sums[2 * n + i]);
+        double own = score_of_column(s, sums, i);
         score += s->average == AVERAGE_WEIGHTED ? own * sums[2 * n + i] : own;
         tp += sums[i];
         predicted += sums[n + i];
@@ -166,19 +171,14 @@ static double result_r2(const artel__metric *metric, const double *sums)
     return s->num_regressors > 0 && left > 0 ? 1 - (1 - score) * (samples - 1) / left : score;
 }
 
+#define F_SCORE(class_name, name, alias, options)                                                                             \
+    {                                                                                                                         \
+        class_name, name, {alias}, ARTEL__TARGET_SAME, sizeof(settings), options, NULL, configure_f, add_f, NULL, 0, result_f \
+    }
+
 const artel__metric_def artel__metrics_of_scores[] = {
-    {"F1Score", "f1_score", {"f1_score"}, ARTEL__TARGET_SAME, sizeof(settings), f1_options, NULL, configure_f, add_f, result_f, 0},
-    {"FBetaScore",
-     "fbeta_score",
-     {"f_beta_score"},
-     ARTEL__TARGET_SAME,
-     sizeof(settings),
-     f_beta_options,
-     NULL,
-     configure_f,
-     add_f,
-     result_f,
-     0},
-    {"R2Score", "r2_score", {"r2_score"}, ARTEL__TARGET_SAME, sizeof(settings), r2_options, NULL, configure_r2, add_r2, result_r2, 0},
+    F_SCORE("F1Score", "f1_score", "f1_score", f1_options),
+    F_SCORE("FBetaScore", "fbeta_score", "f_beta_score", f_beta_options),
+    {"R2Score", "r2_score", {"r2_score"}, ARTEL__TARGET_SAME, sizeof(settings), r2_options, NULL, configure_r2, add_r2, result_r2, 0, NULL},
     {.class_name = NULL},
 };

@@ -26,8 +26,9 @@ struct artel__metric_def {
     artel_status (*configure)(artel__metric_setup *setup); /* sets `sums`; optional: 2, a mean */
     artel__value_id (*add)(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
                            artel__value_id weight);
-    double (*result)(const artel__metric *metric, const double *sums); /* optional: the mean sums[0] / sums[1] */
-    double scale;                                                      /* of the mean; 0: 1 */
+    double (*result)(const artel__metric *metric, const double *sums);               /* optional: the mean sums[0] / sums[1] */
+    double scale;                                                                    /* of the mean; 0: 1 */
+    double (*result_at)(const artel__metric *metric, const double *sums, int place); /* of metrics whose result may be a list */
 };
 
 /* Rows, ended by one without a class name. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/ahead.h"
 #include "op/ops.h"
 
 /* Large enough for every keras.applications network to shrink its images as often as it does. */
@@ -97,8 +98,10 @@ static artel_status read_model(artel__model *model, json_t *record)
     model->name = name ? name : "model";
     if (!class_name || !json_is_object(config))
         return artel__model_fail(model, ARTEL_ERROR_CORRUPT, "save the model again with Keras", "the record has no class_name and config");
-    if (strcmp(class_name, "Sequential") == 0) return artel__model_parse_sequential(model, config);
-    if (json_is_array(json_object_get(config, "layers"))) return artel__model_parse(model, config);
+    bool layers = json_is_array(json_object_get(config, "layers")), ends = json_object_get(config, "input_layers") != NULL;
+    if (strcmp(class_name, "Sequential") == 0 || (layers && !ends && artel__model_is_custom(model))) /* a class made of it, too */
+        return artel__model_parse_sequential(model, config);
+    if (layers) return artel__model_parse(model, config);
     return artel__model_fail(model, ARTEL_ERROR_UNSUPPORTED, "rebuild it as a Sequential or Functional model and save that",
                              "the class %s is not Sequential or Functional", class_name);
 }
@@ -176,25 +179,46 @@ static void find_limit(const artel__graph *graph, artel__value_id input, artel__
     }
 }
 
-/* Declares the variables and learns the shapes of the outputs and the limits of the inputs. */
+static artel_status check_outputs(const artel__model *model)
+{
+    for (int i = 0; i < model->outputs; i++) {
+        if (model->output[i].dtype == ARTEL_DTYPE_STRING)
+            return artel__model_fail(model, ARTEL_ERROR_UNSUPPORTED, "end the model where its results are numbers",
+                                     "the output \"%s\" holds strings", model->output[i].name);
+    }
+    return ARTEL_OK;
+}
+
+const artel__program *artel__model_program(const artel__model *model)
+{
+    return model->program.steps > 0 ? &model->program : NULL;
+}
+
+/* Declares the variables; learns the shapes of the outputs, the limits of the inputs, and what is computed ahead. */
 static artel_status build_once(artel__model *model)
 {
     artel__arena arena;
     artel__arena_init(&arena, model->ctx);
     artel__graph graph;
-    artel__graph_init(&graph, &arena, model->variables, false);
+    artel__graph_init(&graph, &arena, model->variables, true); /* RandomCrop has another shape in training, and counts */
     artel__tensor *in = artel__arena_alloc(&arena, (size_t)model->inputs + 1, sizeof *in);
     artel__tensor *out = artel__arena_alloc(&arena, (size_t)model->outputs + 1, sizeof *out);
     artel_status status = artel__arena_status(&arena);
+    artel__ahead ahead;
+    model->program = (artel__program){.arena = model->arena, .inputs = model->inputs};
+    if (status == ARTEL_OK) status = artel__ahead_record(&graph, &model->program, &ahead);
     for (int i = 0; i < model->inputs && status == ARTEL_OK; i++) {
         artel_shape shape = stand_in(&model->input[i].shape);
         in[i] = (artel__tensor){artel__graph_input(&graph, ARTEL__DOMAIN_ROW, model->input[i].dtype, &shape), ARTEL__NO_VALUE};
+        artel__ahead_set(&ahead, i, in[i].value);
     }
     if (status == ARTEL_OK) status = artel__model_call(model, &graph, in, out);
     for (int i = 0; i < model->outputs && status == ARTEL_OK; i++) {
         model->output[i].shape = graph.value[out[i].value].shape;
         model->output[i].dtype = graph.value[out[i].value].dtype;
     }
+    if (status == ARTEL_OK) status = check_outputs(model);
+    if (status == ARTEL_OK) status = artel__ahead_deliver(&graph, out, model->outputs);
     for (int i = 0; i < model->inputs && status == ARTEL_OK; i++) find_limit(&graph, in[i].value, &model->input[i]);
     artel__arena_fini(&arena);
     return status;

@@ -10,6 +10,7 @@
 
 #include "base/names.h"
 #include "nn/layer.h"
+#include "text/program.h"
 
 typedef struct artel__model_input {
     const char *name; /* of the InputLayer */
@@ -60,6 +61,7 @@ typedef struct artel__model {
     artel__model_output *output;
     artel__model_tensor *result; /* by output */
     int outputs;
+    artel__program program; /* of a top model: what is computed of its inputs where rows are fetched (nn/ahead.h) */
     bool nested;
     artel__variables own_variables;
 } artel__model;
@@ -67,6 +69,9 @@ typedef struct artel__model {
 /* Takes a new reference of `record`. `where` names the file in messages. */
 artel_status artel__model_create(artel_context *ctx, const char *where, json_t *record, artel__model **out);
 void artel__model_destroy(artel__model *model);
+
+/* The program, or NULL when nothing is computed ahead: then rows are fed to the inputs as they are. */
+const artel__program *artel__model_program(const artel__model *model);
 
 /* Adds the model to a graph: in[i] belongs to input i, out[i] receives output i. */
 artel_status artel__model_call(artel__model *model, artel__graph *graph, const artel__tensor *in, artel__tensor *out);
@@ -76,13 +81,15 @@ artel_status artel__model_call(artel__model *model, artel__graph *graph, const a
 typedef struct artel__model_variable {
     const char *path;          /* in weights files */
     const char *group;         /* the same without "/vars/N" */
-    int position;              /* N */
+    int position;              /* N; -1 of an adapter, whose path ends with its name */
     const artel__layer *layer; /* its owner */
     const artel__layer_variable *variable;
     bool trainable; /* after freezing of the layer or one around it */
 } artel__model_variable;
 typedef artel_status artel__model_visit_fn(void *user, const artel__model_variable *variable);
 artel_status artel__model_visit(const artel__model *model, artel__model_visit_fn *visit, void *user);
+/* The same of what the weights tree of a file holds: aliases too, and no adapters (artel__layer_variable). */
+artel_status artel__model_visit_filed(const artel__model *model, artel__model_visit_fn *visit, void *user);
 
 /* For the model's own call and for those nested in it. */
 artel_status artel__model_parse(artel__model *model, json_t *config);            /* Functional, functional.c */

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "nn/loss_scale.h"
-#include "nn/optimizer_table.h"
+#include "nn/optimizer_matrix.h"
 #include "nn/record.h"
 
 #define MOST_OPTIONS 32
@@ -21,6 +21,11 @@ typedef struct settings {
     int64_t ema_overwrite_frequency, gradient_accumulation_steps;
     double momentum, rho, beta_1, beta_2, epsilon, initial_accumulator_value;
     bool nesterov, centered, amsgrad;
+    int64_t warmup_steps, ns_steps;
+    double beta_2_decay, epsilon_1, epsilon_2, clip_threshold, muon_a, muon_b, muon_c, rms_rate;
+    double adam_beta_1, adam_beta_2, adam_weight_decay, adam_lr_ratio;
+    bool relative_step, exclude_embeddings;
+    const char *exclude_layers; /* read from the record itself */
     double learning_rate_power, l1_regularization_strength, l2_regularization_strength, l2_shrinkage_regularization_strength, beta;
 } settings;
 
@@ -78,6 +83,11 @@ static const artel__option adagrad_options[] = {START, EPSILON, END};
 static const artel__option adadelta_options[] = {RHO("0.95"), EPSILON, END};
 static const artel__option betas_options[] = {BETAS("0.999"), EPSILON, END};
 static const artel__option lion_options[] = {BETAS("0.99"), END};
+static const artel__option free_options[] = {
+    BETAS("0.999"),
+    FLOAT(epsilon, "1e-08", 0, MUCH, "a small number"),
+    {"warmup_steps", "steps in which the rate grows", ARTEL__OPTION_INT, offsetof(settings, warmup_steps), "0", 0, 0x1p53, NULL},
+    END};
 static const artel__option ftrl_options[] = {FLOAT(learning_rate_power, "-0.5", -MUCH, 0, "a number that is not positive"),
                                              START,
                                              STRENGTH(l1_regularization_strength),
@@ -86,56 +96,131 @@ static const artel__option ftrl_options[] = {FLOAT(learning_rate_power, "-0.5", 
                                              FLOAT(beta, "0.0", 0, 0, "a number"),
                                              END};
 
-#define TWO(first, second)                       \
-    {                                            \
-        {first, ARTEL__SLOT_ALWAYS, 0, false},   \
-        {                                        \
-            second, ARTEL__SLOT_ALWAYS, 0, false \
-        }                                        \
+#define SIGNED(key, fallback) FLOAT(key, fallback, -MUCH, MUCH, "a number")
+#define TRUE(key, help)                                                             \
+    {                                                                               \
+#key, help, ARTEL__OPTION_BOOL, offsetof(settings, key), "true", 0, 0, NULL \
     }
-#define ADAM_SLOTS                                                                              \
-    {                                                                                           \
-        {"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false}, \
-        {                                                                                       \
-            "velocity_hat", ARTEL__SLOT_AMSGRAD, 1, false                                       \
-        }                                                                                       \
+static const artel__option adafactor_options[] = {SIGNED(beta_2_decay, "-0.8"),
+                                                  FLOAT(epsilon_1, "1e-30", 0, MUCH, "a small number"),
+                                                  FLOAT(epsilon_2, "0.001", 0, MUCH, "a small number"),
+                                                  FLOAT(clip_threshold, "1.0", 1e-30, MUCH, "a number above 0"),
+                                                  TRUE(relative_step, "the rate is at most 1 / sqrt(t), as it always is"),
+                                                  END};
+static const artel__option muon_options[] = {
+    FLOAT(adam_beta_1, "0.9", 0, 1, "from 0 to 1"),
+    FLOAT(adam_beta_2, "0.999", 0, 1, "from 0 to 1"),
+    FLOAT(epsilon, "1e-07", 0, MUCH, "a small number"),
+    {"exclude_layers", "parts of the paths of variables that Adam changes", ARTEL__OPTION_JSON, offsetof(settings, exclude_layers), "[]", 0,
+     0, NULL},
+    SIGNED(muon_a, "3.4445"),
+    SIGNED(muon_b, "-4.775"),
+    SIGNED(muon_c, "2.0315"),
+    FLOAT(adam_lr_ratio, "1", 0, MUCH, "a number"),
+    FLOAT(momentum, "0.95", 0, 1, "from 0 to 1"),
+    {"ns_steps", "steps towards an orthogonal matrix", ARTEL__OPTION_INT, offsetof(settings, ns_steps), "5", 0, 100, NULL},
+    TRUE(nesterov, "look ahead"),
+    TRUE(exclude_embeddings, "Adam changes what has embedding in its path"),
+    FLOAT(adam_weight_decay, "0.004", 0, MUCH, "a number that is not negative, or null"),
+    FLOAT(rms_rate, "0.2", 0, MUCH, "a number, or null"),
+    END};
+
+#define SLOT(of_name, exists, of_group, is_accumulator)                                   \
+    {                                                                                     \
+        .name = of_name, .when = exists, .group = of_group, .accumulator = is_accumulator \
+    }
+#define TWO(first, second)                                                                    \
+    {                                                                                         \
+        SLOT(first, ARTEL__SLOT_ALWAYS, 0, false), SLOT(second, ARTEL__SLOT_ALWAYS, 0, false) \
+    }
+#define ADAM_SLOTS                                                                                      \
+    {                                                                                                   \
+        SLOT("momentum", ARTEL__SLOT_ALWAYS, 0, false), SLOT("velocity", ARTEL__SLOT_ALWAYS, 0, false), \
+            SLOT("velocity_hat", ARTEL__SLOT_AMSGRAD, 1, false)                                         \
     }
 
 static const artel__optimizer_def table[] = {
-    {"SGD", "sgd", ARTEL__RULE_SGD, 0.01, 0, sgd_options, {{"momentum", ARTEL__SLOT_MOMENTUM, 0, false}}, false},
+    {"SGD", "sgd", ARTEL__RULE_SGD, 0.01, 0, sgd_options, {SLOT("momentum", ARTEL__SLOT_MOMENTUM, 0, false)}, false, ARTEL__FORM_ELEMENTS},
     {"RMSprop",
      "rm_sprop",
      ARTEL__RULE_RMSPROP,
      0.001,
      0,
      rmsprop_options,
-     {{"velocity", ARTEL__SLOT_ALWAYS, 0, false},
-      {"momentum", ARTEL__SLOT_MOMENTUM, 1, false},
-      {"average_gradient", ARTEL__SLOT_CENTERED, 2, false}},
-     false},
-    {"Adam", "adam", ARTEL__RULE_ADAM, 0.001, 0, adam_options, ADAM_SLOTS, false},
-    {"AdamW", "adam_w", ARTEL__RULE_ADAM, 0.001, 0.004, adam_options, ADAM_SLOTS, false},
-    {"Adagrad", "adagrad", ARTEL__RULE_ADAGRAD, 0.001, 0, adagrad_options, {{"accumulator", ARTEL__SLOT_ALWAYS, 0, true}}, false},
-    {"Adadelta", "adadelta", ARTEL__RULE_ADADELTA, 0.001, 0, adadelta_options, TWO("accumulated_grad", "accumulated_delta_var"), false},
-    {"Adamax", "adamax", ARTEL__RULE_ADAMAX, 0.001, 0, betas_options, TWO("momentum", "norm"), false},
-    {"Nadam", "nadam", ARTEL__RULE_NADAM, 0.001, 0, betas_options, TWO("momentum", "velocity"), true},
+     {SLOT("velocity", ARTEL__SLOT_ALWAYS, 0, false), SLOT("momentum", ARTEL__SLOT_MOMENTUM, 1, false),
+      SLOT("average_gradient", ARTEL__SLOT_CENTERED, 2, false)},
+     false,
+     ARTEL__FORM_ELEMENTS},
+    {"Adam", "adam", ARTEL__RULE_ADAM, 0.001, 0, adam_options, ADAM_SLOTS, false, ARTEL__FORM_ELEMENTS},
+    {"AdamW", "adam_w", ARTEL__RULE_ADAM, 0.001, 0.004, adam_options, ADAM_SLOTS, false, ARTEL__FORM_ELEMENTS},
+    {"Adagrad",
+     "adagrad",
+     ARTEL__RULE_ADAGRAD,
+     0.001,
+     0,
+     adagrad_options,
+     {SLOT("accumulator", ARTEL__SLOT_ALWAYS, 0, true)},
+     false,
+     ARTEL__FORM_ELEMENTS},
+    {"Adadelta", "adadelta", ARTEL__RULE_ADADELTA, 0.001, 0, adadelta_options, TWO("accumulated_grad", "accumulated_delta_var"), false,
+     ARTEL__FORM_ELEMENTS},
+    {"Adamax", "adamax", ARTEL__RULE_ADAMAX, 0.001, 0, betas_options, TWO("momentum", "norm"), false, ARTEL__FORM_ELEMENTS},
+    {"Nadam", "nadam", ARTEL__RULE_NADAM, 0.001, 0, betas_options, TWO("momentum", "velocity"), true, ARTEL__FORM_ELEMENTS},
     {"Ftrl",
      "ftrl",
      ARTEL__RULE_FTRL,
      0.001,
      0,
      ftrl_options,
-     {{"accumulator", ARTEL__SLOT_ALWAYS, 0, true}, {"linear", ARTEL__SLOT_ALWAYS, 0, false}},
-     false},
-    {"Lion", "lion", ARTEL__RULE_LION, 0.001, 0, lion_options, {{"momentum", ARTEL__SLOT_ALWAYS, 0, false}}, false},
+     {SLOT("accumulator", ARTEL__SLOT_ALWAYS, 0, true), SLOT("linear", ARTEL__SLOT_ALWAYS, 0, false)},
+     false,
+     ARTEL__FORM_ELEMENTS},
+    {"Lion",
+     "lion",
+     ARTEL__RULE_LION,
+     0.001,
+     0,
+     lion_options,
+     {SLOT("momentum", ARTEL__SLOT_ALWAYS, 0, false)},
+     false,
+     ARTEL__FORM_ELEMENTS},
     {"Lamb",
      "lamb",
      ARTEL__RULE_LAMB,
      0.001,
      0,
      betas_options,
-     {{"momentum", ARTEL__SLOT_ALWAYS, 0, false}, {"velocity", ARTEL__SLOT_ALWAYS, 0, false}, {"direction", ARTEL__SLOT_SCRATCH, 0, false}},
-     false},
+     {SLOT("momentum", ARTEL__SLOT_ALWAYS, 0, false), SLOT("velocity", ARTEL__SLOT_ALWAYS, 0, false),
+      SLOT("direction", ARTEL__SLOT_SCRATCH, 0, false)},
+     false,
+     ARTEL__FORM_ELEMENTS},
+    {"ScheduleFreeAdamW",
+     "schedule_free_adam_w",
+     ARTEL__RULE_SCHEDULE_FREE,
+     0.0025,
+     0,
+     free_options,
+     {SLOT("momentum", ARTEL__SLOT_COPY, 0, false), SLOT("velocity", ARTEL__SLOT_ALWAYS, 0, false)},
+     false,
+     ARTEL__FORM_ELEMENTS},
+    {.class_name = "Adafactor",
+     .name = "adafactor",
+     .rule = ARTEL__RULE_ADAM,
+     .learning_rate = 0.001,
+     .options = adafactor_options,
+     .slot = {{.name = "lines", .when = ARTEL__SLOT_ALWAYS, .form = ARTEL__SLOT_LINES},
+              {.name = "columns", .when = ARTEL__SLOT_ALWAYS, .form = ARTEL__SLOT_COLUMNS},
+              {.name = "velocity", .when = ARTEL__SLOT_ALWAYS}},
+     .form = ARTEL__FORM_ADAFACTOR},
+    {.class_name = "Muon",
+     .name = "muon",
+     .rule = ARTEL__RULE_ADAM,
+     .learning_rate = 0.001,
+     .weight_decay = 0.004,
+     .options = muon_options,
+     .slot = {{.name = "momentum", .when = ARTEL__SLOT_ALWAYS},
+              {.name = "velocity", .when = ARTEL__SLOT_ALWAYS, .form = ARTEL__SLOT_OF_ADAM}},
+     .form = ARTEL__FORM_MUON},
 };
 
 /* Keras looks classes up without regard to case. */
@@ -213,7 +298,50 @@ static void take_settings(const settings *s, artel__optimizer *out)
                                           .l2 = s->l2_regularization_strength,
                                           .l2_shrinkage = s->l2_shrinkage_regularization_strength,
                                           .beta = s->beta,
+                                          .warmup_steps = s->warmup_steps,
                                           .weight_decay = s->weight_decay};
+}
+
+/* What Adafactor and Muon have of their own; their Adam. */
+static artel_status take_matrix(json_t *given, const settings *s, artel__optimizer *out)
+{
+    struct artel__matrix_options *m = artel__arena_alloc(out->arena, 1, sizeof *m);
+    json_t *words = json_object_get(given, "exclude_layers"), *word;
+    size_t i;
+    if (!m) return ARTEL_ERROR_NO_MEMORY;
+    *m = (struct artel__matrix_options){.beta_2_decay = s->beta_2_decay,
+                                        .epsilon_1 = s->epsilon_1,
+                                        .epsilon_2 = s->epsilon_2,
+                                        .clip_threshold = s->clip_threshold,
+                                        .muon_a = s->muon_a,
+                                        .muon_b = s->muon_b,
+                                        .muon_c = s->muon_c,
+                                        .momentum = s->momentum,
+                                        .rms_rate = s->rms_rate,
+                                        .weight_decay = s->weight_decay,
+                                        .ns_steps = s->ns_steps,
+                                        .nesterov = s->nesterov,
+                                        .exclude_embeddings = s->exclude_embeddings};
+    out->matrix = m;
+    if (out->def->form != ARTEL__FORM_MUON) return ARTEL_OK;
+    json_array_foreach(words, i, word)
+    {
+        const char *text = json_string_value(word);
+        if (!text || strpbrk(text, "\\.[](){}*+?^$|"))
+            return artel__fail(out->arena->ctx, ARTEL_ERROR_UNSUPPORTED, out->class_name, "write parts of names as they are",
+                               "exclude_layers: patterns are not supported");
+        char *copy = artel__arena_strdup(out->arena, text);
+        const char **wider = artel__arena_alloc(out->arena, (size_t)m->excluded + 1, sizeof *wider);
+        if (!copy || !wider) return ARTEL_ERROR_NO_MEMORY;
+        if (m->excluded) memcpy(wider, m->exclude_layers, (size_t)m->excluded * sizeof *wider);
+        wider[m->excluded++] = copy;
+        m->exclude_layers = wider;
+    }
+    out->options.beta_1 = s->adam_beta_1;
+    out->options.beta_2 = s->adam_beta_2;
+    out->options.weight_decay = s->adam_weight_decay;
+    out->options.rate_ratio = s->adam_lr_ratio;
+    return ARTEL_OK;
 }
 
 /* Reads the rate, with tables resolved if the run is known, and puts it into the record; the schedule then borrows from there. */
@@ -246,6 +374,7 @@ static artel_status read_given(artel__optimizer *out, json_t *given, int replica
     ARTEL_TRY(check(ctx, out->class_name, given, &s));
     out->name = s.name;
     take_settings(&s, out);
+    if (out->def->form != ARTEL__FORM_ELEMENTS) ARTEL_TRY(take_matrix(given, &s, out));
     json_t *config = json_object();
     out->record = artel__record_make("keras.optimizers", out->class_name, config);
     if (!out->record) return artel__fail_memory(ctx, "optimizer", 64);

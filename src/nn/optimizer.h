@@ -8,6 +8,7 @@
 #define ARTEL_NN_OPTIMIZER_H
 
 #include "nn/layer.h"
+#include "op/embed.h"
 #include "op/optimize.h"
 
 typedef struct artel__schedule_def artel__schedule_def;
@@ -41,11 +42,12 @@ typedef struct artel__optimizer {
     double weight_decay, clipnorm, clipvalue, global_clipnorm; /* 0: off */
     bool use_ema;
     double ema_momentum;
-    int64_t ema_overwrite_frequency; /* 0: never */
-    double initial_accumulator;      /* of Adagrad and Ftrl */
-    int64_t accumulation_steps;      /* gradient_accumulation_steps; 1: off */
-    double loss_scale_factor;        /* 1: off */
-    bool scales_loss;                /* read from a LossScaleOptimizer; all else here is the inner optimizer's but for the record */
+    int64_t ema_overwrite_frequency;            /* 0: never */
+    double initial_accumulator;                 /* of Adagrad and Ftrl */
+    int64_t accumulation_steps;                 /* gradient_accumulation_steps; 1: off */
+    double loss_scale_factor;                   /* 1: off */
+    const struct artel__matrix_options *matrix; /* of Adafactor and Muon, or NULL */
+    bool scales_loss; /* read from a LossScaleOptimizer; all else here is the inner optimizer's but for the record */
     double initial_scale;
     int64_t growth_steps; /* steps with finite gradients after which the scale doubles */
 } artel__optimizer;
@@ -80,6 +82,8 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
 /* The value that a slot (an index into `variables`) starts with: 0 for most, the initial accumulator of Adagrad and Ftrl, 1 for
  * Nadam's product. */
 float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
+/* The variable as which a slot starts, or -1. */
+int artel__optimizer_slot_source(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot);
 /* The GLOBAL float32 scalar that the loss is multiplied with, of a LossScaleOptimizer or loss_scale_factor; ARTEL__NO_VALUE: by nothing. */
 artel__value_id artel__optimizer_scale(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots);
 /* With the gradients of the loss multiplied with `scale`: divides them by it if `divide` is set; else the step itself does. For a
@@ -94,6 +98,11 @@ artel_status artel__optimizer_norms(const artel__optimizer *optimizer, artel__gr
                                     const artel__value_id *gradient, artel__value_id *norm);
 artel__value_id artel__optimizer_squares(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient);
 artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient);
+/* The rows of a table's gradient, where they may take its place and the rule's state lies row by row: NULL; else why not (a constant text). */
+const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient,
+                                  artel__embedding_rows *out);
+/* Whether a row of a table changes although its gradient is 0. */
+bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer);
 /* Whether the rule keeps its k-th slot from step to step; Nadam's product. */
 bool artel__optimizer_has_slot(const artel__optimizer *optimizer, int k);
 bool artel__optimizer_has_product(const artel__optimizer *optimizer);
@@ -102,6 +111,7 @@ typedef struct artel__optimizer_input {
     const artel__value_id *gradient, *norm; /* of each variable; a gradient may be none */
     const artel__value_id *squares;         /* NULL: as the gradients say themselves */
     const bool *clipped;                    /* NULL: none */
+    const artel__embedding_rows *rows;      /* NULL: none; else whose token is a value: gradient and squares are rows, all others stay */
 } artel__optimizer_input;
 artel_status artel__optimizer_step(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots,
                                    const artel__optimizer_input *in);

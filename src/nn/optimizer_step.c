@@ -8,7 +8,8 @@
  */
 #include <string.h>
 
-#include "nn/optimizer_table.h"
+#include "kernel/narrow.h"
+#include "nn/optimizer_matrix.h"
 #include "op/elementwise.h"
 #include "op/embed.h"
 #include "op/norm.h"
@@ -27,6 +28,7 @@ static bool exists(const artel__optimizer *optimizer, artel__slot_when when)
     switch (when) {
     case ARTEL__SLOT_NEVER: return false;
     case ARTEL__SLOT_ALWAYS:
+    case ARTEL__SLOT_COPY:
     case ARTEL__SLOT_SCRATCH: return true;
     case ARTEL__SLOT_MOMENTUM: return o->momentum != 0;
     case ARTEL__SLOT_CENTERED: return o->centered;
@@ -57,19 +59,39 @@ static char *slot_name(const declaring *d, const char *variable, const char *slo
     return name;
 }
 
-/* A slot in the form of variable `index`; written to files when `filed`. */
-static artel_status declare(declaring *d, int index, const char *slot, float initial, bool filed, int *out)
+/* Whether a variable has the slot; its shape then. */
+static bool form_of(const declaring *d, const artel__slot_row *row, artel__variable *like)
 {
-    artel__variable like = d->variables->item[index];
+    artel_shape *shape = &like->shape;
+    if (row->form == ARTEL__SLOT_OF_ADAM) return artel__matrix_adam(d->optimizer, like);
+    if (row->form == ARTEL__SLOT_LIKE) return true;
+    if (shape->rank < 2) { /* Keras files an integer, 0, in its place */
+        *like = (artel__variable){.name = like->name, .dtype = ARTEL_DTYPE_INT32};
+        return true;
+    }
+    if (row->form == ARTEL__SLOT_COLUMNS) shape->dim[shape->rank - 2] = shape->dim[shape->rank - 1];
+    shape->rank--;
+    like->rows = 0;
+    return true;
+}
+
+/* A slot in the form of variable `like`; written to files when `filed`. */
+static artel_status declare_like(declaring *d, artel__variable like, const char *slot, float initial, bool filed, int *out)
+{
     char *name = slot_name(d, like.name, slot);
     if (!name) return ARTEL_ERROR_NO_MEMORY;
-    int added = artel__variables_add(d->variables, name, ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT32, &like.shape, like.rows);
+    int added = artel__variables_add(d->variables, name, ARTEL__VARIABLE_SLOT, like.dtype, &like.shape, like.rows);
     if (added < 0) return (artel_status)added;
     *out = added;
     if (!filed) return ARTEL_OK;
     d->out->initial[d->out->file_count] = initial;
     d->out->file_order[d->out->file_count++] = added;
     return ARTEL_OK;
+}
+
+static artel_status declare(declaring *d, int index, const char *slot, float initial, bool filed, int *out)
+{
+    return declare_like(d, d->variables->item[index], slot, initial, filed, out);
 }
 
 static artel_status declare_group(declaring *d, int group)
@@ -81,8 +103,10 @@ static artel_status declare_group(declaring *d, int group)
             const artel__slot_row *row = &optimizer->def->slot[k];
             if (row->group != group || !exists(optimizer, row->when)) continue;
             float initial = row->accumulator ? (float)optimizer->initial_accumulator : 0.0f;
-            ARTEL_TRY(declare(d, slots->trainable[i], row->name, initial, row->when != ARTEL__SLOT_SCRATCH,
-                              &slots->slot[i * slots->per_variable + k]));
+            artel__variable like = d->variables->item[slots->trainable[i]];
+            if (!form_of(d, row, &like)) continue;
+            ARTEL_TRY(
+                declare_like(d, like, row->name, initial, row->when != ARTEL__SLOT_SCRATCH, &slots->slot[i * slots->per_variable + k]));
         }
     }
     return ARTEL_OK;
@@ -119,17 +143,35 @@ static artel_status declare_scale(declaring *d)
     return ARTEL_OK;
 }
 
+/* Of the dtype that the first variable has. */
 static artel_status declare_product(declaring *d)
 {
     artel_shape scalar = {.rank = 0};
     artel__optimizer_slots *slots = d->out;
+    artel_dtype dtype = slots->count ? d->variables->item[slots->trainable[0]].dtype : ARTEL_DTYPE_FLOAT32;
     char *name = artel__arena_printf(d->optimizer->arena, "%s/u_product", d->optimizer->name);
     if (!name) return ARTEL_ERROR_NO_MEMORY;
-    slots->product = artel__variables_add(d->variables, name, ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT32, &scalar, 0);
+    slots->product = artel__variables_add(d->variables, name, ARTEL__VARIABLE_SLOT, dtype, &scalar, 0);
     if (slots->product < 0) return (artel_status)slots->product;
     slots->initial[slots->file_count] = 1.0f;
     slots->file_order[slots->file_count++] = slots->product;
     return ARTEL_OK;
+}
+
+/* 1 - beta_2^t is a factor of the step of Adam and a divisor in that of Lamb, and Keras rounds beta_2 to the variable's dtype first. */
+static void warn_of_beta_2(const declaring *d)
+{
+    const artel__apply_options *o = &d->optimizer->options;
+    for (int i = 0; i < d->out->count && (o->rule == ARTEL__RULE_ADAM || o->rule == ARTEL__RULE_LAMB); i++) {
+        const artel__variable *v = &d->variables->item[d->out->trainable[i]];
+        if (!artel__variable_narrow(v) || artel__narrow_one(v->dtype, (float)o->beta_2) < 1.0f) continue;
+        artel__log(
+            d->optimizer->arena->ctx, ARTEL_LOG_WARNING,
+            "%s: beta_2 = %g is 1 in %s, so that variables of that type do not train, in Keras neither; give a smaller one, as 0.99, or "
+            "use a mixed policy",
+            d->optimizer->class_name, o->beta_2, artel_dtype_name(v->dtype));
+        return;
+    }
 }
 
 artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__variables *variables, const int *trainable, int count,
@@ -139,6 +181,7 @@ artel_status artel__optimizer_declare(const artel__optimizer *optimizer, artel__
         .per_variable = ARTEL__APPLY_SLOTS, .count = count, .trainable = trainable, .scale = -1, .steps = -1, .product = -1};
     declaring d = {optimizer, variables, out};
     ARTEL_TRY(allocate(optimizer, out));
+    warn_of_beta_2(&d);
     if (optimizer->scales_loss) ARTEL_TRY(declare_scale(&d));
     for (int i = 0; i < count && out->average; i++) ARTEL_TRY(declare(&d, trainable[i], "average", 0.0f, true, &out->average[i]));
     for (int i = 0; i < count && out->sum; i++) ARTEL_TRY(declare(&d, trainable[i], "gradient_accumulator", 0.0f, true, &out->sum[i]));
@@ -153,6 +196,15 @@ float artel__optimizer_slot_start(const artel__optimizer *optimizer, const artel
         if (slots->file_order[i] == slot) return slots->initial[i];
     }
     return 0.0f;
+}
+
+int artel__optimizer_slot_source(const artel__optimizer *optimizer, const artel__optimizer_slots *slots, int slot)
+{
+    for (int i = 0; i < slots->count * slots->per_variable; i++) {
+        bool copies = optimizer->def->slot[i % slots->per_variable].when == ARTEL__SLOT_COPY;
+        if (copies && slots->slot[i] == slot) return slots->trainable[i / slots->per_variable];
+    }
+    return -1;
 }
 
 /* -- nodes -- */
@@ -242,6 +294,20 @@ artel__value_id artel__optimizer_clip_table(const artel__optimizer *optimizer, a
     return by_value ? artel__op_embedding_clip(graph, gradient, optimizer->clipvalue) : ARTEL__NO_VALUE;
 }
 
+const char *artel__optimizer_rows(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient,
+                                  artel__embedding_rows *out)
+{
+    const char *why = needs_whole_table(optimizer);
+    if (optimizer->use_ema) why = "the average of a table changes in all rows";
+    if (optimizer->options.rule == ARTEL__RULE_LAMB) why = "LAMB reads the whole table";
+    return why ? why : artel__op_embedding_rows(graph, gradient, wants_squares(optimizer), out);
+}
+
+bool artel__optimizer_changes_other_rows(const artel__optimizer *optimizer)
+{
+    return changes_other_rows(&optimizer->options);
+}
+
 /* Rows of a table where they will do, or the whole gradient and, of an embedding's, the squares. */
 static void set_gradient(const artel__optimizer *optimizer, artel__graph *graph, artel__value_id gradient, artel__optimize *o)
 {
@@ -299,6 +365,14 @@ artel_status artel__optimizer_unscale(artel__graph *graph, const artel__optimize
     return graph->status;
 }
 
+static void set_slots(artel__graph *graph, const artel__optimizer_slots *slots, int i, artel__optimize *o)
+{
+    for (int k = 0; k < slots->per_variable; k++) {
+        int slot = slots->slot[i * slots->per_variable + k];
+        o->slot[k] = slot >= 0 ? artel__graph_variable(graph, slot) : ARTEL__NO_VALUE;
+    }
+}
+
 static void add_update(const artel__optimizer *optimizer, artel__graph *graph, const artel__optimizer_slots *slots, int i,
                        const artel__optimizer_input *in, artel__value_id scale)
 {
@@ -309,18 +383,30 @@ static void add_update(const artel__optimizer *optimizer, artel__graph *graph, c
                          .scale = scale,
                          .variable = artel__graph_variable(graph, slots->trainable[i]),
                          .slots = slots->per_variable};
+    const artel__variable *variable = &graph->variables->item[slots->trainable[i]];
+    if (artel__variable_narrow(variable)) o.options.held = variable->dtype;
     set_clip(optimizer, &o);
     if (in->clipped && in->clipped[i]) o.clip = ARTEL__CLIP_NONE;
     if (o.clip == ARTEL__CLIP_VALUE) {
         artel__value_id clipped = artel__op_embedding_clip(graph, gradient, optimizer->clipvalue);
         if (clipped >= 0) gradient = clipped, o.clip = ARTEL__CLIP_NONE;
     }
-    set_gradient(optimizer, graph, gradient, &o);
-    if (in->squares) o.squares = in->squares[i];
-    for (int k = 0; k < slots->per_variable; k++) {
-        int slot = slots->slot[i * slots->per_variable + k];
-        o.slot[k] = slot >= 0 ? artel__graph_variable(graph, slot) : ARTEL__NO_VALUE;
+    if (optimizer->def->form == ARTEL__FORM_ADAFACTOR ||
+        (optimizer->def->form == ARTEL__FORM_MUON && !artel__matrix_adam(optimizer, variable))) {
+        set_slots(graph, slots, i, &o);
+        artel__matrix_step(optimizer, graph, variable, &o, gradient);
+        return;
     }
+    if (in->rows && in->rows[i].token >= 0) {
+        o.gradient = gradient;
+        o.rows = true;
+        o.token = in->rows[i].token;
+        o.count = in->rows[i].count;
+        o.squares = ARTEL__NO_VALUE;
+    } else
+        set_gradient(optimizer, graph, gradient, &o);
+    if (in->squares) o.squares = in->squares[i];
+    set_slots(graph, slots, i, &o);
     if (slots->product >= 0) o.u_product = artel__graph_variable(graph, slots->product);
     artel__op_optimize(graph, &o);
     if (optimizer->options.rule == ARTEL__RULE_LAMB) add_lamb(graph, o.variable, o.slot[2]);

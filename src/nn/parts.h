@@ -39,14 +39,28 @@ artel_status artel__initializer_read(artel__arena *arena, const char *where, jso
 artel_status artel__initializer_fill(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
                                      const artel_shape *shape, float *out);
 
+/* Numbers of the caller's, row-major, which live as long as the arena: one for each element. */
+artel_status artel__initializer_numbers(artel__arena *arena, const float *numbers, int64_t count, artel__initializer *out);
+
 /* Makes the second quarter ones: the bias of an LSTM's forget gate (unit_forget_bias). */
 void artel__initializer_forget_bias(artel__initializer *initializer);
 
 /* -- regularisers (regularizer.c) -- */
 typedef struct artel__regularizer {
-    double l1, l2; /* penalty l1 * sum |w| + l2 * sum w^2; both 0: none */
+    double l1, l2;     /* penalty l1 * sum |w| + l2 * sum w^2 */
+    double orthogonal; /* factor of the mean |cosine| between two rows of a matrix */
+    bool columns;      /* between two columns */
 } artel__regularizer;
+static inline bool artel__regularizer_is_none(const artel__regularizer *r)
+{
+    return r->l1 == 0 && r->l2 == 0 && r->orthogonal == 0;
+}
 artel_status artel__regularizer_read(artel__arena *arena, const char *where, json_t *json, artel__regularizer *out);
+/* The penalty of a variable, GLOBAL float64 [1]; of a variable that the regulariser does not fit the graph fails. */
+artel__value_id artel__regularizer_penalty(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id variable);
+/* The gradient of a variable, of its form, with that of the penalty; `gradient` none: of the penalty alone. */
+artel__value_id artel__regularizer_gradient(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id gradient,
+                                            artel__value_id variable);
 
 /* -- constraints (constraint.c) -- */
 typedef struct artel__constraint_def artel__constraint_def;

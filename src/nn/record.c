@@ -6,6 +6,8 @@
  */
 #include "nn/record.h"
 
+#include "base/extension.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +38,9 @@ artel_status artel__record_parse(artel_context *ctx, const char *where, const ch
     if (!class_name)
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "write a name, or {\"class_name\": NAME, \"config\": {...}}",
                            "the %s is neither a name nor a record", kind);
-    if (is_registered(json) || strcmp(class_name, "__lambda__") == 0)
+    const char *registered = json_string_value(json_object_get(json, "registered_name"));
+    bool added = artel__extension_find(ctx, kind, registered ? registered : class_name) != NULL;
+    if ((is_registered(json) && !added) || strcmp(class_name, "__lambda__") == 0)
         return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, "use one that Keras brings along", "the %s %s is Python code of yours",
                            kind, class_name);
     out->name = class_name;
@@ -78,6 +82,15 @@ static artel_status unknown_key(artel_context *ctx, const char *where, const art
     return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, where, advice, "the setting %.100s is not supported", key);
 }
 
+/* Tensors and arrays of numpy that Keras puts into records: their numbers. */
+static json_t *without_tensor(json_t *value)
+{
+    const char *class_name = json_string_value(json_object_get(value, "class_name"));
+    bool array = class_name && (strcmp(class_name, "__tensor__") == 0 || strcmp(class_name, "__numpy__") == 0);
+    json_t *numbers = array ? json_object_get(json_object_get(value, "config"), "value") : NULL;
+    return numbers ? numbers : value;
+}
+
 static artel_status set_value(artel__arena *arena, const char *where, const artel__option *table, const artel__option *option,
                               json_t *value, void *target)
 {
@@ -104,7 +117,7 @@ artel_status artel__record_options(artel__arena *arena, const char *where, const
     {
         const artel__option *option = artel__options_find(table, key);
         if (option)
-            ARTEL_TRY(set_value(arena, where, table, option, value, target));
+            ARTEL_TRY(set_value(arena, where, table, option, without_tensor(value), target));
         else if (strcmp(key, "name") != 0 && strcmp(key, "dtype") != 0 && !holds_nothing(value))
             return unknown_key(arena->ctx, where, table, key);
     }

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weight regularisers: L1, L2 and both, as keras.regularizers writes them. */
+/* Weight regularisers: L1, L2 and both, and that of orthogonal rows or columns, as keras.regularizers writes them.
+ *
+ * Orthogonal: with X' the rows of X divided by their norms (by 1e-7 where that is less) and P = X' X'^T without its diagonal, n of them,
+ *   penalty = c sum |P|, c = factor / (n (n - 1)),   dX' = 2 c sign(P) X',   dX = (dX' - X' (rows of dX' . X')) / norm
+ * After keras/src/regularizers/regularizers.py.
+ */
 #include <string.h>
 
 #include "nn/parts.h"
 #include "nn/record.h"
+#include "op/elementwise.h"
+#include "op/optimize.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
 
 typedef struct regularizer_def {
     const char *class_name;
@@ -20,6 +29,16 @@ typedef struct regularizer_def {
         .name = NULL \
     }
 
+typedef struct orthogonal_config {
+    double factor;
+    int mode;
+} orthogonal_config;
+static const char *const modes[] = {"rows", "columns", NULL};
+static const artel__option orthogonal_options[] = {
+    {"factor", "a number, not negative", ARTEL__OPTION_FLOAT, offsetof(orthogonal_config, factor), "0.01", 0, 1e300, NULL},
+    {"mode", "which are to be orthogonal", ARTEL__OPTION_ENUM, offsetof(orthogonal_config, mode), "rows", 0, 0, modes},
+    END};
+
 static const artel__option l1_options[] = {FACTOR(l1, "0.01"), END};
 static const artel__option l2_options[] = {FACTOR(l2, "0.01"), END};
 static const artel__option both_options[] = {FACTOR(l1, "0.0"), FACTOR(l2, "0.0"), END};
@@ -30,7 +49,15 @@ static const regularizer_def table[] = {
     {"L1L2", {"l1l2", "l1_l2"}, both_options},
 };
 
-static const char *const names[] = {"L1", "L2", "L1L2", "l1", "l2", "l1_l2", NULL};
+static const char *const names[] = {"L1", "L2", "L1L2", "OrthogonalRegularizer", "l1", "l2", "l1_l2", NULL};
+
+static artel_status read_orthogonal(artel__arena *arena, const char *where, json_t *json, artel__regularizer *out)
+{
+    orthogonal_config config = {0};
+    ARTEL_TRY(artel__record_options(arena, where, orthogonal_options, json, &config));
+    *out = (artel__regularizer){.orthogonal = config.factor, .columns = config.mode == 1};
+    return ARTEL_OK;
+}
 
 artel_status artel__regularizer_read(artel__arena *arena, const char *where, json_t *json, artel__regularizer *out)
 {
@@ -42,5 +69,99 @@ artel_status artel__regularizer_read(artel__arena *arena, const char *where, jso
         if (strcmp(table[i].class_name, record.name) == 0 || artel__name_in(record.name, table[i].names))
             return artel__record_options(arena, where, table[i].options, record.config, out);
     }
+    if (artel__name_in(record.name, (const char *const[]){"OrthogonalRegularizer", "orthogonal_regularizer", NULL}))
+        return read_orthogonal(arena, where, record.config, out);
     return artel__record_unknown(arena->ctx, where, "regulariser", record.name, names, "docs/initializers.md");
+}
+
+/* -- in a graph -- */
+
+static artel__value_id times(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    return artel__op_binary(graph, ARTEL__BINARY_MUL, a, b);
+}
+
+static artel__value_id turned(artel__graph *graph, artel__value_id x)
+{
+    return artel__op_transpose(graph, x, (int[]){1, 0});
+}
+
+/* a [m][k] times b [k][n]. */
+static artel__value_id product(artel__graph *graph, artel__value_id a, artel__value_id b)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape columns = artel__shape(1, graph->value[b].shape.dim[1]);
+    return artel__op_product(graph, a, artel__op_panels(graph, b), ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+}
+
+typedef struct lines {
+    artel__value_id unit, inverse, cosine; /* X' [n][k], 1 / norm [n][1], P [n][n] */
+    int64_t rows;                          /* of the panels of the variable */
+    double scale;                          /* c */
+} lines;
+
+/* False where the graph has failed. */
+static bool make_lines(artel__graph *graph, const artel__regularizer *r, artel__value_id variable, lines *out)
+{
+    if (graph->status < 0) return false;
+    const float least[3] = {0, 1e7f, 0};
+    const artel__value *value = &graph->value[variable];
+    if (value->shape.rank != 2) {
+        graph->status = artel__fail(artel__graph_context(graph), ARTEL_ERROR_INVALID, graph->scope, "use it for matrices, as Keras does",
+                                    "OrthogonalRegularizer: the weight has %d axes", value->shape.rank);
+        return false;
+    }
+    out->rows = graph->variables->item[value->variable].rows;
+    artel__value_id x = artel__op_plain(graph, variable, out->rows);
+    if (r->columns) x = turned(graph, x);
+    artel__value_id squares = artel__op_reduce(graph, ARTEL__REDUCE_SUM, artel__op_unary(graph, ARTEL__UNARY_SQUARE, NULL, x), 2, true);
+    out->inverse = artel__op_unary(graph, ARTEL__UNARY_CLIP, least, artel__op_unary(graph, ARTEL__UNARY_RSQRT, NULL, squares));
+    out->unit = times(graph, x, out->inverse);
+    artel__value_id all = product(graph, out->unit, turned(graph, out->unit));
+    if (graph->status < 0) return false;
+    int64_t n = graph->value[all].shape.dim[0];
+    float *others = artel__arena_alloc(graph->arena, (size_t)(n * n), sizeof *others);
+    if (!others) graph->status = ARTEL_ERROR_NO_MEMORY;
+    for (int64_t i = 0; others && i < n * n; i++) others[i] = i / n == i % n ? 0.0f : 1.0f;
+    if (others) out->cosine = times(graph, all, artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &graph->value[all].shape, others));
+    out->scale = n > 1 ? r->orthogonal / ((double)n * ((double)n - 1)) : 0;
+    return graph->status == ARTEL_OK;
+}
+
+static artel__value_id orthogonal_penalty(artel__graph *graph, const artel__regularizer *r, artel__value_id variable)
+{
+    lines l;
+    if (!make_lines(graph, r, variable, &l)) return ARTEL__NO_VALUE;
+    artel__value_id size = artel__op_absolute_norm(graph, l.cosine);
+    return artel__op_norm_scaled(graph, size, l.scale);
+}
+
+artel__value_id artel__regularizer_penalty(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id variable)
+{
+    if (regularizer->orthogonal != 0) return orthogonal_penalty(graph, regularizer, variable);
+    return artel__op_penalty(graph, variable, regularizer->l1, regularizer->l2);
+}
+
+static artel__value_id orthogonal_gradient(artel__graph *graph, const artel__regularizer *r, artel__value_id variable)
+{
+    lines l;
+    if (!make_lines(graph, r, variable, &l)) return ARTEL__NO_VALUE;
+    artel__value_id way = product(graph, artel__op_unary(graph, ARTEL__UNARY_SIGN, NULL, l.cosine), l.unit);
+    way = artel__op_affine(graph, way, (float)(2 * l.scale), 0);
+    artel__value_id along = artel__op_reduce(graph, ARTEL__REDUCE_SUM, times(graph, way, l.unit), 2, true);
+    artel__value_id dx = times(graph, artel__op_binary(graph, ARTEL__BINARY_SUB, way, times(graph, l.unit, along)), l.inverse);
+    if (r->columns) dx = turned(graph, dx);
+    bool panels = graph->status == ARTEL_OK && graph->value[variable].layout == ARTEL__LAYOUT_PANELS;
+    return panels ? artel__op_panels_of(graph, dx, l.rows) : dx;
+}
+
+artel__value_id artel__regularizer_gradient(artel__graph *graph, const artel__regularizer *regularizer, artel__value_id gradient,
+                                            artel__value_id variable)
+{
+    if (regularizer->orthogonal != 0) {
+        artel__value_id own = orthogonal_gradient(graph, regularizer, variable);
+        return gradient < 0 ? own : artel__op_add(graph, gradient, own);
+    }
+    if (gradient < 0) gradient = artel__op_fill_like(graph, variable, 0);
+    return artel__op_regularise(graph, gradient, variable, regularizer->l1, regularizer->l2);
 }

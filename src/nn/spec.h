@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 
-/* `option` names the option in messages ("--optimizer"). Errors: INVALID, and those of reading files. */
+/* `option` names the setting in messages ("optimizer"). Errors: INVALID, and those of reading files. */
 artel_status artel__spec_read(artel_context *ctx, const char *option, const char *text, json_t **out);
 /* A list separated by commas: "accuracy,auc:num_thresholds=50,curve=PR" are two metrics, the second with two settings. A file
  * may hold one record or a list of them. *out is an array. */

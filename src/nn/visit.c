@@ -28,6 +28,7 @@ void artel__snake_case(const char *class_name, char *out, size_t size)
 typedef struct walk {
     artel__model_visit_fn *visit;
     void *user;
+    bool files; /* what files of Keras hold: aliases, no adapters */
 } walk;
 
 static artel_status walk_layer(const walk *w, const artel__layer *layer, const char *path, bool trainable);
@@ -47,22 +48,35 @@ static artel_status walk_model(const walk *w, const artel__model *model, const c
     return ARTEL_OK;
 }
 
+/* One variable, at `position` of its layer in files; adapters lie beside, under their names. */
+static artel_status visit_one(const walk *w, const artel__layer *layer, const char *path, const artel__layer_variable *own, int position,
+                              bool trainable)
+{
+    char full[1200];
+    if (w->files ? own->adapter : own->alias) return ARTEL_OK;
+    if (own->adapter)
+        snprintf(full, sizeof full, "%s/%s", path, own->name);
+    else
+        snprintf(full, sizeof full, "%s/vars/%d", path, position);
+    artel__model_variable variable = {.path = full,
+                                      .group = path,
+                                      .position = own->adapter ? -1 : position,
+                                      .layer = layer,
+                                      .variable = own,
+                                      .trainable = trainable && own->trainable && !own->frozen};
+    return w->visit(w->user, &variable);
+}
+
 static artel_status walk_layer(const walk *w, const artel__layer *layer, const char *path, bool trainable)
 {
     trainable = trainable && layer->trainable;
     int position = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < layer->variable_count; i++) {
-            if (layer->variable[i].trainable != (pass == 0)) continue;
-            char full[1100];
-            snprintf(full, sizeof full, "%s/vars/%d", path, position);
-            artel__model_variable variable = {.path = full,
-                                              .group = path,
-                                              .position = position++,
-                                              .layer = layer,
-                                              .variable = &layer->variable[i],
-                                              .trainable = trainable && layer->variable[i].trainable};
-            ARTEL_TRY(w->visit(w->user, &variable));
+            const artel__layer_variable *own = &layer->variable[i];
+            if (own->trainable != (pass == 0)) continue;
+            ARTEL_TRY(visit_one(w, layer, path, own, position, trainable));
+            position += !own->adapter;
         }
     }
     for (int i = 0; i < layer->child_count; i++) {
@@ -75,6 +89,12 @@ static artel_status walk_layer(const walk *w, const artel__layer *layer, const c
 
 artel_status artel__model_visit(const artel__model *model, artel__model_visit_fn *visit, void *user)
 {
-    walk w = {visit, user};
+    walk w = {.visit = visit, .user = user};
+    return walk_model(&w, model, "", true);
+}
+
+artel_status artel__model_visit_filed(const artel__model *model, artel__model_visit_fn *visit, void *user)
+{
+    walk w = {.visit = visit, .user = user, .files = true};
     return walk_model(&w, model, "", true);
 }

@@ -26,7 +26,7 @@ struct artel__csv_log {
     artel_context *ctx;
     artel__stream stream;
     artel__arena names;
-    artel__text line;
+    artel__text line, field;
     const char **keys; /* without "epoch"; NULL until the first epoch */
     size_t key_count;
     char separator;
@@ -110,6 +110,7 @@ artel_status artel__csv_log_create(artel_context *ctx, const char *path, const a
     log->header = true;
     artel__arena_init(&log->names, ctx);
     artel__text_init(&log->line, ctx);
+    artel__text_init(&log->field, ctx);
     artel_status status = options->append ? prepare_append(log, path, options->keep_below) : ARTEL_OK;
     if (status == ARTEL_OK) status = artel__stream_open(ctx, path, ARTEL__STREAM_PLACE, &log->stream);
     if (status == ARTEL_OK && log->stream.at >= 0) log->stream.at = (int64_t)log->same;
@@ -127,6 +128,7 @@ artel_status artel__csv_log_destroy(artel__csv_log *log)
     if (!log) return ARTEL_OK;
     artel_status status = artel__stream_close(&log->stream);
     artel__text_fini(&log->line);
+    artel__text_fini(&log->field);
     artel__arena_fini(&log->names);
     artel__free(log->ctx, log->old);
     artel__free(log->ctx, log);
@@ -147,22 +149,45 @@ static int compare_names(const void *a, const void *b)
 static artel_status choose_keys(artel__csv_log *log, artel__logs logs)
 {
     bool validated = false;
+    size_t count = 0;
+    artel__log_group group = {.first = 0};
     const char **keys = artel__arena_alloc(&log->names, 2 * logs.count + 1, sizeof *keys);
     if (!keys) return artel__arena_status(&log->names);
-    for (size_t i = 0; i < logs.count; i++) {
-        keys[i] = artel__arena_strdup(&log->names, logs.item[i].name);
-        if (!keys[i]) return artel__arena_status(&log->names);
-        validated = validated || artel__starts_with(keys[i], "val_");
+    for (; artel__logs_next(logs, &group); count++) {
+        keys[count] = artel__arena_strdup(&log->names, group.name);
+        if (!keys[count]) return artel__arena_status(&log->names);
+        validated = validated || artel__starts_with(keys[count], "val_");
     }
-    qsort(keys, logs.count, sizeof *keys, compare_names);
-    size_t count = logs.count;
-    for (size_t i = 0; i < logs.count && !validated; i++) {
+    qsort(keys, count, sizeof *keys, compare_names);
+    for (size_t i = 0, own = count; i < own && !validated; i++) {
         keys[count++] = artel__arena_printf(&log->names, "val_%s", keys[i]);
     }
     ARTEL_TRY(artel__arena_status(&log->names));
     log->keys = keys;
     log->key_count = count;
     return ARTEL_OK;
+}
+
+/* What stands in the column: a number, "[number, number]" in quotes of its own for a list as Keras writes it, or NA. */
+static void put_value(artel__text *out, artel__logs logs, const char *key)
+{
+    char number[ARTEL__PYTHON_FLOAT_SIZE];
+    artel__log_group group = {.first = 0};
+    while (artel__logs_next(logs, &group)) {
+        if (strcmp(group.name, key) != 0) continue;
+        if (group.list) artel__text_append(out, "\"[");
+        for (size_t i = 0; i < group.count; i++) {
+            double value = logs.item[group.first + i].value; /* of a list, numpy's float32 */
+            if (group.list)
+                artel__format_float(number, sizeof number, (float)value);
+            else
+                artel__python_float(number, value);
+            artel__text_printf(out, "%s%s", i ? ", " : "", number);
+        }
+        if (group.list) artel__text_append(out, "]\"");
+        return;
+    }
+    artel__text_append(out, "NA");
 }
 
 /* A field, in quotes when it holds the separator, a quote or a line break. */
@@ -208,18 +233,19 @@ static artel_status put_line(artel__csv_log *log)
 
 artel_status artel__csv_log_epoch(artel__csv_log *log, int64_t epoch, artel__logs logs)
 {
-    char number[ARTEL__PYTHON_FLOAT_SIZE];
     artel__text_clear(&log->line);
     if (!log->keys) ARTEL_TRY(choose_keys(log, logs));
     if (log->header) append_header(log);
     log->header = false;
     artel__text_printf(&log->line, "%lld", (long long)epoch);
     for (size_t i = 0; i < log->key_count; i++) {
-        const artel__log_value *value = artel__logs_find(logs, log->keys[i]);
+        artel__text_clear(&log->field);
+        put_value(&log->field, logs, log->keys[i]);
         artel__text_append_bytes(&log->line, &log->separator, 1);
-        append_field(log, value ? artel__python_float(number, value->value) : "NA");
+        append_field(log, log->field.data);
     }
     artel__text_append(&log->line, "\r\n");
+    ARTEL_TRY(artel__text_status(&log->field));
     ARTEL_TRY(artel__text_status(&log->line));
     return put_line(log);
 }

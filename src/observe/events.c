@@ -105,7 +105,13 @@ void artel__event_json(artel__events *events, const char *key, const char *json)
 
 void artel__event_logs(artel__events *events, artel__logs logs)
 {
-    for (size_t i = 0; i < logs.count; i++) artel__event_float(events, logs.item[i].name, logs.item[i].value);
+    artel__log_group group = {.first = 0};
+    while (artel__logs_next(logs, &group)) {
+        if (group.list) artel__event_list_begin(events, group.name);
+        for (size_t i = 0; i < group.count; i++)
+            artel__event_float(events, group.list ? NULL : group.name, logs.item[group.first + i].value);
+        if (group.list) artel__event_list_end(events);
+    }
 }
 
 void artel__event_strings(artel__events *events, const char *key, const char *const *items, size_t count)
@@ -235,6 +241,19 @@ artel_status artel__events_staleness(artel__events *events, const artel__event_s
     return artel__event_end(events);
 }
 
+artel_status artel__events_audit(artel__events *events, const artel__event_audit *audit)
+{
+    artel__event_begin(events, "audit");
+    artel__event_int(events, "epoch", audit->epoch);
+    artel__event_int(events, "elements", audit->elements);
+    artel__event_string(events, "digest", audit->digest);
+    artel__event_string(events, "order", audit->order);
+    artel__event_int(events, "of", audit->rows);
+    artel__event_int(events, "pass_elements", audit->pass_elements);
+    artel__event_json(events, "each_once", audit->each_once < 0 ? "null" : audit->each_once ? "true" : "false");
+    return artel__event_end(events);
+}
+
 artel_status artel__events_fault(artel__events *events, const artel__event_fault *fault)
 {
     artel__event_begin(events, "fault");
@@ -266,5 +285,9 @@ artel_status artel__events_end(artel__events *events, const artel__event_end_of_
     measured(events, "start_ms", end->start_ms);
     artel__event_int(events, "peak_rss_bytes", end->peak_rss_bytes);
     artel__event_string(events, "digest", end->digest);
+    if (end->programs_compiled || end->programs_found) {
+        artel__event_int(events, "programs_compiled", end->programs_compiled);
+        artel__event_int(events, "programs_found", end->programs_found);
+    }
     return artel__event_end(events);
 }

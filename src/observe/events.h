@@ -75,7 +75,8 @@ typedef struct artel__event_end_of_run {
     double first_step_ms;
     double start_ms; /* exec to the end of the first step */
     int64_t peak_rss_bytes;
-    const char *digest; /* 64 hex digits */
+    const char *digest;                    /* 64 hex digits */
+    int programs_compiled, programs_found; /* of devices; both 0: not written */
 } artel__event_end_of_run;
 
 artel_status artel__events_start(artel__events *events, const artel__event_start *start);
@@ -92,6 +93,14 @@ typedef struct artel__event_staleness {
     int64_t epoch, updates, median, most_90, most;
 } artel__event_staleness;
 artel_status artel__events_staleness(artel__events *events, const artel__event_staleness *staleness);
+/* Which elements an epoch had (train/audit.h); each_once -1: its pass is not over. */
+typedef struct artel__event_audit {
+    int64_t epoch, elements;
+    const char *digest, *order;
+    int64_t rows, pass_elements;
+    int each_once;
+} artel__event_audit;
+artel_status artel__events_audit(artel__events *events, const artel__event_audit *audit);
 artel_status artel__events_fault(artel__events *events, const artel__event_fault *fault);
 artel_status artel__events_end(artel__events *events, const artel__event_end_of_run *end);
 

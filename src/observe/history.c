@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* History.history and its JSON.
  *
+ * A result that is a list is kept as a series for each element, and written as a list an epoch.
  * A handful of metrics and a value an epoch: lists are searched by name from the front. NaN, Infinity and -Infinity,
  * which Python writes and strict JSON does not know, survive the way through the file.
  */
@@ -121,21 +122,46 @@ void artel__run_history_truncate(artel__run_history *history, size_t epochs)
     }
 }
 
-void artel__run_history_print(const artel__run_history *history, artel__text *out)
+/* The value of one epoch: a number, or a list of what the elements have. */
+static void print_value(const series *item, const artel__log_group *group, size_t epoch, artel__text *out)
 {
-    artel__text_append(out, "{");
-    for (size_t i = 0; i < history->count; i++) {
-        const series *list = &history->items[i];
+    if (group->list) artel__text_append(out, "[");
+    for (size_t i = 0; i < group->count; i++) {
         if (i > 0) artel__text_append(out, ", ");
-        artel__put_json_string(out, list->name);
+        artel__put_json_float(out, epoch < item[i].count ? item[i].values[epoch] : NAN);
+    }
+    if (group->list) artel__text_append(out, "]");
+}
+
+static void print_groups(const artel__run_history *history, artel__logs names, artel__text *out)
+{
+    artel__log_group group = {.first = 0};
+    while (artel__logs_next(names, &group)) {
+        const series *item = &history->items[group.first];
+        if (group.first > 0) artel__text_append(out, ", ");
+        artel__put_json_string(out, group.name);
         artel__text_append(out, ": [");
-        for (size_t v = 0; v < list->count; v++) {
+        for (size_t v = 0; v < item->count; v++) {
             if (v > 0) artel__text_append(out, ", ");
-            artel__put_json_float(out, list->values[v]);
+            print_value(item, &group, v, out);
         }
         artel__text_append(out, "]");
     }
+}
+
+void artel__run_history_print(const artel__run_history *history, artel__text *out)
+{
+    void *block;
+    if (artel__calloc(history->ctx, history->count + 1, sizeof(artel__log_value), "history", &block) < 0) {
+        out->failed = true;
+        return;
+    }
+    artel__log_value *names = block;
+    for (size_t i = 0; i < history->count; i++) names[i].name = history->items[i].name;
+    artel__text_append(out, "{");
+    print_groups(history, (artel__logs){history->count, names}, out);
     artel__text_append(out, "}");
+    artel__free(history->ctx, names);
 }
 
 artel_status artel__run_history_write(const artel__run_history *history, const char *path)
@@ -156,21 +182,39 @@ static artel_status refuse(const artel__run_history *history, const char *where,
                        "the history should be an object of lists of numbers, but %s%s", what, name);
 }
 
+static artel_status take_number(artel__run_history *history, const char *where, const char *name, const json_t *item)
+{
+    series *list;
+    double value = NAN;
+    if (!json_is_null(item) && !artel__json_number(item, &value))
+        return refuse(history, where, "something else than a number is in ", name);
+    ARTEL_TRY(list_of(history, name, &list));
+    return push(history, list, value);
+}
+
+/* A number, or a list of an epoch. */
+static artel_status take_value(artel__run_history *history, const char *where, const char *name, const json_t *item)
+{
+    char element[512];
+    size_t index;
+    json_t *part;
+    if (!json_is_array(item)) return take_number(history, where, name, item);
+    json_array_foreach(item, index, part)
+    {
+        snprintf(element, sizeof element, "%s[%zu]", name, index);
+        ARTEL_TRY(take_number(history, where, element, part));
+    }
+    return ARTEL_OK;
+}
+
 static artel_status take_list(artel__run_history *history, const char *where, const char *name, const json_t *values)
 {
     series *list;
     size_t index;
     json_t *item;
     if (!json_is_array(values)) return refuse(history, where, "there is no list for ", name);
-    ARTEL_TRY(list_of(history, name, &list));
-    json_array_foreach(values, index, item)
-    {
-        double value = NAN;
-        if (!json_is_null(item) && !artel__json_number(item, &value)) {
-            return refuse(history, where, "something else than a number is in ", name);
-        }
-        ARTEL_TRY(push(history, list, value));
-    }
+    if (json_array_size(values) == 0) return list_of(history, name, &list);
+    json_array_foreach(values, index, item) ARTEL_TRY(take_value(history, where, name, item));
     return ARTEL_OK;
 }
 

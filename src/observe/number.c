@@ -11,6 +11,24 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/listed.h"
+
+bool artel__logs_next(artel__logs logs, artel__log_group *group)
+{
+    int64_t number;
+    size_t first = group->first + group->count, count = 1;
+    if (first >= logs.count) return false;
+    const char *name = logs.item[first].name;
+    size_t length = artel__list_element(name, &number);
+    for (; number >= 0 && first + count < logs.count; count++) {
+        const char *next = logs.item[first + count].name;
+        if (artel__list_element(next, &number) != length || number != (int64_t)count || strncmp(name, next, length) != 0) break;
+    }
+    (void)artel__list_element(name, &number);
+    *group = (artel__log_group){.first = first, .count = count, .list = number >= 0};
+    snprintf(group->name, sizeof group->name, "%.*s", (int)length, name);
+    return true;
+}
 
 const artel__log_value *artel__logs_find(artel__logs logs, const char *name)
 {

@@ -24,6 +24,16 @@ typedef struct artel__logs {
     const artel__log_value *item;
 } artel__logs;
 
+/* What stands in the logs from `first` on: one number, or the `count` elements of a list (base/listed.h). */
+typedef struct artel__log_group {
+    char name[512]; /* of the list */
+    size_t first, count;
+    bool list;
+} artel__log_group;
+
+/* Goes to the next group; begin with a group of zeros. False when there is none. */
+bool artel__logs_next(artel__logs logs, artel__log_group *group);
+
 /* The entry of that name, or NULL. */
 const artel__log_value *artel__logs_find(artel__logs logs, const char *name);
 

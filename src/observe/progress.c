@@ -200,9 +200,12 @@ static void put_time_taken(artel__progress *progress, int64_t now)
 static void put_logs(artel__progress *progress, artel__logs logs, int columns)
 {
     char number[40], name[256];
-    for (size_t i = 0; i < logs.count; i++) {
-        artel__clean(logs.item[i].name, strlen(logs.item[i].name), name, sizeof name);
-        artel__progress_number(number, sizeof number, logs.item[i].value, progress->options.verbose == 1);
+    artel__log_group group = {.first = 0};
+    while (artel__logs_next(logs, &group)) {
+        double sum = 0; /* of a list the mean is shown, as Keras does */
+        for (size_t i = 0; i < group.count; i++) sum += logs.item[group.first + i].value;
+        artel__clean(group.name, strlen(group.name), name, sizeof name);
+        artel__progress_number(number, sizeof number, sum / (double)group.count, progress->options.verbose == 1);
         int width = columns_of(" - : ") + columns_of(name) + columns_of(number);
         if (columns > 0 && progress->columns_used + width >= columns) continue;
         put(progress, NULL, " - ");

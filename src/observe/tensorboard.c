@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/listed.h"
 #include "observe/tfevents.h"
 
 typedef enum run {
@@ -74,13 +75,18 @@ static artel_status file_of(artel__tensorboard *board, run r, artel__tfevents **
     return ARTEL_OK;
 }
 
-/* One scalar named prefix + name + suffix. */
+/* One scalar named prefix + name + suffix; the elements of a list are name/0, name/1 and on, which TensorBoard shows side by side. */
 static artel_status write_scalar(artel__tensorboard *board, run r, int64_t step, const char *const name[3], double value)
 {
     artel__tfevents *file;
     ARTEL_TRY(file_of(board, r, &file));
     artel__text_clear(&board->scratch);
-    for (int i = 0; i < 3; i++) artel__text_append(&board->scratch, name[i]);
+    int64_t number;
+    size_t length = artel__list_element(name[1], &number);
+    artel__text_append(&board->scratch, name[0]);
+    artel__text_append_bytes(&board->scratch, name[1], length);
+    if (number >= 0) artel__text_printf(&board->scratch, "/%lld", (long long)number);
+    artel__text_append(&board->scratch, name[2]);
     ARTEL_TRY(artel__text_status(&board->scratch));
     return artel__tfevents_scalar(file, board->scratch.data, step, (float)value);
 }
@@ -100,6 +106,14 @@ artel_status artel__tensorboard_graph(artel__tensorboard *board, const char *mod
     ARTEL_TRY(file_of(board, RUN_TRAIN, &file));
     ARTEL_TRY(artel__tfevents_keras_graph(file, model_json));
     return artel__tfevents_flush(file);
+}
+
+artel_status artel__tensorboard_operations(artel__tensorboard *board, artel__graph_def *graph)
+{
+    artel__tfevents *file;
+    if (!board->options.write_graph) return ARTEL_OK;
+    ARTEL_TRY(file_of(board, RUN_TRAIN, &file));
+    return artel__tfevents_graph(file, graph);
 }
 
 bool artel__tensorboard_wants_batch(const artel__tensorboard *board, int64_t step)

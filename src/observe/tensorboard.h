@@ -13,6 +13,7 @@
 #define ARTEL_OBSERVE_TENSORBOARD_H
 
 #include "artel/tensor.h"
+#include "observe/graph_def.h"
 #include "observe/number.h"
 
 typedef struct artel__tensorboard artel__tensorboard;
@@ -33,6 +34,8 @@ artel_status artel__tensorboard_destroy(artel__tensorboard *board);
 
 /* At the beginning of training: `model_json` as model.to_json() writes it. Does nothing without write_graph. */
 artel_status artel__tensorboard_graph(artel__tensorboard *board, const char *model_json);
+/* Before it: the operations. Ends the graph; does nothing without write_graph. */
+artel_status artel__tensorboard_operations(artel__tensorboard *board, artel__graph_def *graph);
 
 /* Whether batch_end would write anything for this step; saves the caller from gathering values. */
 bool artel__tensorboard_wants_batch(const artel__tensorboard *board, int64_t step);

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/text.h"
+#include "base/protobuf.h"
 #include "observe/stream.h"
 #include "tensor/shape.h"
 
@@ -28,9 +28,7 @@ enum {
 static const int64_t FLUSH_NS = 2000000000;
 
 enum {
-    WIRE_VARINT = 0,
-    WIRE_FIXED64 = 1,
-    WIRE_BYTES = 2
+    WIRE_FIXED64 = 1
 };
 
 /* Field numbers, by message. */
@@ -38,6 +36,7 @@ enum {
     EVENT_WALL_TIME = 1,
     EVENT_STEP = 2,
     EVENT_FILE_VERSION = 3,
+    EVENT_GRAPH_DEF = 4,
     EVENT_SUMMARY = 5,
     EVENT_SOURCE_METADATA = 10
 };
@@ -84,40 +83,6 @@ typedef struct point {
     int64_t step;
 } point;
 
-static void put_varint(artel__text *out, uint64_t value)
-{
-    uint8_t bytes[10];
-    size_t count = 0;
-    do {
-        bytes[count++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
-        value >>= 7;
-    } while (value);
-    artel__text_append_bytes(out, bytes, count);
-}
-
-static void put_integer(artel__text *out, unsigned field, uint64_t value)
-{
-    put_varint(out, field << 3 | WIRE_VARINT);
-    put_varint(out, value);
-}
-
-static void put_bytes(artel__text *out, unsigned field, const void *bytes, size_t count)
-{
-    put_varint(out, field << 3 | WIRE_BYTES);
-    put_varint(out, count);
-    if (count > 0) artel__text_append_bytes(out, bytes, count);
-}
-
-static void put_string(artel__text *out, unsigned field, const char *string)
-{
-    put_bytes(out, field, string, strlen(string));
-}
-
-static void put_message(artel__text *out, unsigned field, const artel__text *message)
-{
-    put_bytes(out, field, message->data, message->length);
-}
-
 static void store_le(uint8_t *out, uint64_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) out[i] = (uint8_t)(value >> (8 * i));
@@ -129,7 +94,7 @@ static void put_double(artel__text *out, unsigned field, double value)
     uint8_t bytes[8];
     memcpy(&bits, &value, sizeof bits);
     store_le(bytes, bits, 8);
-    put_varint(out, field << 3 | WIRE_FIXED64);
+    artel__put_varint(out, field << 3 | WIRE_FIXED64);
     artel__text_append_bytes(out, bytes, 8);
 }
 
@@ -165,7 +130,7 @@ static void begin_event(artel__tfevents *events, int64_t step)
 {
     artel__text_clear(&events->event);
     put_double(&events->event, EVENT_WALL_TIME, artel__wall_seconds());
-    if (step != 0) put_integer(&events->event, EVENT_STEP, (uint64_t)step);
+    if (step != 0) artel__put_integer(&events->event, EVENT_STEP, (uint64_t)step);
 }
 
 /* Wraps events->tensor into summary and event. */
@@ -173,28 +138,28 @@ static artel_status emit_point(artel__tfevents *events, const point *p)
 {
     artel__text *value = &events->value, *summary = &events->summary;
     artel__text_clear(value);
-    put_string(value, VALUE_TAG, p->tag);
-    put_message(value, VALUE_TENSOR, &events->tensor);
+    artel__put_string(value, VALUE_TAG, p->tag);
+    artel__put_message(value, VALUE_TENSOR, &events->tensor);
     artel__text_clear(summary); /* first holds the plug-in's data, then its wrapper's length is known */
-    put_string(summary, PLUGIN_NAME, p->plugin);
-    if (p->content[0]) put_string(summary, PLUGIN_CONTENT, p->content);
+    artel__put_string(summary, PLUGIN_NAME, p->plugin);
+    if (p->content[0]) artel__put_string(summary, PLUGIN_CONTENT, p->content);
     begin_event(events, p->step);
     artel__text_clear(&events->tensor);
-    put_message(&events->tensor, METADATA_PLUGIN_DATA, summary);
-    put_message(value, VALUE_METADATA, &events->tensor);
+    artel__put_message(&events->tensor, METADATA_PLUGIN_DATA, summary);
+    artel__put_message(value, VALUE_METADATA, &events->tensor);
     artel__text_clear(summary);
-    put_message(summary, SUMMARY_VALUE, value);
-    put_message(&events->event, EVENT_SUMMARY, summary);
+    artel__put_message(summary, SUMMARY_VALUE, value);
+    artel__put_message(&events->event, EVENT_SUMMARY, summary);
     return emit(events);
 }
 
 static artel_status emit_first(artel__tfevents *events)
 {
     begin_event(events, 0);
-    put_string(&events->event, EVENT_FILE_VERSION, "brain.Event:2");
+    artel__put_string(&events->event, EVENT_FILE_VERSION, "brain.Event:2");
     artel__text_clear(&events->summary);
-    put_string(&events->summary, SOURCE_WRITER, "artel");
-    put_message(&events->event, EVENT_SOURCE_METADATA, &events->summary);
+    artel__put_string(&events->summary, SOURCE_WRITER, "artel");
+    artel__put_message(&events->event, EVENT_SOURCE_METADATA, &events->summary);
     ARTEL_TRY(emit(events));
     return artel__tfevents_flush(events);
 }
@@ -276,12 +241,12 @@ static void begin_tensor(artel__tfevents *events, unsigned dtype, unsigned rows,
     artel__text_clear(shape);
     for (size_t i = 0; i < 2 && rows > 0; i++) {
         artel__text_clear(dim);
-        put_integer(dim, DIM_SIZE, extents[i]);
-        put_message(shape, SHAPE_DIM, dim);
+        artel__put_integer(dim, DIM_SIZE, extents[i]);
+        artel__put_message(shape, SHAPE_DIM, dim);
     }
     artel__text_clear(tensor);
-    put_integer(tensor, TENSOR_DTYPE, dtype);
-    put_message(tensor, TENSOR_SHAPE, shape);
+    artel__put_integer(tensor, TENSOR_DTYPE, dtype);
+    artel__put_message(tensor, TENSOR_SHAPE, shape);
 }
 
 artel_status artel__tfevents_scalar(artel__tfevents *events, const char *tag, int64_t step, float value)
@@ -292,7 +257,7 @@ artel_status artel__tfevents_scalar(artel__tfevents *events, const char *tag, in
     memcpy(&bits, &value, sizeof bits);
     store_le(bytes, bits, 4);
     begin_tensor(events, DT_FLOAT, 0, 0);
-    put_bytes(&events->tensor, TENSOR_CONTENT, bytes, sizeof bytes);
+    artel__put_bytes(&events->tensor, TENSOR_CONTENT, bytes, sizeof bytes);
     return emit_point(events, &(point){tag, "scalars", "", step});
 }
 
@@ -300,7 +265,7 @@ artel_status artel__tfevents_text(artel__tfevents *events, const char *tag, int6
 {
     if (events->status < 0) return events->status;
     begin_tensor(events, DT_STRING, 0, 0);
-    put_string(&events->tensor, TENSOR_STRING, markdown);
+    artel__put_string(&events->tensor, TENSOR_STRING, markdown);
     return emit_point(events, &(point){tag, "text", "", step});
 }
 
@@ -308,8 +273,18 @@ artel_status artel__tfevents_keras_graph(artel__tfevents *events, const char *mo
 {
     if (events->status < 0) return events->status;
     begin_tensor(events, DT_STRING, 0, 0);
-    put_string(&events->tensor, TENSOR_STRING, model_json);
+    artel__put_string(&events->tensor, TENSOR_STRING, model_json);
     return emit_point(events, &(point){"keras", "graph_keras_model", "1", 0});
+}
+
+artel_status artel__tfevents_graph(artel__tfevents *events, artel__graph_def *graph)
+{
+    const artel__text *bytes;
+    if (events->status < 0) return events->status;
+    ARTEL_TRY(settle(events, artel__graph_def_end(graph, &bytes)));
+    begin_event(events, 0);
+    artel__put_message(&events->event, EVENT_GRAPH_DEF, bytes);
+    return emit(events);
 }
 
 artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag, int64_t step, artel_dtype dtype, const void *values,
@@ -325,7 +300,7 @@ artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag,
         store_le(bytes + 8 * i, bits, 8);
     }
     begin_tensor(events, DT_DOUBLE, ARTEL__HISTOGRAM_BUCKETS, 3);
-    put_bytes(&events->tensor, TENSOR_CONTENT, bytes, sizeof bytes);
+    artel__put_bytes(&events->tensor, TENSOR_CONTENT, bytes, sizeof bytes);
     return emit_point(events, &(point){tag, "histograms", "", step});
 }
 

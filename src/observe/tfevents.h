@@ -11,7 +11,7 @@
 #define ARTEL_OBSERVE_TFEVENTS_H
 
 #include "artel/tensor.h"
-#include "base/context.h"
+#include "observe/graph_def.h"
 
 typedef struct artel__tfevents artel__tfevents;
 
@@ -35,6 +35,9 @@ artel_status artel__tfevents_histogram(artel__tfevents *events, const char *tag,
 
 /* The model's architecture, the text of Keras' model.to_json(); TensorBoard's graph page draws it (tag `keras`). */
 artel_status artel__tfevents_keras_graph(artel__tfevents *events, const char *model_json);
+
+/* The operations, which that page draws when a run is chosen. Ends the graph. */
+artel_status artel__tfevents_graph(artel__tfevents *events, artel__graph_def *graph);
 
 artel_status artel__tfevents_flush(artel__tfevents *events);
 

@@ -6,13 +6,10 @@
  */
 #include "op/elementwise.h"
 #include "op/lower_random.h"
+#include "op/node_attributes.h"
 #include "op/recurrent.h"
 
-typedef struct attention_attributes {
-    float scale, rate, keep_scale;
-    bool causal;
-    uint32_t ordinal;
-} attention_attributes;
+typedef artel__attention_attributes attention_attributes;
 
 enum {
     IN_QUERY,
@@ -123,6 +120,10 @@ static void fill_attention(const artel__run_args *args, void *params)
     p->v = args->in[IN_VALUE];
     p->out = args->out[0];
     p->probs = args->out[1];
+    p->q_half = artel__args_half_in(args, IN_QUERY);
+    p->k_half = artel__args_half_in(args, IN_KEY);
+    p->v_half = artel__args_half_in(args, IN_VALUE);
+    p->out_half = artel__args_half_out(args, 0);
 }
 
 /* Both products of a head, for every query and key. */
@@ -162,6 +163,13 @@ static void fill_attention_gradient(const artel__run_args *args, void *params)
     p->dq = args->out[0];
     p->dk = args->out[1];
     p->dv = args->out[2];
+    p->q_half = artel__args_half_in(args, IN_QUERY);
+    p->k_half = artel__args_half_in(args, IN_KEY);
+    p->v_half = artel__args_half_in(args, IN_VALUE);
+    p->dout_half = artel__args_half_in(args, BACK_DOUT);
+    p->dq_half = artel__args_half_out(args, 0);
+    p->dk_half = artel__args_half_out(args, 1);
+    p->dv_half = artel__args_half_out(args, 2);
 }
 
 /* -- for devices -- */
@@ -349,6 +357,8 @@ const artel__op_def artel__op_attention_gradient_def = {
             .kernels = artel__attention_gradient_kernels,
             .params_size = sizeof(artel__attention_gradient),
             .fill = fill_attention_gradient,
+            .half_in = 1u << IN_QUERY | 1u << IN_KEY | 1u << IN_VALUE | 1u << BACK_DOUT,
+            .half_out = 7u,
         },
 };
 
@@ -379,6 +389,8 @@ const artel__op_def artel__op_attention_def = {
             .kernels = artel__attention_forward_kernels,
             .params_size = sizeof(artel__attention_forward),
             .fill = fill_attention,
+            .half_in = 1u << IN_QUERY | 1u << IN_KEY | 1u << IN_VALUE,
+            .half_out = 1u,
         },
 };
 

@@ -40,8 +40,12 @@ static artel_status infer_rows(artel__infer *infer)
 static void fill_moments_rows(const artel__run_args *args, void *params)
 {
     const artel__value *x = artel__args_in(args, 0);
-    *(artel__batch_moments_rows *)params = (artel__batch_moments_rows){
-        .rows = args->step->fold->rows, .inner = inner_of(x), .channels = channels_of(x), .x = args->in[0], .part = args->out[0]};
+    *(artel__batch_moments_rows *)params = (artel__batch_moments_rows){.rows = args->step->fold->rows,
+                                                                       .inner = inner_of(x),
+                                                                       .channels = channels_of(x),
+                                                                       .x = args->in[0],
+                                                                       .x_half = artel__args_half_in(args, 0),
+                                                                       .part = args->out[0]};
 }
 
 const artel__op_def artel__op_moments_rows_def = {
@@ -54,6 +58,7 @@ const artel__op_def artel__op_moments_rows_def = {
             .kernels = artel__batch_moments_rows_kernels,
             .params_size = sizeof(artel__batch_moments_rows),
             .fill = fill_moments_rows,
+            .half_in = 1u,
         },
 };
 
@@ -214,6 +219,9 @@ static void fill_normalise(const artel__run_args *args, void *params)
                                     .beta = args->in[4],
                                     .residual = args->in[5],
                                     .activation = a->activation,
+                                    .x_half = artel__args_half_in(args, 0),
+                                    .residual_half = artel__args_half_in(args, 5),
+                                    .y_half = artel__args_half_out(args, 0),
                                     .y = args->out[0]};
 }
 
@@ -239,6 +247,9 @@ static void fill_gradient_rows(const artel__run_args *args, void *params)
                                                                                    .mean = args->in[3],
                                                                                    .inverse = args->in[4],
                                                                                    .activation = a->activation,
+                                                                                   .x_half = artel__args_half_in(args, 0),
+                                                                                   .y_half = artel__args_half_in(args, 1),
+                                                                                   .dy_half = artel__args_half_in(args, 2),
                                                                                    .part = args->out[0]};
 }
 
@@ -264,6 +275,7 @@ const artel__op_def artel__op_normalise_rows_def = {
             .kernels = artel__batch_norm_gradient_rows_kernels,
             .params_size = sizeof(artel__batch_norm_gradient_rows),
             .fill = fill_gradient_rows,
+            .half_in = 7u,
             .unread = unread_by_gradient_rows,
         },
 };
@@ -293,6 +305,11 @@ static void fill_normalise_gradient(const artel__run_args *args, void *params)
                                                                          .gamma = args->in[5],
                                                                          .sums = args->in[6],
                                                                          .activation = a->activation,
+                                                                         .dy_half = artel__args_half_in(args, 0),
+                                                                         .x_half = artel__args_half_in(args, 1),
+                                                                         .y_half = artel__args_half_in(args, 2),
+                                                                         .dx_half = artel__args_half_out(args, 0),
+                                                                         .dresidual_half = artel__args_half_out(args, 1),
                                                                          .dx = args->out[0],
                                                                          .dresidual = a->residual ? args->out[1] : NULL};
 }
@@ -314,6 +331,8 @@ const artel__op_def artel__op_normalise_gradient_def = {
             .kernels = artel__batch_norm_gradient_kernels,
             .params_size = sizeof(artel__batch_norm_gradient),
             .fill = fill_normalise_gradient,
+            .half_in = 7u,
+            .half_out = 3u,
             .unread = unread_by_gradient,
         },
 };
@@ -373,6 +392,8 @@ const artel__op_def artel__op_normalise_def = {
             .kernels = artel__batch_norm_forward_kernels,
             .params_size = sizeof(artel__batch_norm_forward),
             .fill = fill_normalise,
+            .half_in = 1u << 0 | 1u << 5,
+            .half_out = 1u,
         },
 };
 

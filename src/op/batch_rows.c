@@ -14,6 +14,7 @@
 #include "graph/lower.h"
 #include "kernel/fold_tree.h"
 #include "op/elementwise.h"
+#include "op/loss.h"
 
 /* -- rows of a state -- */
 
@@ -284,21 +285,35 @@ artel__value_id artel__op_batch_groups(artel__graph *graph, int groups)
     return artel__graph_add(graph, &artel__op_batch_groups_def, &attributes, NULL, 0);
 }
 
-/* -- a sum over the global batch that has a gradient: ROW -> GLOBAL -- */
+/* -- a sum or mean over the global batch that has a gradient: ROW -> GLOBAL -- */
+
+typedef struct batch_sum_attributes {
+    bool mean;
+} batch_sum_attributes;
 
 static artel_status infer_batch_sum(artel__infer *infer)
 {
+    if (infer->in[1]->domain != ARTEL__DOMAIN_ROW || infer->in[1]->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__op_fail(infer, "what was summed is not float32 by row");
     artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
     return ARTEL_OK;
 }
 
-/* Every row contributed once: each gets the gradient of the sum. */
+/* Every row contributed once: each gets the gradient of the sum, or its share of that of the mean, rounded once as the share of a loss is. */
 static artel_status grad_batch_sum(artel__gradient *g)
 {
+    const batch_sum_attributes *a = g->attributes;
     if (!g->needed[1]) return ARTEL_OK;
-    artel__value_id zeros = artel__op_fill_like(g->graph, g->in[1], 0);
-    g->in_gradient[1] = artel__op_add(g->graph, zeros, g->out_gradient[0]);
-    return ARTEL_OK;
+    if (!a->mean) {
+        artel__value_id zeros = artel__op_fill_like(g->graph, g->in[1], 0);
+        g->in_gradient[1] = artel__op_add(g->graph, zeros, g->out_gradient[0]);
+        return ARTEL_OK;
+    }
+    /* The seed divides by all elements of the batch, the mean of rows by these alone. */
+    artel__loss_seed seed = {
+        .like = g->in[1], .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = (double)g->graph->value[g->in[1]].storage};
+    g->in_gradient[1] = artel__op_binary(g->graph, ARTEL__BINARY_MUL, artel__op_loss_seed(g->graph, &seed), g->out_gradient[0]);
+    return g->graph->status;
 }
 
 static void lower_batch_sum(artel__lower *lower)
@@ -307,10 +322,11 @@ static void lower_batch_sum(artel__lower *lower)
     lower->out[0] = artel__hlo_reshape(lower->hlo, lower->in[0], &out);
 }
 
-/* Inputs: the finished sum, of which this is a view, and what was summed. */
+/* Inputs: the finished number, of which this is a view, and what was summed. */
 const artel__op_def artel__op_batch_sum_def = {
     .name = "batch_sum",
-    .doc = "A sum over the rows of the global batch, with its gradient.",
+    .doc = "A sum or mean over the rows of the global batch, with its gradient.",
+    .attribute_size = sizeof(batch_sum_attributes),
     .placement = ARTEL__PLACE_VIEW,
     .infer = infer_batch_sum,
     .grad = grad_batch_sum,
@@ -320,4 +336,10 @@ const artel__op_def artel__op_batch_sum_def = {
 artel__value_id artel__op_batch_sum(artel__graph *graph, artel__value_id sum, artel__value_id x)
 {
     return artel__graph_add(graph, &artel__op_batch_sum_def, NULL, (artel__value_id[]){sum, x}, 2);
+}
+
+artel__value_id artel__op_batch_mean(artel__graph *graph, artel__value_id mean, artel__value_id x)
+{
+    const batch_sum_attributes attributes = {.mean = true};
+    return artel__graph_add(graph, &artel__op_batch_sum_def, &attributes, (artel__value_id[]){mean, x}, 2);
 }

@@ -12,6 +12,7 @@
 #include "op/elementwise.h"
 #include "op/lower_conv.h"
 #include "op/op.h"
+#include "op/second.h"
 
 static artel_shape image_shape(int64_t h, int64_t w, int64_t c)
 {
@@ -89,7 +90,10 @@ static void fill_conv(const artel__run_args *args, void *params)
                                                                .activation = a->activation,
                                                                .out = args->out[0],
                                                                .held = held,
-                                                               .arithmetic = artel__args_arithmetic(args, held)};
+                                                               .arithmetic = artel__args_arithmetic(args, held),
+                                                               .x_half = artel__args_half_in(args, 0),
+                                                               .out_half = artel__args_half_out(args, 0),
+                                                               .w_raw = artel__args_raw_in(args, 1)};
 }
 
 /* -- gradients: attributes are those of the forward node -- */
@@ -110,7 +114,10 @@ static void fill_conv_data(const artel__run_args *args, void *params)
                                                                            .wt = args->in[1],
                                                                            .dx = args->out[0],
                                                                            .held = held,
-                                                                           .arithmetic = artel__args_arithmetic(args, held)};
+                                                                           .arithmetic = artel__args_arithmetic(args, held),
+                                                                           .dy_half = artel__args_half_in(args, 0),
+                                                                           .dx_half = artel__args_half_out(args, 0),
+                                                                           .wt_raw = artel__args_raw_in(args, 1)};
 }
 
 static void fill_depthwise_data(const artel__run_args *args, void *params)
@@ -158,7 +165,9 @@ static void fill_conv_weights(const artel__run_args *args, void *params)
                                                                                .dbias = a->bias ? args->out[1] : NULL,
                                                                                .dbias_stride = a->shape.oc,
                                                                                .held = held,
-                                                                               .arithmetic = artel__args_arithmetic(args, held)};
+                                                                               .arithmetic = artel__args_arithmetic(args, held),
+                                                                               .x_half = artel__args_half_in(args, 0),
+                                                                               .dy_half = artel__args_half_in(args, 1)};
 }
 
 const artel__op_def artel__op_conv2d_data_gradient_def = {
@@ -166,6 +175,7 @@ const artel__op_def artel__op_conv2d_data_gradient_def = {
     .doc = "Gradient of a convolution's input.",
     .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_data_gradient,
+    .grad = artel__second_conv_data,
     .cost = cost_conv,
     .describe = describe_conv,
     .lower = artel__lower_conv_data,
@@ -174,6 +184,9 @@ const artel__op_def artel__op_conv2d_data_gradient_def = {
             .kernels = artel__conv2d_data_gradient_kernels,
             .params_size = sizeof(artel__conv2d_data_gradient),
             .fill = fill_conv_data,
+            .half_in = 1u << 0,
+            .half_out = 1u << 0,
+            .raw_in = 1u << 1,
             .narrow = offsetof(artel__conv2d_data_gradient, narrow),
         },
 };
@@ -183,6 +196,7 @@ const artel__op_def artel__op_conv2d_weight_gradient_def = {
     .doc = "Gradient of a convolution's weights and bias, folded over shards in the tile.",
     .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_conv_weights,
+    .grad = artel__second_conv_weights,
     .cost = cost_conv,
     .describe = describe_conv,
     .lower = artel__lower_conv_weights,
@@ -191,6 +205,7 @@ const artel__op_def artel__op_conv2d_weight_gradient_def = {
             .kernels = artel__conv2d_weight_gradient_kernels,
             .params_size = sizeof(artel__conv2d_weight_gradient),
             .fill = fill_conv_weights,
+            .half_in = 3u,
             .follow = offsetof(artel__conv2d_weight_gradient, follow),
         },
 };
@@ -200,6 +215,7 @@ const artel__op_def artel__op_depthwise_data_gradient_def = {
     .doc = "Gradient of a depthwise convolution's input.",
     .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_data_gradient,
+    .grad = artel__second_depthwise_data,
     .cost = cost_conv,
     .describe = describe_conv,
     .lower = artel__lower_depthwise_data,
@@ -216,6 +232,7 @@ const artel__op_def artel__op_depthwise_weight_gradient_def = {
     .doc = "Gradient of a depthwise convolution's weights and bias, folded over shards.",
     .attribute_size = sizeof(artel__conv_attributes),
     .infer = infer_depthwise_weights,
+    .grad = artel__second_conv_weights,
     .cost = cost_conv,
     .describe = describe_conv,
     .lower = artel__lower_depthwise_weights,
@@ -224,6 +241,7 @@ const artel__op_def artel__op_depthwise_weight_gradient_def = {
             .kernels = artel__depthwise_weight_gradient_kernels,
             .params_size = sizeof(artel__depthwise_weight_gradient),
             .fill = fill_conv_weights,
+            .half_in = 3u,
         },
 };
 
@@ -289,7 +307,10 @@ static void fill_transpose(const artel__run_args *args, void *params)
                                                                            .activation = a->activation,
                                                                            .dx = args->out[0],
                                                                            .held = held,
-                                                                           .arithmetic = artel__args_arithmetic(args, held)};
+                                                                           .arithmetic = artel__args_arithmetic(args, held),
+                                                                           .dy_half = artel__args_half_in(args, 0),
+                                                                           .dx_half = artel__args_half_out(args, 0),
+                                                                           .wt_raw = artel__args_raw_in(args, 1)};
 }
 
 static artel_status grad_transpose(artel__gradient *g)
@@ -321,6 +342,9 @@ const artel__op_def artel__op_conv2d_transpose_def = {
             .kernels = artel__conv2d_data_gradient_kernels,
             .params_size = sizeof(artel__conv2d_data_gradient),
             .fill = fill_transpose,
+            .half_in = 1u << 0,
+            .half_out = 1u << 0,
+            .raw_in = 1u << 1,
             .narrow = offsetof(artel__conv2d_data_gradient, narrow),
         },
 };
@@ -347,6 +371,9 @@ const artel__op_def artel__op_conv2d_def = {
             .kernels = artel__conv2d_forward_kernels,
             .params_size = sizeof(artel__conv2d_forward),
             .fill = fill_conv,
+            .half_in = 1u << 0,
+            .half_out = 1u << 0,
+            .raw_in = 1u << 1,
             .narrow = offsetof(artel__conv2d_forward, narrow),
         },
 };
@@ -365,6 +392,8 @@ const artel__op_def artel__op_depthwise_def = {
             .kernels = artel__depthwise_forward_kernels,
             .params_size = sizeof(artel__depthwise_forward),
             .fill = fill_conv,
+            .half_in = 1u,
+            .half_out = 1u,
         },
 };
 

@@ -13,6 +13,7 @@
 
 #include "op/lower_elementwise.h"
 #include "op/reduce.h"
+#include "op/second.h"
 
 static void like_input(artel__infer *infer, int k, artel_dtype dtype)
 {
@@ -41,6 +42,8 @@ static void fill_unary(const artel__run_args *args, void *params)
                                                              .count = elements(args, args->node->output[0]),
                                                              .x = args->in[0],
                                                              .y = args->out[0],
+                                                             .x_half = artel__args_half_in(args, 0),
+                                                             .y_half = artel__args_half_out(args, 0),
                                                              .a = a->parameter[0],
                                                              .b = a->parameter[1],
                                                              .c = a->parameter[2]};
@@ -56,6 +59,9 @@ static void fill_unary_gradient(const artel__run_args *args, void *params)
                                                                .x = read,
                                                                .y = read,
                                                                .dx = args->out[0],
+                                                               .v_half = artel__args_half_in(args, 1),
+                                                               .dy_half = artel__args_half_in(args, 0),
+                                                               .dx_half = artel__args_half_out(args, 0),
                                                                .a = a->parameter[0],
                                                                .b = a->parameter[1],
                                                                .c = a->parameter[2]};
@@ -80,6 +86,7 @@ const artel__op_def artel__op_unary_gradient_def = {
     .attribute_size = sizeof(artel__unary_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_unary,
+    .grad = artel__second_unary,
     .moves = moves_unary,
     .describe = describe_unary,
     .lower = artel__lower_unary_gradient,
@@ -88,6 +95,8 @@ const artel__op_def artel__op_unary_gradient_def = {
             .kernels = artel__unary_gradient_kernels,
             .params_size = sizeof(artel__unary_gradient),
             .fill = fill_unary_gradient,
+            .half_in = 3u,
+            .half_out = 1u,
         },
 };
 
@@ -115,6 +124,8 @@ const artel__op_def artel__op_unary_def = {
             .kernels = artel__unary_forward_kernels,
             .params_size = sizeof(artel__unary_forward),
             .fill = fill_unary,
+            .half_in = 1u,
+            .half_out = 1u,
         },
 };
 
@@ -208,6 +219,9 @@ static void fill_binary(const artel__run_args *args, void *params)
     p->a = args->in[0];
     p->b = args->in[1];
     p->out = args->out[0];
+    p->a_half = artel__args_half_in(args, 0);
+    p->b_half = artel__args_half_in(args, 1);
+    p->out_half = artel__args_half_out(args, 0);
     artel__args_loop(args, 0, 2, args->node->output[0], &p->loop);
 }
 
@@ -234,7 +248,17 @@ static void fill_binary_gradient(const artel__run_args *args, void *params)
     p->a = args->in[1];
     p->b = args->in[2];
     p->gradient = args->out[0];
+    p->dout_half = artel__args_half_in(args, 0);
+    p->a_half = artel__args_half_in(args, 1);
+    p->b_half = artel__args_half_in(args, 2);
+    p->gradient_half = artel__args_half_out(args, 0);
     artel__args_loop(args, 1, 2, args->node->output[0], &p->loop);
+}
+
+static artel_status grad_binary_gradient(artel__gradient *g)
+{
+    const binary_attributes *a = g->attributes;
+    return artel__second_binary(g, a->function, a->wrt);
 }
 
 static void lower_binary_gradient(artel__lower *lower)
@@ -249,6 +273,7 @@ const artel__op_def artel__op_binary_gradient_def = {
     .attribute_size = sizeof(binary_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_binary_gradient,
+    .grad = grad_binary_gradient,
     .describe = describe_binary,
     .lower = lower_binary_gradient,
     .exec =
@@ -256,6 +281,8 @@ const artel__op_def artel__op_binary_gradient_def = {
             .kernels = artel__binary_gradient_kernels,
             .params_size = sizeof(artel__binary_gradient),
             .fill = fill_binary_gradient,
+            .half_in = 7u,
+            .half_out = 1u,
         },
 };
 
@@ -323,6 +350,8 @@ const artel__op_def artel__op_binary_def = {
             .kernels = artel__binary_forward_kernels,
             .params_size = sizeof(artel__binary_forward),
             .fill = fill_binary,
+            .half_in = 3u,
+            .half_out = 1u,
         },
 };
 

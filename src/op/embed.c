@@ -13,6 +13,7 @@
 #include "kernel/embed.h"
 #include "op/elementwise.h"
 #include "op/lower_embed.h"
+#include "op/ops.h"
 #include "op/optimize.h"
 
 static artel_status infer_embedding(artel__infer *infer)
@@ -253,6 +254,47 @@ const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradie
     if (squares) out->squares = artel__graph_add(graph, &artel__op_embedding_rows_def, &attributes, inputs, 4);
     graph->phase = phase;
     return NULL;
+}
+
+/* Whether a value follows from what is fed; *left nodes at most are looked at. */
+static bool is_fed(const artel__graph *graph, artel__value_id value, int *left)
+{
+    if (value < 0) return true;
+    if (graph->value[value].variable >= 0 || --*left < 0) return false;
+    if (graph->value[value].node < 0) return graph->value[value].input >= 0;
+    const artel__node *node = &graph->node[graph->value[value].node];
+    bool random = node->op == &artel__op_noise_def || node->op == &artel__op_uniform_def;
+    for (int k = 0; !random && k < node->inputs; k++) {
+        if (!is_fed(graph, node->input[k], left)) return false;
+    }
+    return !random && node->op->collective == ARTEL__COLLECTIVE_NONE;
+}
+
+artel__value_id artel__op_embedding_index(const artel__graph *graph, artel__value_id table, const char **why)
+{
+    artel__value_id index = ARTEL__NO_VALUE;
+    int left = 1000;
+    for (int n = 0; n < graph->nodes; n++) {
+        const artel__node *node = &graph->node[n];
+        for (int k = 0; k < node->inputs; k++) {
+            if (node->input[k] != table) continue;
+            *why = node->op != &artel__op_embedding_def ? "more than an embedding reads the table" : "several embeddings read the table";
+            if (node->op != &artel__op_embedding_def || index >= 0) return ARTEL__NO_VALUE;
+            index = node->input[1];
+        }
+    }
+    *why = "which rows a batch reads is not known before it is computed";
+    return is_fed(graph, index, &left) ? index : ARTEL__NO_VALUE;
+}
+
+void artel__op_embedding_tokens(artel__graph *graph, artel__value_id table, artel__value_id index, artel__embedding_rows *out)
+{
+    if (graph->status < 0) return;
+    sort_attributes attributes = {.vocabulary = graph->value[table].shape.dim[0]};
+    index = artel__op_all_gather(graph, index);
+    artel__value_id sorted = artel__graph_add(graph, &artel__op_embedding_tokens_def, &attributes, &index, 1);
+    out->token = artel__graph_output(graph, sorted, 2);
+    out->count = artel__graph_output(graph, sorted, 3);
 }
 
 void artel__op_embedding_explain(artel__graph *graph, artel__value_id gradient, const char *why)

@@ -27,6 +27,11 @@ typedef struct artel__embedding_rows {
  * kept or exchanged. All-gathers go to the phase of the moment, what is computed from them to APPLY. NULL, or why the gradient has to
  * be used as it is (a constant text); `out` is untouched then. */
 const char *artel__op_embedding_rows(artel__graph *graph, artel__value_id gradient, bool squares, artel__embedding_rows *out);
+/* For who fetches the rows of a table before a batch is computed with them. The index of the one embedding that reads `table`, a variable's
+ * value, if nothing else reads the table and the index follows from what is fed alone; else ARTEL__NO_VALUE, and *why says so (a constant
+ * text). The tokens of that index, of the whole batch, go to token and count of `out`. */
+artel__value_id artel__op_embedding_index(const artel__graph *graph, artel__value_id table, const char **why);
+void artel__op_embedding_tokens(artel__graph *graph, artel__value_id table, artel__value_id index, artel__embedding_rows *out);
 /* Notes for the dump why the gradients of tables that `gradient` is made of have the tables' size. `why` is kept by reference. */
 void artel__op_embedding_explain(artel__graph *graph, artel__value_id gradient, const char *why);
 

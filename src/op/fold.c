@@ -4,11 +4,12 @@
  *   fold_sum        ROW [..] -> NODES [..], float32: the sum over the rows of each node
  *   fold_columns    ROW [.., k] -> NODES float64 [k]
  *   fold_weighted   ROW values and weights -> NODES float64 [2]: sum of value * weight, sum of weight
- * A leaf adds its rows in order; kernel/reduce.h says how. None of them differentiates: they stand behind losses and
- * metrics, or inside the gradients of other operations.
+ * A leaf adds its rows in order; kernel/reduce.h says how. Of them fold_sum differentiates, which stands in gradients; the others
+ * stand behind losses and metrics.
  */
 #include "graph/lower.h"
 #include "op/reduce.h"
+#include "op/second.h"
 
 static artel_status infer_fold_sum(artel__infer *infer)
 {
@@ -44,6 +45,7 @@ const artel__op_def artel__op_fold_sum_def = {
     .name = "fold_sum",
     .doc = "Sums over the rows of each fold node.",
     .infer = infer_fold_sum,
+    .grad = artel__second_fold_sum,
     .lower = lower_fold,
     .exec =
         &(const artel__op_exec){

@@ -50,6 +50,8 @@ static void fill_layer_norm(const artel__run_args *args, void *params)
                                     .gamma = args->in[1],
                                     .beta = args->in[2],
                                     .y = args->out[0],
+                                    .x_half = artel__args_half_in(args, 0),
+                                    .y_half = artel__args_half_out(args, 0),
                                     .mean = args->out[1],
                                     .inverse = args->out[2]};
 }
@@ -75,6 +77,9 @@ static void fill_layer_norm_gradient(const artel__run_args *args, void *params)
                                      .mean = args->in[2],
                                      .inverse = args->in[3],
                                      .gamma = args->in[4],
+                                     .dy_half = artel__args_half_in(args, 0),
+                                     .x_half = artel__args_half_in(args, 1),
+                                     .dx_half = artel__args_half_out(args, 0),
                                      .dx = args->out[0]};
 }
 
@@ -90,6 +95,8 @@ const artel__op_def artel__op_layer_norm_gradient_def = {
             .kernels = artel__layer_norm_gradient_kernels,
             .params_size = sizeof(artel__layer_norm_gradient),
             .fill = fill_layer_norm_gradient,
+            .half_in = 3u,
+            .half_out = 1u,
         },
 };
 
@@ -117,6 +124,8 @@ static void fill_parameters(const artel__run_args *args, void *params)
                                                                              .inverse = args->in[3],
                                                                              .dgamma = a->gamma ? args->out[0] : NULL,
                                                                              .dbeta = a->beta ? args->out[1] : NULL,
+                                                                             .dy_half = artel__args_half_in(args, 0),
+                                                                             .x_half = artel__args_half_in(args, 1),
                                                                              .stride = s.length};
 }
 
@@ -131,6 +140,7 @@ const artel__op_def artel__op_layer_norm_parameters_def = {
             .kernels = artel__layer_norm_parameters_kernels,
             .params_size = sizeof(artel__layer_norm_parameters),
             .fill = fill_parameters,
+            .half_in = 3u,
         },
 };
 
@@ -170,6 +180,8 @@ const artel__op_def artel__op_layer_norm_def = {
             .kernels = artel__layer_norm_forward_kernels,
             .params_size = sizeof(artel__layer_norm_forward),
             .fill = fill_layer_norm,
+            .half_in = 1u,
+            .half_out = 1u,
         },
 };
 

@@ -8,6 +8,7 @@
 #include "op/loss.h"
 
 #include "op/lower_loss.h"
+#include "op/second.h"
 
 static artel_status infer_loss(artel__infer *infer)
 {
@@ -64,6 +65,7 @@ const artel__op_def artel__op_loss_gradient_def = {
     .doc = "Gradient of a loss with respect to the prediction.",
     .attribute_size = sizeof(artel__loss_input),
     .infer = infer_loss_gradient,
+    .grad = artel__second_loss,
     .lower = artel__lower_loss_gradient,
     .exec =
         &(const artel__op_exec){
@@ -139,6 +141,12 @@ static uint32_t unread_by_seed(const artel__node *node)
     return 1;
 }
 
+/* Without weights it is a number of the step alone. */
+static artel_status grad_seed(artel__gradient *g)
+{
+    return g->needed[1] || g->needed[2] ? artel__second_refuse(g, "a weighted loss") : ARTEL_OK;
+}
+
 /* The factor is a number of the step: float64, rounded once. */
 static void lower_seed(artel__lower *lower)
 {
@@ -174,6 +182,7 @@ const artel__op_def artel__op_loss_seed_def = {
     .doc = "Gradient of a reduced loss with respect to the loss of each position.",
     .attribute_size = sizeof(seed_attributes),
     .infer = infer_seed,
+    .grad = grad_seed,
     .lower = lower_seed,
     .exec =
         &(const artel__op_exec){

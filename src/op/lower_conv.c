@@ -61,15 +61,18 @@ static int64_t reach_of(int64_t taps, int64_t step)
     return (taps - 1) * step + 1;
 }
 
-/* Products of bfloat16 numbers are exact in what devices are fastest with. */
+/* Products of bfloat16 numbers are exact in what devices are fastest with. A convolution of bfloat16 arrays gives one, for devices have no other. */
 static artel__hlo_value convolve(const conv *c, artel__hlo_value a, artel__hlo_value b, const artel__hlo_window *window,
                                  const artel__hlo_type *to)
 {
     artel__hlo *h = c->lower->hlo;
     const char *precision = h->precision;
-    if (artel__lower_held(c->lower, 0, 1) == ARTEL_DTYPE_BFLOAT16) h->precision = "DEFAULT";
+    bool narrow = h->narrow, held = artel__lower_held(c->lower, 0, 1) == ARTEL_DTYPE_BFLOAT16;
+    if (held) h->precision = "DEFAULT";
+    h->narrow = narrow || (held && artel__lower_halves(c->lower));
     artel__hlo_value out = artel__hlo_conv(h, a, b, window, to);
     h->precision = precision;
+    h->narrow = narrow;
     return out;
 }
 

@@ -83,6 +83,16 @@ static const formula binary_formulas[ARTEL__BINARY_COUNT] = {
     [ARTEL__BINARY_MOD] = {"u v rem 0 != u v rem 0 < v 0 < xor and u v rem v + u v rem ?", {"d", "d neg u v / floor *"}},
 };
 
+const char *artel__unary_words(artel__unary function)
+{
+    return unary_formulas[function].forward;
+}
+
+const char *artel__binary_words(artel__binary function)
+{
+    return binary_formulas[function].forward;
+}
+
 /* -- nodes -- */
 
 static void begin(artel__formula *f, artel__hlo *h, artel__hlo_value v, artel__hlo_value d)

@@ -11,6 +11,10 @@
 artel__hlo_value artel__lower_function(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v);
 artel__hlo_value artel__lower_slope(artel__hlo *h, artel__unary function, const float constant[3], artel__hlo_value v, artel__hlo_value d);
 
+/* The forward formula in the words of op/lower_formula.h, of "v" and the constants "a", "b", "c"; of "u" and "v". */
+const char *artel__unary_words(artel__unary function);
+const char *artel__binary_words(artel__binary function);
+
 void artel__lower_unary(artel__lower *lower);
 void artel__lower_unary_gradient(artel__lower *lower);
 /* `wrt`: the operand of the gradient. */

@@ -30,6 +30,7 @@ static const char *rule_text(const artel__apply_options *o, float power)
                    "s 0 == 0 y B neg max B min y - s / ? =w a =x";
         return "x q + =a a A pow =k y g D w * + k x A pow - R / w * - + =y k R / C + =s s 0 == 0 y B neg max B min y - s / ? =w a =x";
     case ARTEL__RULE_LION: return "w R x A * g B * + sign * - =w x C * g D * + =x";
+    case ARTEL__RULE_SCHEDULE_FREE: return "y q y - B * + =y x D g * y E / sqrt C + / - =x G w A x * - H / * F x * + =k A x * H k * + =w";
     case ARTEL__RULE_LAMB: return "x g x - A * + =x y q y - B * + =y x D / y E / sqrt C + / =z";
     case ARTEL__RULE_RMSPROP: break;
     }

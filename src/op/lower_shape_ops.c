@@ -127,12 +127,15 @@ void artel__lower_repeat(artel__lower *lower)
     lower->out[0] = artel__hlo_reshape(lower->hlo, artel__hlo_broadcast(lower->hlo, x, &wide, axes), &out);
 }
 
-/* The outputs come last and go to their place. */
+/* The outputs come last and go to their place. Weights of images are no operands that --device-precision bfloat16 would round. */
 artel__hlo_value artel__lower_along(artel__lower *lower, artel__hlo_value x, const artel__lower_map *map)
 {
     artel__hlo_type table = {.dtype = ARTEL_DTYPE_FLOAT32, .rank = 2, .dim = {map->outputs, map->extent}};
     int axis = ahead(lower, 0) + map->axis, axes[ARTEL__HLO_RANK] = {0};
+    bool narrow = lower->hlo->narrow;
+    lower->hlo->narrow = false;
     artel__hlo_value y = artel__hlo_dot(lower->hlo, x, artel__hlo_table(lower->hlo, map->weights, &table), axis, 1);
+    lower->hlo->narrow = narrow;
     int rank = artel__hlo_type_of(lower->hlo, y)->rank;
     for (int i = 0; i < rank; i++) axes[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
     return artel__hlo_transpose(lower->hlo, y, axes);

@@ -17,8 +17,9 @@ typedef struct corner {
 typedef struct warping {
     artel__hlo *hlo;
     const artel__warp_settings *settings;
-    int64_t rows, in_h, in_w, out_h, out_w, channels;
-    artel__hlo_type places; /* [rows][out_h][out_w] float32 */
+    int64_t rows, in_h, in_w, out_h, out_w, channels, numbers;
+    artel__hlo_value depth, seen; /* of maps of eight numbers: what positions are divided by, and where it is not 0; else -1 */
+    artel__hlo_type places;       /* [rows][out_h][out_w] float32 */
     corner corner[4];
     int corners;
 } warping;
@@ -91,19 +92,34 @@ static artel__hlo_value bring_back(const warping *w, artel__hlo_value at, int64_
     return with(w, "minimum", with(w, "maximum", at, 0), last);
 }
 
-/* m[k] j + m[k + 1] i + m[k + 2], brought back. */
-static artel__hlo_value position(const warping *w, artel__hlo_value map, int k, int64_t extent)
+/* Number `k` of the maps, for all places. */
+static artel__hlo_value number_of(const warping *w, artel__hlo_value map, int k)
 {
     artel__hlo_type one = {.rank = 1, .dim = {w->rows}};
-    artel__hlo_value number[3];
-    for (int i = 0; i < 3; i++) {
-        artel__hlo_value column = artel__hlo_reshape(w->hlo, artel__hlo_slice_axis(w->hlo, map, 1, k + i, k + i + 1), &one);
-        number[i] = artel__hlo_broadcast(w->hlo, column, &w->places, (int[]){0});
-    }
-    artel__hlo_value across = op(w, "multiply", number[0], artel__hlo_iota(w->hlo, &w->places, 2));
-    artel__hlo_value down = op(w, "multiply", number[1], artel__hlo_iota(w->hlo, &w->places, 1));
-    artel__hlo_value at = op(w, "add", op(w, "add", across, down), number[2]);
+    artel__hlo_value column = artel__hlo_reshape(w->hlo, artel__hlo_slice_axis(w->hlo, map, 1, k, k + 1), &one);
+    return artel__hlo_broadcast(w->hlo, column, &w->places, (int[]){0});
+}
+
+/* m[k] j + m[k + 1] i */
+static artel__hlo_value slope(const warping *w, artel__hlo_value map, int k)
+{
+    artel__hlo_value across = op(w, "multiply", number_of(w, map, k), artel__hlo_iota(w->hlo, &w->places, 2));
+    return op(w, "add", across, op(w, "multiply", number_of(w, map, k + 1), artel__hlo_iota(w->hlo, &w->places, 1)));
+}
+
+/* m[k] j + m[k + 1] i + m[k + 2], divided by the depth and brought back. */
+static artel__hlo_value position(const warping *w, artel__hlo_value map, int k, int64_t extent)
+{
+    artel__hlo_value at = op(w, "add", slope(w, map, k), number_of(w, map, k + 2));
+    if (w->numbers == 8) at = op(w, "divide", at, w->depth);
     return in_bounds(w, bring_back(w, in_bounds(w, at), extent));
+}
+
+static void find_depth(warping *w, artel__hlo_value map)
+{
+    artel__hlo_value depth = with(w, "add", slope(w, map, 6), 1);
+    w->seen = is(w, "NE", depth, 0);
+    w->depth = artel__hlo_select(w->hlo, w->seen, depth, artel__hlo_number(w->hlo, 1, depth));
 }
 
 /* Pixel (line, column) of each image among all. */
@@ -117,7 +133,9 @@ static corner place(const warping *w, artel__hlo_value line, artel__hlo_value co
     artel__hlo_value row = with(w, "multiply", artel__hlo_iota(h, &type, 0), (double)w->in_h);
     artel__hlo_value index = op(w, "add", row, artel__hlo_convert(h, line, ARTEL_DTYPE_INT64));
     index = op(w, "add", with(w, "multiply", index, (double)w->in_w), artel__hlo_convert(h, column, ARTEL_DTYPE_INT64));
-    return (corner){.index = index, .inside = op(w, "and", down, across), .across = -1, .down = -1};
+    artel__hlo_value inside = op(w, "and", down, across);
+    if (w->numbers == 8) inside = op(w, "and", inside, w->seen);
+    return (corner){.index = index, .inside = inside, .across = -1, .down = -1};
 }
 
 /* Halves go away from zero. */
@@ -131,6 +149,7 @@ static artel__hlo_value nearest(const warping *w, artel__hlo_value at)
 static void find_corners(warping *w, artel__hlo_value map)
 {
     artel__hlo *h = w->hlo;
+    if (w->numbers == 8) find_depth(w, map);
     artel__hlo_value column = position(w, map, 0, w->in_w), line = position(w, map, 3, w->in_h);
     w->corners = w->settings->bilinear ? 4 : 1;
     if (!w->settings->bilinear) {
@@ -162,8 +181,11 @@ static warping begin(artel__lower *lower, const artel__hlo_type *in, const artel
                  .in_w = in->dim[2],
                  .out_h = out->dim[1],
                  .out_w = out->dim[2],
-                 .channels = in->dim[3]};
-    artel__hlo_type map = {.rank = 2, .dim = {w.rows, 6}};
+                 .channels = in->dim[3],
+                 .numbers = lower->graph->value[lower->node->input[1]].storage,
+                 .depth = -1,
+                 .seen = -1};
+    artel__hlo_type map = {.rank = 2, .dim = {w.rows, w.numbers}};
     w.places = (artel__hlo_type){.dtype = ARTEL_DTYPE_FLOAT32, .rank = 3, .dim = {w.rows, w.out_h, w.out_w}};
     if (artel__hlo_count(in) > 0 && artel__hlo_count(out) > 0) find_corners(&w, artel__hlo_reshape(w.hlo, lower->in[1], &map));
     return w;

@@ -44,8 +44,11 @@ static void fill_narrow(const artel__run_args *args, void *params)
 {
     const narrow_attributes *a = args->attributes;
     artel__value_id id = args->node->output[0];
-    *(artel__narrow *)params = (artel__narrow){
-        .to = a->to, .count = artel__args_rows(args, id) * args->graph->value[id].storage, .x = args->in[0], .y = args->out[0]};
+    *(artel__narrow *)params = (artel__narrow){.to = a->to,
+                                               .count = artel__args_rows(args, id) * args->graph->value[id].storage,
+                                               .x = args->in[0],
+                                               .y = args->out[0],
+                                               .y_half = artel__args_half_out(args, 0)};
 }
 
 static void describe_narrow(const artel__node *node, artel__text *out)
@@ -72,6 +75,7 @@ const artel__op_def artel__op_narrow_def = {
             .kernels = artel__narrow_kernels,
             .params_size = sizeof(artel__narrow),
             .fill = fill_narrow,
+            .half_out = 1u << 0,
         },
 };
 

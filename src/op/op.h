@@ -28,6 +28,20 @@ static inline const artel__value *artel__args_out(const artel__run_args *args, i
 {
     return &args->graph->value[args->node->output[k]];
 }
+/* Whether input k is stored as bfloat16; output k. */
+static inline bool artel__args_half_in(const artel__run_args *args, int k)
+{
+    return args->half && k < args->node->inputs && args->node->input[k] >= 0 && args->half[args->node->input[k]];
+}
+/* Whether input k is weights that are still to be rounded to bfloat16. */
+static inline bool artel__args_raw_in(const artel__run_args *args, int k)
+{
+    return args->raw && args->raw[args->node->input[k]];
+}
+static inline bool artel__args_half_out(const artel__run_args *args, int k)
+{
+    return args->half && k < args->node->outputs && args->half[args->node->output[k]];
+}
 /* The precision of both values; FLOAT32 where they differ. */
 static inline artel_dtype artel__args_held(const artel__run_args *args, int first, int second)
 {
@@ -52,6 +66,7 @@ extern const artel__op_def *const artel__ops[];
 artel__value_id artel__op_all_reduce(artel__graph *graph, artel__value_id nodes);
 /* Merges float64 (count, mean, M2) blocks after Chan. */
 artel__value_id artel__op_all_reduce_moments(artel__graph *graph, artel__value_id nodes);
+artel__value_id artel__op_all_reduce_max(artel__graph *graph, artel__value_id nodes);
 /* The rows of all replicas in order of the batch: ROW -> BATCH. */
 artel__value_id artel__op_all_gather(artel__graph *graph, artel__value_id rows);
 
@@ -84,6 +99,9 @@ artel__value_id artel__op_transpose_weights(artel__graph *graph, artel__value_id
 /* -- panels (panels.c) -- */
 /* Plain weights [..][columns], GLOBAL, as the panels that products and convolutions read. */
 artel__value_id artel__op_panels(artel__graph *graph, artel__value_id x);
+/* Panels of so many rows, whatever the axes; and back: x itself when it is no panels. */
+artel__value_id artel__op_panels_of(artel__graph *graph, artel__value_id x, int64_t rows);
+artel__value_id artel__op_plain(artel__graph *graph, artel__value_id x, int64_t rows);
 
 /* -- views (view.c) -- */
 artel__value_id artel__op_reshape(artel__graph *graph, artel__value_id x, const artel_shape *shape);

@@ -150,7 +150,8 @@ static artel_status infer_optimize_rows(artel__infer *infer)
 {
     const artel__value *variable = infer->in[IN_VARIABLE], *rows = infer->in[IN_GRADIENT];
     const artel__value *token = infer->in[IN_TOKEN], *count = infer->in[IN_TOKENS];
-    bool formed = token && count && variable->shape.rank == 2 && rows->domain == ARTEL__DOMAIN_BATCH &&
+    bool formed = token && count && variable->shape.rank == 2 && rows->domain == token->domain &&
+                  (rows->domain == ARTEL__DOMAIN_BATCH || rows->domain == ARTEL__DOMAIN_GLOBAL) &&
                   rows->storage == token->storage * variable->shape.dim[1];
     if (!formed) return artel__op_fail(infer, "the gradient does not consist of rows of the variable");
     infer->outputs = 0;
@@ -164,7 +165,7 @@ static void fill_optimize_rows(const artel__run_args *args, void *params)
     fill_apply(args, &p->apply);
     p->others = a->others;
     p->width = artel__args_in(args, IN_VARIABLE)->shape.dim[1];
-    p->most = args->step->fold->batch * artel__args_in(args, IN_TOKEN)->storage;
+    p->most = artel__args_rows(args, args->node->input[IN_TOKEN]) * artel__args_in(args, IN_TOKEN)->storage;
     p->token = args->in[IN_TOKEN];
     p->count = args->in[IN_TOKENS];
 }

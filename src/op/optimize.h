@@ -42,6 +42,8 @@ artel__value_id artel__op_unscale(artel__graph *graph, artel__value_id x, artel_
 artel__value_id artel__op_squared_norm(artel__graph *graph, artel__value_id x);
 /* Sum of absolute values, likewise. */
 artel__value_id artel__op_absolute_norm(artel__graph *graph, artel__value_id x);
+/* Such a number by a factor. */
+artel__value_id artel__op_norm_scaled(artel__graph *graph, artel__value_id norm, double scale);
 /* The sum of float64 scalars in order. */
 artel__value_id artel__op_sum_scalars(artel__graph *graph, const artel__value_id *x, int count);
 /* gradient + l1 * sign(w) + 2 * l2 * w. */
@@ -51,6 +53,10 @@ artel__value_id artel__op_regularise(artel__graph *graph, artel__value_id gradie
 artel__value_id artel__op_penalty(artel__graph *graph, artel__value_id variable, double l1, double l2);
 /* variable = variable * momentum + value * (1 - momentum): moving statistics. */
 void artel__op_moving_average(artel__graph *graph, artel__value_id variable, artel__value_id value, float momentum);
+/* variable = variable, rounded to its dtype. */
+void artel__op_round_variable(artel__graph *graph, artel__value_id variable);
+/* Once the whole step is built: what it writes of variables of 16-bit types is rounded in the end. */
+void artel__op_round_variables(artel__graph *graph);
 /* variable = value. */
 void artel__op_assign(artel__graph *graph, artel__value_id variable, artel__value_id value);
 /* Projection of a variable after the optimizer's step. */

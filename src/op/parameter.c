@@ -184,6 +184,12 @@ artel__value_id artel__op_absolute_norm(artel__graph *graph, artel__value_id x)
     return norm(graph, ARTEL__NORM_ABSOLUTES, x, 1.0);
 }
 
+artel__value_id artel__op_norm_scaled(artel__graph *graph, artel__value_id norm_of, double scale)
+{
+    scalar_attributes total = {scale};
+    return artel__graph_add(graph, &artel__op_norm_total_def, &total, &norm_of, 1);
+}
+
 artel__value_id artel__op_sum_scalars(artel__graph *graph, const artel__value_id *x, int count)
 {
     artel__value_id sum = ARTEL__NO_VALUE;

@@ -28,8 +28,13 @@ static artel_status infer_pool(artel__infer *infer)
 static void fill_pool(const artel__run_args *args, void *params)
 {
     const artel__pool_attributes *a = args->attributes;
-    *(artel__pool_forward *)params = (artel__pool_forward){
-        .op = a->function, .rows = artel__args_rows(args, args->node->input[0]), .shape = a->shape, .x = args->in[0], .y = args->out[0]};
+    *(artel__pool_forward *)params = (artel__pool_forward){.op = a->function,
+                                                           .rows = artel__args_rows(args, args->node->input[0]),
+                                                           .shape = a->shape,
+                                                           .x = args->in[0],
+                                                           .y = args->out[0],
+                                                           .x_half = artel__args_half_in(args, 0),
+                                                           .y_half = artel__args_half_out(args, 0)};
 }
 
 /* Inputs: dy, x, y. */
@@ -49,7 +54,11 @@ static void fill_pool_gradient(const artel__run_args *args, void *params)
                                                              .x = args->in[1],
                                                              .y = args->in[2],
                                                              .dx = args->out[0],
-                                                             .relu = a->relu};
+                                                             .relu = a->relu,
+                                                             .dy_half = artel__args_half_in(args, 0),
+                                                             .x_half = artel__args_half_in(args, 1),
+                                                             .y_half = artel__args_half_in(args, 2),
+                                                             .dx_half = artel__args_half_out(args, 0)};
 }
 
 /* An average has the same slope everywhere. */
@@ -91,6 +100,8 @@ const artel__op_def artel__op_pool_gradient_def = {
             .kernels = artel__pool_gradient_kernels,
             .params_size = sizeof(artel__pool_gradient),
             .fill = fill_pool_gradient,
+            .half_in = 7u,
+            .half_out = 1u,
             .unread = unread_by_gradient,
             .in_place = place_pool_gradient,
         },
@@ -134,6 +145,8 @@ const artel__op_def artel__op_pool_def = {
             .kernels = artel__pool_forward_kernels,
             .params_size = sizeof(artel__pool_forward),
             .fill = fill_pool,
+            .half_in = 1u,
+            .half_out = 1u,
         },
 };
 

@@ -8,17 +8,14 @@
  */
 #include "graph/lower.h"
 #include "op/elementwise.h"
+#include "op/node_attributes.h"
 #include "op/op.h"
+#include "op/reduce.h"
+#include "op/shape_ops.h"
 
 extern const artel__op_def artel__op_product_def;
 
-typedef struct product_attributes {
-    int contracted;
-    artel_shape columns;
-    artel__fused activation;
-    int64_t k, n;
-    bool turned; /* the weights are given as their transpose */
-} product_attributes;
+typedef artel__product_attributes product_attributes;
 
 /* Of operands 0 and 1. What holds 16-bit numbers is multiplied as such; sums are float32. */
 static artel__hlo_value held_dot(artel__lower *lower, artel__hlo_value a, artel__hlo_value b, int axis_a, int axis_b)
@@ -64,6 +61,9 @@ static void fill_product(const artel__run_args *args, void *params)
     p->turned = a->turned;
     p->held = artel__args_held(args, 0, 1);
     p->arithmetic = artel__args_arithmetic(args, p->held);
+    p->a_half = artel__args_half_in(args, 0);
+    p->out_half = artel__args_half_out(args, 0);
+    p->w_raw = artel__args_raw_in(args, 1);
 }
 
 static int64_t cost_product(const artel__graph *graph, const artel__node *node)
@@ -118,11 +118,21 @@ static void lower_transpose(artel__lower *lower)
     lower->out[0] = artel__hlo_reshape(lower->hlo, artel__hlo_transpose(lower->hlo, w, (int[]){0, 3, 2, 1}), &out);
 }
 
+/* Turned once more, the axes are where they were. */
+static artel_status grad_transpose_weights(artel__gradient *g)
+{
+    const transpose_attributes *a = g->attributes;
+    g->in_gradient[0] =
+        artel__op_transpose_weights(g->graph, g->out_gradient[0], a->taps, a->columns / a->groups, a->groups * a->rows, a->groups);
+    return g->graph->status;
+}
+
 const artel__op_def artel__op_transpose_weights_def = {
     .name = "transpose_weights",
     .doc = "Weights of a product or convolution, transposed for the data gradient.",
     .attribute_size = sizeof(transpose_attributes),
     .infer = infer_transpose,
+    .grad = grad_transpose_weights,
     .lower = lower_transpose,
     .moves = artel__op_always_moves,
     .exec =
@@ -130,6 +140,7 @@ const artel__op_def artel__op_transpose_weights_def = {
             .kernels = artel__product_pack_kernels,
             .params_size = sizeof(artel__product_pack),
             .fill = fill_transpose,
+            .raw_alike = true,
         },
 };
 
@@ -176,6 +187,8 @@ static void fill_weight_gradient(const artel__run_args *args, void *params)
     p->dbias_stride = a->n;
     p->held = artel__args_held(args, 0, 1);
     p->arithmetic = artel__args_arithmetic(args, p->held);
+    p->x_half = artel__args_half_in(args, 0);
+    p->dy_half = artel__args_half_in(args, 1);
 }
 
 static int64_t cost_weight_gradient(const artel__graph *graph, const artel__node *node)
@@ -197,11 +210,37 @@ static void lower_weight_gradient(artel__lower *lower)
     if (a->bias) lower->out[1] = artel__hlo_reduce(h, "add", 0, slope, 1);
 }
 
+/* dw = x' dy and db = sum dy, with G and h what comes back to them: dx = dy G', d dy = x G + h, all as matrices. */
+static artel_status grad_weight_gradient(artel__gradient *g)
+{
+    const weight_gradient_attributes *a = g->attributes;
+    artel__graph *graph = g->graph;
+    artel__value_id back = g->out_gradient[0], bias = g->out_gradient[1], x = g->in[0], dy = g->in[1];
+    artel_shape columns = artel__shape(1, a->n), rows = artel__shape(1, a->k), x_shape = graph->value[x].shape,
+                dy_shape = graph->value[dy].shape;
+    artel_shape x_matrix = artel__shape(2, -1, a->k), dy_matrix = artel__shape(2, -1, a->n);
+    x_matrix.dim[0] = dy_matrix.dim[0] = a->k ? graph->value[x].storage / a->k : 0;
+    artel__value_id made;
+    if (g->needed[0] && back >= 0) {
+        artel__value_id turned = artel__op_transpose_weights(graph, back, 1, a->k, a->n, 1);
+        made = artel__op_product(graph, artel__op_reshape(graph, dy, &dy_matrix), turned, ARTEL__NO_VALUE, 1, &rows, ARTEL__FUSED_NONE);
+        g->in_gradient[0] = artel__op_reshape(graph, made, &x_shape);
+    }
+    if (!g->needed[1]) return graph->status;
+    if (back >= 0)
+        made = artel__op_product(graph, artel__op_reshape(graph, x, &x_matrix), back, bias, 1, &columns, ARTEL__FUSED_NONE);
+    else
+        made = artel__op_add(graph, artel__op_fill_like(graph, artel__op_reshape(graph, dy, &dy_matrix), 0), bias);
+    g->in_gradient[1] = artel__op_reshape(graph, made, &dy_shape);
+    return graph->status;
+}
+
 const artel__op_def artel__op_product_weight_gradient_def = {
     .name = "product_weight_gradient",
     .doc = "Gradient of a product's weights and bias, folded over shards in the tile.",
     .attribute_size = sizeof(weight_gradient_attributes),
     .infer = infer_weight_gradient,
+    .grad = grad_weight_gradient,
     .cost = cost_weight_gradient,
     .lower = lower_weight_gradient,
     .exec =
@@ -209,6 +248,7 @@ const artel__op_def artel__op_product_weight_gradient_def = {
             .kernels = artel__product_weight_gradient_kernels,
             .params_size = sizeof(artel__product_weight_gradient),
             .fill = fill_weight_gradient,
+            .half_in = 3u,
             .follow = offsetof(artel__product_weight_gradient, follow),
         },
 };
@@ -228,9 +268,26 @@ static artel__value_id data_gradient(artel__gradient *g, artel__value_id dy)
     const artel_shape *x = &g->graph->value[g->in[0]].shape;
     product_attributes back = {.contracted = a->columns.rank, .columns = {.rank = a->contracted}, .k = a->n, .n = a->k};
     for (int i = 0; i < a->contracted; i++) back.columns.dim[i] = x->dim[x->rank - a->contracted + i];
-    back.turned = x->rank == a->contracted && a->k * a->n >= TURNED_WEIGHTS;
-    artel__value_id w = back.turned ? g->in[1] : artel__op_transpose_weights(g->graph, g->in[1], 1, a->k, a->n, 1);
+    back.turned = !a->turned && x->rank == a->contracted && a->k * a->n >= TURNED_WEIGHTS;
+    artel__value_id w = back.turned || a->turned ? g->in[1] : artel__op_transpose_weights(g->graph, g->in[1], 1, a->k, a->n, 1);
     return artel__graph_add(g->graph, &artel__op_product_def, &back, (artel__value_id[]){dy, w}, 2);
+}
+
+/* Of an input without rows there is nothing to fold: the weights' gradient is a product itself. */
+static void gradient_of_shared(artel__gradient *g, artel__value_id dy)
+{
+    const product_attributes *a = g->attributes;
+    artel__graph *graph = g->graph;
+    artel_shape x = artel__shape(2, -1, a->k), y = artel__shape(2, -1, a->n), columns = artel__shape(1, a->n);
+    x.dim[0] = y.dim[0] = a->n ? graph->value[dy].storage / a->n : 0;
+    artel__value_id matrix = artel__op_reshape(graph, dy, &y);
+    if (g->needed[1]) {
+        artel__value_id turned = artel__op_transpose(graph, artel__op_reshape(graph, g->in[0], &x), (int[]){1, 0});
+        artel__value_id made =
+            artel__op_product(graph, turned, artel__op_panels(graph, matrix), ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE);
+        g->in_gradient[1] = artel__op_panels_of(graph, made, a->k);
+    }
+    if (g->needed[2]) g->in_gradient[2] = artel__op_reduce(graph, ARTEL__REDUCE_SUM, matrix, 1u, false);
 }
 
 static artel_status grad_product(artel__gradient *g)
@@ -239,8 +296,15 @@ static artel_status grad_product(artel__gradient *g)
     artel__graph *graph = g->graph;
     artel__value_id dy = g->out_gradient[0];
     if (a->activation == ARTEL__FUSED_RELU) dy = artel__op_relu_mask(graph, dy, g->out[0]);
+    if (graph->status < 0) return graph->status;
     if (g->needed[0]) g->in_gradient[0] = data_gradient(g, dy);
-    if (g->needed[1] || g->needed[2]) {
+    if (graph->value[dy].domain != ARTEL__DOMAIN_ROW) {
+        gradient_of_shared(g, dy);
+        return graph->status;
+    }
+    if (a->turned && g->needed[1]) /* a gradient's gradient */
+        g->in_gradient[1] = artel__op_all_reduce(graph, artel__op_weight_gradient(graph, dy, g->in[0], a->n, a->k, false));
+    else if (g->needed[1] || g->needed[2]) {
         artel__value_id nodes = artel__op_weight_gradient(graph, g->in[0], dy, a->k, a->n, g->needed[2]);
         if (g->needed[1]) g->in_gradient[1] = artel__op_all_reduce(graph, nodes);
         if (g->needed[2]) g->in_gradient[2] = artel__op_all_reduce(graph, artel__graph_output(graph, nodes, 1));
@@ -282,6 +346,9 @@ const artel__op_def artel__op_product_def = {
             .kernels = artel__product_forward_kernels,
             .params_size = sizeof(artel__product_forward),
             .fill = fill_product,
+            .half_in = 1u << 0,
+            .half_out = 1u << 0,
+            .raw_in = 1u << 1,
             .narrow = offsetof(artel__product_forward, narrow),
         },
 };

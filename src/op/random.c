@@ -47,6 +47,8 @@ static void fill_noise(const artel__run_args *args, void *params)
     p->scale = a->scale;
     p->x = args->in[0];
     p->y = args->out[0];
+    p->x_half = artel__args_half_in(args, 0);
+    p->y_half = artel__args_half_out(args, 0);
 }
 
 static artel__lower_drawing drawing_of(uint32_t ordinal, const artel_shape *noise)
@@ -93,6 +95,8 @@ const artel__op_def artel__op_noise_def = {
             .kernels = artel__noise_kernels,
             .params_size = sizeof(artel__noise),
             .fill = fill_noise,
+            .half_in = 1u,
+            .half_out = 1u,
         },
 };
 

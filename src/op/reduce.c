@@ -12,6 +12,7 @@
 
 #include "op/lower_reduce.h"
 #include "op/reduce_attributes.h"
+#include "op/second.h"
 
 static artel_status infer_reduce(artel__infer *infer)
 {
@@ -49,6 +50,8 @@ static void fill_reduce(const artel__run_args *args, void *params)
     p->rank = reduce_space(args, args->node->input[0], a->axes, p->dim, p->reduced);
     p->x = args->in[0];
     p->y = args->out[0];
+    p->x_half = artel__args_half_in(args, 0);
+    p->y_half = artel__args_half_out(args, 0);
 }
 
 /* Inputs: x, y, dy. */
@@ -68,6 +71,8 @@ static void fill_reduce_gradient(const artel__run_args *args, void *params)
     p->y = args->in[1];
     p->dy = args->in[2];
     p->dx = args->out[0];
+    p->dy_half = artel__args_half_in(args, 2);
+    p->dx_half = artel__args_half_out(args, 0);
 }
 
 /* Sums and means have the same slope everywhere. */
@@ -82,12 +87,15 @@ const artel__op_def artel__op_reduce_gradient_def = {
     .doc = "Gradient of a reduction over axes of a row.",
     .attribute_size = sizeof(artel__reduce_attributes),
     .infer = infer_reduce_gradient,
+    .grad = artel__second_reduce,
     .lower = artel__lower_reduce_gradient,
     .exec =
         &(const artel__op_exec){
             .kernels = artel__reduce_gradient_kernels,
             .params_size = sizeof(artel__reduce_gradient),
             .fill = fill_reduce_gradient,
+            .half_in = 1u << 2,
+            .half_out = 1u,
             .unread = unread_by_gradient,
         },
 };
@@ -111,6 +119,8 @@ const artel__op_def artel__op_reduce_def = {
             .kernels = artel__reduce_kernels,
             .params_size = sizeof(artel__reduce),
             .fill = fill_reduce,
+            .half_in = 1u,
+            .half_out = 1u,
         },
 };
 
@@ -172,6 +182,7 @@ const artel__op_def artel__op_softmax_gradient_def = {
     .attribute_size = sizeof(artel__axis_attributes),
     .placement = ARTEL__PLACE_INPLACE,
     .infer = infer_axis,
+    .grad = artel__second_softmax,
     .lower = artel__lower_softmax_gradient,
     .exec =
         &(const artel__op_exec){

@@ -18,11 +18,13 @@ artel__value_id artel__op_in_top_k(artel__graph *graph, artel__value_id x, artel
 /* Index of the first largest element along the last axis, int32. */
 artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x);
 
-/* Fold over rows: ROW [..] -> NODES of the same row shape, float32: the sum over the rows of each node. No gradient. */
+/* Fold over rows: ROW [..] -> NODES of the same row shape, float32: the sum over the rows of each node. */
 artel__value_id artel__op_fold_sum(artel__graph *graph, artel__value_id x);
 /* sum of value * weight and sum of weight over all elements -> NODES float64 [2]. weight: ROW, of one element a row or of the
  * value's shape, or none (1, so that the second number is the count). For losses and metrics; no gradient. */
 artel__value_id artel__op_fold_weighted(artel__graph *graph, artel__value_id value, artel__value_id weight);
+/* ROW -> GLOBAL: the greatest of all rows, element by element. Differentiates. */
+artel__value_id artel__op_batch_max(artel__graph *graph, artel__value_id rows);
 /* ROW [.., k] -> NODES float64 [k]: sums over rows and inner axes. For metrics with many bins; no gradient. */
 artel__value_id artel__op_fold_columns64(artel__graph *graph, artel__value_id x);
 

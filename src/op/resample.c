@@ -2,7 +2,7 @@
 /* Sampling: bands of weights along an axis, and images through an affine map of their own.
  *
  *   band  y[.., o, ..] = sum over k of weight[o][k] * x[.., first[o] + k, ..]; the gradient is the transposed band
- *   warp  y[i][j] = x at (m0 j + m1 i + m2, m3 j + m4 i + m5), by row; the gradient scatters to the places read, the map has none
+ *   warp  y[i][j] = x at (m0 j + m1 i + m2, m3 j + m4 i + m5), by row, divided by m6 j + m7 i + 1 where maps have eight numbers; the gradient scatters to the places read, the map has none
  * Formulas and orders: kernel/resample.h.
  */
 #include "kernel/resample.h"
@@ -11,14 +11,12 @@
 
 #include "op/lower_shape_ops.h"
 #include "op/lower_warp.h"
+#include "op/node_attributes.h"
 #include "op/shape_ops.h"
 
 /* -- bands -- */
 
-typedef struct band_attributes {
-    int axis;
-    artel__op_band band;
-} band_attributes;
+typedef artel__band_attributes band_attributes;
 
 static artel_status infer_band(artel__infer *infer)
 {
@@ -135,8 +133,8 @@ static artel_status infer_warp(artel__infer *infer)
     const artel__warp_settings *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     if (shape.rank != 3 || infer->in[0]->dtype != ARTEL_DTYPE_FLOAT32 || infer->in[0]->domain != ARTEL__DOMAIN_ROW ||
-        infer->in[1]->domain != ARTEL__DOMAIN_ROW || infer->in[1]->storage != 6)
-        return artel__op_fail(infer, "expected images [height][width][channels] and six numbers for each");
+        infer->in[1]->domain != ARTEL__DOMAIN_ROW || (infer->in[1]->storage != 6 && infer->in[1]->storage != 8))
+        return artel__op_fail(infer, "expected images [height][width][channels] and six or eight numbers for each");
     shape.dim[0] = a->height;
     shape.dim[1] = a->width;
     artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &shape);
@@ -155,6 +153,7 @@ static artel__warp warp_of(const artel__run_args *args, const artel_shape *in, c
                          .bilinear = a->bilinear,
                          .mode = a->mode,
                          .fill = a->fill,
+                         .numbers = (int)artel__args_in(args, 1)->storage,
                          .map = args->in[1]};
 }
 

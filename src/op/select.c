@@ -12,6 +12,7 @@
 #include "kernel/shape_ops.h"
 #include "op/elementwise.h"
 #include "op/lower_elementwise.h"
+#include "op/node_attributes.h"
 
 /* For operations whose result does not follow small changes of the operands. */
 static artel_status grad_none(artel__gradient *g)
@@ -20,9 +21,7 @@ static artel_status grad_none(artel__gradient *g)
     return ARTEL_OK;
 }
 
-typedef struct compare_attributes {
-    int function;
-} compare_attributes;
+typedef artel__function_attributes compare_attributes;
 
 static artel_status infer_compare(artel__infer *infer)
 {
@@ -343,11 +342,7 @@ artel__value_id artel__op_cast(artel__graph *graph, artel__value_id x, artel_dty
 
 /* -- constants -- */
 
-typedef struct constant_attributes {
-    artel_dtype dtype;
-    artel_shape shape;
-    const void *data; /* in the graph's arena */
-} constant_attributes;
+typedef artel__constant_attributes constant_attributes;
 
 static artel_status infer_constant(artel__infer *infer)
 {
@@ -410,9 +405,7 @@ artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const
 
 /* -- one number everywhere -- */
 
-typedef struct fill_attributes {
-    float number;
-} fill_attributes;
+typedef artel__fill_attributes fill_attributes;
 
 static artel_status infer_fill(artel__infer *infer)
 {

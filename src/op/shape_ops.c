@@ -5,6 +5,7 @@
  * padding, a repetition's a sum). Any element type; only float32 has gradients. The batch is the first axis of the
  * kernel's index space and not counted here.
  */
+#include "kernel/half.h"
 #include "op/shape_ops.h"
 
 #include <string.h>
@@ -135,6 +136,10 @@ static void fill_pad(const artel__run_args *args, void *params)
     else
         bits = (uint32_t)(int32_t)a->number;
     p->bits = bits;
+    if (artel__args_half_in(args, 0)) {
+        p->item = artel_dtype_size(ARTEL_DTYPE_BFLOAT16);
+        p->bits = artel__half_round(a->number);
+    }
     p->x = args->in[0];
     p->y = args->out[0];
 }
@@ -169,6 +174,9 @@ const artel__op_def artel__op_pad_def = {
             .kernels = artel__pad_kernels,
             .params_size = sizeof(artel__pad),
             .fill = fill_pad,
+            .half_in = 1u,
+            .half_out = 1u,
+            .half_alike = true,
         },
 };
 
@@ -243,12 +251,21 @@ static void fill_insert(const artel__run_args *args, void *params)
     p->y = args->out[0];
 }
 
+/* Of the part; what lies below it are zeros that nothing depends on. */
+static artel_status grad_insert(artel__gradient *g)
+{
+    const artel__slice_attributes *a = g->attributes;
+    if (g->needed[1]) g->in_gradient[1] = artel__op_slice(g->graph, g->out_gradient[0], a->axis, a->begin, a->length, a->step);
+    return g->graph->status;
+}
+
 const artel__op_def artel__op_insert_def = {
     .name = "insert",
     .doc = "Writes a part into a larger value.",
     .attribute_size = sizeof(artel__slice_attributes),
     .placement = ARTEL__PLACE_VIEW_WRITTEN,
     .infer = infer_insert,
+    .grad = grad_insert,
     .moves = artel__op_always_moves,
     .lower = artel__lower_insert,
     .exec =

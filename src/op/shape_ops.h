@@ -27,7 +27,7 @@ typedef struct artel__op_band {
 } artel__op_band;
 artel__value_id artel__op_band_along(artel__graph *graph, artel__value_id x, int axis, const artel__op_band *band);
 
-/* Images [h][w][c] ROW seen through a map of six numbers each, ROW [6] (kernel/resample.h). No gradient of the map. */
+/* Images [h][w][c] ROW seen through a map of six or eight numbers each, ROW (kernel/resample.h). No gradient of the map. */
 typedef struct artel__warp_settings {
     int64_t height, width; /* of the result */
     bool bilinear;

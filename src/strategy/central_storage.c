@@ -11,7 +11,7 @@ static artel_status plan_central_storage(artel_context *ctx, const artel__strate
 {
     ARTEL_TRY(artel__plan_mirrored(ctx, request, out));
     out->name = "central-storage";
-    out->common = true;
+    out->common = out->held_once = true;
     return ARTEL_OK;
 }
 

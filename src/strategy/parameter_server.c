@@ -9,7 +9,7 @@
 static artel_status plan_parameter_server(artel_context *ctx, const artel__strategy_request *request, artel__strategy_plan *out)
 {
     if (request->replicas > 1)
-        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, "--replicas", "start more workers, or use --threads",
+        return artel__fail(ctx, ARTEL_ERROR_UNSUPPORTED, ".replicas", "start more workers, or use .threads",
                            "a worker of parameter servers is one replica, which uses all its threads");
     artel__plan_fill(request, "parameter-server", 1, out);
     out->cluster = true;

@@ -49,7 +49,7 @@ static void note_uneven(const artel__strategy_request *request, artel__strategy_
     int32_t more = request->shards;
     while (more < ARTEL__MAX_SHARDS && idle_share(more, out->replicas) >= 0.05) more *= 2;
     snprintf(out->note, sizeof out->note,
-             "%d shards do not divide among %d replicas: threads are idle %.0f %% of the time; --replicas %d uses them, or --shards %d (a "
+             "%d shards do not divide among %d replicas: threads are idle %.0f %% of the time; .replicas %d uses them, or .shards %d (a "
              "different run: other bits)",
              request->shards, out->replicas, idle * 100, fewer, more);
 }
@@ -59,11 +59,11 @@ static void note_idle(const artel__strategy_request *request, artel__strategy_pl
     int without = request->batch_size > 0 ? replicas_without_rows(request, out->replicas) : 0;
     if (without > 0)
         snprintf(out->note, sizeof out->note,
-                 "%d of %d replicas get no row of a batch of %lld and stay idle; use --replicas %d or a larger "
-                 "--batch-size",
+                 "%d of %d replicas get no row of a batch of %lld and stay idle; use .replicas %d or a larger "
+                 ".batch_size",
                  without, out->replicas, (long long)request->batch_size, out->replicas - without);
     else if (request->threads > 0 && request->threads < out->replicas)
-        snprintf(out->note, sizeof out->note, "%d replicas have a thread each, although --threads is %d", out->replicas, request->threads);
+        snprintf(out->note, sizeof out->note, "%d replicas have a thread each, although .threads is %d", out->replicas, request->threads);
     else
         note_uneven(request, out);
 }
@@ -78,4 +78,11 @@ void artel__plan_fill(const artel__strategy_request *request, const char *name, 
         out->threads += out->threads_of[r];
     }
     note_idle(request, out);
+}
+
+int32_t artel__default_shards(int64_t batch_size)
+{
+    int32_t shards = 8;
+    while (shards < 256 && (int64_t)shards * 2 <= batch_size / 32) shards *= 2;
+    return shards;
 }

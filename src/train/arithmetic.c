@@ -45,11 +45,11 @@ artel_status artel__session_read_arithmetic(artel__session *session)
         if (strcmp(text, artel__arithmetic_name((artel__arithmetic)a)) != 0) continue;
         p->decided = p->asked = true;
         p->arithmetic = (artel__arithmetic)a;
-        p->why = "--arithmetic";
+        p->why = ".arithmetic";
     }
     describe(session);
     if (any || p->asked) return ARTEL_OK;
-    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--arithmetic", "give auto, chain or tiles", "\"%.60s\" is not an arithmetic",
+    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".arithmetic", "give auto, chain or tiles", "\"%.60s\" is not an arithmetic",
                        text);
 }
 
@@ -88,7 +88,7 @@ static void note_idle(artel__session *session)
 {
     if (!session->products.asked || session->products.noted) return;
     session->products.noted = true;
-    artel__log(session->ctx, ARTEL_LOG_NOTE, "--arithmetic does nothing: the model has no products of two bfloat16 operands");
+    artel__log(session->ctx, ARTEL_LOG_NOTE, ".arithmetic does nothing: the model has no products of two bfloat16 operands");
 }
 
 void artel__session_find_products(artel__session *session, const artel__objective *objective)

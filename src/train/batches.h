@@ -2,6 +2,9 @@
 /* Which rows each batch of a training has: the order of samples, and the place in it.
  *
  * The order is a pure function of (seed, pass over the data, number of rows), so pass and cursor are all that a checkpoint needs.
+ *
+ * Where workers have pipelines of their own a batch of B takes B/N rows of each, one more from some of them, another one in each batch: as tf.data's
+ * batch_sizes_for_worker divides batches. Of a pipeline that has ended the others take the places, so that each row comes once a pass.
  */
 #ifndef ARTEL_TRAIN_BATCHES_H
 #define ARTEL_TRAIN_BATCHES_H
@@ -9,9 +12,18 @@
 #include "base/arena.h"
 #include "data/prefetch.h"
 
+/* A row that one rank has and another one computes (deal.h). */
+typedef struct artel__row_move {
+    int64_t at; /* its place in the batch */
+    int32_t from, to;
+} artel__row_move;
+
 typedef struct artel__batch_rows {
     const uint64_t *rows;
     int64_t count;
+    int64_t pass;                /* over the data */
+    const artel__row_move *move; /* by place; a rank's own rows that come from elsewhere stand behind those that it has */
+    int64_t moves;
 } artel__batch_rows;
 
 typedef struct artel__batches {
@@ -21,8 +33,12 @@ typedef struct artel__batches {
     int64_t pass;   /* passes begun before the running one */
     int64_t cursor; /* rows consumed of the running pass */
     uint64_t *order[2];
-    int64_t pass_of[2]; /* whose order that is; -1: nobody's */
-    bool peeks;         /* the next pass can be looked into: there is room for its order */
+    int64_t pass_of[2];   /* whose order that is; -1: nobody's */
+    int32_t pipelines;    /* of workers (divide.h); 0: none, any row may stand anywhere */
+    const int64_t *first; /* [pipelines + 1]: worker i's rows are [first[i], first[i + 1]) */
+    int64_t repeated;     /* rows of the data that each pipeline has all of; 0: each has its own */
+    uint64_t *drawn;      /* room for the pipelines' orders */
+    bool peeks;           /* the next pass can be looked into: there is room for its order */
 } artel__batches;
 
 /* rows, batch_size, seed and shuffle are set; begins at the first row of `pass`. `peeks`: artel__batches_peek will be asked. */

@@ -210,9 +210,12 @@ static const artel__callback_def model_checkpoint = {
 };
 
 extern const artel__callback_def artel__callback_early_stopping, artel__callback_terminate_on_nan, artel__callback_history,
-    artel__callback_progbar, artel__callback_reduce_lr, artel__callback_scheduler;
+    artel__callback_progbar, artel__callback_reduce_lr, artel__callback_scheduler, artel__callback_swap_averages, artel__callback_backup;
 
 const artel__callback_def *const artel__callback_defs[] = {
-    &artel__callback_early_stopping,   &model_checkpoint,        &artel__callback_reduce_lr, &artel__callback_scheduler,
-    &artel__callback_terminate_on_nan, &artel__callback_history, &artel__callback_progbar,   NULL,
+    &artel__callback_early_stopping,   &model_checkpoint,
+    &artel__callback_reduce_lr,        &artel__callback_scheduler,
+    &artel__callback_terminate_on_nan, &artel__callback_history,
+    &artel__callback_progbar,          &artel__callback_swap_averages,
+    &artel__callback_backup,           NULL,
 };

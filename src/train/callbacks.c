@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of callbacks of a run: made from records, called in order, saved and restored. */
 #include "train/callbacks.h"
+#include "base/listed.h"
 #include "train/checkpoint_file.h"
 
 #include <math.h>
@@ -11,19 +12,22 @@
 static const struct {
     const char *class_name, *advice;
 } elsewhere[] = {
-    {"BackupAndRestore", "use --checkpoint-dir, which continues a run by itself"},
     {"CSVLogger", "use --csv-log, or events of the C API"},
     {"TensorBoard", "use --log-dir, or events of the C API"},
     {"LambdaCallback", "use events of the C API"},
     {"RemoteMonitor", "use --json and send the events on"},
-    {"SwapEMAWeights", "evaluate a model saved with the averages written back (ema_overwrite_frequency)"},
 };
 
+/* One that gives a list is watched by element: "val_f1_score[2]". */
 static const artel__metric *metric_of(const artel__fit *fit, const char *name)
 {
     const artel__objective *objective = artel__session_objective(fit->session, ARTEL__MODE_TRAIN);
+    int64_t number;
+    size_t length = artel__list_element(name, &number);
     for (int i = 0; i < objective->slots; i++) {
-        if (strcmp(objective->slot[i].name, name) == 0) return objective->slot[i].metric;
+        const artel__metric_slot *slot = &objective->slot[i];
+        if (strncmp(slot->name, name, length) != 0 || slot->name[length]) continue;
+        if (number < (slot->metric->values ? slot->metric->values : 0) && (number >= 0) == (slot->metric->values > 0)) return slot->metric;
     }
     return NULL;
 }
@@ -159,7 +163,7 @@ static artel_status add(artel__fit *fit, json_t *record, artel__callback *out)
 {
     const char *class_name = json_string_value(json_object_get(record, "class_name"));
     if (!class_name)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks",
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks",
                            "for example [{\"class_name\": \"EarlyStopping\", \"config\": {\"patience\": 3}}]",
                            "an entry is not a record with class_name and config");
     const artel__callback_def *def = find(class_name);
@@ -178,7 +182,7 @@ static artel_status add(artel__fit *fit, json_t *record, artel__callback *out)
 static artel_status add_all(artel__fit *fit, json_t *list)
 {
     if (!json_is_array(list))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "put the records into a list", "expected a JSON list");
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "put the records into a list", "expected a JSON list");
     size_t i, count = json_array_size(list);
     json_t *record;
     fit->callbacks = artel__arena_alloc(&fit->arena, count + 1, sizeof *fit->callbacks);
@@ -188,17 +192,17 @@ static artel_status add_all(artel__fit *fit, json_t *list)
         artel__callback *callback = &fit->callbacks[fit->callback_count];
         ARTEL_TRY(add(fit, record, callback));
         fit->callback_count++;
-        if (callback->def->begin) ARTEL_TRY(callback->def->begin(fit, callback));
+        if (callback->def->set) ARTEL_TRY(callback->def->set(fit, callback));
     }
     return ARTEL_OK;
 }
 
-artel_status artel__callbacks_create(artel__fit *fit)
+artel_status artel__callbacks_read(artel__fit *fit)
 {
     const char *text = fit->options.callbacks;
     json_t *list;
     if (!text) return ARTEL_OK;
-    ARTEL_TRY(artel__json_load(fit->ctx, "--callbacks", text, strlen(text), &list));
+    ARTEL_TRY(artel__json_load(fit->ctx, ".callbacks", text, strlen(text), &list));
     artel_status status = add_all(fit, list);
     json_decref(list);
     return status;
@@ -212,9 +216,12 @@ void artel__callbacks_destroy(artel__fit *fit)
 
 /* -- calling -- */
 
-artel_status artel__callbacks_train_begin(artel__fit *fit)
+artel_status artel__callbacks_begin(artel__fit *fit)
 {
-    (void)fit;
+    for (int i = 0; i < fit->callback_count; i++) {
+        artel__callback *callback = &fit->callbacks[i];
+        if (callback->def->begin) ARTEL_TRY(callback->def->begin(fit, callback));
+    }
     return ARTEL_OK;
 }
 
@@ -234,6 +241,14 @@ artel_status artel__callbacks_batch_end(artel__fit *fit, double loss)
         if (callback->def->batch_end) ARTEL_TRY(callback->def->batch_end(fit, callback, loss));
     }
     return ARTEL_OK;
+}
+
+void artel__callbacks_around_test(artel__fit *fit, bool begins)
+{
+    for (int i = 0; i < fit->callback_count; i++) {
+        artel__callback *callback = &fit->callbacks[i];
+        if (callback->def->around_test) callback->def->around_test(fit, callback, begins);
+    }
 }
 
 artel_status artel__callbacks_epoch_end(artel__fit *fit)
@@ -283,7 +298,7 @@ artel_status artel__callbacks_save(const artel__fit *fit, json_t *out)
 artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
 {
     if ((int)json_array_size(in) != fit->callback_count)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "use the callbacks the run was started with, or --fresh",
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "use the callbacks the run was started with, or .fresh",
                            "the checkpoint was written with %zu callbacks, this run has %d", json_array_size(in), fit->callback_count);
     for (int i = 0; i < fit->callback_count; i++) {
         json_t *item = json_array_get(in, (size_t)i);
@@ -291,7 +306,7 @@ artel_status artel__callbacks_restore(artel__fit *fit, json_t *in)
         const char *class_name = json_string_value(json_object_get(item, "class_name")),
                    *best = json_string_value(json_object_get(item, "best"));
         if (!class_name || !best || strcmp(class_name, callback->def->class_name) != 0)
-            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--callbacks", "use the callbacks the run was started with, or --fresh",
+            return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".callbacks", "use the callbacks the run was started with, or .fresh",
                                "callback %d was %s when the checkpoint was written", i, class_name ? class_name : "?");
         callback->state.best = artel__real_of_hex(json_object_get(item, "best"));
         callback->state.wait = json_integer_value(json_object_get(item, "wait"));

@@ -12,9 +12,12 @@ typedef struct artel__callback_def {
     const char *class_name, *doc;
     size_t config_size;
     const artel__option *options;
-    artel_status (*begin)(artel__fit *fit, artel__callback *callback); /* checks the config; all hooks are optional */
+    /* All hooks are optional. The first sets options of the run that this class stands for, before anything goes by them. */
+    artel_status (*set)(artel__fit *fit, artel__callback *callback);
+    artel_status (*begin)(artel__fit *fit, artel__callback *callback); /* checks the config against what the run has */
     artel_status (*epoch_begin)(artel__fit *fit, artel__callback *callback);
     artel_status (*batch_end)(artel__fit *fit, artel__callback *callback, double loss);
+    void (*around_test)(artel__fit *fit, artel__callback *callback, bool begins); /* a batch of validation */
     artel_status (*epoch_end)(artel__fit *fit, artel__callback *callback);
     artel_status (*train_end)(artel__fit *fit, artel__callback *callback);
     artel_status (*take_over)(artel__fit *fit, artel__callback *callback); /* writes `owed` */

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "train/callbacks.h"
 #include "train/checkpoint_file.h"
+#include "train/audit.h"
 #include "train/content.h"
 #include "train/identity.h"
 
@@ -32,6 +33,7 @@ struct artel__checkpointer {
     atomic_bool done;     /* the write in flight is over; join_write() will not wait */
     artel_status written; /* of the last write */
     int64_t saved_step;
+    char programs[65]; /* what a checkpoint that was taken up says of the device's programs; "": nothing, or they are these */
 };
 
 enum {
@@ -53,7 +55,7 @@ static artel_status read_interval(artel__fit *fit, artel__checkpointer *c)
     else if (good && (strcmp(end, "epochs") == 0 || strcmp(end, "epoch") == 0))
         c->every_epochs = number;
     else
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--save-every", "for example 500steps or 1epoch", "\"%s\" is not an interval",
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".save_every", "for example 500steps or 1epoch", "\"%s\" is not an interval",
                            text);
     return ARTEL_OK;
 }
@@ -102,18 +104,20 @@ artel_status artel__fit_position(artel__fit *fit, json_t **out)
 {
     artel__checkpointer *c = fit->checkpointer;
     if (c) ARTEL_TRY(identify_arithmetic(fit, c->identity));
+    char programs[65] = "";
+    artel__session_programs(fit->session, programs);
     json_t *callbacks = json_array();
     artel_status status = artel__callbacks_save(fit, callbacks);
-    *out =
-        json_pack("{s:i, s:O, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
-                  "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic", artel__session_arithmetic(fit->session),
-                  "step", (json_int_t)fit->step, "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor",
-                  (json_int_t)fit->batches.cursor, "pass", (json_int_t)fit->batches.pass, "iteration", (json_int_t)fit->iteration, "epochs",
-                  (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row,
-                  "replicas", fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended,
-                  "epoch_begun", fit->epoch_begun, "learning_rate", artel__hex_real(fit->learning_rate), "tally", tally_json(&fit->tally),
-                  "validation", tally_json(&fit->validation_tally), "history", fit->history ? history_json(fit->history) : json_object(),
-                  "callbacks", callbacks, "content", artel__content_save(fit));
+    *out = json_pack(
+        "{s:i, s:O, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "format", FORMAT, "identity", c ? c->identity : json_null(), "arithmetic", artel__session_arithmetic(fit->session), "programs",
+        programs, "step", (json_int_t)fit->step, "epoch", (json_int_t)fit->epoch, "step_in_epoch", (json_int_t)fit->step_in_epoch, "cursor",
+        (json_int_t)fit->batches.cursor, "pass", (json_int_t)fit->batches.pass, "iteration", (json_int_t)fit->iteration, "epochs",
+        (json_int_t)fit->options.epochs, "unit", (json_int_t)fit->unit, "validation_row", (json_int_t)fit->validation_row, "replicas",
+        fit->schedule_replicas, "finished", c && c->finished, "stopped", fit->stop, "ended", fit->ended, "epoch_begun", fit->epoch_begun,
+        "learning_rate", artel__hex_real(fit->learning_rate), "tally", tally_json(&fit->tally), "validation",
+        tally_json(&fit->validation_tally), "history", fit->history ? history_json(fit->history) : json_object(), "callbacks", callbacks,
+        "content", artel__content_save(fit), "audit", artel__audit_save(fit));
     if (!*out) return artel__fail_memory(fit->ctx, "checkpoint", 4096);
     return status;
 }
@@ -176,10 +180,25 @@ static bool is_due(const artel__fit *fit, const artel__checkpointer *c)
     return (epoch_ended || step_done) && fit->step % c->every_steps == 0;
 }
 
+/* A run whose kernels were measured goes on with the very programs it began with, or not at all. Among tasks they are known after a step. */
+static artel_status check_programs(artel__fit *fit)
+{
+    artel__checkpointer *c = fit->checkpointer;
+    char ours[65];
+    if (!c->programs[0] || !artel__session_programs(fit->session, ours)) return ARTEL_OK;
+    if (strcmp(c->programs, ours) != 0)
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, fit->options.checkpoint_dir,
+                           "put its folder \"programs\" back, or give .fresh to begin anew",
+                           "the device's programs are not those of the checkpoint: their kernels were measured again, and give other bits");
+    c->programs[0] = '\0';
+    return ARTEL_OK;
+}
+
 artel_status artel__checkpointer_unit(artel__fit *fit)
 {
     artel__checkpointer *c = fit->checkpointer;
     if (!c) return ARTEL_OK;
+    ARTEL_TRY(check_programs(fit));
     if (c->writing && atomic_load(&c->done)) ARTEL_TRY(join_write(fit));
     return is_due(fit, c) ? start_write(fit) : ARTEL_OK;
 }
@@ -218,7 +237,7 @@ static int64_t integer(json_t *manifest, const char *key)
 static artel_status read_reals(artel__fit *fit, const char *where, json_t *list, double *out, int count)
 {
     if ((int)json_array_size(list) != count)
-        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give --fresh to begin anew",
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give .fresh to begin anew",
                            "the checkpoint's losses or metrics do not fit the model");
     for (int i = 0; i < count; i++) out[i] = artel__real_of_hex(json_array_get(list, (size_t)i));
     return ARTEL_OK;
@@ -290,11 +309,12 @@ artel_status artel__fit_take_position(artel__fit *fit, const char *where, json_t
     bool stopped = json_is_true(json_object_get(manifest, "stopped")), done = stopped || fit->epoch >= fit->options.epochs;
     bool through = fit->units && fit->unit == fit->units; /* a pass */
     artel__content_restore(fit, json_object_get(manifest, "content"));
+    artel__audit_restore(fit, json_object_get(manifest, "audit"));
     fit->stop = stopped;
     fit->ended = through || (json_is_true(json_object_get(manifest, "ended")) && done);
     if (c) c->finished = json_is_true(json_object_get(manifest, "finished")) && done;
     if (replicas < 0 || replicas > INT32_MAX || !is_possible(fit))
-        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give --fresh to begin anew", "the checkpoint's position is not possible");
+        return artel__fail(fit->ctx, ARTEL_ERROR_CORRUPT, where, "give .fresh to begin anew", "the checkpoint's position is not possible");
     if (fit->batches.order[0]) artel__batches_restore(&fit->batches, fit->batches.pass, fit->batches.cursor); /* not in an evaluation */
     return ARTEL_OK;
 }
@@ -340,12 +360,15 @@ static artel_status take_up(artel__fit *fit, bool *gone)
     artel_status status = ARTEL_OK;
     if (integer(manifest, "format") != FORMAT)
         status =
-            artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, folder, "continue with the artel that wrote it, or give --fresh to begin anew",
+            artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, folder, "continue with the artel that wrote it, or give .fresh to begin anew",
                         "the checkpoint has format %lld (this artel reads %d)", (long long)integer(manifest, "format"), FORMAT);
     if (status == ARTEL_OK) status = take_identity(fit, json_object_get(manifest, "identity"));
+    const char *programs = json_string_value(json_object_get(manifest, "programs"));
+    if (programs) snprintf(c->programs, sizeof c->programs, "%s", programs);
+    if (status == ARTEL_OK) status = check_programs(fit);
     if (status == ARTEL_OK) status = restore(fit, folder, manifest);
     if (status == ARTEL_OK && c->finished)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: this run is finished (%lld epochs, %lld steps); raise --epochs to go on", folder,
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, "%s: this run is finished (%lld epochs, %lld steps); raise .epochs to go on", folder,
                    (long long)fit->epoch, (long long)fit->step);
     else if (status == ARTEL_OK)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "continuing from %s (epoch %lld, step %lld)", folder, (long long)fit->epoch + 1,
@@ -384,6 +407,10 @@ void artel__checkpointer_destroy(artel__fit *fit)
     artel__checkpointer *c = fit->checkpointer;
     if (!c) return;
     if (c->writing) pthread_join(c->thread, NULL);
+    if (fit->drops_checkpoints && fit->writes) {
+        artel__checkpoint_thin(fit->ctx, fit->options.checkpoint_dir, 0);
+        rmdir(fit->options.checkpoint_dir); /* stays when there is something else in it */
+    }
     artel__checkpoint_image_fini(fit->ctx, &c->image);
     json_decref(c->identity);
     artel__free(fit->ctx, c);

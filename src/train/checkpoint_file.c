@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "train/callbacks.h"
+#include "train/fit_impl.h"
 
 json_t *artel__hex_real(double value)
 {
@@ -313,11 +314,37 @@ artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, c
     return status;
 }
 
+/* Of a checkpoint that is known already: only whether it is the last one may have changed. */
+static artel_status read_manifest(artel_context *ctx, const char *directory, int64_t step, json_t **out)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s/ckpt-%lld/manifest.json", directory, (long long)step);
+    return artel__file_exists(path) ? artel__json_load_file(ctx, path, out) : ARTEL_OK; /* it is being replaced */
+}
+
+artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than, artel_checkpoint_info *out,
+                                     char **folder, json_t **manifest)
+{
+    int64_t newest;
+    *out = (artel_checkpoint_info){.step = -1};
+    *folder = NULL;
+    *manifest = NULL;
+    ARTEL_TRY(artel__checkpoint_newest(ctx, directory, &newest));
+    if (newest < 0) return ARTEL_OK;
+    artel_status status =
+        newest > newer_than ? artel__checkpoint_find(ctx, directory, folder, manifest) : read_manifest(ctx, directory, newest, manifest);
+    if (!*manifest) return status;
+    out->step = json_integer_value(json_object_get(*manifest, "step"));
+    out->epoch = json_integer_value(json_object_get(*manifest, "epoch"));
+    out->finished = json_is_true(json_object_get(*manifest, "finished"));
+    return status;
+}
+
 /* -- reading -- */
 
 static artel_status misfit(artel_context *ctx, const char *folder, const char *name)
 {
-    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, folder, "give the model that the run trains, or --fresh to train anew",
+    return artel__fail(ctx, ARTEL_ERROR_CORRUPT, folder, "give the model that the run trains, or .fresh to train anew",
                        "the tensor %s is missing or does not fit", name);
 }
 

@@ -3,8 +3,12 @@
 #ifndef ARTEL_TRAIN_CHECKPOINT_FILE_H
 #define ARTEL_TRAIN_CHECKPOINT_FILE_H
 
+#include "artel/fit.h"
 #include "base/file.h"
-#include "train/fit_impl.h"
+#include "base/json.h"
+#include "graph/graph.h"
+
+typedef struct artel__fit artel__fit;
 
 /* One tensor of state.safetensors: bytes of the image, to be brought into plain form. */
 typedef struct artel__checkpoint_entry {
@@ -34,6 +38,11 @@ artel_status artel__checkpoint_write(artel_context *ctx, const char *directory, 
 artel_status artel__checkpoint_find(artel_context *ctx, const char *directory, char **folder, json_t **manifest);
 /* The step of the newest folder, whole or not; -1: there is none. */
 artel_status artel__checkpoint_newest(artel_context *ctx, const char *directory, int64_t *step);
+
+/* The newest one, for whoever knows that of step `newer_than` (-1: none): *out says what it is, step -1: there is none; *folder is there
+ * where it is newer. */
+artel_status artel__checkpoint_newer(artel_context *ctx, const char *directory, int64_t newer_than, artel_checkpoint_info *out,
+                                     char **folder, json_t **manifest);
 
 /* The tensors of a checkpoint, mapped. */
 typedef struct artel__checkpoint_tensors {

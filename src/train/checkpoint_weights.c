@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The weights of a run's newest checkpoint, for whoever evaluates the run from beside it. */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/argument.h"
+#include "keras/model.h"
 #include "train/checkpoint_file.h"
 
 typedef struct reader {
@@ -35,31 +33,13 @@ static artel_status read_weights(artel_model *model, const char *folder)
     return status;
 }
 
-/* Of a checkpoint that is known already: only whether it is the last one may have changed. */
-static artel_status read_manifest(artel_context *ctx, const char *directory, int64_t step, json_t **out)
-{
-    char path[4300];
-    snprintf(path, sizeof path, "%s/ckpt-%lld/manifest.json", directory, (long long)step);
-    return artel__file_exists(path) ? artel__json_load_file(ctx, path, out) : ARTEL_OK; /* it is being replaced */
-}
-
 artel_status artel_model_read_checkpoint(artel_model *model, const char *directory, int64_t newer_than, artel_checkpoint_info *out)
 {
-    int64_t newest;
     char *folder = NULL;
     json_t *manifest = NULL;
     ARTEL_TRY(artel__enter(model ? model->ctx : NULL, __func__, "model directory out", model, directory, out));
-    *out = (artel_checkpoint_info){.step = -1};
-    ARTEL_TRY(artel__checkpoint_newest(model->ctx, directory, &newest));
-    if (newest < 0) return ARTEL_OK;
-    artel_status status = newest > newer_than ? artel__checkpoint_find(model->ctx, directory, &folder, &manifest)
-                                              : read_manifest(model->ctx, directory, newest, &manifest);
-    if (manifest) {
-        out->step = json_integer_value(json_object_get(manifest, "step"));
-        out->epoch = json_integer_value(json_object_get(manifest, "epoch"));
-        out->finished = json_is_true(json_object_get(manifest, "finished"));
-        if (out->step > newer_than) status = read_weights(model, folder);
-    }
+    artel_status status = artel__checkpoint_newer(model->ctx, directory, newer_than, out, &folder, &manifest);
+    if (status == ARTEL_OK && out->step > newer_than) status = read_weights(model, folder);
     json_decref(manifest);
     artel__free(model->ctx, folder);
     return status;

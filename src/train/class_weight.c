@@ -11,7 +11,7 @@
 #include "train/session_impl.h"
 
 #define MOST_CLASSES 65536
-#define OPTION "--class-weight"
+#define OPTION ".class_weight"
 
 /* -- reading -- */
 
@@ -39,7 +39,8 @@ static artel_status fill(artel_context *ctx, json_t *json, double *weight, int *
         int64_t class;
         double number;
         bool is_class = artel__parse_int64(key, &class) && class >= 0 && class < MOST_CLASSES;
-        if (!is_class || !artel__json_number(value, &number) || !(number >= 0)) return wrong_entry(ctx, key, is_class);
+        is_class = is_class && key[0] >= '0' && (key[0] > '0' || !key[1]); /* one name a class, or two entries could be of the same */
+        if (!is_class || !artel__json_number(value, &number) || !(number >= 0) || isinf(number)) return wrong_entry(ctx, key, is_class);
         weight[class] = number;
         if (class >= *count) *count = (int)class + 1;
     }

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 
-#define OPTION "--check-data"
+#define OPTION ".check_data"
 #define NOTHING (-1e300)                /* of a shard that a rank does not look at */
 #define MASK (((uint64_t)1 << 52) - 1)  /* sums of hashes are exact in a float64 */
 #define SMALL_BYTES ((int64_t)64 << 20) /* hashed whole before the first step: some milliseconds */
@@ -85,7 +85,7 @@ static artel_status end_pass(artel__fit *fit)
     c->whole = true;
     c->sum = 0;
     if (!compares || same) return ARTEL_OK;
-    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--data", "put the data back as it was, or begin anew with --fresh",
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".data", "put the data back as it was, or begin anew with .fresh",
                        "the rows of pass %lld are not those that this run was trained on before", (long long)fit->batches.pass + 1);
 }
 
@@ -192,15 +192,23 @@ artel_status artel__content_read(artel__replica *replica, artel__mode m, const a
     run_of_shards run[2];
     if (!session->reads_content || !content->sum) return ARTEL_OK;
     content->differs = content->compared = false;
+    content->total = 0;
     looked_after(replica, run);
     for (int k = 0; k < 2; k++) {
         for (int32_t v = run[k].first; v < run[k].end; v++) {
             int64_t begin = artel__shard_start(batch->count, shards, v), end = artel__shard_start(batch->count, shards, v + 1);
             content->step[v] = 0;
             ARTEL_TRY(artel__feed_hash_rows(session->mode[m].feed, batch->rows + begin, end - begin, &content->step[v]));
+            if (k == 0) content->total += content->step[v];
         }
     }
     return ARTEL_OK;
+}
+
+/* A session whose replicas are all there are: nobody looks at another task's rows. */
+static bool is_alone(const artel__session *session)
+{
+    return !session->cluster || session->ranks == session->replicas;
 }
 
 artel_status artel__content_compare(artel__replica *replica, artel__mode m, const artel__batch *batch, const artel__step *step)
@@ -211,7 +219,7 @@ artel_status artel__content_compare(artel__replica *replica, artel__mode m, cons
     int32_t shards = session->options.shards;
     size_t count = 2 * (size_t)shards;
     run_of_shards run[2];
-    if (!batch->compares || !session->cluster || !session->reads_content || !content->sum || session->ranks == 1) return ARTEL_OK;
+    if (!batch->compares || is_alone(session) || !session->reads_content || !content->sum) return ARTEL_OK;
     for (size_t i = 0; i < count; i++) content->give[i] = NOTHING;
     looked_after(replica, run);
     for (int k = 0; k < 2; k++) {
@@ -227,6 +235,9 @@ artel_status artel__content_compare(artel__replica *replica, artel__mode m, cons
     const artel__graph *graph = &session->mode[m].objective->graph;
     ARTEL_TRY(comm->ops->all_reduce(comm->self, step, graph->nodes + 3 + mode->gathers, &segment, 1));
     content->compared = true;
+    content->total = 0;
+    for (int32_t v = 0; v < shards; v++)
+        if (content->take[v] != NOTHING) content->total += (uint64_t)content->take[v];
     for (int32_t v = shards - 1; v >= 0; v--) {
         if (content->take[v] == NOTHING || content->take[v] == -content->take[shards + v]) continue;
         content->differs = true;
@@ -244,20 +255,12 @@ void artel__content_apply(artel__replica *replica, artel__mode m, const artel__b
     (void)batch;
     if (!session->reads_content || !content->sum) return;
     looked_after(replica, run);
-    content->total = 0;
     if (content->compared) {
-        for (int32_t v = 0; v < shards; v++) {
-            content->sum[v] = 0;
-            if (content->take[v] != NOTHING) content->total += (uint64_t)content->take[v];
-        }
+        memset(content->sum, 0, (size_t)shards * sizeof *content->sum);
         return;
     }
-    for (int k = 0; k < 2; k++) {
-        for (int32_t v = run[k].first; v < run[k].end; v++) {
-            content->sum[v] += content->step[v];
-            if (k == 0) content->total += content->step[v];
-        }
-    }
+    for (int k = 0; k < 2; k++)
+        for (int32_t v = run[k].first; v < run[k].end; v++) content->sum[v] += content->step[v];
 }
 
 /* -- of the session -- */
@@ -271,7 +274,7 @@ bool artel__session_content(const artel__session *session, uint64_t *sum)
 {
     const artel__replica_content *first = &session->replica[0].mode[ARTEL__MODE_TRAIN].content;
     *sum = 0;
-    if (session->cluster && session->ranks > session->replicas) {
+    if (!is_alone(session)) {
         *sum = first->total;
         return first->compared;
     }
@@ -279,25 +282,39 @@ bool artel__session_content(const artel__session *session, uint64_t *sum)
     return true;
 }
 
-static void name_of(const artel__session *session, int rank, char *out, size_t size)
+/* The task of a rank; *replicas: how many ranks are its own. */
+static int task_of(const artel__session *session, int rank, int *replicas)
 {
-    const artel__mesh_seat *seat = &session->seat;
-    bool even = seat->members > 0 && session->ranks % seat->members == 0;
-    if (even)
-        snprintf(out, size, "%s", seat->member[rank / (session->ranks / seat->members)]);
-    else
-        snprintf(out, size, "the task of replica %d", rank);
+    int task = artel__mesh_task_of(session->cluster, rank);
+    *replicas = 0;
+    for (int r = 0; r < session->ranks; r++) *replicas += artel__mesh_task_of(session->cluster, r) == task;
+    return task;
+}
+
+/* A task that looks after the shards of `rank`, which are another's; -1: none. */
+static int checker_of(const artel__session *session, int rank)
+{
+    int replicas, owner = task_of(session, rank, &replicas);
+    for (int r = 0; r < session->ranks; r++) {
+        int task = task_of(session, r, &replicas);
+        if (task != owner && (r + replicas) % session->ranks == rank) return task;
+    }
+    return -1;
+}
+
+static const char *title_of(const artel__session *session, int task)
+{
+    return task >= 0 ? artel__mesh_title(session->cluster, task) : "another task";
 }
 
 artel_status artel__content_report(artel__session *session, artel__mode m)
 {
     const artel__replica_content *content = &session->replica[0].mode[m].content;
-    char owner[256], checker[256];
-    int rank = 0;
+    int rank = 0, replicas;
     while (shards_of(session, rank).end <= content->shard) rank++;
-    name_of(session, rank, owner, sizeof owner);
-    name_of(session, (rank + session->ranks - session->replicas) % session->ranks, checker, sizeof checker);
-    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, m == ARTEL__MODE_TRAIN ? "--data" : "data of the evaluation",
+    int owner = task_of(session, rank, &replicas), checker = checker_of(session, rank);
+    return artel__fail(session->ctx, ARTEL_ERROR_INVALID, m == ARTEL__MODE_TRAIN ? ".data" : "data of the evaluation",
                        "give every task the same files; " OPTION " start compares all of them before the first step",
-                       "the data of %s is not that of %s: rows that both have read since they last compared differ", owner, checker);
+                       "the data of %s is not that of %s: rows that both have read differ", title_of(session, owner),
+                       title_of(session, checker));
 }

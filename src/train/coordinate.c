@@ -5,6 +5,7 @@
 
 #include "ps/staleness.h"
 #include "train/install.h"
+#include "train/tell.h"
 
 /* A call of a worker. */
 typedef struct held {
@@ -34,7 +35,12 @@ typedef struct coordinator {
     artel__phase_run phase;
     client *client; /* by rank, of this generation */
     uint64_t arrivals;
+    artel__telling telling;
     artel__staleness staleness; /* of the updates of this epoch */
+    /* sync:K: results of the step in work, their rows; of this epoch, shares and those that came too late. */
+    double *sum;
+    int sums;
+    int64_t sum_rows, shares, late;
 } coordinator;
 
 /* -- items -- */
@@ -47,14 +53,58 @@ static void fill_item(const coordinator *c, const artel__service *s, int64_t i, 
     *out = (artel__item){.number = number,
                          .mode = c->phase.mode,
                          .serial = c->phase.serial,
-                         .fresh = s->staleness >= 0 && c->phase.mode == ARTEL__MODE_TRAIN,
+                         .fresh = (s->staleness >= 0 || s->some) && c->phase.mode == ARTEL__MODE_TRAIN,
                          .pass = item->pass,
                          .cursor = item->cursor,
                          .count = item->count,
                          .ordinal = fit->options.initial_epoch * fit->steps_per_epoch + (int64_t)number,
                          .rate = fit->learning_rate,
-                         .servers = c->installed.servers};
-    for (int k = 0; k < c->installed.servers; k++) out->rank[k] = c->installed.server[k].lane.peer;
+                         .servers = c->installed.parts};
+    for (int k = 0; k < c->installed.parts; k++) out->rank[k] = c->installed.part[k].rank;
+}
+
+/* -- sync:K: shares of a step -- */
+
+/* The rows of a batch of `count` that a worker has: *first, and how many. */
+static int64_t share_of(const artel__service *s, int64_t count, int rank, int64_t *first, int *index)
+{
+    int64_t k = 0;
+    for (int r = 0; r < rank; r++) k += s->type[r] == ARTEL__TASK_WORKER;
+    *first = count * k / s->workers;
+    *index = (int)k;
+    return count * (k + 1) / s->workers - *first;
+}
+
+/* Shares that make a step: K, or all where there are fewer. */
+static int64_t shares_wanted(const artel__service *s, int64_t count)
+{
+    int64_t all = s->workers < count ? s->workers : count;
+    return s->some < all ? s->some : all;
+}
+
+/* Adds a share's result to those of its step. True: the step is whole, in c->sum. */
+static bool add_share(coordinator *c, const artel__service *s, const artel__phase_item *item, int rank, const double *values)
+{
+    int64_t first;
+    int index, means = 1 + c->fit->tally.outputs;
+    int64_t rows = share_of(s, item->count, rank, &first, &index);
+    for (int i = 0; i < c->phase.stride; i++) c->sum[i] += i < means ? values[i] * (double)rows : values[i];
+    c->sum_rows += rows;
+    if (++c->sums < shares_wanted(s, item->count)) return false;
+    for (int i = 0; i < means; i++) c->sum[i] /= (double)c->sum_rows;
+    return true;
+}
+
+static artel_status clear_shares(coordinator *c)
+{
+    void *block;
+    artel__free(c->fit->ctx, c->sum);
+    c->sum = NULL;
+    c->sums = 0;
+    c->sum_rows = 0;
+    ARTEL_TRY(artel__calloc(c->fit->ctx, (size_t)artel__tally_values(&c->fit->tally) + 1, sizeof *c->sum, "coordinator", &block));
+    c->sum = block;
+    return ARTEL_OK;
 }
 
 /* Whether a worker may begin another item: not too many more than the slowest. */
@@ -84,9 +134,8 @@ static held *next_ticket(const coordinator *c, const artel__service *s, client *
     return first;
 }
 
-static artel_status give(coordinator *c, const artel__service *s, client *who, held *h, int64_t i)
+static artel_status give(coordinator *c, client *who, held *h)
 {
-    fill_item(c, s, i, &h->item);
     artel__lane_head head = {.op = ARTEL__SERVE_TICKET, .install = c->installed.number};
     artel__net_piece piece = {&h->item, sizeof h->item};
     h->state = LEAVING;
@@ -112,39 +161,79 @@ static artel_status deal_to(coordinator *c, const artel__service *s, client *who
     for (held *h; status == ARTEL_OK && who->next < c->phase.items && (h = oldest(who)) != NULL;) {
         artel__phase_item *item = &c->phase.item[who->next];
         if (item->state == ARTEL__ITEM_NEW) item->state = ARTEL__ITEM_OUT;
-        status = give(c, s, who, h, who->next++);
+        fill_item(c, s, who->next++, &h->item);
+        status = give(c, who, h);
     }
     return status;
+}
+
+/* Its share of the step in work, once. */
+static artel_status deal_share(coordinator *c, const artel__service *s, int rank)
+{
+    client *who = &c->client[rank];
+    int64_t i = c->phase.added, first, rows;
+    int index;
+    held *h = oldest(who);
+    if (who->serial != c->phase.serial) who->next = 0;
+    who->serial = c->phase.serial;
+    if (!h || i >= c->phase.items || who->next > i) return ARTEL_OK;
+    who->next = i + 1;
+    rows = share_of(s, c->phase.item[i].count, rank, &first, &index);
+    if (rows == 0) return ARTEL_OK;
+    c->phase.item[i].state = ARTEL__ITEM_OUT;
+    fill_item(c, s, i, &h->item);
+    h->item.cursor += first;
+    h->item.count = rows;
+    h->item.ordinal = h->item.ordinal * s->workers + index;
+    h->item.some = shares_wanted(s, c->phase.item[i].count);
+    c->shares++;
+    return give(c, who, h);
 }
 
 static artel_status deal(coordinator *c, const artel__service *s)
 {
     client *who;
     artel_status status = ARTEL_OK;
+    bool some = s->some && c->phase.mode == ARTEL__MODE_TRAIN;
+    for (int r = 0; some && r < s->seat.ranks && status == ARTEL_OK; r++) {
+        if (c->client[r].works) status = deal_share(c, s, r);
+    }
+    if (some) return status;
     for (int r = 0; s->sync && r < s->seat.ranks && status == ARTEL_OK; r++) {
         if (c->client[r].works) status = deal_to(c, s, &c->client[r]);
     }
     for (held *h; !s->sync && status == ARTEL_OK && (h = next_ticket(c, s, &who)) != NULL;) {
         int64_t i = artel__phase_deal(&c->phase);
+        if (i < 0) i = artel__phase_deal_again(&c->phase);
         if (i < 0) return ARTEL_OK;
-        status = give(c, s, who, h, i);
+        fill_item(c, s, i, &h->item);
+        status = give(c, who, h);
     }
     return status;
 }
 
 static artel_status take_result(coordinator *c, const artel__service *s, client *who, held *h, const artel__lane_head *head)
 {
+    c->late += head->install == c->installed.number && head->b != 0;
     if (!c->phase.open || head->install != c->installed.number || (artel__mode)head->a != c->phase.mode) return ARTEL_OK; /* late */
     const double *values = artel__slot_data(&h->call, 0, 0, (size_t)(ARTEL__RESULT_VALUES + c->phase.stride) * sizeof(double));
     if (!values)
         return artel__fail(c->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
                            "a worker's result does not fit this model's losses and metrics");
-    if (c->phase.mode == ARTEL__MODE_TRAIN && !s->sync) {
+    const double *result = values + ARTEL__RESULT_VALUES;
+    uint64_t i = head->item - c->phase.first;
+    bool trains = c->phase.mode == ARTEL__MODE_TRAIN, fresh = i < (uint64_t)c->phase.items && c->phase.item[i].state != ARTEL__ITEM_DONE;
+    if (trains && s->some && fresh) {
+        if (!add_share(c, s, &c->phase.item[i], who->lane.peer, result)) return ARTEL_OK;
+        result = c->sum;
+    }
+    if (trains && fresh) {
         double updates = values[ARTEL__RESULT_STALENESS];
         artel__staleness_add(&c->staleness, updates > 0 && updates < 1e18 ? (uint64_t)updates : 0);
         who->finished++;
     }
-    artel_status status = artel__phase_take(c->fit, &c->phase, head->item, values + ARTEL__RESULT_VALUES);
+    artel_status status = artel__phase_take(c->fit, &c->phase, head->item, result);
+    if (result == c->sum && status == ARTEL_OK) status = clear_shares(c);
     artel__mesh_stepped(s->cluster, (uint64_t)c->fit->step, 0); /* for artel status */
     return status;
 }
@@ -219,6 +308,46 @@ static void tell_staleness(coordinator *c)
                (long long)event.updates, (long long)event.staleness_median, (long long)event.staleness_90, (long long)event.staleness_most);
     artel__fit_event(c->fit, &event);
     c->staleness = (artel__staleness){.count = 0};
+    if (c->shares)
+        artel__log(c->fit->ctx, ARTEL_LOG_NOTE, "%lld of %lld gradients of workers came too late and were dropped", (long long)c->late,
+                   (long long)c->shares);
+    c->shares = c->late = 0;
+}
+
+static void count_items(const artel__phase_run *phase, long long *queue, long long *out)
+{
+    *queue = *out = 0;
+    for (int64_t i = phase->added; i < phase->items; i++) {
+        *queue += phase->item[i].state == ARTEL__ITEM_NEW;
+        *out += phase->item[i].state == ARTEL__ITEM_OUT;
+    }
+}
+
+/* For artel status. */
+static void tell(coordinator *c, const artel__service *s)
+{
+    artel__telling *t = &c->telling;
+    const artel__staleness *seen = &c->staleness;
+    const artel__cluster *tasks = artel__mesh_tasks(s->cluster);
+    const char *consistency = c->fit->options.consistency;
+    long long queue, out;
+    if (!artel__tell_due(t)) return;
+    count_items(&c->phase, &queue, &out);
+    artel__tell_begin(t, c->fit->ctx);
+    artel__text_printf(&t->text, "\"consistency\": \"%s\", \"queue\": %lld, \"out\": %lld, ", consistency ? consistency : "async", queue,
+                       out);
+    artel__text_printf(&t->text, "\"staleness\": {\"updates\": %lld, \"p50\": %lld, \"p90\": %lld, \"max\": %lld}, ",
+                       (long long)seen->count, (long long)artel__staleness_at(seen, 0.5), (long long)artel__staleness_at(seen, 0.9),
+                       (long long)seen->most);
+    artel__text_printf(&t->text, "\"shares\": %lld, \"late\": %lld, ", (long long)c->shares, (long long)c->late);
+    artel__tell_parts(t);
+    for (int i = 0; i < c->installed.parts; i++) {
+        const artel__installed_part *p = &c->installed.part[i];
+        artel__told_part told = {i, artel__division_bytes(&c->installed.division, i), NULL, tasks->task[p->task].index, {0}, p->copies, -1};
+        for (int k = 0; k < p->copies; k++) told.copy[k] = tasks->task[p->copy[k]].index;
+        artel__tell_part(t, &told);
+    }
+    artel__tell_end(t, s->cluster);
 }
 
 static artel_status run_phase(coordinator *c, const artel__service *s)
@@ -226,6 +355,7 @@ static artel_status run_phase(coordinator *c, const artel__service *s)
     artel_status status = ARTEL_OK;
     while (status == ARTEL_OK && !artel__phase_is_done(&c->phase)) {
         status = deal(c, s);
+        tell(c, s);
         if (status == ARTEL_OK) status = move(c, s, true);
     }
     if (status != ARTEL_OK) return status;
@@ -276,6 +406,7 @@ static artel_status coordinate(coordinator *c, const artel__service *s)
         c->fit->ended ? artel__installed_leave(&c->installed, s) : artel__installed_look_after(&c->installed, s, &c->phase);
     if (status != ARTEL_OK) return status;
     artel__phase_recall(&c->phase);
+    ARTEL_TRY(clear_shares(c));
     artel__fit_say_start(c->fit);
     while (!c->fit->ended) {
         if (!c->phase.open) ARTEL_TRY(artel__phase_open_next(c->fit, &c->phase));
@@ -327,5 +458,6 @@ void artel__coordinator_destroy(artel__fit *fit, void *user)
     if (!c) return;
     artel__phase_close(fit, &c->phase);
     artel__installed_fini(&c->installed);
+    artel__free(fit->ctx, c->sum);
     artel__free(fit->ctx, c);
 }

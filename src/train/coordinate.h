@@ -18,6 +18,7 @@ typedef enum artel__phase_state {
 typedef struct artel__phase_item {
     int64_t pass, cursor, count;
     uint8_t state; /* artel__phase_state */
+    bool again;    /* it was dealt out a second time */
 } artel__phase_item;
 
 /* Where a run stands. */
@@ -34,6 +35,7 @@ typedef struct artel__phase_run {
     int64_t items, next, added, done; /* next: none before it is new; added: of those before it the results count */
     uint64_t first;                   /* number of the first item in the run */
     artel__phase_item *item;
+    int64_t dealt_ns; /* the last item was dealt out */
     int64_t since_ns; /* the last result was added up, or the phase opened */
     double *values;   /* of the results */
     int stride;       /* of one */
@@ -47,6 +49,9 @@ typedef struct artel__phase_run {
 artel_status artel__phase_open_next(artel__fit *fit, artel__phase_run *phase);
 /* The next item to deal out, or -1: all are out or done. */
 int64_t artel__phase_deal(artel__phase_run *phase);
+/* In a phase that changes no variable: an item that has been out for a second while nothing else was left, once more; -1: there is none. Who
+ * sleeps holds up nobody; of two results the first counts, and they are the same. */
+int64_t artel__phase_deal_again(artel__phase_run *phase);
 /* A result; an item that has one already is left alone. Adds up what can be. */
 artel_status artel__phase_take(artel__fit *fit, artel__phase_run *phase, uint64_t number, const double *values);
 bool artel__phase_is_done(const artel__phase_run *phase);

@@ -33,12 +33,18 @@ static artel_status open_pass(pass *p, artel_data *data, artel__mode mode, const
     artel__session_options session = {.model = fit->model,
                                       .settings = &fit->settings,
                                       .strategy = options->strategy,
+                                      .all_reduce = options->all_reduce,
                                       .replicas = options->replicas,
                                       .threads = options->threads,
                                       .batch_size = options->batch_size,
                                       .shards = (int32_t)options->shards,
                                       .cluster = options->cluster,
-                                      .device = {options->device, options->plugin, options->device_precision, options->device_kernels},
+                                      .device = {.device = options->device,
+                                                 .plugin = options->plugin,
+                                                 .precision = options->device_precision,
+                                                 .kernels = options->device_kernels,
+                                                 .launches = options->device_launches,
+                                                 .reduce = options->device_reduce},
                                       .arithmetic = options->arithmetic};
     ARTEL_TRY(artel__session_create(fit->ctx, &session, &fit->session));
     p->rows = artel__feed_count(p->feed);

@@ -11,7 +11,9 @@
 #include "base/argument.h"
 #include "base/clock.h"
 #include "base/threads.h"
+#include "train/audit.h"
 #include "train/content.h"
+#include "train/deal.h"
 #include "train/options.h"
 
 void artel__fit_event(const artel__fit *fit, artel_event *event)
@@ -93,7 +95,7 @@ static void look_ahead(artel__fit *fit, artel__batch *batch)
     bool last_epoch = fit->epoch + 1 >= fit->options.epochs;
     for (int i = 0; fit->batches.peeks && i < ARTEL__PREFETCH_AHEAD; i++) {
         if (last_epoch && fit->step_in_epoch + i + 1 >= fit->steps_per_epoch) return;
-        batch->ahead[i] = artel__batches_peek(&fit->batches, i);
+        batch->ahead[i] = artel__deal_batch(fit, ARTEL__MODE_TRAIN, i + 1, artel__batches_peek(&fit->batches, i));
     }
 }
 
@@ -109,13 +111,19 @@ static artel_status one_step(artel__fit *fit)
     if (batches->cursor >= batches->rows) {
         artel__batches_begin_pass(batches);
         artel__content_begin_pass(fit);
+        artel__audit_begin_pass(fit);
     }
-    artel__batch_rows next = artel__batches_next(batches);
+    ARTEL_TRY(artel__deal_share(fit));
+    artel__batch_rows next = artel__deal_batch(fit, ARTEL__MODE_TRAIN, 0, artel__batches_next(batches));
     bool last = batches->cursor + next.count >= batches->rows || fit->step_in_epoch + 1 >= fit->steps_per_epoch;
     double rate = artel__fit_rate(fit);
     artel__batch batch = {.rows = next.rows,
                           .count = next.count,
+                          .pass = next.pass,
+                          .move = next.move,
+                          .moves = next.moves,
                           .ordinal = (uint64_t)(fit->options.initial_epoch * fit->steps_per_epoch + fit->step),
+                          .position = (int64_t)fit->tally.weight,
                           .iteration = fit->iteration,
                           .learning_rate = rate,
                           .compares = artel__content_is_due(fit, last)};
@@ -133,6 +141,7 @@ static artel_status one_step(artel__fit *fit)
     artel__tally_add(&fit->tally, fit->session, ARTEL__MODE_TRAIN, next.count);
     double loss = artel__session_loss(fit->session, ARTEL__MODE_TRAIN, NULL);
     ARTEL_TRY(artel__fit_report_fault(fit));
+    artel__audit_stepped(fit);
     ARTEL_TRY(artel__content_stepped(fit));
     return artel__fit_stepped(fit, loss, rate);
 }
@@ -152,18 +161,28 @@ bool artel__fit_validates(const artel__fit *fit)
     return fit->validation_row < fit->validation_rows && (limit == 0 || fit->validation_row < limit * artel__fit_validation_batch(fit));
 }
 
+/* Of the `place`-th batch from here on. */
+static artel__batch_rows validation_rows(artel__fit *fit, int place)
+{
+    int64_t most = artel__fit_validation_batch(fit);
+    artel__batch_rows rows = artel__rows_at(fit->validation_order, fit->validation_rows, fit->validation_row + place * most, most);
+    return artel__deal_batch(fit, ARTEL__MODE_EVALUATE, place, rows);
+}
+
 static artel_status validate_batch(artel__fit *fit)
 {
-    int64_t most = artel__fit_validation_batch(fit), row = fit->validation_row;
-    artel__batch_rows next = artel__rows_at(fit->validation_order, fit->validation_rows, row, most);
+    ARTEL_TRY(artel__deal_share(fit));
+    artel__batch_rows next = validation_rows(fit, 0);
     int64_t count = next.count;
-    artel__batch batch = {.rows = next.rows, .count = count};
-    for (int i = 0; i < ARTEL__PREFETCH_AHEAD; i++)
-        batch.ahead[i] = artel__rows_at(fit->validation_order, fit->validation_rows, row + (i + 1) * most, most);
+    artel__batch batch = {.rows = next.rows, .count = count, .move = next.move, .moves = next.moves};
+    for (int i = 0; i < ARTEL__PREFETCH_AHEAD; i++) batch.ahead[i] = validation_rows(fit, i + 1);
     fit->validation_row += count;
     batch.compares = fit->content.reads && !artel__fit_validates(fit); /* the last one of the pass */
     fit->validation_row -= count;
-    ARTEL_TRY(artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch));
+    artel__callbacks_around_test(fit, true);
+    artel_status status = artel__session_step(fit->session, ARTEL__MODE_EVALUATE, &batch);
+    artel__callbacks_around_test(fit, false);
+    ARTEL_TRY(status);
     artel__tally_add(&fit->validation_tally, fit->session, ARTEL__MODE_EVALUATE, count);
     fit->validation_row += count;
     return ARTEL_OK;
@@ -197,6 +216,7 @@ artel_status artel__fit_epoch_end(artel__fit *fit)
                          .learning_rate = artel__fit_rate(fit),
                          .loss = artel__logs_get(&fit->logs, "loss")};
     artel__fit_event(fit, &event);
+    artel__audit_epoch_end(fit);
     fit->epoch++;
     fit->step_in_epoch = fit->validation_row = 0;
     fit->epoch_begun = false;
@@ -211,7 +231,7 @@ artel_status artel__fit_preempted(artel__fit *fit)
     bool saved = fit->options.checkpoint_dir != NULL;
     artel__operation_begin(fit->ctx);
     return artel__fail(fit->ctx, ARTEL_ERROR_PREEMPTED, "fit",
-                       saved ? "start the same command again to continue" : "give --checkpoint-dir so that a stopped run can be continued",
+                       saved ? "start the same command again to continue" : "give .checkpoint_dir so that a stopped run can be continued",
                        saved ? "stopped on request at step %lld, after saving"
                              : "stopped on request at step %lld; this run's progress is lost",
                        (long long)fit->step);
@@ -307,6 +327,7 @@ static artel_status end_event(artel__fit *fit)
                          .start_ms = first > 0 ? (double)fit->started_ns * 1e-6 : NAN,
                          .peak_rss_bytes = artel__peak_rss_bytes(),
                          .digest = digest};
+    artel__session_program_counts(fit->session, &event.programs_compiled, &event.programs_found);
     artel__fit_event(fit, &event);
     return ARTEL_OK;
 }
@@ -342,7 +363,6 @@ static artel_status end_late(artel__fit *fit)
 static artel_status run_fit(artel__fit *fit)
 {
     fit->conclude = conclude;
-    ARTEL_TRY(artel__callbacks_train_begin(fit));
     if (fit->role != ARTEL__ROLE_NONE) return artel__fit_run_servers(fit);
     artel_cluster *cluster = artel__session_cluster(fit->session);
     ARTEL_TRY(artel__fit_join(fit));

@@ -8,13 +8,8 @@
 #ifndef ARTEL_TRAIN_FIT_IMPL_H
 #define ARTEL_TRAIN_FIT_IMPL_H
 
+#include "train/history.h"
 #include "train/session.h"
-
-/* Names and values in order: an epoch's logs. */
-typedef struct artel__log_list {
-    artel_metric_value *item;
-    int count, capacity;
-} artel__log_list;
 
 /* Weighted means and metric sums of one pass over data. */
 typedef struct artel__tally {
@@ -36,6 +31,21 @@ typedef struct artel__fit_content {
     int64_t covered;               /* the cursor up to which `sum` goes */
     int64_t saving_steps;
 } artel__fit_content;
+
+/* What has been counted of the elements trained on (audit.h); sums modulo 2^52. */
+typedef struct artel__fit_audit {
+    bool on;
+    bool whole, pass_whole; /* counted from the beginning of the epoch, of the pass */
+    int64_t elements, pass_elements;
+    uint64_t digest, order, pass_digest;
+} artel__fit_audit;
+
+/* Pipelines that workers have for themselves (divide.h). */
+typedef struct artel__divide {
+    int32_t pipelines; /* 0: there are none */
+    bool off;          /* each goes through all of the data */
+    int64_t *first;    /* [pipelines + 1]: of the rows of an epoch */
+} artel__divide;
 
 typedef struct artel__callback artel__callback;
 typedef struct artel__checkpointer artel__checkpointer;
@@ -80,6 +90,7 @@ struct artel__fit {
     double learning_rate;      /* set by callbacks or options; the schedule counts when negative */
     bool stop;                 /* a callback asked to end after this epoch */
     bool told_short;           /* that epochs end with the data */
+    bool drops_checkpoints;    /* once it is closed: the run has ended, and a callback wants it so */
     artel__log_list logs;      /* of the running epoch's end */
     artel__log_list step_logs; /* of the last step */
     artel__log_list validation_logs;
@@ -90,6 +101,9 @@ struct artel__fit {
     int callback_count;
     artel__checkpointer *checkpointer;
     artel__fit_content content;
+    artel__fit_audit audit;
+    artel__deal deal;
+    artel__divide divide;
     int64_t resumed_from;
     bool writes; /* this task writes checkpoints and what callbacks save */
     int64_t first_step_ns, started_ns, examples;
@@ -130,20 +144,19 @@ artel_status artel__logs_set(artel__fit *fit, artel__log_list *logs, const char 
 bool artel__logs_has(const artel__log_list *logs, const char *name);
 /* NAN when absent. */
 double artel__logs_get(const artel__log_list *logs, const char *name);
-artel_status artel__history_create(artel_context *ctx, artel_history **out);
-void artel__history_clear(artel_history *history); /* no epochs; the keys stay */
-artel_status artel__history_append(artel_history *history, const artel__log_list *logs);
 
 /* The learning rate of the next step. */
 double artel__fit_rate(const artel__fit *fit);
 
-/* callbacks.c: the callbacks of Keras that change or end a run, or write files. Made from options.callbacks.
- * Their state can be saved to and restored from JSON for checkpoints. */
-artel_status artel__callbacks_create(artel__fit *fit);
+/* callbacks.c: the callbacks of Keras that change or end a run, or write files. Read from options.callbacks,
+ * which may set other options (those of checkpoints); begun when the run has its losses and metrics. Their state can be saved to and
+ * restored from JSON for checkpoints. */
+artel_status artel__callbacks_read(artel__fit *fit);
+artel_status artel__callbacks_begin(artel__fit *fit);
 void artel__callbacks_destroy(artel__fit *fit);
-artel_status artel__callbacks_train_begin(artel__fit *fit);
 artel_status artel__callbacks_epoch_begin(artel__fit *fit);
 artel_status artel__callbacks_batch_end(artel__fit *fit, double loss);
+void artel__callbacks_around_test(artel__fit *fit, bool begins);
 artel_status artel__callbacks_epoch_end(artel__fit *fit);
 artel_status artel__callbacks_train_end(artel__fit *fit);
 /* This task writes from here on: files that the last one may not have finished are written again. */
@@ -204,6 +217,8 @@ artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream);
 
 /* servers.c: what this task does; all of it. */
 artel_status artel__fit_find_role(artel__fit *fit);
+/* Of a task with a role: processors, and no other device. */
+artel_status artel__fit_check_device(artel__fit *fit, artel__device_request *device);
 artel_status artel__fit_run_servers(artel__fit *fit);
 
 /* Whom this task works with, or NULL: those who step together, or who serve. */

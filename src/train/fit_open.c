@@ -5,7 +5,11 @@
  */
 #include <string.h>
 
+#include "base/text.h"
+#include "train/audit.h"
 #include "train/content.h"
+#include "train/deal.h"
+#include "train/divide.h"
 
 enum {
     STEP_ROOM = 65536
@@ -17,10 +21,12 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
     artel__arena *arena = &fit->arena;
     ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_TRAIN, &wants));
     wants.seed = fit->options.seed;
+    wants.apart = artel__deal_is_file(fit);
     ARTEL_TRY(artel__data_bind(data, &wants, &fit->train_feed));
     if (fit->options.validation_data) {
         ARTEL_TRY(artel__objective_wants(arena, fit->model->nn, &fit->settings, ARTEL__MODE_EVALUATE, &wants));
         wants.seed = fit->options.seed;
+        wants.apart = artel__deal_is_file(fit) && artel__data_can_lie_apart(fit->options.validation_data);
         return artel__data_bind(fit->options.validation_data, &wants, &fit->validation_feed);
     }
     if (fit->options.validation_split == 0) return ARTEL_OK;
@@ -31,27 +37,39 @@ static artel_status bind_data(artel__fit *fit, artel_data *data)
 
 static artel_status open_session(artel__fit *fit)
 {
-    artel__session_options options = {
-        .model = fit->model,
-        .settings = &fit->settings,
-        .strategy = fit->options.strategy,
-        .replicas = fit->options.replicas,
-        .threads = fit->options.threads,
-        .batch_size = fit->batch_size,
-        .shards = (int32_t)fit->options.shards,
-        .seed = fit->options.seed,
-        .train = true,
-        .batch_groups = fit->options.batch_norm_groups,
-        .recompute = fit->options.recompute * 0.01,
-        .stop_on_nan = fit->options.stop_on_nan,
-        .device = {fit->options.device, fit->options.plugin, fit->options.device_precision, fit->options.device_kernels},
-        .arithmetic = fit->options.arithmetic,
-        .elsewhere = fit->role != ARTEL__ROLE_NONE,
-        .alone = fit->role != ARTEL__ROLE_NONE,
-        .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
-        .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
+    artel__session_options options = {.model = fit->model,
+                                      .settings = &fit->settings,
+                                      .strategy = fit->options.strategy,
+                                      .all_reduce = fit->options.all_reduce,
+                                      .replicas = fit->options.replicas,
+                                      .threads = fit->options.threads,
+                                      .batch_size = fit->batch_size,
+                                      .shards = (int32_t)fit->options.shards,
+                                      .seed = fit->options.seed,
+                                      .train = true,
+                                      .batch_groups = fit->options.batch_norm_groups,
+                                      .recompute = fit->options.recompute * 0.01,
+                                      .stop_on_nan = fit->options.stop_on_nan,
+                                      .device = {.device = fit->options.device,
+                                                 .plugin = fit->options.plugin,
+                                                 .precision = fit->options.device_precision,
+                                                 .kernels = fit->options.device_kernels,
+                                                 .launches = fit->options.device_launches,
+                                                 .reduce = fit->options.device_reduce},
+                                      .arithmetic = fit->options.arithmetic,
+                                      .elsewhere = fit->role != ARTEL__ROLE_NONE,
+                                      .whole = fit->options.consistency && artel__starts_with(fit->options.consistency, "sync:"),
+                                      .alone = fit->role != ARTEL__ROLE_NONE,
+                                      .cache = fit->role == ARTEL__ROLE_WORKER || fit->role == ARTEL__ROLE_SERVER,
+                                      .unplaced = fit->role == ARTEL__ROLE_COORDINATOR || fit->role == ARTEL__ROLE_SERVER};
+    if (fit->options.checkpoint_dir && !fit->options.dry_run) {
+        options.device.programs = artel__arena_printf(&fit->arena, "%s/programs", fit->options.checkpoint_dir);
+        options.device.writes = fit->writes;
+        ARTEL_TRY(artel__arena_status(&fit->arena));
+    }
     if (fit->options.class_weight) ARTEL_TRY(artel__class_weight_read(fit, &options.class_weight, &options.classes));
     if (!fit->options.dry_run) options.cluster = fit->options.cluster;
+    ARTEL_TRY(artel__fit_check_device(fit, &options.device));
     ARTEL_TRY(artel__session_create(fit->ctx, &options, &fit->session));
     fit->iteration = artel__session_iteration(fit->session);
     if (!artel__session_cluster(fit->session)) fit->schedule_replicas = artel__session_ranks(fit->session);
@@ -76,10 +94,17 @@ static artel_status prepare_modes(artel__fit *fit)
     ARTEL_TRY(
         artel__session_prepare(fit->session, ARTEL__MODE_TRAIN, fit->train_feed, artel__batch_room(fit->train_feed, fit->batch_size)));
     ARTEL_TRY(artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), &fit->tally));
+    bool tokens = fit->role == ARTEL__ROLE_WORKER && artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->tables > 0;
+    if (tokens)
+        ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_TRAIN_TOKENS, fit->train_feed,
+                                         artel__batch_room(fit->train_feed, fit->batch_size)));
     if (!fit->validation_feed) return ARTEL_OK;
     int64_t batch_size = fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
     ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE, fit->validation_feed,
                                      artel__batch_room(fit->validation_feed, batch_size)));
+    if (tokens)
+        ARTEL_TRY(artel__session_prepare(fit->session, ARTEL__MODE_EVALUATE_TOKENS, fit->validation_feed,
+                                         artel__batch_room(fit->validation_feed, batch_size)));
     return artel__tally_init(&fit->arena, &fit->settings, artel__session_objective(fit->session, ARTEL__MODE_EVALUATE),
                              &fit->validation_tally);
 }
@@ -91,7 +116,9 @@ static artel_status make_orders(artel__fit *fit)
                                 .batch_size = fit->batch_size,
                                 .seed = fit->options.seed,
                                 .shuffle = fit->options.shuffle};
-    ARTEL_TRY(artel__batches_init(&fit->arena, batches, fit->options.initial_epoch, artel__feed_reads_ahead(fit->train_feed)));
+    ARTEL_TRY(artel__divide_batches(fit, batches));
+    bool peeks = artel__feed_reads_ahead(fit->train_feed) || artel__session_device_class(fit->session);
+    ARTEL_TRY(artel__batches_init(&fit->arena, batches, fit->options.initial_epoch, peeks));
     fit->validation_rows = fit->validation_feed ? artel__feed_count(fit->validation_feed) : 0;
     fit->validation_order = artel__arena_alloc(&fit->arena, (size_t)fit->validation_rows + 1, sizeof *fit->validation_order);
     fit->step_room = STEP_ROOM;
@@ -107,14 +134,13 @@ static artel_status check_options(artel__fit *fit)
 {
     const artel_fit_options *o = &fit->options;
     if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
-        artel__log(fit->ctx, ARTEL_LOG_NOTE,
-                   "--epochs %lld counts from the beginning, and --initial-epoch is %lld: nothing is left to train", (long long)o->epochs,
-                   (long long)o->initial_epoch);
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, ".epochs %lld counts from the beginning, and .initial_epoch is %lld: nothing is left to train",
+                   (long long)o->epochs, (long long)o->initial_epoch);
     if (!(o->validation_split >= 0 && o->validation_split < 1))
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give the part to validate on, for example 0.1",
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".validation_split", "give the part to validate on, for example 0.1",
                            "the value does not fit (found %g, expected at least 0 and less than 1)", o->validation_split);
     if (o->validation_data && o->validation_split > 0)
-        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "--validation-split", "give one or the other",
+        return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, ".validation_split", "give one or the other",
                            "validation data and a validation split were both given");
     return ARTEL_OK;
 }
@@ -137,16 +163,23 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
     ARTEL_TRY(artel__check_class(fit->model, fit->options.standard_step));
     fit->batch_size = fit->options.batch_size;
     ARTEL_TRY(artel__fit_find_role(fit));
+    ARTEL_TRY(artel__divide_check_option(fit));
     fit->writes = !fit->options.cluster || artel_cluster_writes(fit->options.cluster);
     ARTEL_TRY(artel__settings_read(&fit->arena, fit->model, true, 0, fit->batch_size, &fit->settings));
     fit->learning_rate = fit->options.learning_rate > 0 ? fit->options.learning_rate : -1;
+    ARTEL_TRY(artel__divide_open(fit, data));
     ARTEL_TRY(bind_data(fit, data));
     ARTEL_TRY(open_session(fit));
     ARTEL_TRY(make_orders(fit));
+    bool course = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR; /* callbacks and checkpoints are these tasks' */
+    if (course) ARTEL_TRY(artel__callbacks_read(fit));                                   /* whether rows are compared goes by checkpoints */
     const char *check = fit->role == ARTEL__ROLE_NONE || (fit->options.check_data && strcmp(fit->options.check_data, "start") == 0)
                             ? fit->options.check_data
                             : "off";
+    if (artel__deal_is_file(fit)) check = "off"; /* nobody else has a task's files: what can be compared are their indexes */
     ARTEL_TRY(artel__content_begin(fit, fit->train_feed, fit->validation_feed, check));
+    ARTEL_TRY(artel__deal_open(fit));
+    ARTEL_TRY(artel__audit_begin(fit));
     ARTEL_TRY(prepare_modes(fit));
     if (fit->options.on_profile) {
         int nodes = artel__session_objective(fit->session, ARTEL__MODE_TRAIN)->graph.nodes;
@@ -154,8 +187,7 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data)
         ARTEL_TRY(artel__arena_status(&fit->arena));
     }
     ARTEL_TRY(artel__history_create(fit->ctx, &fit->history));
-    bool course = fit->role == ARTEL__ROLE_NONE || fit->role == ARTEL__ROLE_COORDINATOR; /* callbacks and checkpoints are these tasks' */
-    if (course) ARTEL_TRY(artel__callbacks_create(fit));
+    if (course) ARTEL_TRY(artel__callbacks_begin(fit));
     fit->epoch = fit->options.initial_epoch;
     if (course && fit->options.checkpoint_dir && !fit->options.dry_run)
         ARTEL_TRY(artel__checkpointer_create(fit)); /* creates, sweeps, removes */
@@ -172,6 +204,7 @@ void artel__fit_close(artel__fit *fit)
     artel__feed_destroy(fit->validation_feed);
     artel__feed_destroy(fit->whole);
     artel_history_destroy(fit->history);
+    artel__free(fit->ctx, fit->deal.held);
     json_decref(fit->settings.optimizer.record);
     artel__arena_fini(&fit->arena);
 }

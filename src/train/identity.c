@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "train/divide.h"
 
 artel_status artel__identity_hash(artel_context *ctx, const json_t *identity, char out[65])
 {
@@ -114,6 +115,8 @@ static artel_status fill(artel__fit *fit, json_t *identity)
     ARTEL_TRY(set(fit->ctx, identity, "initial epoch", json_integer(o->initial_epoch)));
     ARTEL_TRY(set(fit->ctx, identity, "class weight", json_string(o->class_weight ? o->class_weight : "")));
     ARTEL_TRY(set(fit->ctx, identity, "learning rate", json_sprintf("%a", o->learning_rate)));
+    char divided[32];
+    if (artel__divide_word(fit, divided)) ARTEL_TRY(set(fit->ctx, identity, "auto-shard", json_string(divided)));
     const char *device = artel__session_device_class(fit->session); /* processors alike give the same bits: they are not named */
     if (device) ARTEL_TRY(set(fit->ctx, identity, "device", json_string(device)));
     return ARTEL_OK;
@@ -179,7 +182,7 @@ artel_status artel__identity_refuse(artel_context *ctx, const char *where, json_
     if (json_object_get(theirs, "device") && !json_object_get(ours, "device"))
         artel__text_printf(&fields, "%sdevice", fields.length ? ", " : "");
     artel_status status = artel__fail(
-        ctx, ARTEL_ERROR_INVALID, where, "use another directory, repeat the command that wrote it, or give --fresh to begin anew",
+        ctx, ARTEL_ERROR_INVALID, where, "use another directory, repeat the command that wrote it, or give .fresh to begin anew",
         "the checkpoints here belong to another run; these differ: %s", fields.length ? fields.data : "fields of another version");
     artel__text_fini(&fields);
     return status;

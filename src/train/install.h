@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the coordinator has given to the servers.
+/* What the coordinator has given to the servers, and who holds what.
  *
  * Its own session holds the last whole state: of the start, or of the last phase of training. A state that is installed has a number,
- * which all messages about it name. Where a part of it is lost, the whole state is installed anew, under another number, and the phase
- * begins again.
+ * which all messages about it name. A part has a head and, with copies, servers that have the same; an epoch, which the coordinator gives them
+ * with their roles, tells holders of now from those of before. In a new generation each part is given to those that still have it, a copy
+ * is made where one is missing, and nothing is lost. Where nobody has a part any more, the whole state is installed anew, under another
+ * number, and the phase begins again.
  */
 #ifndef ARTEL_TRAIN_INSTALL_H
 #define ARTEL_TRAIN_INSTALL_H
@@ -11,13 +13,15 @@
 #include "train/coordinate.h"
 
 typedef struct artel__installed_part {
-    artel__lane lane; /* to the server that has it */
     artel__lane_slot call;
     artel__entry *state;
     int count;
     uint8_t *taken; /* what was fetched last, until all have come */
     size_t bytes;
-    int task;
+    int task;                                 /* the head */
+    int copies, copy[ARTEL__MOST_COPIES - 1]; /* tasks that have one */
+    int rank;                                 /* of the head, in this generation */
+    uint64_t epoch;                           /* of the last assignment that all have heard */
 } artel__installed_part;
 
 typedef struct artel__installed {
@@ -25,10 +29,13 @@ typedef struct artel__installed {
     artel__arena arena; /* of the division */
     artel__division division;
     artel__net_piece *piece;
-    artel__installed_part *server; /* those that have parts, then others of this generation */
-    int servers, idle;
+    artel__installed_part *part; /* by number */
+    int parts;
     uint64_t number; /* 0: nothing has been installed */
+    uint64_t epoch;  /* the last one that was given */
     bool told_placement;
+    artel__lane lane[256]; /* by rank, of this generation */
+    artel__lane_slot call; /* to one server */
 } artel__installed;
 
 void artel__installed_init(artel__installed *installed, artel__fit *fit);
@@ -41,5 +48,15 @@ artel_status artel__installed_leave(artel__installed *installed, const artel__se
 artel_status artel__installed_fetch(artel__installed *installed, const artel__service *service);
 /* Tells all servers of the generation that nothing follows. */
 artel_status artel__installed_end(artel__installed *installed, const artel__service *service);
+
+/* hold.c: gives each part to servers of this generation that have it, and makes copies. *lost: nobody has it (a part), else -1. */
+artel_status artel__installed_hold(artel__installed *installed, const artel__service *service, int *lost);
+/* Roles of parts that have just been installed at heads and copies. */
+artel_status artel__installed_assign(artel__installed *installed, const artel__service *service);
+
+/* One call to the server of that rank, and its answer; until artel__installed_done. */
+artel_status artel__installed_ask(artel__installed *installed, const artel__service *service, int rank, const artel__lane_head *head,
+                                  artel__lane_head *answer);
+artel_status artel__installed_done(artel__installed *installed, artel_status status, int rank);
 
 #endif

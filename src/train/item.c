@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The worker: asks for items, computes each with the variables it has, sends the update to all servers and takes their values with the
  * answer. It asks for the next item while it computes one, so it does not wait for the coordinator. Variables here are a cache: a
- * new phase begins by pulling them, and so does each item where `fresh` says so. */
+ * new phase begins by pulling them, and so does each item where `fresh` says so. Of tables whose rows travel alone each item begins by
+ * finding out which rows it reads (a step in a mode of tokens), and pulls these. */
 #include <string.h>
 
 #include "base/clock.h"
 #include "net/subset.h"
+#include "train/rows.h"
 #include "train/servers.h"
 
-typedef struct peer {
-    artel__lane lane;
+typedef struct peer { /* a part; `lane` that to its head */
+    artel__lane *lane;
     artel__lane_slot call;
     artel__entry *list[3]; /* by artel__part_list; VALUES and UPDATE only */
     int count[3];
     size_t bytes[3];
+    artel__row_list tables;
     uint64_t position; /* of the values here */
 } peer;
 
@@ -31,9 +34,13 @@ typedef struct worker {
     peer *server;       /* by number of the part */
     int servers;
     uint64_t install;
-    int64_t serial; /* of the variables */
-    artel__lane chief;
-    artel__subset subset; /* the workers, of this generation; sync */
+    int64_t serial;               /* of the variables */
+    artel__mode tokens;           /* of the item in work */
+    bool late;                    /* a part did not take the update of the item in work */
+    artel__item of;               /* whose update the session keeps */
+    uint64_t computed;            /* in which state; 0: of none */
+    artel__lane chief, lane[256]; /* to servers, by rank, of this generation */
+    artel__subset subset;         /* the workers, of this generation; sync */
     artel__endpoint *endpoint;
     ticket ticket[ARTEL__MOST_TICKETS];
     size_t result_bytes;
@@ -60,7 +67,7 @@ static artel_status list_entries(worker *w, int server)
         p->count[l] = artel__division_list(&w->division, server, (artel__part_list)l, p->list[l]);
         p->bytes[l] = artel__entries_bytes(p->list[l], p->count[l]);
     }
-    return ARTEL_OK;
+    return artel__row_list_make(&w->arena, &w->division, server, &p->tables);
 }
 
 static artel_status make_differences(worker *w)
@@ -80,7 +87,7 @@ static artel_status make_division(worker *w, const artel__service *s, const arte
     drop_division(w);
     artel__arena_init(&w->arena, w->fit->ctx);
     ARTEL_TRY(artel__division_make(&w->arena, w->fit->session, s->partitioner, (int)item->servers, &w->division));
-    size_t most = (size_t)artel__division_most(&w->division);
+    size_t most = (size_t)artel__division_most(&w->division) + 3 * (size_t)w->division.tables + 1;
     w->piece = artel__arena_alloc(&w->arena, most, sizeof *w->piece);
     w->difference = artel__arena_alloc(&w->arena, (size_t)w->division.pieces + 1, sizeof *w->difference);
     w->server = artel__arena_alloc(&w->arena, (size_t)item->servers, sizeof *w->server);
@@ -104,22 +111,53 @@ static void *place_here(void *user, const artel__entry *entry)
 static artel_status send_call(worker *w, int i, const artel__lane_head *head, artel__part_list list)
 {
     peer *p = &w->server[i];
-    int count = head->op == ARTEL__SERVE_PUSH ? p->count[list] : 0;
+    bool pushes = head->op == ARTEL__SERVE_PUSH, rows = pushes || (head->flags & ARTEL__FLAG_ROWS);
+    int count = pushes ? p->count[list] : 0;
     artel__entries_list(p->list[list], count, place_here, w, w->piece);
-    return artel__service_judge(artel__lane_call(&p->lane, &p->call, head, w->piece, count, p->bytes[ARTEL__PART_VALUES] + 8));
+    if (rows) {
+        artel__mode mode = pushes ? ARTEL__MODE_TRAIN : w->tokens;
+        artel__row_list_look(&p->tables, &w->division, w->fit->session, mode, pushes);
+        count += artel__row_list_write(&p->tables, pushes, w->piece + count);
+    }
+    size_t most = p->bytes[ARTEL__PART_VALUES] + artel__row_list_bytes(&p->tables) + 8;
+    return artel__service_judge(artel__lane_call(p->lane, &p->call, head, w->piece, count, most));
 }
 
-static artel_status take_values(worker *w, peer *p, double *staleness)
+/* Rows of tables, behind the values. */
+static bool take_rows(worker *w, peer *p, artel__entries_at *at)
+{
+    artel__state *state = artel__session_state(w->fit->session);
+    for (int i = 0; i < p->tables.count; i++) {
+        const artel__row_piece *t = &p->tables.item[i];
+        float *table = artel__state_lend(state, w->division.piece[t->piece].variable);
+        size_t row = (size_t)t->width * sizeof(float);
+        const uint8_t *from = t->count ? artel__entries_next(&p->call, at, (size_t)t->count * row) : NULL;
+        if (t->count && !from) return false;
+        for (int32_t k = 0; k < t->count; k++) memcpy(table + t->token[k] * t->width, from + (size_t)k * row, row);
+    }
+    return true;
+}
+
+static bool take_answer(worker *w, peer *p, unsigned asked)
+{
+    artel__entries_at at = {0, 0};
+    int values = asked & ARTEL__FLAG_ONLY ? 0 : p->count[ARTEL__PART_VALUES];
+    if (!artel__entries_take(p->list[ARTEL__PART_VALUES], values, &p->call, &at, place_here, w)) return false;
+    return (!(asked & ARTEL__FLAG_ROWS) || take_rows(w, p, &at)) && at.offset == p->call.length;
+}
+
+static artel_status take_values(worker *w, peer *p, unsigned asked, double *staleness)
 {
     artel__lane_head head;
-    ARTEL_TRY(artel__lane_take(&p->lane, &p->call, &head));
+    ARTEL_TRY(artel__lane_take(p->lane, &p->call, &head));
     if (head.flags == ARTEL__ANSWER_STALE) return ARTEL_AGAIN;
-    if (!artel__entries_take(p->list[ARTEL__PART_VALUES], p->count[ARTEL__PART_VALUES], &p->call, place_here, w))
+    w->late = w->late || head.flags == ARTEL__ANSWER_ALREADY;
+    if (!take_answer(w, p, asked))
         return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
                            "what a server sent does not fit the variables");
-    p->position = head.position;
+    if (!(asked & ARTEL__FLAG_ONLY)) p->position = head.position; /* else of what is oldest here */
     if ((double)head.a > *staleness) *staleness = (double)head.a;
-    return artel__service_judge(artel__lane_done(&p->lane, &p->call));
+    return artel__service_judge(artel__lane_done(p->lane, &p->call));
 }
 
 /* What server i is asked. In sync all workers have the same gradients: one sends them, the others wait for what comes of them. */
@@ -127,11 +165,13 @@ static artel__lane_head head_for(const worker *w, const artel__service *s, int i
 {
     artel__lane_head head = *all;
     head.install = w->install;
+    head.part = (uint32_t)i;
     head.position = w->server[i].position;
     if (all->op != ARTEL__SERVE_PUSH || !s->sync) return head;
     head.flags = ARTEL__FLAG_ASSIGN;
     if (i % s->workers == s->endpoint->rank) return head;
-    return (artel__lane_head){.op = ARTEL__SERVE_PULL, .flags = ARTEL__FLAG_WAIT, .install = w->install, .a = w->server[i].position + 1};
+    return (artel__lane_head){
+        .op = ARTEL__SERVE_PULL, .flags = ARTEL__FLAG_WAIT, .part = (uint32_t)i, .install = w->install, .a = w->server[i].position + 1};
 }
 
 /* The same call to each; takes the values of whoever answers first. */
@@ -150,20 +190,22 @@ static artel_status exchange(worker *w, const artel__service *s, const artel__la
         int before = left;
         for (int i = 0; i < w->servers && status == ARTEL_OK; i++) {
             if (taken[i] || !artel__slot_arrived(&w->server[i].call)) continue;
-            status = take_values(w, &w->server[i], staleness);
+            status = take_values(w, &w->server[i], all->flags, staleness);
             taken[i] = true;
             left--;
         }
         if (left > 0 && status == ARTEL_OK && left == before) status = artel__service_wait(s);
     }
-    for (int i = 0; i < w->servers; i++) artel__lane_withdraw(&w->server[i].lane, &w->server[i].call);
+    for (int i = 0; i < w->servers; i++) artel__lane_withdraw(&w->chief, &w->server[i].call);
     artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
     return status;
 }
 
-static artel_status pull(worker *w, const artel__service *s)
+/* All variables, or with tokens nothing but the rows of tables if `only`. */
+static artel_status pull(worker *w, const artel__service *s, bool rows, bool only)
 {
-    artel__lane_head head = {.op = ARTEL__SERVE_PULL};
+    unsigned flags = (rows ? ARTEL__FLAG_ROWS : 0) | (only ? ARTEL__FLAG_ONLY : 0);
+    artel__lane_head head = {.op = ARTEL__SERVE_PULL, .flags = (uint8_t)flags};
     double staleness = 0;
     return exchange(w, s, &head, &staleness);
 }
@@ -188,7 +230,8 @@ static void note_averages(worker *w, const artel__service *s, bool after)
     }
 }
 
-static artel_status compute(worker *w, const artel__service *s, const artel__item *item)
+/* The rows of an item; they stay where they are until the next one. */
+static artel_status find_batch(worker *w, const artel__item *item, artel__batch *out)
 {
     artel__fit *fit = w->fit;
     bool trains = item->mode == ARTEL__MODE_TRAIN;
@@ -203,31 +246,80 @@ static artel_status compute(worker *w, const artel__service *s, const artel__ite
         artel__batches_restore(&fit->batches, item->pass, item->cursor);
         order = artel__batches_next(&fit->batches).rows - item->cursor;
     }
-    artel__batch batch = {
-        .rows = order + item->cursor, .count = item->count, .ordinal = (uint64_t)item->ordinal, .learning_rate = item->rate};
-    if (trains) note_averages(w, s, false);
-    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns());
-    artel_status status = artel__session_step(fit->session, (artel__mode)item->mode, &batch);
-    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
-    if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
-    if (s->sync && !artel__session_is_common_fault(fit->session)) status = artel__service_judge(status); /* another worker's, or lost */
-    if (status != ARTEL_OK) return status;
-    if (trains) note_averages(w, s, true);
-    return artel__fit_report_fault(fit);
+    *out = (artel__batch){.rows = order + item->cursor,
+                          .count = item->count,
+                          .pass = item->mode == ARTEL__MODE_TRAIN ? item->pass : 0,
+                          .ordinal = (uint64_t)item->ordinal,
+                          .learning_rate = item->rate};
+    return ARTEL_OK;
 }
 
+static artel_status step(worker *w, const artel__service *s, artel__mode mode, const artel__batch *batch)
+{
+    artel__session *session = w->fit->session;
+    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_COMPUTE, artel__now_ns());
+    artel_status status = artel__session_step(session, mode, batch);
+    artel__mesh_enter(s->seat.activity, ARTEL__MEMBER_IDLE, artel__now_ns());
+    if (status == ARTEL_ERROR_CANCELLED && artel__mesh_stopping(s->cluster)) return ARTEL_AGAIN;
+    return s->sync && !artel__session_is_common_fault(session) ? artel__service_judge(status) : status; /* another worker's, or lost */
+}
+
+/* The variables that an item wants. */
+static artel_status pull_for(worker *w, const artel__service *s, const artel__item *item, const artel__batch *batch)
+{
+    bool all = w->serial != item->serial || item->fresh, rows = w->division.tables > 0;
+    w->tokens = item->mode == ARTEL__MODE_TRAIN ? ARTEL__MODE_TRAIN_TOKENS : ARTEL__MODE_EVALUATE_TOKENS;
+    artel_status status = rows ? step(w, s, w->tokens, batch) : ARTEL_OK;
+    if (status == ARTEL_OK && (all || rows)) status = pull(w, s, rows, !all);
+    if (status == ARTEL_OK) w->serial = item->serial;
+    return status;
+}
+
+static artel_status compute(worker *w, const artel__service *s, const artel__item *item, const artel__batch *batch)
+{
+    bool trains = item->mode == ARTEL__MODE_TRAIN;
+    if (trains) note_averages(w, s, false);
+    artel_status status = step(w, s, (artel__mode)item->mode, batch);
+    if (status != ARTEL_OK) return status;
+    if (trains) note_averages(w, s, true);
+    return artel__fit_report_fault(w->fit);
+}
+
+static artel_status make_item(worker *w, const artel__service *s, const artel__item *item)
+{
+    artel__batch batch;
+    w->computed = 0;
+    ARTEL_TRY(find_batch(w, item, &batch));
+    artel_status status = pull_for(w, s, item, &batch);
+    if (status == ARTEL_OK) status = compute(w, s, item, &batch);
+    if (status != ARTEL_OK || s->sync || item->mode != ARTEL__MODE_TRAIN) return status;
+    w->computed = w->install;
+    w->of = *item;
+    return status;
+}
+
+static bool is_same(const artel__item *a, const artel__item *b)
+{
+    return a->number == b->number && a->pass == b->pass && a->cursor == b->cursor && a->count == b->count && a->ordinal == b->ordinal;
+}
+
+/* An item whose update did not reach all servers, because one was lost, comes back: the update that was made of it is still here. A new one
+ * would be made of variables of which some have it already. */
 static artel_status do_item(worker *w, const artel__service *s, const artel__item *item, double *values)
 {
     artel__fit *fit = w->fit;
     bool trains = item->mode == ARTEL__MODE_TRAIN;
     values[ARTEL__RESULT_STALENESS] = 0;
-    if (w->serial != item->serial || item->fresh) ARTEL_TRY(pull(w, s));
-    w->serial = item->serial;
-    ARTEL_TRY(compute(w, s, item));
+    bool again = trains && w->computed == w->install && is_same(&w->of, item);
+    artel_status status = again ? ARTEL_OK : make_item(w, s, item);
+    if (status != ARTEL_OK) return status;
     artel__tally_read(trains ? &fit->tally : &fit->validation_tally, fit->session, (artel__mode)item->mode, values + ARTEL__RESULT_VALUES);
     artel__mesh_stepped(s->cluster, item->number, 0); /* for artel status */
     if (!trains) return ARTEL_OK;
     artel__lane_head head = {.op = ARTEL__SERVE_PUSH, .item = item->number, .rate = item->rate};
+    if (item->some) head.a = (uint64_t)item->count;
+    if (item->some) head.b = (uint64_t)item->some;
+    w->late = false;
     return exchange(w, s, &head, &values[ARTEL__RESULT_STALENESS]);
 }
 
@@ -263,13 +355,10 @@ static artel_status await_item(worker *w, const artel__service *s, ticket *t, ar
     return artel__service_judge(artel__lane_done(&w->chief, &t->call));
 }
 
-/* In a new generation ranks and numbers of calls are new. */
-static void connect(worker *w, const artel__service *s, const artel__item *item)
+/* Ranks of an item's servers are those of the generation. */
+static void connect(worker *w, const artel__item *item)
 {
-    for (int i = 0; i < w->servers; i++) {
-        if (w->server[i].lane.generation != s->seat.generation || w->server[i].lane.endpoint != s->endpoint)
-            w->server[i].lane = artel__service_lane(s, item->rank[i]);
-    }
+    for (int i = 0; i < w->servers; i++) w->server[i].lane = &w->lane[item->rank[i]];
 }
 
 static artel_status loop(worker *w, const artel__service *s, int tickets)
@@ -283,10 +372,11 @@ static artel_status loop(worker *w, const artel__service *s, int tickets)
         if (status != ARTEL_OK) return status;
         ended += last;
         if (last) continue; /* so will the others be */
-        connect(w, s, &item);
+        connect(w, &item);
         status = do_item(w, s, &item, t->values);
         if (status != ARTEL_OK) return status;
-        artel__lane_head head = {.op = ARTEL__SERVE_RESULT, .install = w->install, .item = item.number, .a = (uint64_t)item.mode};
+        artel__lane_head head = {
+            .op = ARTEL__SERVE_RESULT, .install = w->install, .item = item.number, .a = (uint64_t)item.mode, .b = item.some && w->late};
         int values =
             ARTEL__RESULT_VALUES + artel__tally_values(item.mode == ARTEL__MODE_TRAIN ? &w->fit->tally : &w->fit->validation_tally);
         status = ask(w, t, &head, (size_t)values * sizeof(double));
@@ -301,7 +391,7 @@ static artel_status take_seat(worker *w, const artel__service *s)
     artel__mesh_seat seat = s->seat;
     int32_t shards = artel__session_shards(w->fit->session);
     if (s->workers > shards)
-        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, "--shards",
+        return artel__fail(w->fit->ctx, ARTEL_ERROR_INVALID, ".shards",
                            "start fewer workers, or give more shards (a different run: other bits)",
                            "%d workers cannot share %d virtual shards", s->workers, (int)shards);
     artel__subset_init(&w->subset, s->endpoint, s->workers);
@@ -317,6 +407,7 @@ artel_status artel__work(artel__service *s, void *user)
 {
     worker *w = user;
     w->chief = artel__service_lane(s, s->chief);
+    for (int r = 0; r < s->seat.ranks; r++) w->lane[r] = artel__service_lane(s, r);
     w->serial = -1;
     artel_status status = s->sync ? take_seat(w, s) : ARTEL_OK;
     if (status == ARTEL_OK) status = loop(w, s, artel__service_tickets(s));

@@ -10,15 +10,25 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "train/deal.h"
+#include "train/divide.h"
 #include "train/identity.h"
 #include "train/session_impl.h"
 
 /* -- sessions -- */
 
+static artel_status choose_all_reduce(artel__session *session, const artel__mesh_seat *seat)
+{
+    int host[ARTEL__MAX_SHARDS];
+    artel__mesh_hosts(session->cluster, seat->ranks, host);
+    return artel__group_choose(session->group, session->strategy.all_reduce, host);
+}
+
 artel_status artel__session_seat(artel__session *session, const artel__mesh_seat *seat)
 {
     artel__session_unseat(session);
     ARTEL_TRY(artel__group_create_seated(session->ctx, session->replicas, session->options.shards, seat, &session->group));
+    ARTEL_TRY(choose_all_reduce(session, seat));
     session->seat = *seat;
     session->first = seat->first;
     session->ranks = seat->ranks;
@@ -106,17 +116,21 @@ static artel_status add_version(artel__fit *fit, facts *f)
 static artel_status add_course(artel__fit *fit, facts *f)
 {
     const artel_fit_options *o = &fit->options;
-    char recompute[32];
+    char recompute[32], divided[32];
     snprintf(recompute, sizeof recompute, "%.12g", o->recompute);
     ARTEL_TRY(add_number(fit->ctx, f, "epochs", o->epochs));
     ARTEL_TRY(add_number(fit->ctx, f, "validation steps", o->validation_steps));
     ARTEL_TRY(add_number(fit->ctx, f, "validation batch size", o->validation_batch_size));
     ARTEL_TRY(add_number(fit->ctx, f, "validation frequency", o->validation_frequency));
     ARTEL_TRY(add_number(fit->ctx, f, "stop on NaN", o->stop_on_nan));
-    ARTEL_TRY(add_fact(fit->ctx, f, "save every", o->save_every ? o->save_every : "")); /* tasks compare what they have read then */
+    ARTEL_TRY(add_number(fit->ctx, f, "audit of data", o->audit_data));
+    ARTEL_TRY(add_fact(fit->ctx, f, "auto shard", artel__divide_word(fit, divided) ? divided : artel__deal_is_file(fit) ? "file" : "data"));
+    ARTEL_TRY(add_fact(fit->ctx, f, "save every", o->save_every ? o->save_every : ""));      /* tasks compare what they have read then */
+    ARTEL_TRY(add_fact(fit->ctx, f, "all-reduce", artel__session_all_reduce(fit->session))); /* messages are another one's, bits not */
     ARTEL_TRY(add_fact(fit->ctx, f, "recompute", recompute)); /* changes no bit, but may change when folds are exchanged */
     if (fit->role != ARTEL__ROLE_NONE) {
         ARTEL_TRY(add_fact(fit->ctx, f, "consistency", o->consistency ? o->consistency : "async"));
+        ARTEL_TRY(add_number(fit->ctx, f, "copies of parts", o->ps_copies ? o->ps_copies : 1));
         ARTEL_TRY(add_fact(fit->ctx, f, "partitioner", o->ps_partitioner ? o->ps_partitioner : "none"));
     }
     return add_fact(fit->ctx, f, "callbacks", o->callbacks ? o->callbacks : "");
@@ -152,6 +166,7 @@ artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__fe
     ARTEL_TRY(add_number(fit->ctx, &f, "batch size", fit->batch_size));
     ARTEL_TRY(add_number(fit->ctx, &f, "steps", steps));
     ARTEL_TRY(add_number(fit->ctx, &f, "shards", artel__session_shards(fit->session)));
+    ARTEL_TRY(add_fact(fit->ctx, &f, "all-reduce", artel__session_all_reduce(fit->session)));
     ARTEL_TRY(artel__identity_model(fit, hex));
     ARTEL_TRY(add_fact(fit->ctx, &f, "model", hex));
     return artel__fit_begin(fit, f.text);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/listed.h"
 #include "train/fit_impl.h"
 
 void artel__tally_clear(artel__tally *tally)
@@ -121,9 +122,15 @@ double artel__logs_get(const artel__log_list *logs, const char *name)
     return NAN;
 }
 
+/* Elements of a list, "name[0]" and on, where "name" alone would stand, by their numbers. */
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const artel_metric_value *)a)->name, ((const artel_metric_value *)b)->name);
+    const char *x = ((const artel_metric_value *)a)->name, *y = ((const artel_metric_value *)b)->name;
+    int64_t i, k;
+    size_t n = artel__list_element(x, &i), m = artel__list_element(y, &k), shorter = n < m ? n : m;
+    int order = strncmp(x, y, shorter);
+    if (order == 0 && n != m) order = n < m ? -1 : 1;
+    return order != 0 ? order : (i > k) - (i < k);
 }
 
 static artel_status set_prefixed(artel__fit *fit, artel__log_list *logs, const char *prefix, const char *name, double value)
@@ -131,6 +138,20 @@ static artel_status set_prefixed(artel__fit *fit, artel__log_list *logs, const c
     char full[512];
     snprintf(full, sizeof full, "%s%s", prefix, name);
     return artel__logs_set(fit, logs, full, value);
+}
+
+/* One number, or those of a list as name[0], name[1] and on, which whoever writes them joins again (observe/number.h). */
+static artel_status set_metric(artel__fit *fit, artel__log_list *logs, const char *prefix, const artel__metric_slot *slot,
+                               const double *sums)
+{
+    const artel__metric *metric = slot->metric;
+    if (!metric->values) return set_prefixed(fit, logs, prefix, slot->name, artel__metric_result(metric, sums, 0));
+    for (int i = 0; i < metric->values; i++) {
+        char name[512];
+        snprintf(name, sizeof name, "%s[%d]", slot->name, i);
+        ARTEL_TRY(set_prefixed(fit, logs, prefix, name, artel__metric_result(metric, sums, i)));
+    }
+    return ARTEL_OK;
 }
 
 artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const artel__objective *objective, const char *prefix,
@@ -148,8 +169,7 @@ artel_status artel__tally_logs(artel__fit *fit, const artel__tally *tally, const
         ARTEL_TRY(set_prefixed(fit, out, prefix, name, tally->output_loss[i] / output_share(tally, i, weight, batches)));
     }
     for (int k = 0; k < objective->slots; k++) {
-        const artel__metric_slot *slot = &objective->slot[k];
-        ARTEL_TRY(set_prefixed(fit, out, prefix, slot->name, artel__metric_result(slot->metric, tally->sums + slot->first)));
+        ARTEL_TRY(set_metric(fit, out, prefix, &objective->slot[k], tally->sums + objective->slot[k].first));
     }
     qsort(out->item + first, (size_t)(out->count - first), sizeof *out->item, by_name);
     return ARTEL_OK;

@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/ahead.h"
 #include "op/elementwise.h"
 #include "op/fuse.h"
 #include "op/loss.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
+#include "op/stand_in.h"
 
 typedef struct builder {
     artel_context *ctx;
@@ -24,7 +26,7 @@ typedef struct builder {
     artel__graph *graph;
     artel__tensor *out;           /* of the model */
     artel__value_id *target;      /* by output */
-    artel__value_id weight;       /* ROW [1] or of the target's shape, or none */
+    artel__value_id *weight;      /* by output: ROW [1] or of the target's shape, or none */
     artel__value_id *loss, *seed; /* by output; one more for what layers add (artel__graph.extra) */
     artel__value_id *penalty;
     int penalties;
@@ -49,12 +51,17 @@ static void want_target(const artel__model *nn, const artel__settings *settings,
     for (int k = 0; k < nn->inputs; k++) {
         for (int d = 0; d < nn->input[k].shape.rank; d++) open = open || nn->input[k].shape.dim[d] < 0;
     }
-    if (form != ARTEL__TARGET_SAME && shape->rank > 0) want->classes = shape->dim[shape->rank - 1];
+    if ((form == ARTEL__TARGET_INDEX || form == ARTEL__TARGET_ONE_HOT) && shape->rank > 0) want->classes = shape->dim[shape->rank - 1];
     if (form == ARTEL__TARGET_INDEX) {
         want->dtype = ARTEL_DTYPE_INT32;
         want->row.rank = shape->rank > 0 ? shape->rank - 1 : 0;
         want->has_ignored = output->loss.has_ignored;
         want->ignored = output->loss.ignored;
+    }
+    if (form == ARTEL__TARGET_NUMBER || form == ARTEL__TARGET_LIST) {
+        want->dtype = ARTEL_DTYPE_INT32;
+        want->row = (artel_shape){.rank = form == ARTEL__TARGET_LIST, .dim = {-1}};
+        return;
     }
     /* Open input axes make the extents of the outputs unknown until the data is seen. */
     for (int d = 0; open && d < want->row.rank - (form == ARTEL__TARGET_INDEX ? 0 : 1); d++) want->row.dim[d] = -1;
@@ -80,33 +87,67 @@ artel_status artel__objective_wants(artel__arena *arena, const artel__model *nn,
                                .input_count = nn->inputs,
                                .targets = targets,
                                .target_count = count,
+                               .program = artel__model_program(nn),
                                .scales_itself = scaling,
                                .rescaling = scaling && strcmp(scaling->def->class_name, "Rescaling") == 0 ? scaling->name : NULL};
     return ARTEL_OK;
 }
 
+/* Results that are computed where rows are fetched come as inputs; what only they are computed from is not fed. */
+static artel_status add_ahead(builder *b, artel__ahead *ahead, artel__tensor *in)
+{
+    const artel__cells *values = artel__feed_values(b->request->feed);
+    ARTEL_TRY(b->graph->status);
+    for (int i = 0; i < artel__program_values(ahead->program); i++) {
+        if (ahead->value[i] < 0) ahead->value[i] = artel__ahead_stand_in(b->graph, values[i].dtype, &values[i].shape);
+        if (i < ahead->program->inputs) in[i] = (artel__tensor){ahead->value[i], ARTEL__NO_VALUE};
+    }
+    ARTEL_TRY(artel__model_call(b->request->nn, b->graph, in, b->out));
+    b->graph->ahead = NULL;
+    return artel__ahead_check(b->graph);
+}
+
+static bool has_target(const builder *b, int i)
+{
+    return b->request->settings->output[i].has_loss || b->request->settings->output[i].metrics;
+}
+
+/* Index 0: of all outputs; others: of a target, as they are counted in the wants. */
+static void set_weight(builder *b, int index, artel__value_id id)
+{
+    for (int i = 0, target = 0; i < b->request->nn->outputs; i++) {
+        if (!has_target(b, i)) continue;
+        target++;
+        if (index == 0 || index == target) b->weight[i] = id;
+    }
+}
+
 static artel_status add_inputs(builder *b)
 {
     const artel__model *nn = b->request->nn;
+    const artel__program *program = artel__feed_program(b->request->feed);
+    artel__ahead ahead;
     int count;
+    if (program) ARTEL_TRY(artel__ahead_replay(b->graph, program, &ahead));
     const artel__feed_array *arrays = artel__feed_arrays(b->request->feed, &count);
     artel__tensor *in = artel__arena_alloc(b->graph->arena, (size_t)nn->inputs, sizeof *in);
     if (!in) return ARTEL_ERROR_NO_MEMORY;
     int target = 0;
     for (int i = 0; i < count; i++) {
         artel__value_id id = artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, arrays[i].dtype, &arrays[i].row);
-        if (arrays[i].role == ARTEL_DATA_ROLE_INPUT) in[arrays[i].index] = (artel__tensor){id, ARTEL__NO_VALUE};
-        if (arrays[i].role == ARTEL_DATA_ROLE_WEIGHT) b->weight = id;
+        bool input = arrays[i].role == ARTEL_DATA_ROLE_INPUT;
+        if (input && program) artel__ahead_set(&ahead, arrays[i].index, id);
+        if (input && !program) in[arrays[i].index] = (artel__tensor){id, ARTEL__NO_VALUE};
+        if (arrays[i].role == ARTEL_DATA_ROLE_WEIGHT) set_weight(b, arrays[i].index, id);
         if (arrays[i].role != ARTEL_DATA_ROLE_TARGET) continue;
-        while (target < nn->outputs && !b->request->settings->output[target].has_loss && !b->request->settings->output[target].metrics)
-            target++;
+        while (target < nn->outputs && !has_target(b, target)) target++;
         if (target < nn->outputs) b->target[target++] = id;
     }
-    if (b->request->weighted && b->weight < 0) {
+    if (b->request->weighted && b->weight[0] < 0) {
         artel_shape one = {.rank = 0};
-        b->weight = artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &one);
+        set_weight(b, 0, artel__graph_input(b->graph, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &one));
     }
-    return artel__model_call(b->request->nn, b->graph, in, b->out);
+    return program ? add_ahead(b, &ahead, in) : artel__model_call(b->request->nn, b->graph, in, b->out);
 }
 
 /* -- targets in another form: a metric may want classes where the loss wants one-hot rows, or the reverse -- */
@@ -116,6 +157,14 @@ static artel__value_id adapt_target(builder *b, int i, artel__target_form form)
     artel__graph *graph = b->graph;
     artel__value_id target = b->target[i], prediction = b->out[i].value;
     if (graph->status < 0 || target < 0) return target;
+    const artel__output_settings *output = &b->request->settings->output[i];
+    artel__target_form own = output->has_loss ? output->loss.target : form;
+    if (own == ARTEL__TARGET_NUMBER || own == ARTEL__TARGET_LIST || form == ARTEL__TARGET_NUMBER || form == ARTEL__TARGET_LIST) {
+        if (own == form) return target;
+        graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->request->nn->output[i].name, "leave the metric away",
+                                    "a metric wants other targets than the loss");
+        return ARTEL__NO_VALUE;
+    }
     bool classes = graph->value[target].dtype == ARTEL_DTYPE_INT32;
     const artel_shape *shape = &graph->value[prediction].shape;
     if (form == ARTEL__TARGET_INDEX && !classes) {
@@ -138,15 +187,15 @@ static artel__value_id output_mask(builder *b, int i, artel__value_id loss, arte
     artel__value_id mask = b->out[i].mask;
     if (mask >= 0 && graph->value[mask].storage != graph->value[loss].storage) mask = ARTEL__NO_VALUE;
     if (mask < 0 || counted < 0) return mask >= 0 ? mask : counted;
-    return artel__op_logical_and(graph, artel__op_reshape(graph, mask, &graph->value[loss].shape),
-                                 artel__op_reshape(graph, counted, &graph->value[loss].shape));
+    artel__value_id second = artel__op_reshape(graph, counted, &graph->value[loss].shape);
+    return artel__op_logical_and(graph, artel__op_reshape(graph, mask, &graph->value[loss].shape), second);
 }
 
 /* Weights of an output in the shape of its loss: sample weights times the mask. `counted`: of artel__loss_mask, or none. */
 static artel__value_id output_weight(builder *b, int i, artel__value_id loss, artel__value_id counted, artel__value_id *mask)
 {
     artel__graph *graph = b->graph;
-    artel__value_id weight = b->weight;
+    artel__value_id weight = b->weight[i];
     *mask = ARTEL__NO_VALUE;
     if (graph->status < 0) return ARTEL__NO_VALUE;
     artel__value_id both = output_mask(b, i, loss, counted);
@@ -178,7 +227,7 @@ static void add_loss(builder *b, int i)
     const artel__output_settings *output = &b->request->settings->output[i];
     artel__value_id mask, target = adapt_target(b, i, output->loss.target);
     artel__value_id loss = artel__loss_add(graph, &output->loss, target, b->out[i].value);
-    artel__value_id weight = output_weight(b, i, loss, artel__loss_mask(graph, &output->loss, target), &mask);
+    artel__value_id weight = output_weight(b, i, loss, artel__loss_mask(graph, &output->loss, target, loss), &mask);
     if (weight >= 0 && artel__loss_mixes_rows(&output->loss)) {
         graph->status = artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, output->loss.name, "give the loss the axes of a row: axis=[1,2,3]",
                                     "weights or masks beside a loss of the whole batch are not supported");
@@ -232,15 +281,15 @@ static void add_metrics(builder *b, int i)
         const artel__metric *metric = &output->metric[k];
         artel__value_id target = adapt_target(b, i, metric->target), mask, weight = ARTEL__NO_VALUE;
         artel__value_id prediction = b->out[i].value;
-        artel__value_id fed = b->weight;
-        if (!output->weighted[k]) b->weight = ARTEL__NO_VALUE; /* other metrics see the mask alone */
-        weight = b->weight;
+        artel__value_id fed = b->weight[i];
+        if (!output->weighted[k]) b->weight[i] = ARTEL__NO_VALUE; /* other metrics see the mask alone */
+        weight = b->weight[i];
         if (b->out[i].mask >= 0 && artel__metric_takes_mask(metric) && b->graph->status == ARTEL_OK) {
             artel__value_id like =
                 artel__op_reduce(b->graph, ARTEL__REDUCE_SUM, prediction, 1u << (b->graph->value[prediction].shape.rank - 1), false);
             weight = output_weight(b, i, like, ARTEL__NO_VALUE, &mask);
         }
-        b->weight = fed;
+        b->weight[i] = fed;
         artel__value_id sums = artel__metric_add(b->graph, metric, target, prediction, weight);
         artel__metric_slot *slot = &o->slot[o->slots++];
         slot->metric = metric;
@@ -257,9 +306,10 @@ static artel_status add_penalty(void *user, const artel__model_variable *variabl
 {
     builder *b = user;
     const artel__regularizer *r = &variable->variable->regularizer;
-    if (!variable->trainable || (r->l1 == 0 && r->l2 == 0)) return ARTEL_OK;
-    artel__value_id id = artel__graph_variable(b->graph, variable->variable->index);
-    b->penalty[b->penalties++] = artel__op_penalty(b->graph, id, r->l1, r->l2);
+    if (!variable->trainable || artel__regularizer_is_none(r)) return ARTEL_OK;
+    artel__value_id id = artel__op_stood_in(b->graph, artel__graph_variable(b->graph, variable->variable->index));
+    b->graph->scope = variable->layer->scope;
+    b->penalty[b->penalties++] = artel__regularizer_penalty(b->graph, r, id);
     return b->graph->status;
 }
 
@@ -267,6 +317,7 @@ typedef struct updater {
     builder *b;
     const artel__value_id *gradient;
     artel__value_id *regularised;
+    bool *constrained;
     int next;
     bool constraints;
 } updater;
@@ -287,16 +338,33 @@ static artel_status update_variable(void *user, const artel__model_variable *var
         return graph->status;
     }
     artel__value_id gradient = u->gradient[u->next];
-    if (r->l1 != 0 || r->l2 != 0) {
-        if (gradient < 0) gradient = artel__op_fill_like(graph, id, 0);
-        gradient = artel__op_regularise(graph, gradient, id, r->l1, r->l2);
-    }
+    if (!artel__regularizer_is_none(r)) gradient = artel__regularizer_gradient(graph, r, gradient, artel__op_stood_in(graph, id));
+    u->constrained[u->next] = variable->variable->constraint.def;
     u->regularised[u->next++] = gradient;
     return graph->status;
 }
 
+/* Rows of a table's gradient in its place. NULL, or why they cannot stand for it. */
+static const char *keep_rows(builder *b, int i, artel__value_id gradient)
+{
+    artel__objective *o = b->objective;
+    artel__graph *graph = b->graph;
+    artel__embedding_rows rows;
+    const char *why;
+    if (artel__op_embedding_index(graph, artel__graph_variable(graph, b->request->slots->trainable[i]), &why) < 0) return why;
+    why = artel__optimizer_rows(&b->request->settings->optimizer, graph, gradient, &rows);
+    if (why || graph->status < 0) return why;
+    o->gradient_kept[i] = artel__graph_keep(graph, rows.rows);
+    if (rows.squares >= 0) o->squares_kept[i] = artel__graph_keep(graph, rows.squares);
+    o->table[o->tables++] = (artel__objective_table){.trainable = i,
+                                                     .token = artel__graph_keep(graph, rows.token),
+                                                     .count = artel__graph_keep(graph, rows.count),
+                                                     .most = graph->batch_size * graph->value[rows.token].storage};
+    return NULL;
+}
+
 /* What is done with the gradients is done elsewhere: they are the results. */
-static artel_status keep_gradients(builder *b, artel__value_id *gradient)
+static artel_status keep_gradients(builder *b, artel__value_id *gradient, const bool *constrained)
 {
     artel__objective *o = b->objective;
     artel__graph *graph = b->graph;
@@ -308,6 +376,7 @@ static artel_status keep_gradients(builder *b, artel__value_id *gradient)
     o->squares_kept = artel__arena_alloc(&o->arena, count, sizeof *o->squares_kept);
     o->norm_kept = artel__arena_alloc(&o->arena, count, sizeof *o->norm_kept);
     o->clipped = artel__arena_alloc(&o->arena, count, sizeof *o->clipped);
+    o->table = artel__arena_alloc(&o->arena, count, sizeof *o->table);
     ARTEL_TRY(artel__arena_status(&o->arena));
     ARTEL_TRY(artel__optimizer_norms(optimizer, graph, slots, gradient, norm));
     for (int i = 0; i < slots->count; i++) {
@@ -316,6 +385,11 @@ static artel_status keep_gradients(builder *b, artel__value_id *gradient)
         artel__value_id clipped = artel__optimizer_clip_table(optimizer, graph, gradient[i]);
         o->clipped[i] = clipped >= 0;
         if (clipped >= 0) gradient[i] = clipped;
+        const char *why = b->request->whole ? "the mean of some workers' gradients is made of whole ones"
+                          : constrained[i]  ? "its constraint is for the whole table"
+                                            : keep_rows(b, i, gradient[i]);
+        if (!why) continue;
+        artel__op_embedding_explain(graph, gradient[i], why);
         artel__value_id squares = artel__optimizer_squares(optimizer, graph, gradient[i]);
         o->gradient_kept[i] = artel__graph_keep(graph, gradient[i]);
         if (squares >= 0) o->squares_kept[i] = artel__graph_keep(graph, squares);
@@ -334,7 +408,10 @@ static artel_status add_training(builder *b)
     artel__value_id *gradient = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *gradient);
     artel__value_id *targets = artel__arena_alloc(arena, (size_t)request->nn->outputs + 1, sizeof *targets);
     artel__value_id *seeds = artel__arena_alloc(arena, (size_t)request->nn->outputs + 1, sizeof *seeds);
-    updater u = {.b = b, .gradient = gradient, .regularised = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted)};
+    updater u = {.b = b,
+                 .gradient = gradient,
+                 .regularised = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *wanted),
+                 .constrained = artel__arena_alloc(arena, (size_t)slots->count + 1, sizeof *u.constrained)};
     ARTEL_TRY(artel__arena_status(arena));
     const artel__optimizer *optimizer = &request->settings->optimizer;
     artel__value_id scale = artel__optimizer_scale(optimizer, graph, slots);
@@ -359,8 +436,11 @@ static artel_status add_training(builder *b)
     ARTEL_TRY(artel__optimizer_unscale(graph, slots, scale, gradient, divide));
     b->objective->gate_kept = artel__graph_keep(graph, graph->gate);
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
+    if (request->elsewhere && artel__op_stands_in(graph))
+        return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, request->nn->name, "choose another strategy",
+                           "SpectralNormalization with parameter servers is not supported");
     if (request->elsewhere) {
-        ARTEL_TRY(keep_gradients(b, u.regularised));
+        ARTEL_TRY(keep_gradients(b, u.regularised, u.constrained));
         artel__op_narrow_late(graph);
         return artel__op_fuse_gradients(graph);
     }
@@ -371,9 +451,39 @@ static artel_status add_training(builder *b)
     graph->gating = graph->gate >= 0;
     ARTEL_TRY(artel__model_visit(request->nn, update_variable, &u));
     graph->gating = false;
+    artel__op_round_variables(graph);
     artel__op_narrow_late(graph);
     ARTEL_TRY(artel__op_fuse_gradients(graph));
     return graph->status;
+}
+
+/* -- tokens -- */
+
+/* The rows that a batch reads of the tables of the training graph, and nothing else. */
+static artel_status add_tokens(builder *b)
+{
+    const artel__objective *training = b->request->training;
+    artel__objective *o = b->objective;
+    artel__graph *graph = b->graph;
+    o->table = artel__arena_alloc(&o->arena, (size_t)training->tables + 1, sizeof *o->table);
+    if (!o->table) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < training->tables; i++) {
+        int trainable = training->table[i].trainable;
+        artel__value_id table = artel__graph_variable(graph, b->request->slots->trainable[trainable]);
+        artel__embedding_rows rows;
+        const char *why;
+        artel__value_id index = artel__op_embedding_index(graph, table, &why);
+        if (index < 0)
+            return artel__fail(b->ctx, ARTEL_ERROR_UNSUPPORTED, b->request->variables->item[b->request->slots->trainable[trainable]].name,
+                               "use multi-worker", "a table is read by one embedding in training, and otherwise in evaluation: %s", why);
+        artel__op_embedding_tokens(graph, table, index, &rows);
+        if (graph->status < 0) return graph->status;
+        o->table[o->tables++] = (artel__objective_table){.trainable = trainable,
+                                                         .token = artel__graph_keep(graph, rows.token),
+                                                         .count = artel__graph_keep(graph, rows.count),
+                                                         .most = graph->batch_size * graph->value[rows.token].storage};
+    }
+    return artel__graph_seal(graph);
 }
 
 /* -- the whole -- */
@@ -405,6 +515,7 @@ static artel_status allocate(builder *b)
     artel__arena *arena = &o->arena;
     b->out = artel__arena_alloc(arena, outputs, sizeof *b->out);
     b->target = artel__arena_alloc(arena, outputs, sizeof *b->target);
+    b->weight = artel__arena_alloc(arena, outputs, sizeof *b->weight);
     b->loss = artel__arena_alloc(arena, outputs + 1, sizeof *b->loss);
     b->seed = artel__arena_alloc(arena, outputs + 1, sizeof *b->seed);
     b->penalty = artel__arena_alloc(arena, (size_t)b->request->nn->variables->count + 1, sizeof *b->penalty);
@@ -416,11 +527,10 @@ static artel_status allocate(builder *b)
     ARTEL_TRY(artel__arena_status(arena));
     b->loss[outputs] = b->seed[outputs] = ARTEL__NO_VALUE;
     for (size_t i = 0; i < outputs; i++) {
-        b->target[i] = b->loss[i] = b->seed[i] = ARTEL__NO_VALUE;
+        b->target[i] = b->weight[i] = b->loss[i] = b->seed[i] = ARTEL__NO_VALUE;
         o->loss_kept[i] = o->denominator_kept[i] = o->prediction_kept[i] = -1;
     }
     o->penalty_kept = o->extra_kept = o->gate_kept = -1;
-    b->weight = ARTEL__NO_VALUE;
     return ARTEL_OK;
 }
 
@@ -430,6 +540,7 @@ static artel_status build(builder *b)
     artel__objective *o = b->objective;
     ARTEL_TRY(allocate(b));
     ARTEL_TRY(add_inputs(b));
+    if (request->mode == ARTEL__MODE_TRAIN_TOKENS || request->mode == ARTEL__MODE_EVALUATE_TOKENS) return add_tokens(b);
     ARTEL_TRY(fuse(b));
     if (request->mode == ARTEL__MODE_PREDICT) {
         for (int i = 0; i < request->nn->outputs; i++) o->prediction_kept[i] = artel__graph_keep(b->graph, b->out[i].value);

@@ -72,6 +72,8 @@ static void start_slot(artel__session *session, int slot)
 {
     const artel__optimizer *optimizer = &session->options.settings->optimizer;
     float start = artel__optimizer_slot_start(optimizer, &session->slots, slot);
+    int source = artel__optimizer_slot_source(optimizer, &session->slots, slot);
+    if (source >= 0) artel__state_assign(session->replica[0].state, slot, source);
     if (start != 0.0f) artel__state_fill(session->replica[0].state, slot, start);
 }
 
@@ -105,6 +107,32 @@ void artel__session_finalize(artel__session *session)
     for (int i = 0; i < slots->count; i++) {
         for (int r = 0; r < (session->common ? 1 : session->replicas); r++)
             artel__state_assign(session->replica[r].state, slots->trainable[i], slots->average[i]);
+    }
+}
+
+void artel__session_take_averages(artel__session *session)
+{
+    const artel__optimizer_slots *slots = &session->slots;
+    for (int i = 0; i < slots->count && slots->average; i++) {
+        for (int r = 0; r < (session->common ? 1 : session->replicas); r++)
+            artel__state_assign(session->replica[r].state, slots->average[i], slots->trainable[i]);
+    }
+}
+
+void artel__session_swap_averages(artel__session *session)
+{
+    const artel__optimizer_slots *slots = &session->slots;
+    for (int i = 0; i < slots->count && slots->average; i++) {
+        int64_t count = session->variables.item[slots->trainable[i]].count;
+        for (int r = 0; r < (session->common ? 1 : session->replicas); r++) {
+            float *a = artel__state_lend(session->replica[r].state, slots->trainable[i]),
+                  *b = artel__state_lend(session->replica[r].state, slots->average[i]);
+            for (int64_t k = 0; k < count; k++) {
+                float kept = a[k];
+                a[k] = b[k];
+                b[k] = kept;
+            }
+        }
     }
 }
 

@@ -73,6 +73,14 @@ static int64_t unit_of(const artel__variable *v)
     return v->layout == ARTEL__LAYOUT_PLAIN && rows > 0 ? v->count / rows : 4096;
 }
 
+static bool is_table(const artel__objective *objective, int trainable)
+{
+    for (int i = 0; i < objective->tables; i++) {
+        if (objective->table[i].trainable == trainable) return true;
+    }
+    return false;
+}
+
 static artel_status cut(maker *m, int trainable, int variable)
 {
     const artel__variable *v = &variables_of(m->out)->item[variable];
@@ -83,6 +91,8 @@ static artel_status cut(maker *m, int trainable, int variable)
         int64_t first = artel__partition_offset(units, pieces, k) * unit, end = artel__partition_offset(units, pieces, k + 1) * unit;
         if (end > v->count) end = v->count; /* the last block is a short one */
         artel__piece piece = {.trainable = trainable, .variable = variable, .first = first, .count = end - first, .whole = pieces == 1};
+        if (is_table(m->out->objective, trainable)) piece.width = unit;
+        m->out->tables += piece.width > 0;
         ARTEL_TRY(add_piece(m, &piece));
     }
     return ARTEL_OK;
@@ -145,6 +155,10 @@ artel_status artel__division_make(artel__arena *arena, const artel__session *ses
                .constrained = artel__arena_alloc(arena, (size_t)all->count + 1, sizeof(int)),
                .whole = division.optimizer->options.rule == ARTEL__RULE_LAMB};
     ARTEL_TRY(artel__arena_status(arena));
+    if (division.optimizer->matrix)
+        return artel__fail(arena->ctx, ARTEL_ERROR_UNSUPPORTED, division.optimizer->class_name,
+                           "choose another optimizer, or another strategy",
+                           "an optimizer that sees whole matrices is not supported with parameter servers");
     ARTEL_TRY(artel__partition_read(arena->ctx, partitioner, servers, &m.rule));
     memset(m.load, 0, (size_t)servers * sizeof *m.load);
     ARTEL_TRY(artel__model_visit(nn, find_constraint, &m));
@@ -175,7 +189,7 @@ void artel__division_dump(const artel__division *division, artel__text *out)
         const artel__piece *p = &division->piece[i];
         artel__text_printf(out, "ps %d: %s", p->server, variables_of(division)->item[p->variable].name);
         if (!p->whole) artel__text_printf(out, " [%" PRId64 ", %" PRId64 ")", p->first, p->first + p->count);
-        artel__text_printf(out, "%s\n", p->trainable < 0 ? " (average)" : "");
+        artel__text_printf(out, "%s\n", p->trainable < 0 ? " (average)" : p->width ? " (rows travel alone)" : "");
     }
 }
 
@@ -208,6 +222,7 @@ static void add_update(lister *l, int i)
     const artel__objective *o = l->division->objective;
     const artel__piece *p = &l->division->piece[i];
     size_t bytes = (size_t)p->count * sizeof(float);
+    if (p->width > 0) return; /* rows.h */
     if (p->trainable < 0) {
         add(l, ARTEL__ENTRY_DIFFERENCE, i, 0, bytes);
         return;
@@ -228,7 +243,8 @@ int artel__division_list(const artel__division *division, int server, artel__par
     for (int i = 0; i < division->pieces; i++) {
         const artel__piece *p = &division->piece[i];
         if (p->server != server) continue;
-        if (list != ARTEL__PART_UPDATE) add(&l, ARTEL__ENTRY_VALUE, i, 0, (size_t)p->count * sizeof(float));
+        bool value = list == ARTEL__PART_STATE || (list == ARTEL__PART_VALUES && p->width == 0);
+        if (value) add(&l, ARTEL__ENTRY_VALUE, i, 0, (size_t)p->count * sizeof(float));
         if (list == ARTEL__PART_STATE) add_state(&l, i);
         if (list == ARTEL__PART_UPDATE) add_update(&l, i);
     }
@@ -248,15 +264,23 @@ void artel__entries_list(const artel__entry *entry, int count, artel__entry_plac
     for (int i = 0; i < count; i++) out[i] = (artel__net_piece){place(user, &entry[i]), entry[i].bytes};
 }
 
-bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entry_place_fn *place, void *user)
+const void *artel__entries_next(const artel__lane_slot *slot, artel__entries_at *at, size_t bytes)
 {
-    size_t offset = 0;
-    if (slot->length != artel__entries_bytes(entry, count)) return false;
+    const void *data = artel__slot_data(slot, at->index++, at->offset, bytes);
+    at->offset += artel__net_padded(bytes);
+    return data;
+}
+
+bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entries_at *at,
+                         artel__entry_place_fn *place, void *user)
+{
+    artel__entries_at own = {0, 0};
+    size_t bytes = artel__entries_bytes(entry, count);
+    if (at ? slot->length < bytes : slot->length != bytes) return false;
     for (int i = 0; i < count; i++) {
-        const void *data = artel__slot_data(slot, i, offset, entry[i].bytes);
+        const void *data = artel__entries_next(slot, at ? at : &own, entry[i].bytes);
         if (!data) return false;
         memcpy(place(user, &entry[i]), data, entry[i].bytes);
-        offset += artel__net_padded(entry[i].bytes);
     }
     return true;
 }

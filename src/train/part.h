@@ -19,6 +19,7 @@ typedef struct artel__piece {
     int variable;  /* of the session */
     int server;
     int64_t first, count;
+    int64_t width; /* of a table whose rows travel alone (rows.h): elements of a row; 0: of no such table */
     bool whole;
 } artel__piece;
 
@@ -29,9 +30,10 @@ typedef struct artel__division {
     const artel__optimizer *optimizer;
     artel__piece *piece;
     int pieces, servers;
+    int tables; /* pieces of tables */
 } artel__division;
 
-/* In `arena`; `partitioner` as artel__partition_read wants it (ps/part.h). Refused, by name: variables that are not float32, states of rows, optimizers that step on what no server has. */
+/* In `arena`; tables get `width` where the objective has them as such. `partitioner` as artel__partition_read wants it (ps/part.h). Refused, by name: variables that are not float32, states of rows, optimizers that step on what no server has. */
 artel_status artel__division_make(artel__arena *arena, const artel__session *session, const char *partitioner, int servers,
                                   artel__division *out);
 int64_t artel__division_bytes(const artel__division *division, int server); /* of the variables of one server */
@@ -40,8 +42,8 @@ void artel__division_dump(const artel__division *division, artel__text *out);
 
 typedef enum artel__part_list {
     ARTEL__PART_STATE,  /* variables and all that the optimizer keeps */
-    ARTEL__PART_VALUES, /* variables */
-    ARTEL__PART_UPDATE  /* what a step sends */
+    ARTEL__PART_VALUES, /* variables, but tables */
+    ARTEL__PART_UPDATE  /* what a step sends of these */
 } artel__part_list;
 
 typedef enum artel__entry_kind {
@@ -70,8 +72,17 @@ size_t artel__entries_bytes(const artel__entry *entry, int count);
 typedef void *artel__entry_place_fn(void *user, const artel__entry *entry);
 /* The pieces of a message about these entries. */
 void artel__entries_list(const artel__entry *entry, int count, artel__entry_place_fn *place, void *user, artel__net_piece *out);
-/* Copies what has arrived to where the entries lie. False: it does not fit them, and some may have been copied. */
-bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entry_place_fn *place, void *user);
+/* Where one reads in what has arrived: the next piece. */
+typedef struct artel__entries_at {
+    int index;
+    size_t offset;
+} artel__entries_at;
+/* The next piece, of so many bytes; NULL: there is none of that length. */
+const void *artel__entries_next(const artel__lane_slot *slot, artel__entries_at *at, size_t bytes);
+/* Copies what has arrived to where the entries lie. False: it does not fit them, and some may have been copied. With `at` more may follow,
+ * from there on. */
+bool artel__entries_take(const artel__entry *entry, int count, const artel__lane_slot *slot, artel__entries_at *at,
+                         artel__entry_place_fn *place, void *user);
 /* Where an entry lies in a session: its state, or what the last step has kept. `difference`: by piece, for those. */
 void *artel__division_locate(const artel__division *division, artel__session *session, const artel__entry *entry, float *const *difference);
 
@@ -83,9 +94,22 @@ artel_status artel__store_create(artel_context *ctx, const artel__division *divi
                                  int threads, artel__store **out);
 void artel__store_destroy(artel__store *store);
 void *artel__store_locate(artel__store *store, const artel__entry *entry);
+/* Where rows of a table's update are put, and the table. `token` counts from the piece's first row. */
+typedef struct artel__store_table {
+    int32_t *token, *count;
+    float *rows, *squares; /* squares NULL: not wanted */
+    float *values;
+} artel__store_table;
+artel__store_table artel__store_locate_table(artel__store *store, int piece);
+/* Rows that a table has are as new as all others are: of those named, or of all tables. Rules that change rows without a gradient make the
+ * steps that these lack. Before rows are read. */
+void artel__store_refresh_rows(artel__store *store, int piece, const int32_t *token, int32_t count);
+void artel__store_refresh(artel__store *store);
+/* After state was put in place. */
+void artel__store_begin(artel__store *store);
 /* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration. `assign`: what was put for
  * averages are their new values. */
-void artel__store_apply(artel__store *store, double rate, bool assign);
+artel_status artel__store_apply(artel__store *store, double rate, bool assign);
 int64_t artel__store_iteration(const artel__store *store);
 void artel__store_set_iteration(artel__store *store, int64_t iteration);
 

@@ -7,6 +7,8 @@
 
 #include "train/coordinate.h"
 
+#define PATIENCE_NS INT64_C(1000000000)
+
 static artel__tally *tally_of(artel__fit *fit, const artel__phase_run *phase)
 {
     return phase->mode == ARTEL__MODE_TRAIN ? &fit->tally : &fit->validation_tally;
@@ -105,7 +107,10 @@ void artel__phase_go_back(artel__fit *fit, artel__phase_run *phase)
     *tally = from->tally;
     memcpy(tally->output_loss, phase->saved_sums, (size_t)tally->outputs * sizeof(double));
     memcpy(tally->sums, phase->saved_sums + tally->outputs, (size_t)tally->sum_count * sizeof(double));
-    for (int64_t i = 0; i < phase->items; i++) phase->item[i].state = ARTEL__ITEM_NEW;
+    for (int64_t i = 0; i < phase->items; i++) {
+        phase->item[i].state = ARTEL__ITEM_NEW;
+        phase->item[i].again = false;
+    }
     phase->next = phase->added = phase->done = 0;
 }
 
@@ -113,6 +118,7 @@ void artel__phase_recall(artel__phase_run *phase)
 {
     for (int64_t i = phase->added; i < phase->items; i++) {
         if (phase->item[i].state == ARTEL__ITEM_OUT) phase->item[i].state = ARTEL__ITEM_NEW;
+        phase->item[i].again = false;
     }
     phase->next = phase->added;
 }
@@ -122,7 +128,19 @@ int64_t artel__phase_deal(artel__phase_run *phase)
     while (phase->next < phase->items && phase->item[phase->next].state != ARTEL__ITEM_NEW) phase->next++;
     if (phase->next >= phase->items) return -1;
     phase->item[phase->next].state = ARTEL__ITEM_OUT;
+    phase->dealt_ns = artel__now_ns();
     return phase->next++;
+}
+
+int64_t artel__phase_deal_again(artel__phase_run *phase)
+{
+    if (phase->mode == ARTEL__MODE_TRAIN || artel__now_ns() - phase->dealt_ns < PATIENCE_NS) return -1;
+    for (int64_t i = phase->added; i < phase->items; i++) {
+        if (phase->item[i].state != ARTEL__ITEM_OUT || phase->item[i].again) continue;
+        phase->item[i].again = true;
+        return i;
+    }
+    return -1;
 }
 
 bool artel__phase_is_done(const artel__phase_run *phase)

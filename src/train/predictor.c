@@ -14,8 +14,8 @@
 #include "train/session_impl.h"
 
 #define OPTION(field) offsetof(artel_predictor_options, field)
-static const artel__range ranges[] = {{"most_rows", ARTEL__RANGE_INT64, OPTION(most_rows), 1, 1e9, NULL},
-                                      {"threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
+static const artel__range ranges[] = {{".most_rows", ARTEL__RANGE_INT64, OPTION(most_rows), 1, 1e9, NULL},
+                                      {".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
                                       {.name = NULL}};
 static const artel__options_kind kind = {"predictor options", "begin with ARTEL_PREDICTOR_OPTIONS_INIT", sizeof(artel_predictor_options),
                                          ranges};
@@ -72,6 +72,13 @@ static artel_status prepare(artel_predictor *p, artel_model *model, artel__mode 
     artel__data_wants wants;
     form *f = &p->form[mode];
     ARTEL_TRY(artel__objective_wants(&p->arena, model->nn, &p->settings, mode, &wants));
+    wants.program = NULL; /* rows are fetched from nowhere: everything is in the graph */
+    for (int i = 0; i < wants.input_count; i++) {
+        if (wants.inputs[i].dtype == ARTEL_DTYPE_STRING)
+            return artel__fail(p->ctx, ARTEL_ERROR_UNSUPPORTED, wants.inputs[i].name,
+                               "use artel predict, or the part of the model behind strings",
+                               "this input takes strings, and a predictor takes numbers");
+    }
     int count = wants.input_count + wants.target_count;
     artel_data_array *array = artel__arena_alloc(&p->arena, (size_t)count + 1, sizeof *array);
     ARTEL_TRY(artel__arena_status(&p->arena));
@@ -102,6 +109,12 @@ static artel_status open_predictor(artel_predictor *p, artel_model *model)
                                       .threads = o->threads,
                                       .batch_size = o->most_rows,
                                       .shards = 1,
+                                      .device = {.device = o->device,
+                                                 .plugin = o->plugin,
+                                                 .precision = o->device_precision,
+                                                 .kernels = o->device_kernels,
+                                                 .launches = o->device_launches,
+                                                 .reduce = o->device_reduce},
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(p->ctx, &session, &p->session));
     p->outputs = model->nn->outputs;

@@ -11,6 +11,7 @@
 
 #include "train/callbacks.h"
 #include "train/content.h"
+#include "train/deal.h"
 #include "train/fit_impl.h"
 
 #define FINISHED_PATIENCE_NS INT64_C(5000000000) /* for others, of a task that finds its run finished */
@@ -76,6 +77,7 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
     bool first = !fit->seated_before;
     fit->seated_before = true;
     artel__content_seated(fit);
+    artel__deal_unseat(fit);
     fit->writes = order->seat.writer;
     fit->save_and_end = order->last;
     if (order->step != (uint64_t)fit->unit)

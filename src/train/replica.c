@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "train/audit.h"
 #include "train/content.h"
+#include "train/deal.h"
 
 /* Ownership may change between two steps (artel__session_seat), so nobody keeps what this says. */
 static int32_t first_shard(const artel__replica *replica, int after)
@@ -40,7 +42,11 @@ void artel__replica_unprepare(artel__replica *replica, artel__mode m)
     for (int i = 0; i < mode->buffers; i++) {
         if (mode->bytes[i]) artel__free_aligned(ctx, mode->buffer[i], mode->bytes[i]);
     }
+    for (int i = 0; mode->next && i < mode->buffers; i++) {
+        if (mode->next[i]) artel__free_aligned(ctx, mode->next[i], mode->bytes[i]);
+    }
     artel__prefetch_destroy(mode->prefetch);
+    artel__free_aligned(ctx, mode->parcels.data, mode->parcels.bytes);
     for (int i = 0; i < mode->gathers; i++) artel__free_aligned(ctx, mode->gathered[i], mode->gathered_bytes[i]);
     artel__arena_fini(&mode->arena);
     *mode = (artel__replica_mode){.run = NULL};
@@ -86,6 +92,7 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     artel__arena_init(&mode->arena, session->ctx);
     mode->buffer = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->buffer);
     mode->bytes = artel__arena_alloc(&mode->arena, (size_t)graph->inputs + 1, sizeof *mode->bytes);
+    if (artel__feed_draws(shared->feed)) mode->numbers = artel__arena_alloc(&mode->arena, (size_t)rows + 1, sizeof *mode->numbers);
     ARTEL_TRY(artel__arena_status(&mode->arena));
     int own = 0;
     if (artel__feed_reads_ahead(shared->feed)) {
@@ -103,27 +110,43 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode m)
     artel__execution_options options = {.state = replica->state,
                                         .pool = replica->pool,
                                         .comm = session->group ? artel__group_comm(session->group, replica->index) : NULL,
-                                        .index = replica->index};
+                                        .index = replica->index,
+                                        .meanwhile = artel__ahead_meanwhile,
+                                        .meanwhile_user = replica};
     ARTEL_TRY(artel__execution_create(shared->plan, &options, &mode->run));
     if (session->cluster) artel__execution_stop_when(mode->run, artel__mesh_stop_flag(session->cluster));
+    ARTEL_TRY(artel__audit_prepare(replica, m));
+    ARTEL_TRY(artel__ahead_prepare(replica, m, rows));
     return artel__content_prepare(replica, m);
+}
+
+/* The rows as the feed is asked for them, until the next call. */
+static const uint64_t *in_pass(const artel__replica_mode *mode, const uint64_t *rows, int64_t count, int64_t pass)
+{
+    if (!mode->numbers || pass == 0) return rows;
+    for (int64_t i = 0; i < count; i++) mode->numbers[i] = artel__row_in_pass(rows[i], pass);
+    return mode->numbers;
 }
 
 /* What this replica will want of the next batches. */
 static void tell_ahead(const artel__replica *replica, const artel__replica_mode *mode, const artel__batch *batch)
 {
     int32_t shards = replica->session->options.shards, first = first_shard(replica, 0), end = first_shard(replica, 1);
+    int rank = replica->session->first + replica->index;
     for (int i = 0; i < ARTEL__PREFETCH_AHEAD && batch->ahead[i].count; i++) {
-        int64_t row = artel__shard_start(batch->ahead[i].count, shards, first);
-        artel__prefetch_tell(mode->prefetch, i, batch->ahead[i].rows + row, artel__shard_start(batch->ahead[i].count, shards, end) - row);
+        const artel__batch_rows *ahead = &batch->ahead[i];
+        int64_t row = artel__shard_start(ahead->count, shards, first), rows = artel__shard_start(ahead->count, shards, end) - row;
+        for (int64_t k = 0; k < ahead->moves; k++) rows -= ahead->move[k].to == rank;
+        artel__prefetch_tell(mode->prefetch, i, in_pass(mode, ahead->rows + row, rows, ahead->pass), rows);
     }
 }
 
 static artel_status fetch_rows(artel__replica *replica, const artel__feed *feed, artel__replica_mode *mode, const artel__batch *batch)
 {
-    const uint64_t *rows = batch->rows + replica->fold.row;
-    if (!mode->prefetch) return artel__feed_fetch(feed, replica->pool, rows, replica->fold.rows, mode->buffer);
-    ARTEL_TRY(artel__prefetch_take(mode->prefetch, replica->pool, rows, replica->fold.rows, mode->buffer));
+    int64_t count = artel__deal_own_rows(replica, batch);
+    const uint64_t *rows = in_pass(mode, batch->rows + replica->fold.row, count, batch->pass);
+    if (!mode->prefetch) return artel__feed_fetch(feed, replica->pool, rows, count, mode->buffer);
+    ARTEL_TRY(artel__prefetch_take(mode->prefetch, replica->pool, rows, count, mode->buffer));
     tell_ahead(replica, mode, batch);
     return ARTEL_OK;
 }
@@ -136,8 +159,10 @@ static artel_status fetch(artel__replica *replica, artel__mode m, const artel__b
     replica->fetch_begin_ns = timed ? artel__now_ns() : 0;
     int32_t first = first_shard(replica, 0), count = first_shard(replica, 1) - first;
     artel__fold_plan_make(&replica->fold, session->options.shards, first, count, batch->count, replica->start);
-    ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
+    if (session->deal || !artel__ahead_take(replica, m, batch)) ARTEL_TRY(fetch_rows(replica, shared->feed, &replica->mode[m], batch));
+    ARTEL_TRY(artel__deal_exchange_rows(replica, m, batch));
     ARTEL_TRY(artel__content_read(replica, m, batch));
+    artel__audit_read(replica, m, batch);
     if (shared->weighted) ARTEL_TRY(artel__class_weight_apply(replica, m, batch));
     replica->fetch_ns = timed ? artel__now_ns() - replica->fetch_begin_ns : 0;
     return ARTEL_OK;
@@ -237,6 +262,7 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
                         .learning_rate = batch->learning_rate,
                         .training = m == ARTEL__MODE_TRAIN};
     ARTEL_TRY(artel__execution_compute(run, &step, (const void *const *)replica->mode[m].buffer));
+    ARTEL_TRY(artel__audit_exchange(replica, m, batch, &step));
     replica->faulted = artel__execution_fault(run)->node >= 0;
     const artel__comm *comm = session->group ? artel__group_comm(session->group, replica->index) : NULL;
     replica->failed_here = replica->faulted;
@@ -258,17 +284,24 @@ static artel_status compute(artel__replica *replica, artel__mode m, const artel_
     return ARTEL_OK;
 }
 
+/* What an exchange fails with when another rank is lost, or has failed. */
+static bool is_elsewhere(artel_status status)
+{
+    return status == ARTEL_ERROR_CANCELLED || status == ARTEL_ERROR_RUN;
+}
+
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch)
 {
     replica->faulted = replica->looked = replica->applied = false;
     replica->nonfinite.node = -1;
     enter(replica, ARTEL__MEMBER_COMPUTE);
-    replica->status = fetch(replica, mode, batch);
-    replica->failed_here = replica->status < 0;
-    if (replica->status == ARTEL_OK) {
+    replica->computing = mode;
+    replica->batch = batch;
+    replica->status = batch ? fetch(replica, mode, batch) : artel__deal_exchange_held(replica);
+    replica->failed_here = replica->status < 0 && !(replica->session->deal && is_elsewhere(replica->status));
+    if (replica->status == ARTEL_OK && batch) {
         replica->status = compute(replica, mode, batch);
-        bool elsewhere = replica->status == ARTEL_ERROR_CANCELLED || replica->status == ARTEL_ERROR_RUN;
-        if (replica->status < 0 && !elsewhere) replica->failed_here = true;
+        if (replica->status < 0 && !is_elsewhere(replica->status)) replica->failed_here = true;
     }
     if (replica->status < 0 && replica->session->group) artel__group_cancel(replica->session->group);
     enter(replica, ARTEL__MEMBER_IDLE);

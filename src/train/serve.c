@@ -1,276 +1,423 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server: answers one call after another, of each peer one at a time. An update is applied whole between two calls, so what a
- * worker reads of a part is always the state after some number of updates; and by its item's number at most once. */
-#include <string.h>
-
-#include "train/servers.h"
-
-typedef struct client {
-    artel__lane lane;
-    artel__lane_slot call;
-    uint8_t *values; /* a copy of the variables on its way */
-    enum {
-        IDLE,
-        EXPECTED,
-        LEAVING
-    } state;
-} client;
+/* The server: answers one call after another. An update is applied whole between two calls, so what a worker reads of a part is always the
+ * state after some number of updates; and by its item's number at most once.
+ *
+ * Copies. The coordinator says which server is the head of a part, and which ones have copies. Workers talk to heads. A head sends an
+ * update on to the copies and applies it; no answer about the part leaves before they have applied all that it speaks of. So whatever was
+ * acknowledged or read is at all of them, and yet the head goes on meanwhile: what it answers is put aside as it is then. In a new
+ * generation nothing is under way, and the coordinator says anew who holds what. */
+#include "train/served.h"
+#include "train/tell.h"
 
 typedef struct server {
     artel__fit *fit;
-    artel__arena arena; /* of the division */
-    artel__division division;
-    artel__store *store;
-    artel__entry *list[3]; /* by artel__part_list */
-    int count[3];
-    size_t bytes[3];
-    int part;
-    uint64_t install, base; /* which state; number of its first item */
-    int64_t begun;          /* updates it had then */
-    uint8_t *applied;       /* a bit an item from `base` on */
-    size_t applied_bytes;
-    client *client; /* by rank, of this generation */
-    artel__net_piece *piece;
+    artel__served_part *part[ARTEL__MOST_SERVERS]; /* by number; NULL: not here */
+    artel__served_client *client;                  /* by rank, of this generation */
+    int slots;                                     /* of each client */
+    artel__held_part *held;                        /* an answer */
+    artel__telling telling;
     bool ended;
 } server;
 
-/* -- the part -- */
+/* -- copies -- */
 
-static void drop_part(server *s)
+/* Tells servers what the part's pieces are; what is answered from here on waits until all of them have it. */
+static artel_status call_copies(server *s, artel__served_part *p, const int *rank, int ranks, const artel__lane_head *head, int count)
 {
-    artel__store_destroy(s->store);
-    s->store = NULL;
-    artel__arena_fini(&s->arena);
-    artel__free(s->fit->ctx, s->piece);
-    artel__free(s->fit->ctx, s->applied);
-    s->piece = NULL;
-    s->applied = NULL;
-    s->applied_bytes = 0;
-    s->install = 0;
+    artel__served_forward *f = &p->forward[p->sent++ % ARTEL__SERVED_AHEAD];
+    artel_status status = ARTEL_OK;
+    f->calls = 0;
+    for (int k = 0; k < ranks && status == ARTEL_OK; k++) {
+        f->rank[f->calls++] = rank[k];
+        s->client[rank[k]].ahead++;
+        status = artel__service_judge(artel__lane_call(&s->client[rank[k]].to, &f->call[k], head, p->piece, count, 64));
+    }
+    return status;
 }
 
-static artel_status list_entries(server *s)
+/* Takes the answers of copies, in the order of what they were told. */
+static artel_status hear_copies(server *s, artel__served_part *p, bool *did)
 {
-    int most = artel__division_most(&s->division);
-    void *block;
-    for (int l = 0; l < 3; l++) {
-        s->list[l] = artel__arena_alloc(&s->arena, (size_t)most, sizeof *s->list[l]);
-        if (!s->list[l]) return ARTEL_ERROR_NO_MEMORY;
-        s->count[l] = artel__division_list(&s->division, s->part, (artel__part_list)l, s->list[l]);
-        s->bytes[l] = artel__entries_bytes(s->list[l], s->count[l]);
+    while (p->heard < p->sent) {
+        artel__served_forward *f = &p->forward[p->heard % ARTEL__SERVED_AHEAD];
+        artel__lane_head in;
+        for (int k = 0; k < f->calls; k++) {
+            if (!artel__slot_arrived(&f->call[k])) return ARTEL_OK;
+        }
+        for (int k = 0; k < f->calls; k++) {
+            artel__lane *lane = &s->client[f->rank[k]].to;
+            s->client[f->rank[k]].ahead--;
+            ARTEL_TRY(artel__lane_take(lane, &f->call[k], &in));
+            if (in.flags != ARTEL__ANSWER_OK) return artel__served_misfit(s->fit);
+            artel_status status = artel__service_judge(artel__lane_done(lane, &f->call[k]));
+            if (status != ARTEL_OK) return status;
+        }
+        p->heard++;
+        *did = true;
     }
-    ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)most, sizeof *s->piece, "parameter server", &block));
-    s->piece = block;
     return ARTEL_OK;
 }
 
-static artel_status make_part(server *s, const artel__service *service, int part, int parts)
+/* Gives another server the state of a part. */
+static artel_status copy_out(server *s, artel__served_part *p, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
 {
-    artel__fit *fit = s->fit;
-    drop_part(s);
-    artel__arena_init(&s->arena, fit->ctx);
-    s->part = part;
-    ARTEL_TRY(artel__division_make(&s->arena, fit->session, service->partitioner, parts, &s->division));
-    ARTEL_TRY(list_entries(s));
-    return artel__store_create(fit->ctx, &s->division, &fit->settings, part, artel__session_threads(fit->session), &s->store);
-}
-
-static artel_status misfit(const server *s)
-{
-    return artel__fail(s->fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
-                       "what another task sent does not fit this part of the variables");
-}
-
-static void *place_here(void *user, const artel__entry *entry)
-{
-    return artel__store_locate(user, entry);
-}
-
-/* Copies a message into the part. */
-static artel_status take(server *s, const artel__lane_slot *call, artel__part_list list)
-{
-    return artel__entries_take(s->list[list], s->count[list], call, place_here, s->store) ? ARTEL_OK : misfit(s);
-}
-
-static void list_pieces(server *s, artel__part_list list)
-{
-    artel__entries_list(s->list[list], s->count[list], place_here, s->store, s->piece);
-}
-
-/* The pieces as they are now. */
-static void copy_pieces(server *s, artel__part_list list, uint8_t *copy)
-{
-    for (int i = 0; i < s->count[list]; i++) {
-        artel__net_piece *p = &s->piece[i];
-        p->data = memcpy(copy, p->data, p->bytes);
-        copy += artel__net_padded(p->bytes);
-    }
-}
-
-/* -- items -- */
-
-static bool was_applied(const server *s, uint64_t item)
-{
-    uint64_t bit = item - s->base;
-    return bit / 8 < s->applied_bytes && s->applied[bit / 8] >> (bit % 8) & 1;
-}
-
-static artel_status mark(server *s, uint64_t item)
-{
-    uint64_t bit = item - s->base;
-    size_t wanted = (size_t)(bit / 8) + 1;
-    if (wanted > s->applied_bytes) {
-        size_t bytes = 2 * wanted + 1024;
-        void *wider = s->applied;
-        ARTEL_TRY(artel__realloc(s->fit->ctx, bytes, "parameter server", &wider));
-        s->applied = wider;
-        memset(s->applied + s->applied_bytes, 0, bytes - s->applied_bytes);
-        s->applied_bytes = bytes;
-    }
-    s->applied[bit / 8] |= (uint8_t)(1u << (bit % 8));
-    return ARTEL_OK;
+    artel__lane_head head = {.op = ARTEL__SERVE_INSTALL,
+                             .flags = ARTEL__FLAG_COPY,
+                             .part = in->part,
+                             .install = p->install,
+                             .item = p->base,
+                             .position = (uint64_t)p->begun,
+                             .a = (uint64_t)artel__store_iteration(p->store),
+                             .b = in->b};
+    int count = p->count[ARTEL__PART_STATE];
+    artel__store_refresh(p->store);
+    artel__served_list(p, ARTEL__PART_STATE);
+    if (p->applied_bytes) p->piece[count++] = (artel__net_piece){p->applied, p->applied_bytes};
+    int rank = (int)in->a;
+    artel_status status = call_copies(s, p, &rank, 1, &head, count);
+    artel__lane_head out = {.op = in->op, .install = p->install};
+    return status == ARTEL_OK ? artel__served_reply(p, c, at, &out, NULL, 0) : status;
 }
 
 /* -- operations -- */
 
-static artel_status answer(client *c, const artel__lane_head *head, const artel__net_piece *piece, int count)
+static artel_status install(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
+                            const artel__lane_head *in)
 {
-    c->state = LEAVING;
-    return artel__service_judge(artel__lane_answer(&c->lane, &c->call, head, piece, count));
+    int number = (int)(in->part & 0xffff), parts = (int)(in->part >> 16);
+    if (parts < 1 || parts > ARTEL__MOST_SERVERS || number >= parts) return artel__served_misfit(s->fit);
+    ARTEL_TRY(artel__served_make(s->fit, service, number, parts, &s->part[number]));
+    artel__served_part *p = s->part[number];
+    ARTEL_TRY(artel__served_take_state(p, &at->call, in));
+    artel__store_set_iteration(p->store, (int64_t)in->a);
+    artel__store_begin(p->store);
+    p->install = in->install;
+    p->base = in->item;
+    p->epoch = in->b;
+    p->begun = in->flags & ARTEL__FLAG_COPY ? (int64_t)in->position : artel__store_iteration(p->store);
+    artel__lane_head out = {.op = in->op, .install = p->install};
+    return artel__served_answer(c, at, &out, NULL, 0);
 }
 
-static artel_status answer_values(server *s, client *c, artel__lane_head *head)
+/* Items of an epoch are dealt out when all of those before have been applied. */
+static bool may_come(const artel__served_part *p, uint64_t item)
 {
-    void *block;
-    head->install = s->install;
-    head->position = (uint64_t)artel__store_iteration(s->store);
-    if (!c->values) {
-        ARTEL_TRY(artel__alloc(s->fit->ctx, s->bytes[ARTEL__PART_VALUES] + 8, "parameter server", &block));
-        c->values = block;
-    }
-    list_pieces(s, ARTEL__PART_VALUES);
-    copy_pieces(s, ARTEL__PART_VALUES, c->values);
-    return answer(c, head, s->piece, s->count[ARTEL__PART_VALUES]);
+    uint64_t most = (uint64_t)(artel__store_iteration(p->store) - p->begun) + (uint64_t)p->fit->steps_per_epoch;
+    return item >= p->base && item - p->base < most;
 }
 
-static artel_status install(server *s, const artel__service *service, client *c, const artel__lane_head *in)
+/* sync:K. Whether the step can be taken: the mean of K updates lies where an update is put. */
+static artel_status collect(artel__served_part *p, const artel__served_client *c, artel__served_call *at, const artel__lane_head *in,
+                            bool *whole)
 {
-    int part = (int)(in->part & 0xffff), parts = (int)(in->part >> 16);
-    if (parts < 1 || parts > ARTEL__MOST_SERVERS || part >= parts) return misfit(s);
-    ARTEL_TRY(make_part(s, service, part, parts));
-    for (int r = 0; r < service->seat.ranks; r++) { /* no worker is answered while the coordinator installs */
-        artel__free(s->fit->ctx, s->client[r].values);
-        s->client[r].values = NULL;
-    }
-    ARTEL_TRY(take(s, &c->call, ARTEL__PART_STATE));
-    artel__store_set_iteration(s->store, (int64_t)in->a);
-    s->install = in->install;
-    s->base = in->item;
-    s->begun = artel__store_iteration(s->store);
-    artel__lane_head out = {.op = in->op, .install = s->install};
-    return answer(c, &out, NULL, 0);
+    const artel__entry *entry = p->list[ARTEL__PART_UPDATE];
+    int count = p->count[ARTEL__PART_UPDATE];
+    *whole = false;
+    if (at->staged) return ARTEL_OK;
+    if (in->a > INT32_MAX || in->b > ARTEL__MOST_SOME || p->tables.count) return artel__served_misfit(p->fit);
+    artel_status status = artel__some_stage_take(&p->stage, entry, count, &at->call, in->item, c->from.peer, (int64_t)in->a);
+    if (status == ARTEL_ERROR_INVALID) return artel__served_misfit(p->fit);
+    ARTEL_TRY(status);
+    at->staged = true;
+    if ((uint64_t)p->stage.count < in->b) return ARTEL_OK;
+    artel__some_stage_mean(&p->stage, entry, count, artel__served_place, p->store);
+    artel__some_stage_drop(&p->stage);
+    *whole = true;
+    return ARTEL_OK;
 }
 
-static artel_status push(server *s, const artel__service *service, client *c, const artel__lane_head *in)
+/* An update that has been put in its place, and sent on. */
+static artel_status apply(artel__served_part *p, const artel__lane_head *in)
 {
-    artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_ALREADY, .item = in->item};
-    /* Items of an epoch are dealt out when all of those before have been applied. */
-    uint64_t most = (uint64_t)(artel__store_iteration(s->store) - s->begun) + (uint64_t)s->fit->steps_per_epoch;
-    if (in->item < s->base || in->item - s->base >= most) return misfit(s);
-    if (!was_applied(s, in->item)) {
-        int64_t now = artel__store_iteration(s->store);
-        ARTEL_TRY(take(s, &c->call, ARTEL__PART_UPDATE));
-        ARTEL_TRY(mark(s, in->item));
-        artel__store_apply(s->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN);
-        artel__mesh_stepped(service->cluster, (uint64_t)now + 1, 0); /* for artel status */
-        out.flags = ARTEL__ANSWER_OK;
-        out.a = (uint64_t)(now - (int64_t)in->position);
-    }
-    return answer_values(s, c, &out);
+    ARTEL_TRY(artel__served_mark(p, in->item));
+    return artel__store_apply(p->store, in->rate, in->flags & ARTEL__FLAG_ASSIGN);
 }
 
-static artel_status handle(server *s, const artel__service *service, client *c)
+/* A new update: sent to copies first, so that they apply it while this one does. `whole`: it is the mean, and lies where it was put. */
+static artel_status take_new(server *s, artel__served_part *p, const artel__served_call *at, const artel__lane_head *in, bool whole)
 {
-    artel__lane_head in, out;
-    ARTEL_TRY(artel__lane_take(&c->lane, &c->call, &in));
-    out = (artel__lane_head){.op = in.op, .install = s->install};
-    bool asks_state = in.op == ARTEL__SERVE_FETCH || in.op == ARTEL__SERVE_PULL || in.op == ARTEL__SERVE_PUSH;
-    bool right = c->lane.peer == service->chief ? in.op <= ARTEL__SERVE_END : in.op == ARTEL__SERVE_PULL || in.op == ARTEL__SERVE_PUSH;
-    if (!right) return misfit(s);
-    if (asks_state && (!s->store || in.install != s->install)) {
-        out.flags = ARTEL__ANSWER_STALE;
-        return answer(c, &out, NULL, 0);
+    artel__lane_head head = *in;
+    artel_status status = whole ? ARTEL_OK : artel__served_take_update(p, &at->call);
+    head.op = ARTEL__SERVE_FORWARD;
+    head.position = (uint64_t)artel__store_iteration(p->store);
+    if (status == ARTEL_OK && p->copies) {
+        if (whole) artel__served_list(p, ARTEL__PART_UPDATE);
+        int count = whole ? p->count[ARTEL__PART_UPDATE] : artel__served_list_update(p, &at->call);
+        status = call_copies(s, p, p->copy, p->copies, &head, count);
     }
-    switch ((artel__serve_op)in.op) {
-    case ARTEL__SERVE_INSTALL: return install(s, service, c, &in);
+    return status == ARTEL_OK ? apply(p, in) : status;
+}
+
+/* Calls that one task has under way with another at a time; so many are expected, so that none waits on its connection before others. */
+static int most_calls(const artel__service *service)
+{
+    return service->servers + ARTEL__SERVED_AHEAD;
+}
+
+static bool may_forward(const server *s, const artel__service *service, const artel__served_part *p)
+{
+    for (int k = 0; k < p->copies; k++) {
+        if (s->client[p->copy[k]].ahead >= most_calls(service)) return false;
+    }
+    return p->sent - p->heard < ARTEL__SERVED_AHEAD;
+}
+
+/* At the head. A mean lies where the next one will be put, so it waits until copies have the one before. */
+static artel_status push(server *s, artel__served_part *p, const artel__service *service, artel__served_client *c, artel__served_call *at,
+                         const artel__lane_head *in)
+{
+    uint64_t before = (uint64_t)artel__store_iteration(p->store);
+    bool whole = false;
+    if (!may_come(p, in->item)) return artel__served_misfit(p->fit);
+    bool fresh = !artel__served_was_applied(p, in->item), counts = fresh || at->staged;
+    bool waits = !may_forward(s, service, p) || (in->b > 0 && p->heard < p->sent);
+    if (fresh && waits) return ARTEL_OK; /* looked at again when copies have answered */
+    if (fresh && in->b > 0) {
+        ARTEL_TRY(collect(p, c, at, in, &whole));
+        if (!whole) return ARTEL_OK; /* looked at again when there are K */
+    }
+    if (fresh) {
+        artel_status status = take_new(s, p, at, in, whole);
+        if (status != ARTEL_OK) return status;
+        artel__mesh_stepped(service->cluster, before + 1, 0); /* for artel status */
+    }
+    at->staged = false;
+    artel__lane_head out = {.op = in->op, .flags = counts ? ARTEL__ANSWER_OK : ARTEL__ANSWER_ALREADY, .item = in->item};
+    if (fresh && before > in->position && in->b == 0) out.a = before - in->position;
+    return artel__served_answer_values(p, c, at, &out);
+}
+
+/* At a copy: the same updates in the same order, so the same bits. */
+static artel_status forward(artel__served_part *p, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
+{
+    uint64_t position = (uint64_t)artel__store_iteration(p->store);
+    if (position < in->position) return ARTEL_OK; /* the one before is looked at next */
+    bool fits = position == in->position && !p->head && may_come(p, in->item) && !artel__served_was_applied(p, in->item);
+    if (!fits) return artel__served_misfit(p->fit);
+    ARTEL_TRY(artel__served_take_update(p, &at->call));
+    ARTEL_TRY(apply(p, in));
+    artel__lane_head out = {.op = in->op, .flags = ARTEL__ANSWER_OK};
+    artel__served_say_state(p, &out);
+    return artel__served_answer(c, at, &out, NULL, 0);
+}
+
+static artel_status tell_parts(server *s, artel__served_client *c, artel__served_call *at, artel__lane_head *out)
+{
+    int count = 0;
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
+        const artel__served_part *p = s->part[i];
+        if (p && p->install)
+            s->held[count++] = (artel__held_part){(uint64_t)i, p->install, p->epoch, (uint64_t)artel__store_iteration(p->store)};
+    }
+    artel__net_piece piece = {s->held, (size_t)count * sizeof *s->held};
+    out->a = (uint64_t)count;
+    return artel__served_answer(c, at, out, &piece, count > 0);
+}
+
+static artel_status assign(server *s, const artel__service *service, artel__served_part *p, const artel__lane_head *in)
+{
+    p->copies = 0;
+    for (uint64_t left = in->b; left; left >>= 16) {
+        int rank = (int)(left & 0xffff) - 1;
+        bool known = rank >= 0 && rank < service->seat.ranks && service->type[rank] == ARTEL__TASK_PS && p->copies < ARTEL__MOST_COPIES - 1;
+        if (!known) return artel__served_misfit(s->fit);
+        p->copy[p->copies++] = rank;
+    }
+    p->epoch = in->a;
+    p->head = in->flags & ARTEL__FLAG_HEAD;
+    return ARTEL_OK;
+}
+
+/* Who may say what. */
+static bool may_say(artel__task_type type, unsigned op, unsigned flags)
+{
+    bool commands = op <= ARTEL__SERVE_END || op == ARTEL__SERVE_ASSIGN || op == ARTEL__SERVE_COPY || op == ARTEL__SERVE_DROP;
+    switch (type) {
+    case ARTEL__TASK_CHIEF: return commands && !(op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
+    case ARTEL__TASK_WORKER: return op == ARTEL__SERVE_PULL || op == ARTEL__SERVE_PUSH;
+    case ARTEL__TASK_PS: return op == ARTEL__SERVE_FORWARD || (op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
+    default: return false;
+    }
+}
+
+/* About a part that is here, in the state that is meant. */
+static artel_status handle_part(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at,
+                                const artel__lane_head *in)
+{
+    artel__served_part *p = s->part[in->part & 0xffff];
+    artel__lane_head out = {.op = in->op, .install = p->install};
+    bool early = (in->flags & ARTEL__FLAG_WAIT) && (uint64_t)artel__store_iteration(p->store) < in->a;
+    bool commands = in->op == ARTEL__SERVE_FETCH || in->op == ARTEL__SERVE_COPY || in->op == ARTEL__SERVE_ASSIGN;
+    if (commands && p->heard < p->sent) return ARTEL_OK; /* what was applied last may vanish yet: looked at again */
+    switch ((artel__serve_op)in->op) {
     case ARTEL__SERVE_FETCH:
-        out.position = (uint64_t)artel__store_iteration(s->store);
-        list_pieces(s, ARTEL__PART_STATE);
-        return answer(c, &out, s->piece, s->count[ARTEL__PART_STATE]);
+        artel__served_say_state(p, &out);
+        artel__store_refresh(p->store);
+        artel__served_list(p, ARTEL__PART_STATE);
+        return artel__served_answer(c, at, &out, p->piece, p->count[ARTEL__PART_STATE]);
     case ARTEL__SERVE_PULL:
-        if ((in.flags & ARTEL__FLAG_WAIT) && (uint64_t)artel__store_iteration(s->store) < in.a) return ARTEL_OK; /* looked at again */
-        return answer_values(s, c, &out);
-    case ARTEL__SERVE_PUSH: return push(s, service, c, &in);
-    case ARTEL__SERVE_END: s->ended = true; return answer(c, &out, NULL, 0);
-    default: return answer(c, &out, NULL, 0);
+        if (early) return ARTEL_OK; /* looked at again */
+        return in->flags & ARTEL__FLAG_ROWS ? artel__served_answer_rows(p, c, at, in, &out) : artel__served_answer_values(p, c, at, &out);
+    case ARTEL__SERVE_PUSH: return push(s, p, service, c, at, in);
+    case ARTEL__SERVE_FORWARD: return forward(p, c, at, in);
+    case ARTEL__SERVE_COPY:
+        if (in->a >= (uint64_t)service->seat.ranks || service->type[in->a] != ARTEL__TASK_PS) return artel__served_misfit(s->fit);
+        return copy_out(s, p, c, at, in);
+    case ARTEL__SERVE_ASSIGN: ARTEL_TRY(assign(s, service, p, in)); return artel__served_answer(c, at, &out, NULL, 0);
+    default: return artel__served_misfit(s->fit);
     }
+}
+
+static artel_status handle(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at)
+{
+    artel__lane_head in;
+    ARTEL_TRY(artel__lane_take(&c->from, &at->call, &in));
+    artel__lane_head out = {.op = in.op};
+    uint32_t number = in.part & 0xffff;
+    if (number >= ARTEL__MOST_SERVERS || !may_say(service->type[c->from.peer], in.op, in.flags)) return artel__served_misfit(s->fit);
+    artel__served_part *p = s->part[number];
+    switch ((artel__serve_op)in.op) {
+    case ARTEL__SERVE_ASK: return tell_parts(s, c, at, &out);
+    case ARTEL__SERVE_INSTALL: return install(s, service, c, at, &in);
+    case ARTEL__SERVE_END: s->ended = true; return artel__served_answer(c, at, &out, NULL, 0);
+    case ARTEL__SERVE_DROP:
+        artel__served_drop(p);
+        s->part[number] = NULL;
+        return artel__served_answer(c, at, &out, NULL, 0);
+    default: break;
+    }
+    if (p && p->install && in.install == p->install) return handle_part(s, service, c, at, &in);
+    out.flags = ARTEL__ANSWER_STALE;
+    return artel__served_answer(c, at, &out, NULL, 0);
 }
 
 /* -- the loop -- */
 
 /* Whether anything was done. */
-static artel_status look_at(server *s, const artel__service *service, client *c, size_t most, bool *did)
+static artel_status look_at(server *s, const artel__service *service, artel__served_client *c, artel__served_call *at, size_t most,
+                            bool *did)
 {
-    if (c->state == EXPECTED && artel__slot_arrived(&c->call)) {
-        artel_status status = handle(s, service, c);
+    if (at->state == ARTEL__SERVED_EXPECTED && artel__slot_arrived(&at->call)) {
+        artel_status status = handle(s, service, c, at);
         if (status != ARTEL_OK) return status;
-        *did = *did || c->state != EXPECTED; /* else it waits for another one's update */
+        *did = *did || at->state != ARTEL__SERVED_EXPECTED; /* else it waits for another one's update */
     }
-    if (c->state == LEAVING && artel__slot_left(&c->call)) {
+    if (artel__served_may_leave(at)) {
+        artel_status status = artel__served_answer(c, at, &at->reply, at->piece, at->pieces);
+        if (status != ARTEL_OK) return status;
         *did = true;
-        c->state = IDLE;
     }
-    if (c->state == IDLE && !s->ended) {
-        c->state = EXPECTED;
-        ARTEL_TRY(artel__service_judge(artel__lane_expect(&c->lane, &c->call, most)));
+    if (at->state == ARTEL__SERVED_LEAVING && artel__slot_left(&at->call)) {
+        *did = true;
+        at->state = ARTEL__SERVED_IDLE;
+    }
+    if (at->state == ARTEL__SERVED_IDLE && !s->ended) {
+        at->state = ARTEL__SERVED_EXPECTED;
+        ARTEL_TRY(artel__service_judge(artel__lane_expect(&c->from, &at->call, most)));
     }
     return ARTEL_OK;
 }
 
+static artel_status look_around(server *s, const artel__service *service, size_t most, bool *did, bool *leaving)
+{
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < ARTEL__MOST_SERVERS && status == ARTEL_OK; i++) {
+        if (s->part[i]) status = hear_copies(s, s->part[i], did);
+    }
+    for (int r = 0; r < service->seat.ranks && status == ARTEL_OK; r++) {
+        bool calls = r != service->endpoint->rank && service->type[r] != ARTEL__TASK_EVALUATOR;
+        for (int k = 0; calls && k < s->slots && status == ARTEL_OK; k++) {
+            artel__served_call *at = &s->client[r].slot[k];
+            status = look_at(s, service, &s->client[r], at, most, did);
+            *leaving = *leaving || at->state == ARTEL__SERVED_LEAVING || at->state == ARTEL__SERVED_HELD;
+        }
+    }
+    return status;
+}
+
+static void tell(server *s, const artel__service *service)
+{
+    artel__telling *t = &s->telling;
+    if (!artel__tell_due(t)) return;
+    artel__tell_begin(t, s->fit->ctx);
+    artel__tell_parts(t);
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
+        const artel__served_part *p = s->part[i];
+        if (!p || !p->install) continue;
+        artel__told_part told = {i, artel__division_bytes(&p->division, i), p->head ? "head" : "copy", -1, {0},
+                                 0, artel__store_iteration(p->store)};
+        artel__tell_part(t, &told);
+    }
+    artel__tell_end(t, service->cluster);
+}
+
 static artel_status loop(server *s, const artel__service *service)
 {
-    size_t most = s->fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 3) + (1 << 20);
+    size_t most = s->fit->model->nn->variables->bytes * (ARTEL__APPLY_SLOTS + 3) + (4 << 20);
     artel_status status = artel__service_move(service);
     while (status == ARTEL_OK) {
         bool did = false, leaving = false;
-        for (int r = 0; r < service->seat.ranks && status == ARTEL_OK; r++) {
-            bool calls = service->type[r] == ARTEL__TASK_CHIEF || service->type[r] == ARTEL__TASK_WORKER;
-            if (calls) status = look_at(s, service, &s->client[r], most, &did);
-            leaving = leaving || s->client[r].state == LEAVING;
-        }
+        tell(s, service);
+        status = look_around(s, service, most, &did, &leaving);
         if (status == ARTEL_OK && s->ended && !leaving) return ARTEL_OK;
         if (status == ARTEL_OK) status = did ? artel__service_move(service) : artel__service_wait(service);
     }
     return status;
 }
 
-artel_status artel__serve(artel__service *service, void *user)
+/* Each client may call about each part at once, a head more than once. */
+static artel_status open_clients(server *s, const artel__service *service)
 {
-    server *s = user;
-    void *block;
     int ranks = service->seat.ranks;
+    void *block;
+    s->slots = most_calls(service);
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
+        if (s->part[i] && s->part[i]->division.servers > s->slots) s->slots = s->part[i]->division.servers;
+    }
     ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)ranks, sizeof *s->client, "parameter server", &block));
     s->client = block;
-    s->ended = false;
-    for (int r = 0; r < ranks; r++) s->client[r].lane = artel__service_lane(service, r);
-    artel_status status = loop(s, service);
     for (int r = 0; r < ranks; r++) {
-        artel__lane_withdraw(&s->client[r].lane, &s->client[r].call);
-        artel__slot_fini(s->fit->ctx, &s->client[r].call);
-        artel__free(s->fit->ctx, s->client[r].values);
+        s->client[r].from = s->client[r].to = artel__service_lane(service, r);
+        ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)s->slots, sizeof(artel__served_call), "parameter server", &block));
+        s->client[r].slot = block;
+    }
+    return ARTEL_OK;
+}
+
+static void withdraw(server *s, artel__served_forward *f)
+{
+    for (int k = 0; k < f->calls; k++) artel__lane_withdraw(&s->client[f->rank[k]].to, &f->call[k]);
+}
+
+static void close_clients(server *s, int ranks)
+{
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) {
+        artel__served_part *p = s->part[i];
+        for (uint64_t n = p ? p->heard : 0; p && n < p->sent; n++) withdraw(s, &p->forward[n % ARTEL__SERVED_AHEAD]);
+        if (p) p->sent = p->heard = 0;
+        if (p) artel__some_stage_drop(&p->stage);
+    }
+    for (int r = 0; s->client && r < ranks; r++) {
+        artel__served_client *c = &s->client[r];
+        for (int k = 0; c->slot && k < s->slots; k++) {
+            artel__lane_withdraw(&c->from, &c->slot[k].call);
+            artel__slot_fini(s->fit->ctx, &c->slot[k].call);
+            artel__free(s->fit->ctx, c->slot[k].values);
+            artel__free(s->fit->ctx, c->slot[k].piece);
+        }
+        artel__free(s->fit->ctx, c->slot);
     }
     artel__free(s->fit->ctx, s->client);
     s->client = NULL;
+}
+
+artel_status artel__serve(artel__service *service, void *user)
+{
+    server *s = user;
+    s->ended = false;
+    artel_status status = open_clients(s, service);
+    if (status == ARTEL_OK) status = loop(s, service);
+    close_clients(s, service->seat.ranks);
     return status;
 }
 
@@ -280,8 +427,9 @@ artel_status artel__server_create(artel__fit *fit, void **out)
     ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(server), "parameter server", &block));
     server *s = block;
     s->fit = fit;
-    artel__arena_init(&s->arena, fit->ctx);
     *out = s;
+    ARTEL_TRY(artel__calloc(fit->ctx, ARTEL__MOST_SERVERS, sizeof *s->held, "parameter server", &block));
+    s->held = block;
     return ARTEL_OK;
 }
 
@@ -289,6 +437,7 @@ void artel__server_destroy(artel__fit *fit, void *user)
 {
     server *s = user;
     if (!s) return;
-    drop_part(s);
+    for (int i = 0; i < ARTEL__MOST_SERVERS; i++) artel__served_drop(s->part[i]);
+    artel__free(fit->ctx, s->held);
     artel__free(fit->ctx, s);
 }

@@ -19,25 +19,36 @@
 
 enum {
     ARTEL__MOST_SERVERS = 64,
+    ARTEL__MOST_SOME = 256, /* K of sync:K */
+    ARTEL__MOST_COPIES = 3, /* servers that have a part */
     ARTEL__MOST_TICKETS = 2 /* items that a worker holds or waits for */
 };
 
 /* Operations and answers. Values are part of the wire format. */
 typedef enum artel__serve_op {
-    ARTEL__SERVE_ASK = 1,     /* coordinator -> server: which state have you? */
-    ARTEL__SERVE_INSTALL = 2, /* the state of a part: `part` its number and, above, how many there are; a: iteration; item: the first */
+    ARTEL__SERVE_ASK = 1,     /* coordinator -> server: which parts have you? Answer: a of artel__held_part */
+    ARTEL__SERVE_INSTALL = 2, /* the state of a part: `part` its number and, above, how many there are; a: iteration; b: epoch; item: the
+                                 first; position, of a copy: iteration then */
     ARTEL__SERVE_FETCH = 3,   /* give it back */
     ARTEL__SERVE_END = 4,     /* nothing follows */
     ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
-    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables */
+    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables. b: K of sync:K, a: rows it is of */
     ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
-    ARTEL__SERVE_RESULT = 8   /* an item's values; and give me the next one */
+    ARTEL__SERVE_RESULT = 8,  /* an item's values; and give me the next one. a: mode; b: sync:K: it came too late */
+    ARTEL__SERVE_ASSIGN = 9,  /* coordinator -> server: head or copy of a part; a: epoch; b: 1 + rank of each copy, 16 bits each */
+    ARTEL__SERVE_COPY = 10,   /* coordinator -> head: give the part to the server of rank a, for epoch b */
+    ARTEL__SERVE_DROP = 11,   /* coordinator -> server: the part is of no use any more */
+    ARTEL__SERVE_FORWARD = 12 /* head -> copy: an update; position: the updates before it */
 } artel__serve_op;
 
 /* Of calls. */
 enum {
-    ARTEL__FLAG_WAIT = 1,  /* PULL: when `a` updates have been applied */
-    ARTEL__FLAG_ASSIGN = 2 /* PUSH: averages are given, not differences */
+    ARTEL__FLAG_WAIT = 1,   /* PULL: when `a` updates have been applied */
+    ARTEL__FLAG_ASSIGN = 2, /* PUSH: averages are given, not differences */
+    ARTEL__FLAG_ROWS = 4,   /* PULL: rows of tables, by tokens that follow (rows.h) */
+    ARTEL__FLAG_ONLY = 8,   /* PULL: nothing but these */
+    ARTEL__FLAG_COPY = 16,  /* INSTALL: from a server; a bit for each item from the first one on follows: it has been applied */
+    ARTEL__FLAG_HEAD = 32   /* ASSIGN */
 };
 
 enum {
@@ -47,6 +58,11 @@ enum {
     ARTEL__ANSWER_END = 3      /* to a ticket: there are no more items */
 };
 
+/* A part that a server has. */
+typedef struct artel__held_part {
+    uint64_t part, install, epoch, position;
+} artel__held_part;
+
 /* What the coordinator answers to a ticket, behind the head; bytes of machines of one byte order, which share an arithmetic class. */
 typedef struct artel__item {
     uint64_t number; /* in the run: one for each batch of training */
@@ -54,7 +70,8 @@ typedef struct artel__item {
     int64_t serial;  /* of the phase: where it changes, variables are pulled */
     int64_t fresh;   /* pull them for each item */
     int64_t pass, cursor, count, ordinal;
-    double rate; /* negative: the schedule's */
+    double rate;  /* negative: the schedule's */
+    int64_t some; /* sync:K: it is a share of a step, which so many shares make; 0: a step */
     int64_t servers;
     int32_t rank[ARTEL__MOST_SERVERS]; /* of the servers, by number of the part */
 } artel__item;
@@ -76,8 +93,10 @@ typedef struct artel__service {
     int chief, servers, workers;     /* rank of the chief, -1: it is not here; how many */
     int server[ARTEL__MOST_SERVERS]; /* their ranks */
     bool sync;                       /* all workers compute each batch together */
+    int some;                        /* K of sync:K: a step is the first K of all workers' shares of a batch; 0 */
     int64_t staleness;               /* S of bounded:S; -1: async */
     const char *partitioner;
+    int copies; /* of each part, with its head */
 } artel__service;
 
 /* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; everything that was posted is
@@ -99,7 +118,7 @@ artel__lane artel__service_lane(const artel__service *service, int rank);
 /* Items that a worker asks for at a time. */
 static inline int artel__service_tickets(const artel__service *service)
 {
-    return service->staleness < 0 ? ARTEL__MOST_TICKETS : 1;
+    return service->staleness < 0 && !service->some ? ARTEL__MOST_TICKETS : 1;
 }
 /* Moves messages; waits until something has happened. ARTEL_AGAIN: the generation is over. */
 artel_status artel__service_move(const artel__service *service);

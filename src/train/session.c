@@ -7,14 +7,8 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "device/tpu.h"
 #include "train/content.h"
-
-int32_t artel__default_shards(int64_t batch_size)
-{
-    int32_t shards = 8;
-    while (shards < 256 && (int64_t)shards * 2 <= batch_size / 32) shards *= 2;
-    return shards;
-}
 
 /* -- making -- */
 
@@ -59,65 +53,98 @@ enum {
     DEVICE_SHARDS = 8
 };
 
-/* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits. */
-static int32_t device_shards(int64_t batch_size)
+/* One each, as far as there are shards; one for all of XLA's CPU, whose devices are the same cores. */
+static int replicas_of_devices(const artel__session *session, const artel__strategy_def *strategy)
 {
+    const artel__session_options *o = &session->options;
+    int devices = session->devices->count;
+    if (strategy->single || (!session->devices->numbered && strcmp(session->devices->place.kind, "cpu") == 0)) return 1;
+    return devices < o->shards || !o->shards ? devices : o->shards;
+}
+
+/* A function of the batch alone, as for cores, so that 1, 2, 4, 8 devices give the same bits; of the fast class one for each replica. */
+static int32_t device_shards(const artel__session *session, const artel__strategy_def *strategy)
+{
+    const artel__session_options *o = &session->options;
     int32_t shards = 1;
-    while (shards < DEVICE_SHARDS && batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
+    int tasks = artel__mesh_is_single(o->cluster) ? 1 : artel_cluster_size(o->cluster);
+    int replicas = tasks * (o->replicas ? o->replicas : replicas_of_devices(session, strategy));
+    if (session->devices->place.fast) {
+        while (shards < replicas && shards < ARTEL__MAX_SHARDS) shards *= 2;
+        return shards;
+    }
+    while (shards < DEVICE_SHARDS && o->batch_size / (2 * shards) >= DEVICE_ROWS) shards *= 2;
     return shards;
 }
 
-/* One each, as far as there are shards; one for XLA's CPU, whose devices are the same cores. */
-static int replicas_of_devices(const artel__session *session)
+/* Also in models within it. */
+static bool has_convolutions(const artel__model *nn)
 {
-    const artel__session_options *o = &session->options;
-    bool one = o->strategy && strcmp(o->strategy, "one-device") == 0;
-    if (one || strcmp(session->devices->place.kind, "cpu") == 0) return 1;
-    return session->devices->count < o->shards ? session->devices->count : o->shards;
+    for (int i = 0; i < nn->layers; i++) {
+        const artel__layer *layer = nn->layer[i];
+        if (strstr(layer->def->class_name, "Conv") || (layer->model && has_convolutions(layer->model))) return true;
+    }
+    return false;
 }
 
-static artel_status open_devices(artel__session *session)
+/* Said once, as TPUStrategy prints its topology. */
+static artel_status tell_tpus(artel__session *session)
 {
-    const artel__session_options *o = &session->options;
-    bool named;
-    ARTEL_TRY(artel__devices_named(session->ctx, &o->device, &named));
-    if (named && (o->elsewhere || o->alone))
-        return artel__fail(session->ctx, ARTEL_ERROR_UNSUPPORTED, "device", "use multi-worker, or processors",
-                           "workers of parameter-server compute on processors in this version");
+    artel__text text;
+    int hosts;
+    artel__text_init(&text, session->ctx);
+    artel_status status = artel__tpu_topology(session->ctx, &text, &hosts);
+    if (status == ARTEL_OK)
+        artel__log(session->ctx, ARTEL_LOG_NOTE, "tpu: %s%s%d device%s here", text.data, text.length ? "; " : "", session->devices->count,
+                   session->devices->count == 1 ? "" : "s");
+    if (status == ARTEL_OK && hosts > 1 && artel__mesh_is_single(session->options.cluster))
+        artel__log(session->ctx, ARTEL_LOG_NOTE, "tpu: the devices of the other %d host%s take part in a cluster (docs/cluster.md)",
+                   hosts - 1, hosts == 2 ? "" : "s");
+    artel__text_fini(&text);
+    return status;
+}
+
+/* A strategy that is for one kind of devices has them opened, if nobody says otherwise. */
+static artel_status open_devices(artel__session *session, const artel__strategy_def *strategy)
+{
+    artel__session_options *o = &session->options;
+    const char *named = o->device.device;
+    bool any = !named || strcmp(named, "auto") == 0 || strcmp(named, "cpu") == 0;
+    if (strategy->device && any) o->device.device = strategy->device;
+    o->device.convolutions = has_convolutions(o->model->nn);
     ARTEL_TRY(artel__devices_open(session->ctx, &o->device, &session->devices));
     if (session->devices) session->device = &session->devices->device;
-    return ARTEL_OK;
+    ARTEL_TRY(artel__strategy_check_device(session->ctx, strategy, session->devices ? session->devices->place.kind : NULL, named));
+    return strategy->device ? tell_tpus(session) : ARTEL_OK;
 }
 
 static artel_status resolve(artel__session *session)
 {
     artel__session_options *o = &session->options;
+    const artel__strategy_def *strategy;
+    bool single = artel__mesh_is_single(o->cluster);
     if (o->batch_size < 1)
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--batch-size", "give a number of at least 1", "the batch size is %lld",
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_size", "give a number of at least 1", "the batch size is %lld",
                            (long long)o->batch_size);
-    ARTEL_TRY(open_devices(session));
-    if (o->shards == 0) o->shards = session->devices ? device_shards(o->batch_size) : artel__default_shards(o->batch_size);
+    ARTEL_TRY(artel__strategy_by_name(session->ctx, o->strategy, !single, &strategy));
+    ARTEL_TRY(open_devices(session, strategy));
+    if (o->shards == 0) o->shards = session->devices ? device_shards(session, strategy) : artel__default_shards(o->batch_size);
     if (o->shards < 1 || o->shards > ARTEL__MAX_SHARDS || (o->shards & (o->shards - 1)))
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--shards", "give 1, 2, 4, 8, ... up to 4096",
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".shards", "give 1, 2, 4, 8, ... up to 4096",
                            "%d virtual shards: not a power of two in range", o->shards);
     if (o->batch_groups < 0 || (o->batch_groups > 1 && o->shards % o->batch_groups))
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--batch-norm", "give a power of two up to the number of shards",
+        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, ".batch_norm_groups", "give a power of two up to the number of shards",
                            "%d groups do not divide the %d virtual shards of a batch of %lld", o->batch_groups, o->shards,
                            (long long)o->batch_size);
-    artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size};
-    if (session->devices && request.replicas == 0) request.replicas = replicas_of_devices(session);
-    bool single = artel__mesh_is_single(o->cluster), any = !o->strategy || strcmp(o->strategy, "auto") == 0;
+    artel__strategy_request request = {o->replicas, o->threads, o->shards, o->batch_size, o->all_reduce, !single};
+    if (session->devices && request.replicas == 0) request.replicas = replicas_of_devices(session, strategy);
     int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
     if (request.threads == 0 && !single) request.threads = cores > 1 ? cores : 1;
-    const char *strategy = !any ? o->strategy : single ? "auto" : "multi-worker";
-    ARTEL_TRY(artel__strategy_make_plan(session->ctx, strategy, &request, &session->strategy));
-    if (!single && !session->strategy.cluster)
-        return artel__fail(session->ctx, ARTEL_ERROR_INVALID, "--strategy", "use multi-worker, or give no cluster",
-                           "%s does not work with the other tasks of a cluster", session->strategy.name);
+    ARTEL_TRY(artel__strategy_make_plan(session->ctx, strategy->name, &request, &session->strategy));
     session->cluster = single || o->alone ? NULL : o->cluster;
     if (session->strategy.note[0] && single) artel__log(session->ctx, ARTEL_LOG_NOTE, "%s", session->strategy.note);
     session->replicas = session->ranks = session->strategy.replicas;
-    session->polls = session->strategy.threads <= artel__usable_cores();
+    ARTEL_TRY(artel__devices_check_replicas(session->devices, session->replicas > 1 || !single));
     session->common = session->strategy.common && single && session->replicas > 1 && !session->devices;
     return ARTEL_OK;
 }
@@ -128,8 +155,10 @@ static artel_status open_session(artel__session *session)
     ARTEL_TRY(artel__session_read_arithmetic(session));
     ARTEL_TRY(copy_variables(session));
     if (session->options.train) ARTEL_TRY(declare_slots(session));
-    if (session->replicas > 1 && !session->cluster)
+    if (session->replicas > 1 && !session->cluster) {
         ARTEL_TRY(artel__group_create(session->ctx, session->replicas, session->options.shards, &session->group));
+        ARTEL_TRY(artel__group_choose(session->group, session->strategy.all_reduce, NULL));
+    }
     session->replica = artel__arena_alloc(&session->arena, (size_t)session->replicas, sizeof *session->replica);
     if (!session->replica) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
@@ -138,7 +167,7 @@ static artel_status open_session(artel__session *session)
     artel__state_copy(session->replica[0].state, model->weights, artel__all_of(model->nn->variables));
     if (session->options.train && !session->options.cache) ARTEL_TRY(artel__session_take_up(session));
     artel__session_broadcast(session);
-    return artel__session_start_threads(session);
+    return artel__crew_create(session->ctx, session->replicas, session->strategy.threads <= artel__usable_cores(), &session->crew);
 }
 
 artel_status artel__session_create(artel_context *ctx, const artel__session_options *options, artel__session **out)
@@ -150,9 +179,6 @@ artel_status artel__session_create(artel_context *ctx, const artel__session_opti
     session->options = *options;
     session->device = &artel__cpu;
     artel__arena_init(&session->arena, ctx);
-    pthread_mutex_init(&session->mutex, NULL);
-    pthread_cond_init(&session->work, NULL);
-    pthread_cond_init(&session->done, NULL);
     artel_status status = open_session(session);
     if (status < 0) {
         artel__session_destroy(session);
@@ -166,7 +192,7 @@ void artel__session_destroy(artel__session *session)
 {
     if (!session) return;
     artel_context *ctx = session->ctx;
-    if (session->replica) artel__session_stop_threads(session);
+    artel__crew_destroy(session->crew);
     for (int r = 0; session->replica && r < session->replicas; r++) artel__replica_close(&session->replica[r]);
     for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
         artel__executable_destroy(session->mode[m].plan);
@@ -174,9 +200,6 @@ void artel__session_destroy(artel__session *session)
     }
     artel__devices_close(session->devices);
     artel__group_destroy(session->group);
-    pthread_cond_destroy(&session->done);
-    pthread_cond_destroy(&session->work);
-    pthread_mutex_destroy(&session->mutex);
     artel__arena_fini(&session->arena);
     artel__free(ctx, session);
 }
@@ -209,7 +232,9 @@ artel_status artel__session_prepare(artel__session *session, artel__mode m, cons
                                         .recompute = {.rows = batch_size, .extra_time = session->options.recompute},
                                         .batch_size = batch_size,
                                         .batch_groups = session->options.batch_groups,
-                                        .elsewhere = session->options.elsewhere};
+                                        .elsewhere = session->options.elsewhere,
+                                        .whole = session->options.whole,
+                                        .training = session->mode[ARTEL__MODE_TRAIN].objective};
     ARTEL_TRY(artel__objective_create(session->ctx, &request, &mode->objective));
     artel__session_find_products(session, mode->objective);
     bool placed = !session->options.unplaced && (!session->cluster || session->seat.ranks > 0);
@@ -235,7 +260,8 @@ artel_status artel__session_place(artel__session *session, artel__mode m)
                                    .replicas = session->ranks,
                                    .isa = artel__context_isa(session->ctx),
                                    .common = session->common,
-                                   .lends = session->group && artel__group_lends(session->group)};
+                                   .lends = session->group && artel__group_lends(session->group),
+                                   .across = session->ranks > session->replicas};
     artel__executable *plan;
     ARTEL_TRY(artel__compile(session->ctx, session->device, &mode->objective->graph, &options, &plan));
     for (int r = 0; r < session->replicas; r++) artel__replica_unprepare(&session->replica[r], m);
@@ -263,6 +289,22 @@ const artel__executable *artel__session_plan(const artel__session *session, arte
     return session->mode[mode].plan;
 }
 
+bool artel__session_programs(const artel__session *session, char out[65])
+{
+    const artel__executable *plan = session->mode[ARTEL__MODE_TRAIN].plan;
+    return plan && artel__executable_programs(plan, out);
+}
+
+bool artel__session_program_counts(const artel__session *session, int *compiled, int *found)
+{
+    artel__program_counts counts;
+    if (!session->devices) return false;
+    artel__program_counts_read(session->devices->platform, &counts);
+    *compiled = counts.compiled;
+    *found = counts.found;
+    return true;
+}
+
 artel__state *artel__session_state(artel__session *session)
 {
     return session->replica[0].state;
@@ -288,9 +330,14 @@ const artel__optimizer *artel__session_optimizer(const artel__session *session)
     return &session->options.settings->optimizer;
 }
 
+void *artel__session_kept_in(artel__session *session, artel__mode mode, int n)
+{
+    return (void *)(uintptr_t)artel__execution_read(session->replica[0].mode[mode].run, n);
+}
+
 void *artel__session_kept(artel__session *session, int n)
 {
-    return (void *)(uintptr_t)artel__execution_read(session->replica[0].mode[ARTEL__MODE_TRAIN].run, n);
+    return artel__session_kept_in(session, ARTEL__MODE_TRAIN, n);
 }
 
 void artel__session_stop_when(artel__session *session, const atomic_bool *stop)
@@ -332,27 +379,14 @@ int artel__session_threads(const artel__session *session)
     return session->strategy.threads;
 }
 
+const char *artel__session_all_reduce(const artel__session *session)
+{
+    return session->strategy.all_reduce ? session->strategy.all_reduce->name : "auto";
+}
+
 int32_t artel__session_shards(const artel__session *session)
 {
     return session->options.shards;
-}
-
-void artel__session_explain(const artel__session *session, artel__text *out)
-{
-    if (session->products.present) artel__text_printf(out, "# arithmetic: %s\n", session->arithmetic);
-    for (int m = 0; m < ARTEL__MODE_COUNT; m++) {
-        static const char *const names[] = {"training", "evaluation", "prediction"};
-        if (!session->mode[m].plan) continue;
-        const artel__objective *o = session->mode[m].objective;
-        if (o->recomputes) {
-            artel__text_printf(out, "# %s recomputation\n", names[m]);
-            artel__recompute_dump(&o->graph, &o->recompute, out);
-        }
-        artel__text_printf(out, "# %s graph\n", names[m]);
-        artel__graph_dump(&o->graph, out);
-        artel__text_printf(out, "# %s plan\n", names[m]);
-        artel__executable_dump(session->mode[m].plan, out);
-    }
 }
 
 artel_status artel__session_profile(artel__session *session)
@@ -370,6 +404,6 @@ int64_t artel__session_input_time(const artel__session *session, int64_t *begin_
 {
     const artel__replica *replica = &session->replica[0];
     *begin_ns = replica->fetch_begin_ns;
-    *ahead = replica->mode[ARTEL__MODE_TRAIN].prefetch != NULL;
+    *ahead = replica->mode[ARTEL__MODE_TRAIN].prefetch || replica->mode[ARTEL__MODE_TRAIN].next;
     return replica->fetch_ns;
 }

@@ -48,6 +48,8 @@ typedef enum artel__mode {
     ARTEL__MODE_TRAIN,
     ARTEL__MODE_EVALUATE,
     ARTEL__MODE_PREDICT,
+    ARTEL__MODE_TRAIN_TOKENS, /* which rows of tables a batch of training, or of evaluation, reads (artel__objective.tables) */
+    ARTEL__MODE_EVALUATE_TOKENS,
     ARTEL__MODE_COUNT
 } artel__mode;
 
@@ -58,6 +60,13 @@ typedef struct artel__metric_slot {
     int kept;  /* of its float64 sums in this graph */
     int first; /* of its accumulators */
 } artel__metric_slot;
+
+/* A table of an embedding of which only the rows that a batch names are known here, and get a gradient. */
+typedef struct artel__objective_table {
+    int trainable;    /* its number among the trainable variables */
+    int token, count; /* kept: int32 tokens of the batch, ascending, and [1] how many */
+    int64_t most;     /* of them */
+} artel__objective_table;
 
 typedef struct artel__objective {
     artel__arena arena;
@@ -74,10 +83,12 @@ typedef struct artel__objective {
     bool recomputes;
     int *prediction_kept; /* by output, prediction graphs only */
     /* With `elsewhere`, by trainable variable, -1: none. */
-    int *gradient_kept; /* regularised, of the form of the variable */
-    int *squares_kept;  /* of an embedding's gradient, where the rule wants them */
-    int *norm_kept;     /* float64 [1]: the squared norm that clipping needs */
-    bool *clipped;      /* by value, already */
+    int *gradient_kept;            /* regularised, of the form of the variable; of a table below: rows, in the order of its tokens */
+    int *squares_kept;             /* of an embedding's gradient, where the rule wants them; rows, too */
+    int *norm_kept;                /* float64 [1]: the squared norm that clipping needs */
+    bool *clipped;                 /* by value, already */
+    artel__objective_table *table; /* in the order of `trainable`; also in the modes of tokens, which compute nothing else */
+    int tables;
 } artel__objective;
 
 /* What the model wants to be fed in a mode, from its inputs and settings. Lives in `arena`. */
@@ -98,6 +109,8 @@ typedef struct artel__objective_request {
     int batch_groups;                   /* as in artel__session_options */
     artel__recompute_options recompute; /* of the training graph; extra_time 0: none */
     bool elsewhere;                     /* as in artel__session_options */
+    bool whole;                         /* likewise */
+    const artel__objective *training;   /* modes of tokens: whose tables */
 } artel__objective_request;
 artel_status artel__objective_create(artel_context *ctx, const artel__objective_request *request, artel__objective **out);
 void artel__objective_destroy(artel__objective *objective);
@@ -119,12 +132,14 @@ typedef struct artel__session_options {
     int classes;
     bool stop_on_nan;             /* a loss that is not finite fails the step */
     double recompute;             /* the share of a step's time that may be spent on computing activations again; 0: none */
+    const char *all_reduce;       /* how sums travel; NULL, "auto": decided */
     int batch_groups;             /* groups of shards with batch statistics of their own; 0 or 1: the global batch */
     artel_cluster *cluster;       /* NULL, or a cluster of one: none */
     const char *arithmetic;       /* of products of two bfloat16 operands: "chain", "tiles"; NULL, "auto": decided */
     artel__device_request device; /* what computes; nothing named: the cores of this machine */
     /* Variables that belong to servers (part.h). */
     bool elsewhere; /* a step ends with the gradients, which the objective keeps; what the optimizer does is done elsewhere */
+    bool whole;     /* the gradients of tables are kept whole, not as rows */
     bool cache;     /* no slots of the optimizer here */
     bool unplaced;  /* graphs are built, and no plans or runs: no step can be made */
     bool alone;     /* the tasks of the cluster do not step together: this process has all shards */
@@ -146,6 +161,11 @@ bool artel__session_interrupted(const artel__session *session);
 bool artel__session_is_common_fault(const artel__session *session);
 /* The class of arithmetic of the devices that compute: part of what a run is. NULL: processors. */
 const char *artel__session_device_class(const artel__session *session);
+/* Of the programs of training, where kernels were measured: what they are (artel__executable_programs). False: kernels are not measured, or the
+ * programs come with the first step. */
+bool artel__session_programs(const artel__session *session, char out[65]);
+/* How many programs of devices were compiled, and found compiled, up to now. False: there are no devices. */
+bool artel__session_program_counts(const artel__session *session, int *compiled, int *found);
 /* A number for the variables: equal in all tasks after the same steps. */
 uint64_t artel__session_hash(const artel__session *session);
 /* The cluster, or NULL when this process trains alone. */
@@ -158,13 +178,38 @@ artel_status artel__session_prepare(artel__session *session, artel__mode mode, c
 typedef struct artel__batch {
     const uint64_t *rows; /* of the feed, in batch order */
     int64_t count;
+    int64_t pass;                /* over the data: what random stages of pipelines draw by */
+    const artel__row_move *move; /* as in artel__batch_rows */
+    int64_t moves;
     uint64_t ordinal;  /* batches consumed before this one */
+    int64_t position;  /* rows of the epoch before it */
     int64_t iteration; /* optimizer steps before */
     double learning_rate;
     bool compares;                                  /* among tasks: what has been read so far is compared; the same on all */
     artel__batch_rows ahead[ARTEL__PREFETCH_AHEAD]; /* the batches after it, as far as they are known; only read ahead */
 } artel__batch;
 artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch);
+
+/* Which rank has which files of the data (deal.h), of training and of validation. */
+typedef struct artel__deal_mode {
+    const artel__feed *feed;
+    int parts;
+    bool whole; /* all ranks hold all parts: rows stay where they are */
+    uint64_t *rows[1 + ARTEL__PREFETCH_AHEAD];
+    artel__row_move *move[1 + ARTEL__PREFETCH_AHEAD];
+    uint64_t *left; /* scratch: rows that found no room */
+} artel__deal_mode;
+
+typedef struct artel__deal {
+    bool on;
+    bool shared;  /* what is held is known, in this seat */
+    double *held; /* [ranks][words]; on the heap */
+    int64_t sent; /* rows of training that were sent, so far */
+    artel__deal_mode mode[ARTEL__MODE_COUNT];
+} artel__deal;
+
+/* On all replicas of all tasks, in a seat: what they hold, into session->deal->held. */
+artel_status artel__session_share(artel__session *session);
 
 /* Hashing of the rows that are read (content.h): whether it is done, from the next seat or preparation on; after a step of training,
  * the sum over the rows it covers. False: none yet, later ones cover this step, too. */
@@ -194,14 +239,18 @@ const artel__optimizer_slots *artel__session_slots(const artel__session *session
 bool artel__session_is_cache(const artel__session *session); /* of variables that belong to servers */
 const artel__model *artel__session_network(const artel__session *session);
 const artel__optimizer *artel__session_optimizer(const artel__session *session);
-/* After a step of training: what replica 0 has kept under that number. */
+/* After a step of training, or of another mode: what replica 0 has kept under that number. */
 void *artel__session_kept(artel__session *session, int n);
+void *artel__session_kept_in(artel__session *session, artel__mode mode, int n);
 /* While *stop is true, a step ends at its next node with ARTEL_ERROR_CANCELLED. Lent; for modes that are prepared already. */
 void artel__session_stop_when(artel__session *session, const atomic_bool *stop);
 /* Copies replica 0's variables to all others, after they were changed from outside (restore, callbacks). */
 void artel__session_broadcast(artel__session *session);
 /* What Keras' fit does when the last epoch is over: with use_ema the averages become the weights. */
 void artel__session_finalize(artel__session *session);
+/* Moving averages, if the optimizer keeps them, change places with the variables; become what these are. */
+void artel__session_swap_averages(artel__session *session);
+void artel__session_take_averages(artel__session *session);
 /* Puts weights and optimizer state back into the model. */
 artel_status artel__session_export(artel__session *session, artel_model *model, int64_t iteration, double learning_rate);
 
@@ -225,6 +274,7 @@ int artel__session_replicas(const artel__session *session); /* of this process *
 int artel__session_ranks(const artel__session *session);    /* of all tasks */
 int artel__session_threads(const artel__session *session);
 int32_t artel__session_shards(const artel__session *session);
+const char *artel__session_all_reduce(const artel__session *session); /* as resolved */
 const char *artel__session_arithmetic(const artel__session *session); /* the class, and why, in words */
 void artel__session_explain(const artel__session *session, artel__text *out);
 /* Per node of the training graph: time since artel__session_profile was called last (replica 0), and how many rows that replica had in
@@ -234,8 +284,5 @@ artel_status artel__session_profile(artel__session *session);
 /* How long replica 0 waited for the rows of the last step (and when it began to), zeros if that was not measured; and whether they were
  * fetched ahead. */
 int64_t artel__session_input_time(const artel__session *session, int64_t *begin_ns, bool *ahead);
-
-/* V for a global batch: the largest power of two <= B / 32, at least 8, at most 256. */
-int32_t artel__default_shards(int64_t batch_size);
 
 #endif

@@ -3,8 +3,8 @@
 #ifndef ARTEL_TRAIN_SESSION_IMPL_H
 #define ARTEL_TRAIN_SESSION_IMPL_H
 
-#include <pthread.h>
-
+#include "strategy/crew.h"
+#include "comm/group.h"
 #include "strategy/strategy.h"
 #include "train/session.h"
 
@@ -14,18 +14,37 @@ typedef struct artel__replica_content {
     double *give, *take;  /* of a comparison: [2][shards], the former for each fold node */
     bool compared, differs;
     int32_t shard;  /* the first one that differs */
-    uint64_t total; /* of what was applied: all rows since the last comparison if compared, else this replica's own of the step */
+    uint64_t total; /* all rows since the last comparison if compared, else this replica's own of the step; known before it is applied, as
+                       another replica may bring the step to its end */
 } artel__replica_content;
+
+/* Counts of the rows of a step, three numbers a shard (audit.h). NULL: none are made. */
+typedef struct artel__replica_audit {
+    double *give, *take; /* of an exchange: the former for each fold node */
+} artel__replica_audit;
+
+/* Rows that were sent to or by other tasks; memory only grows. */
+typedef struct artel__replica_parcels {
+    void *data;
+    size_t bytes;
+} artel__replica_parcels;
 
 typedef struct artel__replica_mode {
     artel__replica_content content;
+    artel__replica_audit audit;
+    artel__replica_parcels parcels;
     artel__arena arena; /* of the lists below: a seat's */
     artel__execution *run;
     void **buffer;             /* by fed input: where the step reads */
+    uint64_t *numbers;         /* of the rows with their pass, where that matters */
     size_t *bytes;             /* 0: those of a reader that fetches ahead */
     artel__prefetch *prefetch; /* or NULL */
     int buffers;
-    void **gathered; /* PREDICT in a cluster, by output: the rows of all ranks */
+    /* While a device computes, the rows of the next batch are fetched here and sent to it (ahead.c); NULL: they are not. */
+    void **next;
+    uint64_t *next_rows; /* their numbers */
+    int64_t next_count;  /* 0: none was fetched */
+    void **gathered;     /* PREDICT in a cluster, by output: the rows of all ranks */
     size_t *gathered_bytes;
     int gathers;
 } artel__replica_mode;
@@ -38,13 +57,13 @@ typedef struct artel__replica {
     artel__replica_mode mode[ARTEL__MODE_COUNT];
     artel__fold_plan fold;
     int64_t *start;
-    pthread_t thread;
-    bool started;
     artel_status status; /* of the last step */
     bool faulted;
-    bool applied;                     /* all ranks came through the last step: its result counts */
-    bool failed_here;                 /* not because of another replica */
-    bool looked;                      /* for values that are not finite; all replicas do or none */
+    bool applied;          /* all ranks came through the last step: its result counts */
+    bool failed_here;      /* not because of another replica */
+    bool looked;           /* for values that are not finite; all replicas do or none */
+    artel__mode computing; /* and what: for artel__ahead_meanwhile */
+    const artel__batch *batch;
     int64_t fetch_ns, fetch_begin_ns; /* of the last step, if it was measured: until its rows were there */
     artel__nonfinite nonfinite;       /* node -1: none found in the last step */
 } artel__replica;
@@ -82,6 +101,8 @@ struct artel__session {
     artel__replica *replica;
     bool common;            /* all replicas have the state of the first */
     bool reads_content;     /* rows are hashed as they are read */
+    bool audits;            /* rows of training are counted */
+    artel__deal *deal;      /* the fit's, while files lie apart; NULL: they do not */
     int replicas;           /* of this process */
     int first, ranks;       /* rank of its first replica; replicas of all tasks */
     artel_cluster *cluster; /* NULL: this process trains alone */
@@ -89,13 +110,7 @@ struct artel__session {
     int64_t iteration;      /* of the optimizer at the start */
     artel__session_products products;
     char arithmetic[256]; /* in words */
-    /* A step is handed out by a new generation, and its end told by `unfinished`: both can be polled. Whoever sleeps instead looks at them
-     * under the mutex, and whoever changes them wakes the sleepers under it afterwards. */
-    atomic_uint generation, unfinished;
-    bool polls;            /* every thread has a core */
-    pthread_mutex_t mutex; /* guards `quit`; innermost */
-    pthread_cond_t work, done;
-    bool quit;
+    artel__crew *crew;    /* the replicas at work */
     artel__mode current;
     const artel__batch *batch;
     char fault[512];
@@ -118,13 +133,15 @@ artel_status artel__replica_prepare(artel__replica *replica, artel__mode mode);
 void artel__replica_unprepare(artel__replica *replica, artel__mode mode);
 void artel__replica_step(artel__replica *replica, artel__mode mode, const artel__batch *batch);
 
+/* ahead.c: room for the next batch, where it is of use; after the execution was made. What a device is given to do meanwhile. Takes the rows that
+ * were fetched, if they are those of this batch. */
+artel_status artel__ahead_prepare(artel__replica *replica, artel__mode mode, int64_t most_rows);
+void artel__ahead_meanwhile(void *replica);
+bool artel__ahead_take(artel__replica *replica, artel__mode mode, const artel__batch *batch);
+
 /* class_weight.c: which fed inputs they read and write; the weights of the rows that were fetched. */
 artel_status artel__class_weight_find(artel__session *session, artel__session_mode *mode);
 artel_status artel__class_weight_apply(const artel__replica *replica, artel__mode mode, const artel__batch *batch);
-
-/* session_step.c: those of all replicas but the first; stopped, or never started, they may be stopped. */
-artel_status artel__session_start_threads(artel__session *session);
-void artel__session_stop_threads(artel__session *session);
 
 /* session.c: plan and runs of a mode whose objective is there, for the ranks of the moment. */
 artel_status artel__session_place(artel__session *session, artel__mode mode);

@@ -1,80 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a session: its threads, what became of a step, and what it has computed.
+/* Steps of a session: what became of a step, and what it has computed.
  *
- * The caller's thread is replica 0; each further replica has a thread that waits for the next step. The first failure of a step cancels
- * the group, so nobody waits for a replica that will not come; the step is then reported and nothing has changed.
+ * The replicas are a crew (strategy/crew.h). The first failure of a step cancels the group, so nobody waits for a replica that will not
+ * come; the step is then reported and nothing has changed.
  */
 #include <math.h>
 #include <stdio.h>
 
-#include "base/threads.h"
 #include "nn/row_state.h"
 #include "train/content.h"
-
-/* -- threads -- */
-
-/* The next generation after `seen`; `seen` itself when there will be none. */
-static unsigned await_work(artel__session *session, unsigned seen)
-{
-    if (session->polls && artel__poll_change(&session->generation, seen)) return atomic_load(&session->generation);
-    pthread_mutex_lock(&session->mutex);
-    while (!session->quit && atomic_load(&session->generation) == seen) pthread_cond_wait(&session->work, &session->mutex);
-    pthread_mutex_unlock(&session->mutex);
-    return atomic_load(&session->generation);
-}
-
-static void await_replicas(artel__session *session)
-{
-    unsigned left;
-    while (session->polls && (left = atomic_load(&session->unfinished)) > 0 && artel__poll_change(&session->unfinished, left)) {
-    }
-    if (atomic_load(&session->unfinished) == 0) return;
-    pthread_mutex_lock(&session->mutex);
-    while (atomic_load(&session->unfinished) > 0) pthread_cond_wait(&session->done, &session->mutex);
-    pthread_mutex_unlock(&session->mutex);
-}
-
-static void wake(artel__session *session, pthread_cond_t *sleepers)
-{
-    pthread_mutex_lock(&session->mutex);
-    pthread_cond_broadcast(sleepers);
-    pthread_mutex_unlock(&session->mutex);
-}
-
-static void *replica_main(void *user)
-{
-    artel__replica *replica = user;
-    artel__session *session = replica->session;
-    unsigned seen = 0, next;
-    while ((next = await_work(session, seen)) != seen) {
-        seen = next;
-        artel__replica_step(replica, session->current, session->batch);
-        if (atomic_fetch_sub(&session->unfinished, 1) == 1) wake(session, &session->done);
-    }
-    return NULL;
-}
-
-void artel__session_stop_threads(artel__session *session)
-{
-    pthread_mutex_lock(&session->mutex);
-    session->quit = true;
-    pthread_cond_broadcast(&session->work);
-    pthread_mutex_unlock(&session->mutex);
-    for (int r = 1; r < session->replicas; r++) {
-        if (session->replica[r].started) pthread_join(session->replica[r].thread, NULL);
-    }
-}
-
-artel_status artel__session_start_threads(artel__session *session)
-{
-    for (int r = 1; r < session->replicas; r++) {
-        if (pthread_create(&session->replica[r].thread, NULL, replica_main, &session->replica[r]) != 0)
-            return artel__fail(session->ctx, ARTEL_ERROR_RUN, "session", "use fewer replicas or raise the limit of threads",
-                               "a thread for replica %d could not be started", r);
-        session->replica[r].started = true;
-    }
-    return ARTEL_OK;
-}
 
 /* -- stepping -- */
 
@@ -159,7 +93,7 @@ static artel_status join_status(artel__session *session, artel__mode m, const ar
     if (status < 0) judge_failure(session, faulted || differs);
     if (faulted || differs || session->interrupted) return status;
     if (status == ARTEL_ERROR_RUN && session->fault[0])
-        return artel__fail(session->ctx, ARTEL_ERROR_RUN, "--stop-on-nan",
+        return artel__fail(session->ctx, ARTEL_ERROR_RUN, ".stop_on_nan",
                            "lower the learning rate, clip gradients, or look at these samples", "%s", session->fault);
     return status;
 }
@@ -174,20 +108,38 @@ bool artel__session_is_common_fault(const artel__session *session)
     return session->common_fault;
 }
 
-artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)
+/* `batch` NULL: they share what they hold. */
+static void step_replica(void *user, int index)
 {
-    if (session->replicas == 1) {
-        artel__replica_step(&session->replica[0], mode, batch);
-        return join_status(session, mode, batch);
-    }
+    artel__session *session = user;
+    artel__replica_step(&session->replica[index], session->current, session->batch);
+}
+
+static void step_all(artel__session *session, artel__mode mode, const artel__batch *batch)
+{
     session->current = mode;
     session->batch = batch;
-    atomic_store(&session->unfinished, (unsigned)session->replicas - 1);
-    atomic_fetch_add(&session->generation, 1);
-    wake(session, &session->work);
-    artel__replica_step(&session->replica[0], mode, batch);
-    await_replicas(session);
+    artel__crew_work(session->crew, step_replica, session);
+}
+
+artel_status artel__session_step(artel__session *session, artel__mode mode, const artel__batch *batch)
+{
+    step_all(session, mode, batch);
     return join_status(session, mode, batch);
+}
+
+artel_status artel__session_share(artel__session *session)
+{
+    artel_status status = ARTEL_OK;
+    session->interrupted = session->common_fault = false;
+    step_all(session, ARTEL__MODE_TRAIN, NULL);
+    for (int r = 0; r < session->replicas; r++) {
+        artel_status one = session->replica[r].status;
+        if (one < 0 && (status == ARTEL_OK || status == ARTEL_ERROR_CANCELLED)) status = one;
+    }
+    if (status < 0 && session->group) artel__group_reset(session->group);
+    if (status < 0) judge_failure(session, false);
+    return status;
 }
 
 /* -- results -- */

@@ -2,17 +2,21 @@
 /* What a server owns: the memory of its part, and the graph that steps it.
  *
  * The pieces are variables of a set of their own; so are their slots, and the places where an update is put: gradients, squares, norms.
- * The graph has nothing but the optimizer's nodes, as artel__optimizer_step makes them in any training graph, and constraints. A piece
+ * Of a table whose rows travel alone there is room for the rows of a batch; the others wait, where a rule changes them without a gradient
+ * (deferred.h). The graph has nothing but the optimizer's nodes, as artel__optimizer_step makes them in any training graph, and constraints. A piece
  * that is a whole variable keeps its layout (constraints and LAMB want it); others are runs of elements, which no rule minds.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/part.h"
+#include "train/deferred.h"
+#include "train/rows.h"
 
 typedef struct place {
     int variable, gradient, squares, norm; /* of the store's own set; -1: none */
     int trainable;                         /* among the store's; -1 */
+    int token, count;                      /* of a table; -1 */
+    artel__deferred *deferred;             /* of one whose rule changes rows without a gradient */
 } place;
 
 struct artel__store {
@@ -25,6 +29,8 @@ struct artel__store {
     place *place;        /* by piece of the division */
     int *trainable, *of; /* by trainable of the store: its variable, its piece */
     int trainables, server;
+    artel__row_list tables;
+    artel__deferred_steps steps;
     artel__graph graph;
     artel__executable *plan;
     artel__state *state;
@@ -40,8 +46,17 @@ struct artel__store {
 static artel_status add(artel__store *s, const char *name, const artel__variable *like, const artel__piece *piece,
                         artel__variable_kind kind, int *out)
 {
-    artel_shape shape = piece->whole ? like->shape : artel__shape(1, piece->count);
-    *out = artel__variables_add(&s->variables, name, kind, ARTEL_DTYPE_FLOAT32, &shape, piece->whole ? like->rows : 0);
+    bool table = piece->width > 0;
+    artel_shape shape = table          ? artel__shape(2, piece->count / piece->width, piece->width)
+                        : piece->whole ? like->shape
+                                       : artel__shape(1, piece->count);
+    *out = artel__variables_add(&s->variables, name, kind, ARTEL_DTYPE_FLOAT32, &shape, piece->whole && !table ? like->rows : 0);
+    return *out < 0 ? (artel_status)*out : ARTEL_OK;
+}
+
+static artel_status add_room(artel__store *s, const char *name, artel_dtype dtype, const artel_shape *shape, int *out)
+{
+    *out = artel__variables_add(&s->variables, name, ARTEL__VARIABLE_SLOT, dtype, shape, 0);
     return *out < 0 ? (artel_status)*out : ARTEL_OK;
 }
 
@@ -58,7 +73,7 @@ static artel_status declare_piece(artel__store *s, const artel__variables *all, 
     const artel__piece *piece = &s->division.piece[i];
     const artel__variable *like = &all->item[piece->variable];
     place *p = &s->place[i];
-    *p = (place){-1, -1, -1, -1, -1};
+    *p = (place){-1, -1, -1, -1, -1, -1, -1, NULL};
     if (piece->server != s->server) return ARTEL_OK;
     bool trained = piece->trainable >= 0;
     ARTEL_TRY(add(s, like->name, like, piece, trained ? ARTEL__VARIABLE_TRAINABLE : ARTEL__VARIABLE_NON_TRAINABLE, &p->variable));
@@ -69,13 +84,24 @@ static artel_status declare_piece(artel__store *s, const artel__variables *all, 
     return ARTEL_OK;
 }
 
+/* Room for the rows of a batch. */
+static artel_status declare_rows(artel__store *s, const artel__row_piece *table)
+{
+    place *p = &s->place[table->piece];
+    artel_shape one = artel__shape(1, (int64_t)1), tokens = artel__shape(1, table->most), rows = artel__shape(2, table->most, table->width);
+    ARTEL_TRY(add_room(s, "tokens", ARTEL_DTYPE_INT32, &tokens, &p->token));
+    ARTEL_TRY(add_room(s, "count", ARTEL_DTYPE_INT32, &one, &p->count));
+    ARTEL_TRY(add_room(s, "rows", ARTEL_DTYPE_FLOAT32, &rows, &p->gradient));
+    return table->squares ? add_room(s, "squares", ARTEL_DTYPE_FLOAT32, &rows, &p->squares) : ARTEL_OK;
+}
+
 static artel_status declare_update(artel__store *s, const artel__variables *all, int i)
 {
     const artel__objective *o = s->division.objective;
     const artel__piece *piece = &s->division.piece[i];
     const artel__variable *like = &all->item[piece->variable];
     place *p = &s->place[i];
-    if (p->variable < 0) return ARTEL_OK;
+    if (p->variable < 0 || piece->width > 0) return ARTEL_OK;
     ARTEL_TRY(add(s, "gradient", like, piece, ARTEL__VARIABLE_SLOT, &p->gradient));
     if (piece->trainable < 0) return ARTEL_OK;
     if (o->squares_kept[piece->trainable] >= 0) ARTEL_TRY(add(s, "squares", like, piece, ARTEL__VARIABLE_SLOT, &p->squares));
@@ -94,6 +120,8 @@ static artel_status declare(artel__store *s)
     for (int i = 0; i < s->division.pieces; i++) ARTEL_TRY(declare_piece(s, all, i));
     ARTEL_TRY(artel__optimizer_declare(&s->optimizer, &s->variables, s->trainable, s->trainables, &s->slots));
     for (int i = 0; i < s->division.pieces; i++) ARTEL_TRY(declare_update(s, all, i));
+    ARTEL_TRY(artel__row_list_make(&s->arena, &s->division, s->server, &s->tables));
+    for (int i = 0; i < s->tables.count; i++) ARTEL_TRY(declare_rows(s, &s->tables.item[i]));
     return ARTEL_OK;
 }
 
@@ -122,6 +150,7 @@ static artel_status build(artel__store *s)
     artel__value_id *norm = artel__arena_alloc(&s->arena, count, sizeof *norm);
     artel__value_id *squares = artel__arena_alloc(&s->arena, count, sizeof *squares);
     bool *clipped = artel__arena_alloc(&s->arena, count, sizeof *clipped);
+    artel__embedding_rows *rows = artel__arena_alloc(&s->arena, count, sizeof *rows);
     ARTEL_TRY(artel__arena_status(&s->arena));
     artel__graph_init(&s->graph, &s->arena, &s->variables, true);
     s->graph.scope = "optimizer";
@@ -131,12 +160,34 @@ static artel_status build(artel__store *s)
         gradient[t] = value_of(s, p->gradient);
         norm[t] = value_of(s, p->norm);
         squares[t] = value_of(s, p->squares);
+        rows[t] = (artel__embedding_rows){.token = value_of(s, p->token), .count = value_of(s, p->count)};
         clipped[t] = o->clipped[s->division.piece[s->of[t]].trainable];
     }
-    artel__optimizer_input in = {.gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped};
+    artel__optimizer_input in = {.gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped, .rows = rows};
     ARTEL_TRY(artel__optimizer_step(&s->optimizer, &s->graph, &s->slots, &in));
     ARTEL_TRY(artel__model_visit(artel__session_network(s->division.session), constrain, s));
     return artel__graph_seal(&s->graph);
+}
+
+/* Tables whose rows change without a gradient. */
+static artel_status defer(artel__store *s)
+{
+    s->steps.ctx = s->ctx;
+    for (int i = 0; i < s->tables.count && artel__optimizer_changes_other_rows(&s->optimizer); i++) {
+        const artel__row_piece *p = &s->tables.item[i];
+        place *at = &s->place[p->piece];
+        artel__deferred_table table = {.options = &s->optimizer.options,
+                                       .squares = p->squares,
+                                       .rows = p->rows,
+                                       .width = p->width,
+                                       .variable = artel__state_lend(s->state, at->variable)};
+        for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) {
+            int slot = s->slots.slot[at->trainable * s->slots.per_variable + k];
+            if (slot >= 0) table.slot[k] = artel__state_lend(s->state, slot);
+        }
+        ARTEL_TRY(artel__deferred_create(s->ctx, &table, s->pool, &at->deferred));
+    }
+    return ARTEL_OK;
 }
 
 static artel_status make(artel__store *s, int threads)
@@ -148,6 +199,7 @@ static artel_status make(artel__store *s, int threads)
     ARTEL_TRY(artel__state_create(s->ctx, &s->variables, &s->state));
     ARTEL_TRY(artel__pool_create(s->ctx, threads, &s->pool));
     artel__fold_plan_make(&s->fold, 1, 0, 1, 1, s->start);
+    ARTEL_TRY(defer(s));
     const artel__execution_options own = {.state = s->state, .pool = s->pool};
     return artel__execution_create(s->plan, &own, &s->run);
 }
@@ -176,6 +228,8 @@ artel_status artel__store_create(artel_context *ctx, const artel__division *divi
 void artel__store_destroy(artel__store *s)
 {
     if (!s) return;
+    for (int i = 0; i < s->tables.count; i++) artel__deferred_destroy(s->place[s->tables.item[i].piece].deferred);
+    artel__free(s->ctx, s->steps.step);
     artel__execution_destroy(s->run);
     artel__pool_destroy(s->pool);
     artel__state_destroy(s->state);
@@ -204,6 +258,72 @@ void *artel__store_locate(artel__store *s, const artel__entry *entry)
     return artel__state_lend(s->state, variable);
 }
 
+artel__store_table artel__store_locate_table(artel__store *s, int piece)
+{
+    const place *p = &s->place[piece];
+    return (artel__store_table){.token = artel__state_lend(s->state, p->token),
+                                .count = artel__state_lend(s->state, p->count),
+                                .rows = artel__state_lend(s->state, p->gradient),
+                                .squares = p->squares >= 0 ? artel__state_lend(s->state, p->squares) : NULL,
+                                .values = artel__state_lend(s->state, p->variable)};
+}
+
+void artel__store_refresh_rows(artel__store *s, int piece, const int32_t *token, int32_t count)
+{
+    if (s->place[piece].deferred) artel__deferred_rows(s->place[piece].deferred, &s->steps, token, count);
+}
+
+void artel__store_refresh(artel__store *s)
+{
+    bool any = false;
+    for (int i = 0; i < s->tables.count; i++) {
+        artel__deferred *deferred = s->place[s->tables.item[i].piece].deferred;
+        if (!deferred) continue;
+        artel__deferred_all(deferred, &s->steps);
+        artel__deferred_begin(deferred);
+        any = true;
+    }
+    if (any) s->steps.count = 0;
+    s->steps.first = s->iteration;
+}
+
+void artel__store_begin(artel__store *s)
+{
+    for (int i = 0; i < s->tables.count; i++) {
+        artel__deferred *deferred = s->place[s->tables.item[i].piece].deferred;
+        if (deferred) artel__deferred_begin(deferred);
+    }
+    s->steps.count = 0;
+    s->steps.first = s->iteration;
+}
+
+/* Rows that get a gradient make the steps that they lack before; after, all of them have made this one. */
+static artel_status begin_tables(artel__store *s)
+{
+    for (int i = 0; i < s->tables.count; i++) {
+        const place *p = &s->place[s->tables.item[i].piece];
+        if (!p->deferred) continue;
+        ARTEL_TRY(artel__deferred_reserve(&s->steps));
+        artel__deferred_rows(p->deferred, &s->steps, artel__state_lend(s->state, p->token),
+                             *(const int32_t *)artel__state_lend(s->state, p->count));
+    }
+    return ARTEL_OK;
+}
+
+static void end_tables(artel__store *s, double rate)
+{
+    bool noted = false;
+    const float *product = s->slots.product >= 0 ? artel__state_lend(s->state, s->slots.product) : NULL;
+    for (int i = 0; i < s->tables.count; i++) {
+        const place *p = &s->place[s->tables.item[i].piece];
+        if (!p->deferred) continue;
+        if (!noted) artel__deferred_note(&s->steps, (float)rate, product ? *product : 1.0f);
+        noted = true;
+        artel__deferred_mark(p->deferred, &s->steps, artel__state_lend(s->state, p->token),
+                             *(const int32_t *)artel__state_lend(s->state, p->count));
+    }
+}
+
 static void change_averages(artel__store *s, bool assign)
 {
     for (int i = 0; i < s->division.pieces; i++) {
@@ -215,8 +335,9 @@ static void change_averages(artel__store *s, bool assign)
     }
 }
 
-void artel__store_apply(artel__store *s, double rate, bool assign)
+artel_status artel__store_apply(artel__store *s, double rate, bool assign)
 {
+    ARTEL_TRY(begin_tables(s));
     artel__step step = {.fold = &s->fold,
                         .batch = (uint64_t)s->iteration,
                         .iteration = s->iteration,
@@ -224,8 +345,10 @@ void artel__store_apply(artel__store *s, double rate, bool assign)
                         .training = true};
     artel__execution_compute(s->run, &step, NULL); /* nothing but what an apply reads; cannot fail without collectives */
     artel__execution_apply(s->run, &step);
+    end_tables(s, step.learning_rate);
     change_averages(s, assign);
     s->iteration++;
+    return ARTEL_OK;
 }
 
 int64_t artel__store_iteration(const artel__store *s)

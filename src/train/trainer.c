@@ -12,11 +12,11 @@
 #include "train/fit_impl.h"
 
 #define OPTION(field) offsetof(artel_trainer_options, field)
-static const artel__range ranges[] = {{"batch_size", ARTEL__RANGE_INT64, OPTION(batch_size), 1, 1e9, NULL},
-                                      {"shards", ARTEL__RANGE_INT64, OPTION(shards), 0, ARTEL__MAX_SHARDS, NULL},
-                                      {"steps_before", ARTEL__RANGE_INT64, OPTION(steps_before), 0, 1e15, NULL},
-                                      {"replicas", ARTEL__RANGE_INT, OPTION(replicas), 0, 256, NULL},
-                                      {"threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
+static const artel__range ranges[] = {{".batch_size", ARTEL__RANGE_INT64, OPTION(batch_size), 1, 1e9, NULL},
+                                      {".shards", ARTEL__RANGE_INT64, OPTION(shards), 0, ARTEL__MAX_SHARDS, NULL},
+                                      {".steps_before", ARTEL__RANGE_INT64, OPTION(steps_before), 0, 1e15, NULL},
+                                      {".replicas", ARTEL__RANGE_INT, OPTION(replicas), 0, 256, NULL},
+                                      {".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
                                       {.name = NULL}};
 static const artel__options_kind kind = {"trainer options", "begin with ARTEL_TRAINER_OPTIONS_INIT", sizeof(artel_trainer_options), ranges};
 
@@ -76,6 +76,12 @@ static artel_status open_trainer(artel_trainer *t, artel_data *data)
                                       .shards = (int32_t)o->shards,
                                       .seed = o->seed,
                                       .train = true,
+                                      .device = {.device = o->device,
+                                                 .plugin = o->plugin,
+                                                 .precision = o->device_precision,
+                                                 .kernels = o->device_kernels,
+                                                 .launches = o->device_launches,
+                                                 .reduce = o->device_reduce},
                                       .arithmetic = o->arithmetic};
     ARTEL_TRY(artel__session_create(t->ctx, &session, &t->session));
     ARTEL_TRY(read_schedule(t));

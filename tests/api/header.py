@@ -5,7 +5,7 @@ import pathlib
 import re
 
 PLAIN = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64, "size_t": ctypes.c_size_t,
-         "double": ctypes.c_double, "float": ctypes.c_float, "bool": ctypes.c_bool, "char": ctypes.c_char, "int32_t": ctypes.c_int32}
+         "double": ctypes.c_double, "float": ctypes.c_float, "bool": ctypes.c_bool, "char": ctypes.c_char, "int32_t": ctypes.c_int32, "artel_value": ctypes.c_int32}
 
 
 class Field:

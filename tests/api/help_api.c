@@ -51,7 +51,7 @@ artel_model *api_cnn(artel_context *ctx)
 }
 
 /* Row r: a function of r alone, with numbers small enough to need denormals somewhere in training. */
-static void make_row(uint64_t r, float *x, int32_t *y)
+void api_row(uint64_t r, float *x, int32_t *y)
 {
     for (uint64_t i = 0; i < API_IMAGE; i++) x[i] = (float)((r * 31 + i * (r % 5 + 3)) % 97) / 97.0f;
     *y = (int32_t)(r % API_CLASSES);
@@ -73,7 +73,7 @@ typedef struct rows {
 static rows all;
 __attribute__((constructor)) static void make_rows(void)
 {
-    for (int r = 0; r < API_ROWS; r++) make_row((uint64_t)r, all.x + r * API_IMAGE, all.y + r);
+    for (int r = 0; r < API_ROWS; r++) api_row((uint64_t)r, all.x + r * API_IMAGE, all.y + r);
 }
 
 artel_data *api_rows(artel_context *ctx, bool images)
@@ -93,7 +93,7 @@ static artel_status fetch(void *user, const uint64_t *index, int64_t count, void
     (void)message;
     float *x = buffers[0];
     int32_t *y = buffers[1];
-    for (int64_t i = 0; i < count; i++) make_row(index[i], x + i * API_IMAGE, y + i);
+    for (int64_t i = 0; i < count; i++) api_row(index[i], x + i * API_IMAGE, y + i);
     return ARTEL_OK;
 }
 

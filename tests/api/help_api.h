@@ -32,6 +32,8 @@ artel_model *api_cnn(artel_context *ctx);
 
 /* 75 rows: x of 64 or 8 x 8 x 1 numbers, class numbers 0..2. The values are shared and never written. */
 artel_data *api_rows(artel_context *ctx, bool images);
+/* One of them: 64 numbers and a class. */
+void api_row(uint64_t r, float *x, int32_t *y);
 /* The same rows, from a function. */
 artel_data *api_rows_by_callback(artel_context *ctx, bool images);
 

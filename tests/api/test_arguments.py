@@ -11,9 +11,11 @@ import signal
 import sys
 
 from api.header import PLAIN, Headers
+from api.contexts import Servers
 
 headers = Headers(os.environ["ARTEL_SOURCE"] + "/include/artel")
 lib = headers.load(os.environ["ARTEL_BUILD"] + "/libartel.so")
+BOOL = 12  # ARTEL_DTYPE_BOOL
 NUMBERS = {"int": [0, -1, -(2**31), 2**31 - 1], "int64_t": [0, -1, -(2**63), 2**63 - 1], "size_t": [0, 2**64 - 1],
            "double": [0.0, -1.0, math.nan, math.inf, -math.inf, 1e308], "float": [0.0, math.nan]}
 HOSTILE = {"int": [-1, -(2**31)], "int64_t": [-(2**63)], "double": [math.nan, math.inf, -math.inf]}  # which must fail
@@ -29,11 +31,25 @@ artel_communicator_open.cluster artel_layer_flatten.options artel_layer_global_a
 artel_layer_global_max_pooling2d.options artel_layer_max_pooling2d.options artel_layer_average_pooling2d.options
 artel_layer_batch_normalization.options artel_layer_layer_normalization.options artel_predictor_create.options artel_predictor_input.dtype
 artel_predictor_input.row artel_predictor_target.dtype artel_predictor_target.row artel_predictor_loss.losses
-artel_trainer_create.options artel_trainer_step.loss
+artel_trainer_create.options artel_trainer_step.loss artel_strategy_create.options artel_function_create.user artel_function_output.dtype
+artel_function_output.shape artel_function_output.rows artel_graph_describe.dtype artel_graph_describe.shape artel_graph_describe.rows
+artel_functions_save.functions artel_functions_load.options
+artel_strategy_loop.user artel_custom_add_weight.initializer artel_eager_create.options artel_eager_function_create.user
+artel_eager_function_create.name artel_eager_op.attributes artel_eager_op_all.attributes artel_ndarray_create.elements artel_ndarray_describe.dtype
+artel_graph_choose.inputs artel_graph_scan.state artel_choice.inputs artel_choice.user artel_loop.user artel_scan.user artel_ndarray_describe.shape artel_ndarray_describe.strides artel_ndarray_transpose.axes
+artel_pipeline_add.settings artel_pipeline_join.settings
+artel_reader_position.pass artel_reader_position.element
+artel_communicator_set_all_reduce.name artel_coordinator_open.options artel_coordinator_close.coordinator artel_coordinator_done.done
+artel_coordinator_schedule.data artel_coordinator_schedule.remote artel_remote_fetch.rows
+artel_train_and_evaluate.out
 """.split())
+# Types that nothing destroys by name, beside those that something does.
+OBJECTS = ("artel_cluster", "artel_graph", "artel_variable", "artel_optimizer", "artel_function", "artel_custom_layer", "artel_ndarray", "artel_eager_function",
+           "artel_all_reduce_route", "artel_coordinator", "artel_remote", "artel_worker_data")
 # Numbers that mean something although they look hostile.
 MEANT = {"artel_cluster_get.seconds": [math.inf], "artel_cluster_barrier.seconds": [math.inf], "artel_cluster_finish.status": None,
-         "artel_model_read_checkpoint.newer_than": None, "artel_normalization_options.axis": [-1]}
+         "artel_model_read_checkpoint.newer_than": None, "artel_ndarray_full.number": None, "artel_ndarray_slice.axis": [-1], "artel_ndarray_index.axis": [-1],
+         "artel_ndarray_slice.begin": None, "artel_ndarray_slice.end": None, "artel_ndarray_slice.step": None, "artel_ndarray_index.position": [-1], "artel_normalization_options.axis": [-1]}
 # Fields of a struct that only some of its functions look at.
 ONLY = {"artel_collective.root": "communicator_(broadcast|reduce|gather)$", "artel_collective.reduction": "reduce", "artel_conv2d_options.groups": "layer_conv2d",
         "artel_conv2d_options.depth_multiplier": "depthwise|separable", "artel_conv2d_options.filters": "layer_conv2d|separable",
@@ -44,7 +60,7 @@ class Scene:
     """Valid arguments, made when they are asked for. Kept alive until the child ends."""
 
     def __init__(self, function):
-        self.function, self.kept, self.made = function, [], {}
+        self.function, self.kept, self.made, self.answer = function, [], {}, None
         self.context = self.create("artel_context_create", None)
         self.functional = "functional" in function or function in ("artel_input", "artel_apply", "artel_apply_again")
 
@@ -78,6 +94,129 @@ class Scene:
         row = self.shape(8, 8, 4) if images else self.shape(5, 3) if series else self.shape(4)
         return self.create("artel_sequential_create", self.context, None, 0, self.keep(ctypes.byref(row)))
 
+    def strategy(self):
+        strategy = self.create("artel_strategy_create", self.context, self.struct("artel_strategy_options"))
+        self.made["artel_strategy"] = strategy
+        if self.function not in ("artel_strategy_add_model", "artel_optimizer_create_for_model"):
+            assert lib.artel_strategy_add_model(strategy, self.object("artel_model")) == 0
+        return strategy
+
+    def callback(self, kind, call):
+        call = call or (lambda *_: 0)
+        arguments = {"artel_trace_fn": [ctypes.c_void_p] * 4, "artel_unit_fn": [ctypes.c_void_p, ctypes.c_int64],
+                     "artel_layer_build_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int], "artel_loss_call_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int] * 2,
+                     "artel_layer_call_fn": [ctypes.c_void_p] * 4 + [ctypes.c_int, ctypes.c_void_p],
+                     "artel_operation_infer_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int, ctypes.c_void_p],
+                     "artel_operation_compute_fn": [ctypes.c_void_p] + [ctypes.c_int64] * 2 + [ctypes.c_void_p] * 2,
+                     "artel_pipeline_map_fn": [ctypes.c_void_p, ctypes.c_int64] + [ctypes.c_void_p] * 3,
+                     "artel_worker_open_fn": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p],
+                     "artel_worker_next_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int],
+                     "artel_all_reduce_list_fn": [ctypes.c_void_p] * 3,
+                     "artel_estimator_build_fn": [ctypes.c_void_p] * 2 + [ctypes.c_int], "artel_estimator_model_fn": [ctypes.c_void_p] * 4,
+                     "artel_estimator_input_fn": [ctypes.c_void_p] * 3,
+                     "artel_operation_gradient_fn": [ctypes.c_void_p] * 3 + [ctypes.c_int] * 3 + [ctypes.c_void_p]}[kind]
+        callback = ctypes.CFUNCTYPE(ctypes.c_int, *arguments)(call)
+        self.kept.append(callback)
+        return ctypes.cast(callback, ctypes.c_void_p).value
+
+    def declare(self, _user, strategy, _mode):
+        """A variable, and an optimizer for it."""
+        variable, optimizer = ctypes.c_void_p(), ctypes.c_void_p()
+        assert lib.artel_variable_create(strategy, self.struct("artel_variable_options"), ctypes.byref(variable)) == 0
+        assert lib.artel_optimizer_create(strategy, b"sgd", ctypes.byref(variable), 1, ctypes.byref(optimizer)) == 0
+        self.made["declared"] = variable.value, optimizer.value
+        return 0
+
+    def estimate(self, _user, graph, batch, spec):
+        batch = headers.structs["artel_estimator_batch"].from_address(batch)
+        spec = headers.structs["artel_estimator_spec"].from_address(spec)
+        product = ctypes.c_int32(lib.artel_graph_binary(graph, b"multiply", ctypes.c_int32.from_address(batch.features).value,
+                                                        lib.artel_graph_variable(graph, self.made["declared"][0])))
+        spec.loss = lib.artel_graph_op(graph, b"mean", ctypes.byref(product), 1, b'{"axis": -1}')
+        spec.optimizer = self.made["declared"][1]
+        return 0
+
+    def feed(self, _user, context, given):
+        out = ctypes.c_void_p()
+        assert lib.artel_data_from_memory(context, self.keep(self.arrays()), 2, ctypes.byref(out)) == 0
+        headers.structs["artel_estimator_input"].from_address(given).data = out.value
+        return 0
+
+    @staticmethod
+    def condition(_user, graph, _inputs, outputs):
+        ctypes.c_int32.from_address(outputs).value = lib.artel_graph_constant(graph, BOOL, ctypes.byref(headers.structs["artel_shape"](0)), ctypes.c_char_p(b"\1"))
+        return 0
+
+    @staticmethod
+    def trace(_user, _graph, inputs, outputs):
+        ctypes.c_int32.from_address(outputs).value = ctypes.c_int32.from_address(inputs).value
+        return 0
+
+    def traced(self, work):
+        """Does the work while a function is traced: `artel_graph` is an object only then."""
+        def call(_user, graph, _inputs, _outputs):
+            self.made["artel_graph"] = graph
+            holds = ctypes.c_int32()
+            self.condition(None, graph, None, ctypes.addressof(holds))
+            self.made["condition"] = holds.value
+            work()
+            return 0
+        options = self.struct("artel_function_options")
+        strategy = self.object("artel_strategy")
+        self.object("artel_variable"), self.object("artel_optimizer")
+        lib.artel_function_create(strategy, options, self.callback("artel_trace_fn", call), None, self.keep((ctypes.c_uint64 * 4)()))
+
+    def within_layer(self, work):
+        """Does the work while a layer of the program's own is built, or called for what wants a graph."""
+        def build(_user, layer, _inputs, _count):
+            self.made["artel_custom_layer"] = layer
+            if self.function != "artel_custom_weight":
+                work()
+            return 0
+
+        def call(_user, layer, graph, inputs, _count, outputs):
+            self.made.update(artel_custom_layer=layer, artel_graph=graph)
+            if self.function == "artel_custom_weight":
+                work()
+            ctypes.c_int32.from_address(outputs).value = ctypes.c_int32.from_address(inputs).value
+            return 0
+        definition = headers.structs["artel_layer_definition"].from_address(self.struct("artel_layer_definition"))
+        definition.build = self.callback("artel_layer_build_fn", build)
+        definition.call = self.callback("artel_layer_call_fn", call)
+        assert lib.artel_context_add_layer(self.context, self.keep(ctypes.byref(definition))) == 0
+        builder = self.create("artel_sequential_create", self.context, None, 0, self.keep(ctypes.byref(self.shape(3))))
+        lib.artel_layer_add(builder, self.text("Word"), None)
+        lib.artel_sequential_finish(builder, self.keep((ctypes.c_uint64 * 4)()))
+
+    def routed(self, work):
+        """Does the work while the messages of an all-reduce between two members are listed."""
+        def call(_user, _group, route):
+            self.made["artel_all_reduce_route"] = route
+            work()
+            return 0
+        definition = headers.structs["artel_all_reduce_definition"].from_address(self.struct("artel_all_reduce_definition"))
+        definition.list = self.callback("artel_all_reduce_list_fn", call)
+        assert lib.artel_context_add_all_reduce(self.context, self.keep(ctypes.byref(definition))) == 0
+        members = (ctypes.c_void_p * 2)()
+        contexts = (ctypes.c_void_p * 2)(self.context, self.create("artel_context_create", None))
+        assert lib.artel_communicator_create(self.keep(contexts), 2, self.keep(members)) == 0
+        lib.artel_communicator_set_all_reduce(members[0], definition.name)
+
+    def coordinated(self, work):
+        """Does the work as a task of a cluster with a server: as its worker what is for those, else as its chief."""
+        servers = Servers(self, headers, lib, "worker" if self.function == "artel_coordinator_serve" else "chief")
+        work()
+        servers.end(self.answer)
+
+    def place(self):
+        """Where the function is called."""
+        fields = headers.functions[self.function][1]
+        places = {"artel_graph": self.traced, "artel_custom_layer": self.within_layer, "artel_all_reduce_route": self.routed,
+                  "artel_remote": self.coordinated}
+        if self.function.startswith("artel_coordinator_"):
+            return self.coordinated
+        return places.get(fields[0].type if fields else None, lambda work: work())
+
     def model(self):
         builder = self.create("artel_sequential_create", self.context, None, 0, self.keep(ctypes.byref(self.shape(3))))
         options = headers.structs["artel_dense_options"](units=2)
@@ -86,6 +225,12 @@ class Scene:
         assert lib.artel_model_compile(model, self.text("sgd"), self.text("mse"), self.text("mae")) == 0
         assert lib.artel_model_initialise(model, 1) == 0
         return model
+
+    @staticmethod
+    def table():
+        with open("rows.csv", "w") as f:
+            f.write("x,y\n1,2\n3,4\n")
+        return "csv:rows.csv"
 
     def arrays(self):
         kind = headers.structs["artel_data_array"]
@@ -106,6 +251,26 @@ class Scene:
                 "artel_predictor": lambda: self.create("artel_predictor_create", self.object("artel_model"), self.struct("artel_predictor_options")),
                 "artel_trainer": lambda: self.create("artel_trainer_create", self.object("artel_model"), self.object("artel_data"),
                                                      self.struct("artel_trainer_options")),
+                "artel_pipeline": lambda: self.create("artel_pipeline_create", self.context, self.text(self.table())),
+                "artel_reader": lambda: self.create("artel_reader_create", self.object("artel_data")),
+                "artel_strategy": self.strategy,
+                "artel_variable": lambda: self.create("artel_variable_create", self.object("artel_strategy"),
+                                                      self.struct("artel_variable_options")),
+                "artel_optimizer": lambda: self.create("artel_optimizer_create", self.object("artel_strategy"), self.text("sgd"),
+                                                       self.array(ctypes.c_void_p, self.object("artel_variable")), 1),
+                "artel_function": lambda: self.create("artel_function_create", self.object("artel_strategy"),
+                                                      self.struct("artel_function_options"),
+                                                      self.callback("artel_trace_fn", self.trace), None),
+                "artel_eager": lambda: self.create("artel_eager_create", self.context, self.struct("artel_eager_options")),
+                "artel_ndarray": lambda: self.create("artel_ndarray_full", self.object("artel_eager"), 0, self.keep(ctypes.byref(self.shape(3))), 2.0),
+                "artel_eager_function": lambda: self.create("artel_eager_function_create", self.object("artel_eager"), self.text("word"),
+                                                            self.callback("artel_trace_fn", self.trace), None, 1),
+                "artel_coordinator": lambda: self.create("artel_coordinator_open", self.object("artel_strategy"), None),
+                "artel_estimator": lambda: self.create("artel_estimator_create", self.context, self.struct("artel_estimator_options")),
+                "artel_worker_data": lambda: self.create("artel_worker_data_create", self.object("artel_strategy"),
+                                                         self.struct("artel_worker_data_options")),
+                "artel_remote": lambda: self.create("artel_coordinator_schedule", self.object("artel_coordinator"), self.object("artel_function"),
+                                                    self.struct("artel_array"), 1, self.object("artel_worker_data")),
                 "artel_communicator": lambda: self.create("artel_communicator_open", self.context, None)}
         self.made[kind] = make[kind]()
         return self.made[kind]
@@ -131,8 +296,33 @@ class Scene:
             "artel_sparse": {"width": 2, "count": 1, "id": self.array(ctypes.c_int64, 3), "row": self.array(ctypes.c_float, 1, 2)},
             "artel_data_callback": {"arrays": self.keep(self.arrays()).value, "array_count": 2, "count": 4,
                                     "fetch": ctypes.cast(self.fetch(), ctypes.c_void_p).value},
+            "artel_choice": {"condition": self.made.get("condition", 0), "inputs": self.array(ctypes.c_int32, 0), "then": self.callback("artel_trace_fn", self.trace), "otherwise": self.callback("artel_trace_fn", self.trace),
+                             "output_count": 1},
+            "artel_loop": {"condition": self.callback("artel_trace_fn", self.condition), "body": self.callback("artel_trace_fn", self.trace), "state_count": 1, "most": 2},
+            "artel_scan": {"body": self.callback("artel_trace_fn", self.trace), "sequences": self.array(ctypes.c_int32, 0), "sequence_count": 1, "result_count": 1, "axis": 1},
+            "artel_eager_options": {"threads": 1, "most_functions": 4},
+            "artel_pipeline_function": {"column": self.text("x"), "name": self.text("word"), "shape": self.shape(),
+                                        "function": self.callback("artel_pipeline_map_fn", None)},
+            "artel_strategy_options": {"batch_size": 4, "threads": 1},
+            "artel_variable_options": {"name": self.text("word"), "shape": self.shape(3)},
+            "artel_argument": {"name": self.text("x"), "shape": self.shape(3)},
+            "artel_array": {"shape": self.shape(2, 3), "data": self.array(ctypes.c_float, *range(8))},
+            "artel_layer_definition": {"class_name": self.text("Word"), "call": self.callback("artel_layer_call_fn", None)},
+            "artel_loss_definition": {"name": self.text("word"), "call": self.callback("artel_loss_call_fn", None)},
+            "artel_operation": {"name": self.text("word"), "infer": self.callback("artel_operation_infer_fn", None),
+                                "compute": self.callback("artel_operation_compute_fn", None)},
+            "artel_all_reduce_definition": {"name": self.text("word"), "list": self.callback("artel_all_reduce_list_fn", None)},
+            "artel_estimator_options": {"model_dir": self.text("estimator"), "build": self.callback("artel_estimator_build_fn", self.declare),
+                                        "model": self.callback("artel_estimator_model_fn", self.estimate), "keep_checkpoint_max": 5},
+            "artel_train_spec": {"input": self.callback("artel_estimator_input_fn", self.feed)},
+            "artel_eval_spec": {"input": self.callback("artel_estimator_input_fn", self.feed)},
+            "artel_coordinator_options": {"in_flight": 4, "queue": 16, "patience": 60.0},
+            "artel_worker_data_options": {"arrays": 1, "open": self.callback("artel_worker_open_fn", None),
+                                          "next": self.callback("artel_worker_next_fn", None)},
             "artel_shape": {"rank": 1, "dim": (ctypes.c_int64 * 8)(3)},
         }.get(kind, {})
+        if kind == "artel_function_options":
+            values = {"argument_count": 1, "output_count": 1, "arguments": self.struct("artel_argument")}
         if "struct_size" in dict(s._fields_):
             values["struct_size"] = ctypes.sizeof(s)
         for name, value in values.items():
@@ -150,23 +340,53 @@ class Scene:
         key = f"{self.function}.{field.name}"
         named = {"path": "layers/dense/vars/1" if "weight" in self.function else "m.keras", "config": "{}", "class_name": "Dropout",
                  "specification": "synthetic:4", "optimizer": "sgd", "loss": "mse", "metrics": "mae", "key": "loss", "directory": ".",
-                 "name": "float32" if "dtype" in self.function else "word"}
+                 "text": '"csv:rows.csv"', "join": "zip", "stage": "shuffle", "settings": "{}",
+                 "name": "float32" if "dtype" in self.function else "ring" if "all_reduce" in self.function else "word"}
         if self.function == "artel_model_load":
             assert lib.artel_model_save(self.object("artel_model"), self.text("m.keras")) == 0
         if self.function == "artel_model_load_weights":
             assert lib.artel_model_save(self.object("artel_model"), self.text("m.weights.h5")) == 0
             named["path"] = "m.weights.h5"
+        if self.function == "artel_functions_load":
+            self.object("artel_function")
+            assert lib.artel_functions_save(self.object("artel_strategy"), None, 0, self.text("f.artel")) == 0
+            named["path"] = "f.artel"
+        if self.function == "artel_functions_save":
+            self.object("artel_function")
+            named["path"] = "f.artel"
+        if self.function == "artel_strategy_function":
+            self.object("artel_function")
+            named["name"] = "function"
+        if self.function in ("artel_strategy_variable", "artel_strategy_optimizer"):
+            self.object("artel_optimizer")
+        if self.function == "artel_coordinator_go_back":
+            assert lib.artel_coordinator_keep(self.object("artel_coordinator")) == 0
+        if self.function == "artel_estimator_evaluate":
+            assert lib.artel_estimator_train(self.object("artel_estimator"), self.struct("artel_train_spec")) == 0
         if self.function == "artel_cluster_get":
             assert lib.artel_cluster_put(self.object("artel_cluster"), self.text("loss"), self.text("0.25"), 4, True) == 0
+        if self.function in ("artel_eager_op", "artel_eager_op_all", "artel_eager_unary", "artel_eager_binary"):
+            named.update(name="add" if "binary" in self.function else "square", attributes="{}")
+        if self.function.startswith("artel_graph_"):
+            named.update(name="add" if "binary" in self.function else "square", attributes="{}")
+        if self.function == "artel_context_load_extension":
+            named["path"] = os.environ["ARTEL_BUILD"] + "/examples/my_layers.so"
         if "apply" in self.function:
             named["config"] = '{"rate": 0.5}'
         if self.function == "artel_layer_add":
             named["config"] = '{"rate": 0.5}'
         if field.type == "char" and field.stars == 1 and field.name in named:
             return self.text(named[field.name])
-        special = {"artel_communicator_create.contexts": lambda: self.array(ctypes.c_void_p, self.context),
+        special = {"artel_eager_op.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),
+                   "artel_eager_op_all.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),
+                   "artel_eager_call.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_ndarray")),
+                   "artel_ndarray_transpose.axes": lambda: self.array(ctypes.c_int, 0),
+                   "artel_communicator_create.contexts": lambda: self.array(ctypes.c_void_p, self.context),
                    "artel_communicator_subset.position": lambda: self.array(ctypes.c_int, 0),
                    "artel_data_from_memory.arrays": lambda: self.keep(self.arrays()).value,
+                   "artel_pipeline_join.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_pipeline")),
+                   "artel_functions_save.functions": lambda: self.array(ctypes.c_void_p, self.object("artel_function")),
+                   "artel_optimizer_create.variables": lambda: self.array(ctypes.c_void_p, self.object("artel_variable")),
                    "artel_communicator_all_reduce_many.calls": lambda: self.struct("artel_collective")}
         if key in special:
             return special[key]()
@@ -174,14 +394,19 @@ class Scene:
             return self.array(ctypes.c_void_p, self.array(ctypes.c_float, *range(8)))
         if self.function.startswith("artel_predictor_") and field.name == "rows":
             return 2
-        if field.stars == 1 and (field.type + "_destroy" in headers.functions or field.type == "artel_cluster"):
+        if field.type in ("artel_trace_fn", "artel_unit_fn"):
+            return self.callback(field.type, self.trace if field.type == "artel_trace_fn" else lambda _user, _unit: 0)
+        if field.stars == 1 and (field.type + "_destroy" in headers.functions or field.type in OBJECTS):
             return self.object(field.type)
         if field.stars == 1 and field.type in headers.structs:
             return self.struct(field.type)
         if field.stars:
             return self.keep((ctypes.c_uint64 * 64)()).value
-        numbers = {"count": {"artel_model_get_weight": 2, "artel_model_set_weight": 2, "artel_trainer_order": 4}.get(self.function, 1),
-                   "array_count": 2, "members": 1, "bytes": 4, "room": 4, "newer_than": -1}
+        numbers = {"count": {"artel_model_get_weight": 2, "artel_model_set_weight": 2, "artel_trainer_order": 4,
+                             "artel_variable_read": 3, "artel_variable_assign": 3, "artel_ndarray_read": 3,
+                             "artel_ndarray_write": 3}.get(self.function, 1),
+                   "input_count": 1, "output_count": 1, "most": 1, "units": 2, "to": 1,
+                   "array_count": 2, "members": 1, "bytes": 4, "room": 4, "newer_than": -1, "step": 1}
         if field.type in ("artel_tensor",):
             return headers.structs[field.type](0, 0)
         return numbers.get(field.name, 0)
@@ -236,8 +461,14 @@ def must_fail(label, spoil, field_type):
 
 def run_case(name, label, spoil):
     """What is wrong with the answer, or nothing."""
+    scene, wrong = Scene(name), []
+    work = lambda: wrong.append(try_case(scene, name, label, spoil))
+    scene.place()(work)
+    return wrong[0] if wrong else "nothing was tried"
+
+
+def try_case(scene, name, label, spoil):
     result, fields = headers.functions[name]
-    scene = Scene(name)
     arguments = [scene.argument(field) for field in fields]
     kind = None
     if spoil:
@@ -251,7 +482,7 @@ def run_case(name, label, spoil):
             arguments[i] = value
     anonymous = spoil and spoil[0] == 0 and spoil[1:] == (None, None)  # the object that has the context
     lib.artel_context_clear(None)
-    answer = getattr(lib, name)(*arguments)
+    answer = scene.answer = getattr(lib, name)(*arguments)
     if result != "artel_status":
         return None
     builder = scene.made.get("artel_builder")

@@ -262,9 +262,9 @@ static artel_status kernel_too_large(scene *s)
 static const bad_use bad_uses[] = {
     {"zero batch", zero_batch, ARTEL_ERROR_INVALID, {"batch"}},
     {"negative epochs", negative_epochs, ARTEL_ERROR_INVALID, {"epochs"}},
-    {"negative validation batch", negative_validation_batch, ARTEL_ERROR_INVALID, {"validation-batch-size", "-1"}},
-    {"negative validation steps", negative_validation_steps, ARTEL_ERROR_INVALID, {"validation-steps", "-1"}},
-    {"huge batch", huge_batch, ARTEL_ERROR_INVALID, {"batch-size", "at most"}},
+    {"negative validation batch", negative_validation_batch, ARTEL_ERROR_INVALID, {"validation_batch_size", "-1"}},
+    {"negative validation steps", negative_validation_steps, ARTEL_ERROR_INVALID, {"validation_steps", "-1"}},
+    {"huge batch", huge_batch, ARTEL_ERROR_INVALID, {"batch_size", "at most"}},
     {"huge shards", huge_shards, ARTEL_ERROR_INVALID, {"shards", "at most"}},
     {"unknown strategy", unknown_strategy, ARTEL_ERROR_INVALID, {"mirored", "mirrored"}},
     {"more replicas than shards", too_many_replicas, ARTEL_ERROR_INVALID, {"16", "8", "shards"}},

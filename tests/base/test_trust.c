@@ -42,6 +42,22 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* What would become a folder "s3:" in the working directory. */
+static void addresses(void **state)
+{
+    static const char *const address[] = {"s3://bucket/run", "gs://b/c", "https://a.example/m.keras", "file:///tmp/x", "git+ssh://a/b"};
+    static const char *const path[] = {"://x", "a b://c", "/tmp//s3://x", "s3:/x", "run:1"};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(address); i++) {
+        artel__output output;
+        assert_int_equal(artel__make_directory(ctx, address[i]), ARTEL_ERROR_UNSUPPORTED);
+        assert_int_equal(artel__output_open(ctx, address[i], &output), ARTEL_ERROR_UNSUPPORTED);
+        assert_string_equal(artel_context_error(ctx)->where, address[i]);
+        artel_context_clear(ctx);
+    }
+    for (size_t i = 0; i < ARTEL__COUNT(path); i++) assert_int_equal(artel__check_target(ctx, path[i]), ARTEL_OK);
+}
+
 static void files_and_folders(void **state)
 {
     static const struct {
@@ -70,14 +86,14 @@ static void other_links(void **state)
 {
     (void)state;
     assert_int_equal(symlink(folder, link_path), 0);
-    assert_int_equal(artel__refuse_foreign_links(ctx, below), ARTEL_OK); /* one's own */
+    assert_int_equal(artel__check_target(ctx, below), ARTEL_OK); /* one's own */
     if (geteuid() != 0) skip();
     assert_int_equal(lchown(link_path, NOBODY, NOBODY), 0);
     assert_int_equal(artel__make_directory(ctx, below), ARTEL_ERROR_INVALID);
     assert_string_equal(artel_context_error(ctx)->where, link_path);
     assert_int_equal(chmod(open_folder, 0755), 0); /* whoever may write there has put it there */
     artel__operation_begin(ctx);
-    assert_int_equal(artel__refuse_foreign_links(ctx, below), ARTEL_OK);
+    assert_int_equal(artel__check_target(ctx, below), ARTEL_OK);
     assert_int_equal(chmod(open_folder, 01777), 0);
     assert_int_equal(unlink(link_path), 0);
     assert_int_equal(symlink(precious, link_path), 0);
@@ -110,6 +126,7 @@ static void umask_zero(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(addresses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(files_and_folders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_links, set_up, tear_down),
         cmocka_unit_test_setup_teardown(umask_zero, set_up, tear_down),

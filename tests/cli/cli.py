@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the command line share: small models, their data, rows, and the oracle's runner and table."""
+"""What the tests of the command line share: small models, their data, rows, checks, and the oracle's runner and table."""
 
 import dataclasses
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle"))
-
-import numpy as np  # noqa: E402
-from oracle import Failure, K, L, O, Q, S, keras_module  # noqa: E402
+import numpy as np
+from oracle import Failure, K, L, O, Q, S, keras_module
 
 
 @dataclasses.dataclass
@@ -21,6 +17,19 @@ class Row:
 def expect(condition, what, *more):
     if not condition:
         raise Failure("%s %s" % (what, " ".join(str(m) for m in more)))
+
+
+def run_checks(*checks):
+    """Each in its turn, with a line for it; the exit code of the test."""
+    failed = 0
+    for check in checks:
+        try:
+            check()
+            print("ok      %s" % check.__name__)
+        except Exception as wrong:  # noqa: BLE001
+            failed += 1
+            print("FAILED  %s: %s" % (check.__name__, wrong))
+    return int(failed > 0)
 
 
 def mlp():
@@ -60,7 +69,24 @@ def scheduled():
     return m
 
 
-MODELS = {"mlp": mlp, "cnn": cnn, "transformer": transformer, "lstm": lstm}
+WORDS = "cat dog owl fox hen cow".split()
+
+
+def many():
+    """Augmentation, also by other images of the batch, volumes, recurrent convolutions, text."""
+    image, text = K.Input((8, 8, 3), name="image"), K.Input((1,), dtype="string", name="text")
+    t = L.RandomRotation(0.1)(L.RandomFlip()(image))
+    t = L.CutMix((0.4, 0.9))(L.MixUp(0.4)(L.RandomContrast(0.3, value_range=(0, 1))(t)))
+    t = L.Reshape((3, 8, 8, 1))(L.Permute((3, 1, 2))(t))
+    t = L.GlobalAveragePooling2D()(L.ConvLSTM2D(4, 2)(L.Conv3D(4, 2, activation="relu")(t)))
+    w = L.Embedding(9, 4)(L.TextVectorization(vocabulary=WORDS, output_sequence_length=4)(text))
+    w = L.RNN(L.StackedRNNCells([L.LSTMCell(4), L.GRUCell(3)]))(w)
+    m = K.Model([image, text], L.Dense(6, activation="softmax", name="y")(L.Concatenate()([t, w])))
+    m.compile(O.SGD(0.05, momentum=0.9), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+MODELS = {"mlp": mlp, "cnn": cnn, "transformer": transformer, "lstm": lstm, "many": many}
 
 
 def save(build, path):
@@ -84,11 +110,15 @@ def arrays(name, n=1000):
     if name == "transformer":
         x = rng.integers(0, 30, (n, 8)).astype("i4")
         return x, np.roll(x, 1, 1)
+    if name == "many":
+        words = rng.integers(0, len(WORDS), (n, 3))
+        text = np.array([" ".join(WORDS[i] for i in row) for row in words])[:, None]
+        return {"image": rng.uniform(0, 1, (n, 8, 8, 3)).astype("f4"), "text": text}, words[:, 0].astype("i4")
     x = rng.integers(0, 50, (n, 12)).astype("i4")
     return x, (x.sum(-1) % 2).astype("i4")[:, None]
 
 
 def save_arrays(name, path, n=1000):
     x, y = arrays(name, n)
-    np.savez(path, x=x, y=y)
+    np.savez(path, y=y, **(x if isinstance(x, dict) else {"x": x}))
     return "npz:" + path

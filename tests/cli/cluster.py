@@ -30,6 +30,30 @@ def free_ports(count):
     return [s.getsockname()[1] for s in HELD[-count:]]
 
 
+class Patience:
+    """Seconds that the machine had for this test: those in which more was runnable than there are cores count in proportion. So a limit
+    means the same on an idle machine and beside twenty others."""
+
+    def __init__(self, limit):
+        self.limit, self.used, self.last = limit, 0.0, time.monotonic()
+
+    def over(self):
+        now = time.monotonic()
+        with open("/proc/loadavg") as f:
+            runnable = int(f.read().split()[3].split("/")[0])
+        self.used += (now - self.last) * min(1.0, len(os.sched_getaffinity(0)) / max(1, runnable))
+        self.last = now
+        return self.used >= self.limit
+
+    def until(self, condition, pause=0.02):
+        """Whether it has come true in time."""
+        while not condition():
+            if self.over():
+                return condition()
+            time.sleep(pause)
+        return True
+
+
 class Task:
     """One process; its events come through a small pipe, so that it waits when the test does not read. `prefix`: words before
     the command."""
@@ -53,13 +77,20 @@ class Task:
                 return True
         return False
 
+    def read_until(self, condition, limit=60):
+        """Reads on, so that the run goes on, until it has come true; whether it has in time."""
+        patience = Patience(limit)
+        while not condition():
+            if patience.over() or not self.until_step(0):
+                return condition()
+        return True
+
+    def last_step(self):
+        """Of those that have been read."""
+        return max((e["step"] for e in map(json.loads, list(self.lines)) if e["event"] == "step"), default=-1)
+
     def until_said(self, text, limit=20):
-        end = time.monotonic() + limit
-        while time.monotonic() < end:
-            if text in self.err():
-                return True
-            time.sleep(0.05)
-        return False
+        return Patience(limit).until(lambda: text in self.err())
 
     def drain(self):
         self.drainer = threading.Thread(target=lambda: self.lines.extend(self.pipe))
@@ -67,10 +98,10 @@ class Task:
 
     def finish(self, limit):
         """The exit code; None when it did not end in time (and was killed then)."""
-        try:
-            self.process.wait(limit)
+        patience = limit if isinstance(limit, Patience) else Patience(limit)
+        if patience.until(lambda: self.process.poll() is not None):
             code = self.process.returncode
-        except subprocess.TimeoutExpired:
+        else:
             self.process.kill()
             self.process.wait()
             code = None
@@ -108,14 +139,29 @@ class Cluster:
 
     def finish(self, limit=60):
         """Exit codes by rank."""
-        end = time.monotonic() + limit
+        patience = Patience(limit)
         for task in self.tasks.values():
             if not hasattr(task, "drainer"):
                 task.drain()
-        return {r: t.finish(max(0.1, end - time.monotonic())) for r, t in self.tasks.items()}
+        return {r: t.finish(patience) for r, t in self.tasks.items()}
 
     def kill(self, rank, number=signal.SIGKILL):
         self.tasks[rank].process.send_signal(number)
+
+    def lose(self, reader, rank, number=signal.SIGKILL, again=False):
+        """What a task that is killed, or told to leave, had printed; task `reader` goes on meanwhile, as the one that leaves waits for it. `again`:
+        it is started again, and has joined when this returns."""
+        task, shows = self.tasks[rank], self.tasks[reader]
+        self.kill(rank, number)
+        task.drain()
+        expect(shows.read_until(lambda: task.process.poll() is not None), "worker %d does not end:" % rank, task.err()[-400:])
+        task.finish(10)
+        if again:
+            joined = shows.err().count(" 1 joined")
+            self.restart(rank)
+            back = shows.read_until(lambda: shows.err().count(" 1 joined") > joined)
+            expect(back, "worker %d does not come back:" % rank, shows.err()[-400:], self.tasks[rank].err()[-400:])
+        return task.lines
 
     def restart(self, rank):
         """The same command again, after the process has ended."""

@@ -9,7 +9,7 @@ import threading
 import time
 
 from cli import expect
-from cluster import Scene
+from cluster import Patience, Scene
 from hosts import HostCluster, Hosts, unavailable
 from oracle import BUILD, LONG, artel, digest, table
 
@@ -87,12 +87,10 @@ class Run:
         return [json.loads(line) for line in list(self.tasks[rank].lines)]
 
     def until(self, condition, what, limit=20):
-        """How many seconds it took."""
-        begin = time.monotonic()
-        while not condition():
-            expect(time.monotonic() - begin < limit, "%s: not within %d s:" % (what, limit), *self.said())
-            time.sleep(0.02)
-        return time.monotonic() - begin
+        """How many seconds it took, as Patience counts them."""
+        patience = Patience(limit)
+        expect(patience.until(condition), "%s: not within %d s:" % (what, limit), *self.said())
+        return patience.used
 
     def said(self):
         return ["\n-- worker %d: %s" % (r, t.err()) for r, t in self.tasks.items()]
@@ -101,8 +99,8 @@ class Run:
         return "worker %d (%s)" % (rank, self.cluster.addresses[rank])
 
     def named_left(self, by, lost):
-        self.until(lambda: any("left (" in line and self.title(lost) in line for line in self.tasks[by].err().splitlines()),
-                   "worker %d goes on without %d" % (by, lost))
+        return self.until(lambda: any("left (" in line and self.title(lost) in line for line in self.tasks[by].err().splitlines()),
+                          "worker %d goes on without %d" % (by, lost))
 
     def parted(self, by, lost):
         """Each of `by` names all of `lost` as left, and goes on."""

@@ -2,7 +2,7 @@
 # timeout: 5400
 # labels: long
 # processors: 2
-"""test_bad_input.py with a program built under AddressSanitizer and UndefinedBehaviorSanitizer together.
+"""test_bad_input.py and test_fit_options.py with a program built under AddressSanitizer and UndefinedBehaviorSanitizer together.
 
 The build is made here (build/variants/bad-input-sanitized), incrementally. A finding ends the program with code 99,
 which no row allows.
@@ -31,4 +31,7 @@ if __name__ == "__main__":
     build()
     env = dict(os.environ, ARTEL=os.path.join(BUILD, "artel"), ARTEL_SANITIZED="1", ARTEL_MUTANTS=os.environ.get("ARTEL_MUTANTS", "300"),
                ASAN_OPTIONS="exitcode=99:detect_leaks=1:allocator_may_return_null=1", UBSAN_OPTIONS="halt_on_error=1:exitcode=99:print_stacktrace=1")
-    sys.exit(subprocess.run([sys.executable, os.path.join(HERE, "test_bad_input.py"), *sys.argv[1:]], env=env).returncode)
+    env.setdefault("ARTEL_RUNS", "400")
+    wrong = [name for name, words in (("test_bad_input.py", sys.argv[1:]), ("test_fit_options.py", []))
+             if subprocess.run([sys.executable, os.path.join(HERE, name), *words], env=env).returncode]
+    sys.exit("%s failed" % " ".join(wrong) if wrong else 0)

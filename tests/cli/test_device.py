@@ -11,9 +11,9 @@ import sys
 import tempfile
 
 import numpy as np
-from cli import K, L, MODELS, O, expect, save
+from cli import K, L, MODELS, O, expect, run_checks, save
 from cluster import Task, free_ports
-from oracle import artel, digest
+from oracle import artel, digest, skip_without_xla
 
 FOLDER = tempfile.TemporaryDirectory()
 ROWS = 300
@@ -45,6 +45,13 @@ def convolutional():
 def perceptron():
     m = K.Sequential([K.Input((20,)), L.Dense(32, activation="relu"), L.Dropout(0.25), L.Dense(5)])
     m.compile(O.SGD(0.1, momentum=0.9), K.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    return m
+
+
+def gathering():
+    """Statistics of groups of shards, and the rows of the whole batch in a metric."""
+    m = K.Sequential([K.Input((20,)), L.Dense(16), L.BatchNormalization(), L.ReLU(), L.GaussianNoise(0.1), L.Dense(5, activation="softmax")])
+    m.compile(O.Adam(0.01, clipnorm=1.0), "sparse_categorical_crossentropy", metrics=["accuracy"])
     return m
 
 
@@ -90,6 +97,20 @@ def replicas():
         for n in (2, 4):
             bits = fit(case, "many.keras", "--device", "cpu:xla", "--strategy", "mirrored", "--replicas", n)
             expect(bits == one, case, "on", n, "devices other bits than on one")
+
+
+def launches():
+    """All shards of a replica in one launch, or one by one: the same bits, also of uneven shards, last batches with fewer rows than shards, and
+    rows that are gathered."""
+    gather = save(gathering, path("gather.keras"))
+    CASES["gather"] = (gather, CASES["mlp"][1])
+    for case, more in (("cnn", ()), ("mlp", ("--shards", 8, "--batch-size", 99)), ("gather", ("--batch-norm", "groups:2"))):
+        one = fit(case, "one.keras", "--device", "cpu:xla", "--device-launches", "shard", *more)
+        for n in (1, 3 if case == "mlp" else 2):
+            strategy = ("--strategy", "mirrored", "--replicas", n) if n > 1 else ()
+            bits = fit(case, "group.keras", "--device", "cpu:xla", "--device-launches", "replica", *strategy, *more)
+            expect(bits == one, case, "on", n, "devices: other bits in one launch")
+    del CASES["gather"]
 
 
 def resumption():
@@ -163,6 +184,40 @@ def origins():
             expect(text in answer.err, "%r is not in %r" % (text, answer.err))
 
 
+def checks():
+    """artel check compiles and counts; what a device has not enough memory for is told before training, by both."""
+    model, source = CASES["cnn"]
+    said = artel("check", model, "--data", source, "--batch-size", BATCH, "--device", "cpu:xla")
+    expect(said.rc == 0 and "device: pjrt cpu" in said.out and "a step needs " in said.out, "check says", said.out, said.err)
+    need = int(said.out.split("a step needs ")[1].split()[0])
+    batch = BATCH * 12 * 12 * 2 * 4  # of float32 alone
+    expect(batch < need < 100 * batch, "a step needs", need)
+    little = {"ARTEL_DEVICE_MEMORY_MB": str(need >> 20)}
+    for answer in (artel(*words("cnn", "x.keras", "--device", "cpu:xla"), env=little),
+                   artel("check", model, "--data", source, "--batch-size", BATCH, "--device", "cpu:xla", env=little)):
+        text = answer.out + answer.err
+        expect(answer.rc in (1, 2) and "a step needs" in text and "--recompute" in text, "without memory", answer.rc, text)
+    enough = {"ARTEL_DEVICE_MEMORY_MB": str((need >> 20) + 1)}
+    expect(artel("check", model, "--data", source, "--batch-size", BATCH, "--device", "cpu:xla", env=enough).rc == 0, "with enough memory")
+    expect("--device cpu" in artel("version").out, "version names no plug-in")
+
+
+def tpus():
+    """The strategy for TPUs, on a plug-in that is taken for one: the devices, and what the environment says of the others."""
+    plugin = [w for w in artel("version").out.split() if w.rstrip(",").endswith(".so")][0].rstrip(",")
+    env = {"TPU_LIBRARY_PATH": plugin, "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_TOPOLOGY": "2x2", "TPU_WORKER_ID": "0", "TPU_WORKER_HOSTNAMES": "localhost"}
+    answer = artel(*words("mlp", "tpu.keras", "--strategy", "tpu", "--json"), env=env)
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    expect("tpu: v5litepod-4, topology 2x2, host 0 of 1 (localhost); " in answer.err, "the topology is not told:", answer.err)
+    expect("strategy" in answer.out and '"tpu"' in answer.out, answer.out[:300])
+    answer = artel(*words("mlp", "x.keras", "--strategy", "tpu"), env={**env, "TPU_WORKER_ID": "3"})
+    expect(answer.rc == 1 and "TPU_WORKER_ID" in answer.err, "host 3 of 1", answer.rc, answer.err)
+    answer = artel(*words("mlp", "x.keras", "--strategy", "tpu", "--device", "cpu:xla"))
+    expect(answer.rc == 1 and "tpu computes on TPUs" in answer.err, "a processor as a TPU", answer.rc, answer.err)
+    answer = artel(*words("mlp", "x.keras", "--strategy", "tpu"))
+    expect(answer.rc == 1 and "libtpu" in answer.err, "no TPU", answer.rc, answer.err)
+
+
 def refuses():
     def says(answer, *texts):
         expect(answer.rc in (1, 2), "exit code", answer.rc, answer.err)
@@ -173,30 +228,21 @@ def refuses():
     says(artel(*words("mlp", "x.keras", "--device", "cuda:0,tpu:1")), "names no device")
     says(artel(*words("mlp", "x.keras", "--device", "cpu,gpu:0")), "do not compute together")
     says(artel(*words("mlp", "x.keras", "--device", "gpu,gpu:1")), "do not compute together")
-    says(artel(*words("mlp", "x.keras", "--device", "gpu:0,gpu:2")), "in order")
+    says(artel(*words("mlp", "x.keras", "--device", "gpu:2,gpu:0,gpu:2")), "gpu:2 is named twice")
+    says(artel(*words("mlp", "x.keras", "--device", "gpu:2,gpu:0")), "no PJRT plug-in was found")
     says(artel("launch", "-n", 1, "--ps", 1, *words("mlp", "x.keras", "--device", "cpu:xla", "--strategy", "parameter-server")), "compute on processors")
     says(artel(*words("mlp", "x.keras", "--device", "tpu")), "no PJRT plug-in was found")
     says(artel(*words("mlp", "x.keras", "--device", "/job:worker/task:1/device:TPU:0")), "tpu: no PJRT plug-in was found")
     says(artel(*words("mlp", "x.keras", "--device", "gpu", "--plugin", path("none.so"))), "none.so")
     says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-precision", "float8")), "float8")
     says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-kernels", "best")), "best")
+    says(artel(*words("mlp", "x.keras", "--device", "cpu:xla", "--device-launches", "all")), "all")
+    says(artel(*words("mlp", "x.keras", "--devices", "gpu:0,gpu:1")), "the word for it is --device")
+    target = artel("check", CASES["mlp"][0], "--data", CASES["mlp"][1], "--device", "cpu:xla", "--device-target", "h100")
+    expect(target.rc == 1 and "is no target of a plug-in for cpu" in target.out, "a target of another kind", target.rc, target.out, target.err)
     expect(not os.path.exists(path("x.keras")), "a refused run leaves a model")
 
 
-def main():
-    failed = 0
-    for check in (near, replicas, resumption, evaluation, tasks, killed, origins, refuses):
-        try:
-            check()
-            print("ok      %s" % check.__name__)
-        except Exception as problem:  # noqa: BLE001
-            failed += 1
-            print("FAILED  %s: %s" % (check.__name__, problem))
-    return failed > 0
-
-
 if __name__ == "__main__":
-    if "cpu:" not in artel("devices").out.replace("cpu  ", ""):
-        print("skipped: no lammps-jax-pjrt-cpu")
-        sys.exit(77)
-    sys.exit(main())
+    skip_without_xla()
+    sys.exit(run_checks(near, replicas, launches, resumption, evaluation, tasks, killed, origins, checks, tpus, refuses))

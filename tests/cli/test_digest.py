@@ -17,7 +17,7 @@ import os
 import shutil
 import subprocess
 
-from cli import K, L, O, MODELS, save, save_arrays
+from cli import K, L, O, Q, MODELS, save, save_arrays
 from oracle import BUILD, LONG, Failure, artel, digest, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -54,7 +54,31 @@ def accumulating():
     return m
 
 
-OWN = {"stateful": stateful, "accumulating": accumulating}
+def spectral():
+    m = K.Sequential([K.Input((10, 10, 3)), L.SpectralNormalization(L.Conv2D(6, 3, activation="relu")), L.Flatten(),
+                      L.SpectralNormalization(L.Dense(9, kernel_regularizer="l2"), power_iterations=2), L.Dense(10)])
+    m.compile("adam", Q.SparseCategoricalCrossentropy(from_logits=True))
+    return m
+
+
+def augmented():
+    """Images changed at random, by the histogram of the batch too; an optimizer that multiplies whole matrices."""
+    between = (-2, 2)
+    m = K.Sequential([K.Input((10, 10, 3)), L.RandomColorJitter(between, 0.2, 0.3, 0.4, 0.2), L.RandomErasing(0.7, value_range=between),
+                      L.RandomGaussianBlur(0.8, 3, (0.2, 0.9), value_range=between), L.RandAugment(between, num_ops=1), L.AugMix(between, chain_depth=1),
+                      L.RandomPerspective(0.7, 0.5), L.RandomElasticTransform(0.8, value_range=between),
+                      L.Pipeline([L.Equalization(between), L.AutoContrast(between)]), L.Conv2D(6, 3), L.GlobalAveragePooling2D(), L.Dense(10)])
+    m.compile(O.Muon(0.01), Q.SparseCategoricalCrossentropy(from_logits=True))
+    return m
+
+
+def factored():
+    m = MODELS["lstm"]()
+    m.compile(O.Adafactor(0.02, clipnorm=0.5), "binary_crossentropy")
+    return m
+
+
+OWN = {"stateful": stateful, "accumulating": accumulating, "augmented": augmented, "spectral": spectral, "factored": factored}
 
 
 def mirrored(n, t):
@@ -89,6 +113,9 @@ ROWS += [Row("%s-synthetic" % m, m, 96, [mirrored(3, 2), mirrored(8, 1)], True) 
 ROWS += [Row("golden", "", 0, None)]
 ROWS += [Row("stateful", "lstm", 96, [mirrored(*p) for p in PAIRS], samples=960)]
 ROWS += [Row("accumulating", "cnn", 100, [mirrored(*p) for p in PAIRS])]
+ROWS += [Row("augmented", "cnn", 100, [mirrored(*p) for p in (PAIRS if LONG else [(1, 2), (3, 2), (8, 1)])], samples=250)]
+ROWS += [Row("spectral", "cnn", 100, [mirrored(*p) for p in (PAIRS if LONG else [(2, 1), (3, 2), (8, 1)])], samples=250)]
+ROWS += [Row("factored", "lstm", 96, [mirrored(*p) for p in (PAIRS if LONG else [(1, 2), (3, 2), (8, 1)])], samples=250)]
 
 
 def in_cpu(isa):

@@ -10,12 +10,11 @@ import re
 import signal
 import subprocess
 import threading
-import time
 
 import numpy as np
 
 from cli import MODELS, Row, arrays, expect, save, save_arrays
-from cluster import Cluster
+from cluster import Cluster, Patience
 from oracle import ARTEL, clean_environment, table
 
 
@@ -55,10 +54,8 @@ class Terminal:
             pass  # the other end is closed
 
     def until(self, pattern, limit=20):
-        end = time.monotonic() + limit
-        while not re.search(pattern, self.bytes.decode(errors="replace")):
-            expect(time.monotonic() < end, "not within %d s on the terminal:" % limit, pattern, self.bytes[-500:])
-            time.sleep(0.05)
+        seen = Patience(limit).until(lambda: re.search(pattern, self.bytes.decode(errors="replace")))
+        expect(seen, "not within %d s on the terminal:" % limit, pattern, self.bytes[-500:])
 
 
 # ---------------------------------------------------------------- rows
@@ -92,6 +89,7 @@ def report_of_each(scene):
         report = json.load(open(os.path.join(folder, "artel-post-mortem-worker-%d.json" % r)))
         expect(report["task"].startswith("worker %d (" % r) and report["pid"] == cluster.tasks[r].process.pid, "whose", report)
         expect("not finite" in report["cause"]["what"] and report["cause"]["task"].startswith("worker"), "cause", report["cause"])
+        expect("--stop-on-nan: " in report["cause"]["what"] and ".stop_on_nan" not in json.dumps(report), "words", report)
         expect("not finite" in report["error"]["what"], "error", report["error"])
         expect([t["task"] for t in report["job"]["tasks"]] == ["worker:0", "worker:1"], "tasks", report["job"])
         expect("artel-post-mortem-worker-%d.json" % r in cluster.tasks[r].err(), "says", cluster.tasks[r].err())

@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -141,6 +142,9 @@ def other_rows(scene):
         cluster = scene.cluster(count, "--output", out, "--check-data", "reading", each=other)
         scene.all_end(cluster, 1, 30, "--data", "is not that of")
         expect(all("worker 1" in t.err() for t in cluster.tasks.values()), "worker 1 is not named:", cluster.tasks[0].err())
+    uneven = scene.cluster(2, "--output", out, "--check-data", "reading", each=lambda r: [*other(r), "--replicas", 1 + 2 * r])
+    scene.all_end(uneven, 1, 30, "--data")
+    expect(all(re.search("data of (worker [01]).* is not that of (?!\\1)worker [01]", t.err()) for t in uneven.tasks.values()), "both:", uneven.tasks[0].err())
     half = lambda r: ["--validation-split", 0, "--validation", wrong if r else scene.data]
     scene.all_end(scene.cluster(2, "--output", out, "--check-data", "reading", each=half), 1, 30, "data of the evaluation")
     expect(not os.path.exists(out), "a model was written")

@@ -64,7 +64,7 @@ def alone(scene):
     for strategy in (None, "one-device", "mirrored"):
         ran = scene.fit(strategy=strategy)
         expect(ran.rc == 0 and "worker 0 works alone" in ran.err and "--strategy multi-worker" in ran.err, strategy, ran.rc, ran.err)
-    for env in ({"TF_CONFIG": ""}, {"TF_CONFIG": "nonsense"}, {"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'}):
+    for env in ({"TF_CONFIG": ""}, {"TF_CONFIG": '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'}):
         ran = scene.fit(strategy=None, env=env)
         said = [line for line in ran.err.splitlines() if "nothing will be left of the trained weights" not in line]
         expect(ran.rc == 0 and not said, env, ran.rc, ran.err)
@@ -111,6 +111,13 @@ def unread(scene):
     for strategy, more in ((None, ["--resolver", "none"]), ("one-device", [])):
         ran = scene.fit(*more, strategy=strategy, env=env)
         expect(ran.rc == 0, strategy, more, ran.rc, ran.err)
+    expect(scene.fit(strategy="auto", env=env).rc == 1, "auto decides nothing")
+    wrong = ({"TF_CONFIG": "nonsense"}, {"TF_CONFIG": "", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"},
+             {"TF_CONFIG": "", "SLURM_PROCID": "1", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "4"})
+    for env in wrong:
+        ran = scene.fit(strategy=None, env=env)
+        expect(ran.rc == 1 and any(name.split("_")[0] in ran.err for name in env) and "--resolver none" in ran.err, env, ran.rc, ran.err)
+        expect(scene.fit("--resolver", "none", strategy=None, env=env).rc == 0, env)
 
 
 def loopback(scene):

@@ -4,23 +4,14 @@
 """Parameter servers with real processes: what is trained, which bits are promised, who may die, what is refused."""
 
 import json
-import os
 import signal
 import sys
-import tempfile
 
 import numpy as np
-from cli import K, L, MODELS, O, expect, save, save_arrays
+from cli import K, L, MODELS, O, expect, run_checks, save, save_arrays
 from cluster import Task, free_ports
-from oracle import artel, digest, slots
-
-FOLDER = tempfile.mkdtemp()
-STEPS = 13  # batches of an epoch: 400 rows of 500, 32 a batch
-
-
-def path(name):
-    return os.path.join(FOLDER, name)
-
+from oracle import artel, digest
+from servers import STEPS, Job, jobs, launch, loses, one_process, path, trains, updates, words
 
 def plain():
     m = K.Sequential([K.Input((20,)), L.Dense(64, activation="relu", kernel_regularizer="l2"), L.Dropout(0.3), L.Dense(33, activation="relu", kernel_constraint="max_norm"),
@@ -41,44 +32,8 @@ TEXT, WORDS = save(MODELS["lstm"], path("text.keras")), save_arrays("lstm", path
 CNN, IMAGES = save(MODELS["cnn"], path("cnn.keras")), save_arrays("cnn", path("images.npz"), 500)
 
 
-def words(model, data, *more):
-    return ["fit", model, "--data", data, "--validation-split", "0.2", "--epochs", "2", "--threads", "1", "--verbose", "0", *more]
-
-
-def launch(workers, servers, model, data, *more, limit=90):
-    args = ["launch", "-n", workers, "--ps", servers, *words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", *more)]
-    return artel(*args, timeout=limit)
-
-
-def history(file):
-    with open(file) as f:
-        return json.load(f)
-
-
-def updates(file):
-    return int(slots(file)["optimizer/vars/0"])
-
-
-def trains(workers, servers, model, data, *more, falls=True):
-    """A run ends well; its epochs are whole."""
-    out, file = path("o.keras"), path("h.json")
-    ran = launch(workers, servers, model, data, "--output", out, "--history", file, *more)
-    expect(ran.rc == 0, "exit code", ran.rc, ran.err[-600:])
-    h = history(file)
-    expect({"accuracy", "loss", "val_accuracy", "val_loss"} <= set(h) and all(len(v) == 2 for v in h.values()), "history", h)
-    expect(h["loss"][1] < h["loss"][0] or not falls, "the loss does not fall", h)
-    expect(updates(out) == 2 * STEPS, "each batch counts once: updates", updates(out))
-    return h, ran
-
-
-def one_process(model, data, *more):
-    ran = artel(*words(model, data, "--output", path("one.keras"), "--history", path("one.json"), *more))
-    expect(ran.rc == 0, "one process:", ran.err)
-    return digest(path("one.keras")), history(path("one.json"))
-
-
 def asynchronous():
-    _, ran = trains(2, 2, CNN, IMAGES, "--json=epochs")
+    _, ran = trains(2, 2, CNN, IMAGES, "--json=epochs", secure=True)
     expect("staleness of 13 updates" in ran.err, "staleness is not said", ran.err[-600:])
     events = [json.loads(line) for line in ran.out.splitlines()]
     told = [e for e in events if e["event"] == "staleness"]
@@ -113,30 +68,6 @@ def synchronous():
         expect(digest(path("o.keras")) == bits and h == kept, "other bits with", workers, servers)
 
 
-def jobs(workers, servers):
-    ports = free_ports(1 + workers + servers)
-    address = ["127.0.0.1:%d" % p for p in ports]
-    cluster = {"chief": address[:1], "worker": address[1 : 1 + workers], "ps": address[1 + workers :]}
-    return {(k, i): {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": k, "index": i}})} for k, v in cluster.items() for i in range(len(v))}
-
-
-def loses(kind, index, *more, model=MODEL, epochs=20, step=STEPS + 3):
-    """By TF_CONFIG; a task is killed after this step. The run ends, and each batch counts once."""
-    out = path("lost.keras")
-    args = [str(a) for a in words(model, DATA, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", epochs, *more)]
-    tasks = {who: Task([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(2, 2).items()}
-    chief = tasks["chief", 0]
-    expect(chief.until_step(step), "no steps:", chief.err())
-    tasks[kind, index].process.send_signal(signal.SIGKILL)
-    for task in tasks.values():
-        task.drain()
-    codes = {who: task.finish(60) for who, task in tasks.items()}
-    for who, code in codes.items():
-        expect(code == (-signal.SIGKILL if who == (kind, index) else 0), who, "exit code", code, tasks[who].err()[-500:])
-    expect(updates(out) == epochs * STEPS, "updates", updates(out))
-    return chief.err()
-
-
 def restarting():
     """The chief is killed and started again; the others wait for it, and it goes on from its checkpoint."""
     out = path("again.keras")
@@ -162,38 +93,27 @@ def wholeness():
     """A server is lost while parts are fetched, step after step: no newer part is mixed with an older one."""
     bits, _ = one_process(WIDE, DATA, "--epochs", "2")
     for i in range(2):
-        loses("ps", i, "--consistency", "sync", "--checkpoint-dir", path("whole%d" % i), "--save-every", "1steps", "--keep", "1", model=WIDE, epochs=2, step=5 + i)
+        loses("ps", i, WIDE, DATA, "--consistency", "sync", "--checkpoint-dir", path("whole%d" % i), "--save-every", "1steps", "--keep", "1", epochs=2, step=5 + i)
         expect(digest(path("lost.keras")) == bits, "a lost server changes bits in sync")
 
 
 def returning():
     """A server that comes back has no part of the state, and is told the end like the others."""
-    out = path("returned.keras")
-    args = [str(a) for a in words(MODEL, DATA, "--strategy", "parameter-server", "--post-mortem", "none", "--output", out, "--epochs", "400")]
-    start = {who: ([*args, *(["--json"] if who[0] == "chief" else [])], env) for who, env in jobs(1, 2).items()}
-    tasks = {who: Task(*words_and_environment) for who, words_and_environment in start.items()}
-    expect(tasks["chief", 0].until_step(STEPS + 3), "no steps:", tasks["chief", 0].err())
-    killed = tasks["ps", 1]
-    killed.process.send_signal(signal.SIGKILL)
-    killed.drain()
-    killed.finish(10)
-    tasks["chief", 0].drain()
-    tasks["ps", 1] = Task(*start["ps", 1])
-    expect(tasks["chief", 0].until_said("1 joined"), "it does not come back", tasks["chief", 0].err())
-    for who in start:
-        if who != ("chief", 0):
-            tasks[who].drain()
-    codes = {who: task.finish(60) for who, task in tasks.items()}
-    expect(set(codes.values()) == {0}, "exit codes", codes, tasks["chief", 0].err()[-500:], tasks["ps", 1].err()[-300:])
-    expect(updates(out) == 400 * STEPS, "updates", updates(out))
+    job = Job(1, 2, MODEL, DATA, epochs=None)
+    expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
+    job.chief.drain()
+    job.kill(("ps", 1))
+    job.restart(("ps", 1))
+    expect(job.chief.until_said("1 joined", 60), "it does not come back", job.chief.err())
+    expect("are made again" in job.stops(), "the cost is not said", job.chief.err())
 
 
 def losing():
-    loses("worker", 1)
+    loses("worker", 1, MODEL, DATA)
     bits, _ = one_process(MODEL, DATA, "--epochs", "20")
-    loses("worker", 0, "--consistency", "sync")
+    loses("worker", 0, MODEL, DATA, "--consistency", "sync")
     expect(digest(path("lost.keras")) == bits, "a lost worker changes bits in sync")
-    said = loses("ps", 0)
+    said = loses("ps", 0, MODEL, DATA)
     expect("a parameter server is gone" in said and "are made again" in said, "the cost is not said:", said)
 
 
@@ -212,7 +132,10 @@ def refuses():
         says(artel(*alone, env=env), "needs a " + lack)
     says(launch(1, 1, MODEL, DATA, "--ps-partitioner", "thirds"), "--ps-partitioner", "not a partitioner")
     says(launch(1, 1, MODEL, DATA, "--consistency", "sometimes"), "--consistency", "sometimes")
-    says(launch(1, 1, MODEL, DATA, "--consistency", "sync:2"), "--consistency", "sync:2")
+    for odd in ("sync:0", "sync:two", "bounded:-1"):
+        says(launch(1, 1, MODEL, DATA, "--consistency", odd), "--consistency", odd)
+    says(launch(1, 1, MODEL, DATA, "--consistency", "sync:2"), "sync:2 waits for 2 of 1 workers")
+    says(launch(2, 1, MODEL, DATA, "--consistency", "sync:2"), "does not clip by norm")
     says(launch(1, 1, MODEL, DATA, "--optimizer", "adam:gradient_accumulation_steps=2"), "gradient accumulation")
 
     def scaled():
@@ -227,23 +150,42 @@ def refuses():
 
     says(launch(1, 1, save(scaled, path("scaled.keras")), DATA), "LossScaleOptimizer")
     np.savez(path("steps.npz"), x=np.zeros((64, 5, 4), "float32"), y=np.zeros((64, 1), "float32"))
-    state = artel("launch", "-n", 1, "--ps", 1, "fit", save(stateful, path("stateful.keras")), "--data", "npz:" + path("steps.npz"), "--verbose", 0, "--strategy",
+    state = artel("launch", "-n", 1, "--ps", 1, "--insecure-network", "fit", save(stateful, path("stateful.keras")), "--data", "npz:" + path("steps.npz"), "--verbose", 0, "--strategy",
                   "parameter-server", "--post-mortem", "none", "--no-shuffle")
     says(state, "goes from batch to batch")
     many = {"chief": ["127.0.0.1:1"], "worker": ["127.0.0.1:2"], "ps": ["127.0.0.1:%d" % (3 + i) for i in range(65)]}
     says(artel(*alone, env={"TF_CONFIG": json.dumps({"cluster": many, "task": {"type": "chief", "index": 0}})}), "65 ps tasks")
 
 
-def main():
-    failed = 0
-    for check in (asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, refuses):
-        try:
-            check()
-            print("ok      %s" % check.__name__)
-        except Exception as wrong:  # pylint: disable=broad-except
-            failed += 1
-            print("FAILED  %s: %s" % (check.__name__, wrong))
-    return failed
+def disagrees():
+    """Two chiefs; a server that was started with other options; a server without the memory for its part."""
+    args = [str(a) for a in words(MODEL, DATA, "--strategy", "parameter-server", "--post-mortem", "none")]
+    ports = ["127.0.0.1:%d" % p for p in free_ports(4)]
+    two = {"cluster": {"chief": ports[:2], "worker": ports[2:3], "ps": ports[3:]}, "task": {"type": "chief", "index": 0}}
+    ran = artel(*args, env={"TF_CONFIG": json.dumps(two)})
+    expect(ran.rc == 1 and "there are 2 chiefs" in ran.err, "two chiefs", ran.rc, ran.err)
+    for option, value, name in (("--consistency", "sync", "consistency"), ("--ps-partitioner", "fixed:2", "partitioner"), ("--epochs", "7", "epochs")):
+        tasks = {who: Task(args + ([option, value] if who[0] == "ps" else []), env) for who, env in jobs(1, 1).items()}
+        for task in tasks.values():
+            task.drain()
+        for who, task in tasks.items():
+            expect(task.finish(60) == 1 and "differs in " + name in task.err(), who, "of unequal programs:", task.err()[-300:])
+    np.savez(path("wide.npz"), x=np.zeros((64, 20), "float32"), y=np.zeros((64,), "int32"))
+
+    def huge():
+        m = K.Sequential([K.Input((20,)), L.Dense(3000), L.Dense(3000), L.Dense(10, activation="softmax")])
+        m.compile("adam", "sparse_categorical_crossentropy")
+        return m
+
+    args = [str(a) for a in words(save(huge, path("huge.keras")), "npz:" + path("wide.npz"), "--strategy", "parameter-server", "--post-mortem", "none")]
+    tasks = {who: Task(args, env, prefix=("prlimit", "--data=230000000") if who[0] == "ps" else ()) for who, env in jobs(1, 1).items()}
+    for task in tasks.values():
+        task.drain()
+    expect(tasks["ps", 0].finish(60) == 2 and "bytes of memory are not to be had" in tasks["ps", 0].err(), "without memory:", tasks["ps", 0].err()[-300:])
+    expect(tasks["worker", 0].until_said("ps 0") and tasks["worker", 0].until_said("memory are not to be had"), "the worker:", tasks["worker", 0].err()[-300:])
+    for who in ("worker", "chief"):
+        tasks[who, 0].process.kill()
+        tasks[who, 0].finish(10)
 
 
-sys.exit(main())
+sys.exit(run_checks(asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, refuses, disagrees))

@@ -15,7 +15,7 @@ import zipfile
 import numpy as np
 from cli import K, L, MODELS, O, expect, keras_module, save, save_arrays
 from cluster import Cluster
-from oracle import Failure, artel, digest, slots, table
+from oracle import LONG, Failure, artel, digest, slots, table
 
 DATA = {"mlp": 256, "cnn": 192, "transformer": 192, "lstm": 192}
 CLASSES = ("chain", "tiles")
@@ -120,6 +120,45 @@ def pairs(row, folder):
     return "pairs" if here else "no pairs"
 
 
+def residual():
+    """Two bottlenecks of a residual network behind its stem."""
+    x = a = K.Input((64, 64, 3))
+    x = L.MaxPooling2D(3, strides=2, padding="same")(L.ReLU()(L.BatchNormalization()(L.Conv2D(64, 7, strides=2, padding="same")(x))))
+    for strides in (1, 2):
+        y = L.ReLU()(L.BatchNormalization()(L.Conv2D(64, 1, strides=strides)(x)))
+        y = L.ReLU()(L.BatchNormalization()(L.Conv2D(64, 3, padding="same")(y)))
+        y = L.BatchNormalization()(L.Conv2D(256, 1)(y))
+        x = L.ReLU()(L.Add()([L.BatchNormalization()(L.Conv2D(256, 1, strides=strides)(x)), y]))
+    return K.Model(a, L.Dense(10)(L.GlobalAveragePooling2D()(x)))
+
+
+def planned(policy, build, folder):
+    """Bytes of activations, values stored as bfloat16, and weights that products round themselves, of a plan in tiles."""
+    keras = keras_module()
+
+    def built():
+        keras.config.set_dtype_policy(policy)
+        return build()
+
+    model = save(built, os.path.join(folder, policy + ".keras"))
+    keras.config.set_dtype_policy("float32")
+    plan = artel("fit", model, "--data", "synthetic:64", "--batch-size", 16, "--loss", "mse", "--optimizer", "sgd", "--dry-run", "--explain",
+                 "--arithmetic", "tiles", "--strategy", "one-device")
+    expect(plan.rc == 0, "fit --dry-run: exit", plan.rc, plan.first)
+    stored, weights = plan.out.count("stored as bfloat16"), plan.out.count("rounded by its readers")
+    return int(re.search("activations ([0-9]+) bytes", plan.out)[1]), stored, weights
+
+
+def memory(row, folder):
+    """A step keeps what is bfloat16 as such: at most 0.65 of the memory of float32."""
+    whole, none, plain = planned("float32", row.model, folder)
+    half, some, weights = planned("mixed_bfloat16", row.model, folder)
+    expect(none == 0 and some > 30, "values stored as bfloat16:", none, some)
+    expect(plain == 0 and weights >= 8, "weights rounded by their readers:", plain, weights)
+    expect(half <= 0.65 * whole, "the plan takes", half, "bytes, in float32", whole)
+    return "%.2f of float32" % (half / whole)
+
+
 def resumes(row, folder):
     """Two epochs at once, and one after the other from a checkpoint: weights, slots, scale and counter."""
     model, data = start(row, folder, overflowing), save_arrays("cnn", os.path.join(folder, "d.npz"), 200)
@@ -132,6 +171,29 @@ def resumes(row, folder):
     if not 0 < int(state["optimizer/vars/4"]) < 16 or float(state["optimizer/vars/3"]) >= 2.0**24:
         raise Failure("no step was left out: iteration %s, scale %s" % (state["optimizer/vars/4"], state["optimizer/vars/3"]))
     return "scale %g" % state["optimizer/vars/3"]
+
+
+def variables_of_16_bits(row, folder):
+    """Two epochs at once, one after the other from a checkpoint that keeps 16 bits of each number, and on three replicas: equal bits, in a
+    file of which every weight and slot has the dtype."""
+    model, data = start(row, folder), save_arrays(row.model, os.path.join(folder, "d.npz"), DATA[row.model])
+    common = ("--optimizer", "sgd:learning_rate=0.05,momentum=0.9", "--arithmetic", "chain", "--threads", 1)
+    whole = digest(fit(folder, model, data, *common, "--epochs", 2, name="whole.keras"), kind="all")
+    kept = os.path.join(folder, "kept")
+    fit(folder, model, data, *common, "--epochs", 1, "--checkpoint-dir", kept)
+    parts = fit(folder, model, data, *common, "--epochs", 2, "--checkpoint-dir", kept, name="parts.keras")
+    expect(digest(parts, kind="all") == whole, "other bits after the resumption")
+    expect(digest(fit(folder, model, data, *common, "--epochs", 2, "--replicas", 3), kind="all") == whole, "other bits on three replicas")
+    file = next(os.path.join(at, name) for at, _, names in os.walk(kept) for name in names if name == "state.safetensors")
+    with open(file, "rb") as f:
+        header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+    word = {"bfloat16": "BF16", "float16": "F16"}[row.policy]
+    expect({v["dtype"] for k, v in header.items() if "seed" not in k} == {word}, "the checkpoint holds", header)
+    held = {k: v.dtype.str for k, v in slots(parts).items() if v.shape}
+    expect(set(held.values()) == {{"bfloat16": "|V2", "float16": "<f2"}[row.policy]}, "the file holds", held)
+    other = artel("fit", model, "--data", data, "--optimizer", "adam", "--dry-run")
+    expect(("do not train" in other.err) == (row.policy == "bfloat16"), "Adam says", other.err)
+    return "%d variables" % len(header)
 
 
 def back_to_keras(row, folder):
@@ -183,7 +245,7 @@ def refused(row, folder):
     model, said = os.path.join(folder, "m.json"), []
     text = K.Sequential([K.Input((4,)), L.Dense(2, name="odd")]).to_json()
     policy = lambda name: {"module": "keras", "class_name": "DTypePolicy", "config": {"name": name}, "registered_name": None}
-    for dtype in (policy("bfloat16"), "float16", policy("float64"),
+    for dtype in ("float64", policy("float64"),
                   {"module": "keras", "class_name": "QuantizedDTypePolicy", "config": {"mode": "int8", "source_name": "float32"}}):
         record = json.loads(text)
         record["config"]["layers"][1]["config"]["dtype"] = dtype
@@ -338,13 +400,16 @@ def members_continue(row, folder):
     return a
 
 
-ROWS = [Row("same-bits-bfloat16-%s-%s" % (model, a), same_bits, "mixed_bfloat16", model, a) for model in MODELS for a in CLASSES]
-ROWS += [Row("same-bits-float16-%s" % model, same_bits, "mixed_float16", model) for model in MODELS]
+ROWS = [Row("same-bits-bfloat16-%s-%s" % (model, a), same_bits, "mixed_bfloat16", model, a) for model in MODELS if model != "many" for a in CLASSES]
+ROWS += [Row("same-bits-float16-%s" % model, same_bits, "mixed_float16", model) for model in MODELS if model != "many"]
 ROWS += [Row("arithmetic-" + run.__name__, run) for run in (decides, passes, continues, members, members_continue)]
 ROWS += [Row("resume-falling-scale", resumes, "mixed_float16", "cnn")]
 ROWS += [Row("back-to-keras-%s-%s" % (policy[6:], model), back_to_keras, policy, model)
          for policy in ("mixed_bfloat16", "mixed_float16") for model in ("mlp", "cnn")]
-ROWS += [Row("options", by_option, "mixed_float16"), Row("refusals", refused), Row("pairs", pairs)]
+ROWS += [Row("variables-" + policy, variables_of_16_bits, policy, model) for policy, model in (("bfloat16", "cnn"), ("float16", "mlp"))]
+ROWS += [Row("variables-back-to-keras", back_to_keras, "float16", "cnn")]
+ROWS += [Row("options", by_option, "mixed_float16"), Row("refusals", refused), Row("pairs", pairs), Row("memory", memory, model=residual)]
+ROWS += [Row("memory-resnet50", memory, model=lambda: keras_module().applications.ResNet50(weights=None))] if LONG else []
 
 
 if __name__ == "__main__":

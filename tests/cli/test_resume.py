@@ -12,12 +12,13 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
 
 import numpy as np
-from cli import MODELS, save, save_arrays, scheduled
+from cli import MODELS, arrays, save, save_arrays, scheduled
 from oracle import ARTEL, LONG, Failure, artel, clean_environment, digest, table
 
 PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
@@ -306,6 +307,40 @@ def resume_aloud(b):
     return ["", ""]
 
 
+def backup(b):
+    """Keras' own callback for it, beside one that swaps variables and averages behind every epoch and for every validation."""
+    with open(b("b.json"), "w") as f:
+        json.dump([{"class_name": "SwapEMAWeights", "config": {"swap_on_epoch": True}},
+                   {"class_name": "BackupAndRestore", "config": {"backup_dir": b("ck"), "save_freq": 10, "double_checkpoint": True}}], f)
+    more = ("--validation", b.more, "--callbacks", b("b.json"), "--optimizer", "adam:learning_rate=0.003,use_ema=true,ema_momentum=0.9")
+    b.whole(*more)
+    stopped = b.stop_at([50, 101, 160], signal.SIGKILL, b.fit("stopped", *more), MOVES)
+    if not stopped:
+        raise Failure("the run ended before it could be killed")
+    b.same("stopped", "whole")
+    if os.path.exists(b("ck")):
+        raise Failure("delete_checkpoint left %s" % os.listdir(b("ck")))
+    must_refuse(b, b.fit("a", *b.kept(), *more), ("--checkpoint-dir",))
+    return [stopped, ""]
+
+
+def backup_of_data(b):
+    """Checkpoints of the callback know the rows as those of --checkpoint-dir do: one value in the midst of a file is another."""
+    with open(b("b.json"), "w") as f:
+        json.dump([{"class_name": "BackupAndRestore", "config": {"backup_dir": b("ck"), "delete_checkpoint": False}}], f)
+    for name, array in zip("xy", arrays("mlp", 3000)):
+        np.save(b(name + ".npy"), array)
+    for check, words in (("start", "these differ: data content"), ("reading", "the rows of pass 2 are not those")):
+        more = ("--data", "npy:%s,%s" % (b("x.npy"), b("y.npy")), "--callbacks", b("b.json"), "--check-data", check)
+        must(b, b.fit("a", *more, epochs=1))
+        x = np.load(b("x.npy"), mmap_mode="r+")
+        x[1500, 0] += 1
+        x.flush()
+        must_refuse(b, b.fit("b", *more, epochs=2), ("--fresh", words))
+        shutil.rmtree(b("ck"))
+    return ["", ""]
+
+
 VALIDATED = ("--validation", lambda b: b.more, "--callbacks", lambda b: b("c.json"))
 MOVES = [("--strategy", "mirrored", "--replicas", n) for n in (1, 3, 2, 8)]
 
@@ -318,12 +353,15 @@ ROWS = [
     Row("sigterm-schedule", sigterm(2), "schedule"),
     Row("sigterm-other-replicas", sigterm(3, each=MOVES)),
     Row("sigterm-other-replicas-cnn", sigterm(3, each=MOVES), "cnn"),
+    Row("sigterm-other-replicas-many", sigterm(2, each=MOVES), "many"),
     Row("sigterm-accumulation", sigterm(3, "--optimizer", "adam:gradient_accumulation_steps=7,use_ema=true", each=MOVES)),
     Row("sigterm-callbacks", sigterm(3, *VALIDATED, epochs=12)),
     Row("sigterm-callbacks-replicas", sigterm(4, *VALIDATED, epochs=12, each=MOVES)),
     Row("sigterm-short-last-batch", sigterm(2, batch=23)),
     Row("kill-9", sigkill(3, "20steps")),
     Row("kill-9-every-step", sigkill(2, "1steps")),
+    Row("kill-9-backup", backup),
+    Row("backup-of-data", backup_of_data),
     Row("kill-9-by-epoch", sigkill(2, "1epoch"), "cnn"),
     Row("identity-seed", identity("--seed", 10, words=("seed",))),
     Row("identity-batch", identity("--batch-size", 25, words=("batch",))),

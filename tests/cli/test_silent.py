@@ -8,6 +8,7 @@ Models are JSON text made here, so that no Keras is needed.
 import dataclasses
 import json
 import os
+import zipfile
 
 import numpy as np
 from cli import Failure
@@ -93,6 +94,10 @@ class Bench:
             return self.fit(made, arrays, *more, loss="mse")
         return [command, self.model(made), *([] if command == "check" else ["--data", self.data(**arrays)]), *more]
 
+    def chain(self, *more, class_name="CustomChain"):
+        made = {**record([source([4]), layer("Dense", "d", units=1)]), "class_name": class_name}
+        return self.fit(made, {"x": RNG.standard_normal((20, 4)), "y": RNG.standard_normal((20, 1))}, *more, loss="mse")
+
     def scaled(self, command, options, layers, *more):
         made = record([source([4]), *layers, layer("Dense", "d", units=1)])
         words = self.fit(made, {"x": RNG.integers(0, 255, (20, 4)).astype("u1"), "y": RNG.standard_normal((20, 1))}, loss="mse")
@@ -124,6 +129,14 @@ ROWS = [
     Row("own-class-standard-step", lambda b: b.mine("fit", "--standard-step"), ("CustomModel", "standard step"), 0),
     Row("own-class-predict", lambda b: b.mine("predict", "--output", b("p.npy")), ("CustomModel", "predict_step"), 0),
     Row("own-class-check", lambda b: b.mine("check"), ("CustomModel", "--standard-step"), 0),
+    Row("own-class-of-sequential", lambda b: b.chain(), ("CustomChain", "train_step", "--standard-step")),
+    Row("own-class-of-sequential-standard-step", lambda b: b.chain("--standard-step"), ("CustomChain", "standard step"), 0),
+    Row("functional-without-ends", lambda b: b.chain(class_name="Functional"), ("input_layers",)),
+    Row("own-dense", lambda b: b.fit(record([source([4]), {**layer("Dense", "d", units=1), "module": None, "registered_name": "pkg>Dense"}]),
+                                     {"x": RNG.standard_normal((20, 4)), "y": RNG.standard_normal((20, 1))}, loss="mse"), ("Dense is not supported",)),
+    Row("own-regulariser", lambda b: b.fit(record([source([4]), layer("Dense", "d", units=1, kernel_regularizer={
+        "class_name": "L2", "module": None, "registered_name": "pkg>L2", "config": {"l2": 0.5}})]),
+        {"x": RNG.standard_normal((20, 4)), "y": RNG.standard_normal((20, 1))}, loss="mse"), ("L2 is Python code of yours",)),
     # scaled by the data and by the model
     Row("scaled-twice", lambda b: b.scaled("fit", "#scale=1/255", [RESCALING]), TWICE, 0),
     Row("scaled-twice-behind", lambda b: b.scaled("fit", "#scale=1/255", [layer("Dropout", "drop", rate=0.5), RESCALING]), TWICE, 0),
@@ -153,6 +166,11 @@ def run(row, index, folder, keras_only):
             raise Failure("it says %r: %s" % (part, said[-300:]))
     if ran.rc and os.path.exists(b("out.keras")):
         raise Failure("a model is written although the command failed")
+    if row.name.startswith("own-class") and row.name.endswith("standard-step"):
+        with zipfile.ZipFile(b("out.keras")) as z:
+            kept = json.loads(z.read("config.json"))
+        if kept["module"] is not None or kept["registered_name"] != kept["class_name"]:
+            raise Failure("Keras would not find the class: %s" % {k: kept[k] for k in ("module", "class_name", "registered_name")})
     return [ran.rc]
 
 

@@ -9,7 +9,7 @@ import signal
 import time
 
 from cli import MODELS, Row, expect, save, save_arrays
-from cluster import Cluster, free_ports
+from cluster import Cluster, Patience, free_ports
 from oracle import BUILD, artel, digest, table
 
 
@@ -41,10 +41,7 @@ def ask(address, *more, code=0, word="status", **kinds):
 
 
 def until(what, ready, limit=20):
-    end = time.monotonic() + limit
-    while not ready():
-        expect(time.monotonic() < end, "not within %d s:" % limit, what)
-        time.sleep(0.05)
+    expect(Patience(limit).until(ready), "not within %d s:" % limit, what)
 
 
 def stop_all(cluster):

@@ -6,8 +6,9 @@ import dataclasses
 import glob
 import json
 import os
+import re
 
-from cli import MODELS, save, save_arrays
+from cli import K, L, MODELS, save, save_arrays
 from oracle import Failure, artel, table
 
 EPOCHS = 3
@@ -18,6 +19,7 @@ class Row:
     name: str
     check: object  # (Logs) -> None
     args: tuple = ()
+    model: str = "mlp"
 
 
 class Logs:
@@ -73,10 +75,58 @@ def histograms(logs):
             raise Failure("no histogram for %s among %s" % (word, tags))
 
 
+def page(logs, conceptual):
+    """What the page "Graphs" is given: by TensorBoard's own plug-in, from the files, as TensorFlow's GraphDef."""
+    from google.protobuf import text_format
+    from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
+    from tensorboard.compat.proto import graph_pb2
+    from tensorboard.context import RequestContext
+    from tensorboard.plugins import base_plugin
+    from tensorboard.plugins.graph import graphs_plugin
+
+    runs = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(os.path.join(logs.folder, "logs"))
+    runs.Reload()
+    plugin = graphs_plugin.GraphsPlugin(base_plugin.TBContext(logdir=logs.folder, data_provider=data_provider.MultiplexerDataProvider(runs, logs.folder)))
+    info = plugin.info_impl(RequestContext(), "")["train"]
+    if not info["run_graph"] or not info["tags"]["keras"]["conceptual_graph"]:
+        raise Failure("the page offers %s" % info)
+    text, _ = plugin.graph_impl(RequestContext(), "train", "keras" if conceptual else None, conceptual, "", None, None)
+    return text_format.Parse(text, graph_pb2.GraphDef())
+
+
+def plain(name):
+    """The page takes letters, digits and _.-/ of ASCII, no mark in front."""
+    clean = re.sub(rb"[^A-Za-z0-9_./-]", b"_", name.encode()).decode()
+    return clean if clean[0].isalnum() else "x" + clean
+
+
 def graph(logs):
-    acc = logs.read["train"]
-    if not acc.Tags()["graph"] and not any("graph" in t or "keras" in t for t in acc.Tags()["tensors"]):
-        raise Failure("no graph: %s" % acc.Tags())
+    """Every node is made before it is read; between layers run the edges of the model, as Keras' own record has them."""
+    import tensorflow as tf
+
+    found, record, names = page(logs, False), page(logs, True), set()
+    tf.compat.v1.GraphDef.FromString(found.SerializeToString())
+    edges, layers = set(), set()
+    for node in found.node:
+        if node.name in names:
+            raise Failure("two nodes %s" % node.name)
+        if [n for n in node.input if n.split(":")[0] not in names]:
+            raise Failure("%s reads %s" % (node.name, list(node.input)))
+        if "_output_shapes" not in node.attr or not node.attr["T"].type:
+            raise Failure("%s has no shape or no type" % node.name)
+        names.add(node.name)
+        layer = node.name.split("/")[0]
+        layers.add(layer)
+        edges |= {(i.split("/")[0], layer) for i in node.input} - {(layer, layer)}
+    # Keras' record has the model's name in front. Layers that do nothing here leave no node: what reads them reads what they read.
+    wanted = {plain(n.name.split("/")[-1]): [plain(i.split("/")[-1]) for i in n.input] for n in record.node}
+
+    def sources(name):
+        return {name} if name in layers else {s for i in wanted.get(name, []) for s in sources(i)}
+
+    expected = {(s, name) for name, inputs in wanted.items() if name in layers for i in inputs for s in sources(i)}
+    if edges != expected or len(layers) < 4:
+        raise Failure("edges of operations that the model has not: %s; of the model that are missing: %s" % (edges - expected, expected - edges))
 
 
 def not_empty(logs):
@@ -86,12 +136,25 @@ def not_empty(logs):
 
 
 ROWS = [Row("files", not_empty), Row("scalars", scalars), Row("scalars-mirrored", scalars, ("--strategy", "mirrored", "--replicas", 3)),
-        Row("rates", rates), Row("histograms", histograms, ("--histogram-freq", 1)), Row("graph", graph)]
+        Row("rates", rates), Row("histograms", histograms, ("--histogram-freq", 1))]
+ROWS += [Row("graph-" + name, graph, model=name) for name in (*MODELS, "odd") if name != "many"]  # text comes from rows of data
+
+
+def odd():
+    """Names that the page refuses, a layer called twice, one that does nothing in training."""
+    shared = L.Dense(4, name="größe & 1", activation="relu")
+    first, second = K.Input((4,), name="a:b"), K.Input((4,), name="_c")
+    x = L.Subtract(name="-")([shared(first), L.Identity(name="id")(shared(second))])
+    m = K.Model([first, second], L.Dense(10, name="dense")(L.Dropout(0.5, name="dense_")(x)))
+    m.compile("sgd", "sparse_categorical_crossentropy")
+    return m
 
 
 def run(row, index, folder, keras_only):
-    model = save(MODELS["mlp"], os.path.join(folder, "m.keras"))
-    data, more = save_arrays("mlp", os.path.join(folder, "d.npz"), 320), save_arrays("mlp", os.path.join(folder, "v.npz"), 100)
+    model = save({**MODELS, "odd": odd}[row.model], os.path.join(folder, "m.keras"))
+    data, more = "synthetic:32", "synthetic:16"
+    if row.model == "mlp":
+        data, more = save_arrays("mlp", os.path.join(folder, "d.npz"), 320), save_arrays("mlp", os.path.join(folder, "v.npz"), 100)
     import tensorboard  # noqa: F401  the reader must be there
 
     if keras_only:

@@ -18,9 +18,15 @@ says() {
 for pair in train:fit test:evaluate eval:evaluate info:inspect infer:predict stop:drain; do
     says 1 "the word for it is ${pair#*:}" "${pair%:*}" model.keras
 done
+says 1 'the nearest is fit' trian model.keras
+says 1 'the nearest is summary' summry model.keras
 says 1 'the word for it is --learning-rate' fit model.keras --lr 0.1
 says 1 'the word for it is --log-dir' fit model.keras --tensorboard logs
 says 1 'gpu' fit model.keras --gpu
+says 1 'the nearest is verify' cert verfy certs
+says 1 'they are make, split, index, inspect, verify, stats, bench' data 12345 npz:a.npz
+says 1 'an argument is missing; usage: artel data-service worker HOST:PORT' data-service worker
+says 1 'one argument too many; usage: artel cert init DIR' cert init a b
 
 # Sources: standard input, addresses, a name that is nearly right.
 cp "$ARTEL_SOURCE/examples/fashion-mnist/cnn.json" train.npz
@@ -28,6 +34,33 @@ says 1 'standard input cannot be read' fit - --data synthetic:8
 says 1 'standard input cannot be read' fit model.keras --data npz:-
 says 1 'only files' summary https://example.org/model.keras
 says 1 'only files' fit model.keras --data gs://bucket/train.npz
+says 1 'not written to' fit model.keras --data synthetic:8 --checkpoint-dir s3://bucket/run --loss sparse_categorical_crossentropy
+says 1 'not written to' fit model.keras --data synthetic:8 --log-dir gs://bucket/logs --loss sparse_categorical_crossentropy
+says 1 'not written to' predict model.keras --data synthetic:8 --output https://host/p.csv
+says 1 'not written to' new mlp --input 3 --output s3://bucket/m.json
+[ ! -e s3: ] && [ ! -e gs: ] || fail "folders of the names of addresses"
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n' >pointer
+for file in pointer pointer.keras pointer.h5; do
+    cp pointer "here-$file"
+    says 1 'git lfs pull' summary "here-$file"
+done
+says 1 'git lfs pull' fit model.keras --data npz:pointer --loss sparse_categorical_crossentropy
+says 1 'git lfs pull' fit model.keras --data csv:pointer#label=y --loss sparse_categorical_crossentropy
+says 1 'git lfs pull' fit model.keras --data npy:pointer,pointer --loss sparse_categorical_crossentropy
+says 1 'git lfs pull' fit model.keras --data idx:pointer,pointer --loss sparse_categorical_crossentropy
+printf '<!DOCTYPE html><html><title>Sign in</title></html>' >page.keras
+says 1 'a web page' summary page.keras
+printf 'PAR1\025\004\025' >train.parquet
+says 1 'files of parquet are not read' fit model.keras --data train.parquet
+says 1 'files of parquet are not read' data stats train.parquet
+says 1 'it is a Parquet file' fit model.keras --data csv:train.parquet --loss sparse_categorical_crossentropy
+for made in 'PK\003\004\024\000 zip a zip archive' 'Obj\001\004\024 avro an Avro file' '\200\005\225\001 pkl a pickle of Python' 'ORC\010\003 orc an ORC file'; do
+    read -r bytes ending what <<<"$made"
+    printf "$bytes" >"train.$ending"
+    says 1 'are not read' fit model.keras --data "train.$ending"
+    says 1 "it is $what" fit model.keras --data "csv:train.$ending#label=y" --loss sparse_categorical_crossentropy
+done
+says 1 'arrays in HDF5' fit model.keras --data here-pointer.h5
 says 1 'npz:https://' fit model.keras --data s3://bucket/train.npz
 says 1 'did you mean npz:train.npz?' fit model.keras --data npz:trian.npz
 says 1 'did you mean model.keras?' summary modle.keras
@@ -51,6 +84,11 @@ says 1 '.csv files only' predict model.keras --data synthetic:5 --output x.npy -
 for _ in {1..50}; do "$ARTEL" help fit; done 2>err.txt | head -n 1 >/dev/null || true
 grep -q 'closed before its end' err.txt && ! grep -q 'space' err.txt || fail "a closed pipe: $(cat err.txt)"
 
+for _ in {1..5}; do "$ARTEL" fit model.keras --data synthetic:32 --json --loss sparse_categorical_crossentropy; done 2>err.txt | head -n 1 >/dev/null || true
+grep -q 'has closed it before its end' err.txt && ! grep -qE 'space|disk' err.txt || fail "events into a closed pipe: $(cat err.txt)"
+"$ARTEL" version >&- 2>err.txt && fail "nothing to write to"
+grep -q 'is not open' err.txt || fail "no standard output: $(cat err.txt)"
+
 # Terminals: the line fits, colours and characters only where they are wanted, help is broken between words.
 command -v script >/dev/null || exit 0
 on_terminal() { # COLUMNS COMMAND
@@ -69,7 +107,7 @@ on_terminal 80 "NO_COLOR=1 $show" | grep -qF "$esc[1m" && fail "colours although
 on_terminal 80 "TERM=dumb $show" | grep -qF "$esc" && fail "control sequences on a terminal that knows none"
 on_terminal 80 "LC_ALL=C $show" | grep -q '━' && fail "characters that the locale has not"
 on_terminal 80 "LC_ALL=C $show" | grep -q '====' || fail "no bar in the C locale"
-on_terminal 72 "'$ARTEL' help fit" | awk '/^data/ { on = 1 } /^examples/ { on = 0 } on && length($0) > 72 && /^  --/ { print; exit 1 }' ||
+on_terminal 72 "'$ARTEL' help fit" | awk '/^examples/ { exit } length($0) > 72 { print; exit 1 }' ||
     fail "help is wider than the terminal"
 [ "$("$ARTEL" help fit | grep -c -- '^  --batch-size N .* as in Keras (default 32)$')" = 1 ] || fail "help in a pipe has broken lines"
 on_terminal 80 "'$ARTEL' evaluate model.keras --data synthetic:64 --loss sparse_categorical_crossentropy" | grep -qE '^loss [0-9]+\.[0-9]{4}$' ||

@@ -48,6 +48,7 @@ typedef struct player {
     uint64_t step, hash;              /* at the end */
     _Atomic uint64_t now;             /* steps behind it */
     _Atomic int members;              /* of its generation; 0: at rest */
+    _Atomic(artel_cluster *) mesh;    /* while it lives */
 } player;
 
 struct players_scene {
@@ -66,6 +67,8 @@ void players_start(players_scene *scene, int index, player_end end, uint64_t at)
 void players_join(players_scene *scene, int index);
 /* Until player `index` has `steps` steps behind it in a generation of `members` (0: of any size). Fails the test after 20 s. */
 void players_until(players_scene *scene, int index, uint64_t steps, int members);
+/* Player `index` believes that `other` is at an address where nobody is. */
+void players_mislead(players_scene *scene, int index, int other);
 /* The hash of the state after so many steps. */
 uint64_t players_hash(const players_scene *scene, uint64_t steps);
 

@@ -35,6 +35,7 @@ void sim_start_process(sim *s, uint32_t number, uint32_t index, const char *fact
     config.save_on_preempt = s->o.save_on_preempt;
     config.hash_every = s->o.hash_every;
     config.wait_for_cluster_ns = s->o.wait_ns;
+    if (s->o.suspect_ns) config.suspect_after_ns = s->o.suspect_ns;
     config.step = p->step;
     config.hash = p->chain;
     config.best = s->best[index];

@@ -39,6 +39,7 @@ typedef struct sim_options {
     bool copy_destroys; /* a copy broken off leaves the initial state */
     bool copy_outruns;  /* a copy is whole before it can be broken off */
     int64_t wait_ns;    /* wait_for_cluster */
+    int64_t suspect_ns; /* suspect_after; 0: the machine's default */
     bool trace;
 } sim_options;
 

@@ -16,10 +16,11 @@ static void test_what_answers_mean(void **state)
         const char *answer;
         artel__launch_answer expected;
     } cases[] = {
-        {"{\"state\": \"loading\", \"generation\": 0}", ARTEL__LAUNCH_WAITS},
+        {"{\"state\": \"loading\", \"generation\": 0}", ARTEL__LAUNCH_LOADS},
         {"{\"state\": \"joining\", \"generation\": 0}", ARTEL__LAUNCH_WAITS},
         {"{\"state\": \"running\", \"generation\": 1}", ARTEL__LAUNCH_BEGUN},
-        {"{\"state\": \"joining\", \"generation\": 3}", ARTEL__LAUNCH_BEGUN}, /* lost, and looks for the others */
+        {"{\"state\": \"loading\", \"generation\": 3}", ARTEL__LAUNCH_BEGUN}, /* between two loops */
+        {"{\"state\": \"joining\", \"generation\": 3}", ARTEL__LAUNCH_LOST},
         {"{\"state\": \"forming\", \"generation\": 0}", ARTEL__LAUNCH_UNKNOWN},
         {"{\"state\": \"copying\", \"generation\": 0}", ARTEL__LAUNCH_UNKNOWN},
         {"{\"state\": \"failed\", \"generation\": 0}", ARTEL__LAUNCH_UNKNOWN}, /* and will end */
@@ -42,7 +43,7 @@ static void test_nobody_answers(void **state)
 {
     const artel__status_request request[] = {{.address = "127.0.0.1:1", .question = "status", .timeout = 1}};
     artel__launch_inquiry inquiry = {0};
-    artel__launch_answer answer = ARTEL__LAUNCH_WAITS;
+    unsigned answer = ARTEL__LAUNCH_WAITS;
     (void)state;
     assert_true(artel__launch_ask_look(&inquiry, &answer)); /* none was asked for */
     assert_int_equal(answer, ARTEL__LAUNCH_UNKNOWN);

@@ -301,12 +301,36 @@ static void test_latecomers(void **state)
     assert_false(artel__launch_job_ended(&b.job, 2, SIGKILL, b.now));
 }
 
+/* Programs of which one turns out to be a member of a cluster whose others have finished. */
+static void test_unknown_company(void **state)
+{
+    bench b;
+    int member;
+    (void)state;
+    set_up(&b, "ww", 9, false);
+    start_due(&b);
+    assert_int_equal(artel__launch_job_doubt(&b.job, b.now), -1);
+    artel__launch_job_ended(&b.job, 0, 0, b.now);
+    assert_int_equal(artel__launch_job_doubt(&b.job, b.now), 5000 * MS);
+    assert_true(artel__launch_job_ended(&b.job, 1, SIGKILL, b.now));
+    assert_int_equal(artel__launch_job_doubt(&b.job, b.now), -1); /* nobody runs */
+    b.now += 5000 * MS;
+    start_due(&b);
+    assert_int_equal(artel__launch_job_doubt(&b.job, b.now), 0);
+    assert_int_equal(ARTEL__LAUNCH_STAYS, artel__launch_job_dismiss(&b.job, 1, b.now));
+    artel__launch_job_join(&b.job);
+    assert_int_equal(artel__launch_job_doubt(&b.job, b.now), -1);
+    assert_int_equal(ARTEL__LAUNCH_ASKED, artel__launch_job_dismiss(&b.job, 1, b.now));
+    assert_false(artel__launch_job_ended(&b.job, 1, SIGTERM, b.now));
+    assert_int_equal(artel__launch_job_code(&b.job, &member), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_who_is_missed), cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_delays),     cmocka_unit_test(test_signals),       cmocka_unit_test(test_dismissal),
-        cmocka_unit_test(test_latecomers), cmocka_unit_test(test_each_alone),
+        cmocka_unit_test(test_latecomers), cmocka_unit_test(test_each_alone),    cmocka_unit_test(test_unknown_company),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long things take, in virtual time: a kill, a stopped process, a silent host, a one-way cut, to the next finished step of
- * the others; what a steady run sends; that it takes no memory. */
+ * the others; what a steady run sends; that it takes no memory.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

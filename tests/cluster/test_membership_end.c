@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends: finished, left, saved on preemption, failed; and the successor that writes when the writer dies. */
+/* Ends: finished, left, saved on preemption, failed; and the successor that writes when the writer dies.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

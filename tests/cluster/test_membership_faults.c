@@ -5,6 +5,7 @@
  *   test_membership_faults SEED    replays a failing seed and prints what happens
  * timeout: 120
  * long form: 600
+ * one thread
  */
 #include <setjmp.h>
 #include <stdarg.h>

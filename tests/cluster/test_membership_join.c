@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forming and joining: the first generation, newcomers, returning processes, two halves that meet, too few, too many. */
+/* Forming and joining: the first generation, newcomers, returning processes, two halves that meet, too few, too many.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,6 +65,33 @@ static void the_first_generation_waits_for_all(void **state)
     sim_destroy(s);
 }
 
+/* All reach the one that coordinates before two of them reach each other, at first and when one comes back: however long silence is to be
+ * borne, it is tried again soon. */
+static void patience_is_not_slowness(void **state)
+{
+    (void)state;
+    sim_options o = SIM_OPTIONS_INIT;
+    o.tasks = o.min_members = 4;
+    o.steps = 500;
+    o.compute_ns = 20 * SIM_MS;
+    o.suspect_ns = 600 * SIM_SECOND;
+    sim *s = sim_create(&o);
+    for (uint32_t t = 0; t < 4; t++) sim_start(s, t);
+    for (int again = 0; again < 2; again++) {
+        if (again) sim_kill(s, 2, false);
+        if (again) sim_start(s, 2);
+        sim_cut(s, 1, 2, true);
+        sim_cut(s, 2, 1, true);
+        run_for(s, SIM_SECOND);
+        check_all(s, 4, 0);
+        sim_heal(s);
+        run_for(s, 3 * SIM_SECOND);
+        check_all(s, 4, 4);
+    }
+    check_finished(s, 4);
+    sim_destroy(s);
+}
+
 /* When the time is over, those who are there begin; who comes later joins. */
 /* A job that is started again begins with whoever holds its checkpoint, though that one connects late with some. */
 static void a_checkpoint_is_waited_for(void **state)
@@ -115,7 +144,7 @@ static void too_few_give_up(void **state)
     for (uint32_t t = 0; t < 4; t += 2) {
         assert_true(sim_look(s, t).ended);
         assert_int_equal(sim_look(s, t).status, ARTEL_ERROR_RUN);
-        assert_non_null(strstr(sim_look(s, t).text, "(--wait-for-cluster); missing: worker "));
+        assert_non_null(strstr(sim_look(s, t).text, "(.wait_for_cluster); missing: worker "));
         assert_true(sim_look(s, t).ended_at < 30 * SIM_SECOND);
     }
     sim_destroy(s);
@@ -285,7 +314,7 @@ static void more_replicas_than_shards(void **state)
     for (uint32_t t = 0; t < 3; t++) {
         assert_true(sim_look(s, t).ended);
         assert_true(sim_look(s, t).status < 0);
-        named = named || strstr(sim_look(s, t).text, "--shards");
+        named = named || strstr(sim_look(s, t).text, ".shards");
     }
     assert_true(named);
     sim_destroy(s);
@@ -389,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_generation_waits_for_all),
+        cmocka_unit_test(patience_is_not_slowness),
         cmocka_unit_test(a_checkpoint_is_waited_for),
         cmocka_unit_test(late_ones_join),
         cmocka_unit_test(too_few_give_up),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What cannot heal: two processes with one index, other facts. At the beginning it ends all within five seconds, by name; when
- * the job has begun it ends the newcomer alone. And what may look like it: quick restarts, broken and doubled connections. */
+ * the job has begun it ends the newcomer alone. And what may look like it: quick restarts, broken and doubled connections.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

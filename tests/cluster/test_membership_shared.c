@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barriers and the key-value store: all or nobody passes, who is missing is named, entries outlive the coordinator. */
+/* Barriers and the key-value store: all or nobody passes, who is missing is named, entries outlive the coordinator.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

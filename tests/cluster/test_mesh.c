@@ -12,7 +12,10 @@
 #include <malloc.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cluster/help_players.h"
+#include "cluster/mesh_impl.h"
+#include "net/connection_impl.h"
 
 enum {
     STEPS = 200,
@@ -163,6 +166,39 @@ static void test_one_dies_and_joins_again(void **state)
     assert_true(scene.player[1].copies >= 1 && scene.player[0].serves + scene.player[2].serves >= 1); /* one may be broken off */
     assert_true(last_seat(0)->joiners == 1 && last_seat(0)->ranks == 3 && last_seat(1)->first == 1);
     players_close(&scene);
+}
+
+/* A host that has moved is known under its old address yet when the next generation is connected: it is asked for again at once, and not
+ * given up after five seconds. */
+static void test_a_member_has_moved(void **state)
+{
+    (void)state;
+    players_open(&scene, 3, STEPS);
+    raise_hold(100);
+    for (int i = 0; i < 3; i++) players_start(&scene, i, i == 0 ? PLAYER_DIES : PLAYER_ENDS, 101); /* not before the others are misled */
+    players_until(&scene, 2, 100, 3);
+    players_mislead(&scene, 2, 1);
+    int64_t since = artel__now_ns();
+    raise_hold(FREE);
+    for (int i = 0; i < 3; i++) players_join(&scene, i);
+    assert_true(artel__now_ns() - since < INT64_C(4500000000));
+    assert_true(scene.player[2].seats == 2 && last_seat(2)->ranks == 2);
+    assert_true(scene.player[2].hash == players_hash(&scene, STEPS));
+    players_close(&scene);
+}
+
+/* Who comes from another address than its own has moved, or there is another way to it: its name is looked up again, once. */
+static void test_a_stranger_address(void **state)
+{
+    (void)state;
+    artel__connection from = {.address = "127.0.0.1:5000"};
+    artel__mesh_peer peer = {.lookup = ARTEL__MESH_KNOWN};
+    assert_true(artel__net_address_parse("127.0.0.1:2222", &peer.resolved));
+    artel__mesh_check_address(&peer, &from);
+    assert_int_equal(peer.lookup, ARTEL__MESH_KNOWN);
+    assert_true(artel__net_address_parse("127.0.0.9:5000", &peer.resolved));
+    artel__mesh_check_address(&peer, &from);
+    assert_int_equal(peer.lookup, ARTEL__MESH_UNKNOWN);
 }
 
 /* Two begin without the third; the lowest comes last, and is the writer from then on. */
@@ -340,6 +376,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_member_is_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_coordinator_is_lost, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_dies_and_joins_again, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_member_has_moved, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_stranger_address, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_lowest_comes_late, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_leaves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_save_and_end, set_up, tear_down),

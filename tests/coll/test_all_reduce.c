@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All-reduce against the naive tree: any number of ranks and shards, any kinds and counts together, both algorithms; the
+/* All-reduce against the naive tree: any number of ranks and shards, any kinds and counts together, all algorithms; the
  * bits are equal, the inputs untouched, steady calls make no heap calls, and mixed-up ranks get a message, not a hang. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,8 @@ typedef struct scene {
     int32_t shards;
     int ranks, columns;
     const column *column;
-    artel__coll_algorithm algorithm;
+    const artel__all_reduce_def *def;
+    artel__coll_itinerary itinerary[MOST_RANKS];
     artel__coll_layout layout;
     artel__fabric *fabric;
     artel__coll_merge_fn *merge[MOST_COLUMNS];
@@ -124,6 +125,7 @@ static void make_scene(scene *s, int32_t shards, int ranks, const column *column
     s->column = columns;
     s->columns = count;
     s->calls = 1;
+    s->def = artel__all_reduces[0];
     assert_int_equal(artel_context_create(NULL, &s->ctx), ARTEL_OK);
     assert_int_equal(artel__coll_layout_init(s->ctx, shards, ranks, &s->layout), ARTEL_OK);
     assert_int_equal(artel__fabric_create(s->ctx, ranks, false, &s->fabric), ARTEL_OK);
@@ -131,8 +133,28 @@ static void make_scene(scene *s, int32_t shards, int ranks, const column *column
     for (int r = 0; r < ranks; r++) artel__all_reduce_init(&s->task[r], artel__fabric_endpoint(s->fabric, r), &s->layout);
 }
 
+/* Hosts have two ranks each, the first one has one. */
+static void choose(scene *s, const artel__all_reduce_def *def)
+{
+    int32_t start[MOST_RANKS + 1];
+    int host[MOST_RANKS];
+    artel_all_reduce_route route;
+    artel_all_reduce_group group = {s->ranks, host};
+    artel__coll_tree tree = {.shards = s->shards, .ranks = s->ranks, .start = start};
+    s->def = def;
+    for (int r = 0; r < s->ranks; r++) artel__coll_itinerary_fini(&s->itinerary[r]);
+    if (def->ops != &artel__all_reduce_relay_ops || s->ranks == 1) return;
+    for (int r = 0; r <= s->ranks; r++) start[r] = artel__replica_first_shard(s->shards, s->ranks, r);
+    for (int r = 0; r < s->ranks; r++) host[r] = (r + 1) / 2;
+    assert_int_equal(artel__coll_route_make(s->ctx, &def->route, &group, &route), ARTEL_OK);
+    for (int r = 0; r < s->ranks; r++)
+        assert_int_equal(artel__coll_itinerary_make(&route, &tree, def->name, r, &s->itinerary[r]), ARTEL_OK);
+    artel__coll_route_fini(&route);
+}
+
 static void free_scene(scene *s)
 {
+    for (int r = 0; r < s->ranks; r++) artel__coll_itinerary_fini(&s->itinerary[r]);
     for (int c = 0; c < s->columns; c++) {
         free(s->leaf[c]);
         free(s->truth[c]);
@@ -167,7 +189,9 @@ static void call(void *user, int r)
     }
     task->segment = s->segment[r];
     task->segments = s->columns;
-    task->algorithm = s->algorithm;
+    task->algorithm = s->def->exchange;
+    task->base.ops = s->itinerary[r].ctx ? s->def->ops : &artel__all_reduce_exchange_ops;
+    task->itinerary = &s->itinerary[r];
     artel__coll_task *tasks[] = {&task->base};
     for (int i = 0; i < s->calls && s->status[r] == ARTEL_OK; i++) {
         task->base.frame = (artel__frame){.generation = 3, .step = (uint64_t)i, .collective = 7};
@@ -193,9 +217,9 @@ static void check(int32_t shards, int ranks, const column *columns, int count)
 {
     scene *s = malloc(sizeof *s);
     make_scene(s, shards, ranks, columns, count);
-    for (int a = 0; a < 4; a++) {
-        s->algorithm = a & 1 ? ARTEL__COLL_REDUNDANT : ARTEL__COLL_DIRECT;
-        s->in_place = a & 2;
+    for (int a = 0; artel__all_reduces[a / 2]; a++) {
+        choose(s, artel__all_reduces[a / 2]);
+        s->in_place = a & 1;
         help_run_ranks(ranks, call, s);
         check_scene(s);
         for (int r = 0; r < ranks; r++) {
@@ -259,8 +283,8 @@ static void steady_calls_take_no_memory(void **state)
     static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 20000}, {ARTEL_DTYPE_FLOAT64, 2, 300}};
     scene *s = malloc(sizeof *s);
     make_scene(s, 8, 5, columns, 2);
-    for (int a = 0; a < 2; a++) {
-        s->algorithm = a ? ARTEL__COLL_REDUNDANT : ARTEL__COLL_DIRECT;
+    for (int a = 0; artel__all_reduces[a]; a++) {
+        choose(s, artel__all_reduces[a]);
         s->calls = 1;
         help_run_ranks(s->ranks, call, s);
         uint64_t before = artel__heap_calls(s->ctx);
@@ -275,14 +299,14 @@ static void steady_calls_take_no_memory(void **state)
 
 /* Each allocation fails once, on whichever rank it hits: that rank says so, the others are cancelled, and the next
  * attempt works. */
-static void failing_allocations(void **state)
+static void fail_allocations(const artel__all_reduce_def *def)
 {
-    (void)state;
     static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 9000}};
     bool failed = true;
     for (uint64_t n = 1; failed; n++) {
         scene *s = malloc(sizeof *s);
         make_scene(s, 8, 3, columns, 1);
+        choose(s, def);
         artel__fail_allocation_after(s->ctx, n);
         help_run_ranks(s->ranks, call, s);
         artel__fail_allocation_after(s->ctx, 0);
@@ -300,20 +324,31 @@ static void failing_allocations(void **state)
     }
 }
 
-static void ranks_that_disagree_are_told(void **state)
+static void failing_allocations(void **state)
 {
     (void)state;
+    for (int a = 0; artel__all_reduces[a]; a++) fail_allocations(artel__all_reduces[a]);
+}
+
+static void disagree(const artel__all_reduce_def *def)
+{
     static const column columns[] = {{ARTEL_DTYPE_FLOAT32, 0, 50}};
     scene *s = malloc(sizeof *s);
     make_scene(s, 2, 2, columns, 1);
     s->extra = -10;
-    s->algorithm = ARTEL__COLL_REDUNDANT;
+    choose(s, def);
     help_run_ranks(s->ranks, call, s);
     bool run = s->status[0] == ARTEL_ERROR_RUN || s->status[1] == ARTEL_ERROR_RUN;
     assert_true(run && s->status[0] < 0 && s->status[1] < 0);
     assert_non_null(strstr(artel_context_error(s->ctx)->what, "were expected"));
     free_scene(s);
     free(s);
+}
+
+static void ranks_that_disagree_are_told(void **state)
+{
+    (void)state;
+    for (int a = 1; artel__all_reduces[a]; a++) disagree(artel__all_reduces[a]); /* direct: slices alike, so equal lengths */
 }
 
 int main(void)

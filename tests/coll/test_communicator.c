@@ -12,47 +12,11 @@
 #include <string.h>
 
 #include "base/context.h"
-#include "artel/communicator.h"
-#include "help_ranks.h"
-
-enum {
-    MEMBERS = 5
-};
-
-typedef struct scene {
-    artel_context *ctx[MEMBERS];
-    artel_communicator *c[MEMBERS];
-    atomic_int wrong;
-    pthread_barrier_t all;
-    atomic_int timed_out; /* members whose call came to its limit */
-} scene;
-
-static void make_scene(scene *s)
-{
-    memset(s, 0, sizeof *s);
-    for (int r = 0; r < MEMBERS; r++) assert_int_equal(artel_context_create(NULL, &s->ctx[r]), ARTEL_OK);
-    assert_int_equal(artel_communicator_create(s->ctx, MEMBERS, s->c), ARTEL_OK);
-}
-
-static void free_scene(scene *s)
-{
-    for (int r = 0; r < MEMBERS; r++) {
-        artel_communicator_destroy(s->c[r]);
-        artel_context_destroy(s->ctx[r]);
-    }
-}
-
-static void expect(scene *s, bool right, int line)
-{
-    if (right) return;
-    print_message("line %d\n", line);
-    atomic_fetch_add(&s->wrong, 1);
-}
-#define EXPECT(right) expect(s, right, __LINE__)
+#include "help_members.h"
 
 static void each_of_them(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     artel_communicator *c = s->c[r];
     int32_t in[2 * MEMBERS], out[2 * MEMBERS];
     int destination[MEMBERS] = {1, 2, 3, 4, 0};
@@ -76,18 +40,18 @@ static void each_of_them(void *user, int r)
 static void all_calls(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     help_run_ranks(MEMBERS, each_of_them, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* Three subsets that share members, one of them made twice, one within another; calls of all of them in turn. */
 static void in_subsets(void *user, int r)
 {
     static const int list[3][MEMBERS] = {{4, 0, 2}, {2, 4, 1, 3}, {4, 0, 2}}, size[3] = {3, 4, 3};
-    scene *s = user;
+    help_members *s = user;
     artel_communicator *sub[3] = {NULL}, *inner = NULL;
     int64_t one = 1 << r, sum;
     artel_collective call = {.dtype = ARTEL_DTYPE_INT64, .count = 1, .in = &one, .out = &sum};
@@ -123,15 +87,15 @@ static void in_subsets(void *user, int r)
 static void subsets(void **state)
 {
     (void)state;
-    scene s;
+    help_members s;
     artel_communicator *sub;
-    make_scene(&s);
+    help_open_members(&s);
     help_run_ranks(MEMBERS, in_subsets, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
     assert_int_equal(artel_communicator_subset(s.c[0], (int[]){0, 0}, 2, &sub), ARTEL_ERROR_INVALID);
     assert_int_equal(artel_communicator_subset(s.c[0], (int[]){0, 5}, 2, &sub), ARTEL_ERROR_INVALID);
     assert_int_equal(artel_communicator_subset(s.c[0], NULL, 0, &sub), ARTEL_ERROR_INVALID);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* Types mixed, packs that fill, one that is large, some without elements. */
@@ -141,7 +105,7 @@ static void many_together(void *user, int r)
         CALLS = 40,
         MOST = 90001
     };
-    scene *s = user;
+    help_members *s = user;
     float *in = malloc(CALLS * MOST * sizeof *in), *out = malloc(CALLS * MOST * sizeof *out), *one = malloc(MOST * sizeof *one);
     artel_collective calls[CALLS];
     for (int i = 0; i < CALLS; i++) {
@@ -170,18 +134,18 @@ static void many_together(void *user, int r)
 static void many(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     help_run_ranks(MEMBERS, many_together, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* -- failures -- */
 
 static void differ_and_renew(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     float in[9] = {(float)r}, out[9];
     artel_collective call = {.count = r == 2 ? 9 : 8, .in = in, .out = out};
     EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_ERROR_INVALID);
@@ -206,18 +170,18 @@ static void differ_and_renew(void *user, int r)
 static void failures_are_over_after_renewing(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     pthread_barrier_init(&s.all, NULL, MEMBERS);
     help_run_ranks(MEMBERS, differ_and_renew, &s);
     pthread_barrier_destroy(&s.all);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 static void one_leaves(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     if (r == 0) {
         artel_communicator_destroy(s->c[0]);
         s->c[0] = NULL;
@@ -229,17 +193,17 @@ static void one_leaves(void *user, int r)
 static void nobody_waits_for_one_that_has_left(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     help_run_ranks(MEMBERS, one_leaves, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* One does not come, and goes: the others, who wait for it, are told, and so is who calls later. */
 static void one_goes_without_a_word(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     artel_status status = r == 0 ? ARTEL_ERROR_RUN : artel_communicator_barrier(s->c[r]);
     EXPECT(status == ARTEL_ERROR_RUN || status == ARTEL_ERROR_CANCELLED);
     if (status == ARTEL_ERROR_RUN && r > 0) EXPECT(strstr(artel_context_error(s->ctx[r])->what, "has left it") != NULL);
@@ -250,17 +214,17 @@ static void one_goes_without_a_word(void *user, int r)
 static void nobody_waits_for_one_that_goes(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     help_run_ranks(MEMBERS, one_goes_without_a_word, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* Members of a subset differ while the others wait for them in a call of all: each of the subset learns why, the others that it is over. */
 static void differ_in_a_subset(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     artel_communicator *sub = NULL;
     float x[8] = {0};
     if (r < 3) {
@@ -279,17 +243,17 @@ static void differ_in_a_subset(void *user, int r)
 static void a_subset_that_fails_ends_other_calls(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     for (int i = 0; i < 20; i++) help_run_ranks(MEMBERS, differ_in_a_subset, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* The context of one that waits is cancelled, as a signal handler does it; then the one of a member that waits for the others to renew. */
 static void cancel_a_context(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     if (r == 0)
         artel_context_cancel(s->ctx[3]);
     else
@@ -307,19 +271,19 @@ static void cancel_a_context(void *user, int r)
 static void a_cancelled_context_ends_a_wait(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     pthread_barrier_init(&s.all, NULL, 2);
     help_run_ranks(MEMBERS, cancel_a_context, &s);
     pthread_barrier_destroy(&s.all);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* A member that does not come is named by who waits for its word, and the call ends on all that are there; then the same of renewing. */
 static void stay_away(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     float x[8] = {0};
     EXPECT(artel_communicator_set_timeout(s->c[r], -1) == ARTEL_ERROR_INVALID);
     EXPECT(artel_communicator_set_timeout(s->c[r], 0.05) == ARTEL_OK);
@@ -344,21 +308,21 @@ static void stay_away(void *user, int r)
 static void a_wait_has_an_end(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     atomic_store(&s.timed_out, 0);
     pthread_barrier_init(&s.all, NULL, MEMBERS);
     help_run_ranks(MEMBERS, stay_away, &s);
     pthread_barrier_destroy(&s.all);
     assert_int_equal(atomic_load(&s.wrong), 0);
     assert_true(atomic_load(&s.timed_out) >= 1);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* Whoever asks for what cannot be is told why, the others who it was. */
 static void ask_for_nonsense(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     float x[4] = {0};
     const artel_error *error = artel_context_error(s->ctx[r]);
     artel_collective calls[] = {{.count = 2, .in = x, .out = x}, {.count = 2, .in = x + 2, .out = x + 2}};
@@ -383,17 +347,17 @@ static void ask_for_nonsense(void *user, int r)
 static void nonsense_has_a_name(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     help_run_ranks(MEMBERS, ask_for_nonsense, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* Of float16, too, a mean that is rounded to zero is +0. */
 static void take_a_small_mean(void *user, int r)
 {
-    scene *s = user;
+    help_members *s = user;
     uint16_t x[2] = {r ? 0 : 0x8001, 0x8000};
     artel_collective call = {.dtype = ARTEL_DTYPE_FLOAT16, .reduction = ARTEL_REDUCTION_MEAN, .count = 2, .in = x, .out = x};
     EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK && x[0] == 0 && x[1] == 0);
@@ -402,20 +366,20 @@ static void take_a_small_mean(void *user, int r)
 static void zeros_are_positive(void **state)
 {
     (void)state;
-    scene s;
-    make_scene(&s);
+    help_members s;
+    help_open_members(&s);
     help_run_ranks(MEMBERS, take_a_small_mean, &s);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 static void wrong_contexts(void **state)
 {
     (void)state;
-    scene s;
+    help_members s;
     artel_communicator *c[2], *alone;
     float x = 3, y = 0;
-    make_scene(&s);
+    help_open_members(&s);
     artel_context *twice[] = {s.ctx[0], s.ctx[0]};
     assert_int_equal(artel_communicator_create(twice, 2, c), ARTEL_ERROR_INVALID);
     assert_int_equal(artel_communicator_create(NULL, 0, c), ARTEL_ERROR_INVALID);
@@ -429,7 +393,7 @@ static void wrong_contexts(void **state)
     assert_int_equal(artel_communicator_finish(alone), ARTEL_OK);
     artel_communicator_destroy(alone);
     artel_communicator_destroy(NULL);
-    free_scene(&s);
+    help_close_members(&s);
 }
 
 /* Each allocation of the making fails once. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedules at up to 512 simulated ranks: what is sent is what is awaited, everyone ends with every slice, and
- * messages, bytes and connections are as the closed form says. */
+ * messages, bytes and connections are as the closed form says.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

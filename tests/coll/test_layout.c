@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Owners and merge programs: the nodes tile the tree, and the program computes exactly the tree, whatever R and V. */
+/* Owners and merge programs: the nodes tile the tree, and the program computes exactly the tree, whatever R and V.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +118,7 @@ static void refusals(void **state)
         artel__coll_layout layout = {.nodes = 77};
         artel__operation_begin(*state);
         assert_int_equal(artel__coll_layout_init(*state, bad[i][0], bad[i][1], &layout), ARTEL_ERROR_INVALID);
-        assert_string_equal(artel_context_error(*state)->where, "--shards");
+        assert_string_equal(artel_context_error(*state)->where, ".shards");
         assert_int_equal(layout.nodes, 77);
     }
 }

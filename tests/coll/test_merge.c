@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums and maxima: each dtype, every length around a vector, unaligned, in place. */
+/* Sums and maxima: each dtype, every length around a vector, unaligned, in place.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

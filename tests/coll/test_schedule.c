@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The schedules of all collectives at up to 512 simulated ranks: carried out in one thread with real values, nobody waits for
- * ever, everyone ends with what the definition says, and messages, bytes and connections are as the closed form says. */
+ * ever, everyone ends with what the definition says, and messages, bytes and connections are as the closed form says.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts: every element in exactly one span, in order; cuts only at blocks; shares even to a block. */
+/* Cuts: every element in exactly one span, in order; cuts only at blocks; shares even to a block.
+ * one thread
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

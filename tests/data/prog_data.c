@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For test_numpy.py: prog_data SPEC DTYPE OUT [EXTENT...]
  * Binds the one input as DTYPE with rows of these extents (-1: open; none given: anything), writes all rows to OUT as
- * they lie in memory, and prints the shape. Exit code 1 with the error on stderr. */
+ * they lie in memory, and prints the shape. ARTEL_TEST_PASS=N: those of pass N. Exit code 1 with the error on stderr. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -21,8 +21,10 @@ static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE
     void *row;
     ARTEL_TRY(artel__alloc(ctx, array->row_bytes + 1, "row", &row));
     artel_status status = ARTEL_OK;
-    for (uint64_t i = 0; i < (uint64_t)artel__feed_count(feed) && status == ARTEL_OK; i++) {
-        status = artel__feed_fetch(feed, NULL, &i, 1, &row);
+    const char *pass = getenv("ARTEL_TEST_PASS");
+    for (int64_t i = 0; i < artel__feed_count(feed) && status == ARTEL_OK; i++) {
+        uint64_t number = artel__row_in_pass((uint64_t)i, pass != NULL ? strtoll(pass, NULL, 10) : 0);
+        status = artel__feed_fetch(feed, NULL, &number, 1, &row);
         if (fwrite(row, 1, array->row_bytes, out) != array->row_bytes) status = ARTEL_ERROR_IO;
     }
     artel__free(ctx, row);

@@ -96,9 +96,30 @@ static void as_others_write(void **state)
     assert_true(x[1] != x[1] && y[1] != y[1]);
     bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-16", "csv:%s", bench_write(b, "wide.csv", "\xff\xfe\x61\x00\x2c\x00", 6));
     bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-16", "csv:%s", bench_write(b, "bare.csv", "a\0,\0b\0", 6));
+    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "UTF-32", "csv:%s", bench_write(b, "four.csv", "\xff\xfe\0\0a\0\0\0", 8));
+    bench_open_fails(b, ARTEL_ERROR_CORRUPT, "workbooks of Excel", "csv:%s", bench_write(b, "book.csv", "PK\3\4....", 8));
     path = bench_text(b, "mixed.csv", "a,2,y\n1,2,3\n");
     bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "no column 'y'", "csv:%s#label=y", path);
     assert_int_equal(read_table(b, bench_open(b, "csv:%s#label=y&header=yes", path), 2, 1, x, y), 1);
+}
+
+static void names_that_fit_no_column(void **state)
+{
+    bench *b = *state;
+    const char *path;
+    path = bench_text(b, "semi.csv", "a;b;y\n1;2;3\n");
+    bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "#delimiter=; reads it", "csv:%s#label=y", path);
+    path = bench_text(b, "comma.csv", "a;b;y\n1,5;2;3\n");
+    bench_open_fails(b, ARTEL_ERROR_CORRUPT, "#delimiter=; reads it", "csv:%s", path);
+    path = bench_text(b, "sep.csv", "sep=,\na,b,y\n1,2,3\n");
+    bench_open_fails(b, ARTEL_ERROR_CORRUPT, "take the first line out", "csv:%s", path);
+    path = bench_text(b, "tab.csv", "a\tb\ty\n1\t2\t3\n");
+    bench_open_fails(b, ARTEL_ERROR_NOT_FOUND, "#delimiter=tab reads it", "csv:%s#label=y", path);
+    path = bench_text(b, "twice.csv", "a,a,y\n1,2,3\n"); /* one of the two would be the label, the other an input */
+    bench_open_fails(b, ARTEL_ERROR_INVALID, "2 columns are called 'a'", "csv:%s#label=a", path);
+    bench_open_fails(b, ARTEL_ERROR_INVALID, "2 columns are called 'a'", "csv:%s#label=y&columns=a", path);
+    path = bench_text(b, "mac.csv", "a,y\r1,2\r3,4\r");
+    bench_open_fails(b, ARTEL_ERROR_UNSUPPORTED, "carriage return alone", "csv:%s#label=y", path);
 }
 
 static void chosen_columns(void **state)
@@ -237,6 +258,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(header_and_label, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(as_others_write, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(chosen_columns, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(names_that_fit_no_column, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(several_inputs, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(missing_values, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(several_files, bench_setup, bench_teardown),

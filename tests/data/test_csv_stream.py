@@ -65,6 +65,16 @@ for name, content, words in (("width", "a,b\n1,2\n1,2,3\n", ["record 1", "3 fiel
     refused(name, "csv:e.csv#stream=yes", *words)
 put("e.csv", 'a,b\n1,2\n3,4"5"\n6,7.5\n')
 same("a misplaced quote left out", deliver("csv:e.csv#stream=yes&skip-errors=1"), [[1, 2], [6, 7.5]])
+put("e.csv", "a,b\n" + "".join("%d,%s\n" % (i, "two" if i == 1201 else i % 3) for i in range(1300)))
+same("inputs beside a label that is none", deliver("csv:e.csv#stream=yes&label=b"), np.arange(1300)[:, None])
+rc, out, err = run(ARTEL, "data", "verify", "csv:e.csv#stream=yes&label=b")
+check("a label that is none", rc == 1 and "record 1201" in out and "'b'" in out, out, err)
+labels = RNG.integers(-9, 9, 3000)
+put("e.csv", "a,b,c\n" + "".join("%d,%d,%.3f\n" % (i, v, v / 4) for i, v in enumerate(labels)))
+for found in (["b"], ["b", "c"]):
+    rc, out, err = run(ARTEL, "data", "stats", "csv:e.csv#stream=yes&label=" + ",".join(found), "--json")
+    y, mean = json.loads(out)["y"], labels.mean() if len(found) == 1 else (labels * 1.25).mean() / 2
+    check("labels", abs(y["mean"] - mean) < 1e-9 and y["min"] == (labels.min() if len(found) == 1 else min(labels.min(), labels.min() / 4)), y, mean)
 refused("no stream", "csv:m.csv#defaults=a:1", "stream=yes")
 refused("a type", "csv:m.csv#stream=yes&delimiter=;&types=a:word", "types=A:int")
 rc, out, err = run(ARTEL, "data", "verify", "csv:l.csv#stream=yes&label=y")
@@ -96,7 +106,8 @@ block = "".join(",".join("%.6g" % v for v in row) + "\n" for row in RNG.standard
 with open("big.csv", "w") as f:
     for _ in range(700):
         f.write(block)
-child = subprocess.Popen([ARTEL, "data", "bench", "csv:big.csv#stream=yes", "--rows", "20000"], stdout=subprocess.DEVNULL)
-_, status, usage = os.wait4(child.pid, 0)
-check("a large table", status == 0 and os.path.getsize("big.csv") > 200e6 and usage.ru_maxrss < 120e3, usage.ru_maxrss)
+for label in ("", "&label=11"):
+    child = subprocess.Popen([ARTEL, "data", "bench", "csv:big.csv#stream=yes" + label, "--rows", "20000"], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    check("a large table" + label, status == 0 and os.path.getsize("big.csv") > 200e6 and usage.ru_maxrss < 120e3, usage.ru_maxrss)
 sys.exit(report())

@@ -163,7 +163,7 @@ static void refused(void **state)
 static void unfeedable(void **state)
 {
     static const char *const rows[][2] = {
-        {"|O", "pickle"}, {"<U3", "strings"}, {"|S8", "strings"}, {"<c8", "complex"}, {"<M8[ns]", "dates"}};
+        {"|O", "pickle"}, {"<U1", "strings"}, {"|S4", "strings"}, {"<c8", "complex"}, {"<M8[ns]", "dates"}};
     bench *b = *state;
     for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
         char header[128];

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 200
+# timeout: 300
+# long form: 900
 """Stages of pipelines against NumPy, tf.data and Keras: what comes out, in which order; random stages draw alike however the elements
 are asked for; errors name the stage; training on a pipeline gives the same bits on any number of workers and over a resumption.
 """
 import json
 import os
+import shutil
 import sys
 
 import numpy as np
@@ -17,6 +19,7 @@ import keras
 import tensorflow as tf
 
 RNG = np.random.default_rng(13)
+LONG = os.environ.get("ARTEL_LONG") == "1"
 
 
 def save(value):
@@ -93,6 +96,92 @@ def joins():
          np.arange(12) * 10)
 
 
+def any_source(rng, depth, length):
+    """A pipeline and what tf.data makes of the same: of whole numbers, each a row of `length` (0: a number alone)."""
+    if depth == 0:
+        n = rng.choice([0, 1, 2, 5, 9, 17])
+        values = rng.integers(0, 1000, (n, length) if length else n)
+        any_source.files += 1
+        return column("any%d.npz" % any_source.files, values), tf.data.Dataset.from_tensor_slices(values)
+    kind = rng.choice(["concatenate", "interleave", "chain", "chain", "chain", "chain"])
+    if kind == "chain":
+        source, truth = any_source(rng, depth - 1, length)
+        return any_stages(rng, source, truth, length)
+    parts = [any_source(rng, depth - 1, length) for _ in range(rng.integers(1, 5))]
+    truths = [t for _, t in parts]
+    if kind == "concatenate":
+        whole = truths[0]
+        for t in truths[1:]:
+            whole = whole.concatenate(t)
+        return {"concatenate": [s for s, _ in parts]}, whole
+    cycle, block = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    choices = tf.data.Dataset.range(len(parts))
+
+    def part(k):
+        whole = truths[-1]
+        for i in range(len(truths) - 1):  # the k-th, chosen inside the graph
+            whole = truths[i].take(tf.where(k == i, tf.int64.max, 0)).concatenate(whole.take(tf.where(k == i, tf.constant(0, tf.int64), tf.int64.max)))
+        return whole
+
+    return {"interleave": [s for s, _ in parts], "cycle": cycle, "block": block}, choices.interleave(part, cycle_length=cycle, block_length=block)
+
+
+def any_stages(rng, source, truth, length):
+    stages = []
+    for _ in range(rng.integers(1, 5)):
+        kind, n = rng.choice(["take", "skip", "repeat", "shard", "filter", "cache", "scale"]), int(rng.integers(0, 12))
+        if kind in ("take", "skip"):
+            stages.append((kind, dict(count=n)))
+            truth = getattr(truth, kind)(n)
+        elif kind == "repeat":
+            count = int(rng.integers(1, 4))
+            stages.append((kind, dict(count=count)))
+            truth = truth.repeat(count)
+        elif kind == "shard":
+            count = int(rng.integers(1, 4))
+            index = int(rng.integers(0, count))
+            stages.append((kind, dict(count=count, index=index)))
+            truth = truth.shard(count, index)
+        elif kind == "filter":
+            limit = int(rng.integers(100, 1000))
+            stages.append((kind, {"column": "x", "is": "<", "value": limit}))
+            truth = truth.filter(lambda v, limit=limit: tf.reduce_all(v < limit))
+        elif kind == "cache":
+            stages.append((kind, {}))
+        else:
+            stages.append(("lookup", dict(column="x", keys=list(range(0, 1000, 7)), default=500)))
+            truth = truth.map(lambda v: tf.where(v % 7 == 0, v // 7, tf.constant(500, tf.int64)))
+    return chain(source, *stages), truth
+
+
+any_source.files = 0
+
+
+def any_tree():
+    """Stages and joins in any order, nested, with nothing in some of them, against tf.data."""
+    rng, told = np.random.default_rng(21), 0
+    for turn in range(400 if LONG else 25):
+        length = int(rng.choice([0, 3]))
+        value, truth = any_source(rng, int(rng.integers(1, 4)), length)
+        wanted = np.array([v.numpy() for v in truth], dtype="i8").reshape((-1, 3) if length else (-1,))
+        save(value)
+        if len(wanted) == 0:
+            rc, _, err = run(data.PROGRAM, "pipeline:p.json#x", "int64", "out.raw")
+            check("tree %d is empty" % turn, rc == 1 and "empty" in err, err, value)
+            continue
+        told += 1
+        same("tree %d: %s" % (turn, json.dumps(value)), rows(value, "int64"), wanted)
+    check("trees with rows", told >= 10, told)
+    for turn in range(100 if LONG else 12):
+        n, size, shift, stride = int(rng.integers(1, 40)), int(rng.integers(1, 6)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        values = rng.integers(0, 1000, n)
+        truth = tf.data.Dataset.from_tensor_slices(values).window(size, shift, stride, drop_remainder=True)
+        wanted = np.array([[v.numpy() for v in w] for w in truth])
+        if len(wanted):
+            same("window of %s" % [n, size, shift, stride],
+                 rows(chain(column("w.npz", values), ("window", dict(size=size, shift=shift, stride=stride))), "int64"), wanted)
+
+
 def series():
     x, y = RNG.standard_normal((50, 3)).astype("f4"), np.arange(50)
     np.savez("s.npz", x=x, y=y)
@@ -153,10 +242,54 @@ def images():
     same("two columns cropped alike", rows(dict(both, stages=both["stages"] + [dict(stage="select", columns=["y"]), dict(stage="rename", column="y", to="x")])), one)
 
 
+def in_pass(number, value):
+    os.environ["ARTEL_TEST_PASS"] = str(number)
+    found = rows(value)
+    del os.environ["ARTEL_TEST_PASS"]
+    return found
+
+
+def passes():
+    """Random stages draw anew in each pass over the data, as a map of tf.data does; what keeps values keeps those of the first."""
+    x = RNG.integers(0, 256, (40, 12, 12, 3), dtype="u1")
+    np.savez("q.npz", x=x, y=x)
+    a = "npz:q.npz"
+    for name, stage in (("random_crop", dict(height=7, width=6)), ("random_flip", {}), ("random_flip", dict(axis="vertical")),
+                        ("random_brightness", dict(low=-9, high=9)), ("random_contrast", dict(low=0.2, high=2))):
+        value = chain(a, (name, dict(stage, column="x", seed=3)))
+        found = [in_pass(p, value) for p in (0, 1, 2, 1000000)]
+        same(name + ", the first pass", found[0], rows(value))
+        same(name + ", again", in_pass(2, value), found[2])
+        for p in range(1, 4):
+            differ = np.mean([not np.array_equal(f, g) for f, g in zip(found[p], found[p - 1])])
+            check("%s differs in pass %d" % (name, p), differ > 0.25, differ)
+        cached = dict(value, stages=value["stages"] + [dict(stage="cache"), dict(stage="scale", column="x", divide=2)])
+        same(name + ", cached", in_pass(5, cached), found[0] / np.float32(2))
+        behind = dict(value, stages=[dict(stage="cache")] + value["stages"])
+        check(name + " behind a cache", not np.array_equal(in_pass(1, behind), in_pass(2, behind)))
+    flips = np.array([[np.array_equal(f, v) for f, v in zip(in_pass(p, chain(a, ("random_flip", dict(column="x")))), x[:, :, ::-1])] for p in range(8)])
+    check("each row flips half of the time", (flips.sum(0) < 8).all() and (flips.sum(0) > 0).mean() > 0.9 and 100 < flips.sum() < 220, flips.sum(0))
+    both = chain(a, *[("random_crop", dict(column=k, height=4, width=4, seed=1, draw=7)) for k in ("x", "y")])
+    other = dict(both, stages=both["stages"] + [dict(stage="select", columns=["y"]), dict(stage="rename", column="y", to="x")])
+    same("two columns alike in each pass", in_pass(3, other), in_pass(3, both))
+    same("an order stays", in_pass(4, chain(a, ("shuffle", dict(seed=2)))), rows(chain(a, ("shuffle", dict(seed=2)))))
+    bright = chain(a, ("random_brightness", dict(column="x", low=-200, high=200)), ("filter", {"column": "x", "is": ">", "value": 0}))
+    kept = in_pass(6, bright)
+    check("what passed a filter passes in each pass", 0 < len(kept) < 40 and (kept > 0).all(), kept.shape)
+    joined = {"concatenate": [a, chain(a, ("random_flip", dict(column="x")), ("cast", dict(column="x", dtype="uint8")))]}
+    check("joined", not np.array_equal(in_pass(1, joined), in_pass(2, joined)))
+    zipped = {"zip": [chain(a, ("select", dict(columns=["y"]))), chain(a, ("select", dict(columns=["x"])), ("random_flip", dict(column="x")))]}
+    check("zipped", not np.array_equal(in_pass(1, zipped), in_pass(2, zipped)))
+    repeated = chain(a, ("repeat", dict(count=2)), ("random_crop", dict(column="x", height=5, width=5)))
+    check("repeated", not np.array_equal(in_pass(1, repeated)[:40], in_pass(1, repeated)[40:]))
+
+
 def errors():
     a = column("a.npz", np.arange(5))
     refused("no end", chain(a, ("repeat", {})), "no end")
     refused("unknown stage", chain(a, ("shufle", {})), "nearest is shuffle")
+    refused("padded batches", chain(a, ("padded_batch", dict(batch_size=3))), "no stage 'padded_batch'", "ragged")
+    refused("a map", chain(a, ("map", {})), "no stage 'map'", "cast")
     refused("unknown setting", chain(a, ("take", dict(cont=3))), "stage 2 (take)", "count")
     refused("unknown column", chain(a, ("cast", dict(column="y", dtype="float32"))), "stage 2 (cast)", "no column 'y'")
     refused("no dtype", chain(a, ("cast", dict(column="x", dtype="float33"))), "float33")
@@ -194,7 +327,16 @@ def training():
     fit("workers", "--strategy", "multi-worker", launch=("launch", "-n", "2"))
     fit("half", "--epochs", 1, "--checkpoint-dir", "ck")
     fit("resumed", "--checkpoint-dir", "ck")
-    for name in ("mirrored", "workers", "resumed"):
+    fit("middle", "--checkpoint-dir", "ck2", "--save-every", "2steps", "--keep", 9)
+    for step in sorted(int(name[5:]) for name in os.listdir("ck2") if name.startswith("ckpt-"))[2:]:
+        shutil.rmtree("ck2/ckpt-%d" % step)  # what is left is of the midst of the second epoch
+    fit("middle", "--checkpoint-dir", "ck2", "--save-every", "2steps", "--replicas", 2, "--strategy", "mirrored")
+    frozen = json.load(open("p.json"))
+    save(dict(frozen, stages=frozen["stages"] + [dict(stage="cache")]))
+    fit("frozen")
+    save(frozen)
+    check("epochs have their own draws", digests["frozen"] != digests["one"])
+    for name in ("mirrored", "workers", "resumed", "middle"):
         check("bits of " + name, len("".join(digests["one"])) == 64 and digests[name] == digests["one"], digests)
     changed = json.load(open("p.json"))
     changed["stages"][0]["seed"] = 2
@@ -203,6 +345,6 @@ def training():
     check("another pipeline is another run", rc == 1 and "data" in err, err)
 
 
-for part in (orders, joins, series, maps, images, errors, training):
+for part in (orders, joins, any_tree, series, maps, images, passes, errors, training):
     part()
 sys.exit(report())

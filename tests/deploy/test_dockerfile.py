@@ -15,11 +15,8 @@ import shutil
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
-
-from cli import MODELS, save, save_arrays  # noqa: E402
-from oracle import ROOT, artel, digest  # noqa: E402
+from cli import MODELS, save, save_arrays
+from oracle import ROOT, artel, digest
 
 FILE = os.path.join(ROOT, "deploy", "Dockerfile")
 KNOWN = {"FROM", "ENV", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD"}

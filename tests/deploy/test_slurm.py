@@ -11,18 +11,14 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cli"))
-
-from cli import MODELS, save, save_arrays  # noqa: E402
-from cluster import free_ports  # noqa: E402
-from oracle import ARTEL, BUILD, ROOT, Failure, artel, clean_environment, digest, table  # noqa: E402
+from cli import MODELS, save, save_arrays
+from cluster import free_ports
+from oracle import ARTEL, ROOT, Failure, artel, clean_environment, digest, table
 
 SCRIPT = os.path.join(ROOT, "deploy", "artel.sbatch")
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -127,6 +123,7 @@ class Row:
     code: str = None
     more: tuple = ()
     says: tuple = ()
+    servers: int = 0
 
 
 class Job:
@@ -201,6 +198,7 @@ TABLE = [
     Row("time-limit", 2, near_the_limit, 1, says=("ended with 143; the job goes back into the queue", "continuing from")),
     Row("requeue", 3, requeued, 1, says=("continuing from",)),
     Row("killed", 2, one_killed, 1, more=("--save-every", "500steps"), says=("back into the queue",)),
+    Row("servers", 4, near_the_limit, 1, servers=1, more=("--consistency", "sync"), says=("continuing from",)),
     Row("cancel", 2, cancelled, ends="CANCELLED"),
     Row("mistake", 2, ends="FAILED", code="1:0", more=("--loss", "mean_squared_eror"), says=("mean_squared_error",)),
 ]
@@ -208,10 +206,12 @@ TABLE = [
 
 def check(row, index, folder, keras_only):
     out, data = os.path.join(folder, "out.keras"), save_arrays("mlp", os.path.join(folder, "d.npz"), 400)
-    epochs = 400 if row.disturb else 3
+    epochs = 60 if row.servers else 400 if row.disturb else 3
     args = ["fit", save(MODELS["mlp"], os.path.join(folder, "m.keras")), "--data", data, "--batch-size", 16, "--threads", 1, "--epochs", epochs,
             "--verbose", 0, "--json", "--output", out]
-    job = Job(slurm, folder, row.tasks, [*args, "--strategy", "multi-worker", "--checkpoint-dir", os.path.join(folder, "ckpt"), *row.more])
+    strategy = "parameter-server" if row.servers else "multi-worker"
+    job = Job(slurm, folder, row.tasks, [*args, "--strategy", strategy, "--checkpoint-dir", os.path.join(folder, "ckpt"), *row.more],
+              {"ARTEL_PS": str(row.servers)} if row.servers else None)
     if row.disturb:
         job.until_step(600)
         row.disturb(job)

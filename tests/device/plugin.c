@@ -80,6 +80,9 @@ static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
     (void)args;
     return fail(9, "No visible GPU devices.");
 #endif
+#ifdef WAY_OLD_DRIVER
+    return fail(13, "CUDA_ERROR_UNKNOWN: CUDA driver version is insufficient for CUDA runtime version");
+#endif
     for (size_t i = 0; i < args->num_options; i++) { /* a card is not taken whole */
         if (strncmp(args->create_options[i].name, "preallocate", args->create_options[i].name_size) == 0 &&
             args->create_options[i].bool_value)

@@ -52,6 +52,7 @@ build ABORT abort.so && says 2 'signal 6: terminate called' abort.so
 build EXIT exit.so && says 2 'code 3: no licence was found' exit.so
 build OLD old.so && says 1 'its interface is 0.42' old.so
 build NO_DRIVER xla_cuda_none.so && says 1 'nvidia-smi' xla_cuda_none.so
+build OLD_DRIVER xla_cuda_late.so && says 1 'update the driver' xla_cuda_late.so
 build NAMELESS xla_cuda_nameless.so && "$ARTEL" devices --plugin xla_cuda_nameless.so >out.txt || fail "a device without a description"
 grep -q '^cuda:0 *80.0 GB  a device without a description' out.txt && grep -q '^cuda:1 * -  A card' out.txt || fail "devices shift: $(cat out.txt)"
 build "CHATTER -DWAY_ABORT" chatter.so && says 2 'signal 6: terminate called' chatter.so

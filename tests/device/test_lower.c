@@ -55,15 +55,29 @@ static void put_inputs(launch *l)
     }
 }
 
+/* What variable `i` holds, as it lies in memory; the caller frees it. */
+static void *held(const launch *l, int i)
+{
+    const artel__variable *v = &l->m.g.variables.item[i];
+    int64_t count = artel_shape_count(&v->shape);
+    void *plain = malloc((size_t)count * sizeof(double)), *wide = malloc((size_t)count * sizeof(double));
+    artel__state_fetch(l->m.state, i, plain);
+    if (artel__variable_narrow(v))
+        artel__convert(v->dtype, plain, ARTEL_DTYPE_FLOAT32, wide, count);
+    else
+        memcpy(wide, plain, (size_t)count * artel_dtype_size(v->dtype));
+    free(plain);
+    return wide;
+}
+
 static void put_variables(launch *l)
 {
     const artel__graph *graph = &l->m.g.graph;
     for (int i = 0; i < graph->variable_values; i++) {
         if (graph->variable_value[i] < 0) continue;
         const artel__variable *v = &l->m.g.variables.item[i];
-        void *plain = malloc((size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype));
-        artel__state_fetch(l->m.state, i, plain);
-        put(l, v->dtype, &v->shape, plain);
+        void *plain = held(l, i);
+        put(l, artel__variable_held(v), &v->shape, plain);
         free(plain);
     }
 }
@@ -168,11 +182,10 @@ static void compare_variables(launch *l, const op_case *c)
         if (graph->variable_value[i] < 0) continue;
         const artel__variable *v = &l->m.g.variables.item[i];
         int64_t count = artel_shape_count(&v->shape);
-        size_t bytes = (size_t)count * artel_dtype_size(v->dtype);
-        void *found = malloc(bytes), *expected = malloc(bytes);
-        artel__state_fetch(l->m.state, i, expected);
+        size_t bytes = (size_t)count * artel_dtype_size(artel__variable_held(v));
+        void *found = malloc(bytes), *expected = held(l, i);
         if (artel__buffer_get(t.platform, l->out[at++], found, bytes) < 0) fail_msg("%s: %s", c->name, artel_context_error(t.ctx)->what);
-        compare(c, "variable", i, v->dtype, count, expected, found);
+        compare(c, "variable", i, artel__variable_held(v), count, expected, found);
         free(expected);
         free(found);
     }

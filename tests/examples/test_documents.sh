@@ -30,4 +30,6 @@ done
 [ "$(cat README-1.c.out)" = "$("$ARTEL" inspect model.keras --digest | grep -oE '[0-9a-f]{64}')" ] || fail "README: $(cat README-1.c.out)"
 grep -qE '^0\.[0-9]+$' c-api-2.c.out || fail "c-api.md: the predictor says $(cat c-api-2.c.out)"
 [ "$(tail -n 1 custom-loop-1.c.out | cut -d' ' -f1)" = 8 ] || fail "custom-loop.md: not eight steps: $(cat custom-loop-1.c.out)"
+[ "$(cat functions-1.c.out)" = 'y = 3.000 x -2.000' ] || fail "functions.md: $(cat functions-1.c.out)"
+[ "$(cat eager-1.c.out)" = '0.800 0.714 0.667' ] || fail "eager.md: $(cat eager-1.c.out)"
 grep -q 'train.npz' c-api-1.c.out || fail "c-api.md does not say which file is missing: $(cat c-api-1.c.out)"

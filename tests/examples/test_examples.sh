@@ -38,6 +38,12 @@ grep -q '200 rows' predictions.txt || fail "not 200 rows: $(cat predictions.txt)
 grep -q '^equal bits$' memory.txt || fail "memory: $(cat memory.txt)"
 grep -q ': cancelled$' memory.txt || fail "nothing was cancelled: $(cat memory.txt)"
 grep -q '^log ' memory.txt || fail "the log sink got nothing: $(cat memory.txt)"
+"$bin/eager" 500 >eager.txt || fail "eager: $(cat eager.txt)"
+grep -qE '^by its gradient: [0-9.]+, after [0-9]+ functions' eager.txt || fail "eager: $(cat eager.txt)"
+"$bin/newton" >one.txt || fail "newton: $(cat one.txt)"
+"$bin/newton" mirrored 3 >three.txt || fail "newton of three: $(cat three.txt)"
+cmp one.txt three.txt || fail "newton: one and three replicas differ"
+grep -q ' rounds at most, 0 rows are not there$' one.txt || fail "newton: $(cat one.txt)"
 # Alone, and as three tasks: counts and extremes are the same.
 "$bin/collectives" 5000 >alone.txt || fail "collectives alone"
 "$ARTEL" launch -n 3 --program "$bin/collectives" 5000 2>launch.txt | sed 's/^\[[^]]*\] *//' >three.txt || fail "collectives: $(cat launch.txt)"

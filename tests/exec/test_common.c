@@ -12,7 +12,7 @@
 
 #include "exec/cpu/plan.h"
 #include "exec/state_impl.h"
-#include "strategy/strategy.h"
+#include "comm/group.h"
 #include "support/graph_bench.h"
 
 enum {

@@ -192,6 +192,7 @@ static const artel__apply_options rules[] = {
     [ARTEL__RULE_FTRL] = {.learning_rate_power = -0.5, .l1 = 0.01, .l2 = 0.02, .l2_shrinkage = 0.03, .beta = 0.1},
     [ARTEL__RULE_LION] = {.beta_1 = 0.9, .beta_2 = 0.99},
     [ARTEL__RULE_LAMB] = {.beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
+    [ARTEL__RULE_SCHEDULE_FREE] = {.beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-8, .warmup_steps = 9},
 };
 
 typedef struct weights {
@@ -258,7 +259,7 @@ static void parts_are_the_whole(void **state)
     (void)state;
     artel_context *ctx;
     assert_int_equal(artel_context_create(NULL, &ctx), ARTEL_OK);
-    assert_int_equal(ARTEL__COUNT(rules), ARTEL__RULE_LAMB + 1);
+    assert_int_equal(ARTEL__COUNT(rules), ARTEL__RULE_SCHEDULE_FREE + 1);
     for (const artel__kernel *const *kernel = artel__apply_kernels; *kernel; kernel++) {
         if ((*kernel)->isa > artel__context_isa(ctx)) continue;
         for (int rule = 0; rule < (int)ARTEL__COUNT(rules); rule++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as the head of a call, as a message of a log, as a copy's table and as ids. What can be read is within its bounds,
  * and what was written from it reads back the same; a log stays within its memory whatever other holders say.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

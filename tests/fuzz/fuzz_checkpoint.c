@@ -2,7 +2,7 @@
 /* libFuzzer: any bytes as changes of a checkpoint's manifest, which is also how a position comes from another task; a run takes it
  * up, and goes on to the end or refuses it. Two bytes make a change: which value, and what stands in its place. An input that
  * begins with '{' is the manifest itself.
- * long form: 200
+ * long form: 600
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -130,55 +130,12 @@ static void lay_out(artel_context *ctx, const char *text, size_t count)
     write_file(path, text, count);
 }
 
-static json_t *replacement(uint8_t which)
-{
-    static const json_int_t number[] = {-1, 0, 1, 2, 3, 7, 17, INT32_MAX, (json_int_t)1 << 53, INT64_MAX, INT64_MIN};
-    static const char *const text[] = {"", "x", "0x1p+3", "nan", "-inf", "../../m.json"};
-    const size_t numbers = sizeof number / sizeof *number, texts = sizeof text / sizeof *text;
-    if (which < numbers) return json_integer(number[which]);
-    if (which < numbers + texts) return json_string(text[which - numbers]);
-    switch (which - numbers - texts) {
-    case 0: return json_true();
-    case 1: return json_false();
-    case 2: return json_null();
-    case 3: return json_array();
-    case 4: return json_object();
-    case 5: return json_pack("[i, s, n]", 1, "a");
-    default: return json_real(0.5);
-    }
-}
-
-/* Walks the values of a tree in their order and puts something else in the place of one. *at counts down to it. */
-static void replace(json_t *tree, int *at, uint8_t which)
-{
-    const char *key;
-    void *next;
-    json_t *value;
-    for (size_t i = 0; i < json_array_size(tree) && *at >= 0; i++) {
-        if ((*at)-- == 0)
-            json_array_set_new(tree, i, replacement(which));
-        else
-            replace(json_array_get(tree, i), at, which);
-    }
-    json_object_foreach_safe(tree, next, key, value)
-    {
-        if (*at < 0) return;
-        if ((*at)-- == 0)
-            json_object_set_new(tree, key, replacement(which));
-        else
-            replace(value, at, which);
-    }
-}
-
 static void lay_out_changed(artel_context *ctx, const uint8_t *data, size_t size)
 {
     json_t *tree;
     char *text = NULL;
     need(artel__json_load(ctx, "manifest", manifest, strlen(manifest), &tree));
-    for (size_t i = 0; i + 1 < size && i < 16; i += 2) {
-        int at = data[i];
-        replace(tree, &at, data[i + 1] % 25);
-    }
+    artel_fuzz_change_json(tree, data, size);
     need(artel__json_dump_string(ctx, tree, 0, &text));
     lay_out(ctx, text, strlen(text));
     artel__free(ctx, text);

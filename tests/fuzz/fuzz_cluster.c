@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as the environment of a launcher. A line is a letter for the variable and its value. A cluster that
  * is accepted can be shown, and the TF_CONFIG made from it reads back to the same tasks.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

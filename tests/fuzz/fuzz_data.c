@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: the first byte chooses a format of data, the rest is the file. Every row of every array is read; opening again with
  * damaged records left out gives rows that can be read.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,17 @@ enum {
     MOST_BYTES = 1 << 20
 };
 
-static const char *const forms[] = {
-    "tfrecord:%s", "tfrecord:%s#skip-errors=99",         "jsonl:%s", "jsonl:%s#skip-errors=99", "text:%s#length=3", "csv:%s", "npy:%s",
-    "idx:%s",      "fixed:%s#layout=y:uint8,x:int16:2x2"};
+static const char *const forms[] = {"tfrecord:%s",
+                                    "tfrecord:%s#skip-errors=99",
+                                    "jsonl:%s",
+                                    "jsonl:%s#skip-errors=99",
+                                    "text:%s#length=3",
+                                    "csv:%s",
+                                    "npy:%s",
+                                    "idx:%s",
+                                    "fixed:%s#layout=y:uint8,x:int16:2x2",
+                                    "csv:%s#stream=yes",
+                                    "csv:%s#stream=yes&skip-errors=9"};
 
 static void read_rows(artel_context *ctx, artel_data *data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: a feature specification, a NUL, and a tf.train.Example or SequenceExample. Rows are read into blocks of just their size;
  * what a record is made from (visited, written again) reads back as it was.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

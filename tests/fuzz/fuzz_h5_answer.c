@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as the answer of the HDF5 helper, after a valid header.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

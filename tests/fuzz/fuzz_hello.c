@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as greeting, refusal, header of a frame, header of a control message. What can be read can be written, and
  * reads back to the same; sums are made to fit, too, so that the fields behind them are reached.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as JSON. What can be read can be written, and the text written reads back to the same text; the parser agrees
  * with jansson's.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as a GIF or BMP image and as a WAV file. Pixels go into a block of just their size, samples into a short one.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * peers have said HELLO, so that what follows is read. It must stay within its memory, send only on open links and end once.
  * Where the input wants it, peers and training answer as they should, so that generations form, run and end.
  * The first byte says which task it is: the lowest one coordinates, others follow. The incarnation of task t is t + 1.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

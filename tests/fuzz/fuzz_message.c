@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as a control message. What can be read can be written, and reads back to the same bytes.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

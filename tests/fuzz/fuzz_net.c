@@ -2,7 +2,7 @@
 /* libFuzzer: any bytes as what a peer sends. The first byte chooses how far the peer gets before it goes wrong: no
  * greeting, a right one and then control messages, or a right one and then frames; and whether the sums of its records are
  * made to fit, so that the fields behind them are reached.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* libFuzzer: any text as a pipeline over a small array, which "$" stands for. What can be built gives its elements, into blocks of
  * just their size, the same twice. Texts with numbers of more than four digits are passed over: they ask for what takes long, not
  * for what is wrong.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

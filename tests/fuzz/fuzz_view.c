@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: a view machine among peers that may say anything, in any order, beside any answers of its driver. It must stay within its memory,
  * send only on links, accept sound views only, and serve only what it has accepted, level, and while it is not fenced.
- * long form: 200
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

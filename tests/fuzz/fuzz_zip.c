@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: any bytes as a zip archive; every member is extracted, up to 16 MiB each.
- * long form: 200
+ * long form: 600
  */
 #include <string.h>
 

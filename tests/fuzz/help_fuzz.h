@@ -14,4 +14,8 @@ size_t artel_fuzz_seed(unsigned number, uint8_t *out, size_t room);
 /* For seeds that are texts: `text[number]`, of `count`. */
 size_t artel_fuzz_text(const char *const *text, size_t count, unsigned number, uint8_t *out, size_t room);
 
+/* Changes up to eight values of a tree, two bytes a change. */
+struct json_t;
+void artel_fuzz_change_json(struct json_t *tree, const uint8_t *data, size_t size);
+
 #endif

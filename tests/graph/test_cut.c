@@ -134,6 +134,34 @@ static void walk_cut(walk *w, const artel__cut *cut)
     }
 }
 
+/* Joined, every node is in one of two programs, and in the one that is both: operands first, APPLY last, and nothing is given but what is kept. */
+static void check_joined(const artel__graph *graph, artel__arena *arena)
+{
+    artel__cut cut;
+    bool *there = artel__arena_alloc(arena, (size_t)graph->values + 1, sizeof *there), behind = false;
+    assert_non_null(there);
+    assert_int_equal(artel__graph_join(graph, arena, &cut), ARTEL_OK);
+    assert_int_equal(cut.stages, 1);
+    assert_int_equal(cut.stage->common.nodes + cut.stage->collectives, 0);
+    assert_int_equal(cut.stage->rows.nodes + cut.apply.nodes, graph->nodes);
+    assert_int_equal(cut.step.nodes, cut.apply.nodes ? graph->nodes : 0);
+    for (int n = 0; n < cut.step.nodes; n++) {
+        const artel__node *node = &graph->node[cut.step.node[n]];
+        assert_true(node->phase == ARTEL__PHASE_APPLY || !behind);
+        behind = node->phase == ARTEL__PHASE_APPLY;
+        for (int k = 0; k < waits_for(node) && k < node->inputs; k++) {
+            artel__value_id id = node->input[k];
+            assert_true(id < 0 || there[id] || lists(cut.step.in, cut.step.ins, id));
+        }
+        for (int k = 0; k < node->outputs; k++) {
+            assert_false(there[node->output[k]]);
+            there[node->output[k]] = true;
+        }
+    }
+    for (int i = 0; i < cut.step.ins; i++) assert_false(there[cut.step.in[i]]);
+    for (int i = 0; i < cut.step.outs; i++) assert_true(lists(graph->kept, graph->kept_count, cut.step.out[i]));
+}
+
 static void check_graph(uint32_t seed, bool recompute, int *stages, int *again)
 {
     graph_bench b;
@@ -144,6 +172,7 @@ static void check_graph(uint32_t seed, bool recompute, int *stages, int *again)
     artel__recompute_report report;
     if (recompute) assert_int_equal(artel__graph_recompute(&b.graph, &plenty, &report), ARTEL_OK);
     assert_int_equal(artel__graph_seal(&b.graph), ARTEL_OK);
+    check_joined(&b.graph, &b.arena);
     assert_int_equal(artel__graph_cut(&b.graph, &b.arena, &cut), ARTEL_OK);
     walk w = {.graph = &b.graph,
               .there = calloc((size_t)b.graph.values + 1, sizeof(bool)),

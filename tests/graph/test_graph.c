@@ -102,7 +102,7 @@ static void test_operation_without_gradient(void **state)
     bench b;
     bench_open(&b);
     b.graph.scope = "the_layer";
-    artel__value_id out = artel__op_all_reduce(&b.graph, artel__op_fold_sum(&b.graph, b.x)), gradient;
+    artel__value_id out = artel__op_all_gather(&b.graph, artel__op_fold_sum(&b.graph, b.x)), gradient;
     assert_true(differentiate(&b, out, b.x, &gradient) < 0);
     assert_string_equal(artel_context_error(b.ctx)->where, "the_layer");
     bench_close(&b);

@@ -140,14 +140,17 @@ static artel_status build_sequential(artel_context *ctx, artel_model **out)
 static artel_status build_functional(artel_context *ctx, artel_model **out)
 {
     artel_builder *b;
-    artel_tensor x, y, left, right, sum, ends[2];
+    artel_tensor x, y, left, right, early, late, sum, ends[2];
     artel_status status = artel_functional_create(ctx, "built", &b);
     if (status < 0) return status;
     artel_input(b, "x", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {6}}, &x);
     artel_input(b, "y", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {6}}, &y);
     artel_apply(b, "Dense", "{\"units\": 5, \"activation\": \"relu\", \"name\": \"shared\"}", &x, 1, &left);
     artel_apply_again(b, left, &y, 1, &right);
-    artel_apply(b, "Concatenate", NULL, (artel_tensor[]){left, right}, 2, &sum);
+    artel_apply(b, "Dense", "{\"units\": 4, \"name\": \"early\"}", &left, 1, &early); /* Keras lists it behind the next one */
+    artel_apply(b, "Dense", "{\"units\": 4, \"name\": \"late\"}", &left, 1, &late);
+    artel_apply(b, "Dense", "{\"units\": 4, \"name\": \"later\"}", &late, 1, &late);
+    artel_apply(b, "Concatenate", NULL, (artel_tensor[]){left, right, early, late}, 4, &sum);
     artel_apply(b, "Dense", "{\"units\": 1, \"name\": \"a\"}", &sum, 1, &ends[0]);
     artel_apply(b, "Dense", "{\"units\": 2, \"name\": \"b\"}", &right, 1, &ends[1]);
     return artel_functional_finish(b, ends, 2, out);

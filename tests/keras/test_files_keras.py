@@ -13,6 +13,7 @@ from keras import layers as L
 from keras.src.saving import saving_lib
 
 PROG = os.path.join(os.environ["ARTEL_BUILD"], "tests", "keras", "prog_keras")
+ARTEL = os.environ["ARTEL"]
 R = np.random.default_rng(7)
 
 
@@ -246,9 +247,14 @@ def check_build():
     assert abs(float(m.get_layer("dense").kernel_regularizer.l2) - 0.001) < 1e-9
     run("build", "functional", "f.keras")
     m = keras.models.load_model("f.keras")
-    assert [t.name for t in m.inputs] == ["x", "y"] and m.count_params() == 35 + 11 + 12
-    a, b = m.predict([R.random((3, 6), "float32"), R.random((3, 6), "float32")], verbose=0)
-    assert a.shape == (3, 1) and b.shape == (3, 2)
+    assert [t.name for t in m.inputs] == ["x", "y"] and m.count_params() == 35 + 24 + 24 + 20 + 19 + 12
+    x, y = R.random((3, 6), "float32"), R.random((3, 6), "float32")
+    a, b = m.predict([x, y], verbose=0)
+    np.savez("xy.npz", x=x, y=y)
+    subprocess.run([ARTEL, "predict", "f.keras", "--data", "npz:xy.npz", "--output", "p.npz"], check=True, capture_output=True)
+    with np.load("p.npz") as p:
+        assert sorted(p.files) == ["a", "b"], p.files
+        assert np.allclose(p["a"], a, atol=1e-5) and np.allclose(p["b"], b, atol=1e-5), (p["a"], a)
 
 
 def check_summary():

@@ -8,14 +8,12 @@ The models are written here by hand, with weights that make what they predict pl
 import dataclasses
 import io
 import json
+import math
 import os
-import sys
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle"))
-
-import numpy as np  # noqa: E402
-from oracle import Failure, artel, table  # noqa: E402
+import numpy as np
+from oracle import Failure, artel, table
 
 X = np.random.default_rng(2).standard_normal((5, 6)).astype("f4")
 Z = np.random.default_rng(3).standard_normal((5, 6)).astype("f4")
@@ -80,6 +78,11 @@ def attended():
     return np.repeat(0.1 * 6 * (w @ v) + 0.5, 3, -1)
 
 
+def by_hand():
+    e = np.exp((S @ S.transpose(0, 2, 1)).astype("f8"))
+    return e / e.sum(-1, keepdims=True) @ S
+
+
 @dataclasses.dataclass
 class Row:
     name: str
@@ -126,8 +129,47 @@ ROWS = [
     Row("clip-and-reshape", sequence(op("c", "clip_by_value", ["x", 0, 0, {"clip_value_min": -0.5, "clip_value_max": 1.0}]), op("o", "reshape", ["c", 0, 0, {"shape": [-1, 12]}])), {"x": S},
         S.clip(-0.5, 1).reshape(5, 12)),
     Row("leaky", sequence(op("o", "nn.leaky_relu", ["x", 0, 0, {"alpha": 0.125, "name": None}])), {"x": S}, np.where(S > 0, S, 0.125 * S)),
+    Row("where", sequence(op("c", "math.greater", ["x", 0, 0, {"y": 0, "name": None}]), op("o", "where", ["c", 0, 0, {"x": ["x", 0, 0], "y": 0.5, "name": None}])),
+        {"x": S}, np.where(S > 0, S, 0.5)),
+    Row("cast", sequence(op("c", "math.greater", ["x", 0, 0, {"y": 0, "name": None}]), op("o", "cast", ["c", 0, 0, {"dtype": "float32"}])), {"x": S}, (S > 0) * 1.0),
+    Row("attention-by-hand", sequence(op("s", "linalg.matmul", ["x", 0, 0, {"b": ["x", 0, 0], "transpose_b": True}]), op("p", "nn.softmax", ["s", 0, 0, {"axis": -1}]),
+                                      op("o", "linalg.matmul", ["p", 0, 0, {"b": ["x", 0, 0]}])), {"x": S}, by_hand()),
+    Row("gram", sequence(op("o", "linalg.matmul", ["x", 0, 0, {"b": ["x", 0, 0], "transpose_a": True, "transpose_b": False}])), {"x": S}, S.transpose(0, 2, 1) @ S),
+    Row("both-transposed", sequence(op("g", "linalg.matmul", ["x", 0, 0, {"b": ["x", 0, 0], "transpose_a": True}]),
+                                    op("o", "linalg.matmul", ["g", 0, 0, {"b": ["x", 0, 0], "transpose_a": True, "transpose_b": True}])), {"x": S},
+        (S.transpose(0, 2, 1) @ S).transpose(0, 2, 1) @ S.transpose(0, 2, 1)),
+    Row("l2-normalize", sequence(op("o", "math.l2_normalize", ["x", 0, 0, {"axis": -1}])), {"x": S}, S / np.sqrt((S * S).sum(-1, keepdims=True))),
+    Row("l2-normalize-nothing", sequence(op("z", "math.multiply", ["x", 0, 0, {"y": 1e-9, "name": None}]), op("o", "math.l2_normalize", ["z", 0, 0, {"axis": -1, "epsilon": 1e-12}])),
+        {"x": S}, S * 1e-3),
+    Row("l2-normalize-other", sequence(op("o", "math.l2_normalize", ["x", 0, 0, {"axis": -1, "epsilon": 0.5}])), {"x": S}, says=("TFOpLambda",)),
+    Row("transpose", sequence(op("o", "compat.v1.transpose", ["x", 0, 0, {"perm": [0, 2, 1], "name": "transpose", "conjugate": False}])), {"x": S}, S.transpose(0, 2, 1)),
+    Row("squeeze", sequence(op("e", "expand_dims", ["x", 0, 0, {"axis": 1}]), op("o", "compat.v1.squeeze", ["e", 0, 0, {"axis": 1, "squeeze_dims": None}])), {"x": S}, S),
+    Row("split-sizes", sequence(op("p", "split", ["x", 0, 0, {"num_or_size_splits": [1, 2], "axis": -1}]), op("o", "math.reduce_sum", ["p", 0, 1, {"axis": 2}])), {"x": S}, S[..., 1:].sum(-1)),
+    Row("split-rest", sequence(op("p", "split", ["x", 0, 0, {"num_or_size_splits": [1, -1], "axis": -1}]), op("o", "math.abs", ["p", 0, 1, {}])), {"x": S}, says=("TFOpLambda",)),
+    Row("split-even", sequence(op("p", "split", ["x", 0, 0, {"num_or_size_splits": 2, "axis": 1}]), op("o", "math.abs", ["p", 0, 1, {}])), {"x": S}, abs(S[:, 2:])),
+    Row("unstack", sequence(op("p", "unstack", ["x", 0, 0, {"axis": 1}]), op("o", "math.erf", ["p", 0, 2, {"name": None}])), {"x": S}, np.vectorize(math.erf)(S[:, 2])),
+    Row("pad", sequence(op("o", "compat.v1.pad", ["x", 0, 0, {"paddings": [[0, 0], [1, 2], [0, 0]], "mode": "CONSTANT", "name": None, "constant_values": 0}])), {"x": S},
+        np.pad(S, [(0, 0), (1, 2), (0, 0)])),
+    Row("pad-with-ones", sequence(op("o", "compat.v1.pad", ["x", 0, 0, {"paddings": [[0, 0], [1, 2], [0, 0]], "mode": "CONSTANT", "constant_values": 1}])), {"x": S},
+        says=("TFOpLambda",)),
+    Row("tile", sequence(op("o", "tile", ["x", 0, 0, {"multiples": [1, 2, 1], "name": None}])), {"x": S}, np.tile(S, [1, 2, 1])),
+    Row("repeat", sequence(op("o", "repeat", ["x", 0, 0, {"repeats": 2, "axis": 1}])), {"x": S}, S.repeat(2, 1)),
+    Row("reverse", sequence(op("o", "reverse", ["x", 0, 0, {"axis": [1], "name": None}])), {"x": S}, S[:, ::-1]),
+    Row("gather", sequence(op("o", "compat.v1.gather", ["x", 0, 0, {"indices": [2, 0], "validate_indices": None, "axis": 1, "batch_dims": 0}])), {"x": S}, S[:, [2, 0]]),
+    Row("one-hot-of-largest", sequence(op("a", "math.argmax", ["x", 0, 0, {"axis": -1}]), op("o", "one_hot", ["a", 0, 0, {"depth": 3}])), {"x": S}, np.eye(3)[S.argmax(-1)]),
+    Row("cumsum", sequence(op("o", "math.cumsum", ["x", 0, 0, {"axis": 1}])), {"x": S}, S.cumsum(1)),
+    Row("cumsum-backwards", sequence(op("o", "math.cumsum", ["x", 0, 0, {"axis": 1, "reverse": True}])), {"x": S}, says=("TFOpLambda",)),
+    Row("norm", sequence(op("o", "compat.v1.norm", ["x", 0, 0, {"ord": "euclidean", "axis": -1, "keepdims": None, "name": None}])), {"x": S}, np.sqrt((S * S).sum(-1))),
+    Row("logsumexp", sequence(op("o", "math.reduce_logsumexp", ["x", 0, 0, {"axis": -1}])), {"x": S}, np.log(np.exp(S.astype("f8")).sum(-1))),
+    Row("both-signs", sequence(op("p", "math.greater", ["x", 0, 0, {"y": -1, "name": None}]), op("q", "math.less", ["x", 0, 0, {"y": 1, "name": None}]),
+                               op("b", "math.logical_and", ["p", 0, 0, {"y": ["q", 0, 0], "name": None}]), op("n", "math.logical_not", ["b", 0, 0, {"name": None}]),
+                               op("a", "math.reduce_any", ["n", 0, 0, {"axis": 1}]), op("o", "cast", ["a", 0, 0, {"dtype": "float32"}])), {"x": S}, (abs(S) >= 1).any(1) * 1.0),
+    Row("depth-to-space", sequence(op("d", "nn.space_to_depth", ["x", 0, 0, {"block_size": 3}]), op("o", "nn.depth_to_space", ["d", 0, 0, {"block_size": 3, "data_format": "NHWC"}]), x=P),
+        {"x": P}, P),
+    Row("resize", sequence(op("o", "image.resize", ["x", 0, 0, {"size": [3, 3], "method": "nearest"}]), x=P), {"x": P}, P[:, 1::2, 1::2]),
+    Row("thresholded", sequence(layer("ThresholdedReLU", "o", [on("x")], theta=0.5)), {"x": S}, S * (S > 0.5)),
     Row("unknown-function", sequence(op("o", "math.bessel_i0", ["x", 0, 0, {}])), {"x": S}, says=('"o"', "TFOpLambda")),
-    Row("unknown-form", sequence(op("o", "linalg.matmul", ["x", 0, 0, {"b": ["x", 0, 0], "transpose_b": True}])), {"x": S}, says=('"o"', "TFOpLambda")),
+    Row("unknown-form", sequence(op("o", "linalg.matmul", ["x", 0, 0, {"b": ["x", 0, 0], "adjoint_b": True}])), {"x": S}, says=('"o"', "TFOpLambda")),
     Row("depthwise", sequence(separable("DepthwiseConv2D"), x=P), {"x": P}, windows(P)),
     Row("separable", sequence(separable("SeparableConv2D", filters=3, pointwise_initializer=constant(0.5)), x=P), {"x": P}, windows(P).sum(-1, keepdims=True).repeat(3, -1) * 0.5),
     Row("groups-of-two", sequence({**separable("DepthwiseConv2D"), "config": {**separable("DepthwiseConv2D")["config"], "groups": 2}}, x=P), {"x": P}, says=("groups",)),

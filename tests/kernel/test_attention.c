@@ -98,8 +98,10 @@ static void check_slopes(check_random *random, const artel__attention_shape *s, 
 /* Fast against reference. */
 static void compare_kernels(const artel__attention_shape *s, const arrays *a, bool scores)
 {
-    artel__attention_forward f = {*s, a->query, a->key, a->value, a->result, a->scores};
-    artel__attention_gradient g = {*s, a->query, a->key, a->value, a->scores, a->dresult, scores ? a->dscores : NULL, a->dq, a->dk, a->dv};
+    artel__attention_forward f = {*s, a->query, a->key, a->value, a->result, a->scores, false, false, false, false};
+    artel__attention_gradient g = {*s,    a->query, a->key, a->value, a->scores, a->dresult, scores ? a->dscores : NULL,
+                                   a->dq, a->dk,    a->dv,  false,    false,     false,      false,
+                                   false, false,    false};
     check_kernels(artel__attention_forward_kernels, &f,
                   (check_buffer[]){{a->result, (size_t)a->out * 4}, {a->scores, (size_t)a->probs * 4}}, 2);
     check_kernels(artel__attention_gradient_kernels, &g,
@@ -196,7 +198,7 @@ static void test_dropout(void **state)
         for (int64_t h = 0; h < s.heads; h++)
             for (int64_t j = 0; j < 60; j++)
                 a.value[((row * 60 + j) * s.heads + h) * 60 + j] = 60; /* the result is 60 times the probabilities */
-    artel__attention_forward f = {s, a.query, a.key, a.value, a.result, a.scores};
+    artel__attention_forward f = {s, a.query, a.key, a.value, a.result, a.scores, false, false, false, false};
     check_run_reference(artel__attention_forward_kernels, &f);
     int64_t dropped = 0;
     for (int64_t i = 0; i < a.out; i++) {

@@ -70,11 +70,6 @@ static operands operands_make(check_random *random, const shape *s)
     return o;
 }
 
-static void narrow_all(artel_dtype to, float *x, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) x[i] = artel__narrow_one(to, x[i]);
-}
-
 static int64_t turned_weights(const shape *s)
 {
     return artel__pack_transposed_floats(s->kh * s->kw, s->ic / s->groups, s->oc, s->groups);
@@ -83,10 +78,10 @@ static int64_t turned_weights(const shape *s)
 static void operands_narrow(const shape *s, operands *o, artel_dtype to)
 {
     o->held = to;
-    narrow_all(to, o->x, o->inputs);
-    narrow_all(to, o->dy, o->outputs);
-    narrow_all(to, o->w, o->weights);
-    narrow_all(to, o->wt, turned_weights(s));
+    check_narrow(to, o->x, o->x, o->inputs);
+    check_narrow(to, o->dy, o->dy, o->outputs);
+    check_narrow(to, o->w, o->w, o->weights);
+    check_narrow(to, o->wt, o->wt, turned_weights(s));
 }
 
 static void operands_free(operands *o)
@@ -119,12 +114,12 @@ static void sweep_case(const shape *s, const operands *o, const float *bias, flo
 {
     artel__fused activation = bias ? ARTEL__FUSED_RELU : ARTEL__FUSED_NONE;
     check_buffer buffer = {out, (size_t)o->outputs * sizeof(float)};
-    artel__conv2d_forward f = {*s,      o->x,         o->w, bias, activation, out, bias ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32,
-                               o->held, o->arithmetic};
+    artel__conv2d_forward f = {*s,      o->x,          o->w,  bias,  activation, out, bias ? ARTEL_DTYPE_BFLOAT16 : ARTEL_DTYPE_FLOAT32,
+                               o->held, o->arithmetic, false, false, false};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer = (check_buffer){dx, (size_t)o->inputs * sizeof(float)};
-    artel__conv2d_data_gradient d = {*s,      o->dy,        o->wt, bias, activation, dx, bias ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_FLOAT32,
-                                     o->held, o->arithmetic};
+    artel__conv2d_data_gradient d = {*s,      o->dy,         o->wt, bias,  activation, dx, bias ? ARTEL_DTYPE_FLOAT16 : ARTEL_DTYPE_FLOAT32,
+                                     o->held, o->arithmetic, false, false, false};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
 }
 
@@ -146,7 +141,9 @@ static void weight_part(const shape *s, const operands *o, int32_t shards, int32
                                        block,
                                        o->held,
                                        {0},
-                                       o->arithmetic};
+                                       o->arithmetic,
+                                       false,
+                                       false};
     p.shape.images = part->plan.rows;
     check_buffer buffer = {out, part->block_bytes * (size_t)part->plan.nodes};
     check_kernels(artel__conv2d_weight_gradient_kernels, &p, &buffer, 1);
@@ -290,11 +287,12 @@ static void large_case(check_random *random, const shape *s, int offset)
     float *to = (float *)(((uintptr_t)block + 63) & ~(uintptr_t)63) + offset;
     check_buffer buffer = {to, (size_t)o.outputs * sizeof(float)};
     artel__conv2d_forward f = {
-        *s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN};
+        *s, o.x, o.w, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN, false, false, false};
     check_kernels(artel__conv2d_forward_kernels, &f, &buffer, 1);
     buffer.bytes = (size_t)o.inputs * sizeof(float);
     artel__conv2d_data_gradient d = {
-        *s, o.dy, o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN};
+        *s,    o.dy,  o.wt, NULL, ARTEL__FUSED_NONE, to, ARTEL_DTYPE_FLOAT32, ARTEL_DTYPE_FLOAT32, ARTEL__ARITHMETIC_CHAIN,
+        false, false, false};
     check_kernels(artel__conv2d_data_gradient_kernels, &d, &buffer, 1);
     operands_free(&o);
     test_free(block);
@@ -335,7 +333,10 @@ static void test_known(void **state)
                                out,
                                ARTEL_DTYPE_FLOAT32,
                                ARTEL_DTYPE_FLOAT32,
-                               ARTEL__ARITHMETIC_CHAIN};
+                               ARTEL__ARITHMETIC_CHAIN,
+                               false,
+                               false,
+                               false};
     check_buffer buffer = {out, sizeof out};
     check_kernels(artel__conv2d_forward_kernels, &p, &buffer, 1);
     for (int i = 0; i < 9; i++) {

@@ -37,7 +37,9 @@ static void weight_root(const shape *s, const float *x, const float *dy, int32_t
                                               block,
                                               ARTEL_DTYPE_FLOAT32,
                                               {0},
-                                              ARTEL__ARITHMETIC_CHAIN};
+                                              ARTEL__ARITHMETIC_CHAIN,
+                                              false,
+                                              false};
         p.shape.images = part[r].plan.rows;
         check_buffer buffer = {out, part[r].block_bytes * (size_t)part[r].plan.nodes};
         check_kernels(artel__depthwise_weight_gradient_kernels, &p, &buffer, 1);
@@ -63,7 +65,10 @@ static void all_of(check_random *random, const shape *s, bool fused)
                                   out,
                                   ARTEL_DTYPE_FLOAT32,
                                   ARTEL_DTYPE_FLOAT32,
-                                  ARTEL__ARITHMETIC_CHAIN};
+                                  ARTEL__ARITHMETIC_CHAIN,
+                                  false,
+                                  false,
+                                  false};
     artel__depthwise_data_gradient d = {*s, dy, w, dx};
     check_buffer buffer = {out, (size_t)outputs * sizeof(float)};
     check_kernels(artel__depthwise_forward_kernels, &f, &buffer, 1);

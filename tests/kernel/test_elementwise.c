@@ -33,9 +33,9 @@ static void test_unary_same_bits(void **state)
             unary_setting((artel__unary)op, &a, &b, &c, &low, &high);
             float *x = check_floats(&random, n, 2 * low, 2 * high), *y = check_floats(&random, n, -1, 1);
             float *dy = check_floats(&random, n, -1, 1), *dx = check_floats(&random, n, -1, 1);
-            artel__unary_forward f = {(artel__unary)op, n, x, y, a, b, c};
+            artel__unary_forward f = {(artel__unary)op, n, x, y, a, b, c, false, false};
             check_kernels(artel__unary_forward_kernels, &f, &(check_buffer){y, (size_t)n * 4}, 1);
-            artel__unary_gradient g = {(artel__unary)op, n, x, y, dy, dx, a, b, c};
+            artel__unary_gradient g = {(artel__unary)op, n, x, y, dy, dx, a, b, c, false, false, false};
             check_kernels(artel__unary_gradient_kernels, &g, &(check_buffer){dx, (size_t)n * 4}, 1);
             g.dx = dy; /* in place */
             check_kernels(artel__unary_gradient_kernels, &g, &(check_buffer){dy, (size_t)n * 4}, 1);
@@ -61,8 +61,8 @@ static void test_far_sines_same_bits(void **state)
         if (i % 1999 == 0) x[i] = i % 2 ? INFINITY : -NAN;
     }
     for (size_t k = 0; k < ARTEL__COUNT(ops); k++) {
-        artel__unary_forward f = {ops[k], COUNT, x, y, 0, 0, 0};
-        artel__unary_gradient g = {ops[k], COUNT, x, NULL, dy, y, 0, 0, 0};
+        artel__unary_forward f = {ops[k], COUNT, x, y, 0, 0, 0, false, false};
+        artel__unary_gradient g = {ops[k], COUNT, x, NULL, dy, y, 0, 0, 0, false, false, false};
         check_kernels(artel__unary_forward_kernels, &f, &(check_buffer){y, COUNT * 4}, 1);
         check_kernels(artel__unary_gradient_kernels, &g, &(check_buffer){y, COUNT * 4}, 1);
     }
@@ -77,7 +77,7 @@ static bool piecewise_constant(artel__unary op)
 static float unary_at(artel__unary op, float x, float a, float b, float c)
 {
     float y;
-    artel__unary_forward f = {op, 1, &x, &y, a, b, c};
+    artel__unary_forward f = {op, 1, &x, &y, a, b, c, false, false};
     check_run_reference(artel__unary_forward_kernels, &f);
     return y;
 }
@@ -93,7 +93,7 @@ static void test_unary_finite_differences(void **state)
         for (int k = 0; k < 200; k++) {
             float x = check_uniform(&random, low, high), h = 1e-2f, y = unary_at(op, x, a, b, c), dy = 0.7f, dx;
             float up = unary_at(op, x + h, a, b, c), down = unary_at(op, x - h, a, b, c);
-            artel__unary_gradient g = {op, 1, &x, &y, &dy, &dx, a, b, c};
+            artel__unary_gradient g = {op, 1, &x, &y, &dy, &dx, a, b, c, false, false, false};
             check_run_reference(artel__unary_gradient_kernels, &g);
             if (piecewise_constant(op)) {
                 assert_true(dx == 0);
@@ -138,7 +138,7 @@ static void test_unary_values(void **state)
 static float slope_at(artel__unary op, float x, float a, float b, float c)
 {
     float dy = 1, dx;
-    artel__unary_gradient g = {op, 1, &x, &x, &dy, &dx, a, b, c};
+    artel__unary_gradient g = {op, 1, &x, &x, &dy, &dx, a, b, c, false, false, false};
     check_run_reference(artel__unary_gradient_kernels, &g);
     return dx;
 }
@@ -204,12 +204,12 @@ static void test_binary(void **state)
         artel__loop_broadcast(&loop, p->rows, &p->out, 2, (const artel_shape *const[]){&p->a, &p->b}, (bool[]){p->a_rows, p->b_rows});
         assert_int_equal(artel__loop_count(&loop), n);
         for (int op = 0; op < ARTEL__BINARY_COUNT; op++) {
-            artel__binary_forward f = {(artel__binary)op, loop, a, b, out};
+            artel__binary_forward f = {(artel__binary)op, loop, a, b, out, false, false, false};
             check_kernels(artel__binary_forward_kernels, &f, &(check_buffer){out, (size_t)n * 4}, 1);
             for (int64_t i = 0; op == ARTEL__BINARY_SUB && i < n; i++)
                 assert_true(out[i] == a[offset_by_hand(p, &p->a, p->a_rows, i)] - b[offset_by_hand(p, &p->b, p->b_rows, i)]);
             for (int wrt = 0; wrt < 2; wrt++) {
-                artel__binary_gradient g = {(artel__binary)op, wrt, loop, a, b, d, out};
+                artel__binary_gradient g = {(artel__binary)op, wrt, loop, a, b, d, out, false, false, false, false};
                 check_kernels(artel__binary_gradient_kernels, &g, &(check_buffer){out, (size_t)n * 4}, 1);
             }
         }
@@ -221,7 +221,7 @@ static void test_binary(void **state)
 static float binary_at(artel__binary op, float a, float b)
 {
     float out;
-    artel__binary_forward f = {op, {.rank = 1, .dim = {1}}, &a, &b, &out};
+    artel__binary_forward f = {op, {.rank = 1, .dim = {1}}, &a, &b, &out, false, false, false};
     check_run_reference(artel__binary_forward_kernels, &f);
     return out;
 }
@@ -235,7 +235,7 @@ static void test_binary_finite_differences(void **state)
             float a = check_uniform(&random, 0.5f, 2), b = check_uniform(&random, 0.5f, 2), d = 0.6f, h = 1e-3f, got;
             if (fabsf(a - b) < 0.01f) continue;
             for (int wrt = 0; wrt < 2; wrt++) {
-                artel__binary_gradient g = {(artel__binary)op, wrt, {.rank = 1, .dim = {1}}, &a, &b, &d, &got};
+                artel__binary_gradient g = {(artel__binary)op, wrt, {.rank = 1, .dim = {1}}, &a, &b, &d, &got, false, false, false, false};
                 check_run_reference(artel__binary_gradient_kernels, &g);
                 float up = binary_at((artel__binary)op, wrt ? a : a + h, wrt ? b + h : b);
                 float down = binary_at((artel__binary)op, wrt ? a : a - h, wrt ? b - h : b);

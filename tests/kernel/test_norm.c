@@ -30,7 +30,7 @@ static void moments_root(const batch *b, const float *x, int32_t replicas, doubl
         check_plan_init(plan, 8, first, next - first, b->rows);
         size_t rows_bytes = (size_t)(plan->rows * 2 * b->channels) * 8;
         double *sums = check_alloc(rows_bytes);
-        artel__batch_moments_rows m = {plan->rows, b->inner, b->channels, x + plan->row * b->inner * b->channels, sums};
+        artel__batch_moments_rows m = {plan->rows, b->inner, b->channels, x + plan->row * b->inner * b->channels, sums, false};
         check_kernels(artel__batch_moments_rows_kernels, &m, &(check_buffer){sums, rows_bytes}, 1);
         part[r].block_bytes = (size_t)(3 * b->channels) * 8;
         part[r].blocks = check_alloc((size_t)plan->nodes * part[r].block_bytes);
@@ -114,8 +114,8 @@ static void chain_forward(chain *k)
     moments_root(b, k->x, 1, k->root);
     artel__batch_norm_finalize f = {b->channels, 1e-3, k->root, k->mean, k->variance, k->inverse};
     check_run_reference(artel__batch_norm_finalize_kernels, &f);
-    artel__batch_norm_forward p = {b->rows * b->inner, b->channels, k->x,        k->mean,       k->inverse,
-                                   k->gamma,           k->beta,     k->residual, k->activation, k->y};
+    artel__batch_norm_forward p = {b->rows * b->inner, b->channels,   k->x, k->mean, k->inverse, k->gamma, k->beta,
+                                   k->residual,        k->activation, k->y, false,   false,      false};
     check_kernels(artel__batch_norm_forward_kernels, &p, &(check_buffer){k->y, (size_t)n * 4}, 1);
 }
 
@@ -123,7 +123,8 @@ static void chain_backward(chain *k)
 {
     const batch *b = &k->b;
     size_t bytes = (size_t)(b->rows * b->inner * b->channels) * 4;
-    artel__batch_norm_gradient_rows r = {b->rows, b->inner, b->channels, k->x, k->y, k->dy, k->mean, k->inverse, k->activation, k->part};
+    artel__batch_norm_gradient_rows r = {b->rows,    b->inner,      b->channels, k->x,  k->y,  k->dy, k->mean,
+                                         k->inverse, k->activation, k->part,     false, false, false};
     check_kernels(artel__batch_norm_gradient_rows_kernels, &r, &(check_buffer){k->part, (size_t)(b->rows * 2 * b->channels) * 8}, 1);
     artel__fold_columns f = {.fold = &k->plan,
                              .from = ARTEL_DTYPE_FLOAT64,
@@ -146,7 +147,12 @@ static void chain_backward(chain *k)
                                     k->sums,
                                     k->activation,
                                     k->dx,
-                                    k->dresidual};
+                                    k->dresidual,
+                                    false,
+                                    false,
+                                    false,
+                                    false,
+                                    false};
     check_buffer buffers[] = {{k->dx, bytes}, {k->dresidual, bytes}};
     check_kernels(artel__batch_norm_gradient_kernels, &g, buffers, 2);
     g.sums = NULL, g.dresidual = NULL, g.dx = k->dresidual; /* frozen; only that the kernels agree */
@@ -263,10 +269,10 @@ static void layer_case(artel__layer_norm_mode mode, int64_t positions, int64_t l
     float *dx = check_floats(random, n, 0, 1), *mean = check_floats(random, positions, 0, 1),
           *inverse = check_floats(random, positions, 0, 1);
     float *gamma = affine ? check_floats(random, length, 0.5f, 1.5f) : NULL, *beta = affine ? check_floats(random, length, -1, 1) : NULL;
-    artel__layer_norm_forward f = {mode, positions, length, 1e-3f, x, gamma, beta, y, mean, inverse};
+    artel__layer_norm_forward f = {mode, positions, length, 1e-3f, x, gamma, beta, y, mean, inverse, false, false};
     check_buffer written[] = {{y, (size_t)n * 4}, {mean, (size_t)positions * 4}, {inverse, (size_t)positions * 4}};
     check_kernels(artel__layer_norm_forward_kernels, &f, written, 3);
-    artel__layer_norm_gradient g = {mode, positions, length, 1e-3f, x, dy, mean, inverse, gamma, dx};
+    artel__layer_norm_gradient g = {mode, positions, length, 1e-3f, x, dy, mean, inverse, gamma, dx, false, false, false};
     check_kernels(artel__layer_norm_gradient_kernels, &g, &(check_buffer){dx, (size_t)n * 4}, 1);
     for (int trial = 0; trial < 20 && n > 0; trial++) {
         int64_t at = check_below(random, n), first = at / length * length;
@@ -297,8 +303,8 @@ static void test_layer_norm(void **state)
 static void test_unit_of_zero(void **state)
 {
     float x[3] = {0}, y[3], dy[] = {1, 2, 3}, dx[3], mean, inverse;
-    artel__layer_norm_forward f = {ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, NULL, NULL, y, &mean, &inverse};
-    artel__layer_norm_gradient g = {ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, dy, &mean, &inverse, NULL, dx};
+    artel__layer_norm_forward f = {ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, NULL, NULL, y, &mean, &inverse, false, false};
+    artel__layer_norm_gradient g = {ARTEL__LAYER_NORM_UNIT, 1, 3, 1e-12f, x, dy, &mean, &inverse, NULL, dx, false, false, false};
     (void)state;
     check_run_reference(artel__layer_norm_forward_kernels, &f);
     check_run_reference(artel__layer_norm_gradient_kernels, &g);
@@ -327,8 +333,8 @@ static void test_layer_parameters(void **state)
             part[r].block_bytes = 2 * LENGTH * 4;
             float *blocks = part[r].blocks = check_alloc((size_t)plan->nodes * part[r].block_bytes);
             artel__layer_norm_parameters p = {
-                ARTEL__LAYER_NORM_LAYER, plan,      INNER, LENGTH, x + at * LENGTH, dy + at * LENGTH, mean + at, inverse + at, blocks,
-                blocks + LENGTH,         2 * LENGTH};
+                ARTEL__LAYER_NORM_LAYER, plan,       INNER, LENGTH, x + at * LENGTH, dy + at * LENGTH, mean + at, inverse + at, blocks,
+                blocks + LENGTH,         2 * LENGTH, false, false};
             check_kernels(artel__layer_norm_parameters_kernels, &p, &(check_buffer){blocks, (size_t)plan->nodes * part[r].block_bytes}, 1);
         }
         check_finish(part, replicas, 2 * LENGTH, check_add_floats, root[replicas / 2]);

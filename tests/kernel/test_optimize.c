@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/narrow.h"
 #include "kernel/optimize.h"
 
 /* Three steps at rate 0.1 from weights {1, -2, 0.5, 0}; limit of clips 0.5. */
@@ -54,6 +55,9 @@ static const recorded table[] = {
     {"LAMB",
      {.rule = ARTEL__RULE_LAMB, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-7},
      .want = {0.853084803f, -1.93538225f, 0.126246035f, -0.298821986f}},
+    {"FREE",
+     {.rule = ARTEL__RULE_SCHEDULE_FREE, .beta_1 = 0.9, .beta_2 = 0.999, .epsilon = 1e-8},
+     .want = {0.938036442f, -1.97657382f, 0.381406307f, -0.120074421f}},
     {"clipnorm", {.rule = ARTEL__RULE_SGD}, .clip = ARTEL__CLIP_NORM, .want = {0.991863489f, -2.00966668f, 0.455663413f, -0.0324045271f}},
     {"global", {.rule = ARTEL__RULE_SGD}, .clip = ARTEL__CLIP_SCALE, .want = {0.991863489f, -2.00966668f, 0.455663413f, -0.0324045271f}},
     {"clipvalue", {.rule = ARTEL__RULE_SGD}, .clip = ARTEL__CLIP_VALUE, .want = {0.980000019f, -2.01099992f, 0.449999988f, -0.075000003f}},
@@ -89,6 +93,7 @@ static void test_recorded(void **state)
         float w[] = {1, -2, 0.5f, 0}, slot[3][4] = {{0}}, u_product = 1;
         bool accumulates = r->options.rule == ARTEL__RULE_ADAGRAD || r->options.rule == ARTEL__RULE_FTRL;
         for (int i = 0; i < 4 && accumulates; i++) slot[0][i] = 0.1f;
+        if (r->options.rule == ARTEL__RULE_SCHEDULE_FREE) memcpy(slot[0], w, sizeof w);
         for (int step = 0; step < 3; step++) {
             artel__apply p = {.count = 4, .variable = w, .gradient = gradients[step], .slot = {slot[0], slot[1], slot[2]}};
             u_product = artel__nadam_product(u_product, r->options.beta_1, step);
@@ -124,6 +129,27 @@ static void test_same_bits(void **state)
     for (size_t k = 0; k < ARTEL__COUNT(table); k++)
         for (size_t i = 0; i < ARTEL__COUNT(counts); i++)
             for (int clip = 0; clip <= ARTEL__CLIP_NARROW; clip++) same_bits(&table[k].options, (artel__clip)clip, counts[i], &random);
+}
+
+/* Slots of 16 bits: the same bits, and each slot is a number of the type. */
+static void test_same_bits_held(void **state)
+{
+    static const artel_dtype dtypes[] = {ARTEL_DTYPE_FLOAT16, ARTEL_DTYPE_BFLOAT16};
+    check_random random = {7};
+    (void)state;
+    for (size_t k = 0; k < ARTEL__COUNT(table); k++) {
+        for (size_t d = 0; d < ARTEL__COUNT(dtypes); d++) {
+            artel__apply_options options = table[k].options;
+            float w[] = {1, -2, 0.5f, 0}, slot[3][4] = {{0}};
+            artel__apply p = {.count = 4, .variable = w, .gradient = gradients[0], .slot = {slot[0], slot[1], slot[2]}};
+            options.held = dtypes[d];
+            same_bits(&options, ARTEL__CLIP_NONE, 1030, &random);
+            artel__apply_prepare(&p, &options, 0.1f, 0, 0.5f);
+            check_run_reference(artel__apply_kernels, &p);
+            for (int i = 0; i < 12; i++) assert_float_equal(slot[i / 4][i % 4], artel__narrow_one(dtypes[d], slot[i / 4][i % 4]), 0);
+            for (int i = 0; i < 8; i++) assert_float_equal(p.scalar[i], artel__narrow_one(dtypes[d], p.scalar[i]), 0);
+        }
+    }
 }
 
 /* Rows of a table: the bits of the whole table's step there, and nothing anywhere else, unless the others take a step too. */
@@ -264,9 +290,9 @@ static void test_constraints(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded),      cmocka_unit_test(test_same_bits), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_padding_stays), cmocka_unit_test(test_norms),     cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_constraints),
+        cmocka_unit_test(test_recorded), cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_same_bits_held),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_padding_stays), cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_flat),     cmocka_unit_test(test_constraints),
     };
     check_setup();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,8 +34,8 @@ static void pool_case(artel__pool_op op, int64_t rows, artel__pool_shape s, chec
     float *x = check_floats(random, in, -1, 1), *y = check_floats(random, out, 0, 1), *dy = check_floats(random, out, -1, 1);
     float *dx = check_floats(random, in, 0, 1);
     for (int64_t i = 0; i < in; i++) x[i] = roundf(x[i] * 50) / 50; /* so that there are ties */
-    artel__pool_forward f = {op, rows, s, x, y};
-    artel__pool_gradient g = {op, rows, s, x, y, dy, dx, false};
+    artel__pool_forward f = {op, rows, s, x, y, false, false};
+    artel__pool_gradient g = {op, rows, s, x, y, dy, dx, false, false, false, false, false};
     check_kernels(artel__pool_forward_kernels, &f, &(check_buffer){y, (size_t)out * 4}, 1);
     check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){dx, (size_t)in * 4}, 1);
     for (int trial = 0; trial < 10 && in > 0; trial++) {
@@ -93,8 +93,8 @@ static void relu_case(int64_t rows, artel__pool_shape s, check_random *random)
     for (int64_t i = 0; i < out; i++) {
         if (check_below(random, 16) == 0) dy[i] = check_below(random, 2) ? -0.0f : INFINITY;
     }
-    artel__pool_forward f = {ARTEL__POOL_MAX, rows, s, x, y};
-    artel__pool_gradient g = {ARTEL__POOL_MAX, rows, s, x, y, dy, dx, false};
+    artel__pool_forward f = {ARTEL__POOL_MAX, rows, s, x, y, false, false};
+    artel__pool_gradient g = {ARTEL__POOL_MAX, rows, s, x, y, dy, dx, false, false, false, false, false};
     artel__unary_gradient mask = {.op = ARTEL__UNARY_RELU, .count = in, .x = x, .dy = dx, .dx = masked, .b = INFINITY};
     check_kernels(artel__pool_forward_kernels, &f, &(check_buffer){y, (size_t)out * 4}, 1);
     check_kernels(artel__pool_gradient_kernels, &g, &(check_buffer){dx, (size_t)in * 4}, 1);
@@ -138,8 +138,8 @@ static void test_values(void **state)
 {
     float x[] = {1, 5, 5, 2, 0, 3}, y[2], dy[] = {10, 20}, dx[6];
     artel__pool_shape s = {.channels = 1, .in = {1, 2, 3}, .out = {1, 1, 2}, .window = {1, 2, 2}, .stride = {1, 1, 1}};
-    artel__pool_forward f = {ARTEL__POOL_MAX, 1, s, x, y};
-    artel__pool_gradient g = {ARTEL__POOL_MAX, 1, s, x, y, dy, dx, false};
+    artel__pool_forward f = {ARTEL__POOL_MAX, 1, s, x, y, false, false};
+    artel__pool_gradient g = {ARTEL__POOL_MAX, 1, s, x, y, dy, dx, false, false, false, false, false};
     (void)state;
     check_run_reference(artel__pool_forward_kernels, &f);
     check_run_reference(artel__pool_gradient_kernels, &g);
@@ -156,7 +156,7 @@ static void test_same_padding(void **state)
     artel__pool_axis(&s, 1, 1, 1, 1, true);
     artel__pool_axis(&s, 2, 3, 2, 2, true);
     assert_true(s.out[2] == 2 && s.pad[2] == 0);
-    artel__pool_forward f = {ARTEL__POOL_AVERAGE, 1, s, x, y};
+    artel__pool_forward f = {ARTEL__POOL_AVERAGE, 1, s, x, y, false, false};
     check_run_reference(artel__pool_forward_kernels, &f);
     assert_true(y[0] == 1.5f && y[1] == 3); /* padding does not count */
     artel__pool_axis(&s, 2, 7, 3, 2, true);

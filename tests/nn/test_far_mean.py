@@ -9,12 +9,9 @@ nothing more. The training form shows in the loss against a target that is not 0
 import dataclasses
 import json
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "oracle"))
-
-import numpy as np  # noqa: E402
-from oracle import Failure, artel, table  # noqa: E402
+import numpy as np
+from oracle import Failure, artel, table
 
 
 @dataclasses.dataclass

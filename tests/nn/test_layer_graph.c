@@ -135,9 +135,10 @@ static void what_mixes_rows_is_refused(void **state)
         {"GetItem", "", "[" T("a") ", 0]", "[null, 3]", NULL, "batch"},
         {"GetItem", "", "[" T("a") ", [" SLICE("1", "null", "null") "]]", "[null, 3]", NULL, "batch"},
         {"GetItem", "", "[" T("a") ", [" SLICE("null", "null", "null") ", 7]]", "[null, 3]", NULL, "slice"},
-        {"Einsum", "", ONE, "[null, 3]", NULL, "keras.src.ops.numpy.Einsum"},
+        {"Einsum", "\"subscripts\": \"ab->ba\"", ONE, "[null, 3]", NULL, "the batch"},
+        {"Vdot", "", PAIR, "[null, 3]", "[null, 3]", "keras.src.ops.numpy.Vdot"},
         {"Bincount", "", ONE, "[null, 3]", NULL, "keras.src.ops.numpy.Bincount"},
-        {"Matmul", "", PAIR, "[null, 3]", "[null, 3]", "vectors"},
+        {"Matmul", "", PAIR, "[null, 3]", "[null, 3]", "the batch"},
     };
     for (size_t i = 0; i < ARTEL__COUNT(refused); i++) {
         char message[1100];

@@ -113,7 +113,7 @@ static void check_row(const value_row *row)
         s.weighted = weighted;
         add_batch(row, &s, 0, sums);
         add_batch(row, &s, 1, sums);
-        nn_assert_near(artel__metric_result(&s.metric, sums), weighted ? row->weighted : row->plain, 2e-5, row->json);
+        nn_assert_near(artel__metric_result(&s.metric, sums, 0), weighted ? row->weighted : row->plain, 2e-5, row->json);
         free(sums);
     }
     json_decref(sparse);
@@ -147,8 +147,8 @@ static void test_positions(void **state)
     nn_run(&bench, (const void *[]){(int32_t[]){0, 2, 2, 0}, prediction, (float[]){1, 2, 0, 5}});
     const double *sums = artel__run_kept(bench.run, 0);
     assert_true(sums[0] == 1.0 && sums[1] == 8.0);
-    assert_true(artel__metric_result(&metric, sums) == 0.125);
-    assert_true(artel__metric_result(&metric, (double[]){0, 0}) == 0);
+    assert_true(artel__metric_result(&metric, sums, 0) == 0.125);
+    assert_true(artel__metric_result(&metric, (double[]){0, 0}, 0) == 0);
     nn_fini(&bench);
 }
 
@@ -162,6 +162,30 @@ static void read_one(nn_bench *bench, const char *text, artel_status expected, c
     nn_expect_failure(bench->ctx, status, expected, part);
 }
 
+/* A list has a value for each threshold as it was written, or for each class. */
+static void test_lists(void **state)
+{
+    (void)state;
+    nn_bench bench;
+    artel__metric metric;
+    artel_shape shape = artel__shape(1, (int64_t)3);
+    nn_init(&bench, 1);
+    json_t *precision = nn_json("{'class_name': 'Precision', 'config': {'thresholds': [0.5, 0.2]}}"), *score = nn_json("'F1Score'");
+    assert_int_equal(artel__metric_read(&bench.arena, precision, &shape, NULL, &metric), ARTEL_OK);
+    assert_int_equal(metric.values, 2);
+    /* negatives and positives below 0.2, below 0.5, above */
+    const double bins[] = {7, 1, 2, 5, 3, 2};
+    assert_true(artel__metric_result(&metric, bins, 0) == 0.5 && artel__metric_result(&metric, bins, 1) == 0.625);
+    assert_int_equal(artel__metric_read(&bench.arena, score, &shape, NULL, &metric), ARTEL_OK);
+    assert_int_equal(metric.values, 3);
+    const double sums[] = {1, 2, 0, 1, 4, 0, 1, 2, 3}; /* true positives, chosen, positives */
+    const double wanted[] = {1, 2.0 / 3, 0};
+    for (int i = 0; i < 3; i++) assert_float_equal(artel__metric_result(&metric, sums, i), wanted[i], 1e-6);
+    json_decref(precision);
+    json_decref(score);
+    nn_fini(&bench);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -169,8 +193,6 @@ static void test_refused(void **state)
     nn_init(&bench, 1);
     read_one(&bench, "'acuracy'", ARTEL_ERROR_UNSUPPORTED, "accuracy");
     read_one(&bench, "'MeanIoV'", ARTEL_ERROR_UNSUPPORTED, "MeanIoV");
-    read_one(&bench, "'F1Score'", ARTEL_ERROR_UNSUPPORTED, "average");
-    read_one(&bench, "{'class_name': 'Precision', 'config': {'thresholds': [0.2, 0.5]}}", ARTEL_ERROR_UNSUPPORTED, "several thresholds");
     read_one(&bench, "{'class_name': 'Precision', 'config': {'class_id': 4}}", ARTEL_ERROR_INVALID, "class_id");
     read_one(&bench, "{'class_name': 'Precision', 'config': {'thresholds': 1.5}}", ARTEL_ERROR_INVALID, "thresholds");
     read_one(&bench, "{'class_name': 'AUC', 'config': {'curve': 'ROCK'}}", ARTEL_ERROR_INVALID, "curve");
@@ -186,6 +208,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_positions), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_positions), cmocka_unit_test(test_lists),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -213,7 +213,8 @@ static void test_refused(void **state)
     nn_bench bench;
     nn_init(&bench, 1);
     refuse(&bench, "'adm'", ARTEL_ERROR_UNSUPPORTED, "did you mean Adam");
-    refuse(&bench, "'Muon'", ARTEL_ERROR_UNSUPPORTED, "Muon");
+    refuse(&bench, "'MultiOptimizer'", ARTEL_ERROR_UNSUPPORTED, "MultiOptimizer");
+    refuse(&bench, "{'class_name': 'Muon', 'config': {'exclude_layers': ['den.*']}}", ARTEL_ERROR_UNSUPPORTED, "exclude_layers");
     refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {}}", ARTEL_ERROR_INVALID, "inner_optimizer");
     refuse(&bench, "{'class_name': 'LossScaleOptimizer', 'config': {'inner_optimizer': 'adam', 'clipnorm': 1}}", ARTEL_ERROR_UNSUPPORTED,
            "clipnorm");

@@ -43,8 +43,8 @@ static const spec_row lists[] = {
 static void check(nn_bench *bench, const spec_row *row, bool list)
 {
     json_t *found, *wanted = nn_json(row->json);
-    artel_status status = list ? artel__spec_read_list(bench->ctx, "--metrics", row->text, &found)
-                               : artel__spec_read(bench->ctx, "--optimizer", row->text, &found);
+    artel_status status = list ? artel__spec_read_list(bench->ctx, "metrics", row->text, &found)
+                               : artel__spec_read(bench->ctx, "optimizer", row->text, &found);
     if (status < 0) fail_msg("%s: %s", row->text, artel_context_error(bench->ctx)->what);
     if (!json_equal(found, wanted)) fail_msg("%s", json_dumps(found, JSON_ENCODE_ANY));
     json_decref(found);
@@ -76,7 +76,7 @@ static void test_files(void **state)
     check(&bench, &(spec_row){text, "['accuracy', 'mse', {'class_name': 'AUC', 'config': {}}]"}, true);
     unlink(path);
     json_t *json;
-    nn_expect_failure(bench.ctx, artel__spec_read(bench.ctx, "--loss", text + strlen("accuracy,"), &json), ARTEL_ERROR_NOT_FOUND, path);
+    nn_expect_failure(bench.ctx, artel__spec_read(bench.ctx, "loss", text + strlen("accuracy,"), &json), ARTEL_ERROR_NOT_FOUND, path);
     nn_fini(&bench);
 }
 
@@ -89,22 +89,22 @@ static void test_refused(void **state)
     json_t *json;
     nn_init(&bench, 1);
     for (size_t i = 0; i < ARTEL__COUNT(bad); i++) {
-        artel_status status = artel__spec_read(bench.ctx, "--optimizer", bad[i], &json);
+        artel_status status = artel__spec_read(bench.ctx, "optimizer", bad[i], &json);
         if (status == ARTEL_OK && strcmp(bad[i], "adam:a=(1") == 0) { /* a word, which the reader of the setting refuses */
             json_decref(json);
             continue;
         }
-        nn_expect_failure(bench.ctx, status, ARTEL_ERROR_INVALID, "--optimizer");
+        nn_expect_failure(bench.ctx, status, ARTEL_ERROR_INVALID, "optimizer");
     }
-    nn_expect_failure(bench.ctx, artel__spec_read(bench.ctx, "--optimizer", "adam:a={\"b\"", &json), ARTEL_ERROR_CORRUPT, "--optimizer");
-    nn_expect_failure(bench.ctx, artel__spec_read_list(bench.ctx, "--metrics", "accuracy,,mse", &json), ARTEL_ERROR_INVALID,
+    nn_expect_failure(bench.ctx, artel__spec_read(bench.ctx, "optimizer", "adam:a={\"b\"", &json), ARTEL_ERROR_CORRUPT, "optimizer");
+    nn_expect_failure(bench.ctx, artel__spec_read_list(bench.ctx, "metrics", "accuracy,,mse", &json), ARTEL_ERROR_INVALID,
                       "a name is missing");
-    nn_expect_failure(bench.ctx, artel__spec_read_list(bench.ctx, "--metrics", "accuracy,k=3", &json), ARTEL_ERROR_INVALID, "no name");
+    nn_expect_failure(bench.ctx, artel__spec_read_list(bench.ctx, "metrics", "accuracy,k=3", &json), ARTEL_ERROR_INVALID, "no name");
     char deep[400] = "adam:a=";
     for (int i = 0; i < 40; i++) strcat(deep, "f(a=");
     strcat(deep, "1");
     for (int i = 0; i < 40; i++) strcat(deep, ")");
-    nn_expect_failure(bench.ctx, artel__spec_read(bench.ctx, "--optimizer", deep, &json), ARTEL_ERROR_INVALID, "deep");
+    nn_expect_failure(bench.ctx, artel__spec_read(bench.ctx, "optimizer", deep, &json), ARTEL_ERROR_INVALID, "deep");
     nn_fini(&bench);
 }
 

@@ -42,7 +42,7 @@ static void writes_the_kinds_of_a_run(void **state)
     sink k;
     sink_init(&k, ARTEL__EVENTS_STEPS);
     const artel__event_start start = {"worker", NULL, 7, "mirrored", 2, 4, 8, "artel-1/avx2", NULL};
-    const artel__event_end_of_run end = {10, 320, 1000.0, NAN, 2.5, 40, 1 << 20, "ab"};
+    const artel__event_end_of_run end = {10, 320, 1000.0, NAN, 2.5, 40, 1 << 20, "ab", 0, 0};
     const artel__logs metrics = {2, items};
     assert_int_equal(artel__events_start(k.events, &start), ARTEL_OK);
     assert_int_equal(artel__events_step(k.events, 0, 1, (double)0.1f), ARTEL_OK);

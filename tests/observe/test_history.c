@@ -59,11 +59,26 @@ static void continues_what_was_written(void **state)
     scratch_fini(&s);
 }
 
+static void keeps_lists(void **state)
+{
+    (void)state;
+    scratch s;
+    artel__run_history *history;
+    const char *text = "{\"f1\": [[0.5, 1.0], [NaN, 2.0]], \"loss\": [1.0, 2.0]}";
+    scratch_init(&s);
+    assert_int_equal(artel__run_history_create(s.ctx, &history), ARTEL_OK);
+    assert_int_equal(artel__run_history_parse(history, "manifest", text), ARTEL_OK);
+    assert_int_equal(artel__run_history_count(history), 3);
+    check_print(&s, history, text);
+    artel__run_history_destroy(history);
+    scratch_fini(&s);
+}
+
 static void refuses_damaged_text(void **state)
 {
     (void)state;
     static const char *const damaged[] = {"",       "[]",          "{\"a\": 1}",      "{\"a\": [1,]}",  "{\"a\": [\"x\"]}",
-                                          "{\"a\"", "{\"a\": [1]", "{\"a\": [true]}", "{\"a\": [1]} x", "{\"a\": [[1]]}"};
+                                          "{\"a\"", "{\"a\": [1]", "{\"a\": [true]}", "{\"a\": [1]} x", "{\"a\": [[\"x\"]]}"};
     scratch s;
     artel__run_history *history;
     scratch_init(&s);
@@ -103,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collects_and_writes_lists),
         cmocka_unit_test(continues_what_was_written),
+        cmocka_unit_test(keeps_lists),
         cmocka_unit_test(refuses_damaged_text),
         cmocka_unit_test(lists_grow),
     };

@@ -118,12 +118,34 @@ static void finds_logs_by_name(void **state)
     assert_null(artel__logs_find(logs, "los"));
 }
 
+/* Elements of a list stand together, whatever their names are like. */
+static void joins_elements(void **state)
+{
+    (void)state;
+    static const artel__log_value items[] = {{"a", 1},    {"f[0]", 2}, {"f[1]", 3}, {"f[0]", 4},
+                                             {"g[0]", 5}, {"g[2]", 6}, {"h[]", 7},  {"[0]", 8}};
+    static const struct {
+        const char *name;
+        size_t count;
+        bool list;
+    } groups[] = {{"a", 1, false}, {"f", 2, true}, {"f", 1, true}, {"g", 1, true}, {"g", 1, true}, {"h[]", 1, false}, {"[0]", 1, false}};
+    artel__log_group group = {.first = 0};
+    size_t seen = 0;
+    for (; artel__logs_next((artel__logs){ARTEL__COUNT(items), items}, &group); seen++) {
+        assert_string_equal(group.name, groups[seen].name);
+        assert_int_equal(group.count, groups[seen].count);
+        assert_int_equal(group.list, groups[seen].list);
+    }
+    assert_int_equal(seen, ARTEL__COUNT(groups));
+    assert_false(artel__logs_next((artel__logs){0, NULL}, &(artel__log_group){.first = 0}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spells_floats_as_python), cmocka_unit_test(floats_survive_the_way_through_text),
         cmocka_unit_test(escapes_json_strings),    cmocka_unit_test(shows_small_numbers_with_an_exponent),
-        cmocka_unit_test(finds_logs_by_name),
+        cmocka_unit_test(finds_logs_by_name),      cmocka_unit_test(joins_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

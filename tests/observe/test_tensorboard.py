@@ -3,8 +3,8 @@
 """Event files beside Keras' own: the same calls, the same bytes; and TensorBoard's reader reads ours.
 
 A tiny model is trained with keras.callbacks.TensorBoard and a callback that notes what happened; prog_observe is told
-the same. Then every event of both is compared byte for byte, times and measured rates excepted (and TensorFlow's
-graph of operations, which has no counterpart here).
+the same. Then every event of both is compared byte for byte, times and measured rates excepted, and the graph of operations, which is
+of artel's own (tests/cli/test_tensorboard.py).
 """
 import glob
 import json

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/coverage.md: `python tests/oracle/coverage.py`. The counts come from the tables themselves (--list)."""
+"""Writes docs/coverage.md: `python tests/oracle/coverage.py`. The counts come from the tables themselves (--list); with --check the page is
+compared, not written.
+"""
 
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -18,27 +21,39 @@ COVERED = [
     ("Merging", "Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate, with broadcasting", "layers"),
     ("Sequences", "Embedding, LSTM, GRU, SimpleRNN, Bidirectional, TimeDistributed, MultiHeadAttention", "layers"),
     ("Dropout", "Dropout, SpatialDropout2D, dropout of RNN and attention, as distributions", "dropout"),
-    ("More layers", "penalties of activities, attention by sums", "layers_more"),
+    ("More layers", "penalties of activities, attention by sums, ReversibleEmbedding", "layers_more"),
+    ("Spectral norms", "SpectralNormalization around every kind of kernel, frozen, called twice", "layers_spectral"),
+    ("Stacked cells", "StackedRNNCells: masks, states, both directions of time", "layers_stacked"),
+    ("Spectrograms", "STFTSpectrogram, MelSpectrogram: modes, windows, scales", "spectrograms"),
     ("Volumes", "Conv3D, Conv3DTranspose, ConvLSTM1D to 3D, adaptive pooling, filters of UpSampling2D", "layers_volumes"),
     ("Operations", "operations of keras.ops in Functional models, beside those in `test_layers.py`", "operations"),
+    ("Products", "einsum, matmul, dot, inner, tensordot, one model a family, forms drawn at random (`rows.py`)", "operations_products"),
+    ("Order, index", "sorting, quantiles, elements by index, places, bits and divisors", "operations_order"),
+    ("Arrangement", "diagonals, turns, blocks, joins, running products, means, moments", "operations_arrange"),
+    ("Networks", "pooling, convolutions, normalisation, attention as operations", "operations_network"),
+    ("Pictures", "colours, borders, patches, blurs, edges, maps, filters", "operations_images"),
+    ("Matrices", "solutions, determinants, factors, norms, Fourier transforms", "operations_matrix"),
     ("Overlaps", "Dice, Tversky, generalised cross-entropy, intersection over union, correlations", "overlaps"),
-    ("Images", "Resizing, CenterCrop, random changes with equal bounds; drawn ones as distributions in `test_dropout.py`", "layers_images"),
+    ("Images", "Resizing, CenterCrop, random changes of places and colours with equal bounds; drawn ones as distributions in `test_dropout.py`", "layers_images"),
+    ("Text and categories", "lookups, text vectorisation, hashes, crosses, bins, encodings, side by side at random and in models that train; a FeatureSpace", "categories"),
     ("Activations", "every name in keras.activations (`threshold` needs arguments and has no use by name)", "activations"),
     ("Initialisers", "every one that fills a kernel: distribution, bounds, seeds", "initializers"),
     ("Regularisers", "L1, L2, L1L2 everywhere a layer takes them; constraints are refused by name or right", "regularizers_constraints"),
     ("Losses", "mean squared and absolute error, Huber, binary, categorical, sparse cross-entropy; weights of samples, classes, outputs", "losses"),
     ("Metrics", "accuracies, AUC, precision, recall, top-k, losses as metrics; names and order of History", "metrics"),
-    ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad with decay, clipping, averages, accumulation and loss scales; their state in the file; every schedule", "optimizers"),
+    ("Optimizers", "SGD, RMSprop, Adam, AdamW, Adagrad, Adafactor, Muon, ScheduleFreeAdamW with decay, clipping, averages, accumulation and loss scales; their state in the file; every schedule", "optimizers"),
     ("Precision", "mixed_bfloat16 and mixed_float16, overrides by layer, LossScaleOptimizer: steps left out, growth, its state", "precision"),
+    ("Variables of 16 bits", "the policies bfloat16 and float16: dtypes in the file, eight optimizers, Adam that stands still, Keras reads it back", "variables16"),
     ("Devices", "the rows of the tables of layers, operations, activations, losses, metrics, optimizers, precision by XLA's plug-in for the CPU", "devices"),
-    ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN", "callbacks"),
+    ("Callbacks", "EarlyStopping, ModelCheckpoint, ReduceLROnPlateau, LearningRateScheduler, CSVLogger, TerminateOnNaN, SwapEMAWeights", "callbacks"),
     ("Applications", "ResNet50, InceptionV3, MobileNetV2, EfficientNetB0: predict, two steps", "applications"),
     ("The guide's curve", "on every strategy", "golden"),
 ]
 OUTSIDE = [("digest", "equal bits: replicas, threads, builds, instruction sets (SG1, SG7, SG8, SG10)"),
            ("resume", "checkpoints, SIGTERM, kill -9, other replica counts (FT7, CK3, CK7, KE11)"),
+           ("adapters", "`lora_rank`: gradients beside NumPy's, files that hold the sum, continued runs, replicas"),
            ("bad_input", "damaged files, wrong data, wrong options (SE4)"), ("precision", "equal bits, resumption, files that Keras reads, under mixed policies"), ("usage", "help, exit codes, streams, events, logs"),
-           ("data", "npz, npy, idx, csv, cifar10, images: values and targets, JPEG to TensorFlow's bit"), ("tensorboard", "TensorBoard's own reader (KE12)"),
+           ("data", "npz, npy, idx, csv, cifar10, images: values and targets, JPEG to TensorFlow's bit"), ("text", "strings from every format, over replicas and workers; what is refused"), ("tensorboard", "TensorBoard's own reader (KE12)"),
            ("fashion_mnist", "accuracy (long)")]
 
 # several tasks: of these files one may be C, whose cases are not counted
@@ -47,17 +62,20 @@ CLUSTER = [
     ("cluster/test_membership_faults.c", "the protocol in a simulated network: faults, kills, partitions, zombies; with its test_membership_*.c (FT1 to FT3, FT6, FT11 to FT13, CO10, CO11)"),
     ("cluster/test_membership_shared.c", "named barriers with the list of the missing, the key-value store, and who leads is lost (FT4, FT5)"),
     ("coll/test_call.c", "every collective, type, reduction, subset, size; with test_communicator*.c over threads and tasks (CO1 to CO8, CD1, CD4, CD10, CD14)"),
+    ("coll/test_route.c", "ways for sums to travel at up to 128 simulated ranks; by name between replicas and tasks in `test_all_reduce.sh`, of a program in `test_communicator_route.c` (CD2, CD3, CD12, CD13)"),
     ("coll/test_schedule.c", "messages, bytes and connections of 64, 100 and 512 ranks by their formulas (CO2, CO3, CO5)"),
     ("coll/test_over_tcp.c", "a lost, late, wrong peer ends a collective by name (CO12, CO14, CL16)"),
     ("cli/test_multi_worker.py", "equal bits; other model, data, seed, epochs; kills, stops, leaving, joining, saving on request (CD4, CO13, FT7, FT8, FT11 to FT13, CK5, KE11)"),
     ("cli/test_gather.py", "who is not up, not named, named twice, of another cluster (CL3, CL4, FT3)"),
-    ("cli/test_namespaces.py", "hosts of their own: cables cut, one way too, partitions, other speeds (FT1, FT2, FT12)"),
+    ("cli/test_namespaces.py", "hosts of their own: cables cut, one way too, partitions, a frozen process, long packets lost (FT1, FT2, FT12)"),
     ("cli/test_hostile.py", "captures, strangers, wrong certificates, replays, damage, half-open connections (CL13)"),
     ("cli/test_storm.py", "kills, stops and leaving at moments of a seed, under a launcher and by hand (FT12, FT13)"),
     ("cli/test_embedding.py", "sparse gradients, alone and among tasks (CD8, CD9)"),
     ("cli/test_launch.py", "output, ends, restarts, certificates, signals of `artel launch`; test_launch_hosts.py: over ssh (CL12)"),
     ("cli/test_status.py", "`artel status` and `artel drain` (FT6, FT7)"),
     ("cli/test_flat_memory.py", "memory and descriptors over steps and joins"),
+    ("api/test_functions.c", "functions, gradients, variables, optimizers under seven forms of strategies, with the bits of fit (ST1 to ST13, VA1 to VA9)"),
+    ("examples/test_gan.sh", "a loop of several runs among tasks that are killed and come back (ST10, FT12)"),
     ("deploy/test_slurm.py", "sbatch on a Slurm of one node: requeue, signals (CL10, FT7)"),
     ("deploy/test_kubernetes.py", "TFJob and Job manifests (CL5, CL8)"),
 ]
@@ -72,7 +90,15 @@ QUIRKS = [
     "  the derivative of that average; artel's is.",
     "- Where a batch names a row of an Embedding more than once, Adamax adds up the absolute values of its occurrences in Keras, and `clipvalue` inside",
     "  a LossScaleOptimizer clips each of them; artel takes the absolute value of the sum, which is the gradient, and clips that.",
+    "- `rot90` by two quarters of a matrix that is not square is scrambled in Keras on TensorFlow; ConvTranspose in a model cannot run there (padding and",
+    "  output_padding change places), nor can Trapezoid along another axis than the last; artel computes what their documentation says.",
     "- TensorFlow's gradient of an image behind RandomRotation and its kin is the image turned back; artel's is the derivative.",
+    "- TensorFlow has no gradient of the colours behind RandomHue and RandomSaturation, so that layers in front of them do not train; artel's is the",
+    "  derivative.",
+    "- Which changes the chains of AugMix have Keras decides by Python's random numbers when a step is compiled, artel by the layer's seed.",
+    "- Keras leaves Equalization out of the file of a model unless it lies inside another layer (Pipeline).",
+    "- The average that ScheduleFreeAdamW starts from is the weights; Keras' `fit` forgets it, or takes those that loading replaces, unless the file",
+    "  has the optimizer's state (`model.optimizer.build(model.trainable_variables)` before `model.save`).",
     "- TensorFlow's gradient of `celu` at exactly 0 is 2, since both of its parts count there; artel's is 1.",
     "- With `unroll` and a mask, Keras forgets to turn the mask around where it sets the outputs of a layer that goes backwards to zero",
     "  (Bidirectional over sequences); artel gives what Keras gives without `unroll`.",
@@ -89,33 +115,51 @@ QUIRKS = [
 
 
 def count(path):
-    return len(subprocess.run([sys.executable, path, "--list"], stdout=subprocess.PIPE, check=True).stdout.splitlines())
+    env = {k: v for k, v in os.environ.items() if k != "ARTEL_LONG"}
+    return len(subprocess.run([sys.executable, path, "--list"], stdout=subprocess.PIPE, check=True, env=env).stdout.splitlines())
 
 
-def main():
+def count_all():
+    """By path, each file asked once."""
+    paths = {os.path.join(HERE, "test_%s.py" % name) for _, _, name in COVERED} | {os.path.join(ROOT, "tests", "cli", "test_%s.py" % name) for name, _ in OUTSIDE}
+    paths |= {os.path.join(ROOT, "tests", name) for name, _ in CLUSTER if name.endswith(".py")}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return dict(zip(sorted(paths), pool.map(count, sorted(paths))))
+
+
+def page(counts):
     lines = ["# What of Keras is covered, and how it is checked", "",
              "Written by `python tests/oracle/coverage.py`. Each test is a table of cases; `python FILE --list` names them. How two programs are",
              "compared: [tests/oracle/README.md](../tests/oracle/README.md). IDs in brackets are rows of the reference list of tf.distribute.", "",
              "| | what | checked by | cases |", "|---|---|---|---|"]
-    counts = {}
     for title, what, name in COVERED:
-        if name not in counts:
-            counts[name] = count(os.path.join(HERE, "test_%s.py" % name))
-        lines.append("| %s | %s | `tests/oracle/test_%s.py` | %d |" % (title, what, name, counts[name]))
+        lines.append("| %s | %s | `tests/oracle/test_%s.py` | %d |" % (title, what, name, counts[os.path.join(HERE, "test_%s.py" % name)]))
     lines += ["", "Of one file the cases are counted together. What Keras has beyond these lists (rows called `more-`, `extra-`) is either right or refused by",
               "name, before anything is written. The program from the outside:", "", "| test | what | cases |", "|---|---|---|"]
     for name, what in OUTSIDE:
-        lines.append("| `tests/cli/test_%s.py` | %s | %d |" % (name, what, count(os.path.join(ROOT, "tests", "cli", "test_%s.py" % name))))
+        lines.append("| `tests/cli/test_%s.py` | %s | %d |" % (name, what, counts[os.path.join(ROOT, "tests", "cli", "test_%s.py" % name)]))
     lines += ["", "Several tasks:", "", "| test | what | cases |", "|---|---|---|"]
     for name, what in CLUSTER:
         path = os.path.join(ROOT, "tests", name)
         if not os.path.exists(path):
             raise SystemExit("coverage: there is no " + path)
-        lines.append("| `tests/%s` | %s | %s |" % (name, what, count(path) if name.endswith(".py") else ""))
+        lines.append("| `tests/%s` | %s | %s |" % (name, what, counts.get(path, "")))
     lines += ["", "## Where Keras on TensorFlow is not followed", "", *QUIRKS]
-    with open(os.path.join(ROOT, "docs", "coverage.md"), "w") as f:
-        f.write("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    path = os.path.join(ROOT, "docs", "coverage.md")
+    text = page(count_all())
+    if sys.argv[1:] == ["--check"]:
+        with open(path) as f:
+            there = f.read().splitlines()
+        stale = [line for line in there if line not in text.splitlines()] + [line for line in text.splitlines() if line not in there]
+        return "docs/coverage.md is stale: run tests/oracle/coverage.py\n" + "\n".join(stale) if stale else 0
+    with open(path, "w") as f:
+        f.write(text)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -8,7 +8,7 @@ on first use, and not at all for a row whose answer is kept from an earlier run 
 text of the test, of this file, and Keras' version).
 
 Environment: ARTEL the program (default build/artel), ARTEL_LONG=1 the long form, ARTEL_KEEP=1 keeps the scratch
-folder, ARTEL_ORACLE_CACHE another folder for Keras' answers (empty: none are kept), ARTEL_ORACLE_DEVICE (cpu:xla) what computes artel's
+folder, ARTEL_ORACLE_CACHE another folder for Keras' answers (empty: none are kept), ARTEL_ORACLE_DEVICE (cpu:xla --device-reduce fast) what computes artel's
 side. Arguments of a test file: `-k TEXT` only rows whose name holds TEXT (repeatable), `--keras-only` runs Keras' side alone, `--list`
 names the rows.
 """
@@ -135,7 +135,7 @@ def clean_environment(extra=None):
 def artel(*args, timeout=120, env=None, cwd=None, program=None, stdin=None):
     begin = time.monotonic()
     if DEVICE and args[0] in ("fit", "evaluate", "predict") and "--device" not in args:
-        args += ("--device", DEVICE)
+        args += ("--device", *DEVICE.split())
     try:
         done = subprocess.run(
             [program or ARTEL, *[str(a) for a in args]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
@@ -146,6 +146,13 @@ def artel(*args, timeout=120, env=None, cwd=None, program=None, stdin=None):
     except OSError as absent:
         rc, out, err = 127, b"", ("artel: %s" % absent).encode()
     return Result(rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - begin)
+
+
+def skip_without_xla():
+    """Ends a test where there is no XLA for the CPU, as a plug-in."""
+    if "cpu:" not in artel("devices").out.replace("cpu  ", ""):
+        print("skipped: no lammps-jax-pjrt-cpu")
+        sys.exit(77)
 
 
 def digest(path, program=None, kind=None):

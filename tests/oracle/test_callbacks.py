@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
-"""Callbacks given as Keras records, validation_split, initial_epoch, steps_per_epoch: as real Keras does it."""
+"""Callbacks given as Keras records, validation_split, initial_epoch, steps_per_epoch, scores in lists, weights by output: as real Keras does it."""
 
 import dataclasses
+import csv
 import json
 import os
+import re
 
 import numpy as np
 from oracle import K, L, M, O, Failure, artel, history_error, keras_module, rng_of, table, weight_error, weights
@@ -20,6 +22,9 @@ class Row:
     epochs: int = 10
     optimizer: object = None
     metrics: object = None
+    classes: bool = False  # of softmax, one-hot
+    data: str = ""
+    weights: bool = False  # two outputs, sample weights for each
 
 
 SCHEDULE = {"class_name": "ExponentialDecay", "module": "keras.optimizers.schedules", "registered_name": None,
@@ -67,7 +72,36 @@ ROWS = [
     Row("model-checkpoint-steps-best", [("ModelCheckpoint", {"filepath": "@/s.keras", "save_freq": 3, "monitor": "val_loss", "save_best_only": True})],
         **SPLIT, epochs=2, files=("s.keras",)),
     Row("terminate-on-nan", [("TerminateOnNaN", {})], epochs=4),
+    Row("swap-averages", [("SwapEMAWeights", {})], **SPLIT, epochs=3, optimizer=lambda: O.SGD(0.1, use_ema=True, ema_momentum=0.8)),
+    Row("swap-averages-saved", [("SwapEMAWeights", {"swap_on_epoch": True}), ("ModelCheckpoint", {"filepath": "@/e{epoch}.keras"})], **SPLIT, epochs=3,
+        files=("e1.keras", "e2.keras", "e3.keras"), optimizer=lambda: O.SGD(0.1, use_ema=True, ema_momentum=0.8)),
 ]
+
+
+def by_class():
+    return [M.F1Score(name="f1"), M.FBetaScore(beta=2.0, threshold=0.4), M.Precision(thresholds=[0.6, 0.3, 0.5], name="p"),
+            M.Recall(thresholds=[0.0, 0.5, 1.0]), M.Recall(thresholds=[0.3, 0.3, 0.7], class_id=1, name="r1"),
+            M.Precision(thresholds=[0.1, 0.4], top_k=2, name="top"), K.losses.huber, K.losses.log_cosh]
+
+
+LISTS = dict(classes=True, metrics=by_class, epochs=2, optimizer=lambda: O.SGD(0.3))
+ROWS += [
+    Row("scores-by-class", [("CSVLogger", {"filename": "@/log.csv"})], keras={"validation_split": 0.3}, args=("--validation-split", 0.3),
+        files=("log.csv",), **LISTS),
+    Row("scores-by-class-two-replicas", args=("--replicas", 2), **LISTS),
+    Row("weights-by-output", weights=True, epochs=2),
+    Row("weights-by-output-listed", weights=True, epochs=2, keras={"validation_split": 0.25},
+        args=("--validation-split", 0.25), data="#x,q,p,q_sample_weight,p_sample_weight"),
+]
+
+
+def flat(history):
+    """Lists of numbers only: an element of a list that is a value gets a name of its own."""
+    said = {}
+    for key, values in history.items():
+        values = np.asarray(values, "f8")
+        said.update({key: values.tolist()} if values.ndim == 1 else {"%s[%d]" % (key, i): values[:, i].tolist() for i in range(values.shape[1])})
+    return said
 
 
 def make_callbacks(row, folder):
@@ -85,6 +119,15 @@ def make_callbacks(row, folder):
     return made
 
 
+NUMBER = re.compile(r"-?\d[\d.e+-]*")
+
+
+def alike(p, q):
+    """Two fields of a CSV file: the same text around numbers that are near."""
+    a, b = NUMBER.findall(p), NUMBER.findall(q)
+    return NUMBER.sub("#", p) == NUMBER.sub("#", q) and len(a) == len(b) and all(abs(float(m) - float(n)) <= 2e-4 for m, n in zip(a, b))
+
+
 def compare_files(row, theirs, mine):
     names = sorted(os.listdir(theirs))
     if sorted(os.listdir(mine)) != names:
@@ -96,37 +139,55 @@ def compare_files(row, theirs, mine):
             if w > 1:
                 raise Failure("%s: weights differ by %.3g tolerances: %s" % (name, w, path))
             continue
-        rows = [[line.split(";" if "separator" in row.name else ",") for line in open(f).read().splitlines()] for f in (a, b)]
+        rows = [list(csv.reader(open(f, newline=""), delimiter=";" if "separator" in row.name else ",")) for f in (a, b)]
         if rows[0][0] != rows[1][0] or len(rows[0]) != len(rows[1]):
             raise Failure("%s: %s, Keras wrote %s" % (name, rows[0][:2], rows[1][:2]))
-        if any(p != q and ("NA" in (p, q) or abs(float(p) - float(q)) > 2e-4) for r, s in zip(rows[0][1:], rows[1][1:]) for p, q in zip(r, s)):
+        if any(p != q and not alike(p, q) for r, s in zip(rows[0][1:], rows[1][1:]) for p, q in zip(r, s)):
             raise Failure("%s: other values" % name)
+
+
+def build(row, folder):
+    """Model, inputs, targets and sample weights; d.npz holds the same."""
+    rng = rng_of("callbacks")
+    x = rng.standard_normal((80, 6)).astype("f4")
+    y = (np.tanh(x[:, :2] - x[:, 2:4]) + 0.3 * rng.standard_normal((80, 2))).astype("f4")
+    np.savez(os.path.join(folder, "d.npz"), x=x, y=y)
+    if row.classes:
+        y = np.eye(3, dtype="f4")[np.argmax(x[:, :3] + y[:, :1], -1)]
+        np.savez(os.path.join(folder, "d.npz"), x=x, y=y)
+    if row.weights:
+        i = K.Input((6,), name="x")
+        h = L.Dense(12, activation="tanh")(i)
+        model = K.Model(i, [L.Dense(2, name="q")(h), L.Dense(1, activation="sigmoid", name="p")(h)])
+        model.compile(O.SGD(0.1), ["mse", "binary_crossentropy"], weighted_metrics=[["mae"], ["accuracy"]], metrics=[["mse"], []])
+        q, p = y, (y[:, :1] > 0).astype("f4")
+        w = [rng.uniform(0, 3, len(x)).astype("f4") for _ in range(2)]
+        np.savez(os.path.join(folder, "d.npz"), x=x, q=q, p=p, q_sample_weight=w[0], p_sample_weight=w[1])
+        return model, x, [q, p], {"sample_weight": w}
+    model = K.Sequential([K.Input((6,)), L.Dense(12, activation="tanh"), L.Dense(3, activation="softmax") if row.classes else L.Dense(2)])
+    model.compile(row.optimizer() if row.optimizer else O.SGD(0.05), "categorical_crossentropy" if row.classes else "mse", metrics=row.metrics() if row.metrics else ["mae"])
+    return model, x, y, {}
 
 
 def run(row, index, folder, keras_only):
     keras = keras_module()
     keras.backend.clear_session()
     keras.utils.set_random_seed(21)
-    rng = rng_of("callbacks")
-    x = rng.standard_normal((80, 6)).astype("f4")
-    y = (np.tanh(x[:, :2] - x[:, 2:4]) + 0.3 * rng.standard_normal((80, 2))).astype("f4")
-    np.savez(os.path.join(folder, "d.npz"), x=x, y=y)
-    model = K.Sequential([K.Input((6,)), L.Dense(12, activation="tanh"), L.Dense(2)])
-    model.compile(row.optimizer() if row.optimizer else O.SGD(0.05), "mse", metrics=row.metrics() if row.metrics else ["mae"])
+    model, x, y, weights_given = build(row, folder)
     start, end, mine = (os.path.join(folder, n) for n in ("start.keras", "theirs.keras", "mine.keras"))
     model.save(start)
     model.jit_compile = False
     for part in ("theirs", "mine"):
         os.mkdir(os.path.join(folder, part))
     ran = model.fit(x, y, batch_size=8, epochs=row.epochs, shuffle=False, verbose=0, callbacks=make_callbacks(row, os.path.join(folder, "theirs")),
-                    **(row.keras or {}))
-    history = {k: [float(v) for v in vs] for k, vs in ran.history.items()}
+                    **(row.keras or {}), **weights_given)
+    history = flat(ran.history)
     model.save(end)
     if keras_only:
         return [len(history["loss"]), "", ""]
     with open(os.path.join(folder, "c.json"), "w") as f:
         f.write(json.dumps([{"class_name": n, "config": c} for n, c in row.callbacks]).replace("@", os.path.join(folder, "mine")))
-    args = ["fit", start, "--data", "npz:" + os.path.join(folder, "d.npz"), "--no-shuffle", "--batch-size", 8, "--epochs", row.epochs, "--verbose", 0,
+    args = ["fit", start, "--data", "npz:" + os.path.join(folder, "d.npz") + row.data, "--no-shuffle", "--batch-size", 8, "--epochs", row.epochs, "--verbose", 0,
             "--history", os.path.join(folder, "h.json"), "--output", mine, *row.args]
     if row.callbacks:
         args += ["--callbacks", os.path.join(folder, "c.json")]
@@ -134,7 +195,7 @@ def run(row, index, folder, keras_only):
     if ran.rc != 0:
         raise Failure("fit: exit %d (%s)" % (ran.rc, ran.first))
     with open(os.path.join(folder, "h.json")) as f:
-        h, where = history_error(json.load(f), history)
+        h, where = history_error(flat(json.load(f)), history)
     if not h <= 2e-4:
         raise Failure("history differs by %.2g: %s" % (h, where))
     w, path, _ = weight_error(weights(mine), weights(end))

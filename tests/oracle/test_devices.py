@@ -71,7 +71,6 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    if "cpu:" not in oracle.artel("devices").out.replace("cpu  ", ""):
-        print("skipped: no lammps-jax-pjrt-cpu")
-        sys.exit(77)
+    if "--list" not in sys.argv:
+        oracle.skip_without_xla()
     oracle.table(list(all_rows()), run, ["predict", "history", "weights", "excluded"])

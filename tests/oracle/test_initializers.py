@@ -41,6 +41,15 @@ def everything():
     return K.Model(i, L.Dense(50)(L.Bidirectional(L.LSTM(20))(t)))
 
 
+def einsum():
+    """Kernels of several contracted and several new axes."""
+    i = K.Input((12, 40))
+    t = L.EinsumDense("abc,cde->abde", output_shape=(12, 9, 25))(i)
+    t = L.EinsumDense("abde,def->abf", output_shape=(12, 30), kernel_initializer="he_normal")(t)
+    t = L.EinsumDense("abf,bfg->ag", output_shape=(50,))(t)
+    return K.Model(i, L.Dense(2)(t))
+
+
 ROWS = [
     Row("zeros", dense(lambda: "zeros")),
     Row("ones", dense(lambda: "ones")),
@@ -66,6 +75,7 @@ ROWS = [
     Row("conv-lecun-uniform", conv(lambda: "lecun_uniform")),
     Row("embedding", lambda: K.Sequential([K.Input((4,), dtype="int32"), L.Embedding(300, 40), L.Flatten(), L.Dense(2)])),
     Row("lstm", lambda: K.Sequential([K.Input((4, 30)), L.LSTM(40), L.Dense(2)]), ("recurrent",)),
+    Row("einsum", einsum),
     Row("defaults-of-layers", everything),
 ]
 

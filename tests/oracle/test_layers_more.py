@@ -80,5 +80,23 @@ CASES += [
     Case("concat-scale-masked", additive(score_mode="concat", use_scale=True, masked=True, causal=True)),
 ]
 
+
+# ---- a table that is read both ways
+def reversible(**settings):
+    def build():
+        words = K.Input((5,), dtype="int32")
+        table = L.ReversibleEmbedding(9, 4, **settings)
+        return K.Model(words, table(L.Dense(4, activation="tanh")(table(words)), reverse=True))
+
+    return build
+
+
+CASES += [
+    Case("reversible", reversible()),
+    Case("reversible-untied", reversible(tie_weights=False, embeddings_initializer="glorot_uniform")),
+    Case("reversible-capped", reversible(logit_soft_cap=0.5, embeddings_regularizer="l2")),
+    Case("reversible-masked", reversible(mask_zero=True, reverse_dtype="float32")),
+]
+
 if __name__ == "__main__":
     main(CASES)

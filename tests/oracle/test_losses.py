@@ -2,6 +2,7 @@
 # timeout: 600
 """Every loss with its settings, sample, class and loss weights: 20 steps as real Keras."""
 
+import numpy as np
 from oracle import K, L, Q, Case, main, make
 
 
@@ -17,6 +18,15 @@ def two():
     i = K.Input((5,), name="i")
     t = L.Dense(6, activation="tanh")(i)
     return K.Model(i, [L.Dense(2, name="a")(t), L.Dense(3, activation="softmax", name="b")(t)])
+
+
+def steps_apart():
+    """Classes along the steps."""
+    return K.Sequential([K.Input((4, 5)), L.Dense(3), L.Softmax(axis=1)])
+
+
+def apart(rng, n, shape):
+    return np.eye(4, dtype="f4")[rng.integers(0, 4, (n, 3))].transpose(0, 2, 1).copy()
 
 
 def positive(rng, n):
@@ -79,6 +89,13 @@ CASES += [Case(n + "-weighted", net(w, a), loss=l, y=y, weight=positive, metrics
           if n in ("mse", "bce-logits", "cce", "huber", "mse-sum", "mae-mean-with-sample-weight")]
 CASES += [Case("more-" + n, net(w, a), loss=l, y=y, may_refuse=word, opt="adam" if n == "mape" else None) for n, l, w, a, y, word in MORE]
 CASES += [
+    Case("bce-axis", net(3, "sigmoid", True), loss=make(lambda: Q.BinaryCrossentropy(axis=1)), y="binary"),
+    Case("bce-axis-logits-smooth", net(3, None, True), loss=make(lambda: Q.BinaryCrossentropy(from_logits=True, label_smoothing=0.1, axis=1)), y="binary"),
+    Case("cce-axis", net(3, "softplus", True), loss=make(lambda: Q.CategoricalCrossentropy(axis=1)), y="unit", metrics=[make(lambda: K.metrics.CategoricalCrossentropy(axis=1))]),
+    Case("cce-axis-softmax", steps_apart, loss=make(lambda: Q.CategoricalCrossentropy(axis=1, label_smoothing=0.2)), y=apart),
+    Case("focal-axis", net(3, "softplus", True), loss=make(lambda: Q.CategoricalFocalCrossentropy(axis=1)), y="unit"),
+    Case("binary-focal-axis", net(3, "sigmoid", True), loss=make(lambda: Q.BinaryFocalCrossentropy(axis=1)), y="binary"),
+    Case("cce-axis-is-the-last", net(3, "softmax"), loss=make(lambda: Q.CategoricalCrossentropy(axis=1)), y="onehot"),
     Case("scce-holes", net(4, "softmax"), loss="sparse_categorical_crossentropy", y="class", weight=holes, metrics=["accuracy"],
          weighted=["accuracy"]),
     Case("class-weight-scce", net(3, "softmax"), loss="sparse_categorical_crossentropy", y="class", class_weight={0: 1.0, 1: 5.0, 2: 0.5},

@@ -19,6 +19,7 @@ FORMS = {
     "tan": lambda ops, x: ops.tan(0.3 * x),
     "sinh": lambda ops, x: ops.sinh(x) + ops.cosh(0.5 * x),
     "rounded": lambda ops, x: x + 0.1 * ops.ceil(3 * x) + 0.1 * ops.trunc(2 * x) + 0.1 * ops.round(x),
+    "special": lambda ops, x: ops.erfinv(0.9 * ops.tanh(x)) + 0.1 * ops.i0(4 * x),
     "erfc": lambda ops, x: ops.erfc(x),
     "shrink": lambda ops, x: ops.soft_shrink(x, 0.2) + ops.hard_shrink(x, 0.3),
     "squareplus": lambda ops, x: ops.squareplus(x, b=3) + ops.threshold(x, 0.1, 0.5),
@@ -109,6 +110,7 @@ EDGES = [
     *[one(name) for name in ("relu", "sign", "expm1", "ceil", "trunc", "deg2rad", "rad2deg", "exp2", "tan", "sinc", "cbrt", "arcsin", "nan_to_num")],
     *[one(name, slopes=True) for name in ("arctan", "arcsinh", "sinh", "cosh", "erfc", "arctanh")],
     *[one(name, slopes=True) for name in ("arccos", "arccosh")],
+    one("i0"),
     one("relu by signs", lambda ops, x: 1 / ops.relu(x)),
     *[one(name, lambda ops, x, name=name: truth(ops, getattr(ops, name)(x)))
       for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "isreal")],
@@ -116,6 +118,7 @@ EDGES = [
     *[two(name, slopes=True) for name in ("hypot", "logaddexp", "logaddexp2")],
     *[two(name, zeros=False) for name in ("fmax", "fmin", "maximum", "minimum")],  # of two zeros Keras' vectors take either
     two("ldexp", lambda ops, a, b: ops.ldexp(a, ops.cast(ops.clip(ops.nan_to_num(b), -1e9, 1e9), "int32"))),
+    two("nextafter", zeros=False),
     two("isclose", lambda ops, a, b: truth(ops, ops.isclose(a, b))),
     two("isclose with tolerances", lambda ops, a, b: truth(ops, ops.isclose(a, b, rtol=0.5, atol=0.1))),
     two("isclose with equal NaN", lambda ops, a, b: truth(ops, ops.isclose(a, b, equal_nan=True))),

@@ -15,6 +15,18 @@ def embedder():
                          L.Dense(4, activation="tanh"), L.Dense(2)])
 
 
+def convolutions():
+    """Variables of one, three and four axes."""
+    return K.Sequential([K.Input((6, 5, 2)), L.Conv2D(4, 3, activation="tanh"), L.DepthwiseConv2D(2), L.Flatten(), L.Dense(2)])
+
+
+def built(model, optimizer):
+    """With the optimizer's state in the file: z of ScheduleFreeAdamW, which Keras makes of weights that loading then replaces, or forgets."""
+    optimizer.build(model.trainable_variables)
+    model.compile(optimizer, "mse")
+    return model
+
+
 OPTIMIZERS = {
     "sgd": lambda: O.SGD(),
     "sgd-momentum": lambda: O.SGD(0.02, momentum=0.9),
@@ -68,6 +80,24 @@ MORE = {
     "lamb": (lambda: O.Lamb(0.01), "lamb"),
 }
 
+MATRIX = {
+    "adafactor": lambda: O.Adafactor(0.05),
+    "adafactor-options": lambda: O.Adafactor(0.5, beta_2_decay=-0.6, epsilon_1=1e-10, epsilon_2=0.02, clip_threshold=0.7, relative_step=False, weight_decay=0.05),
+    "adafactor-clipnorm": lambda: O.Adafactor(0.05, clipnorm=0.05),
+    "adafactor-accumulation": lambda: O.Adafactor(0.05, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.9),
+    "muon": lambda: O.Muon(0.01),
+    "muon-options": lambda: O.Muon(0.01, adam_beta_1=0.8, adam_beta_2=0.95, adam_weight_decay=0.02, epsilon=1e-5, weight_decay=0.05, muon_a=3.0, muon_b=-4.0,
+                                   muon_c=2.0, adam_lr_ratio=0.5, momentum=0.8, ns_steps=3, nesterov=False, rms_rate=0.1),
+    "muon-excluded": lambda: O.Muon(0.01, exclude_layers=["dense_1"], global_clipnorm=0.1),
+    "muon-accumulation": lambda: O.Muon(0.01, gradient_accumulation_steps=2, loss_scale_factor=8.0),
+}
+
+BUILT = {
+    "schedule-free": lambda: O.ScheduleFreeAdamW(0.01),
+    "schedule-free-options": lambda: O.ScheduleFreeAdamW(0.02, beta_1=0.8, beta_2=0.9, epsilon=1e-5, warmup_steps=6, weight_decay=0.05, clipnorm=0.5),
+    "schedule-free-accumulation": lambda: O.ScheduleFreeAdamW(0.01, gradient_accumulation_steps=2, use_ema=True, ema_momentum=0.9),
+}
+
 SCHEDULES = {
     "exponential": lambda: S.ExponentialDecay(0.1, 7, 0.5),
     "exponential-staircase": lambda: S.ExponentialDecay(0.1, 7, 0.5, staircase=True),
@@ -102,6 +132,15 @@ def rows():
     for name in ("sgd", "sgd-momentum", "rmsprop", "adam", "adamw", "adagrad", "sgd-global-clipnorm", "sgd-accumulation", "adam-accumulation-3",
                  "adam-global-clipnorm", "dynamic-scale-clipnorm", "sgd-clipvalue", "adam-clipvalue"):
         yield Case(name + "-embedding", embedder, opt=OPTIMIZERS[name], vocab=40, check_slots=True)
+    for name, f in MATRIX.items():
+        yield Case(name, mlp, opt=f, check_slots=True)
+    for name in ("adafactor", "muon"):
+        yield Case(name + "-embedding", embedder, opt=MATRIX[name], vocab=40, check_slots=True)
+        yield Case(name + "-convolutions", convolutions, opt=MATRIX[name], check_slots=True)
+    for name, f in BUILT.items():
+        yield Case(name, lambda f=f: built(mlp(), f()), check_slots=True)
+        if name in ("schedule-free",):
+            yield Case(name + "-embedding", lambda f=f: built(embedder(), f()), vocab=40, check_slots=True)
     for name, (f, word) in MORE.items():
         yield Case("more-" + name, mlp, opt=f, may_refuse=word, check_slots=True)
     for i, (name, f) in enumerate(SCHEDULES.items()):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
-"""Overlaps: Dice and Tversky, generalised cross-entropy, intersection over union, correlations: 20 training steps as real Keras."""
+"""Losses that see more than a position: Dice and Tversky, Circle, CTC, generalised cross-entropy, intersection over union, correlations: 20 training steps as real Keras."""
 
 import numpy as np
-from oracle import K, L, M, Q, Case, main, make
+from oracle import K, L, M, O, Q, Case, main, make
 
 
 def pixels(classes=1, activation="sigmoid"):
@@ -30,7 +30,29 @@ def case(name, build, y, loss, metrics=None, **more):
     return Case(name, build, y=y, loss=make(loss) if callable(loss) else loss, metrics=make(metrics) if metrics else None, **more)
 
 
+def words(rng, n, shape):
+    """Lists of classes, with repetitions, zeros behind them; one in five is empty."""
+    lists = rng.integers(1, shape[-1], (n, 4))
+    return np.where(np.arange(4) < rng.integers(0, 5, (n, 1)), lists, 0).astype("i4")
+
+
+def steps():
+    return K.Sequential([K.Input((12, 4)), L.LSTM(6, return_sequences=True), L.Dense(5)])
+
+
+def directions():
+    return K.Sequential([K.Input((6,)), L.Dense(8, activation="tanh"), L.Dense(4), L.UnitNormalization()])
+
+
+def persons(rng, n, shape):
+    """Each twice or thrice in a batch of eight: where one is alone, Keras' gradient is not a number."""
+    return np.concatenate([rng.permutation([0, 0, 0, 1, 1, 2, 2, 2]) for _ in range(-(-n // 8))])[:n].astype("i4")
+
+
 CASES = [
+    case("ctc", steps, words, "ctc", weight=lambda rng, n: rng.uniform(0.5, 2, n).astype("f4")),
+    case("circle-with-itself", directions, persons, lambda: Q.Circle(gamma=4.0, margin=0.25, remove_diagonal=False, reduction="sum")),
+    case("circle", directions, persons, "circle", fit=("--replicas", 3), opt=lambda: O.SGD(0.002)),
     case("dice", pixels(), mask, lambda: Q.Dice()),
     case("dice-by-name", pixels(), mask, "dice"),
     case("dice-short-batch", pixels(), mask, lambda: Q.Dice(), rows=78, validation=13),

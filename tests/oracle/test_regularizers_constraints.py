@@ -68,13 +68,18 @@ CASES = [
     Case("validation-includes", dense(kernel_regularizer=lambda: R.L2(0.1)), validation=20, metrics=["mse"]),
     Case("short-last-batch", dense(kernel_regularizer=lambda: R.L2(0.1)), rows=75),
     Case("sample-weight", dense(kernel_regularizer=lambda: R.L2(0.1)), weight=lambda rng, n: rng.uniform(0, 2, n).astype("f4")),
+    Case("orthogonal-rows", dense(kernel_regularizer=lambda: R.OrthogonalRegularizer(0.5))),
+    Case("orthogonal-columns", dense(kernel_regularizer=lambda: R.OrthogonalRegularizer(0.5, "columns")), fit=("--replicas", 2)),
     # beyond the list of docs/coverage.md: right, or refused by name
     Case("activity", dense(activity_regularizer=lambda: R.L2(0.01)), may_refuse="activity_regularizer"),
-    Case("orthogonal", dense(kernel_regularizer=lambda: R.OrthogonalRegularizer(0.01)), may_refuse="OrthogonalRegularizer"),
+    Case("orthogonal-activity", dense(activity_regularizer=lambda: R.OrthogonalRegularizer(0.01)), refuse="OrthogonalRegularizer"),
     Case("max-norm", dense(kernel_constraint=lambda: C.MaxNorm(0.8)), may_refuse="kernel_constraint"),
     Case("non-neg", dense(kernel_constraint=lambda: C.NonNeg()), may_refuse="kernel_constraint"),
     Case("unit-norm", dense(kernel_constraint=lambda: C.UnitNorm(axis=0)), may_refuse="kernel_constraint"),
     Case("min-max-norm", dense(bias_constraint=lambda: C.MinMaxNorm(0.1, 0.9, rate=0.7)), may_refuse="bias_constraint"),
+    Case("unit-norm-of-outputs", dense(kernel_constraint=lambda: C.UnitNorm(axis=1)), fit=("--replicas", 2)),
+    Case("min-max-norm-of-outputs", dense(kernel_constraint=lambda: C.MinMaxNorm(0.3, 0.8, rate=0.6, axis=-1))),
+    Case("conv-axes-apart", conv(kernel_constraint=lambda: C.MaxNorm(0.4, axis=[0, 3]))),
     Case("conv-max-norm", conv(kernel_constraint=lambda: C.MaxNorm(0.5, axis=[0, 1, 2])), may_refuse="kernel_constraint"),
 ]
 

@@ -28,7 +28,7 @@ static int tear_down(void **state)
 
 static artel__strategy_plan plan(artel_context *ctx, const char *name, int replicas, int threads, int32_t shards, int64_t batch)
 {
-    artel__strategy_request request = {replicas, threads, shards, batch};
+    artel__strategy_request request = {replicas, threads, shards, batch, NULL, false};
     artel__strategy_plan out;
     assert_int_equal(artel__strategy_make_plan(ctx, name, &request, &out), ARTEL_OK);
     int sum = 0;
@@ -62,7 +62,7 @@ static void one_device(void **state)
         assert_string_equal(p.note, "");
         assert_int_equal(plan(*state, names[i], 1, 7, 8, 32).threads_of[0], 7);
     }
-    refused(*state, "one-device", (artel__strategy_request){2, 0, 8, 32}, ARTEL_ERROR_INVALID, "--replicas", "mirrored");
+    refused(*state, "one-device", (artel__strategy_request){2, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas", "mirrored");
 }
 
 static void mirrored(void **state)
@@ -94,7 +94,7 @@ static void central_storage(void **state)
         assert_int_equal(p.replicas, m.replicas);
         assert_memory_equal(p.threads_of, m.threads_of, sizeof p.threads_of);
     }
-    refused(*state, "central-storage", (artel__strategy_request){9, 0, 8, 32}, ARTEL_ERROR_INVALID, "--shards", "--shards 16");
+    refused(*state, "central-storage", (artel__strategy_request){9, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".shards", ".shards 16");
 }
 
 static void automatic(void **state)
@@ -111,47 +111,77 @@ static void notes(void **state)
 {
     assert_string_equal(plan(*state, "mirrored", 2, 2, 8, 32).note, "");
     assert_string_equal(plan(*state, "mirrored", 7, 7, 256, 8192).note, "");
-    assert_non_null(strstr(plan(*state, "mirrored", 5, 5, 8, 32).note, "--replicas 4"));
-    assert_non_null(strstr(plan(*state, "mirrored", 5, 5, 8, 32).note, "--shards 64"));
+    assert_non_null(strstr(plan(*state, "mirrored", 5, 5, 8, 32).note, ".replicas 4"));
+    assert_non_null(strstr(plan(*state, "mirrored", 5, 5, 8, 32).note, ".shards 64"));
     assert_non_null(strstr(plan(*state, "mirrored", 5, 5, 8, 32).note, "20 %"));
     assert_non_null(strstr(plan(*state, "mirrored", 8, 8, 8, 3).note, "5 of 8 replicas get no row"));
-    assert_non_null(strstr(plan(*state, "mirrored", 8, 8, 8, 3).note, "--replicas 3"));
-    assert_non_null(strstr(plan(*state, "mirrored", 8, 2, 8, 32).note, "--threads is 2"));
+    assert_non_null(strstr(plan(*state, "mirrored", 8, 8, 8, 3).note, ".replicas 3"));
+    assert_non_null(strstr(plan(*state, "mirrored", 8, 2, 8, 32).note, ".threads is 2"));
 }
 
 static void refusals(void **state)
 {
-    refused(*state, "mirrored", (artel__strategy_request){9, 0, 8, 32}, ARTEL_ERROR_INVALID, "--shards", "--shards 16");
-    refused(*state, "mirrored", (artel__strategy_request){-1, 0, 8, 32}, ARTEL_ERROR_INVALID, "--replicas", "256");
-    refused(*state, "mirrored", (artel__strategy_request){257, 0, 4096, 32}, ARTEL_ERROR_INVALID, "--replicas", "256");
-    refused(*state, "one-device", (artel__strategy_request){0, -1, 8, 32}, ARTEL_ERROR_INVALID, "--threads", "from 1");
-    refused(*state, "one-device", (artel__strategy_request){0, 1025, 8, 32}, ARTEL_ERROR_INVALID, "--threads", "1024");
-    refused(*state, "mirored", (artel__strategy_request){0, 0, 8, 32}, ARTEL_ERROR_INVALID, "--strategy", "did you mean mirrored?");
-    refused(*state, "one_device", (artel__strategy_request){0, 0, 8, 32}, ARTEL_ERROR_INVALID, "--strategy", "did you mean one-device?");
-    refused(*state, "quux-and-more", (artel__strategy_request){0, 0, 8, 32}, ARTEL_ERROR_INVALID, "--strategy", "auto");
-}
-
-static void strategies_of_clusters(void **state)
-{
-    static const char *const names[] = {"tpu"};
-    for (size_t i = 0; i < ARTEL__COUNT(names); i++) {
-        refused(*state, names[i], (artel__strategy_request){0, 0, 8, 32}, ARTEL_ERROR_UNSUPPORTED, "--strategy", "mirrored");
-        assert_non_null(strstr(artel_context_error(*state)->what, names[i]));
-        assert_non_null(strstr(artel_context_error(*state)->what, "not in this version"));
-    }
+    refused(*state, "mirrored", (artel__strategy_request){9, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".shards", ".shards 16");
+    refused(*state, "mirrored", (artel__strategy_request){-1, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas", "256");
+    refused(*state, "mirrored", (artel__strategy_request){257, 0, 4096, 32, NULL, false}, ARTEL_ERROR_INVALID, ".replicas", "256");
+    refused(*state, "one-device", (artel__strategy_request){0, -1, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".threads", "from 1");
+    refused(*state, "one-device", (artel__strategy_request){0, 1025, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".threads", "1024");
+    refused(*state, "mirored", (artel__strategy_request){0, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".strategy",
+            "did you mean mirrored?");
+    refused(*state, "one_device", (artel__strategy_request){0, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".strategy",
+            "did you mean one-device?");
+    refused(*state, "quux-and-more", (artel__strategy_request){0, 0, 8, 32, NULL, false}, ARTEL_ERROR_INVALID, ".strategy", "auto");
 }
 
 /* Its own replicas are planned as mirrored's; the others' are learnt when the cluster forms. */
 static void multi_worker_plans_one_process(void **state)
 {
-    artel__strategy_request request = {3, 7, 8, 96};
+    static const char *const names[] = {"multi-worker", "tpu"};
+    artel__strategy_request request = {3, 7, 8, 96, NULL, false};
     artel__strategy_plan mirrored, multi;
     assert_int_equal(artel__strategy_make_plan(*state, "mirrored", &request, &mirrored), ARTEL_OK);
-    assert_int_equal(artel__strategy_make_plan(*state, "multi-worker", &request, &multi), ARTEL_OK);
-    assert_string_equal(multi.name, "multi-worker");
-    assert_true(multi.cluster && !mirrored.cluster);
-    assert_int_equal(multi.replicas, mirrored.replicas);
-    assert_memory_equal(multi.threads_of, mirrored.threads_of, sizeof multi.threads_of);
+    for (size_t i = 0; i < ARTEL__COUNT(names); i++) {
+        assert_int_equal(artel__strategy_make_plan(*state, names[i], &request, &multi), ARTEL_OK);
+        assert_string_equal(multi.name, names[i]);
+        assert_true(multi.cluster && !mirrored.cluster);
+        assert_int_equal(multi.replicas, mirrored.replicas);
+        assert_memory_equal(multi.threads_of, mirrored.threads_of, sizeof multi.threads_of);
+    }
+}
+
+/* What a strategy is for stands in its definition. */
+static void the_name_decides(void **state)
+{
+    const artel__strategy_def *def;
+    for (int together = 0; together < 2; together++) {
+        const char *wanted = together ? "multi-worker" : "auto";
+        assert_int_equal(artel__strategy_by_name(*state, NULL, together, &def), ARTEL_OK);
+        assert_string_equal(def->name, wanted);
+        assert_int_equal(artel__strategy_by_name(*state, "auto", together, &def), ARTEL_OK);
+        assert_string_equal(def->name, wanted);
+        assert_int_equal(artel__strategy_by_name(*state, "default", together, &def), ARTEL_OK);
+        assert_true(def->single);
+    }
+    assert_int_equal(artel__strategy_check_device(*state, def, "cuda", "gpu:0"), ARTEL_OK);
+    assert_int_equal(artel__strategy_by_name(*state, "tpu", false, &def), ARTEL_OK);
+    assert_false(def->single);
+    assert_int_equal(artel__strategy_check_device(*state, def, "tpu", "tpu"), ARTEL_OK);
+    assert_int_equal(artel__strategy_check_device(*state, def, "cuda", "gpu:0"), ARTEL_ERROR_INVALID);
+    assert_string_equal(artel_context_error(*state)->what, "tpu computes on TPUs, and the device is gpu:0");
+    artel__operation_begin(*state);
+    assert_int_equal(artel__strategy_check_device(*state, def, NULL, "none"), ARTEL_ERROR_INVALID);
+    assert_string_equal(artel_context_error(*state)->advice, "use mirrored, or .device tpu");
+}
+
+static void not_every_strategy_works_in_a_cluster(void **state)
+{
+    artel__strategy_request request = {1, 2, 8, 96, NULL, true};
+    artel__strategy_plan out;
+    assert_int_equal(artel__strategy_make_plan(*state, "parameter-server", &request, &out), ARTEL_OK);
+    assert_int_equal(artel__strategy_make_plan(*state, "auto", &request, &out), ARTEL_OK);
+    assert_string_equal(out.name, "multi-worker");
+    refused(*state, "mirrored", request, ARTEL_ERROR_INVALID, ".strategy", "multi-worker");
+    refused(*state, "one-device", request, ARTEL_ERROR_INVALID, ".strategy", "multi-worker");
 }
 
 static void the_table_is_whole(void **state)
@@ -218,8 +248,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(automatic, set_up, tear_down),
         cmocka_unit_test_setup_teardown(notes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refusals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(strategies_of_clusters, set_up, tear_down),
         cmocka_unit_test_setup_teardown(multi_worker_plans_one_process, set_up, tear_down),
+        cmocka_unit_test(the_name_decides),
+        cmocka_unit_test(not_every_strategy_works_in_a_cluster),
         cmocka_unit_test(the_table_is_whole),
         cmocka_unit_test(numa_nodes),
     };

@@ -110,8 +110,13 @@ static void differentiate(op_machine *m, const op_case *c, artel__value_id resul
     for (int i = 0; i < graph->nodes; i++) {
         if (graph->node[i].op->grad) covered.differentiated[op_index(graph->node[i].op)] = true;
     }
-    artel__differentiate request = {
-        .add = &artel__op_binary_def, .targets = &result, .seeds = &seed, .target_count = 1, .wanted = wanted, .wanted_count = count};
+    artel__differentiate request = {.add = &artel__op_binary_def,
+                                    .narrow = &artel__op_narrow_def,
+                                    .targets = &result,
+                                    .seeds = &seed,
+                                    .target_count = 1,
+                                    .wanted = wanted,
+                                    .wanted_count = count};
     check_status(c, m->g.ctx, artel__graph_differentiate(graph, &request, found));
     check_status(c, m->g.ctx, artel__op_fuse_gradients(graph));
     for (int i = 0; i < count; i++) m->kept[m->keeps++] = found[i] >= 0 ? artel__graph_keep(graph, found[i]) : -1;
@@ -306,12 +311,32 @@ static void append(record *r, const void *data, size_t bytes)
     r->count += bytes;
 }
 
+/* No kernel needs more scratch in a run than the plan, which knows no addresses, thought. */
+static void check_scratch(const op_machine *m, const char *name)
+{
+    for (int i = 0; i < m->g.graph.nodes; i++) {
+        const artel__node_plan *node = &m->plan->node[i];
+        void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
+        _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+        artel__run_args args;
+        if (!node->kernel || !node->kernel->scratch_bytes) continue;
+        artel__plan_params(m->plan, i, 0, params);
+        size_t planned = node->kernel->scratch_bytes(params);
+        artel__plan_args(m->plan, m->run, i, &m->step, in, out, &args);
+        memset(params, 0, sizeof params);
+        node->exec->fill(&args, params);
+        size_t needed = node->kernel->scratch_bytes(params);
+        if (needed > planned) fail_msg("%s: %s: scratch of %zu bytes is needed, of %zu planned", name, node->kernel->name, needed, planned);
+    }
+}
+
 static record record_of(const op_case *c, int64_t rows, artel__isa isa, int threads)
 {
     op_machine m;
     record r = {NULL, 0};
     op_machine_open(&m, c, rows, isa, threads);
     compute(&m);
+    check_scratch(&m, c->name);
     const artel__graph *graph = &m.g.graph;
     for (int i = 0; i < graph->kept_count; i++) {
         const artel__value *value = &graph->value[graph->kept[i]];

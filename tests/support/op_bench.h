@@ -64,7 +64,8 @@ typedef struct op_case {
     bool bits_only; /* has no gradient, or none that a difference shows */
     bool kinks;     /* has one that jumps: it is computed, and not compared with a difference */
     bool training;
-    double tolerance; /* 0: the usual */
+    double tolerance;            /* 0: the usual */
+    bool (*flat)(int parameter); /* or NULL: parameters whose gradient is 0 by definition, where differences show jumps or nothing */
 } op_case;
 
 /* A graph with its plan and run. */

@@ -84,7 +84,7 @@ static void test_other_check(void **state)
     train_expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_OK);
     o.check_data = "sometimes";
     train_expect(&b, artel_model_fit(b.model, b.data, &o, NULL), ARTEL_ERROR_INVALID);
-    assert_string_equal(artel_context_error(b.ctx)->where, "--check-data");
+    assert_string_equal(artel_context_error(b.ctx)->where, ".check_data");
     train_close(&b);
 }
 

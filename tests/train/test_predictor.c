@@ -3,8 +3,10 @@
 #include "help_train.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "artel/predictor.h"
 #include "base/context.h"
@@ -197,11 +199,62 @@ static void refusals(void **state)
     train_close(&b);
 }
 
+/* Loads a model of one layer behind an input, and a Dense layer on that. */
+static artel_model *load_categories(train_bench *b, const char *dtype, const char *layer)
+{
+    char path[256], text[1024];
+    artel_model *model;
+    snprintf(path, sizeof path, "%s/artel-predictor-%ld.json", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (long)getpid());
+    snprintf(
+        text, sizeof text,
+        "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
+        "{\"batch_shape\": [null, %d], \"dtype\": \"%s\", \"name\": \"words\"}}, %s, {\"class_name\": \"Dense\", \"config\": {\"name\": "
+        "\"d\", \"units\": %d}}]}}",
+        WIDTH, dtype, layer, CLASSES);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    train_expect(b, artel_model_load(b->ctx, path, &model), ARTEL_OK);
+    remove(path);
+    return model;
+}
+
+/* Bins of an input are computed in the graph here, and where rows are fetched by predict: the same bits. Strings are in no graph. */
+static void bins_and_strings(void **state)
+{
+    (void)state;
+    train_bench b;
+    train_open(&b, ROWS);
+    artel_model *own = b.model;
+    artel_predictor *p;
+    float all[ROWS][CLASSES], out[ROWS][CLASSES];
+    b.model = load_categories(&b, "float32",
+                              "{\"class_name\": \"Discretization\", \"config\": {\"name\": \"b\", \"bin_boundaries\": [-0.5, 0.1, 0.6], "
+                              "\"output_mode\": \"count\"}}");
+    train_expect(&b, artel_model_initialise(b.model, 3), ARTEL_OK);
+    predict_all(&b, all);
+    p = make(&b, ROWS, false);
+    train_expect(&b, artel_predictor_run(p, (const void *[]){b.x}, ROWS, (float *[]){out[0]}), ARTEL_OK);
+    assert_memory_equal(out, all, sizeof out);
+    artel_predictor_destroy(p);
+    artel_model_destroy(b.model);
+    b.model = load_categories(&b, "string",
+                              "{\"class_name\": \"StringLookup\", \"config\": {\"name\": \"l\", \"vocabulary\": [\"a\"], \"output_mode\": "
+                              "\"count\"}}");
+    train_expect(&b, artel_predictor_create(b.model, NULL, &p), ARTEL_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(artel_context_error(b.ctx)->what, "takes strings"));
+    artel_model_destroy(b.model);
+    b.model = own;
+    train_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_of_predict),  cmocka_unit_test(outlives_training),        cmocka_unit_test(steady_calls_take_no_memory),
         cmocka_unit_test(loss_of_evaluate), cmocka_unit_test(several_at_the_same_time), cmocka_unit_test(refusals),
+        cmocka_unit_test(bins_and_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

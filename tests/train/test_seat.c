@@ -215,7 +215,7 @@ static void test_arithmetic_is_stated(void **state)
         const char *name = artel__arithmetic_name((artel__arithmetic)a);
         bool own = amx == (a == ARTEL__ARITHMETIC_TILES);
         hash[a] = train_mixed(name, NULL, 0, words);
-        snprintf(wanted, sizeof wanted, "artel-1 bfloat16 %s: --arithmetic ", name);
+        snprintf(wanted, sizeof wanted, "artel-1 bfloat16 %s: .arithmetic ", name);
         assert_string_equal(words, wanted);
         artel__mesh_seat seat = {.generation = 7, .ranks = 1, .arithmetic = 1 + a, .best = 1 + ARTEL__ARITHMETIC_CHAIN};
         assert_true(train_mixed(NULL, &seat, 0, words) == hash[a]);

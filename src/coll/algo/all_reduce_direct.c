@@ -46,52 +46,6 @@ static artel_status list(artel__all_reduce *t)
     return ARTEL_OK;
 }
 
-/* Where a segment's node blocks are, one `stride` elements behind the other. */
-typedef struct source {
-    const char *in;
-    int64_t stride;
-} source;
-
-static bool is_copied(const artel__all_reduce *t, const artel__coll_segment *s)
-{
-    return s->in == s->out && t->algorithm != ARTEL__COLL_DIRECT;
-}
-
-/* Blocks close behind one another, at `to`; returns where the next ones go. */
-static char *copy_blocks(const artel__coll_segment *s, source *from, int32_t nodes, char *to)
-{
-    size_t bytes = (size_t)(s->count * s->element);
-    for (int32_t n = 0; n < nodes; n++) memcpy(to + (size_t)n * bytes, from->in + n * from->stride * s->element, bytes);
-    *from = (source){to, s->count};
-    return to + artel__net_padded((size_t)nodes * bytes);
-}
-
-static artel_status find_sources(artel__all_reduce *t)
-{
-    artel_context *ctx = t->base.endpoint->ctx;
-    int32_t nodes = artel__coll_owned(t->base.layout, t->base.endpoint->rank);
-    size_t bytes = 0;
-    ARTEL_TRY(artel__coll_reserve(ctx, &t->sources, (size_t)t->segments, sizeof(source)));
-    for (int32_t i = 0; i < t->segments; i++) {
-        const artel__coll_segment *s = &t->segment[i];
-        ((source *)t->sources.data)[i] = (source){s->in, s->stride ? s->stride : s->count};
-        if (is_copied(t, s)) bytes += artel__net_padded((size_t)(nodes * s->count * s->element));
-    }
-    ARTEL_TRY(artel__coll_reserve(ctx, &t->copy, bytes, 1));
-    char *to = t->copy.data;
-    for (int32_t i = 0; i < t->segments; i++) {
-        if (is_copied(t, &t->segment[i])) to = copy_blocks(&t->segment[i], (source *)t->sources.data + i, nodes, to);
-    }
-    return ARTEL_OK;
-}
-
-/* The place of a span in one of this rank's node blocks. */
-static const char *place(const artel__all_reduce *t, const artel__coll_span *span, int32_t block)
-{
-    const source *from = (const source *)t->sources.data + span->segment;
-    return from->in + (block * from->stride + span->first) * t->segment[span->segment].element;
-}
-
 /* Pieces of all spans: a row for each own node, one more for the result. */
 static artel_status list_pieces(artel__all_reduce *t)
 {
@@ -103,7 +57,7 @@ static artel_status list_pieces(artel__all_reduce *t)
     for (int32_t n = 0; n <= nodes; n++) {
         for (int32_t i = 0; i < spans; i++) {
             const artel__coll_segment *s = &t->segment[span[i].segment];
-            const char *data = n < nodes ? place(t, &span[i], n) : (const char *)s->out + span[i].first * s->element;
+            const char *data = n < nodes ? artel__all_reduce_place(t, &span[i], n) : (const char *)s->out + span[i].first * s->element;
             *piece++ = (artel__net_piece){data, (size_t)(span[i].count * s->element)};
         }
     }
@@ -191,7 +145,7 @@ static artel_status post(artel__coll_task *task)
     artel__all_reduce *t = self_of(task);
     t->posted = t->next_receive = t->next_send = 0;
     t->merged = false;
-    ARTEL_TRY(find_sources(t));
+    ARTEL_TRY(artel__all_reduce_find_sources(t, artel__coll_owned(task->layout, task->endpoint->rank), t->algorithm != ARTEL__COLL_DIRECT));
     ARTEL_TRY(list(t));
     ARTEL_TRY(list_pieces(t));
     ARTEL_TRY(reserve_merge(t));
@@ -219,7 +173,7 @@ static void find_operands(const artel__all_reduce *t, const artel__coll_span *sp
     const char **operand = t->operands.data;
     int32_t rank = t->base.endpoint->rank, first = layout->first[rank], end = layout->first[rank + 1];
     for (int32_t n = 0; n < first; n++) operand[n] = artel__net_part(&t->request[n], index, offset);
-    for (int32_t n = first; n < end; n++) operand[n] = place(t, span, n - first);
+    for (int32_t n = first; n < end; n++) operand[n] = artel__all_reduce_place(t, span, n - first);
     for (int32_t n = end; n < layout->nodes; n++) operand[n] = artel__net_part(&t->request[n - (end - first)], index, offset);
 }
 
@@ -321,24 +275,18 @@ static void finalize(artel__coll_task *task)
     t->posted = 0;
 }
 
-static const artel__coll_task_ops all_reduce_ops = {"all-reduce", post, progress, finalize};
+const artel__coll_task_ops artel__all_reduce_exchange_ops = {"all-reduce", post, progress, finalize};
 
-void artel__all_reduce_init(artel__all_reduce *task, artel__endpoint *endpoint, const artel__coll_layout *layout)
-{
-    *task = (artel__all_reduce){.base = {.ops = &all_reduce_ops, .endpoint = endpoint, .layout = layout}};
-}
+const artel__all_reduce_def artel__all_reduce_direct = {
+    .name = "direct",
+    .doc = "Each rank merges a slice of what all send it, and sends the result to all: two rounds.",
+    .ops = &artel__all_reduce_exchange_ops,
+    .exchange = ARTEL__COLL_DIRECT,
+};
 
-void artel__all_reduce_fini(artel__all_reduce *task)
-{
-    if (!task->base.ops) return;
-    artel_context *ctx = task->base.endpoint->ctx;
-    artel__coll_buffer_fini(ctx, &task->sources);
-    artel__coll_buffer_fini(ctx, &task->copy);
-    artel__coll_buffer_fini(ctx, &task->spans);
-    artel__coll_buffer_fini(ctx, &task->begin);
-    artel__coll_buffer_fini(ctx, &task->messages);
-    artel__coll_buffer_fini(ctx, &task->pieces);
-    artel__coll_buffer_fini(ctx, &task->requests);
-    artel__coll_buffer_fini(ctx, &task->operands);
-    artel__coll_buffer_fini(ctx, &task->stack);
-}
+const artel__all_reduce_def artel__all_reduce_redundant = {
+    .name = "redundant",
+    .doc = "Everyone sends everything to everyone and merges it all: one round, for few bytes.",
+    .ops = &artel__all_reduce_exchange_ops,
+    .exchange = ARTEL__COLL_REDUNDANT,
+};

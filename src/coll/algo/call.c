@@ -59,6 +59,7 @@ static artel_status list(artel__call *t)
     artel__coll_schedule *s = &t->schedule;
     artel_context *ctx = t->team->ctx;
     *s = (artel__coll_schedule){.sends = 0};
+    if (artel__call_relays(t)) return artel__call_relay_prepare(t);
     artel__coll_schedule_make(&t->shape, s);
     size_t transfers = (size_t)s->sends + (size_t)s->receives;
     size_t bytes = transfers * sizeof(artel__coll_transfer) + (size_t)s->combines * sizeof(artel__coll_combine_step);
@@ -131,6 +132,7 @@ static artel_status post_data(artel__call *t)
 {
     const artel__coll_schedule *s = &t->schedule;
     t->posted = true;
+    if (artel__call_relays(t)) return artel__call_relay_post(t);
     ARTEL_TRY(receive_all(t));
     if (s->own) {
         char *to = memory_at(t, s->own_to_memory, s->own_to), *from = memory_at(t, ARTEL__COLL_IN, s->own_from);
@@ -143,6 +145,7 @@ static artel_status post_data(artel__call *t)
 static bool is_eager(const artel__call *t)
 {
     if (!t->team->endpoint || t->team->endpoint->ops->caps & ARTEL__NET_LENDS) return true;
+    if (artel__call_relays(t)) return false;
     int64_t most = ARTEL__CALL_EAGER / (int64_t)artel__call_element(t);
     for (int32_t i = 0; i < t->schedule.sends; i++) {
         if (t->schedule.send[i].count > most) return false;
@@ -216,6 +219,7 @@ static artel_status combine_ready(artel__call *t)
 static artel_status progress_data(artel__call *t)
 {
     const artel__coll_schedule *s = &t->schedule;
+    if (artel__call_relays(t)) return artel__call_relay_progress(t);
     ARTEL_TRY(combine_ready(t));
     ARTEL_TRY(send_ready(t));
     while (t->received < s->receives && artel__net_done(&t->request[t->received])) {
@@ -282,6 +286,7 @@ static void finalize(artel__coll_task *task)
 {
     artel__call *t = self_of(task);
     if (t->team->endpoint) artel__agreement_finalize(&t->agreement);
+    artel__call_relay_finalize(t);
     for (int32_t i = 0; i < t->requests_posted; i++) artel__net_withdraw(t->team->endpoint, &t->request[i]);
     t->requests_posted = 0;
 }
@@ -296,6 +301,8 @@ void artel__call_init(artel__call *call, artel__team *team)
 void artel__call_fini(artel__call *call)
 {
     if (!call->team) return;
+    artel__all_reduce_fini(&call->relay);
+    artel__coll_buffer_fini(call->team->ctx, &call->wide);
     artel__coll_buffer *const buffer[] = {&call->starts, &call->lists, &call->pieces,   &call->requests,
                                           &call->room,   &call->copy,  &call->operands, &call->scratch};
     for (size_t i = 0; i < ARTEL__COUNT(buffer); i++) artel__coll_buffer_fini(call->team->ctx, buffer[i]);
@@ -325,14 +332,22 @@ static void tell_outsiders(artel__call *t)
     artel__net_cancel(endpoint);
 }
 
+/* The sender of one of these that is missing; -1: none is. */
+static int missing(const artel__net_request *request, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        if (!request[i].sending && !artel__net_done(&request[i]) && atomic_load(&request[i].state) != ARTEL__NET_IDLE)
+            return request[i].peer;
+    }
+    return -1;
+}
+
 /* The position of a member whose message is missing; -1: none is, what is left is to be sent. */
 static int waits_for(const artel__call *t)
 {
     int rank = artel__agreement_waits_for(&t->agreement);
-    for (int32_t i = 0; i < t->requests_posted && rank < 0; i++) {
-        const artel__net_request *request = &t->request[i];
-        if (!request->sending && !artel__net_done(request) && atomic_load(&request->state) != ARTEL__NET_IDLE) rank = request->peer;
-    }
+    if (rank < 0) rank = missing(t->request, t->requests_posted);
+    if (rank < 0) rank = missing(t->relay.request, t->relay.posted);
     for (int i = 0; i < t->team->members; i++) {
         if (t->team->rank[i] == rank) return i;
     }

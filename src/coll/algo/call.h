@@ -4,6 +4,7 @@
 #define ARTEL_COLL_CALL_H
 
 #include "coll/algo/agree.h"
+#include "coll/algo/all_reduce.h"
 #include "coll/task.h"
 
 enum {
@@ -17,18 +18,23 @@ typedef struct artel__call {
     /* The caller fills these before each run; memory and lists are borrowed until it ends. */
     artel__coll_kind kind;
     artel_collective what;
-    uint64_t detail;      /* what else must be equal on all members, as a number */
-    artel_status refused; /* a reason, recorded already, why this member cannot do it: all are told */
-    bool force_way;       /* for tests: `way` instead of the choice */
-    artel__coll_way way;  /* set by the run otherwise */
-    int64_t chunk;        /* for tests: elements; 0: by ARTEL__CALL_CHUNK */
-    int64_t limit_ns;     /* of waiting for others; 0: none */
+    uint64_t detail;                        /* what else must be equal on all members, as a number */
+    artel_status refused;                   /* a reason, recorded already, why this member cannot do it: all are told */
+    bool force_way;                         /* for tests: `way` instead of the choice */
+    artel__coll_way way;                    /* set by the run otherwise */
+    int64_t chunk;                          /* for tests: elements; 0: by ARTEL__CALL_CHUNK */
+    int64_t limit_ns;                       /* of waiting for others; 0: none */
+    const artel__coll_itinerary *itinerary; /* all-reduces go along its route; NULL: by schedules */
     /* The task's own. */
     bool agreed, posted, stuck;
     artel_status own; /* why this member cannot do it */
     artel__agreement agreement;
     artel__coll_shape shape;
     artel__coll_schedule schedule;
+    artel__all_reduce relay; /* along the route: partial values, in `wide` */
+    artel__coll_segment segment;
+    bool concluded;
+    artel__coll_buffer wide;
     artel__coll_buffer starts, lists, pieces, requests, room, copy, operands, scratch;
     artel__net_request *request;                             /* receives, then sends */
     const void *in;                                          /* what.in, or a copy where `out` overlaps it */

@@ -17,4 +17,11 @@ void artel__call_extents(const artel__call *call, int64_t *in, int64_t *out);
 /* What this member tells the others it calls; `status`: of its own check. */
 artel__coll_signature artel__call_signature(const artel__call *call, artel_status status);
 
+/* call_relay.c: an all-reduce along a route. */
+bool artel__call_relays(const artel__call *t);
+artel_status artel__call_relay_prepare(artel__call *t);
+artel_status artel__call_relay_post(artel__call *t);
+artel_status artel__call_relay_progress(artel__call *t);
+void artel__call_relay_finalize(artel__call *t);
+
 #endif

@@ -52,7 +52,7 @@ static void list_steps(artel__coll_layout *layout)
 artel_status artel__coll_layout_init(artel_context *ctx, int32_t shards, int32_t ranks, artel__coll_layout *out)
 {
     if (shards < 1 || shards > ARTEL__MAX_SHARDS || (shards & (shards - 1)) || ranks < 1 || ranks > shards)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, "--shards", "give a power of two that is at least the number of replicas",
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, ".shards", "give a power of two that is at least the number of replicas",
                            "%d virtual shards for %d replicas", shards, ranks);
     int64_t most = (int64_t)ranks * ARTEL__MAX_NODES < shards ? (int64_t)ranks * ARTEL__MAX_NODES : shards;
     size_t node_bytes = (size_t)most * sizeof(artel__coll_node), first_bytes = ((size_t)ranks + 1) * sizeof(int32_t);

@@ -28,6 +28,11 @@ static void dump(const void *executable, artel__text *out)
     artel__plan_dump(executable, out);
 }
 
+static bool exchange(const void *executable, int index, artel__exchange *out)
+{
+    return artel__plan_exchange(executable, index, out);
+}
+
 static artel_status create(void *executable, const artel__execution_options *options, void **out)
 {
     artel__run *run;
@@ -95,6 +100,7 @@ static const artel__device_ops ops = {
     .release = release,
     .kernel = kernel,
     .dump = dump,
+    .exchange = exchange,
     .create = create,
     .destroy = destroy,
     .join = join,

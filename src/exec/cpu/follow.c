@@ -29,24 +29,59 @@ static bool takes_parts(const artel__plan *plan, int32_t index, int k)
     return true;
 }
 
-/* The only reader of the first result of node `index`, if that is a step which can follow it and nothing needs the others before; -1. */
-static int32_t find_step(const artel__plan *plan, int32_t index)
+/* Who reads what a node has made, views looked through; found once for all nodes, or planning takes the square of their number. */
+typedef struct readers {
+    int32_t *first, *last; /* by node: entries; -1: none */
+    int32_t *next;         /* by entry: the next one of the same node */
+    int32_t *node, *input; /* the reader, and which of its inputs */
+    bool *kept;            /* by node: what it has made outlives the step */
+} readers;
+
+static artel_status find_readers(const artel__plan *plan, artel__arena *arena, readers *out)
 {
     const artel__graph *graph = plan->graph;
-    int32_t step = -1;
-    for (int32_t i = index + 1; i < graph->nodes; i++) {
-        const artel__node *node = &graph->node[i];
-        if (plan->node[i].view) continue; /* looked through */
-        for (int k = 0; k < node->inputs; k++) {
-            if (maker(plan, node->input[k]) != index) continue;
-            bool first = artel__plan_source(plan, node->input[k]) == graph->node[index].output[0];
-            if (node->phase != ARTEL__PHASE_APPLY) return -1;
-            if (first ? step >= 0 || !takes_parts(plan, i, k) : step < 0) return -1;
-            if (first) step = i;
+    size_t nodes = (size_t)graph->nodes + 1, inputs = 1;
+    for (int32_t i = 0; i < graph->nodes; i++) inputs += (size_t)graph->node[i].inputs;
+    int32_t **by_node[] = {&out->first, &out->last}, **by_entry[] = {&out->next, &out->node, &out->input};
+    for (size_t i = 0; i < ARTEL__COUNT(by_node); i++) *by_node[i] = artel__arena_alloc(arena, nodes, sizeof(int32_t));
+    for (size_t i = 0; i < ARTEL__COUNT(by_entry); i++) *by_entry[i] = artel__arena_alloc(arena, inputs, sizeof(int32_t));
+    out->kept = artel__arena_alloc(arena, nodes, sizeof *out->kept);
+    ARTEL_TRY(artel__arena_status(arena));
+    for (int32_t i = 0; i < graph->nodes; i++) out->first[i] = -1;
+    int32_t entries = 0;
+    for (int32_t i = 0; i < graph->nodes; i++) {
+        for (int k = 0; k < graph->node[i].inputs && !plan->node[i].view; k++) {
+            int32_t made = maker(plan, graph->node[i].input[k]), entry = entries++;
+            if (made < 0) continue;
+            out->node[entry] = i;
+            out->input[entry] = k;
+            out->next[entry] = -1;
+            if (out->first[made] < 0)
+                out->first[made] = entry;
+            else
+                out->next[out->last[made]] = entry;
+            out->last[made] = entry;
         }
     }
     for (int i = 0; i < graph->kept_count; i++) {
-        if (maker(plan, graph->kept[i]) == index) return -1;
+        int32_t made = maker(plan, graph->kept[i]);
+        if (made >= 0) out->kept[made] = true;
+    }
+    return ARTEL_OK;
+}
+
+/* The only reader of the first result of node `index`, if that is a step which can follow it and nothing needs the others before; -1. */
+static int32_t find_step(const artel__plan *plan, const readers *all, int32_t index)
+{
+    const artel__graph *graph = plan->graph;
+    int32_t step = -1;
+    if (all->kept[index]) return -1;
+    for (int32_t entry = all->first[index]; entry >= 0; entry = all->next[entry]) {
+        int32_t i = all->node[entry], k = all->input[entry];
+        bool first = artel__plan_source(plan, graph->node[i].input[k]) == graph->node[index].output[0];
+        if (graph->node[i].phase != ARTEL__PHASE_APPLY) return -1;
+        if (first ? step >= 0 || !takes_parts(plan, i, k) : step < 0) return -1;
+        if (first) step = i;
     }
     return step;
 }
@@ -78,14 +113,20 @@ static bool can_be_followed(const artel__plan *plan, int32_t index)
     return kernel->follows(params);
 }
 
-void artel__plan_follow(artel__plan *plan)
+artel_status artel__plan_follow(artel__plan *plan)
 {
-    if (plan->options.replicas > 1) return; /* others' sums are added to it */
-    for (int32_t i = 0; i < plan->graph->nodes; i++) {
+    readers all;
+    artel__arena arena;
+    if (plan->options.replicas > 1) return ARTEL_OK; /* others' sums are added to it */
+    artel__arena_init(&arena, artel__graph_context(plan->graph));
+    artel_status status = find_readers(plan, &arena, &all);
+    for (int32_t i = 0; status == ARTEL_OK && i < plan->graph->nodes; i++) {
         if (!can_be_followed(plan, i)) continue;
-        int32_t step = find_step(plan, i);
+        int32_t step = find_step(plan, &all, i);
         if (step >= 0) plan->node[i].step = step;
     }
+    artel__arena_fini(&arena);
+    return status;
 }
 
 bool artel__plan_puts_off(const artel__plan *plan, int32_t node)

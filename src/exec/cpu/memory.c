@@ -6,30 +6,34 @@
  * overwrite an input when it dies there. Buffers are then placed one after another at the lowest offset where nothing
  * alive at the same time lies, largest first: mostly that needs hardly more than the most bytes alive at once. Where it does,
  * they are placed longest life first, then again and again with the one that ended highest in front, and the best is taken.
+ * Thousands are placed in the order of time (lifetime.c), which costs no square, as long as that needs hardly more, either.
  * Sums that tasks of one host read from one another lie in a block of their own, placed in the same way.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/cpu/lifetime.h"
 #include "exec/cpu/plan_impl.h"
 
 #define ROUNDS 24         /* of trying to do better */
-#define MANY_BUFFERS 4096 /* from which on one round is made: each costs the square of their number */
+#define MANY_BUFFERS 4096 /* from which on they are placed in the order of time: each round costs the square of their number */
 
-typedef struct lifetime {
-    int32_t value;
-    int32_t from, to; /* actions, inclusive */
-    size_t bytes, offset;
-} lifetime;
+typedef artel__lifetime lifetime;
 
-size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id)
+static size_t own_bytes(const artel__plan *plan, artel__value_id id)
 {
     const artel__value *value = &plan->graph->value[id];
-    size_t block = (size_t)value->storage * artel_dtype_size(value->dtype);
+    size_t item = plan->half && plan->half[id] ? artel_dtype_size(ARTEL_DTYPE_BFLOAT16) : artel_dtype_size(value->dtype);
+    size_t block = (size_t)value->storage * item;
     if (value->domain == ARTEL__DOMAIN_ROW) block *= (size_t)plan->max_rows;
     if (value->domain == ARTEL__DOMAIN_NODES) block *= (size_t)plan->max_nodes;
     if (value->domain == ARTEL__DOMAIN_BATCH) block *= (size_t)plan->options.batch_size;
-    return (block + 63) / 64 * 64;
+    return block;
+}
+
+size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id)
+{
+    return (own_bytes(plan, id) + 63) / 64 * 64;
 }
 
 static bool external(const artel__graph *graph, int32_t id)
@@ -71,6 +75,13 @@ static void measure(const artel__plan *plan, lifetime *life)
     }
 }
 
+/* The buffer that a value has come to lie in; shortens the way there. */
+static int32_t find_root(int32_t *root, int32_t id)
+{
+    while (root[id] != root[root[id]]) root[id] = root[root[id]];
+    return root[id];
+}
+
 /* Lets nodes write over an input where it dies. `life` describes the buffers before sharing. */
 static void share_in_place(artel__plan *plan, lifetime *life)
 {
@@ -81,15 +92,16 @@ static void share_in_place(artel__plan *plan, lifetime *life)
         const artel__node *node = &graph->node[index];
         artel__in_place over = artel__node_in_place(node);
         if (node->op->placement != ARTEL__PLACE_INPLACE || over.input < 0 || node->input[over.input] < 0) continue;
-        int32_t from = plan->root[node->input[over.input]], to = node->output[over.output];
+        int32_t from = find_root(plan->root, node->input[over.input]), to = node->output[over.output];
         bool dies = !external(graph, from) && life[from].to == a && plan->root[to] == to;
-        for (int k = 0; k < node->inputs; k++) dies = dies && (k == over.input || node->input[k] < 0 || plan->root[node->input[k]] != from);
-        if (!dies || artel__plan_value_bytes(plan, from) != artel__plan_value_bytes(plan, to)) continue;
-        for (int i = 0; i < graph->values; i++) {
-            if (plan->root[i] == to) plan->root[i] = from;
-        }
+        for (int k = 0; k < node->inputs; k++)
+            dies = dies && (k == over.input || node->input[k] < 0 || find_root(plan->root, node->input[k]) != from);
+        if (!dies || plan->half[from] != plan->half[to] || own_bytes(plan, from) != own_bytes(plan, to))
+            continue; /* what is broadcast is read again */
+        plan->root[to] = from;
         life[from].to = life[to].to;
     }
+    for (int i = 0; i < graph->values; i++) plan->root[i] = find_root(plan->root, i);
 }
 
 static int by_size(const void *a, const void *b)
@@ -174,25 +186,27 @@ static void promote_highest(lifetime *life, int count)
     life[0] = first;
 }
 
-static void place_and_compare(artel__plan *plan, lifetime *life, int count, const lifetime **placed, size_t *best)
+static void place_and_compare(artel__plan *plan, lifetime *life, int count, const artel__lifetime_room *room, bool in_time, size_t *best)
 {
-    size_t end = place_all(life, count, placed);
+    size_t end = in_time ? artel__lifetime_place(life, count, room) : place_all(life, count, room->list);
     if (end >= *best) return;
     *best = end;
     for (int i = 0; i < count; i++) plan->offset[life[i].value] = life[i].offset;
 }
 
 /* `alive`: what no order can beat. Returns the bytes needed. */
-static size_t place_best(artel__plan *plan, lifetime *life, int count, size_t alive, const lifetime **overlap)
+static size_t place_best(artel__plan *plan, lifetime *life, int count, size_t alive, const artel__lifetime_room *room)
 {
-    size_t enough = alive + alive / 128, best = SIZE_MAX;
+    bool many = count > MANY_BUFFERS;
+    size_t enough = alive + alive / (many ? 32 : 128), best = SIZE_MAX;
+    if (many) place_and_compare(plan, life, count, room, true, &best);
+    if (best <= enough) return best;
     qsort(life, (size_t)count, sizeof *life, by_size);
-    place_and_compare(plan, life, count, overlap, &best);
+    place_and_compare(plan, life, count, room, false, &best);
     if (best <= enough) return best;
     qsort(life, (size_t)count, sizeof *life, by_length);
-    int rounds = count > MANY_BUFFERS ? 1 : ROUNDS;
-    for (int round = 0; round < rounds && best > enough; round++) {
-        place_and_compare(plan, life, count, overlap, &best);
+    for (int round = 0; round < (many ? 1 : ROUNDS) && best > enough; round++) {
+        place_and_compare(plan, life, count, room, false, &best);
         promote_highest(life, count);
     }
     return best;
@@ -211,7 +225,8 @@ static void find_lent(artel__plan *plan)
 }
 
 /* Places the buffers that are lent, or those that are not; returns the bytes needed. */
-static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lifetime *life, const lifetime **overlap, int64_t *change)
+static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lifetime *life, const artel__lifetime_room *room,
+                          int64_t *change)
 {
     int count = 0;
     for (int i = 0; i < plan->graph->values; i++) {
@@ -220,7 +235,7 @@ static size_t place_block(artel__plan *plan, const lifetime *all, bool lent, lif
         life[count++].bytes = plan->bytes[i];
     }
     memset(change, 0, ((size_t)plan->actions + 2) * sizeof *change);
-    return place_best(plan, life, count, most_alive(life, count, plan->actions, change), overlap);
+    return place_best(plan, life, count, most_alive(life, count, plan->actions, change), room);
 }
 
 /* A sum takes the place of the first of the blocks that it is made from, if nobody else reads them. `uses`: of each value. */
@@ -252,7 +267,9 @@ artel_status artel__plan_memory(artel__plan *plan)
     plan->lent = artel__arena_alloc(&plan->arena, values, sizeof *plan->lent);
     lifetime *life = artel__arena_alloc(&plan->arena, values, sizeof *life),
              *placed = artel__arena_alloc(&plan->arena, values, sizeof *life);
-    const lifetime **overlap = artel__arena_alloc(&plan->arena, values, sizeof *overlap);
+    const lifetime **list = artel__arena_alloc(&plan->arena, values, sizeof(const lifetime *));
+    artel__lifetime_gap *gap = artel__arena_alloc(&plan->arena, values, sizeof *gap);
+    artel__lifetime_room room = {list, gap};
     int64_t *change = artel__arena_alloc(&plan->arena, (size_t)plan->actions + 2, sizeof *change);
     int32_t *uses = artel__arena_alloc(&plan->arena, values, sizeof *uses);
     ARTEL_TRY(artel__arena_status(&plan->arena));
@@ -266,8 +283,8 @@ artel_status artel__plan_memory(artel__plan *plan)
         plan->bytes[i] = artel__plan_value_bytes(plan, i);
         plan->offset[i] = ARTEL__OFFSET_EXTERNAL;
     }
-    plan->block_bytes = place_block(plan, life, false, placed, overlap, change);
-    plan->lent_bytes = place_block(plan, life, true, placed, overlap, change);
+    plan->block_bytes = place_block(plan, life, false, placed, &room, change);
+    plan->lent_bytes = place_block(plan, life, true, placed, &room, change);
     for (int i = 0; i < graph->values; i++) plan->offset[i] = plan->offset[plan->root[i]];
     return ARTEL_OK;
 }

@@ -7,19 +7,31 @@
 #include <math.h>
 
 #include "exec/cpu/plan_impl.h"
+#include "kernel/half.h"
 
-static int64_t first_bad(const float *data, int64_t count)
+/* A value as it is stored. */
+typedef struct stored {
+    const void *data;
+    bool half;
+} stored;
+
+static float element(const stored *s, int64_t i)
+{
+    return s->half ? artel__half_widen(((const uint16_t *)s->data)[i]) : ((const float *)s->data)[i];
+}
+
+static int64_t first_bad(const stored *s, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(data[i])) return i;
+        if (!isfinite(element(s, i))) return i;
     }
     return -1;
 }
 
-static int64_t last_bad(const float *data, int64_t count)
+static int64_t last_bad(const stored *s, int64_t count)
 {
     for (int64_t i = count - 1; i >= 0; i--) {
-        if (!isfinite(data[i])) return i;
+        if (!isfinite(element(s, i))) return i;
     }
     return -1;
 }
@@ -33,12 +45,12 @@ bool artel__scan_node(const artel__run *run, int32_t index, const artel__step *s
         if (value->dtype != ARTEL_DTYPE_FLOAT32) continue;
         bool rows = value->domain == ARTEL__DOMAIN_ROW;
         int64_t blocks = rows ? step->fold->rows : value->domain == ARTEL__DOMAIN_NODES ? step->fold->nodes : 1;
-        const float *data = run->pointer[node->output[k]];
-        int64_t first = first_bad(data, blocks * value->storage);
+        stored data = {run->pointer[node->output[k]], run->plan->half[node->output[k]]};
+        int64_t first = first_bad(&data, blocks * value->storage);
         if (first < 0) continue;
-        int64_t last = last_bad(data, blocks * value->storage);
+        int64_t last = last_bad(&data, blocks * value->storage);
         *out = (artel__nonfinite){
-            .node = index, .name = node->name, .op = node->op->name, .first_row = -1, .last_row = -1, .value = data[first]};
+            .node = index, .name = node->name, .op = node->op->name, .first_row = -1, .last_row = -1, .value = element(&data, first)};
         if (rows && value->storage > 0) {
             out->first_row = step->fold->row + first / value->storage;
             out->last_row = step->fold->row + last / value->storage;

@@ -45,12 +45,20 @@ static artel_status make_folds(artel__plan *plan)
     return ARTEL_OK;
 }
 
+/* Where a value is in a run; without one, some address: kernels take NULL for what is not there, and ask for less scratch then. */
+static void *address(const artel__run *run, artel__value_id id)
+{
+    static const _Alignas(64) uint8_t anywhere[64];
+    if (id < 0) return NULL;
+    return run ? run->pointer[id] : (void *)(uintptr_t)anywhere;
+}
+
 void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t index, const artel__step *step, void **in, void **out,
                       artel__run_args *args)
 {
     const artel__node *node = &plan->graph->node[index];
-    for (int k = 0; k < node->inputs; k++) in[k] = run && node->input[k] >= 0 ? run->pointer[node->input[k]] : NULL;
-    for (int k = 0; k < node->outputs; k++) out[k] = run ? run->pointer[node->output[k]] : NULL;
+    for (int k = 0; k < node->inputs; k++) in[k] = address(run, node->input[k]);
+    for (int k = 0; k < node->outputs; k++) out[k] = address(run, node->output[k]);
     *args = (artel__run_args){.graph = plan->graph,
                               .node = node,
                               .node_index = index,
@@ -58,6 +66,8 @@ void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t in
                               .step = step,
                               .in = in,
                               .out = out,
+                              .half = plan->half,
+                              .raw = plan->raw,
                               .isa = plan->options.isa};
 }
 
@@ -108,10 +118,23 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
             return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
                                node->op->name);
         }
-        size_t scratch = chosen->kernel->scratch_bytes ? chosen->kernel->scratch_bytes(params) : 0;
-        if (scratch > plan->scratch_bytes) plan->scratch_bytes = scratch;
     }
     return ARTEL_OK;
+}
+
+/* The most that a kernel needs for a full batch. */
+static void measure_scratch(artel__plan *plan)
+{
+    _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
+    for (int i = 0; i < plan->graph->nodes; i++) {
+        const artel__kernel *kernel = plan->node[i].kernel;
+        for (int r = 0; r < plan->options.replicas && kernel && kernel->scratch_bytes; r++) {
+            artel__plan_params(plan, i, r, params);
+            size_t scratch = kernel->scratch_bytes(params);
+            if (scratch > plan->scratch_bytes) plan->scratch_bytes = scratch;
+        }
+    }
+    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
 }
 
 artel__value_id artel__plan_source(const artel__plan *plan, artel__value_id value)
@@ -246,9 +269,11 @@ static artel_status make_plan(artel__plan *plan)
     ARTEL_TRY(make_folds(plan));
     plan->narrow = artel__kernel_choose(artel__narrow_kernels, plan->options.isa, NULL);
     for (int i = 0; i < graph->nodes; i++) ARTEL_TRY(choose_kernel(plan, i));
-    plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
+    ARTEL_TRY(artel__plan_store(plan));
+    ARTEL_TRY(artel__plan_round_late(plan));
+    measure_scratch(plan);
     if (plan->options.common && plan->options.replicas > 1) ARTEL_TRY(artel__plan_divide(plan));
-    artel__plan_follow(plan);
+    ARTEL_TRY(artel__plan_follow(plan));
     ARTEL_TRY(make_schedule(plan));
     artel__plan_overlap(plan);
     return artel__plan_memory(plan);
@@ -309,7 +334,11 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
     }
     for (int k = 0; k < node->outputs; k++) {
         const artel__value *value = &plan->graph->value[node->output[k]];
-        if (value->rounds && k == 0 && chosen->exec->narrow)
+        if (plan->half[node->output[k]])
+            artel__text_append(out, " stored as bfloat16");
+        else if (plan->raw[node->output[k]])
+            artel__text_append(out, " rounded by its readers");
+        else if (value->rounds && k == 0 && chosen->exec->narrow)
             artel__text_show(out, " rounding to %s", artel_dtype_name(value->precision));
         else if (value->rounds)
             artel__text_show(out, " then %s to %s", plan->narrow->name, artel_dtype_name(value->precision));
@@ -343,4 +372,24 @@ void artel__plan_dump(const artel__plan *plan, artel__text *out)
         else
             artel__text_show(out, "     %sall-reduce of %d folds\n", exchange_word(action->node), action->count);
     }
+}
+
+static bool starts_exchange(const artel__action *action)
+{
+    return action->node < 0 && action->node != ARTEL__ACTION_FINISH && action->node != ARTEL__ACTION_AWAIT;
+}
+
+bool artel__plan_exchange(const artel__plan *plan, int index, artel__exchange *out)
+{
+    int a = 0;
+    while (a < plan->actions && (!starts_exchange(&plan->action[a]) || index-- > 0)) a++;
+    if (a == plan->actions) return false;
+    const artel__action *action = &plan->action[a];
+    *out = (artel__exchange){.background = action->node == ARTEL__ACTION_BEGIN};
+    for (int i = 0; i < action->count; i++) {
+        const artel__node *node = &plan->graph->node[plan->collective[action->first + i]];
+        const artel__value *in = &plan->graph->value[node->input[0]];
+        artel__exchange_add(out, node->op->collective, in->storage * (int64_t)artel_dtype_size(in->dtype));
+    }
+    return true;
 }

@@ -22,6 +22,8 @@ size_t artel__plan_bytes(const artel__plan *plan); /* activations, sums and scra
 const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t rows, double *operations);
 /* Stable text: node, kernel, refused kernels with reasons, tasks at full batch, buffer offsets. */
 void artel__plan_dump(const artel__plan *plan, artel__text *out);
+/* As artel__executable_exchange. */
+bool artel__plan_exchange(const artel__plan *plan, int index, artel__exchange *out);
 
 /* `comm` NULL: one replica. All arguments are borrowed. */
 artel_status artel__run_create(const artel__plan *plan, artel__state *state, artel__pool *pool, const artel__comm *comm, artel__run **out);

@@ -52,6 +52,8 @@ struct artel__plan {
     size_t *offset;              /* by value: into one of the run's blocks, or ARTEL__OFFSET_EXTERNAL */
     bool *lent;                  /* by value: it lies in the block that can be lent */
     size_t *bytes;               /* by value */
+    bool *half;                  /* by value: stored as bfloat16; NULL until that is known, as none is */
+    bool *raw;                   /* by value: weights that their readers round; likewise */
     size_t block_bytes, lent_bytes, scratch_bytes;
 };
 
@@ -79,7 +81,8 @@ struct artel__run {
     artel__node_time *time;
 };
 
-/* What a value is a view of, through views of views: itself mostly. Of ARTEL__NO_VALUE that. As soon as kernels are chosen. */
+/* What a value is a view of, through views of views: itself mostly. Of ARTEL__NO_VALUE that. As soon as kernels are chosen; not of values whose
+ * node was pruned, which name another one. */
 artel__value_id artel__plan_source(const artel__plan *plan, artel__value_id value);
 /* Who does what in the APPLY phase of replicas with common variables; exec/cpu/common.c. */
 artel_status artel__plan_divide(artel__plan *plan);
@@ -92,11 +95,15 @@ const artel__node *artel__plan_lazy_input(const artel__plan *plan, int32_t node)
 /* Lets exchanges go on behind work that does not need them; exec/cpu/overlap.c. */
 void artel__plan_overlap(artel__plan *plan);
 /* Finds gradients that need not be written, because a step can follow each part of them at once; exec/cpu/follow.c. */
-void artel__plan_follow(artel__plan *plan);
+artel_status artel__plan_follow(artel__plan *plan);
 /* Whether a node is such a gradient, which is computed in the APPLY phase in the place of its step, or a view of what it computes. */
 bool artel__plan_puts_off(const artel__plan *plan, int32_t node);
 /* The gradient whose parts step `node` follows; -1: none. */
 int32_t artel__plan_followed(const artel__plan *plan, int32_t node);
+/* Finds the values that are stored as bfloat16, once kernels are chosen; exec/cpu/storage.c. */
+artel_status artel__plan_store(artel__plan *plan);
+/* Finds the weights that are rounded by who reads them, then; exec/cpu/raw.c. */
+artel_status artel__plan_round_late(artel__plan *plan);
 /* Gives every value its place; exec/cpu/memory.c. */
 artel_status artel__plan_memory(artel__plan *plan);
 size_t artel__plan_value_bytes(const artel__plan *plan, artel__value_id id);

@@ -4,6 +4,7 @@
  * Compute runs everything up to the last collective and changes no variable, so a step may be abandoned anywhere and
  * begun again. Apply runs the rest: it is local, cannot fail, and is the only place where variables change.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -145,9 +146,10 @@ static void round_value(artel__run *run, artel__value_id id, const artel__step *
                     run_tasks, &call);
 }
 
+/* Kernels round what they store as bfloat16 themselves. */
 static bool rounds(const artel__run *run, const artel__node *node, int output)
 {
-    return run->plan->graph->value[node->output[output]].rounds;
+    return run->plan->graph->value[node->output[output]].rounds && !run->plan->half[node->output[output]];
 }
 
 /* A step that is not to be taken leaves everything as it is; what follows a period waits for its last step. */
@@ -230,6 +232,7 @@ static void run_node(artel__run *run, int32_t index, const artel__step *step)
         call.elements = kernel->elements(params);
     }
     int64_t tasks = kernel->tasks(params);
+    assert(!kernel->scratch_bytes || kernel->scratch_bytes(params) <= run->scratch_bytes);
     artel__run_share(run, index, tasks, &call.first, &tasks);
     bool summed = list_summed(run, index, &call);
     if (chosen->step) follow(run, index, step, params, &whole);

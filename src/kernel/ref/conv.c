@@ -116,16 +116,20 @@ static float weight_leaf(const void *user, int64_t begin, int64_t end)
     const weight_at *at = user;
     const artel__conv2d_shape *s = &at->p->shape;
     artel__terms sum = {.arithmetic = at->p->arithmetic};
-    for (int64_t r = begin * s->oh * s->ow; r < end * s->oh * s->ow; r++) {
-        int64_t image = r / (s->oh * s->ow), y = r / s->ow % s->oh, x = r % s->ow;
-        float dy = at->p->dy[r * s->oc + at->n];
-        if (at->kh == s->kh) {
-            sum.acc += dy;
-            continue;
+    for (int64_t image = begin; image < end; image++) {
+        const float *images = at->p->x + image * s->ih * s->iw * s->ic, *dy = at->p->dy + image * s->oh * s->ow * s->oc + at->n;
+        for (int64_t y = 0; y < s->oh; y++) {
+            for (int64_t x = 0; x < s->ow; x++, dy += s->oc) {
+                if (at->kh == s->kh) {
+                    sum.acc += *dy;
+                    continue;
+                }
+                artel__terms_add(&sum,
+                                 pixel(images, s->ih, s->iw, s->ic, y * s->sh - s->top + at->kh * s->dh,
+                                       x * s->sw - s->left + at->kw * s->dw, at->channel),
+                                 *dy);
+            }
         }
-        float value = pixel(at->p->x + image * s->ih * s->iw * s->ic, s->ih, s->iw, s->ic, y * s->sh - s->top + at->kh * s->dh,
-                            x * s->sw - s->left + at->kw * s->dw, at->channel);
-        artel__terms_add(&sum, value, dy);
     }
     return artel__terms_end(&sum);
 }

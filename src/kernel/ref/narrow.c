@@ -7,14 +7,10 @@
 
 float artel__narrow_one(artel_dtype to, float x)
 {
-    if (to != ARTEL_DTYPE_FLOAT16 && to != ARTEL_DTYPE_BFLOAT16) return x;
-    uint16_t half;
-    float wide;
+    if (to == ARTEL_DTYPE_FLOAT16) return artel__half_to_float(artel__float_to_half(x));
+    if (to != ARTEL_DTYPE_BFLOAT16) return x;
     bool denormal = (artel__bits(x) & 0x7f800000u) == 0; /* by its bits: comparisons depend on the processor's modes */
-    if (to == ARTEL_DTYPE_BFLOAT16 && denormal) x = artel__copysignf(0.0f, x);
-    artel__convert(ARTEL_DTYPE_FLOAT32, &x, to, &half, 1);
-    artel__convert(to, &half, ARTEL_DTYPE_FLOAT32, &wide, 1);
-    return wide;
+    return artel__bfloat16_to_float(artel__float_to_bfloat16(denormal ? artel__copysignf(0.0f, x) : x));
 }
 
 static int64_t narrow_tasks(const void *params)

@@ -2,6 +2,7 @@
 /* Optimizer steps, the reference: one element at a time. Also the lists, the scalars of a step, and the constraints. */
 #include "kernel/optimize.h"
 
+#include "kernel/narrow.h"
 #include "kernel/optimize_formula.h"
 #include "kernel/simd/optimize_tables.h"
 
@@ -33,13 +34,22 @@ static void prepare_rho(artel__apply *apply, const artel__apply_options *o)
     apply->scalar[3] = (float)o->momentum;
 }
 
+/* 1 - beta^(iteration + 1), each number rounded to the variable's type. */
+static float rest_of(const artel__apply_options *o, double beta, int64_t iteration)
+{
+    float t = artel__narrow_one(o->held, (float)(iteration + 1));
+    float power = artel__narrow_one(o->held, artel__powf(artel__narrow_one(o->held, (float)beta), t));
+    return artel__narrow_one(o->held, 1.0f - power);
+}
+
 static void prepare_betas(artel__apply *apply, const artel__apply_options *o, float rate, int64_t iteration)
 {
-    float t = (float)(iteration + 1);
-    float rest_1 = 1.0f - artel__powf((float)o->beta_1, t), rest_2 = 1.0f - artel__powf((float)o->beta_2, t);
+    if (o->rule == ARTEL__RULE_ADAM && o->rate_ratio != 0) rate = rate * (float)o->rate_ratio;
+    float rest_1 = rest_of(o, o->beta_1, iteration), rest_2 = rest_of(o, o->beta_2, iteration);
+    float root = artel__narrow_one(o->held, artel__sqrtf(rest_2));
     apply->scalar[0] = (float)(1.0 - o->beta_1);
     apply->scalar[1] = o->rule == ARTEL__RULE_ADAMAX ? (float)o->beta_2 : (float)(1.0 - o->beta_2);
-    apply->scalar[3] = o->rule == ARTEL__RULE_ADAM ? rate * artel__sqrtf(rest_2) / rest_1 : rest_1;
+    apply->scalar[3] = o->rule == ARTEL__RULE_ADAM ? artel__narrow_one(o->held, rate * root) / rest_1 : rest_1;
     apply->scalar[4] = rest_2;
 }
 
@@ -60,15 +70,30 @@ static void prepare_lion(artel__apply *apply, const artel__apply_options *o)
     apply->scalar[3] = 1.0f - (float)o->beta_2;
 }
 
+static void prepare_schedule_free(artel__apply *apply, const artel__apply_options *o, float rate, int64_t iteration)
+{
+    float t = (float)(iteration + 1), beta_1 = (float)o->beta_1, beta_2 = (float)o->beta_2;
+    if (o->warmup_steps > 0) rate = rate * artel__minf(t / (float)o->warmup_steps, 1.0f);
+    apply->scalar[0] = 1.0f - beta_1;
+    apply->scalar[1] = 1.0f - beta_2;
+    apply->scalar[3] = rate;
+    apply->scalar[4] = 1.0f - artel__powf(beta_2, t);
+    apply->scalar[5] = 1.0f / t;
+    apply->scalar[6] = 1.0f - 1.0f / t;
+    apply->scalar[7] = beta_1;
+}
+
 void artel__apply_prepare(artel__apply *apply, const artel__apply_options *options, float rate, int64_t iteration, float u_product)
 {
+    rate = artel__narrow_one(options->held, rate);
     apply->rule = options->rule;
     apply->has_momentum = options->momentum != 0.0;
     apply->nesterov = options->nesterov;
     apply->centered = options->centered;
     apply->amsgrad = options->amsgrad;
+    apply->held = options->held;
     apply->rate = rate;
-    apply->decay = (float)options->weight_decay;
+    apply->decay = artel__narrow_one(options->held, (float)options->weight_decay);
     for (int i = 0; i < 8; i++) apply->scalar[i] = 0.0f;
     apply->scalar[2] = (float)options->epsilon;
     switch (options->rule) {
@@ -82,7 +107,9 @@ void artel__apply_prepare(artel__apply *apply, const artel__apply_options *optio
     case ARTEL__RULE_NADAM: prepare_nadam(apply, options, iteration, u_product); break;
     case ARTEL__RULE_FTRL: prepare_ftrl(apply, options, rate); break;
     case ARTEL__RULE_LION: prepare_lion(apply, options); break;
+    case ARTEL__RULE_SCHEDULE_FREE: prepare_schedule_free(apply, options, rate, iteration); break;
     }
+    for (int i = 0; i < 8; i++) apply->scalar[i] = artel__narrow_one(options->held, apply->scalar[i]);
 }
 
 float artel__nadam_product(float u_product, double beta_1, int64_t iteration)
@@ -132,6 +159,7 @@ static element rule_of(const artel__apply *p, rule_flags flags, element e)
     case ARTEL__RULE_FTRL: return apply_ftrl(p->scalar, p->rate, flags, e);
     case ARTEL__RULE_LION: return apply_lion(p->scalar, p->rate, flags, e);
     case ARTEL__RULE_LAMB: return apply_lamb(p->scalar, p->rate, flags, e);
+    case ARTEL__RULE_SCHEDULE_FREE: return apply_schedule_free(p->scalar, p->rate, flags, e);
     }
     return e;
 }
@@ -144,11 +172,11 @@ static int64_t apply_tasks(const void *params)
 /* Element i of the variable, with its gradient and what stands for the gradient's square. */
 static void apply_element(const artel__apply *p, int64_t i, float gradient, const float *square)
 {
-    rule_flags flags = {p->has_momentum, p->nesterov, p->centered, p->amsgrad};
+    rule_flags flags = {p->has_momentum, p->nesterov, p->centered, p->amsgrad, p->held};
     float g = apply_clip(p, gradient);
     element e = {p->variable[i], g, square ? apply_clip_square(p, *square) : g * g, {0}};
     for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) e.slot[k] = p->slot[k] ? p->slot[k][i] : 0.0f;
-    if (p->decay != 0.0f) e.w = e.w - e.w * p->decay * p->rate;
+    if (p->decay != 0.0f) e.w = apply_decay(flags, e.w, p->decay, p->rate);
     e = rule_of(p, flags, e);
     p->variable[i] = e.w;
     for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)

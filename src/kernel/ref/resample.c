@@ -83,6 +83,12 @@ static int64_t place(const artel__warp *p, float line, float column)
 static places places_of(const artel__warp *p, const float *map, int64_t i, int64_t j)
 {
     float column = map[0] * (float)j + map[1] * (float)i + map[2], line = map[3] * (float)j + map[4] * (float)i + map[5];
+    if (p->numbers == 8) {
+        float depth = map[6] * (float)j + map[7] * (float)i + 1.0f;
+        if (depth == 0.0f) return (places){.count = 1, .index = {-1}, .across = {1}, .down = {1}};
+        column = column / depth;
+        line = line / depth;
+    }
     column = in_bounds(bring_back(in_bounds(column), p->in_w, p->mode));
     line = in_bounds(bring_back(in_bounds(line), p->in_h, p->mode));
     if (!p->bilinear) {
@@ -126,7 +132,7 @@ static void warp_run(const void *params, int64_t begin, int64_t end, void *scrat
         const float *image = p->x + row * p->in_h * p->in_w * p->channels;
         float *y = p->y + task * p->out_w * p->channels;
         for (int64_t j = 0; j < p->out_w; j++) {
-            places at = places_of(p, p->map + row * 6, i, j);
+            places at = places_of(p, p->map + row * p->numbers, i, j);
             for (int64_t c = 0; c < p->channels; c++) y[j * p->channels + c] = sample(p, image, &at, c);
         }
     }
@@ -159,7 +165,7 @@ static void warp_gradient_run(const void *params, int64_t begin, int64_t end, vo
         float *dx = g->dx + row * size;
         memset(dx, 0, (size_t)size * sizeof *dx);
         for (int64_t k = 0; k < p->out_h * p->out_w; k++) {
-            places at = places_of(p, p->map + row * 6, k / p->out_w, k % p->out_w);
+            places at = places_of(p, p->map + row * p->numbers, k / p->out_w, k % p->out_w);
             scatter(&at, g->dy + (row * p->out_h * p->out_w + k) * p->channels, dx, p->channels);
         }
     }

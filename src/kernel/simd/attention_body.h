@@ -7,6 +7,7 @@
 #include "kernel/simd/simd.h"
 
 #include "kernel/attention.h"
+#include "kernel/half.h"
 #include "kernel/math.h"
 #include "kernel/micro.h"
 #include "kernel/simd/attention_tables.h"
@@ -101,6 +102,36 @@ typedef struct rows {
     int64_t step, width;
 } rows;
 
+/* `count` rows of a head, from element `at` on, `step` apart; widened to `*room` if they are bfloat16. */
+static rows rows_of(const float *x, bool half, int64_t at, int64_t step, int64_t count, int64_t width, float **room)
+{
+    float *to = *room;
+    if (!half) return (rows){x + at, step, width};
+    artel__half_gather(x, true, at, step, count, width, to);
+    *room += count * width;
+    return (rows){to, width, width};
+}
+
+/* Where such rows are made. */
+typedef struct made {
+    float *at;
+    int64_t step;
+} made;
+
+static made made_of(float *y, bool half, int64_t at, int64_t step, int64_t count, int64_t width, float **room)
+{
+    float *to = *room;
+    if (!half) return (made){y + at, step};
+    *room += count * width;
+    return (made){to, width};
+}
+
+/* And, once they are, stored. */
+static void made_store(float *y, bool half, int64_t at, int64_t step, int64_t count, int64_t width, made m)
+{
+    for (int64_t i = 0; half && i < count; i++) artel__half_store(y, true, at + i * step, width, m.at + i * m.step);
+}
+
 /* p = x y^T: x by query, y by key. */
 static void scores(const artel__attention_shape *s, rows x, rows y, float *p)
 {
@@ -167,17 +198,25 @@ static int64_t forward_tasks(const void *params)
 static size_t forward_scratch(const void *params)
 {
     const artel__attention_forward *p = params;
-    return p->shape.rate > 0 ? (size_t)(p->shape.queries * p->shape.keys) * sizeof(float) : 0;
+    const artel__attention_shape *s = &p->shape;
+    int64_t t = s->queries, n = s->keys, floats = s->rate > 0 ? t * n : 0;
+    if (p->q_half) floats += t * s->depth;
+    if (p->k_half) floats += n * s->depth;
+    if (p->v_half) floats += n * s->value_depth;
+    if (p->out_half) floats += t * s->value_depth;
+    return (size_t)floats * sizeof(float);
 }
 
 static void forward_head(const artel__attention_forward *p, int64_t row, int64_t head, float *scratch)
 {
     const artel__attention_shape *s = &p->shape;
     int64_t t = s->queries, n = s->keys, group = head * s->key_heads / s->heads;
-    rows q = {p->q + (row * t * s->heads + head) * s->depth, s->heads * s->depth, s->depth};
-    rows k = {p->k + (row * n * s->key_heads + group) * s->depth, s->key_heads * s->depth, s->depth};
-    rows v = {p->v + (row * n * s->key_heads + group) * s->value_depth, s->key_heads * s->value_depth, s->value_depth};
-    float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs;
+    int64_t at_q = row * t * s->heads + head, at_k = row * n * s->key_heads + group, step_out = s->heads * s->value_depth;
+    float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs, *room = scratch + (s->rate > 0 ? t * n : 0);
+    rows q = rows_of(p->q, p->q_half, at_q * s->depth, s->heads * s->depth, t, s->depth, &room);
+    rows k = rows_of(p->k, p->k_half, at_k * s->depth, s->key_heads * s->depth, n, s->depth, &room);
+    rows v = rows_of(p->v, p->v_half, at_k * s->value_depth, s->key_heads * s->value_depth, n, s->value_depth, &room);
+    made out = made_of(p->out, p->out_half, at_q * s->value_depth, step_out, t, s->value_depth, &room);
     scores(s, q, k, probs);
     for (int64_t i = 0; i < t && n > 0; i++) {
         float *x = probs + i * n, scale = s->scale;
@@ -189,7 +228,8 @@ static void forward_head(const artel__attention_forward *p, int64_t row, int64_t
         for (int64_t j = keys; j < n; j++) x[j] = 0.0f;
     }
     if (s->rate > 0) drop(s, row, head, probs, used = scratch);
-    over_keys(s, used, v, p->out + (row * t * s->heads + head) * s->value_depth, s->heads * s->value_depth);
+    over_keys(s, used, v, out.at, out.step);
+    made_store(p->out, p->out_half, at_q * s->value_depth, step_out, t, s->value_depth, out);
 }
 
 static void forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -211,7 +251,11 @@ static int64_t gradient_tasks(const void *params)
 static size_t gradient_scratch(const void *params)
 {
     const artel__attention_gradient *p = params;
-    return (size_t)(p->shape.queries * p->shape.keys * (p->shape.rate > 0 ? 2 : 1)) * sizeof(float);
+    const artel__attention_shape *s = &p->shape;
+    int64_t t = s->queries, n = s->keys, floats = t * n * (s->rate > 0 ? 2 : 1);
+    floats += (p->q_half + p->dq_half) * t * s->depth + (p->k_half + p->dk_half) * n * s->depth;
+    floats += (p->v_half + p->dv_half) * n * s->value_depth + p->dout_half * t * s->value_depth;
+    return (size_t)floats * sizeof(float);
 }
 
 static void softmax_row_back(const float *y, float *d, int64_t n, float scale)
@@ -226,22 +270,29 @@ static void softmax_row_back(const float *y, float *d, int64_t n, float scale)
     for (j = 0; j < n; j++) d[j] = ((d[j] - sum) * y[j]) * scale;
 }
 
-static void gradient_head(const artel__attention_gradient *p, int64_t row, int64_t head, bool accumulate, float *scratch)
+/* `accumulate`: the sums for the keys go on; `last`: they end here. */
+static void gradient_head(const artel__attention_gradient *p, int64_t row, int64_t head, bool accumulate, bool last, float *scratch)
 {
     const artel__attention_shape *s = &p->shape;
     int64_t t = s->queries, n = s->keys, group = head * s->key_heads / s->heads;
     int64_t at_q = (row * t * s->heads + head) * s->depth, at_k = (row * n * s->key_heads + group) * s->depth;
     int64_t at_o = (row * t * s->heads + head) * s->value_depth, at_v = (row * n * s->key_heads + group) * s->value_depth;
-    rows q = {p->q + at_q, s->heads * s->depth, s->depth}, k = {p->k + at_k, s->key_heads * s->depth, s->depth};
-    rows dout = {p->dout + at_o, s->heads * s->value_depth, s->value_depth},
-         v = {p->v + at_v, s->key_heads * s->value_depth, s->value_depth};
+    int64_t step_q = s->heads * s->depth, step_k = s->key_heads * s->depth;
+    int64_t step_o = s->heads * s->value_depth, step_v = s->key_heads * s->value_depth;
+    float *room = scratch + t * n * (s->rate > 0 ? 2 : 1);
+    rows q = rows_of(p->q, p->q_half, at_q, step_q, t, s->depth, &room), k = rows_of(p->k, p->k_half, at_k, step_k, n, s->depth, &room);
+    rows v = rows_of(p->v, p->v_half, at_v, step_v, n, s->value_depth, &room);
+    rows dout = rows_of(p->dout, p->dout_half, at_o, step_o, t, s->value_depth, &room);
+    made dq = made_of(p->dq, p->dq_half, at_q, step_q, t, s->depth, &room),
+         dk = made_of(p->dk, p->dk_half, at_k, step_k, n, s->depth, &room);
+    made dv = made_of(p->dv, p->dv_half, at_v, step_v, n, s->value_depth, &room);
     const float *probs = p->probs + (row * s->heads + head) * t * n, *used = probs;
     float *d = scratch;
     if (s->rate > 0) {
         drop(s, row, head, probs, scratch + t * n);
         used = scratch + t * n;
     }
-    over_queries(s, used, dout, p->dv + at_v, v.step, accumulate);
+    over_queries(s, used, dout, dv.at, dv.step, accumulate);
     scores(s, dout, v, d);
     if (s->rate > 0) drop(s, row, head, d, d);
     for (int64_t i = 0; i < t; i++) {
@@ -255,8 +306,11 @@ static void gradient_head(const artel__attention_gradient *p, int64_t row, int64
         softmax_row_back(probs + i * n, x, keys, s->scale);
         if (s->mask) mask_row(s, row, head, i, 0.0f, x);
     }
-    over_keys(s, d, k, p->dq + at_q, q.step);
-    over_queries(s, d, q, p->dk + at_k, k.step, accumulate);
+    over_keys(s, d, k, dq.at, dq.step);
+    over_queries(s, d, q, dk.at, dk.step, accumulate);
+    made_store(p->dq, p->dq_half, at_q, step_q, t, s->depth, dq);
+    if (last) made_store(p->dk, p->dk_half, at_k, step_k, n, s->depth, dk);
+    if (last) made_store(p->dv, p->dv_half, at_v, step_v, n, s->value_depth, dv);
 }
 
 static void gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -265,7 +319,7 @@ static void gradient_run(const void *params, int64_t begin, int64_t end, void *s
     int64_t share = p->shape.heads / p->shape.key_heads;
     for (int64_t task = begin; task < end; task++)
         for (int64_t h = 0; h < share; h++)
-            gradient_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, h > 0, scratch);
+            gradient_head(p, task / p->shape.key_heads, task % p->shape.key_heads * share + h, h > 0, h + 1 == share, scratch);
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ATTENTION_KERNELS] = {
@@ -274,11 +328,13 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ATTENTION_KERNELS] = {
                                   .refuses = forward_refuses,
                                   .tasks = forward_tasks,
                                   .scratch_bytes = forward_scratch,
+                                  .halves = artel__halves_always,
                                   .run = forward_run},
     [ARTEL__ATTENTION_GRADIENT] = {.name = ARTEL__SIMD_NAME " attention_gradient",
                                    .isa = ARTEL__SIMD_ISA,
                                    .refuses = gradient_refuses,
                                    .tasks = gradient_tasks,
                                    .scratch_bytes = gradient_scratch,
+                                   .halves = artel__halves_always,
                                    .run = gradient_run},
 };

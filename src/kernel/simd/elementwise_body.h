@@ -7,6 +7,7 @@
 #include "kernel/simd/simd.h"
 
 #include "kernel/binary_formula.h"
+#include "kernel/half.h"
 #include "kernel/simd/elementwise_tables.h"
 #include "kernel/unary_formula.h"
 #include "kernel/walk.h"
@@ -103,11 +104,8 @@ static int64_t unary_forward_tasks(const void *params)
     return artel__pieces(((const artel__unary_forward *)params)->count, ARTEL__ELEMENT_TASK);
 }
 
-static void unary_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
+static void unary_forward_range(const artel__unary_forward *p, int64_t from, int64_t to)
 {
-    const artel__unary_forward *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
-    (void)scratch;
     if (p->op == ARTEL__UNARY_SIN) {
         sine_loop(forward_near_sin, forward_sin, p, from, to);
         return;
@@ -127,18 +125,35 @@ static void unary_forward_run(const void *params, int64_t begin, int64_t end, vo
     }
 }
 
+static void unary_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__unary_forward *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    float x[ARTEL__HALF_RUN], y[ARTEL__HALF_RUN];
+    (void)scratch;
+    if (!p->x_half && !p->y_half) {
+        unary_forward_range(p, from, to);
+        return;
+    }
+    for (int64_t at = from; at < to; at += ARTEL__HALF_RUN) {
+        int64_t n = to - at < ARTEL__HALF_RUN ? to - at : ARTEL__HALF_RUN;
+        artel__unary_forward run = *p;
+        run.x = artel__half_load(p->x, p->x_half, at, n, x);
+        run.y = artel__half_make(p->y, p->y_half, at, y);
+        unary_forward_range(&run, 0, n);
+        artel__half_store(p->y, p->y_half, at, n, y);
+    }
+}
+
 static int64_t unary_gradient_tasks(const void *params)
 {
     return artel__pieces(((const artel__unary_gradient *)params)->count, ARTEL__ELEMENT_TASK);
 }
 
-static void unary_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
+static void unary_gradient_range(const artel__unary_gradient *p, int64_t from, int64_t to)
 {
-    const artel__unary_gradient *p = params;
-    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
     artel__reads reads = artel__unary_table[p->op].reads;
     const float *v = reads == ARTEL__READS_X ? p->x : reads == ARTEL__READS_Y ? p->y : p->dy;
-    (void)scratch;
     if (p->op == ARTEL__UNARY_SIN) {
         sine_gradient_loop(backward_near_sin, backward_sin, p, from, to);
         return;
@@ -155,6 +170,29 @@ static void unary_gradient_run(const void *params, int64_t begin, int64_t end, v
 #include "kernel/unary.list"
 #undef UNARY
     case ARTEL__UNARY_COUNT: break;
+    }
+}
+
+static void unary_gradient_run(const void *params, int64_t begin, int64_t end, void *scratch)
+{
+    const artel__unary_gradient *p = params;
+    int64_t from = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, begin), to = artel__piece_end(p->count, ARTEL__ELEMENT_TASK, end);
+    artel__reads reads = artel__unary_table[p->op].reads;
+    const float *read = reads == ARTEL__READS_X ? p->x : p->y;
+    float v[ARTEL__HALF_RUN], dy[ARTEL__HALF_RUN], dx[ARTEL__HALF_RUN];
+    (void)scratch;
+    if (!p->v_half && !p->dy_half && !p->dx_half) {
+        unary_gradient_range(p, from, to);
+        return;
+    }
+    for (int64_t at = from; at < to; at += ARTEL__HALF_RUN) {
+        int64_t n = to - at < ARTEL__HALF_RUN ? to - at : ARTEL__HALF_RUN;
+        artel__unary_gradient run = *p;
+        if (reads != ARTEL__READS_NONE) run.x = run.y = artel__half_load(read, p->v_half, at, n, v);
+        run.dy = artel__half_load(p->dy, p->dy_half, at, n, dy);
+        run.dx = artel__half_make(p->dx, p->dx_half, at, dx);
+        unary_gradient_range(&run, 0, n);
+        artel__half_store(p->dx, p->dx_half, at, n, dx);
     }
 }
 
@@ -239,6 +277,17 @@ static void binary_gradient_line(artel__binary op, int wrt, const line *l)
     }
 }
 
+/* `n` elements of a broadcast operand, `*stride` apart, widened side by side; an operand that stands still stays one. */
+static const float *line_load(const float *x, bool half, int64_t at, int64_t n, int64_t *stride, float *room)
+{
+    if (!half) return x + at;
+    if (*stride == 0) return artel__half_load(x, true, at, 1, room);
+    if (*stride == 1) return artel__half_load(x, true, at, n, room);
+    for (int64_t i = 0; i < n; i++) artel__half_load(x, true, at + i * *stride, 1, room + i);
+    *stride = 1;
+    return room;
+}
+
 static int64_t loop_tasks(const artel__loop *loop)
 {
     return artel__pieces(artel__loop_count(loop), ARTEL__ELEMENT_TASK);
@@ -252,19 +301,21 @@ static int64_t binary_forward_tasks(const void *params)
 static void binary_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__binary_forward *p = params;
+    bool half = p->a_half || p->b_half || p->out_half;
+    float a[ARTEL__HALF_RUN], b[ARTEL__HALF_RUN], out[ARTEL__HALF_RUN];
     int64_t count = artel__loop_count(&p->loop), to = artel__piece_end(count, ARTEL__ELEMENT_TASK, end);
     int last = p->loop.rank - 1;
     artel__walk walk;
     (void)scratch;
     artel__walk_start(&walk, &p->loop, begin * ARTEL__ELEMENT_TASK);
     while (walk.position < to) {
-        line l = {.n = artel__walk_run(&walk, &p->loop, to),
-                  .a_stride = p->loop.stride[0][last],
-                  .b_stride = p->loop.stride[1][last],
-                  .a = p->a + walk.offset[0],
-                  .b = p->b + walk.offset[1],
-                  .out = p->out + walk.position};
+        line l = {.n = artel__walk_run(&walk, &p->loop, to), .a_stride = p->loop.stride[0][last], .b_stride = p->loop.stride[1][last]};
+        if (half && l.n > ARTEL__HALF_RUN) l.n = ARTEL__HALF_RUN;
+        l.a = line_load(p->a, p->a_half, walk.offset[0], l.n, &l.a_stride, a);
+        l.b = line_load(p->b, p->b_half, walk.offset[1], l.n, &l.b_stride, b);
+        l.out = artel__half_make(p->out, p->out_half, walk.position, out);
         binary_line(p->op, &l);
+        artel__half_store(p->out, p->out_half, walk.position, l.n, out);
         artel__walk_advance(&walk, &p->loop, l.n);
     }
 }
@@ -278,21 +329,24 @@ static void binary_gradient_run(const void *params, int64_t begin, int64_t end, 
 {
     const artel__binary_gradient *p = params;
     bool linear = p->op == ARTEL__BINARY_ADD || p->op == ARTEL__BINARY_SUB;
+    bool half = p->a_half || p->b_half || p->dout_half || p->gradient_half;
+    float a[ARTEL__HALF_RUN], b[ARTEL__HALF_RUN], d[ARTEL__HALF_RUN], out[ARTEL__HALF_RUN];
     int64_t count = artel__loop_count(&p->loop), to = artel__piece_end(count, ARTEL__ELEMENT_TASK, end);
     int last = p->loop.rank - 1;
     artel__walk walk;
     (void)scratch;
     artel__walk_start(&walk, &p->loop, begin * ARTEL__ELEMENT_TASK);
     while (walk.position < to) {
-        const float *d = p->dout + walk.position;
         line l = {.n = artel__walk_run(&walk, &p->loop, to),
                   .a_stride = linear ? 1 : p->loop.stride[0][last],
-                  .b_stride = linear ? 1 : p->loop.stride[1][last],
-                  .a = linear ? d : p->a + walk.offset[0],
-                  .b = linear ? d : p->b + walk.offset[1],
-                  .d = d,
-                  .out = p->gradient + walk.position};
+                  .b_stride = linear ? 1 : p->loop.stride[1][last]};
+        if (half && l.n > ARTEL__HALF_RUN) l.n = ARTEL__HALF_RUN;
+        l.d = artel__half_load(p->dout, p->dout_half, walk.position, l.n, d);
+        l.a = linear ? l.d : line_load(p->a, p->a_half, walk.offset[0], l.n, &l.a_stride, a);
+        l.b = linear ? l.d : line_load(p->b, p->b_half, walk.offset[1], l.n, &l.b_stride, b);
+        l.out = artel__half_make(p->gradient, p->gradient_half, walk.position, out);
         binary_gradient_line(p->op, p->wrt, &l);
+        artel__half_store(p->gradient, p->gradient_half, walk.position, l.n, out);
         artel__walk_advance(&walk, &p->loop, l.n);
     }
 }
@@ -388,19 +442,23 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__ELEMENTWISE_KERNELS] = {
                                           .isa = ARTEL__SIMD_ISA,
                                           .tasks = unary_forward_tasks,
                                           .elements = element_task,
+                                          .halves = artel__halves_always,
                                           .run = unary_forward_run},
     [ARTEL__ELEMENTWISE_UNARY_GRADIENT] = {.name = ARTEL__SIMD_NAME " unary_gradient",
                                            .isa = ARTEL__SIMD_ISA,
                                            .tasks = unary_gradient_tasks,
                                            .elements = element_task,
+                                           .halves = artel__halves_always,
                                            .run = unary_gradient_run},
     [ARTEL__ELEMENTWISE_BINARY_FORWARD] = {.name = ARTEL__SIMD_NAME " binary_forward",
                                            .isa = ARTEL__SIMD_ISA,
                                            .tasks = binary_forward_tasks,
+                                           .halves = artel__halves_always,
                                            .run = binary_forward_run},
     [ARTEL__ELEMENTWISE_BINARY_GRADIENT] = {.name = ARTEL__SIMD_NAME " binary_gradient",
                                             .isa = ARTEL__SIMD_ISA,
                                             .tasks = binary_gradient_tasks,
+                                            .halves = artel__halves_always,
                                             .run = binary_gradient_run},
     [ARTEL__ELEMENTWISE_SELECT] = {.name = ARTEL__SIMD_NAME " select", .isa = ARTEL__SIMD_ISA, .tasks = select_tasks, .run = select_run},
     [ARTEL__ELEMENTWISE_ADD_N] = {.name = ARTEL__SIMD_NAME " add_n", .isa = ARTEL__SIMD_ISA, .tasks = add_n_tasks, .run = add_n_run},

@@ -67,7 +67,7 @@ static inline void micro_block_turned(const float *from, int64_t step, int64_t c
     for (int i = 0; i < real; i++, from += step) {
         for (int j = 0; j < ARTEL__BLOCK; j += VEC_LANES)
             vec_store(plain + j, micro_load(from + j, (int)(count - j < VEC_LANES ? count - j : VEC_LANES)));
-        tiles_block(plain, ARTEL__BLOCK, (uint16_t *)(void *)(rows + i * TILES_SIDE));
+        tiles_block(plain, ARTEL__BLOCK, (uint16_t *)(void *)(rows + i * TILES_SIDE), false);
     }
     for (int i = 0; i < real; i += TILES_SIDE)
         tiles_turn(rows + i * TILES_SIDE, TILES_SIDE, tiles + i / TILES_SIDE * TILES_BYTES, TILES_LINE);
@@ -103,7 +103,7 @@ static void micro_pack_left(const artel__gemm *g, micro_form form, micro_part p,
             const float *row = g->a + (p.from + i) * g->lda + k;
             for (int j = 0; j < ARTEL__BLOCK; j += VEC_LANES)
                 vec_store(plain + j, micro_load(row + j, (int)(count - j < VEC_LANES ? count - j : VEC_LANES)));
-            tiles_block(plain, ARTEL__BLOCK, to + i * MICRO_PITCH);
+            tiles_block(plain, ARTEL__BLOCK, to + i * MICRO_PITCH, false);
         }
     }
 }

@@ -4,6 +4,7 @@
 #define ARTEL_KERNEL_SIMD_MICRO_VEC_AVX2_H
 
 #include <immintrin.h>
+#include <stdint.h>
 
 #include "kernel/simd/micro_steps_avx2.h"
 
@@ -122,6 +123,30 @@ VEC_INLINE vec_mask vec_range(int first, int last)
 VEC_INLINE vec vec_load_part(const float *p, vec_mask m)
 {
     return _mm256_maskload_ps(p, m);
+}
+
+/* VEC_LANES bfloat16 as float32; `count` of them, zeros behind. */
+VEC_INLINE vec vec_widen(const uint16_t *p)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+}
+
+VEC_INLINE vec vec_widen_part(const uint16_t *p, int count)
+{
+    uint16_t part[VEC_LANES] = {0};
+    if (count >= VEC_LANES) return vec_widen(p);
+    for (int i = 0; i < count; i++) part[i] = p[i];
+    return vec_widen(part);
+}
+
+/* Rounds to bfloat16 and stores the first `count`; x is no denormal. */
+VEC_INLINE void vec_halve(uint16_t *p, int count, vec x)
+{
+    uint16_t part[VEC_LANES];
+    __m256i low = _mm256_srli_epi32(_mm256_castps_si256(vec_to_bfloat16(x)), 16);
+    __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    _mm_storeu_si128((__m128i *)(count >= VEC_LANES ? p : part), halves);
+    for (int i = 0; i < count && count < VEC_LANES; i++) p[i] = part[i];
 }
 
 VEC_INLINE void vec_store_part(float *p, vec_mask m, vec x)

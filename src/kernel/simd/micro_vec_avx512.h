@@ -8,6 +8,7 @@
 #define ARTEL_KERNEL_SIMD_MICRO_VEC_AVX512_H
 
 #include <immintrin.h>
+#include <stdint.h>
 
 #define VEC_INLINE static inline __attribute__((always_inline))
 #define VEC_APART static __attribute__((noinline))
@@ -113,6 +114,31 @@ VEC_INLINE vec_mask vec_range(int first, int last)
 VEC_INLINE vec vec_load_part(const float *p, vec_mask m)
 {
     return _mm512_maskz_loadu_ps(m, p);
+}
+
+/* VEC_LANES bfloat16 as float32; `count` of them, zeros behind. */
+VEC_INLINE vec vec_widen(const uint16_t *p)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p)), 16));
+}
+
+VEC_INLINE vec vec_widen_part(const uint16_t *p, int count)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(vec_range(0, count), p)), 16));
+}
+
+/* Rounds to bfloat16 and stores the first `count`; x is no denormal. */
+VEC_INLINE void vec_halve(uint16_t *p, int count, vec x)
+{
+#if defined(__AVX512BF16__)
+    __m256i halves = (__m256i)_mm512_cvtneps_pbh(x); /* as vec_to_bfloat16 does it */
+#else
+    __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(vec_to_bfloat16(x)), 16));
+#endif
+    if (count >= VEC_LANES)
+        _mm256_storeu_si256((__m256i *)p, halves);
+    else
+        _mm256_mask_storeu_epi16(p, vec_range(0, count), halves);
 }
 
 VEC_INLINE void vec_store_part(float *p, vec_mask m, vec x)

@@ -3,7 +3,7 @@
 #include "kernel/simd/simd.h"
 
 #include "kernel/narrow.h"
-#include "kernel/narrow_formula.h"
+#include "kernel/half.h"
 #include "kernel/simd/narrow_tables.h"
 
 static int64_t narrow_tasks(const void *params)
@@ -18,6 +18,10 @@ static void narrow_run(const void *params, int64_t begin, int64_t end, void *scr
     const float *x = p->x;
     float *y = p->y;
     (void)scratch;
+    if (p->y_half) {
+        artel__half_store(y, true, from, to - from, x + from);
+        return;
+    }
     if (p->to == ARTEL_DTYPE_BFLOAT16) {
         ARTEL__INDEPENDENT
         for (int64_t i = from; i < to; i++) y[i] = narrow_to_bfloat16(x[i]);
@@ -28,5 +32,9 @@ static void narrow_run(const void *params, int64_t begin, int64_t end, void *scr
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NARROW_KERNELS] = {
-    [ARTEL__NARROW_NARROW] = {.name = ARTEL__SIMD_NAME " narrow", .isa = ARTEL__SIMD_ISA, .tasks = narrow_tasks, .run = narrow_run},
+    [ARTEL__NARROW_NARROW] = {.name = ARTEL__SIMD_NAME " narrow",
+                              .isa = ARTEL__SIMD_ISA,
+                              .tasks = narrow_tasks,
+                              .halves = artel__halves_always,
+                              .run = narrow_run},
 };

@@ -6,6 +6,7 @@
  */
 #include "kernel/simd/simd.h"
 
+#include "kernel/half.h"
 #include "kernel/noise_formula.h"
 #include "kernel/simd/noise_tables.h"
 #include "kernel/walk.h"
@@ -114,8 +115,9 @@ static void draws(const artel__noise *p, uint32_t row, int64_t from, int64_t n, 
 ARTEL__INLINE void noise_elements(artel__noise_op op, const artel__noise *p, const float *draw, int64_t step, int64_t at, int64_t n)
 {
     noise_constants k = {p->rate, p->scale, p->shift, p->other};
-    const float *x = op == ARTEL__NOISE_UNIFORM ? draw : p->x + at;
-    float *y = p->y + at;
+    float from[RUN], made[RUN];
+    const float *x = op == ARTEL__NOISE_UNIFORM ? draw : artel__half_load(p->x, p->x_half, at, n, from);
+    float *y = artel__half_make(p->y, p->y_half, at, made);
     if (step == 1) {
         ARTEL__INDEPENDENT
         for (int64_t i = 0; i < n; i++) y[i] = noise_element(op, x[i], draw[i], &k);
@@ -123,6 +125,7 @@ ARTEL__INLINE void noise_elements(artel__noise_op op, const artel__noise *p, con
         float fixed = *draw;
         for (int64_t i = 0; i < n; i++) y[i] = noise_element(op, op == ARTEL__NOISE_UNIFORM ? fixed : x[i], fixed, &k);
     }
+    artel__half_store(p->y, p->y_half, at, n, made);
 }
 
 static void noise_dispatch(const artel__noise *p, const float *draw, int64_t step, int64_t at, int64_t n)
@@ -146,7 +149,7 @@ static void noise_row(const artel__noise *p, const artel__loop *loop, int64_t ro
     artel__walk_start(&walk, loop, from);
     while (walk.position < to) {
         int64_t n = artel__walk_run(&walk, loop, to);
-        if (step == 1 && n > RUN) n = RUN;
+        if ((step == 1 || p->x_half || p->y_half) && n > RUN) n = RUN;
         draws(p, counter_row, walk.offset[0], step == 1 ? n : 1, draw);
         noise_dispatch(p, draw, step, row * row_size + walk.position, n);
         artel__walk_advance(&walk, loop, n);
@@ -173,5 +176,6 @@ static void noise_run(const void *params, int64_t begin, int64_t end, void *scra
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NOISE_KERNELS] = {
-    [ARTEL__NOISE_NOISE] = {.name = ARTEL__SIMD_NAME " noise", .isa = ARTEL__SIMD_ISA, .tasks = noise_tasks, .run = noise_run},
+    [ARTEL__NOISE_NOISE] =
+        {.name = ARTEL__SIMD_NAME " noise", .isa = ARTEL__SIMD_ISA, .tasks = noise_tasks, .halves = artel__halves_always, .run = noise_run},
 };

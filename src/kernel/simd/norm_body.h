@@ -7,6 +7,7 @@
 #include "kernel/simd/simd.h"
 
 #include "kernel/fold_tree.h"
+#include "kernel/half.h"
 #include "kernel/moments.h"
 #include "kernel/norm_formula.h"
 #include "kernel/simd/norm_sums.h"
@@ -24,6 +25,27 @@ enum {
 };
 
 /* -- sums of a row for each channel -- */
+
+enum {
+    SUMS_ROOM = 2048 /* floats of an operand that are widened at once: a few positions of a tile */
+};
+
+/* The gradient's sums of operands of which some are stored as bfloat16, by runs of positions. */
+ARTEL__INLINE void sums_mixed(artel__norm_activation activation, const sums_input *in, const bool *half, int64_t positions, int64_t width,
+                              double *sum, double *product)
+{
+    float room[3][SUMS_ROOM];
+    int64_t most = SUMS_ROOM / width;
+    for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
+    for (int64_t i = 0; i < positions; i += most) {
+        int64_t count = positions - i < most ? positions - i : most, at = i * in->stride;
+        sums_input run = {.x = room[0], .y = room[1], .dy = room[2], .mean = in->mean, .inverse = in->inverse, .stride = width};
+        artel__half_gather(in->x, half[0], at, in->stride, count, width, room[0]);
+        if (activation != ARTEL__NORM_LINEAR) artel__half_gather(in->y, half[1], at, in->stride, count, width, room[1]);
+        artel__half_gather(in->dy, half[2], at, in->stride, count, width, room[2]);
+        sums_chunks(SUMS_GRADIENT, activation, false, false, SUMS_POSITIONS, &run, count, width, sum, product);
+    }
+}
 
 /* A run of neighbouring tasks of (row or node, tile of columns) that are done as one, at most `most` columns. */
 typedef struct tiles {
@@ -72,10 +94,13 @@ static void batch_moments_rows_run(const void *params, int64_t begin, int64_t en
     (void)scratch;
     for (int64_t task = begin; task < end;) {
         tiles t = tiles_at(p->channels, size, task, end, SUMS_TILE);
-        const float *x = p->x + t.outer * p->inner * p->channels + t.column;
+        const float *x = artel__half_at(p->x, p->x_half, t.outer * p->inner * p->channels + t.column);
         double sum[SUMS_TILE], square[SUMS_TILE];
         sums_input in = {.x = x, .stride = p->channels};
-        sums_run(SUMS_MOMENTS, ARTEL__NORM_LINEAR, &in, p->inner, t.width, sum, square);
+        if (p->x_half)
+            sums_run(SUMS_MOMENTS, ARTEL__NORM_LINEAR, true, &in, p->inner, t.width, sum, square);
+        else
+            sums_run(SUMS_MOMENTS, ARTEL__NORM_LINEAR, false, &in, p->inner, t.width, sum, square);
         double *part = p->part + t.outer * 2 * p->channels + t.column;
         memcpy(part, sum, (size_t)t.width * sizeof *sum);
         memcpy(part + p->channels, square, (size_t)t.width * sizeof *square);
@@ -98,11 +123,21 @@ static int64_t batch_norm_gradient_rows_grain(const void *params)
 ARTEL__INLINE void gradient_sums(artel__norm_activation activation, const artel__batch_norm_gradient_rows *p, const tiles *t)
 {
     int64_t at = t->outer * p->inner * p->channels + t->column, n = t->width;
-    sums_input in = {
-        p->x + at,  activation == ARTEL__NORM_LINEAR ? NULL : p->y + at, p->dy + at, p->mean + t->column, p->inverse + t->column,
-        p->channels};
+    const bool half[3] = {p->x_half, p->y_half, p->dy_half};
+    sums_input in = {.x = artel__half_at(p->x, p->x_half, at),
+                     .y = activation == ARTEL__NORM_LINEAR ? NULL : artel__half_at(p->y, p->y_half, at),
+                     .dy = artel__half_at(p->dy, p->dy_half, at),
+                     .mean = p->mean + t->column,
+                     .inverse = p->inverse + t->column,
+                     .stride = p->channels};
     double sum[SUMS_TILE], product[SUMS_TILE];
-    sums_run(SUMS_GRADIENT, activation, &in, p->inner, n, sum, product);
+    bool masked = activation != ARTEL__NORM_LINEAR;
+    if (p->x_half && p->dy_half && (!masked || p->y_half))
+        sums_run(SUMS_GRADIENT, activation, true, &in, p->inner, n, sum, product);
+    else if (p->x_half || p->dy_half || (masked && p->y_half))
+        sums_mixed(activation, &in, half, p->inner, n, sum, product);
+    else
+        sums_run(SUMS_GRADIENT, activation, false, &in, p->inner, n, sum, product);
     double *part = p->part + t->outer * 2 * p->channels + t->column;
     memcpy(part, sum, (size_t)n * sizeof *sum);
     memcpy(part + p->channels, product, (size_t)n * sizeof *product);
@@ -193,13 +228,25 @@ static int64_t batch_norm_forward_tasks(const void *params)
 static size_t batch_norm_forward_scratch(const void *params)
 {
     const artel__batch_norm_forward *p = params;
-    return (size_t)(4 * p->channels * repeats(p->channels)) * sizeof(float);
+    return (size_t)(6 * p->channels * repeats(p->channels)) * sizeof(float);
+}
+
+/* What was made in `room`, to where it is stored: past the caches with `stream`. Without, float32 is there already. */
+static void give(float *y, bool half, bool stream, int64_t at, int64_t n, const float *room)
+{
+    if (half && stream)
+        artel__half_stream(y, at, n, room);
+    else if (half)
+        artel__half_store(y, true, at, n, room);
+    else if (stream)
+        artel__stream(y + at, room, n);
 }
 
 ARTEL__INLINE void forward_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_forward *p, int64_t at, int64_t n,
-                                const float *constants, int64_t period, float *y)
+                                float *constants, int64_t period, float *y)
 {
-    const float *x = p->x + at, *r = residual ? p->residual + at : x;
+    const float *x = artel__half_load(p->x, p->x_half, at, n, constants + 4 * period);
+    const float *r = residual ? artel__half_load(p->residual, p->residual_half, at, n, constants + 5 * period) : x;
     const float *mean = constants, *scale = constants + period, *shift = constants + 2 * period;
     ARTEL__INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
@@ -208,7 +255,7 @@ ARTEL__INLINE void forward_pass(artel__norm_activation activation, bool residual
     }
 }
 
-static void forward_dispatch(const artel__batch_norm_forward *p, int64_t at, int64_t n, const float *constants, int64_t period, float *y)
+static void forward_dispatch(const artel__batch_norm_forward *p, int64_t at, int64_t n, float *constants, int64_t period, float *y)
 {
     switch ((int)p->activation * 2 + (p->residual != NULL)) {
     case 0: forward_pass(ARTEL__NORM_LINEAR, false, p, at, n, constants, period, y); break;
@@ -232,11 +279,11 @@ static void batch_norm_forward_run(const void *params, int64_t begin, int64_t en
         shift[c] = p->beta ? p->beta[c] : 0.0f;
     }
     repeat(mean, channels, period), repeat(scale, channels, period), repeat(shift, channels, period);
-    bool stream = p->y != p->x && p->y != p->residual && artel__streams(p->positions * channels);
+    bool stream = p->y != p->x && p->y != p->residual && artel__streams(p->positions * channels / (p->y_half ? 2 : 1));
     for (int64_t at = begin * size * channels; at < to; at += period) {
         int64_t n = to - at < period ? to - at : period;
-        forward_dispatch(p, at, n, scratch, period, stream ? shift + period : p->y + at);
-        if (stream) artel__stream(p->y + at, shift + period, n);
+        forward_dispatch(p, at, n, scratch, period, stream || p->y_half ? shift + period : p->y + at);
+        give(p->y, p->y_half, stream, at, n, shift + period);
     }
     artel__stream_end();
 }
@@ -250,13 +297,15 @@ static int64_t batch_norm_gradient_tasks(const void *params)
 static size_t batch_norm_gradient_scratch(const void *params)
 {
     const artel__batch_norm_gradient *p = params;
-    return (size_t)(7 * p->channels * repeats(p->channels)) * sizeof(float);
+    return (size_t)(10 * p->channels * repeats(p->channels)) * sizeof(float);
 }
 
 ARTEL__INLINE void gradient_pass(artel__norm_activation activation, bool residual, const artel__batch_norm_gradient *p, int64_t at,
-                                 int64_t n, const float *constants, int64_t period, float *dx, float *dr)
+                                 int64_t n, float *constants, int64_t period, float *dx, float *dr)
 {
-    const float *x = p->x + at, *dy = p->dy + at, *y = activation == ARTEL__NORM_LINEAR ? x : p->y + at;
+    const float *x = artel__half_load(p->x, p->x_half, at, n, constants + 7 * period);
+    const float *dy = artel__half_load(p->dy, p->dy_half, at, n, constants + 8 * period);
+    const float *y = activation == ARTEL__NORM_LINEAR ? x : artel__half_load(p->y, p->y_half, at, n, constants + 9 * period);
     const float *mean = constants, *inverse = mean + period, *scale = inverse + period, *mean_d = scale + period;
     const float *mean_dx = mean_d + period;
     ARTEL__INDEPENDENT
@@ -267,7 +316,7 @@ ARTEL__INLINE void gradient_pass(artel__norm_activation activation, bool residua
     }
 }
 
-static void gradient_dispatch(const artel__batch_norm_gradient *p, int64_t at, int64_t n, const float *constants, int64_t period, float *dx,
+static void gradient_dispatch(const artel__batch_norm_gradient *p, int64_t at, int64_t n, float *constants, int64_t period, float *dx,
                               float *dr)
 {
     switch ((int)p->activation * 2 + (p->dresidual != NULL)) {
@@ -295,20 +344,26 @@ static void batch_norm_gradient_run(const void *params, int64_t begin, int64_t e
         constant[4][c] = p->sums ? (float)(p->sums[channels + c] / p->count) : 0.0f;
     }
     for (int k = 0; k < 5; k++) repeat(constant[k], channels, period);
-    bool large = artel__streams(p->positions * channels), stream_dx = large && p->dx != p->dy;
-    bool stream_residual = large && p->dresidual && p->dresidual != p->dy;
+    bool stream_dx = p->dx != p->dy && artel__streams(p->positions * channels / (p->dx_half ? 2 : 1));
+    bool stream_residual = p->dresidual && p->dresidual != p->dy && artel__streams(p->positions * channels / (p->dresidual_half ? 2 : 1));
     for (int64_t at = begin * size * channels; at < to; at += period) {
         int64_t n = to - at < period ? to - at : period;
-        float *dx = stream_dx ? constant[5] : p->dx + at;
-        float *dr = stream_residual ? constant[6] : p->dresidual ? p->dresidual + at : NULL;
+        float *dx = stream_dx || p->dx_half ? constant[5] : p->dx + at;
+        float *dr = stream_residual || p->dresidual_half ? constant[6] : p->dresidual ? p->dresidual + at : NULL;
         gradient_dispatch(p, at, n, scratch, period, dx, dr);
-        if (stream_dx) artel__stream(p->dx + at, dx, n);
-        if (stream_residual) artel__stream(p->dresidual + at, dr, n);
+        give(p->dx, p->dx_half, stream_dx, at, n, constant[5]);
+        if (dr) give(p->dresidual, p->dresidual_half, stream_residual, at, n, constant[6]);
     }
     artel__stream_end();
 }
 
 /* -- layer normalisation -- */
+
+static size_t layer_norm_forward_scratch(const void *params)
+{
+    const artel__layer_norm_forward *p = params;
+    return (size_t)(p->x_half || p->y_half ? 2 * p->length : 0) * sizeof(float);
+}
 
 static int64_t layer_norm_forward_tasks(const void *params)
 {
@@ -353,15 +408,23 @@ static void layer_norm_forward_run(const void *params, int64_t begin, int64_t en
 {
     const artel__layer_norm_forward *p = params;
     int64_t size = positions_per_task(p->length), to = artel__piece_end(p->positions, size, end);
-    (void)scratch;
+    float *room = scratch;
     for (int64_t at = begin * size; at < to; at++) {
-        const float *x = p->x + at * p->length;
+        const float *x = artel__half_load(p->x, p->x_half, at * p->length, p->length, room);
+        float *y = artel__half_make(p->y, p->y_half, at * p->length, room + p->length);
         float mean = layer_is_centred(p->mode) ? lanes_of(false, x, p->length, 0.0f) / (float)p->length : 0.0f;
         float inverse = layer_inverse(p, lanes_of(true, x, p->length, mean));
-        layer_apply(p, x, p->y + at * p->length, p->mode == ARTEL__LAYER_NORM_LAYER ? mean : 0.0f, inverse);
+        layer_apply(p, x, y, p->mode == ARTEL__LAYER_NORM_LAYER ? mean : 0.0f, inverse);
+        artel__half_store(p->y, p->y_half, at * p->length, p->length, y);
         p->mean[at] = mean;
         p->inverse[at] = inverse;
     }
+}
+
+static size_t layer_norm_gradient_scratch(const void *params)
+{
+    const artel__layer_norm_gradient *p = params;
+    return (size_t)(p->x_half || p->dy_half || p->dx_half ? 3 * p->length : 0) * sizeof(float);
 }
 
 static int64_t layer_norm_gradient_tasks(const void *params)
@@ -390,10 +453,11 @@ ARTEL__INLINE float layer_sum(bool scaled, bool product, const artel__layer_norm
     return artel__lanes_sum(lane);
 }
 
-ARTEL__INLINE void layer_slope(bool scaled, const artel__layer_norm_gradient *p, const layer_scalars *s, int64_t at)
+ARTEL__INLINE void layer_slope(bool scaled, const artel__layer_norm_gradient *p, const layer_scalars *s, const float *x, const float *dy,
+                               float *dx)
 {
-    const float *x = p->x + at * p->length, *dy = p->dy + at * p->length, *gamma = scaled ? p->gamma : dy;
-    float *dx = p->dx + at * p->length, inverse = s->inverse, mean = s->slope_mean;
+    const float *gamma = scaled ? p->gamma : dy;
+    float inverse = s->inverse, mean = s->slope_mean;
     float mean_g = layer_sum(scaled, false, p, s, x, dy), mean_product = layer_sum(scaled, true, p, s, x, dy);
     mean_g = p->mode == ARTEL__LAYER_NORM_LAYER ? mean_g / s->divisor : 0.0f;
     mean_product = s->divisor > 0.0f ? mean_product / s->divisor : 0.0f;
@@ -408,13 +472,18 @@ static void layer_norm_gradient_run(const void *params, int64_t begin, int64_t e
 {
     const artel__layer_norm_gradient *p = params;
     int64_t size = positions_per_task(p->length), to = artel__piece_end(p->positions, size, end);
-    (void)scratch;
+    float *room = scratch;
+    int64_t n = p->length;
     for (int64_t at = begin * size; at < to; at++) {
+        const float *x = artel__half_load(p->x, p->x_half, at * n, n, room);
+        const float *dy = artel__half_load(p->dy, p->dy_half, at * n, n, room + n);
+        float *dx = artel__half_make(p->dx, p->dx_half, at * n, room + 2 * n);
         layer_scalars s = layer_scalars_of(p, p->mean[at], p->inverse[at]);
         if (p->gamma)
-            layer_slope(true, p, &s, at);
+            layer_slope(true, p, &s, x, dy, dx);
         else
-            layer_slope(false, p, &s, at);
+            layer_slope(false, p, &s, x, dy, dx);
+        artel__half_store(p->dx, p->dx_half, at * n, n, dx);
     }
 }
 
@@ -432,7 +501,9 @@ static void parameters_row(const artel__layer_norm_parameters *p, int64_t row, i
     bool centred = p->mode == ARTEL__LAYER_NORM_LAYER;
     for (int64_t c = 0; c < width; c++) gamma[c] = beta[c] = 0.0f;
     for (int64_t i = row * p->inner; i < (row + 1) * p->inner; i++) {
-        const float *x = p->x + i * p->length + column, *dy = p->dy + i * p->length + column;
+        float room[2][TILE];
+        const float *x = artel__half_load(p->x, p->x_half, i * p->length + column, width, room[0]);
+        const float *dy = artel__half_load(p->dy, p->dy_half, i * p->length + column, width, room[1]);
         float mean = centred ? p->mean[i] : 0.0f, inverse = p->inverse[i];
         for (int64_t c = 0; c < width; c++) {
             gamma[c] = gamma[c] + dy[c] * ((x[c] - mean) * inverse);
@@ -481,6 +552,7 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NORM_KERNELS] = {
                                         .isa = ARTEL__SIMD_ISA,
                                         .tasks = batch_moments_rows_tasks,
                                         .grain = batch_moments_rows_grain,
+                                        .halves = artel__halves_always,
                                         .run = batch_moments_rows_run},
     [ARTEL__NORM_BATCH_MOMENTS_FOLD] = {.name = ARTEL__SIMD_NAME " batch_moments_fold",
                                         .isa = ARTEL__SIMD_ISA,
@@ -490,27 +562,35 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__NORM_KERNELS] = {
                                         .isa = ARTEL__SIMD_ISA,
                                         .tasks = batch_norm_forward_tasks,
                                         .scratch_bytes = batch_norm_forward_scratch,
+                                        .halves = artel__halves_always,
                                         .run = batch_norm_forward_run},
     [ARTEL__NORM_BATCH_NORM_GRADIENT_ROWS] = {.name = ARTEL__SIMD_NAME " batch_norm_gradient_rows",
                                               .isa = ARTEL__SIMD_ISA,
                                               .tasks = batch_norm_gradient_rows_tasks,
                                               .grain = batch_norm_gradient_rows_grain,
+                                              .halves = artel__halves_always,
                                               .run = batch_norm_gradient_rows_run},
     [ARTEL__NORM_BATCH_NORM_GRADIENT] = {.name = ARTEL__SIMD_NAME " batch_norm_gradient",
                                          .isa = ARTEL__SIMD_ISA,
                                          .tasks = batch_norm_gradient_tasks,
                                          .scratch_bytes = batch_norm_gradient_scratch,
+                                         .halves = artel__halves_always,
                                          .run = batch_norm_gradient_run},
     [ARTEL__NORM_LAYER_NORM_FORWARD] = {.name = ARTEL__SIMD_NAME " layer_norm_forward",
                                         .isa = ARTEL__SIMD_ISA,
                                         .tasks = layer_norm_forward_tasks,
+                                        .scratch_bytes = layer_norm_forward_scratch,
+                                        .halves = artel__halves_always,
                                         .run = layer_norm_forward_run},
     [ARTEL__NORM_LAYER_NORM_GRADIENT] = {.name = ARTEL__SIMD_NAME " layer_norm_gradient",
                                          .isa = ARTEL__SIMD_ISA,
                                          .tasks = layer_norm_gradient_tasks,
+                                         .scratch_bytes = layer_norm_gradient_scratch,
+                                         .halves = artel__halves_always,
                                          .run = layer_norm_gradient_run},
     [ARTEL__NORM_LAYER_NORM_PARAMETERS] = {.name = ARTEL__SIMD_NAME " layer_norm_parameters",
                                            .isa = ARTEL__SIMD_ISA,
                                            .tasks = layer_norm_parameters_tasks,
+                                           .halves = artel__halves_always,
                                            .run = layer_norm_parameters_run},
 };

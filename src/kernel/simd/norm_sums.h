@@ -12,7 +12,12 @@
 
 #include <string.h>
 
+#include "kernel/half.h"
 #include "kernel/norm_formula.h"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #if defined(__AVX512F__)
 #define SUMS_LANES 8
@@ -40,6 +45,8 @@ enum {
 
 typedef float sums_float __attribute__((vector_size(4 * SUMS_LANES)));
 typedef int32_t sums_mask __attribute__((vector_size(4 * SUMS_LANES)));
+typedef uint16_t sums_halves __attribute__((vector_size(2 * SUMS_LANES)));
+typedef uint32_t sums_words __attribute__((vector_size(4 * SUMS_LANES)));
 typedef double sums_double __attribute__((vector_size(8 * SUMS_LANES)));
 
 /* What is summed, from the first channel of a tile on. y is not read for LINEAR, and no pointer but x for moments. */
@@ -53,31 +60,59 @@ typedef enum sums_kind {
     SUMS_GRADIENT /* dy' and dy' * xhat */
 } sums_kind;
 
-/* One position of one channel: the definition. */
-ARTEL__INLINE void sums_element(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t at, int64_t c, double *sum,
-                                double *product)
+/* An element, and SUMS_LANES of them, from `at` on. `half`: all three arrays are stored as bfloat16. */
+ARTEL__INLINE float sums_at(const float *x, bool half, int64_t at)
 {
-    float d = kind == SUMS_MOMENTS ? in->x[at] : norm_mask(activation, activation == ARTEL__NORM_LINEAR ? 0.0f : in->y[at], in->dy[at]);
-    float factor = kind == SUMS_MOMENTS ? d : (in->x[at] - in->mean[c]) * in->inverse[c];
+    return half ? artel__half_widen(((const uint16_t *)(const void *)x)[at]) : x[at];
+}
+
+ARTEL__INLINE sums_float sums_load(const float *x, bool half, int64_t at)
+{
+    sums_float wide;
+    if (half) {
+        const uint16_t *from = (const uint16_t *)(const void *)x + at;
+#if defined(__AVX512F__)
+        return (sums_float)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)from)), 16);
+#elif defined(__AVX2__)
+        return (sums_float)_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from)), 16);
+#else
+        sums_halves narrow;
+        memcpy(&narrow, from, sizeof narrow);
+        return (sums_float)(__builtin_convertvector(narrow, sums_words) << 16);
+#endif
+    }
+    memcpy(&wide, x + at, sizeof wide);
+    return wide;
+}
+
+/* One position of one channel: the definition. */
+ARTEL__INLINE void sums_element(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t at, int64_t c,
+                                double *sum, double *product)
+{
+    float x = sums_at(in->x, half, at), d = x, factor = x;
+    if (kind == SUMS_GRADIENT) {
+        d = norm_mask(activation, activation == ARTEL__NORM_LINEAR ? 0.0f : sums_at(in->y, half, at), sums_at(in->dy, half, at));
+        factor = (x - in->mean[c]) * in->inverse[c];
+    }
     *sum = *sum + (double)d;
     *product = *product + (double)d * (double)factor;
 }
 
 /* SUMS_LANES channels of a position: norm_mask and the rest of sums_element on vectors. */
-ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t at, int64_t c,
+ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t at, int64_t c,
                                sums_double *sum, sums_double *product)
 {
     sums_float x, d, factor, y, mean, inverse;
-    memcpy(&x, in->x + at, sizeof x);
+    x = sums_load(in->x, half, at);
     d = factor = x;
     if (kind == SUMS_GRADIENT) {
-        memcpy(&d, in->dy + at, sizeof d);
+        d = sums_load(in->dy, half, at);
         memcpy(&mean, in->mean + c, sizeof mean);
         memcpy(&inverse, in->inverse + c, sizeof inverse);
         factor = (x - mean) * inverse;
     }
     if (kind == SUMS_GRADIENT && activation != ARTEL__NORM_LINEAR) {
-        memcpy(&y, in->y + at, sizeof y);
+        y = sums_load(in->y, half, at);
         sums_mask passed = y > 0.0f;
         if (activation == ARTEL__NORM_RELU6) passed &= y < 6.0f;
         d = (sums_float)((sums_mask)d & passed);
@@ -88,15 +123,15 @@ ARTEL__INLINE void sums_vector(sums_kind kind, artel__norm_activation activation
 }
 
 /* Asks for the line that holds element `at`, into the second-level cache: of many channels a chunk is as large as the first. */
-ARTEL__INLINE void sums_fetch(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t at)
+ARTEL__INLINE void sums_fetch(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t at)
 {
-    __builtin_prefetch(in->x + at, 0, 2);
-    if (kind == SUMS_GRADIENT) __builtin_prefetch(in->dy + at, 0, 2);
-    if (kind == SUMS_GRADIENT && activation != ARTEL__NORM_LINEAR) __builtin_prefetch(in->y + at, 0, 2);
+    __builtin_prefetch(artel__half_at(in->x, half, at), 0, 2);
+    if (kind == SUMS_GRADIENT) __builtin_prefetch(artel__half_at(in->dy, half, at), 0, 2);
+    if (kind == SUMS_GRADIENT && activation != ARTEL__NORM_LINEAR) __builtin_prefetch(artel__half_at(in->y, half, at), 0, 2);
 }
 
 /* Channels c .. c + vectors * SUMS_LANES - 1 over `count` positions from element `at` on. */
-ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activation, bool fetch, int vectors, const sums_input *in,
+ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activation, bool half, bool fetch, int vectors, const sums_input *in,
                                 int64_t at, int64_t c, int64_t count, double *sum, double *product)
 {
     sums_double s[SUMS_VECTORS], q[SUMS_VECTORS];
@@ -110,9 +145,9 @@ ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activatio
         for (int v = 0; v < vectors; v++) {
             int64_t channel = c + v * SUMS_LANES;
             if (fetch && v * SUMS_LANES % SUMS_LINE == 0) {
-                sums_fetch(kind, activation, in, at + (i + SUMS_POSITIONS) * in->stride + channel);
+                sums_fetch(kind, activation, half, in, at + (i + SUMS_POSITIONS) * in->stride + channel);
             }
-            sums_vector(kind, activation, in, at + i * in->stride + channel, channel, &s[v], &q[v]);
+            sums_vector(kind, activation, half, in, at + i * in->stride + channel, channel, &s[v], &q[v]);
         }
     }
     SUMS_UNROLL
@@ -122,34 +157,34 @@ ARTEL__INLINE void sums_columns(sums_kind kind, artel__norm_activation activatio
     }
 }
 
-ARTEL__INLINE void sums_chunks(sums_kind kind, artel__norm_activation activation, bool fetch, int64_t chunk, const sums_input *in,
-                               int64_t positions, int64_t width, double *sum, double *product)
+ARTEL__INLINE void sums_chunks(sums_kind kind, artel__norm_activation activation, bool half, bool fetch, int64_t chunk,
+                               const sums_input *in, int64_t positions, int64_t width, double *sum, double *product)
 {
     for (int64_t i = 0; i < positions; i += chunk) {
         int64_t count = positions - i < chunk ? positions - i : chunk, at = i * in->stride, c = 0;
         for (; c + SUMS_VECTORS * SUMS_LANES <= width; c += SUMS_VECTORS * SUMS_LANES) {
-            sums_columns(kind, activation, fetch, SUMS_VECTORS, in, at, c, count, sum, product);
+            sums_columns(kind, activation, half, fetch, SUMS_VECTORS, in, at, c, count, sum, product);
         }
-        for (; c + SUMS_LANES <= width; c += SUMS_LANES) sums_columns(kind, activation, false, 1, in, at, c, count, sum, product);
+        for (; c + SUMS_LANES <= width; c += SUMS_LANES) sums_columns(kind, activation, half, false, 1, in, at, c, count, sum, product);
         for (; c < width; c++) {
             for (int64_t k = 0; k < count; k++) {
-                sums_element(kind, activation, in, at + k * in->stride + c, c, &sum[c], &product[c]);
+                sums_element(kind, activation, half, in, at + k * in->stride + c, c, &sum[c], &product[c]);
             }
         }
     }
 }
 
 /* sum and product [width]: over `positions` positions. */
-ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, const sums_input *in, int64_t positions, int64_t width,
-                            double *sum, double *product)
+ARTEL__INLINE void sums_run(sums_kind kind, artel__norm_activation activation, bool half, const sums_input *in, int64_t positions,
+                            int64_t width, double *sum, double *product)
 {
     for (int64_t c = 0; c < width; c++) sum[c] = product[c] = 0.0;
     if (in->stride <= SUMS_VECTORS * SUMS_LANES)
-        sums_chunks(kind, activation, false, SUMS_POSITIONS, in, positions, width, sum, product);
+        sums_chunks(kind, activation, half, false, SUMS_POSITIONS, in, positions, width, sum, product);
     else if (kind == SUMS_GRADIENT && in->stride <= SUMS_ORDERED)
-        sums_chunks(kind, activation, false, 1, in, positions, width, sum, product);
+        sums_chunks(kind, activation, half, false, 1, in, positions, width, sum, product);
     else
-        sums_chunks(kind, activation, true, SUMS_POSITIONS, in, positions, width, sum, product);
+        sums_chunks(kind, activation, half, true, SUMS_POSITIONS, in, positions, width, sum, product);
 }
 
 #endif

@@ -20,12 +20,13 @@ enum {
 typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
 
 /* Which of the three slots a rule reads and writes; LAMB's third is only written, which reading first does not harm. */
-ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, bool one, bool two, bool three, const artel__apply *p, int64_t at,
-                             const float *gradient, const float *squares, int64_t n)
+ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, artel_dtype held, bool one, bool two, bool three, const artel__apply *p,
+                             int64_t at, const float *gradient, const float *squares, int64_t n)
 {
     float *w = p->variable + at, *s0 = one ? p->slot[0] + at : w, *s1 = two ? p->slot[1] + at : w, *s2 = three ? p->slot[2] + at : w;
     float rate = p->rate, scalar[8];
     memcpy(scalar, p->scalar, sizeof scalar);
+    flags.held = held;
     ARTEL__INDEPENDENT
     for (int64_t i = 0; i < n; i++) {
         element e = {w[i], gradient[i], squares ? squares[i] : gradient[i] * gradient[i], {s0[i], s1[i], s2[i]}};
@@ -37,59 +38,83 @@ ARTEL__INLINE void rule_loop(rule_fn *rule, rule_flags flags, bool one, bool two
     }
 }
 
-ARTEL__INLINE void sgd_run(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+ARTEL__INLINE void sgd_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
     if (!p->has_momentum)
-        rule_loop(apply_sgd, (rule_flags){0}, false, false, false, p, at, g, q, n);
+        rule_loop(apply_sgd, (rule_flags){0}, held, false, false, false, p, at, g, q, n);
     else if (!p->nesterov)
-        rule_loop(apply_sgd, (rule_flags){.momentum = true}, true, false, false, p, at, g, q, n);
+        rule_loop(apply_sgd, (rule_flags){.momentum = true}, held, true, false, false, p, at, g, q, n);
     else
-        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, true, false, false, p, at, g, q, n);
+        rule_loop(apply_sgd, (rule_flags){.momentum = true, .nesterov = true}, held, true, false, false, p, at, g, q, n);
 }
 
-ARTEL__INLINE void rmsprop_run(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+ARTEL__INLINE void rmsprop_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
     if (p->has_momentum && p->centered)
-        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, true, true, true, p, at, g, q, n);
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true, .centered = true}, held, true, true, true, p, at, g, q, n);
     else if (p->has_momentum)
-        rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, true, true, false, p, at, g, q, n);
+        rule_loop(apply_rmsprop, (rule_flags){.momentum = true}, held, true, true, false, p, at, g, q, n);
     else if (p->centered)
-        rule_loop(apply_rmsprop, (rule_flags){.centered = true}, true, false, true, p, at, g, q, n);
+        rule_loop(apply_rmsprop, (rule_flags){.centered = true}, held, true, false, true, p, at, g, q, n);
     else
-        rule_loop(apply_rmsprop, (rule_flags){0}, true, false, false, p, at, g, q, n);
+        rule_loop(apply_rmsprop, (rule_flags){0}, held, true, false, false, p, at, g, q, n);
 }
 
-ARTEL__INLINE void rule_run(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+ARTEL__INLINE void rule_run(artel_dtype held, const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
     const rule_flags none = {0};
     switch (p->rule) {
-    case ARTEL__RULE_SGD: sgd_run(p, at, g, q, n); break;
-    case ARTEL__RULE_RMSPROP: rmsprop_run(p, at, g, q, n); break;
+    case ARTEL__RULE_SGD: sgd_run(held, p, at, g, q, n); break;
+    case ARTEL__RULE_RMSPROP: rmsprop_run(held, p, at, g, q, n); break;
     case ARTEL__RULE_ADAM:
         if (p->amsgrad)
-            rule_loop(apply_adam, (rule_flags){.amsgrad = true}, true, true, true, p, at, g, q, n);
+            rule_loop(apply_adam, (rule_flags){.amsgrad = true}, held, true, true, true, p, at, g, q, n);
         else
-            rule_loop(apply_adam, none, true, true, false, p, at, g, q, n);
+            rule_loop(apply_adam, none, held, true, true, false, p, at, g, q, n);
         break;
-    case ARTEL__RULE_ADAGRAD: rule_loop(apply_adagrad, none, true, false, false, p, at, g, q, n); break;
-    case ARTEL__RULE_ADADELTA: rule_loop(apply_adadelta, none, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_ADAMAX: rule_loop(apply_adamax, none, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_NADAM: rule_loop(apply_nadam, none, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, true, true, false, p, at, g, q, n); break;
-    case ARTEL__RULE_LION: rule_loop(apply_lion, none, true, false, false, p, at, g, q, n); break;
-    case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, true, true, true, p, at, g, q, n); break;
+    case ARTEL__RULE_ADAGRAD: rule_loop(apply_adagrad, none, held, true, false, false, p, at, g, q, n); break;
+    case ARTEL__RULE_ADADELTA: rule_loop(apply_adadelta, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_ADAMAX: rule_loop(apply_adamax, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_NADAM: rule_loop(apply_nadam, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_FTRL: rule_loop(apply_ftrl, none, held, true, true, false, p, at, g, q, n); break;
+    case ARTEL__RULE_LION: rule_loop(apply_lion, none, held, true, false, false, p, at, g, q, n); break;
+    case ARTEL__RULE_LAMB: rule_loop(apply_lamb, none, held, true, true, true, p, at, g, q, n); break;
+    case ARTEL__RULE_SCHEDULE_FREE: rule_loop(apply_schedule_free, none, held, true, true, false, p, at, g, q, n); break;
     }
 }
 
-/* Two copies of the loops: the square is computed, or read. */
+/* Copies of the loops: the square is computed, or read. */
 static void rule_run_plain(const artel__apply *p, int64_t at, const float *g, int64_t n)
 {
-    rule_run(p, at, g, NULL, n);
+    rule_run(ARTEL_DTYPE_FLOAT32, p, at, g, NULL, n);
 }
 
 static void rule_run_squares(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
 {
-    rule_run(p, at, g, q, n);
+    rule_run(ARTEL_DTYPE_FLOAT32, p, at, g, q, n);
+}
+
+/* Slots of 16 bits; `q` may be the squares of `g`. */
+static void rule_run_bfloat16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    rule_run(ARTEL_DTYPE_BFLOAT16, p, at, g, q, n);
+}
+
+static void rule_run_float16(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    rule_run(ARTEL_DTYPE_FLOAT16, p, at, g, q, n);
+}
+
+static void rule_run_held(const artel__apply *p, int64_t at, const float *g, const float *q, int64_t n)
+{
+    if (p->held == ARTEL_DTYPE_BFLOAT16)
+        rule_run_bfloat16(p, at, g, q, n);
+    else if (p->held == ARTEL_DTYPE_FLOAT16)
+        rule_run_float16(p, at, g, q, n);
+    else if (q)
+        rule_run_squares(p, at, g, q, n);
+    else
+        rule_run_plain(p, at, g, n);
 }
 
 /* `clip` as a constant, so that the loop vectorises. */
@@ -119,16 +144,14 @@ static void apply_piece(const artel__apply *p, int64_t at, const float *g, const
         clip_run(false, p, g, clipped, n);
         g = clipped;
     }
-    for (int64_t i = 0; decay != 0.0f && i < n; i++) w[i] = w[i] - w[i] * decay * rate;
-    if (!q) {
-        rule_run_plain(p, at, g, n);
-        return;
-    }
-    if (p->clip) {
+    const rule_flags held = {.held = p->held}, none = {0};
+    for (int64_t i = 0; decay != 0.0f && !p->held && i < n; i++) w[i] = apply_decay(none, w[i], decay, rate);
+    for (int64_t i = 0; decay != 0.0f && p->held && i < n; i++) w[i] = apply_decay(held, w[i], decay, rate);
+    if (q && p->clip) {
         clip_run(true, p, q, squared, n);
         q = squared;
     }
-    rule_run_squares(p, at, g, q, n);
+    rule_run_held(p, at, g, q, n);
 }
 
 static int64_t apply_tasks(const void *params)

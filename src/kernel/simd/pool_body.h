@@ -22,50 +22,61 @@ static int64_t pool_forward_tasks(const void *params)
 }
 
 /* `wide` vectors of channels of one window. */
-ARTEL__INLINE void forward_blocks(bool max, const artel__pool_shape *s, const artel__window *w, float count, const float *x, float *y,
+ARTEL__INLINE void forward_blocks(bool max, const artel__pool_forward *p, const artel__window *w, float count, int64_t x, float *y,
                                   int wide)
 {
+    const artel__pool_shape *s = &p->shape;
     block_floats sum[WIDE];
     for (int b = 0; b < wide; b++) sum[b] = (block_floats){0} + (max ? -INFINITY : 0.0f);
     for (int64_t i = w->begin[0]; i < w->end[0]; i++)
         for (int64_t j = w->begin[1]; j < w->end[1]; j++) {
-            const float *from = x + ((i * s->in[1] + j) * s->in[2] + w->begin[2]) * s->channels;
+            int64_t from = x + ((i * s->in[1] + j) * s->in[2] + w->begin[2]) * s->channels;
             for (int64_t k = w->begin[2]; k < w->end[2]; k++, from += s->channels)
                 for (int b = 0; b < wide; b++) {
-                    block_floats value = block_load(from + b * BLOCK);
+                    block_floats value = block_from(p->x, p->x_half, from + b * BLOCK);
                     sum[b] = max ? block_greater(value, sum[b]) : sum[b] + value;
                 }
         }
     for (int b = 0; b < wide; b++) block_store(y + b * BLOCK, max ? sum[b] : sum[b] / count);
 }
 
-ARTEL__INLINE float forward_channel(bool max, const artel__pool_shape *s, const artel__window *w, float count, const float *x)
+ARTEL__INLINE float forward_channel(bool max, const artel__pool_forward *p, const artel__window *w, float count, int64_t x)
 {
+    const artel__pool_shape *s = &p->shape;
     float y = max ? -INFINITY : 0.0f;
     for (int64_t i = w->begin[0]; i < w->end[0]; i++)
         for (int64_t j = w->begin[1]; j < w->end[1]; j++)
             for (int64_t k = w->begin[2]; k < w->end[2]; k++) {
-                float v = x[((i * s->in[1] + j) * s->in[2] + k) * s->channels];
+                float v = element_from(p->x, p->x_half, x + ((i * s->in[1] + j) * s->in[2] + k) * s->channels);
                 y = max ? (v > y ? v : y) : y + v;
             }
     return max ? y : y / count;
 }
 
 /* A line of windows. */
-ARTEL__INLINE void forward_line(bool max, const artel__pool_shape *s, artel__window w, const float *x, float *y)
+ARTEL__INLINE void forward_line(bool max, const artel__pool_forward *p, artel__window w, int64_t x, int64_t to, float *room)
 {
+    const artel__pool_shape *s = &p->shape;
     /* Long lines whose positions are short the processor foresees itself. */
     bool ahead = s->channels > LONG_POSITION || s->in[2] * s->channels <= SHORT_LINE;
-    for (int64_t o = 0; o < s->out[2]; o++, y += s->channels) {
+    for (int64_t o = 0; o < s->out[2]; o++, to += s->channels) {
         int64_t c = 0;
+        float *y = artel__half_make(p->y, p->y_half, to, room);
         artel__window_along(s, 2, o, &w);
         float count = (float)artel__window_count(&w);
-        if (ahead) fetch_ahead(s, &w, x, s->channels);
-        for (; c + WIDE * BLOCK <= s->channels; c += WIDE * BLOCK) forward_blocks(max, s, &w, count, x + c, y + c, WIDE);
-        for (; c + SOME * BLOCK <= s->channels; c += SOME * BLOCK) forward_blocks(max, s, &w, count, x + c, y + c, SOME);
-        for (; c + BLOCK <= s->channels; c += BLOCK) forward_blocks(max, s, &w, count, x + c, y + c, 1);
-        for (; c < s->channels; c++) y[c] = forward_channel(max, s, &w, count, x + c);
+        if (ahead) fetch_ahead(s, &w, artel__half_at(p->x, p->x_half, x), p->x_half, s->channels);
+        for (; c + WIDE * BLOCK <= s->channels; c += WIDE * BLOCK) forward_blocks(max, p, &w, count, x + c, y + c, WIDE);
+        for (; c + SOME * BLOCK <= s->channels; c += SOME * BLOCK) forward_blocks(max, p, &w, count, x + c, y + c, SOME);
+        for (; c + BLOCK <= s->channels; c += BLOCK) forward_blocks(max, p, &w, count, x + c, y + c, 1);
+        for (; c < s->channels; c++) y[c] = forward_channel(max, p, &w, count, x + c);
+        artel__half_store(p->y, p->y_half, to, s->channels, room);
     }
+}
+
+static size_t pool_forward_scratch(const void *params)
+{
+    const artel__pool_forward *p = params;
+    return p->y_half ? (size_t)p->shape.channels * sizeof(float) : 0;
 }
 
 static void pool_forward_run(const void *params, int64_t begin, int64_t end, void *scratch)
@@ -73,16 +84,14 @@ static void pool_forward_run(const void *params, int64_t begin, int64_t end, voi
     const artel__pool_forward *p = params;
     const artel__pool_shape *s = &p->shape;
     int64_t lines = s->out[0] * s->out[1];
-    (void)scratch;
     for (int64_t task = begin; task < end; task++) {
         int64_t row = task / lines, line = task % lines;
-        const float *x = p->x + row * artel__pool_in(s) * s->channels;
-        float *y = p->y + task * s->out[2] * s->channels;
+        int64_t x = row * artel__pool_in(s) * s->channels, y = task * s->out[2] * s->channels;
         artel__window w = artel__window_at(s, line / s->out[1], line % s->out[1], 0);
         if (p->op == ARTEL__POOL_MAX)
-            forward_line(true, s, w, x, y);
+            forward_line(true, p, w, x, y, scratch);
         else
-            forward_line(false, s, w, x, y);
+            forward_line(false, p, w, x, y, scratch);
     }
 }
 
@@ -136,8 +145,12 @@ static void row_max(const artel__pool_gradient *p, int64_t row, int64_t channel,
 {
     const artel__pool_shape *s = &p->shape;
     int64_t from = row * artel__pool_in(s) * s->channels + channel, to = row * artel__pool_out(s) * s->channels + channel;
-    max_row r = {.s = s, .relu = p->relu, .n = n, .x = p->x + from, .y = p->y + to, .dy = p->dy + to, .dx = p->dx + from};
-    if (artel__pool_apart(s)) {
+    max_row r = {.s = s, .relu = p->relu, .n = n, .x_half = p->x_half, .y_half = p->y_half, .dy_half = p->dy_half, .dx_half = p->dx_half};
+    r.x = artel__half_at(p->x, p->x_half, from);
+    r.y = artel__half_at(p->y, p->y_half, to);
+    r.dy = artel__half_at(p->dy, p->dy_half, to);
+    r.dx = (float *)(uintptr_t)artel__half_at(p->dx, p->dx_half, from);
+    if (artel__pool_apart(s) && !p->dx_half) {
         if (apart_streams(p, &r))
             apart_row(&r, true);
         else
@@ -222,6 +235,13 @@ static void row_gather(const artel__pool_gradient *p, int64_t row, int64_t chann
     }
 }
 
+/* Maxima of planes: their lines wait in scratch. */
+static bool pool_gradient_halves(const void *params)
+{
+    const artel__pool_gradient *p = params;
+    return p->op == ARTEL__POOL_MAX && is_plane(&p->shape);
+}
+
 static size_t pool_gradient_scratch(const void *params)
 {
     const artel__pool_gradient *p = params;
@@ -255,10 +275,13 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__POOL_KERNELS] = {
     [ARTEL__POOL_FORWARD] = {.name = ARTEL__SIMD_NAME " pool_forward",
                              .isa = ARTEL__SIMD_ISA,
                              .tasks = pool_forward_tasks,
+                             .scratch_bytes = pool_forward_scratch,
+                             .halves = artel__halves_always,
                              .run = pool_forward_run},
     [ARTEL__POOL_GRADIENT] = {.name = ARTEL__SIMD_NAME " pool_gradient",
                               .isa = ARTEL__SIMD_ISA,
                               .tasks = pool_gradient_tasks,
                               .scratch_bytes = pool_gradient_scratch,
+                              .halves = pool_gradient_halves,
                               .run = pool_gradient_run},
 };

@@ -16,6 +16,7 @@
 typedef struct max_row {
     const artel__pool_shape *s;
     bool relu, waits;
+    bool x_half, y_half, dy_half, dx_half;
     int64_t n;
     const float *x, *y, *dy;
     float *dx;
@@ -35,8 +36,8 @@ ARTEL__INLINE void apart_blocks(const max_row *r, const artel__window *w, int wi
     const artel__pool_shape *s = r->s;
     block_floats top[WIDE], slope[WIDE];
     for (int b = 0; b < wide; b++) {
-        top[b] = block_load(r->y + to + c + b * BLOCK);
-        slope[b] = block_load(r->dy + to + c + b * BLOCK) + 0.0f;
+        top[b] = block_from(r->y, r->y_half, to + c + b * BLOCK);
+        slope[b] = block_from(r->dy, r->dy_half, to + c + b * BLOCK) + 0.0f;
         if (r->relu) slope[b] = block_relu(top[b], slope[b]);
     }
     for (int64_t i = w->begin[0]; i < w->end[0]; i++)
@@ -44,7 +45,7 @@ ARTEL__INLINE void apart_blocks(const max_row *r, const artel__window *w, int wi
             int64_t at = ((i * s->in[1] + j) * s->in[2] + w->begin[2]) * s->channels + c;
             for (int64_t k = w->begin[2]; k < w->end[2]; k++, at += s->channels)
                 for (int b = 0; b < wide; b++) {
-                    block_bits hit = block_load(r->x + at + b * BLOCK) == top[b];
+                    block_bits hit = block_from(r->x, r->x_half, at + b * BLOCK) == top[b];
                     top[b] = (block_floats)((block_bits)top[b] | hit);
                     block_put(stream, r->dx + at + b * BLOCK, block_where(hit, slope[b]));
                 }
@@ -54,14 +55,14 @@ ARTEL__INLINE void apart_blocks(const max_row *r, const artel__window *w, int wi
 static void apart_channel(const max_row *r, const artel__window *w, int64_t to, int64_t c)
 {
     const artel__pool_shape *s = r->s;
-    float top = r->y[to + c], slope = r->dy[to + c] + 0.0f;
+    float top = element_from(r->y, r->y_half, to + c), slope = element_from(r->dy, r->dy_half, to + c) + 0.0f;
     bool open = true;
     if (r->relu) slope = max_relu(top, slope);
     for (int64_t i = w->begin[0]; i < w->end[0]; i++)
         for (int64_t j = w->begin[1]; j < w->end[1]; j++)
             for (int64_t k = w->begin[2]; k < w->end[2]; k++) {
                 int64_t at = ((i * s->in[1] + j) * s->in[2] + k) * s->channels + c;
-                bool hit = open & (r->x[at] == top);
+                bool hit = open & (element_from(r->x, r->x_half, at) == top);
                 r->dx[at] = hit ? slope : 0.0f;
                 open &= !hit;
             }
@@ -104,7 +105,7 @@ ARTEL__INLINE void apart_row(const max_row *r, bool stream)
         for (int64_t o = 0; o < s->out[2]; o++, to += s->channels) {
             int64_t c = 0;
             artel__window_along(s, 2, o, &w);
-            fetch_ahead(s, &w, r->x, r->n);
+            fetch_ahead(s, &w, r->x, r->x_half, r->n);
             for (; c + WIDE * BLOCK <= r->n; c += WIDE * BLOCK) apart_blocks(r, &w, WIDE, stream, to, c);
             for (; c + SOME * BLOCK <= r->n; c += SOME * BLOCK) apart_blocks(r, &w, SOME, stream, to, c);
             for (; c + BLOCK <= r->n; c += BLOCK) apart_blocks(r, &w, 1, stream, to, c);
@@ -116,12 +117,17 @@ ARTEL__INLINE void apart_row(const max_row *r, bool stream)
 
 /* -- windows that overlap -- */
 
-/* Whether lines wait in scratch: those of a result that goes past the caches. */
+static bool is_plane(const artel__pool_shape *s)
+{
+    return s->in[0] == 1 && s->out[0] == 1 && s->window[0] == 1;
+}
+
+/* Whether lines wait in scratch: those of a result that goes past the caches, or is rounded to bfloat16. */
 static bool max_waits(const artel__pool_gradient *p)
 {
     const artel__pool_shape *s = &p->shape;
-    bool plane = s->in[0] == 1 && s->out[0] == 1 && s->window[0] == 1;
-    return plane && !artel__pool_apart(s) && artel__streams(p->rows * artel__pool_in(s) * s->channels);
+    if (p->dx_half) return true;
+    return is_plane(s) && !artel__pool_apart(s) && artel__streams(p->rows * artel__pool_in(s) * s->channels);
 }
 
 ARTEL__INLINE void overlap_blocks(const max_row *r, const artel__window *w, int wide, int64_t to, int64_t c)
@@ -129,17 +135,17 @@ ARTEL__INLINE void overlap_blocks(const max_row *r, const artel__window *w, int 
     const artel__pool_shape *s = r->s;
     block_floats top[WIDE], slope[WIDE];
     for (int b = 0; b < wide; b++) {
-        top[b] = block_load(r->y + to + c + b * BLOCK);
-        slope[b] = block_load(r->dy + to + c + b * BLOCK);
+        top[b] = block_from(r->y, r->y_half, to + c + b * BLOCK);
+        slope[b] = block_from(r->dy, r->dy_half, to + c + b * BLOCK);
     }
     for (int64_t i = w->begin[0]; i < w->end[0]; i++) {
         int64_t slot = (i * s->in[1] + w->begin[1]) % r->lines;
         for (int64_t j = w->begin[1]; j < w->end[1]; j++) {
-            const float *x = r->x + ((i * s->in[1] + j) * s->in[2] + w->begin[2]) * s->channels + c;
+            int64_t x = ((i * s->in[1] + j) * s->in[2] + w->begin[2]) * s->channels + c;
             float *sum = r->line + (slot * s->in[2] + w->begin[2]) * r->step + c;
             for (int64_t k = w->begin[2]; k < w->end[2]; k++, x += s->channels, sum += r->step)
                 for (int b = 0; b < wide; b++) {
-                    block_bits hit = block_load(x + b * BLOCK) == top[b];
+                    block_bits hit = block_from(r->x, r->x_half, x + b * BLOCK) == top[b];
                     top[b] = (block_floats)((block_bits)top[b] | hit);
                     block_store(sum + b * BLOCK, block_load(sum + b * BLOCK) + block_where(hit, slope[b]));
                 }
@@ -151,12 +157,12 @@ ARTEL__INLINE void overlap_blocks(const max_row *r, const artel__window *w, int 
 static void overlap_channel(const max_row *r, const artel__window *w, int64_t to, int64_t c)
 {
     const artel__pool_shape *s = r->s;
-    float top = r->y[to + c], slope = r->dy[to + c];
+    float top = element_from(r->y, r->y_half, to + c), slope = element_from(r->dy, r->dy_half, to + c);
     for (int64_t i = w->begin[0]; i < w->end[0]; i++)
         for (int64_t j = w->begin[1]; j < w->end[1]; j++)
             for (int64_t k = w->begin[2]; k < w->end[2]; k++) {
                 int64_t line = i * s->in[1] + j;
-                if (r->x[(line * s->in[2] + k) * s->channels + c] != top) continue;
+                if (element_from(r->x, r->x_half, (line * s->in[2] + k) * s->channels + c) != top) continue;
                 float *sum = r->line + (line % r->lines * s->in[2] + k) * r->step + c;
                 *sum = *sum + slope;
                 return;
@@ -185,10 +191,14 @@ static void finish_line(const max_row *r, int64_t line)
     int64_t at = line * s->in[2] * s->channels;
     float *sum = waiting_line(r, line);
     for (int64_t k = 0; r->relu && k < s->in[2]; k++) {
-        const float *x = r->x + at + k * s->channels;
-        for (int64_t c = 0; c < r->n; c++) sum[k * r->step + c] = max_relu(x[c], sum[k * r->step + c]);
+        int64_t x = at + k * s->channels;
+        for (int64_t c = 0; c < r->n; c++) sum[k * r->step + c] = max_relu(element_from(r->x, r->x_half, x + c), sum[k * r->step + c]);
     }
     if (!r->waits) return;
+    if (r->dx_half) {
+        for (int64_t k = 0; k < s->in[2]; k++) artel__half_store(r->dx, true, at + k * s->channels, r->n, sum + k * r->step);
+        return;
+    }
     if (r->n == s->channels)
         artel__stream(r->dx + at, sum, s->in[2] * r->n);
     else
@@ -231,7 +241,7 @@ static void overlap_row(const max_row *r)
         for (int64_t o = 0; o < s->out[2]; o++, to += s->channels) {
             int64_t c = 0;
             artel__window_along(s, 2, o, &w);
-            fetch_ahead(s, &w, r->x, r->n);
+            fetch_ahead(s, &w, r->x, r->x_half, r->n);
             for (; c + WIDE * BLOCK <= r->n; c += WIDE * BLOCK) overlap_blocks(r, &w, WIDE, to, c);
             for (; c + SOME * BLOCK <= r->n; c += SOME * BLOCK) overlap_blocks(r, &w, SOME, to, c);
             for (; c + BLOCK <= r->n; c += BLOCK) overlap_blocks(r, &w, 1, to, c);

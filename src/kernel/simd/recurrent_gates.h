@@ -23,7 +23,8 @@ static void activate(const activation *a, int64_t n, const float *x, float *y)
         ARTEL__INDEPENDENT
         for (int64_t i = 0; i < n; i++) y[i] = artel__sigmoidf(x[i]);
     } else {
-        artel__unary_forward p = {a->function, n, x, y, a->parameter[0], a->parameter[1], a->parameter[2]};
+        artel__unary_forward p = {
+            .op = a->function, .count = n, .x = x, .y = y, .a = a->parameter[0], .b = a->parameter[1], .c = a->parameter[2]};
         const artel__kernel *kernel = artel__kernel_choose(artel__unary_forward_kernels, ARTEL__SIMD_ISA, &p);
         kernel->run(&p, 0, kernel->tasks(&p), NULL);
     }
@@ -39,7 +40,15 @@ static void slope(const activation *a, int64_t n, const float *kept, const float
         ARTEL__INDEPENDENT
         for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * (kept[i] * (1.0f - kept[i]));
     } else {
-        artel__unary_gradient p = {a->function, n, kept, kept, dy, dx, a->parameter[0], a->parameter[1], a->parameter[2]};
+        artel__unary_gradient p = {.op = a->function,
+                                   .count = n,
+                                   .x = kept,
+                                   .y = kept,
+                                   .dy = dy,
+                                   .dx = dx,
+                                   .a = a->parameter[0],
+                                   .b = a->parameter[1],
+                                   .c = a->parameter[2]};
         const artel__kernel *kernel = artel__kernel_choose(artel__unary_gradient_kernels, ARTEL__SIMD_ISA, &p);
         kernel->run(&p, 0, kernel->tasks(&p), NULL);
     }

@@ -7,6 +7,7 @@
 #include "kernel/simd/simd.h"
 
 #include "kernel/fold_tree.h"
+#include "kernel/half.h"
 #include "kernel/reduce_form.h"
 #include "kernel/simd/reduce_tables.h"
 #include "kernel/walk.h"
@@ -46,6 +47,8 @@ typedef struct reduction {
     const artel__reduce *p;
     artel__reduce_form form;
     float first; /* what chains start from */
+    float *y;    /* of output 0 of p, or `room` of output `from` */
+    int64_t from;
 } reduction;
 
 /* -- last axis reduced: 16 lanes -- */
@@ -59,6 +62,20 @@ ARTEL__INLINE void lanes_run(combine_fn *combine, const float *x, int64_t n, flo
         for (int k = 0; k < ARTEL__LANES; k++) sum[k] = combine(sum[k], x[i + k]);
     for (int k = 0; i + k < n; k++) sum[k] = combine(sum[k], x[i + k]);
     memcpy(lane, sum, sizeof sum);
+}
+
+/* The same of elements from `at` on, stored either way: whole lanes at a time. */
+ARTEL__INLINE void lanes_any(combine_fn *combine, const artel__reduce *p, int64_t at, int64_t n, float *restrict lane)
+{
+    float room[ARTEL__HALF_RUN];
+    if (!p->x_half) {
+        lanes_run(combine, p->x + at, n, lane);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += ARTEL__HALF_RUN) {
+        int64_t count = n - i < ARTEL__HALF_RUN ? n - i : ARTEL__HALF_RUN;
+        lanes_run(combine, artel__half_load(p->x, true, at + i, count, room), count, lane);
+    }
 }
 
 ARTEL__INLINE float lanes_tree(combine_fn *combine, float *lane)
@@ -75,19 +92,19 @@ ARTEL__INLINE void lanes_outputs(combine_fn *combine, const reduction *r, int64_
     artel__axes outer = *axes;
     outer.rank--;
     for (int64_t o = from; o < to; o++) {
-        const float *x = r->p->x + artel__axes_offset(&r->form.kept, o);
+        int64_t x = artel__axes_offset(&r->form.kept, o);
         float lane[ARTEL__LANES];
         for (int k = 0; k < ARTEL__LANES; k++) lane[k] = r->first;
-        for (int64_t j = 0; j < runs; j++) lanes_run(combine, x + artel__axes_offset(&outer, j), run, lane);
-        r->p->y[o] = lanes_tree(combine, lane);
+        for (int64_t j = 0; j < runs; j++) lanes_any(combine, r->p, x + artel__axes_offset(&outer, j), run, lane);
+        r->y[o - r->from] = lanes_tree(combine, lane);
     }
 }
 
 /* -- last axis kept: tiles of columns -- */
 
-ARTEL__INLINE void tile_reduce(combine_fn *combine, const reduction *r, const float *x, int64_t width, float *y)
+ARTEL__INLINE void tile_reduce(combine_fn *combine, const reduction *r, int64_t x, int64_t width, float *y)
 {
-    float sum[TILE];
+    float sum[TILE], room[TILE];
     const artel__axes *axes = &r->form.reduced;
     for (int64_t c = 0; c < width; c++) sum[c] = r->first;
     int64_t run = axes->rank ? axes->dim[axes->rank - 1] : 1, step = axes->rank ? axes->stride[axes->rank - 1] : 0;
@@ -95,9 +112,11 @@ ARTEL__INLINE void tile_reduce(combine_fn *combine, const reduction *r, const fl
     artel__axes outer = *axes;
     outer.rank = axes->rank ? axes->rank - 1 : 0;
     for (int64_t j = 0; j < runs; j++) {
-        const float *from = x + artel__axes_offset(&outer, j);
-        for (int64_t i = 0; i < run; i++, from += step)
+        int64_t at = x + artel__axes_offset(&outer, j);
+        for (int64_t i = 0; i < run; i++, at += step) {
+            const float *from = artel__half_load(r->p->x, r->p->x_half, at, width, room);
             for (int64_t c = 0; c < width; c++) sum[c] = combine(sum[c], from[c]);
+        }
     }
     memcpy(y, sum, (size_t)width * sizeof *sum);
 }
@@ -109,7 +128,7 @@ ARTEL__INLINE void tile_outputs(combine_fn *combine, const reduction *r, int64_t
     for (int64_t o = from; o < to;) {
         int64_t left = columns - o % columns, width = left < to - o ? left : to - o;
         if (width > TILE) width = TILE;
-        tile_reduce(combine, r, r->p->x + artel__axes_offset(kept, o), width, r->p->y + o);
+        tile_reduce(combine, r, artel__axes_offset(kept, o), width, r->y + (o - r->from));
         o += width;
     }
 }
@@ -136,22 +155,37 @@ static int64_t reduce_tasks(const void *params)
     return artel__pieces(form.outputs, outputs_per_task(&form));
 }
 
+static void reduce_outputs(reduction *r, int64_t from, int64_t to)
+{
+    switch (r->p->op) {
+    case ARTEL__REDUCE_SUM:
+    case ARTEL__REDUCE_MEAN: outputs(combine_sum, r, from, to); break;
+    case ARTEL__REDUCE_MAX: r->first = -INFINITY, outputs(combine_max, r, from, to); break;
+    case ARTEL__REDUCE_MIN: r->first = INFINITY, outputs(combine_min, r, from, to); break;
+    case ARTEL__REDUCE_PROD: r->first = 1.0f, outputs(combine_prod, r, from, to); break;
+    }
+    float count = (float)r->form.count;
+    for (int64_t o = from; r->p->op == ARTEL__REDUCE_MEAN && o < to; o++) r->y[o - r->from] = r->y[o - r->from] / count;
+}
+
 static void reduce_run(const void *params, int64_t begin, int64_t end, void *scratch)
 {
     const artel__reduce *p = params;
-    reduction r = {.p = p, .form = artel__reduce_form_make(p->rank, p->dim, p->reduced), .first = 0.0f};
+    reduction r = {.p = p, .form = artel__reduce_form_make(p->rank, p->dim, p->reduced), .y = p->y};
     int64_t size = outputs_per_task(&r.form);
     int64_t from = artel__piece_end(r.form.outputs, size, begin), to = artel__piece_end(r.form.outputs, size, end);
+    float room[ARTEL__HALF_RUN];
     (void)scratch;
-    switch (p->op) {
-    case ARTEL__REDUCE_SUM:
-    case ARTEL__REDUCE_MEAN: outputs(combine_sum, &r, from, to); break;
-    case ARTEL__REDUCE_MAX: r.first = -INFINITY, outputs(combine_max, &r, from, to); break;
-    case ARTEL__REDUCE_MIN: r.first = INFINITY, outputs(combine_min, &r, from, to); break;
-    case ARTEL__REDUCE_PROD: r.first = 1.0f, outputs(combine_prod, &r, from, to); break;
+    if (!p->y_half) {
+        reduce_outputs(&r, from, to);
+        return;
     }
-    float count = (float)r.form.count;
-    for (int64_t o = from; p->op == ARTEL__REDUCE_MEAN && o < to; o++) p->y[o] = p->y[o] / count;
+    r.y = room;
+    for (r.from = from; r.from < to; r.from += ARTEL__HALF_RUN) {
+        int64_t n = to - r.from < ARTEL__HALF_RUN ? to - r.from : ARTEL__HALF_RUN;
+        reduce_outputs(&r, r.from, r.from + n);
+        artel__half_store(p->y, true, r.from, n, room);
+    }
 }
 
 /* -- gradient of sum and mean -- */
@@ -185,7 +219,7 @@ static void reduce_gradient_run(const void *params, int64_t begin, int64_t end, 
 {
     const artel__reduce_gradient *p = params;
     artel__loop loop = gradient_loop(p);
-    float count = 1.0f;
+    float count = 1.0f, from[ARTEL__HALF_RUN], made[ARTEL__HALF_RUN];
     if (p->op == ARTEL__REDUCE_MEAN) count = (float)artel__reduce_form_make(p->rank, p->dim, p->reduced).count;
     int64_t to = artel__piece_end(artel__loop_count(&loop), ARTEL__ELEMENT_TASK, end), step = loop.stride[0][loop.rank - 1];
     artel__walk walk;
@@ -193,14 +227,16 @@ static void reduce_gradient_run(const void *params, int64_t begin, int64_t end, 
     artel__walk_start(&walk, &loop, begin * ARTEL__ELEMENT_TASK);
     while (walk.position < to) {
         int64_t n = artel__walk_run(&walk, &loop, to);
-        const float *dy = p->dy + walk.offset[0];
-        float *dx = p->dx + walk.position, fixed = *dy / count;
+        if ((p->dy_half || p->dx_half) && n > ARTEL__HALF_RUN) n = ARTEL__HALF_RUN;
+        const float *dy = artel__half_load(p->dy, p->dy_half, walk.offset[0], step == 0 ? 1 : n, from);
+        float *dx = artel__half_make(p->dx, p->dx_half, walk.position, made), fixed = *dy / count;
         if (step == 0) {
             for (int64_t i = 0; i < n; i++) dx[i] = fixed;
         } else {
             ARTEL__INDEPENDENT
             for (int64_t i = 0; i < n; i++) dx[i] = dy[i] / count;
         }
+        artel__half_store(p->dx, p->dx_half, walk.position, n, made);
         artel__walk_advance(&walk, &loop, n);
     }
 }
@@ -309,11 +345,16 @@ static void fold_columns_run(const void *params, int64_t begin, int64_t end, voi
 }
 
 const artel__kernel ARTEL__SIMD_TABLE[ARTEL__REDUCE_KERNELS] = {
-    [ARTEL__REDUCE_REDUCE] = {.name = ARTEL__SIMD_NAME " reduce", .isa = ARTEL__SIMD_ISA, .tasks = reduce_tasks, .run = reduce_run},
+    [ARTEL__REDUCE_REDUCE] = {.name = ARTEL__SIMD_NAME " reduce",
+                              .isa = ARTEL__SIMD_ISA,
+                              .tasks = reduce_tasks,
+                              .halves = artel__halves_always,
+                              .run = reduce_run},
     [ARTEL__REDUCE_REDUCE_GRADIENT] = {.name = ARTEL__SIMD_NAME " reduce_gradient",
                                        .isa = ARTEL__SIMD_ISA,
                                        .refuses = reduce_gradient_refuses,
                                        .tasks = reduce_gradient_tasks,
+                                       .halves = artel__halves_always,
                                        .run = reduce_gradient_run},
     [ARTEL__REDUCE_FOLD_COLUMNS] = {.name = ARTEL__SIMD_NAME " fold_columns",
                                     .isa = ARTEL__SIMD_ISA,

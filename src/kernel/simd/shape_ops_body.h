@@ -2,6 +2,7 @@
 /* Copies, padding and conversions; see simd.h for how this file is compiled, kernel/shape_ops.h for the contracts. */
 #include "kernel/simd/simd.h"
 
+#include "kernel/half.h"
 #include "kernel/shape_ops.h"
 #include "kernel/simd/shape_ops_tables.h"
 #include "kernel/walk.h"
@@ -198,7 +199,8 @@ const artel__kernel ARTEL__SIMD_TABLE[ARTEL__SHAPE_OPS_KERNELS] = {
                                        .isa = ARTEL__SIMD_ISA,
                                        .tasks = strided_copy_tasks,
                                        .run = strided_copy_run},
-    [ARTEL__SHAPE_OPS_PAD] = {.name = ARTEL__SIMD_NAME " pad", .isa = ARTEL__SIMD_ISA, .tasks = pad_tasks, .run = pad_run},
+    [ARTEL__SHAPE_OPS_PAD] =
+        {.name = ARTEL__SIMD_NAME " pad", .isa = ARTEL__SIMD_ISA, .tasks = pad_tasks, .halves = artel__halves_always, .run = pad_run},
     [ARTEL__SHAPE_OPS_CAST] =
         {.name = ARTEL__SIMD_NAME " cast", .isa = ARTEL__SIMD_ISA, .refuses = cast_refuses, .tasks = cast_tasks, .run = cast_run},
 };

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "kernel/half.h"
+
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
@@ -41,6 +43,21 @@ static inline void artel__stream(float *to, const float *from, int64_t n)
     for (; i + 16 <= n; i += 16) _mm512_stream_ps(to + i, _mm512_loadu_ps(from + i));
 #endif
     memcpy(to + i, from + i, (size_t)(n - i) * 4);
+}
+
+/* Rounds n floats of a run to bfloat16 and copies them likewise, from element `at` of y on. */
+static inline void artel__half_stream(float *y, int64_t at, int64_t n, const float *from)
+{
+    uint16_t *to = (uint16_t *)(void *)y + at;
+    _Alignas(64) uint16_t run[ARTEL__HALF_RUN];
+    for (int64_t i = 0; i < n; i += ARTEL__HALF_RUN) {
+        int64_t count = n - i < ARTEL__HALF_RUN ? n - i : ARTEL__HALF_RUN;
+        artel__half_store((float *)(void *)run, true, 0, count, from + i);
+        if (count % 2 == 0 && (uintptr_t)(to + i) % 4 == 0)
+            artel__stream((float *)(void *)(to + i), (const float *)(const void *)run, count / 2);
+        else
+            memcpy(to + i, run, (size_t)count * sizeof *run);
+    }
 }
 
 static inline void artel__stream_end(void)

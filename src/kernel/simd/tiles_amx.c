@@ -12,6 +12,7 @@ const artel__kernel artel__amx_tiles_product_forward = {.name = "amx tiles produ
                                                         .refuses = tiles_product_refuses,
                                                         .tasks = tiles_product_tasks,
                                                         .scratch_bytes = tiles_product_scratch,
+                                                        .halves = artel__halves_always,
                                                         .run = tiles_product_run};
 
 const artel__kernel artel__amx_tiles_conv2d_forward = {.name = "amx tiles conv2d_forward",
@@ -19,6 +20,7 @@ const artel__kernel artel__amx_tiles_conv2d_forward = {.name = "amx tiles conv2d
                                                        .refuses = tiles_forward_refuses,
                                                        .tasks = tiles_forward_tasks,
                                                        .scratch_bytes = tiles_forward_scratch,
+                                                       .halves = artel__halves_always,
                                                        .run = tiles_forward_run};
 
 const artel__kernel artel__amx_tiles_conv2d_data_gradient = {.name = "amx tiles conv2d_data_gradient",
@@ -26,6 +28,7 @@ const artel__kernel artel__amx_tiles_conv2d_data_gradient = {.name = "amx tiles 
                                                              .refuses = tiles_data_refuses,
                                                              .tasks = tiles_data_tasks,
                                                              .scratch_bytes = tiles_data_scratch,
+                                                             .halves = artel__halves_always,
                                                              .run = tiles_data_run};
 
 const artel__kernel artel__amx_tiles_product_weight_gradient = {.name = "amx tiles product_weight_gradient",
@@ -34,6 +37,7 @@ const artel__kernel artel__amx_tiles_product_weight_gradient = {.name = "amx til
                                                                 .tasks = tiles_weights_tasks,
                                                                 .follows = tiles_weights_follows,
                                                                 .scratch_bytes = tiles_weights_scratch,
+                                                                .halves = artel__halves_always,
                                                                 .run = tiles_weights_run};
 
 const artel__kernel artel__amx_tiles_conv2d_weight_gradient = {.name = "amx tiles conv2d_weight_gradient",
@@ -42,4 +46,5 @@ const artel__kernel artel__amx_tiles_conv2d_weight_gradient = {.name = "amx tile
                                                                .tasks = tiles_conv_weights_tasks,
                                                                .follows = tiles_conv_weights_follows,
                                                                .scratch_bytes = tiles_conv_weights_scratch,
+                                                               .halves = artel__halves_always,
                                                                .run = tiles_conv_weights_run};

@@ -19,12 +19,13 @@ static tiles_product tiles_forward_part(const void *params, int64_t group)
 {
     const artel__conv2d_forward *f = params;
     const artel__conv2d_shape *s = &f->shape;
-    tiles_product p = {.rows = {.walk = conv_walk_forward(s, f->x), .group = group * (s->ic / s->groups)},
+    tiles_product p = {.rows = {.walk = conv_walk_forward(s, f->x), .group = group * (s->ic / s->groups), .half = f->x_half},
                        .m = s->images * s->oh * s->ow,
                        .n = s->oc / s->groups,
                        .k = s->kh * s->kw * (s->ic / s->groups),
                        .column = group * (s->oc / s->groups),
                        .w = f->w,
+                       .raw = f->w_raw,
                        .depth = s->kh * s->kw * (s->ic / s->groups),
                        .columns = s->oc,
                        .bias = f->bias,
@@ -32,12 +33,13 @@ static tiles_product tiles_forward_part(const void *params, int64_t group)
                        .narrow = f->narrow,
                        .normalise = artel__conv_normalises(s),
                        .out = f->out,
+                       .half = f->out_half,
                        .lines = 1,
                        .pixels = s->images * s->oh * s->ow + 1,
                        .so_pixel = s->oc};
     if (tiles_pointwise(s)) {
         p.rows.walk.ny = 0;
-        p.rows.a = f->x + p.rows.group;
+        p.rows.a = artel__half_at(f->x, f->x_half, p.rows.group);
         p.rows.lda = s->ic;
     }
     return p;
@@ -48,17 +50,19 @@ static tiles_product tiles_data_part(const void *params, int64_t part)
     const artel__conv2d_data_gradient *d = params;
     const artel__conv2d_shape *s = &d->shape;
     int64_t phase = part % (s->sh * s->sw), group = part / (s->sh * s->sw), py = phase / s->sw, px = phase % s->sw;
-    tiles_product p = {.rows = {.walk = conv_walk_data(s, d->dy, py, px), .group = group * (s->oc / s->groups)},
+    tiles_product p = {.rows = {.walk = conv_walk_data(s, d->dy, py, px), .group = group * (s->oc / s->groups), .half = d->dy_half},
                        .n = s->ic / s->groups,
                        .column = group * (s->ic / s->groups),
                        .w = d->wt,
+                       .raw = d->wt_raw,
                        .depth = s->kh * s->kw * (s->oc / s->groups),
                        .columns = s->ic,
                        .bias = d->bias,
                        .activation = d->activation,
                        .narrow = d->narrow,
                        .normalise = artel__conv_normalises(s),
-                       .out = d->dx + (py * s->iw + px) * s->ic,
+                       .out = artel__half_at(d->dx, d->dx_half, (py * s->iw + px) * s->ic),
+                       .half = d->dx_half,
                        .so_image = s->ih * s->iw * s->ic,
                        .so_line = s->sh * s->iw * s->ic,
                        .so_pixel = s->sw * s->ic};
@@ -69,7 +73,7 @@ static tiles_product tiles_data_part(const void *params, int64_t part)
     p.pixels = w->pixels > 0 ? w->pixels : 1;
     if (tiles_pointwise(s)) {
         p.rows.walk.ny = 0;
-        p.rows.a = d->dy + p.rows.group;
+        p.rows.a = artel__half_at(d->dy, d->dy_half, p.rows.group);
         p.rows.lda = s->oc;
     }
     return p;

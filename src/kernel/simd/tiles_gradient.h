@@ -27,6 +27,7 @@ typedef struct tiles_gradient {
     tiles_rows x;
     const float *dy;
     int64_t ldy;
+    bool dy_half;
     float *dw;
     int64_t dw_stride;
     float *dbias;
@@ -67,28 +68,50 @@ static int64_t tiles_strip_end(const tiles_gradient *g, int64_t strip)
     return strip * TILES_CELL < g->k ? strip * TILES_CELL : g->k;
 }
 
-/* A block of `count` rows, 16 or 32 columns of which `real` are there, as lines of pairs; what does not exist is +0. */
-VEC_INLINE void tiles_block_pairs(const float *from, int64_t step, int64_t count, int64_t real, int columns, float *to)
+/* Two rows as pairs of 16 columns, `pitch` bytes apart: `columns` of them, of which `real` are there; a row that is NULL is +0, and so is
+ * what does not exist. */
+VEC_INLINE void tiles_pair_rows(const float *even, const float *odd, int64_t real, int64_t columns, char *to, int64_t pitch)
 {
-    bool whole = count >= ARTEL__BLOCK && real >= columns;
-    for (int64_t i = 0; i < ARTEL__BLOCK; i += 2, from += 2 * step, to += columns) {
-        VEC_UNROLL
-        for (int j = 0; j < columns; j += VEC_LANES) {
-            vec_mask mask = vec_range(0, real - j > 0 ? (int)tiles_least(real - j, VEC_LANES) : 0);
-            vec even = whole ? vec_load(from + j) : i < count ? vec_load_part(from + j, mask) : vec_zero();
-            vec odd = whole ? vec_load(from + step + j) : i + 1 < count ? vec_load_part(from + step + j, mask) : vec_zero();
-            vec_store(to + j, tiles_pair(even, odd));
-        }
+    for (int64_t j = 0; j < columns; j += VEC_LANES) {
+        vec_mask mask = vec_range(0, real - j > 0 ? (int)tiles_least(real - j, VEC_LANES) : 0);
+        vec first = even ? vec_load_part(even + j, mask) : vec_zero(), second = odd ? vec_load_part(odd + j, mask) : vec_zero();
+        vec_store((float *)(void *)(to + j / TILES_SIDE * pitch) + j % TILES_SIDE, tiles_pair(first, second));
+    }
+}
+
+/* The same of bfloat16. */
+VEC_INLINE void tiles_pair_half_rows(const uint16_t *even, const uint16_t *odd, int64_t real, int64_t columns, char *to, int64_t pitch)
+{
+    for (int64_t j = 0; j < columns; j += TILES_SIDE, to += pitch) {
+        int64_t there = real - j > 0 ? tiles_least(real - j, TILES_SIDE) : 0;
+        tiles_pair_halves(even ? even + j : NULL, odd ? odd + j : NULL, there, (uint16_t *)(void *)to);
+    }
+}
+
+/* A block of `count` rows, `step` elements apart, as lines of pairs, `line` bytes apart; what does not exist is +0. Row by row, since each lies
+ * in pages of its own. */
+static inline void tiles_block_pairs(const void *from, bool half, int64_t step, int64_t count, int64_t real, int64_t columns, char *to,
+                                     int64_t line, int64_t pitch)
+{
+    for (int64_t i = 0; i < ARTEL__BLOCK; i += 2, to += line) {
+        const void *even = i < count ? artel__half_at(from, half, i * step) : NULL;
+        const void *odd = i + 1 < count ? artel__half_at(from, half, (i + 1) * step) : NULL;
+        if (half)
+            tiles_pair_half_rows(even, odd, real, columns, to, pitch);
+        else
+            tiles_pair_rows(even, odd, real, columns, to, pitch);
     }
 }
 
 /* `count` rows of dy are added to the chains of up to 32 columns. */
-static void tiles_bias_rows(const float *from, int64_t ldy, int64_t count, int64_t real, float *sum)
+static void tiles_bias_rows(const void *from, bool half, int64_t ldy, int64_t count, int64_t real, float *sum)
 {
     for (int64_t j = 0; j < real; j += VEC_LANES) {
         vec_mask mask = vec_range(0, real - j > VEC_LANES ? VEC_LANES : (int)(real - j));
         vec acc = vec_load(sum + j);
-        for (int64_t i = 0; i < count; i++) acc = vec_add(acc, vec_load_part(from + i * ldy + j, mask));
+        for (int64_t i = 0; i < count && !half; i++) acc = vec_add(acc, vec_load_part((const float *)from + i * ldy + j, mask));
+        for (int64_t i = 0; i < count && half; i++)
+            acc = vec_add(acc, vec_widen_part((const uint16_t *)from + i * ldy + j, real - j > VEC_LANES ? VEC_LANES : (int)(real - j)));
         vec_store(sum + j, acc);
     }
 }
@@ -114,9 +137,9 @@ static void tiles_turn_dy(const tiles_block_of *b, const tiles_piece *piece, int
     float *sum = b->bias ? b->room->bias + (panel - b->p0) * (1 + g->levels) * TILES_CELL : NULL;
     if (sum && !piece->resume) memset(sum, 0, TILES_CELL * sizeof *sum);
     for (int64_t r = 0; r < piece->leaf.rows; r += ARTEL__BLOCK, to += TILES_LINE) {
-        const float *from = g->dy + (piece->row + r) * g->ldy + column;
-        tiles_block_pairs(from, g->ldy, piece->leaf.rows - r, real, TILES_CELL, pairs);
-        if (sum) tiles_bias_rows(from, g->ldy, tiles_least(piece->leaf.rows - r, ARTEL__BLOCK), real, sum);
+        const void *from = artel__half_at(g->dy, g->dy_half, (piece->row + r) * g->ldy + column);
+        tiles_block_pairs(from, g->dy_half, g->ldy, piece->leaf.rows - r, real, TILES_CELL, (char *)pairs, 2 * TILES_LINE, TILES_LINE);
+        if (sum) tiles_bias_rows(from, g->dy_half, g->ldy, tiles_least(piece->leaf.rows - r, ARTEL__BLOCK), real, sum);
         tiles_turn(pairs, TILES_CELL, to, g->turned);
         if (real > TILES_SIDE) tiles_turn(pairs + TILES_SIDE, TILES_CELL, to + TILES_SIDE * g->turned, g->turned);
     }
@@ -130,13 +153,19 @@ static void tiles_take_dy(const tiles_block_of *b)
     }
 }
 
+/* Tiles of 16 columns that a block of x has. */
+static int64_t tiles_x_tiles(const tiles_block_of *b)
+{
+    return (tiles_strip_end(b->g, b->s1) - b->s0 * TILES_CELL + TILES_SIDE - 1) / TILES_SIDE;
+}
+
 /* One block of a matrix' rows: `count` of them are there. */
 static void tiles_x_block(const tiles_block_of *b, int64_t row, int64_t count, char *to)
 {
     const tiles_rows *x = &b->g->x;
-    int64_t k1 = tiles_strip_end(b->g, b->s1);
-    for (int64_t k = b->s0 * TILES_CELL; k < k1; k += TILES_SIDE, to += TILES_BYTES)
-        tiles_block_pairs(x->a + row * x->lda + k, x->lda, count, k1 - k, TILES_SIDE, (float *)(void *)to);
+    int64_t k0 = b->s0 * TILES_CELL, real = tiles_strip_end(b->g, b->s1) - k0;
+    tiles_block_pairs(artel__half_at(x->a, x->half, row * x->lda + k0), x->half, x->lda, count, real, tiles_x_tiles(b) * TILES_SIDE, to,
+                      TILES_LINE, TILES_BYTES);
 }
 
 /* The same of pixels: they are gathered first. */
@@ -151,14 +180,8 @@ static void tiles_x_pixels(const tiles_block_of *b, int64_t row, int64_t count, 
     for (int64_t i = count; i < ARTEL__BLOCK; i++) memset(rows + i * PITCH, 0, PITCH * sizeof *rows);
     for (int64_t k = 0; k < k1 - k0; k += TILES_SIDE, to += TILES_BYTES) {
         for (int64_t i = 0; i < ARTEL__BLOCK; i += 2)
-            tiles_pair_halves(rows + i * PITCH + k, rows + (i + 1) * PITCH + k, (uint16_t *)(void *)(to + i / 2 * TILES_LINE));
+            tiles_pair_halves(rows + i * PITCH + k, rows + (i + 1) * PITCH + k, TILES_SIDE, (uint16_t *)(void *)(to + i / 2 * TILES_LINE));
     }
-}
-
-/* Tiles of 16 columns that a block of x has. */
-static int64_t tiles_x_tiles(const tiles_block_of *b)
-{
-    return (tiles_strip_end(b->g, b->s1) - b->s0 * TILES_CELL + TILES_SIDE - 1) / TILES_SIDE;
 }
 
 static void tiles_take_x(const tiles_block_of *b)
@@ -351,8 +374,9 @@ static tiles_gradient tiles_gradient_of_product(const artel__product_weight_grad
                         .k = p->k,
                         .n = p->n,
                         .groups = 1,
-                        .x = {.a = p->x, .lda = p->ldx},
+                        .x = {.a = p->x, .lda = p->ldx, .half = p->x_half},
                         .dy = p->dy,
+                        .dy_half = p->dy_half,
                         .ldy = p->ldy,
                         .dw = p->dw,
                         .dw_stride = p->dw_stride,
@@ -400,8 +424,9 @@ static tiles_gradient tiles_gradient_of_conv(const artel__conv2d_weight_gradient
                         .k = s->kh * s->kw * (s->ic / s->groups),
                         .n = s->oc,
                         .groups = s->groups,
-                        .x = {.walk = conv_walk_forward(s, p->x)},
+                        .x = {.walk = conv_walk_forward(s, p->x), .half = p->x_half},
                         .dy = p->dy,
+                        .dy_half = p->dy_half,
                         .ldy = s->oc,
                         .dw = p->dw,
                         .dw_stride = p->dw_stride,

@@ -738,17 +738,18 @@ HD struct element rule_of(const artel__apply &p, rule_flags flags, struct elemen
     case ARTEL__RULE_FTRL: return apply_ftrl(p.scalar, p.rate, flags, e);
     case ARTEL__RULE_LION: return apply_lion(p.scalar, p.rate, flags, e);
     case ARTEL__RULE_LAMB: return apply_lamb(p.scalar, p.rate, flags, e);
+    case ARTEL__RULE_SCHEDULE_FREE: return apply_schedule_free(p.scalar, p.rate, flags, e);
     }
     return e;
 }
 
 HD void compute(const artel__apply &p, int64_t i)
 {
-    rule_flags flags = {p.has_momentum, p.nesterov, p.centered, p.amsgrad};
+    rule_flags flags = {p.has_momentum, p.nesterov, p.centered, p.amsgrad, p.held};
     float g = apply_clip(&p, p.gradient[i]);
     struct element e = {p.variable[i], g, p.squares ? apply_clip_square(&p, p.squares[i]) : g * g, {0}};
     for (int k = 0; k < ARTEL__APPLY_SLOTS; k++) e.slot[k] = p.slot[k] ? p.slot[k][i] : 0.0f;
-    if (p.decay != 0.0f) e.w = e.w - e.w * p.decay * p.rate;
+    if (p.decay != 0.0f) e.w = apply_decay(flags, e.w, p.decay, p.rate);
     e = rule_of(p, flags, e);
     p.variable[i] = e.w;
     for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For LD_PRELOAD: one call to the system fails. FAULT=malloc:12 fails the twelfth allocation of the process, with ENOMEM; likewise
- * write, fsync, open, rename (ENOSPC), thread (EAGAIN), spawn, and seal of a file in memory (EBUSY). Calls of all kinds are counted; at the end the counts are appended to
- * the file FAULT_COUNTS. Children are left alone.
+ * write, fsync, open, rename (ENOSPC), thread (EAGAIN), spawn, and seal of a file in memory (EBUSY). Calls of all kinds are counted; at
+ * the end the counts are appended to the file FAULT_COUNTS. A child that is a copy is left alone, a program that it becomes is not: of a
+ * cluster every process fails at its own twelfth.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -68,7 +69,7 @@ __attribute__((destructor)) static void end(void)
     ssize_t (*real_write)(int, const void *, size_t) = original("write");
     if (!path || getpid() != process) return;
     for (int kind = 0; kind < KINDS; kind++) length += sprintf(line + length, "%s=%lu\n", names[kind], (unsigned long)count[kind]);
-    int fd = real_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int fd = real_open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (fd >= 0 && real_write(fd, line, (size_t)length) > 0) close(fd);
 }
 

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input alone, artel beside tf.data in the same run, and what steps wait for it.
+
+usage: input.py --artel PROGRAM [--rounds 3] [--scale 1.0] [--out bench/input.md]
+
+records   TFRecord of 1 KB records in the page cache, both checksums verified, one core
+examples  tf.train.Example of 784 floats and an integer: parsed from memory; whole (read, verify, parse); tf.io.parse_example in batches of 256
+jpeg      JPEG files of 500x375 to 96x96, one core
+csv       a table of 12 numbers a line, streamed: rate, resident memory (tf.data: TextLineDataset and decode_csv, batches of 1024)
+shuffle   a whole shuffle of 100 million elements: resident memory with it over without
+waits     MobileNetV2 at 96 px, two cores: the share of a step that waits for input, from an image folder and from TFRecord of JPEGs
+service   the examples through a data service with one worker on the same two cores, beside reading them at home
+
+Rates are the best of the rounds, which are interleaved.
+"""
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+PARTS = ("records", "examples", "jpeg", "csv", "shuffle", "waits", "service")
+PEER = """
+import os, sys, time
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+import tensorflow as tf
+tf.config.threading.set_intra_op_parallelism_threads(1)
+tf.config.threading.set_inter_op_parallelism_threads(1)
+def took(ds, rounds=%d):
+    best = 1e9
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        n = ds.reduce(tf.constant(0, tf.int64), lambda a, *x: a + 1).numpy()
+        best = min(best, time.perf_counter() - begin)
+    return best
+"""
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--artel", required=True)
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--scale", type=float, default=1.0, help="of what is made to be read")
+    p.add_argument("--parts", default=",".join(PARTS))
+    p.add_argument("--out")
+    return p.parse_args()
+
+
+class Bench:
+    def __init__(self, args, folder):
+        self.args, self.folder, self.lines = args, folder, []
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def count(self, number):
+        return max(64, int(number * self.args.scale))
+
+    def artel(self, *words, cores="0"):
+        """stdout, stderr and the peak of resident memory in MB."""
+        p = subprocess.Popen(["taskset", "-c", cores, self.args.artel, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        out, err = p.stdout.read(), p.stderr.read()
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = status
+        if status:
+            raise SystemExit("%s: %s" % (words, err))
+        return out, err, usage.ru_maxrss / 1024
+
+    def bench(self, spec, *more):
+        """What `artel data bench` says, by its `what`: the best rates of the rounds; and the most memory."""
+        best, most = {}, 0
+        for _ in range(self.args.rounds):
+            out, _, peak = self.artel("data", "bench", spec, "--json", *more)
+            most = max(most, peak)
+            for line in map(json.loads, out.splitlines()):
+                if line["rows_per_second"] > best.get(line["what"], {"rows_per_second": 0})["rows_per_second"]:
+                    best[line["what"]] = line
+        return best, most
+
+    def peer(self, program):
+        """Seconds that tf.data takes, best of the rounds."""
+        code = PEER % self.args.rounds + "print(took(%s))" % program
+        ran = subprocess.run(["taskset", "-c", "0", sys.executable, "-c", code], capture_output=True, text=True)
+        if ran.returncode:
+            raise SystemExit(ran.stderr[-2000:])
+        return float(ran.stdout.split()[-1])
+
+    def row(self, what, found, peer, bar):
+        self.lines.append("| %s | %s | %s | %s |" % (what, found, peer, bar))
+        print(self.lines[-1], flush=True)
+
+    # -- what is read --
+
+    def examples(self):
+        import numpy as np
+        rng, n = np.random.default_rng(1), self.count(60000)
+        if not os.path.exists(self.path("e")):
+            np.savez(self.path("e.npz"), x=rng.random((n, 784), "f4"), y=rng.integers(0, 10, n))
+            self.artel("data", "make", "npz:" + self.path("e.npz"), "--output", self.path("e"), "--shards", 1)
+        return "tfrecord:" + self.path("e"), n
+
+    def images(self):
+        import numpy as np
+        import tensorflow as tf
+        if not os.path.exists(self.path("jpeg")):
+            rng = np.random.default_rng(2)
+            for c in range(10):
+                os.makedirs(self.path("jpeg/%d" % c))
+                for i in range(self.count(640) // 10):
+                    soft = tf.image.resize(rng.integers(0, 255, (12, 16, 3)).astype("f4"), (375, 500), "bicubic").numpy()
+                    pixels = np.clip(soft + rng.normal(0, 6, soft.shape), 0, 255).astype("u1")
+                    tf.io.write_file(self.path("jpeg/%d/%d.jpg" % (c, i)), tf.io.encode_jpeg(pixels, quality=90))
+        return "images:" + self.path("jpeg")
+
+    # -- parts --
+
+    def part_records(self):
+        import struct
+        import tensorflow as tf
+        n, block, bytes_ = self.count(400000), os.urandom(1 << 20), 990
+        value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[bytes(bytes_)]))
+        head = tf.train.Example(features=tf.train.Features(feature={"x": value})).SerializeToString()[:-bytes_]
+        with open(self.path("raw"), "wb") as f:
+            for i in range(n):
+                f.write(struct.pack("<Q", len(head) + bytes_) + bytes(4) + head + block[i % 1000 * 16:i % 1000 * 16 + bytes_] + bytes(4))
+        seal(self.path("raw"), len(head) + bytes_)
+        with open(self.path("f.json"), "w") as f:
+            json.dump({"x": {"dtype": "bytes", "decode": "uint8", "shape": [bytes_]}}, f)
+        best, _ = self.bench("tfrecord:%s#features=%s" % (self.path("raw"), self.path("f.json")), "--rows", 64)
+        size = os.path.getsize(self.path("raw"))
+        peer = size / self.peer("tf.data.TFRecordDataset(%r)" % self.path("raw"))
+        found = best["records"]["bytes_per_second"]
+        self.row("TFRecord, 1 KB, both checksums, one core", "%.2f GB/s" % (found / 1e9), "%.2f GB/s (%.1fx)" % (peer / 1e9, found / peer), ">= 3 GB/s, >= 4x")
+        os.unlink(self.path("raw"))
+
+    def part_examples(self):
+        spec, n = self.examples()
+        best, _ = self.bench(spec)
+        described = "{'x': tf.io.FixedLenFeature([784], tf.float32), 'y': tf.io.FixedLenFeature([], tf.int64)}"
+        peer = n / self.peer("tf.data.TFRecordDataset(%r).batch(256).map(lambda b: tf.io.parse_example(b, %s))" % (self.path("e"), described))
+        read = n / self.peer("tf.data.TFRecordDataset(%r).batch(256)" % self.path("e"))
+        alone = 1 / (1 / peer - 1 / read)
+        self.row("Example of 784 floats and an integer, parsed, one core", "%.2f million/s" % (best["parse"]["rows_per_second"] / 1e6),
+                 "%.2f million/s (%.1fx)" % (alone / 1e6, best["parse"]["rows_per_second"] / alone), ">= 3x")
+        self.row("the same read, verified and parsed", "%.2f million/s" % (best["in_order"]["rows_per_second"] / 1e6),
+                 "%.2f million/s (%.1fx)" % (peer / 1e6, best["in_order"]["rows_per_second"] / peer), "")
+
+    def part_jpeg(self):
+        spec = self.images()
+        best, _ = self.bench(spec + "#size=96x96")
+        n = best["in_order"]["rows"]
+        program = ("tf.data.Dataset.list_files(%r, shuffle=False).map(lambda p: tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(p), channels=3), (96, 96)))"
+                   % self.path("jpeg/*/*.jpg"))
+        peer = n / self.peer(program)
+        found = best["in_order"]["rows_per_second"]
+        self.row("JPEG 500x375 to 96x96, one core", "%.0f images/s" % found, "%.0f images/s (%.2fx)" % (peer, found / peer), ">= 1.0x")
+
+    def part_csv(self):
+        import numpy as np
+        rng = np.random.default_rng(3)
+        text = "\n".join(",".join("%.6f" % v for v in r) for r in rng.normal(0, 100, (20000, 12))) + "\n"
+        times = self.count(500)
+        with open(self.path("t.csv"), "w") as f:
+            f.write("a,b,c,d,e,f,g,h,i,j,k,l\n")
+            for _ in range(times):
+                f.write(text)
+        size = os.path.getsize(self.path("t.csv"))
+        out, _, peak = self.artel("data", "bench", "csv:%s#stream=yes&label=l" % self.path("t.csv"), "--json", "--rows", self.count(4000000))
+        best = {line["what"]: line for line in map(json.loads, out.splitlines())}
+        found = best["in_order"]["rows_per_second"] * size / (20000 * times)
+        peer_rows = 400000
+        peer = peer_rows * (size / (20000 * times)) / self.peer(
+            "tf.data.TextLineDataset(%r).skip(1).take(%d).batch(1024).map(lambda b: tf.io.decode_csv(b, [0.0] * 12))" % (self.path("t.csv"), peer_rows))
+        self.row("CSV of %.1f GB streamed, one core" % (size / 1e9), "%.0f MB/s, %.0f MB resident, opened in %.1f s" % (found / 1e6, peak, best["open"]["seconds"]),
+                 "%.0f MB/s (%.1fx)" % (peer / 1e6, found / peer), ">= 200 MB/s, <= 300 MB")
+        os.unlink(self.path("t.csv"))
+
+    def part_shuffle(self):
+        import numpy as np
+        np.savez(self.path("s.npz"), x=np.arange(1000))
+        peaks = []
+        for stages in ([], [{"stage": "shuffle"}]):
+            with open(self.path("s.json"), "w") as f:
+                json.dump({"from": "npz:" + self.path("s.npz"), "stages": [{"stage": "repeat", "count": 100000}, *stages]}, f)
+            best, peak = self.bench("pipeline:" + self.path("s.json"), "--rows", 1000000)
+            peaks.append((peak, best["in_order"]["rows_per_second"]))
+        self.row("shuffle of 100 million elements", "%.1f MB more resident, %.1f million/s" % (peaks[1][0] - peaks[0][0], peaks[1][1] / 1e6), "", "O(1) memory")
+
+    def part_waits(self):
+        import tensorflow as tf
+        spec = self.images()
+        model = tf.keras.applications.MobileNetV2((96, 96, 3), weights=None, classes=10)
+        model.compile("sgd", "sparse_categorical_crossentropy")
+        model.save(self.path("mobile.keras"))
+        self.artel("data", "make", spec, "--output", self.path("j"), "--shards", 4)
+        for name, data in (("image folder", spec), ("TFRecord of JPEGs", "tfrecord:%s@4" % self.path("j"))):
+            out, err, _ = self.artel("fit", self.path("mobile.keras"), "--data", data + "#scale=1/255", "--batch-size", 32, "--epochs", 2, "--verbose", 0, "--profile", self.path("profile"),
+                                   "--threads", 2, cores="0,1")
+            step, wait = re.search(r"from end to end: ([\d.]+) ms.*?waiting for input ([\d.]+) ms", out + err, re.S).groups()
+            self.row("MobileNetV2 at 96 px, %s, two cores: waiting" % name, "%.1f %% of %.0f ms" % (100 * float(wait) / float(step), float(step)), "", "<= 2 %")
+
+    def part_service(self):
+        spec, _ = self.examples()
+        home, _ = self.bench(spec)
+        d = subprocess.Popen([self.args.artel, "data-service", "dispatcher", "e=" + spec, "--port", "0"], stdout=subprocess.PIPE, text=True)
+        at = d.stdout.readline().split()[-1]
+        w = subprocess.Popen(["taskset", "-c", "1", self.args.artel, "data-service", "worker", at, "--threads", "1"], stdout=subprocess.PIPE, text=True)
+        w.stdout.readline()
+        away, _ = self.bench("service:%s/e" % at)
+        for p in (w, d):
+            p.terminate()
+            p.wait()
+        found = away["in_order"]["bytes_per_second"]
+        self.row("rows of a data service, one worker, loopback", "%.2f GB/s" % (found / 1e9), "%.2f GB/s at home" % (home["in_order"]["bytes_per_second"] / 1e9), "")
+
+
+def seal(path, size):
+    """Writes the checksums of records of that size, as TensorFlow writes them."""
+    import numpy as np
+    raw = np.memmap(path, "u1", "r+").reshape(-1, size + 16)
+    step = 1 << 14
+    for i in range(0, len(raw), step):
+        part = raw[i:i + step]
+        part[:, 8:12] = masked(part[:, :8])
+        part[:, 12 + size:] = masked(part[:, 12:12 + size])
+    raw.flush()
+
+
+def masked(rows):
+    import numpy as np
+    entries = np.arange(256, dtype="u4")
+    for _ in range(8):
+        entries = np.where(entries & 1, entries >> 1 ^ np.uint32(0x82F63B78), entries >> 1)
+    crc = np.full(len(rows), 0xFFFFFFFF, "u4")
+    for i in range(rows.shape[1]):
+        crc = entries[(crc ^ rows[:, i]) & 0xFF] ^ crc >> 8
+    crc = ~crc
+    return ((crc >> 15 | crc << 17) + np.uint32(0xA282EAD8)).astype("<u4").view("u1").reshape(-1, 4)
+
+
+def main():
+    args = arguments()
+    with tempfile.TemporaryDirectory(prefix="artel-input-") as folder:
+        bench = Bench(args, folder)
+        for part in args.parts.split(","):
+            getattr(bench, "part_" + part)()
+    if args.out:
+        from run import machine
+        with open(args.out, "w") as f:
+            f.write("# Input\n\n%s; best of %d rounds; written by `bench/input.py`.\n\n| | artel | tf.data | bar |\n|---|---|---|---|\n%s\n" % (
+                machine(), args.rounds, "\n".join(bench.lines)))
+
+
+if __name__ == "__main__":
+    main()

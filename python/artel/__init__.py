@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras models trained by artel: load, fit, evaluate, predict, save, with NumPy arrays.
+
+The module is a thin layer over libartel's C API (include/artel): one context a model, arrays are handed over without a copy where their
+element type and layout allow it. Nothing of Keras or TensorFlow is used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+__all__ = ["Error", "Function", "Functions", "Model", "load", "load_functions", "version"]
+
+Arrays = Union[np.ndarray, Sequence[np.ndarray]]
+
+_DTYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+_INPUT, _TARGET, _WEIGHT = 1, 2, 3
+_STEP, _EPOCH_END = 2, 3
+_p, _s, _i, _b, _d = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_bool, ctypes.c_double
+_l, _u, _z = ctypes.c_int64, ctypes.c_uint64, ctypes.c_size_t
+
+
+class Error(RuntimeError):
+    """What the library has refused or what failed: `where`, `what`, `advice`, `status`."""
+
+    def __init__(self, status: int, where: str, what: str, advice: str) -> None:
+        super().__init__(f"{where}: {what}" + (f"; {advice}" if advice else ""))
+        self.status, self.where, self.what, self.advice = status, where, what, advice
+
+
+# -- the C structs, field by field in the order of the headers (tests/api/test_python.py compares) --
+
+
+class _Record(ctypes.Structure):
+    _fields_ = [("status", _i), ("where", ctypes.c_char * 256), ("what", ctypes.c_char * 768), ("advice", ctypes.c_char * 512)]
+
+
+class _Shape(ctypes.Structure):
+    _fields_ = [("rank", _i), ("dim", _l * 8)]
+
+
+class _Array(ctypes.Structure):
+    _fields_ = [("name", _s), ("role", _i), ("dtype", _i), ("shape", _Shape), ("values", _p)]
+
+
+class _Metric(ctypes.Structure):
+    _fields_ = [("name", _s), ("value", _d)]
+
+
+class _Event(ctypes.Structure):
+    """The head of artel_event, which is all that is read here."""
+
+    _fields_ = [("kind", _i), ("epoch", _l), ("epochs", _l), ("step", _l), ("steps_per_epoch", _l), ("step_in_epoch", _l), ("loss", _d),
+                ("learning_rate", _d), ("metrics", ctypes.POINTER(_Metric)), ("metric_count", _i), ("validation", _b)]
+
+
+class _FitOptions(ctypes.Structure):
+    _fields_ = [("struct_size", _z), ("epochs", _l), ("initial_epoch", _l), ("batch_size", _l), ("steps_per_epoch", _l), ("shards", _l),
+                ("seed", _u), ("shuffle", _b), ("strategy", _s), ("replicas", _i), ("threads", _i), ("validation_data", _p),
+                ("validation_split", _d), ("validation_steps", _l), ("validation_batch_size", _l), ("validation_frequency", _l),
+                ("class_weight", _s), ("learning_rate", _d), ("callbacks", _s), ("checkpoint_dir", _s), ("save_every", _s), ("keep", _i),
+                ("fresh", _b), ("resume", _b), ("stop_on_nan", _b), ("dry_run", _b), ("on_plan", _p), ("on_event", _p), ("event_user", _p),
+                ("batch_norm_groups", _i), ("on_profile", _p), ("cluster", _p), ("on_result", _p), ("recompute", _d), ("check_data", _s),
+                ("standard_step", _b), ("arithmetic", _s), ("consistency", _s), ("ps_partitioner", _s), ("device", _s), ("plugin", _s),
+                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("auto_shard", _s), ("audit_data", _b),
+                ("ps_copies", _l), ("all_reduce", _s), ("device_reduce", _s)]
+
+
+class _EvaluateOptions(ctypes.Structure):
+    _fields_ = [("struct_size", _z), ("batch_size", _l), ("steps", _l), ("shards", _l), ("strategy", _s), ("replicas", _i), ("threads", _i),
+                ("on_event", _p), ("event_user", _p), ("cluster", _p), ("on_result", _p), ("arithmetic", _s), ("device", _s), ("plugin", _s),
+                ("device_precision", _s), ("device_kernels", _s), ("device_launches", _s), ("all_reduce", _s), ("device_reduce", _s)]
+
+
+_OnEvent = ctypes.CFUNCTYPE(None, _p, ctypes.POINTER(_Event))
+_SET_BY_MODULE = {"struct_size", "validation_data", "callbacks", "on_plan", "on_event", "event_user", "on_profile", "cluster", "on_result"}
+
+
+def _open() -> ctypes.CDLL:
+    named = os.environ.get("ARTEL_LIBRARY")
+    try:
+        lib = ctypes.CDLL(named or "libartel.so.0.1")
+    except OSError as error:
+        raise ImportError("libartel.so.0.1 is not found: install artel, or name the file in ARTEL_LIBRARY") from error
+    pointers = ["artel_context_create", "artel_model_load", "artel_data_open"]
+    for name in pointers + ["artel_data_from_memory", "artel_model_fit", "artel_model_evaluate", "artel_model_predict", "artel_model_save",
+                            "artel_model_load_weights", "artel_model_compile", "artel_model_digest", "artel_model_get_weight",
+                            "artel_model_set_weight", "artel_predictions_get", "artel_context_load_extension"]:
+        getattr(lib, name).restype = _i
+    lib.artel_context_error.restype = ctypes.POINTER(_Record)
+    lib.artel_history_key.restype = _s
+    lib.artel_history_values.restype = ctypes.POINTER(_d)
+    lib.artel_history_absent.restype, lib.artel_history_absent.argtypes = _b, [_d]
+    for name in ["artel_context_destroy", "artel_model_destroy", "artel_data_destroy", "artel_history_destroy", "artel_predictions_destroy",
+                 "artel_context_cancel", "artel_context_clear"]:
+        getattr(lib, name).restype, getattr(lib, name).argtypes = None, [_p]
+    return lib
+
+
+_lib = _open()
+
+
+def version() -> str:
+    """The library's version."""
+    text = _s()
+    _lib.artel_version(ctypes.byref(text))
+    return text.value.decode()
+
+
+def _text(value: Optional[str]) -> Optional[bytes]:
+    return None if value is None else os.fspath(value).encode()
+
+
+def _listed(arrays: Arrays) -> List[np.ndarray]:
+    whole = [arrays] if isinstance(arrays, np.ndarray) or not isinstance(arrays, (list, tuple)) else list(arrays)
+    return [np.ascontiguousarray(one) for one in whole]
+
+
+class _Context:
+    """A context of the library, and what is made from it until it goes."""
+
+    def __init__(self) -> None:
+        self.handle = _p()
+        self.check(_lib.artel_context_create(None, ctypes.byref(self.handle)))
+
+    def check(self, status: int) -> None:
+        if status >= 0:
+            return
+        record = _lib.artel_context_error(self.handle if self.handle else None).contents
+        raise Error(status, record.where.decode(errors="replace"), record.what.decode(errors="replace"),
+                    record.advice.decode(errors="replace"))
+
+    def __del__(self) -> None:
+        if self.handle:
+            _lib.artel_context_destroy(self.handle)
+            self.handle = _p()
+
+
+class _Data:
+    """Arrays, or a specification, as artel_data; keeps what it borrows."""
+
+    def __init__(self, context: _Context, x: Optional[Arrays], y: Optional[Arrays], weight: Optional[np.ndarray],
+                 specification: Optional[str]) -> None:
+        self.handle = _p()
+        self.context = context
+        self.kept: List[Any] = []
+        if (x is None) == (specification is None):
+            raise ValueError("give arrays, or data='FORMAT:WHAT', and not both")
+        if specification is not None:
+            context.check(_lib.artel_data_open(context.handle, _text(specification), ctypes.byref(self.handle)))
+            return
+        roles = [(one, _INPUT) for one in _listed(x)] + [(one, _TARGET) for one in (_listed(y) if y is not None else [])]
+        if weight is not None:
+            roles.append((np.ascontiguousarray(weight), _WEIGHT))
+        described = (_Array * len(roles))(*[self.describe(one, role) for one, role in roles])
+        context.check(_lib.artel_data_from_memory(context.handle, described, len(roles), ctypes.byref(self.handle)))
+
+    def describe(self, array: np.ndarray, role: int) -> _Array:
+        if str(array.dtype) not in _DTYPES:
+            raise TypeError(f"arrays of {array.dtype} cannot be handed over; use one of {', '.join(_DTYPES)}")
+        if not 1 <= array.ndim <= 8:
+            raise ValueError(f"an array of {array.ndim} axes; rows are the first of 1 to 8")
+        self.kept.append(array)
+        shape = _Shape(array.ndim, (_l * 8)(*array.shape))
+        return _Array(None, role, _DTYPES.index(str(array.dtype)), shape, array.ctypes.data)
+
+    def __del__(self) -> None:
+        if self.handle:
+            _lib.artel_data_destroy(self.handle)
+            self.handle = _p()
+
+
+def _fill(options: ctypes.Structure, settings: Dict[str, Any]) -> None:
+    known = {name: kind for name, kind in options._fields_ if name not in _SET_BY_MODULE}
+    for name, value in settings.items():
+        if name not in known:
+            raise TypeError(f"there is no setting {name!r}; there are {', '.join(sorted(known))}")
+        setattr(options, name, _text(value) if known[name] is _s else value)
+
+
+def _history(handle: ctypes.c_void_p) -> Dict[str, List[float]]:
+    result, epochs = {}, _l()
+    for index in range(_lib.artel_history_keys(handle)):
+        key = _lib.artel_history_key(handle, index)
+        values = _lib.artel_history_values(handle, key, ctypes.byref(epochs))
+        result[key.decode()] = [values[i] for i in range(epochs.value) if not _lib.artel_history_absent(values[i])]
+    _lib.artel_history_destroy(handle)
+    return result
+
+
+class Model:
+    """A model that Keras has saved: see load()."""
+
+    def __init__(self, path: str, extensions: Sequence[str] = ()) -> None:
+        self._context = _Context()
+        self._handle = _p()
+        for extension in extensions:
+            self._check(_lib.artel_context_load_extension(self._context.handle, _text(extension)))
+        self._check(_lib.artel_model_load(self._context.handle, _text(path), ctypes.byref(self._handle)))
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            _lib.artel_model_destroy(self._handle)
+            self._handle = _p()
+
+    def _check(self, status: int) -> None:
+        self._context.check(status)
+
+    def compile(self, optimizer: Optional[str] = None, loss: Optional[str] = None, metrics: Optional[str] = None) -> None:
+        """Training settings: names, short forms ("sgd:momentum=0.9") or JSON records; None keeps what the model has."""
+        self._check(_lib.artel_model_compile(self._handle, _text(optimizer), _text(loss), _text(metrics)))
+
+    def fit(self, x: Optional[Arrays] = None, y: Optional[Arrays] = None, *, data: Optional[str] = None,
+            sample_weight: Optional[np.ndarray] = None, validation_data: Union[None, str, Tuple] = None,
+            callbacks: Sequence[Callable[[int, Dict[str, float]], Any]] = (), on_step: Optional[Callable[[int, Dict[str, float]], Any]] = None,
+            keras_callbacks: Optional[Sequence[Dict[str, Any]]] = None, class_weight: Optional[Dict[int, float]] = None,
+            **settings: Any) -> Dict[str, List[float]]:
+        """Trains; History as a dict from name to one value an epoch. `settings` are the fields of artel_fit_options."""
+        options = _FitOptions(struct_size=ctypes.sizeof(_FitOptions), epochs=1, batch_size=32, shuffle=True, strategy=b"auto",
+                              validation_frequency=1, save_every=b"1epoch", keep=3)
+        _fill(options, settings)
+        rows = _Data(self._context, x, y, sample_weight, data)
+        held = None
+        if isinstance(validation_data, str):
+            held = _Data(self._context, None, None, None, validation_data)
+        elif validation_data is not None:
+            held = _Data(self._context, *(tuple(validation_data) + (None, None))[:3], None)
+        options.validation_data = held.handle if held else None
+        if class_weight is not None:
+            options.class_weight = json.dumps({str(key): float(value) for key, value in class_weight.items()}).encode()
+        if keras_callbacks is not None:
+            options.callbacks = json.dumps(list(keras_callbacks)).encode()
+        raised: List[BaseException] = []
+        call = _OnEvent(lambda _user, event: self._tell(event.contents, callbacks, on_step, raised))
+        options.on_event = ctypes.cast(call, _p)
+        history = _p()
+        status = _lib.artel_model_fit(self._handle, rows.handle, ctypes.byref(options), ctypes.byref(history))
+        if raised:
+            _lib.artel_context_clear(self._context.handle)
+            if history:
+                _lib.artel_history_destroy(history)
+            raise raised[0]
+        self._check(status)
+        return _history(history)
+
+    def _tell(self, event: _Event, callbacks: Sequence[Callable], on_step: Optional[Callable], raised: List[BaseException]) -> None:
+        wanted = callbacks if event.kind == _EPOCH_END else [on_step] if event.kind == _STEP and on_step and not event.validation else []
+        try:
+            logs = {event.metrics[i].name.decode(): event.metrics[i].value for i in range(event.metric_count)} if wanted else {}
+            for call in wanted:
+                call(event.epoch if event.kind == _EPOCH_END else event.step, logs)
+        except BaseException as error:  # of the caller's own, Ctrl-C among them: it is raised again once the training has ended
+            if not raised:
+                raised.append(error)
+            _lib.artel_context_cancel(self._context.handle)
+
+    def _pass(self, function: Any, rows: _Data, settings: Dict[str, Any]) -> ctypes.c_void_p:
+        options = _EvaluateOptions(struct_size=ctypes.sizeof(_EvaluateOptions), batch_size=32, strategy=b"auto")
+        _fill(options, settings)
+        result = _p()
+        self._check(function(self._handle, rows.handle, ctypes.byref(options), ctypes.byref(result)))
+        return result
+
+    def evaluate(self, x: Optional[Arrays] = None, y: Optional[Arrays] = None, *, data: Optional[str] = None,
+                 sample_weight: Optional[np.ndarray] = None, **settings: Any) -> Dict[str, float]:
+        """Loss and metrics by name. `settings` are the fields of artel_evaluate_options."""
+        rows = _Data(self._context, x, y, sample_weight, data)
+        return {key: values[0] for key, values in _history(self._pass(_lib.artel_model_evaluate, rows, settings)).items()}
+
+    def predict(self, x: Optional[Arrays] = None, *, data: Optional[str] = None, **settings: Any) -> Union[np.ndarray, List[np.ndarray]]:
+        """The output, or a list of the outputs: float32, rows first."""
+        rows = _Data(self._context, x, None, None, data)
+        handle = self._pass(_lib.artel_model_predict, rows, settings)
+        outputs = []
+        for index in range(_lib.artel_predictions_count(handle)):
+            name, shape, values = _s(), _Shape(), ctypes.POINTER(ctypes.c_float)()
+            self._check(_lib.artel_predictions_get(handle, index, ctypes.byref(name), ctypes.byref(shape), ctypes.byref(values)))
+            extents = [shape.dim[i] for i in range(shape.rank)]
+            count = int(np.prod(extents, dtype=np.int64))
+            outputs.append(np.ctypeslib.as_array(values, (count,)).reshape(extents).copy() if count else np.zeros(extents, "float32"))
+        _lib.artel_predictions_destroy(handle)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def save(self, path: str) -> None:
+        """By the ending: .keras, .weights.h5, .h5, .json, .safetensors, .onnx."""
+        self._check(_lib.artel_model_save(self._handle, _text(path)))
+
+    def load_weights(self, path: str) -> None:
+        """From .weights.h5, .keras, .h5 or .safetensors."""
+        self._check(_lib.artel_model_load_weights(self._handle, _text(path)))
+
+    def get_weight(self, path: str, shape: Sequence[int]) -> np.ndarray:
+        """One weight by its path in Keras' weights tree ("layers/dense/vars/0")."""
+        values = np.empty(tuple(shape), "float32")
+        self._check(_lib.artel_model_get_weight(self._handle, _text(path), values.ctypes.data_as(_p), _l(values.size)))
+        return values
+
+    def set_weight(self, path: str, values: np.ndarray) -> None:
+        """The same the other way."""
+        plain = np.ascontiguousarray(values, "float32")
+        self._check(_lib.artel_model_set_weight(self._handle, _text(path), plain.ctypes.data_as(_p), _l(plain.size)))
+
+    def digest(self) -> str:
+        """SHA-256 over the named weights: equal digests mean equal models."""
+        text = ctypes.create_string_buffer(65)
+        self._check(_lib.artel_model_digest(self._handle, text))
+        return text.value.decode()
+
+
+def load(path: str, extensions: Sequence[str] = ()) -> Model:
+    """Reads a `.keras` file, a legacy `.h5` or the JSON of model.to_json(). `extensions`: shared objects with classes of one's own."""
+    return Model(path, extensions)
+
+
+from .functions import Function, Functions, load_functions  # noqa: E402 - it stands on what is above

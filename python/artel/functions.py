@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that a C program has traced and saved (include/artel/saved.h), run on NumPy arrays.
+
+    functions = artel.load_functions("trained.artel", strategy="mirrored", replicas=2)
+    scores = functions["predict"](x)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, List, Sequence, Union
+
+import numpy as np
+
+from . import _DTYPES, _Context, _Shape, _b, _fill, _i, _l, _lib, _p, _s, _text, _u, _z
+
+__all__ = ["Function", "Functions", "load_functions"]
+
+
+class _StrategyOptions(ctypes.Structure):
+    _fields_ = [("struct_size", _z), ("strategy", _s), ("replicas", _i), ("threads", _i), ("batch_size", _l), ("shards", _l), ("seed", _u),
+                ("cluster", _p), ("arithmetic", _s), ("all_reduce", _s)]
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = [("name", _s), ("dtype", _i), ("shared", _b), ("shape", _Shape)]
+
+
+class _Values(ctypes.Structure):
+    """artel_array."""
+
+    _fields_ = [("dtype", _i), ("shape", _Shape), ("data", _p)]
+
+
+def _values(array: np.ndarray) -> _Values:
+    return _Values(_DTYPES.index(str(array.dtype)), _Shape(array.ndim, (_l * 8)(*array.shape)), array.ctypes.data)
+
+
+class Function:
+    """A function of a file: called with an array for each argument, it gives the output, or a list of the outputs."""
+
+    def __init__(self, owner: "Functions", name: str) -> None:
+        self._owner, self._handle, self.name = owner, _p(), name
+        owner._check(_lib.artel_strategy_function(owner._handle, _text(name), ctypes.byref(self._handle)))
+        self._arguments = []
+        for index in range(_lib.artel_function_arguments(self._handle)):
+            argument = _Argument()
+            owner._check(_lib.artel_function_argument(self._handle, index, ctypes.byref(argument)))
+            self._arguments.append(argument)
+
+    @property
+    def arguments(self) -> List[str]:
+        """Their names."""
+        return [argument.name.decode() for argument in self._arguments]
+
+    def _outputs(self, rows: int) -> List[np.ndarray]:
+        arrays = []
+        for index in range(_lib.artel_function_outputs(self._handle)):
+            dtype, shape, by_row = _i(), _Shape(), _b()
+            self._owner._check(_lib.artel_function_output(self._handle, index, ctypes.byref(dtype), ctypes.byref(shape), ctypes.byref(by_row)))
+            extents = ([rows] if by_row.value else []) + [shape.dim[i] for i in range(shape.rank)]
+            arrays.append(np.zeros(extents, _DTYPES[dtype.value]))
+        return arrays
+
+    def __call__(self, *arrays: Any) -> Union[np.ndarray, List[np.ndarray]]:
+        if len(arrays) != len(self._arguments):
+            raise TypeError(f"{self.name} takes {len(self._arguments)} arrays ({', '.join(self.arguments)}), and was given {len(arrays)}")
+        given = [np.ascontiguousarray(array).reshape(np.shape(array)) for array in arrays]
+        for array in given:
+            if str(array.dtype) not in _DTYPES or array.ndim > 8:
+                raise TypeError(f"an array of {array.dtype} with {array.ndim} axes cannot be handed over")
+        rows = [array.shape[0] if array.ndim else 0 for array, argument in zip(given, self._arguments) if not argument.shared]
+        made = self._outputs(rows[0] if rows else 1)
+        inputs, outputs = (_Values * (len(given) + 1))(*map(_values, given)), (_Values * (len(made) + 1))(*map(_values, made))
+        self._owner._check(_lib.artel_function_run(self._handle, inputs, len(given), outputs, len(made)))
+        return made[0] if len(made) == 1 else made
+
+
+class Functions:
+    """What a file holds: see load_functions()."""
+
+    def __init__(self, path: str, extensions: Sequence[str], settings: Any) -> None:
+        self._context, self._handle = _Context(), _p()
+        options = _StrategyOptions(struct_size=ctypes.sizeof(_StrategyOptions), batch_size=32)
+        for name in ("batch_size", "shards", "seed", "arithmetic"):
+            if name in settings:
+                raise TypeError(f"{name} is the file's, for results depend on it")
+        _fill(options, settings)
+        for extension in extensions:
+            self._check(_lib.artel_context_load_extension(self._context.handle, _text(extension)))
+        self._check(_lib.artel_functions_load(self._context.handle, _text(path), ctypes.byref(options), ctypes.byref(self._handle)))
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            _lib.artel_strategy_destroy(self._handle)
+            self._handle = _p()
+
+    def _check(self, status: int) -> None:
+        self._context.check(status)
+
+    def __getitem__(self, name: str) -> Function:
+        return Function(self, name)
+
+    def variable(self, name: str) -> np.ndarray:
+        """The values of a variable ("dense/kernel") as they are now."""
+        handle, shape = _p(), _Shape()
+        self._check(_lib.artel_strategy_variable(self._handle, _text(name), ctypes.byref(handle)))
+        self._check(_lib.artel_variable_shape(handle, ctypes.byref(shape)))
+        values = np.empty([shape.dim[i] for i in range(shape.rank)], "float32")
+        self._check(_lib.artel_variable_read(handle, values.ctypes.data_as(_p), _l(values.size)))
+        return values
+
+    def save(self, path: str) -> None:
+        """All of it, as it is now."""
+        self._check(_lib.artel_functions_save(self._handle, None, 0, _text(path)))
+
+
+def load_functions(path: str, extensions: Sequence[str] = (), **settings: Any) -> Functions:
+    """Reads functions that artel_functions_save() has written. `settings` are fields of artel_strategy_options: strategy, replicas, threads, all_reduce."""
+    return Functions(path, extensions, settings)
+
+
+_lib.artel_strategy_destroy.restype, _lib.artel_strategy_destroy.argtypes = None, [_p]

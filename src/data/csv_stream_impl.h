@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What opens a streamed table (csv_stream.c) and what reads its rows (csv_stream_rows.c) share. */
+#ifndef ARTEL_DATA_CSV_STREAM_IMPL_H
+#define ARTEL_DATA_CSV_STREAM_IMPL_H
+
+#include <stdatomic.h>
+
+#include "data/csv_head.h"
+#include "data/csv_stream.h"
+
+enum {
+    EVERY = 8, /* records from one kept offset to the next */
+    MEMO_LABELS = 16
+};
+
+#define FORGET_BYTES ((uint64_t)64 << 20)
+
+typedef struct stream_file {
+    const artel__blob *blob;
+    int file;       /* for parts; -1: none */
+    int64_t first;  /* record of the whole */
+    size_t offset0; /* in `offsets`: of its first record */
+} stream_file;
+
+/* Where a column goes. */
+typedef struct target {
+    int array; /* -1: left out */
+    int64_t place;
+    bool whole;
+    bool has_default;
+    double fallback;
+} target;
+
+/* The row that was converted last: where the next record begins, and its labels, which are asked for behind its inputs. Who finds it in use goes
+ * without. */
+typedef struct row_memo {
+    atomic_flag busy;
+    int64_t row; /* of the whole; -1: none */
+    uint64_t next;
+    bool labels; /* they are there */
+    union {
+        double number;
+        int64_t integer;
+    } label[MEMO_LABELS];
+} row_memo;
+
+typedef struct stream_state {
+    stream_file *files;
+    int file_count;
+    int64_t rows;
+    uint64_t *offsets;
+    size_t offset_count, offset_room;
+    artel__csv_head head;
+    target *targets; /* by column; NULL until there is a record */
+    int64_t inputs, labels;
+    char delimiter;
+    _Atomic uint64_t touched; /* bytes that have been mapped, about */
+    _Atomic uint64_t last;    /* where the last row began, in its file; odd: it was read in a part */
+    row_memo memo;
+} stream_state;
+
+/* Behind the end of the record at `at`; line ends within quotes do not count. */
+const char *artel__csv_record_end(const char *at, const char *end);
+const char *artel__csv_skip_empty(const char *at, const char *end);
+/* So many bytes more of the mapping have been read; now and then its pages are given back. */
+void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t bytes);
+
+/* Of the format. */
+artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
+artel_status artel__csv_stream_hash(const artel__source *source, int array, int64_t row, uint64_t *out);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a step needs of a device's memory, by the compiler's own figures, before it is made.
+ *
+ * At a stage there are the variables, the values that later stages read, and what the stage's program needs besides its arguments: results and scratch. The most
+ * of all stages is a lower bound: other modes and the plug-in need theirs. So what is refused could not have been computed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/executable.h"
+#include "device/platform_impl.h"
+
+static int64_t bytes_of(const artel__device_executable *x, artel__value_id id)
+{
+    const artel__value *value = &x->graph->value[id];
+    int64_t rows = 1, batch = x->options.batch_size, replicas = x->options.replicas, shards = x->options.shards;
+    if (value->domain == ARTEL__DOMAIN_BATCH) rows = batch;
+    if (value->domain == ARTEL__DOMAIN_ROW) rows = batch / replicas;
+    if (value->domain == ARTEL__DOMAIN_NODES) rows = shards / replicas;
+    return rows * artel_shape_count(&value->shape) * (int64_t)artel_dtype_size(value->dtype);
+}
+
+static int64_t variable_bytes(const artel__device_executable *x)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < x->graph->values; i++) bytes += x->graph->value[i].variable >= 0 ? bytes_of(x, i) : 0;
+    return bytes;
+}
+
+/* By stage: what later stages read, and comes from here or from before. */
+static void add_lives(const artel__device_executable *x, int64_t *live)
+{
+    const artel__graph *graph = x->graph;
+    for (int s = 0; s < x->cut.stages; s++) {
+        const artel__cut_program *part[] = {&x->cut.stage[s].common, &x->cut.stage[s].rows};
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; i < part[k]->outs; i++) {
+                for (int at = s + 1; at <= x->last[part[k]->out[i]]; at++) live[at] += bytes_of(x, part[k]->out[i]);
+            }
+        }
+        for (int i = 0; i < x->cut.stage[s].collectives; i++) {
+            artel__value_id id = graph->node[x->cut.stage[s].collective[i]].output[0];
+            for (int at = s + 1; at <= x->last[id]; at++) live[at] += bytes_of(x, id);
+        }
+    }
+    for (int i = 0; i < graph->inputs; i++) {
+        for (int at = 0; at <= x->last[graph->input[i]]; at++) live[at] += bytes_of(x, graph->input[i]);
+    }
+}
+
+void artel__step_memory_read(const artel__device_executable *x, artel__step_memory *out)
+{
+    void *block;
+    int stages = x->cut.stages + 1; /* the last is APPLY */
+    *out = (artel__step_memory){.variables = variable_bytes(x)};
+    if (artel__calloc(x->ctx, 2 * (size_t)stages, sizeof(int64_t), "device", &block) < 0) return;
+    int64_t *live = block, *beside = live + stages;
+    add_lives(x, live);
+    for (const artel__step_program *p = x->first; p; p = p->next) {
+        artel__program_memory memory;
+        int at = p->part == ARTEL__PART_APPLY ? x->cut.stages : p->stage;
+        if (!p->program) continue;
+        artel__program_memory_read(p->program, &memory);
+        if (memory.scratch < 0) continue;
+        int64_t extra = memory.results - memory.shared + memory.scratch;
+        out->known = true;
+        beside[at] = beside[at] < extra ? extra : beside[at];
+    }
+    for (int s = 0; s < stages; s++) {
+        int64_t here = out->variables + live[s] + beside[s];
+        if (here <= out->most) continue;
+        *out = (artel__step_memory){out->known, out->variables, live[s], beside[s], here};
+    }
+    artel__free(x->ctx, block);
+}
+
+/* Replicas that share a device. */
+static int64_t replicas_of_device(const artel__device_executable *x)
+{
+    int devices = x->place->count;
+    return x->options.across ? 1 : (x->options.replicas + devices - 1) / devices;
+}
+
+/* Of all devices that compute; -1: one does not say. */
+static int64_t least_free(const artel__place *place)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < place->count; i++) {
+        int64_t free = artel__platform_free_bytes(place->platform, place->device[i]);
+        least = free < least ? free : least;
+    }
+    return least;
+}
+
+artel_status artel__step_memory_check(const artel__device_executable *x)
+{
+    artel__step_memory memory;
+    int64_t free = least_free(x->place), each = replicas_of_device(x);
+    if (free < 0) return ARTEL_OK;
+    artel__step_memory_read(x, &memory);
+    if (!memory.known || memory.most * each <= free) return ARTEL_OK;
+    double mega = 1.0 / (1 << 20);
+    return artel__fail(x->ctx, ARTEL_ERROR_NO_MEMORY, "device", "use a smaller .batch_size, more .shards, .recompute, or more devices",
+                       "a step needs %.0f MB (variables %.0f, values between programs %.0f, programs %.0f%s), and the device has %.0f MB",
+                       (double)(memory.most * each) * mega, (double)memory.variables * mega, (double)memory.values * mega,
+                       (double)memory.programs * mega, each > 1 ? ", of each replica on it" : "", (double)free * mega);
+}
+
+void artel__step_summary(const artel__device_executable *x, artel__text *out)
+{
+    artel__step_memory memory;
+    int programs = 0;
+    for (const artel__step_program *p = x->first; p; p = p->next) programs += p->program != NULL;
+    artel__step_memory_read(x, &memory);
+    artel__text_printf(out, "%d program%s; a step needs", programs, programs == 1 ? "" : "s");
+    if (memory.known)
+        artel__text_printf(out, " %lld bytes: variables %lld, values between programs %lld, programs %lld\n", (long long)memory.most,
+                           (long long)memory.variables, (long long)memory.values, (long long)memory.programs);
+    else
+        artel__text_printf(out, " variables of %lld bytes, and what the plug-in does not say\n", (long long)memory.variables);
+}
+
+void artel__step_programs_dump(const artel__device_executable *x, artel__text *out)
+{
+    char name[96];
+    for (const artel__step_program *p = x->first; p; p = p->next) {
+        artel__program_memory m;
+        if (!p->program) continue;
+        artel__step_program_name(x, p, name, sizeof name);
+        artel__program_memory_read(p->program, &m);
+        artel__text_printf(out, "program %s", name);
+        if (m.scratch >= 0)
+            artel__text_printf(out, ": arguments %lld, results %lld, in place %lld, scratch %lld bytes", (long long)m.arguments,
+                               (long long)m.results, (long long)m.shared, (long long)m.scratch);
+        artel__text_append(out, "\n");
+    }
+    artel__step_summary(x, out);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inputs of a step to the device: with the step, or while the one before is computed. */
+#include "device/execution_impl.h"
+
+/* One array for all owned rows, for groups; else one for each shard; what all have in common once. */
+static bool is_whole(const artel__device_execution *e, artel__value_id id, const artel__fold_plan *fold, bool scan)
+{
+    return e->x->whole[id] && artel__step_is_grouped(e->x, 0, fold, scan);
+}
+
+/* `slot`: where the buffer of a shard goes; all of it where it is one array. */
+static artel_status put_shards(artel__device_execution *e, int i, const artel__fold_plan *fold, const void *host, artel__buffer **slot)
+{
+    artel__value_id id = e->x->graph->input[i];
+    for (int s = 0; s < fold->count; s++) {
+        int64_t rows = fold->start[s + 1] - fold->start[s];
+        const uint8_t *from = (const uint8_t *)host + (size_t)fold->start[s] * artel__step_element_bytes(e, id);
+        if (rows) ARTEL_TRY(artel__step_put(e, id, rows, from, &slot[s]));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status put_input(artel__device_execution *e, int i, const artel__fold_plan *fold, const void *host)
+{
+    artel__value_id id = e->x->graph->input[i];
+    if (!artel__step_is_per_shard(e, id)) return artel__step_put(e, id, fold->batch, host, artel__step_slot(e, id, 0));
+    if (is_whole(e, id, fold, e->scan != NULL)) return artel__step_put(e, id, fold->rows, host, &e->one[id]);
+    return put_shards(e, i, fold, host, artel__step_slot(e, id, 0));
+}
+
+/* -- ahead -- */
+
+static artel__buffer **sent_of(const artel__device_execution *e, int i)
+{
+    return e->sent.buffer + (int64_t)i * e->x->options.shards;
+}
+
+void artel__step_drop_sent(artel__device_execution *e)
+{
+    e->sent.from = NULL;
+    for (int i = 0; e->sent.buffer && i < e->x->graph->inputs * e->x->options.shards; i++)
+        artel__step_put_into(e, &e->sent.buffer[i], NULL);
+}
+
+static artel_status send_all(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
+{
+    for (int i = 0; i < e->x->graph->inputs; i++) {
+        artel__value_id id = e->x->graph->input[i];
+        if (!artel__step_is_per_shard(e, id))
+            ARTEL_TRY(artel__step_put(e, id, fold->batch, inputs[i], sent_of(e, i)));
+        else if (is_whole(e, id, fold, false))
+            ARTEL_TRY(artel__step_put(e, id, fold->rows, inputs[i], sent_of(e, i)));
+        else
+            ARTEL_TRY(put_shards(e, i, fold, inputs[i], sent_of(e, i)));
+    }
+    return ARTEL_OK;
+}
+
+void artel__step_send_inputs(artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
+{
+    int before = e->copies;
+    artel__step_drop_sent(e);
+    artel_status status = send_all(e, fold, inputs);
+    e->later = e->copies - before;
+    if (status == ARTEL_OK)
+        e->sent = (artel__sent_inputs){inputs, fold->batch, fold->first, fold->count, e->sent.buffer};
+    else
+        artel__step_drop_sent(e);
+}
+
+static bool was_sent(const artel__device_execution *e, const artel__fold_plan *fold, const void *const *inputs)
+{
+    const artel__sent_inputs *sent = &e->sent;
+    return !e->scan && sent->from == inputs && sent->batch == fold->batch && sent->first == fold->first && sent->count == fold->count;
+}
+
+/* Buffers go where put_input would have put them. */
+static void take_sent(artel__device_execution *e, int i, const artel__fold_plan *fold)
+{
+    artel__value_id id = e->x->graph->input[i];
+    artel__buffer **from = sent_of(e, i), **to = artel__step_slot(e, id, 0);
+    int count = artel__step_is_per_shard(e, id) ? fold->count : 1;
+    if (is_whole(e, id, fold, false)) {
+        to = &e->one[id];
+        count = 1;
+    }
+    for (int s = 0; s < count; s++) {
+        artel__step_put_into(e, &to[s], from[s]);
+        from[s] = NULL;
+    }
+}
+
+artel_status artel__step_put_inputs(artel__device_execution *e, const artel__step *step, const void *const *inputs)
+{
+    bool sent = was_sent(e, step->fold, inputs);
+    artel_status status = sent ? ARTEL_OK : artel__step_await_copies(e, ARTEL_OK); /* of what is left out: its memory is used again */
+    if (!sent) artel__step_drop_next(e);
+    for (int i = 0; i < e->x->graph->inputs && status == ARTEL_OK; i++) {
+        if (sent)
+            take_sent(e, i, step->fold);
+        else
+            status = put_input(e, i, step->fold, inputs[i]);
+    }
+    artel__step_drop_sent(e);
+    return status;
+}

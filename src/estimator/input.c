@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data as columns of features, labels and weights, and batches of it. */
+#include "estimator/input.h"
+
+#include <string.h>
+
+#include "base/argument.h"
+#include "base/text.h"
+
+static artel__input_role role_of(const artel_data_array *column)
+{
+    static const char *const labels[] = {"y", "label", "labels", "target", "targets"};
+    const char *name = column->name ? column->name : "";
+    if (column->role == ARTEL_DATA_ROLE_TARGET) return ARTEL__INPUT_LABEL;
+    if (column->role == ARTEL_DATA_ROLE_WEIGHT || strcmp(name, "sample_weight") == 0) return ARTEL__INPUT_WEIGHT;
+    if (column->role == ARTEL_DATA_ROLE_INPUT) return ARTEL__INPUT_FEATURE;
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        if (strcmp(name, labels[i]) == 0) return ARTEL__INPUT_LABEL;
+    }
+    return artel__starts_with(name, "y_") ? ARTEL__INPUT_LABEL : ARTEL__INPUT_FEATURE;
+}
+
+static artel_dtype dtype_of(artel_dtype dtype)
+{
+    if (dtype == ARTEL_DTYPE_BOOL) return dtype;
+    bool real =
+        dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16;
+    return real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32;
+}
+
+static artel_status take_column(artel__input *in, int i, artel__arena *arena)
+{
+    artel_data_array column;
+    ARTEL_TRY(artel_reader_describe(in->reader, i, &column));
+    const char *name = column.name ? column.name : "";
+    if (column.dtype == ARTEL_DTYPE_STRING)
+        return artel__fail(in->ctx, ARTEL_ERROR_UNSUPPORTED, name, "turn it into numbers by a stage, or leave it out",
+                           "a column of strings");
+    in->role[i] = role_of(&column);
+    in->bytes[i] = artel_reader_bytes(in->reader, i);
+    in->argument[i] = (artel_argument){artel__arena_strdup(arena, name), dtype_of(column.dtype), false, column.shape};
+    in->array[i] = (artel_array){.dtype = column.dtype, .shape = {.rank = column.shape.rank + 1}};
+    memcpy(in->array[i].shape.dim + 1, column.shape.dim, sizeof *column.shape.dim * (size_t)column.shape.rank);
+    in->array[i].data = artel__arena_alloc(arena, (size_t)in->given.batch_size, in->bytes[i] + 1);
+    return artel__arena_status(arena);
+}
+
+static artel_status take_columns(artel__input *in, artel__arena *arena)
+{
+    size_t count = (size_t)artel_reader_columns(in->reader);
+    in->role = artel__arena_alloc(arena, count + 1, sizeof *in->role);
+    in->argument = artel__arena_alloc(arena, count + 1, sizeof *in->argument);
+    in->array = artel__arena_alloc(arena, count + 1, sizeof *in->array);
+    in->cursor = artel__arena_alloc(arena, count + 1, sizeof *in->cursor);
+    in->bytes = artel__arena_alloc(arena, count + 1, sizeof *in->bytes);
+    ARTEL_TRY(artel__arena_status(arena));
+    in->columns = (int)count;
+    for (int i = 0; i < in->columns; i++) ARTEL_TRY(take_column(in, i, arena));
+    return ARTEL_OK;
+}
+
+static artel_status check(const artel__input *in)
+{
+    const artel_estimator_input *given = &in->given;
+    if (!given->data) return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "let it open data", "it has given no data");
+    if (given->batch_size < 1 || given->batch_size > 1000000000 || given->passes < 0)
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "give batches of at least one row, and passes of at least 0",
+                           "batches of %lld rows, %lld passes", (long long)given->batch_size, (long long)given->passes);
+    if (artel_data_count(given->data) < 1)
+        return artel__fail(in->ctx, ARTEL_ERROR_INVALID, "input function", "give arrays of one length, with rows", "the data has no rows");
+    return ARTEL_OK;
+}
+
+artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *function, void *user, artel__arena *arena, artel__input *out)
+{
+    *out = (artel__input){.ctx = ctx, .given = {.batch_size = 32, .passes = 1}};
+    artel_status status = function(user, ctx, &out->given);
+    if (status == ARTEL_OK) status = check(out);
+    if (status == ARTEL_OK) status = artel_reader_create(out->given.data, &out->reader);
+    if (status == ARTEL_OK) status = take_columns(out, arena);
+    if (status == ARTEL_OK) {
+        int64_t rows = artel_data_count(out->given.data);
+        out->per_pass = (rows + out->given.batch_size - 1) / out->given.batch_size;
+        return ARTEL_OK;
+    }
+    artel__input_close(out);
+    return status;
+}
+
+void artel__input_close(artel__input *in)
+{
+    artel_reader_destroy(in->reader);
+    artel_data_destroy(in->given.data);
+    in->reader = NULL;
+    in->given.data = NULL;
+}
+
+int64_t artel__input_batches(const artel__input *in)
+{
+    return in->given.passes == 0 || in->given.passes > INT64_MAX / in->per_pass ? INT64_MAX : in->given.passes * in->per_pass;
+}
+
+artel_status artel__input_read(artel__input *in, int64_t batch, int64_t *rows)
+{
+    int64_t first = batch % in->per_pass * in->given.batch_size, left = artel_data_count(in->given.data) - first;
+    *rows = left < in->given.batch_size ? left : in->given.batch_size;
+    ARTEL_TRY(artel_reader_seek(in->reader, batch / in->per_pass, first));
+    for (int i = 0; i < in->columns; i++) in->array[i].shape.dim[0] = *rows;
+    for (int64_t r = 0; r < *rows; r++) {
+        for (int i = 0; i < in->columns; i++) in->cursor[i] = (uint8_t *)in->array[i].data + (size_t)r * in->bytes[i];
+        artel_status status = artel_reader_next(in->reader, in->cursor);
+        if (status != ARTEL_OK) return status;
+    }
+    return ARTEL_OK;
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a server owns of a strategy: the memory of its variables and slots, and for each function a graph that applies its updates.
+ *
+ * Variables are whole and lie as they do in a worker, so messages are copies of memory. Behind them are the slots, behind these rooms
+ * where updates are put. A function's graph has the optimizer's nodes as artel__optimizer_step makes them in any training graph,
+ * constraints and assignments; so the bits are those of a process that does it all.
+ */
+#include <string.h>
+
+#include "function/closure.h"
+#include "op/optimize.h"
+
+typedef struct place {
+    int variable, value, squares, norm; /* of the book's set; -1: none */
+} place;
+
+typedef struct ruler { /* an optimizer, for the variables that are here */
+    const artel_optimizer *of;
+    artel__optimizer rule;
+    artel__optimizer_slots slots;
+    int *trainable, *item; /* by variable here: of the book's set, its number among the optimizer's */
+    int count;
+    int64_t iteration;
+} ruler;
+
+typedef struct applier { /* a function */
+    artel__graph graph;
+    artel__executable *plan;
+    artel__execution *run;
+    ruler *ruler; /* NULL: no optimizer steps here */
+} applier;
+
+struct artel__book {
+    artel_strategy *strategy;
+    artel__arena arena;
+    artel__variables variables;
+    place *place; /* by variable of the strategy */
+    ruler *ruler;
+    applier *applier; /* by function */
+    int rulers, functions, server;
+    int kept; /* variables and slots; behind them are rooms */
+    artel__state *state;
+    artel__pool *pool;
+    artel__fold_plan fold;
+    int64_t start[2];
+};
+
+/* -- declaring -- */
+
+static artel_status add(artel__book *b, const artel__variable *like, const char *name, artel__variable_kind kind, int *out)
+{
+    *out =
+        artel__variables_add(&b->variables, name, kind, like->dtype, &like->shape, like->layout == ARTEL__LAYOUT_PANELS ? like->rows : 0);
+    return *out < 0 ? (artel_status)*out : ARTEL_OK;
+}
+
+static artel_status declare_variables(artel__book *b)
+{
+    const artel__variables *all = &b->strategy->variables;
+    for (int i = 0; i < all->count; i++) {
+        b->place[i] = (place){-1, -1, -1, -1};
+        if (b->strategy->owner[i] == b->server)
+            ARTEL_TRY(add(b, &all->item[i], all->item[i].name, all->item[i].kind, &b->place[i].variable));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status declare_slots(artel__book *b, ruler *r)
+{
+    r->trainable = artel__arena_alloc(&b->arena, (size_t)r->of->count + 1, sizeof *r->trainable);
+    r->item = artel__arena_alloc(&b->arena, (size_t)r->of->count + 1, sizeof *r->item);
+    ARTEL_TRY(artel__arena_status(&b->arena));
+    r->rule = r->of->rule;
+    r->rule.arena = &b->arena;
+    for (int i = 0; i < r->of->count; i++) {
+        int variable = b->place[r->of->variable[i]->index].variable;
+        if (variable < 0) continue;
+        r->item[r->count] = i;
+        r->trainable[r->count++] = variable;
+    }
+    return artel__optimizer_declare(&r->rule, &b->variables, r->trainable, r->count, &r->slots);
+}
+
+static artel_status declare_rooms(artel__book *b)
+{
+    artel_shape scalar = {.rank = 0};
+    for (const artel_function *f = b->strategy->function; f; f = f->next) {
+        for (int k = 0; k < f->updates; k++) {
+            const artel__update *u = &f->update[k];
+            const artel__variable *like = &b->strategy->variables.item[u->variable];
+            place *p = &b->place[u->variable];
+            if (p->variable < 0) continue;
+            if (p->value < 0) ARTEL_TRY(add(b, like, "value", ARTEL__VARIABLE_SLOT, &p->value));
+            if (p->squares < 0 && u->kept_squares >= 0) ARTEL_TRY(add(b, like, "squares", ARTEL__VARIABLE_SLOT, &p->squares));
+            if (p->norm >= 0 || u->kept_norm < 0) continue;
+            p->norm = artel__variables_add(&b->variables, "norm", ARTEL__VARIABLE_SLOT, ARTEL_DTYPE_FLOAT64, &scalar, 0);
+            if (p->norm < 0) return (artel_status)p->norm;
+        }
+    }
+    return ARTEL_OK;
+}
+
+static artel_status declare(artel__book *b)
+{
+    artel_strategy *s = b->strategy;
+    for (const artel_optimizer *o = s->optimizer; o; o = o->next) b->rulers++;
+    b->functions = s->function ? s->function->number + 1 : 0;
+    b->place = artel__arena_alloc(&b->arena, (size_t)s->variables.count + 1, sizeof *b->place);
+    b->ruler = artel__arena_alloc(&b->arena, (size_t)b->rulers + 1, sizeof *b->ruler);
+    b->applier = artel__arena_alloc(&b->arena, (size_t)b->functions + 1, sizeof *b->applier);
+    ARTEL_TRY(artel__arena_status(&b->arena));
+    memset(b->ruler, 0, (size_t)b->rulers * sizeof *b->ruler);
+    memset(b->applier, 0, (size_t)b->functions * sizeof *b->applier);
+    ARTEL_TRY(declare_variables(b));
+    ruler *r = b->ruler;
+    for (const artel_optimizer *o = s->optimizer; o; o = o->next, r++) {
+        r->of = o;
+        ARTEL_TRY(declare_slots(b, r));
+    }
+    b->kept = b->variables.count;
+    return declare_rooms(b);
+}
+
+/* -- graphs -- */
+
+static artel__value_id value_of(artel__graph *graph, int variable)
+{
+    return variable >= 0 ? artel__graph_variable(graph, variable) : ARTEL__NO_VALUE;
+}
+
+static const artel__update *update_of(const artel_function *f, int item)
+{
+    for (int k = 0; k < f->updates; k++) {
+        if (f->update[k].kind == ARTEL__UPDATE_GRADIENT && f->update[k].item == item) return &f->update[k];
+    }
+    return NULL;
+}
+
+/* The optimizer's step, of the variables that are here. */
+static artel_status add_step(artel__book *b, const artel_function *f, applier *a)
+{
+    ruler *r = a->ruler;
+    size_t count = (size_t)r->count + 1;
+    artel__graph *graph = &a->graph;
+    artel__value_id *gradient = artel__arena_alloc(&b->arena, count, sizeof *gradient);
+    artel__value_id *norm = artel__arena_alloc(&b->arena, count, sizeof *norm);
+    artel__value_id *squares = artel__arena_alloc(&b->arena, count, sizeof *squares);
+    bool *clipped = artel__arena_alloc(&b->arena, count, sizeof *clipped);
+    ARTEL_TRY(artel__arena_status(&b->arena));
+    for (int i = 0; i < r->count; i++) {
+        const artel__update *u = update_of(f, r->item[i]);
+        const place *p = u ? &b->place[u->variable] : NULL;
+        gradient[i] = u ? value_of(graph, p->value) : ARTEL__NO_VALUE;
+        squares[i] = u && u->kept_squares >= 0 ? value_of(graph, p->squares) : ARTEL__NO_VALUE;
+        norm[i] = u && u->kept_norm >= 0 ? value_of(graph, p->norm) : ARTEL__NO_VALUE;
+        clipped[i] = u && u->clipped;
+    }
+    artel__optimizer_input in = {.gradient = gradient, .norm = norm, .squares = squares, .clipped = clipped};
+    ARTEL_TRY(artel__optimizer_step(&r->rule, graph, &r->slots, &in));
+    graph->phase = ARTEL__PHASE_APPLY;
+    for (int i = 0; i < r->count; i++) {
+        const artel_variable *v = r->of->variable[r->item[i]];
+        if (gradient[i] >= 0) artel__constraint_apply(graph, &v->constraint, value_of(graph, r->trainable[i]));
+    }
+    return graph->status;
+}
+
+static ruler *ruler_of(artel__book *b, const artel_function *f)
+{
+    for (int i = 0; i < b->rulers; i++) {
+        if (f->applied && b->ruler[i].of == f->applied && b->ruler[i].count > 0) return &b->ruler[i];
+    }
+    return NULL;
+}
+
+static artel_status build(artel__book *b, const artel_function *f)
+{
+    applier *a = &b->applier[f->number];
+    const artel__plan_options options = {.batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(b->strategy->ctx)};
+    a->ruler = ruler_of(b, f);
+    artel__graph_init(&a->graph, &b->arena, &b->variables, true);
+    a->graph.scope = "optimizer";
+    a->graph.phase = ARTEL__PHASE_APPLY;
+    if (a->ruler) ARTEL_TRY(add_step(b, f, a));
+    for (int k = 0; k < f->updates; k++) {
+        const place *p = &b->place[f->update[k].variable];
+        if (f->update[k].kind != ARTEL__UPDATE_ASSIGN || p->variable < 0) continue;
+        artel__op_assign(&a->graph, value_of(&a->graph, p->variable), value_of(&a->graph, p->value));
+    }
+    ARTEL_TRY(artel__graph_seal(&a->graph));
+    return artel__compile(b->strategy->ctx, &artel__cpu, &a->graph, &options, &a->plan);
+}
+
+/* -- starting -- */
+
+static void start_slots(artel__book *b, ruler *r)
+{
+    for (int i = 0; i < r->slots.file_count; i++) {
+        int slot = r->slots.file_order[i], source = artel__optimizer_slot_source(&r->rule, &r->slots, slot);
+        float start = artel__optimizer_slot_start(&r->rule, &r->slots, slot);
+        if (source >= 0)
+            artel__state_assign(b->state, slot, source);
+        else if (start != 0.0f)
+            artel__state_fill(b->state, slot, start);
+    }
+}
+
+/* As the program has them: a task of its own has made them alike. */
+static void start(artel__book *b)
+{
+    artel_strategy *s = b->strategy;
+    for (int i = 0; i < s->variables.count; i++) {
+        if (b->place[i].variable < 0) continue;
+        size_t bytes = (size_t)s->variables.item[i].count * artel_dtype_size(s->variables.item[i].dtype);
+        memcpy(artel__state_lend(b->state, b->place[i].variable), artel__state_lend(s->state[0], i), bytes);
+    }
+    for (int i = 0; i < b->rulers; i++) start_slots(b, &b->ruler[i]);
+}
+
+static artel_status make(artel__book *b)
+{
+    artel_strategy *s = b->strategy;
+    artel__variables_init(&b->variables, &b->arena);
+    ARTEL_TRY(declare(b));
+    ARTEL_TRY(artel__state_create(s->ctx, &b->variables, &b->state));
+    ARTEL_TRY(artel__pool_create(s->ctx, s->plan.threads_of[0], &b->pool));
+    artel__fold_plan_make(&b->fold, 1, 0, 1, 1, b->start);
+    start(b);
+    const artel__execution_options own = {.state = b->state, .pool = b->pool};
+    for (const artel_function *f = s->function; f; f = f->next) {
+        ARTEL_TRY(build(b, f));
+        ARTEL_TRY(artel__execution_create(b->applier[f->number].plan, &own, &b->applier[f->number].run));
+    }
+    return ARTEL_OK;
+}
+
+artel_status artel__book_create(artel_strategy *s, int server, artel__book **out)
+{
+    void *block;
+    ARTEL_TRY(artel__calloc(s->ctx, 1, sizeof(artel__book), "parameter server", &block));
+    artel__book *b = block;
+    b->strategy = s;
+    b->server = server;
+    artel__arena_init(&b->arena, s->ctx);
+    artel_status status = make(b);
+    if (status < 0) {
+        artel__book_destroy(b);
+        return status;
+    }
+    *out = b;
+    return ARTEL_OK;
+}
+
+void artel__book_destroy(artel__book *b)
+{
+    if (!b) return;
+    artel_context *ctx = b->strategy->ctx;
+    for (int i = 0; b->applier && i < b->functions; i++) {
+        artel__execution_destroy(b->applier[i].run);
+        artel__executable_destroy(b->applier[i].plan);
+    }
+    artel__pool_destroy(b->pool);
+    artel__state_destroy(b->state);
+    artel__arena_fini(&b->arena);
+    artel__free(ctx, b);
+}
+
+/* -- using -- */
+
+void *artel__book_variable(artel__book *b, int variable)
+{
+    return artel__state_lend(b->state, b->place[variable].variable);
+}
+
+void *artel__book_room(artel__book *b, const artel__update *u, int k)
+{
+    const place *p = &b->place[u->variable];
+    bool squares = k == 1 && u->kept_squares >= 0;
+    return artel__state_lend(b->state, k == 0 ? p->value : squares ? p->squares : p->norm);
+}
+
+/* Moving statistics: what each closure has added to them counts, in whatever order they come. */
+static void add_differences(artel__book *b, const artel_function *f)
+{
+    for (int k = 0; k < f->updates; k++) {
+        const artel__update *u = &f->update[k];
+        const place *p = &b->place[u->variable];
+        if (u->kind != ARTEL__UPDATE_DIFFERENCE || p->variable < 0) continue;
+        float *value = artel__state_lend(b->state, p->variable);
+        const float *difference = artel__state_lend(b->state, p->value);
+        for (int64_t i = 0; i < b->strategy->variables.item[u->variable].count; i++) value[i] += difference[i];
+    }
+}
+
+void artel__book_apply(artel__book *b, const artel_function *f, double rate)
+{
+    applier *a = &b->applier[f->number];
+    ruler *r = a->ruler;
+    artel__step step = {.fold = &b->fold, .training = true};
+    if (r) {
+        step.batch = (uint64_t)r->iteration;
+        step.iteration = r->iteration;
+        step.learning_rate = rate >= 0 ? rate : artel__schedule_rate(&r->rule.schedule, r->iteration);
+        r->iteration++;
+    }
+    uint32_t caller = artel__fp_enter();
+    artel__execution_compute(a->run, &step, NULL); /* nothing but what an apply reads; cannot fail without collectives */
+    artel__execution_apply(a->run, &step);
+    add_differences(b, f);
+    artel__fp_leave(caller);
+}
+
+static artel__variable_range kept(const artel__book *b)
+{
+    return (artel__variable_range){0, b->kept};
+}
+
+size_t artel__book_bytes(const artel__book *b)
+{
+    return artel__image_bytes(&b->variables, kept(b)) + (size_t)b->rulers * sizeof(int64_t);
+}
+
+void artel__book_image(artel__book *b, void *image)
+{
+    uint8_t *at = image;
+    artel__state_image(b->state, kept(b), image);
+    at += artel__image_bytes(&b->variables, kept(b));
+    for (int i = 0; i < b->rulers; i++) memcpy(at + (size_t)i * sizeof(int64_t), &b->ruler[i].iteration, sizeof(int64_t));
+}
+
+void artel__book_restore(artel__book *b, const void *image)
+{
+    const uint8_t *at = image;
+    artel__state_restore(b->state, kept(b), image);
+    at += artel__image_bytes(&b->variables, kept(b));
+    for (int i = 0; i < b->rulers; i++) memcpy(&b->ruler[i].iteration, at + (size_t)i * sizeof(int64_t), sizeof(int64_t));
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Closures over parameter servers: what the chief, workers and servers of a strategy say to one another, and what a server owns.
+ *
+ *   chief (coordinate.c)      deals closures out to workers that ask; asks servers for variables, and gives them back
+ *   worker (work.c)           reads variables from servers, runs, sends what is to be written to servers, then the outputs to the chief
+ *   server (own.c, book.c)    owns variables and slots; applies each closure's updates once
+ * All are members of the mesh, in a generation at a time (closure_job.c). When somebody comes or goes all drop what is under way and meet
+ * again: closures without a result are dealt out again, and servers know by their numbers those that they have applied.
+ */
+#ifndef ARTEL_FUNCTION_CLOSURE_H
+#define ARTEL_FUNCTION_CLOSURE_H
+
+#include "function/function_impl.h"
+#include "ps/lane.h"
+
+enum {
+    ARTEL__MOST_IN_FLIGHT = 64, /* closures that a worker has at a time */
+    ARTEL__MOST_MEMBERS = 256
+};
+
+/* Values are part of the wire format. `install` is the number of the coordinator's life in all but ASK and those of workers to the chief. */
+typedef enum artel__closure_op {
+    ARTEL__CLOSURE_TICKET =
+        1, /* worker -> chief: give me one. Answer: part: the function; item: its number; a: rows; b: 1 + data; inputs */
+    ARTEL__CLOSURE_RESULT = 2,  /* outputs, or a failure; and give me the next. a: ns it took, b: ns to plan it; position: rows */
+    ARTEL__CLOSURE_ASK = 3,     /* chief -> server: a: its life. Answer: a: the server's; position: its updates */
+    ARTEL__CLOSURE_READ = 4,    /* worker -> server: what a function reads; position: known already. Answer: position, the variables */
+    ARTEL__CLOSURE_APPLY = 5,   /* worker -> server: updates of closure `item` */
+    ARTEL__CLOSURE_FETCH = 6,   /* chief -> server: variable `part` */
+    ARTEL__CLOSURE_STORE = 7,   /* variable `part` is now this */
+    ARTEL__CLOSURE_KEEP = 8,    /* all that it owns. Answer: a: bytes */
+    ARTEL__CLOSURE_RESTORE = 9, /* all that it owns is now this */
+    ARTEL__CLOSURE_END = 10
+} artel__closure_op;
+
+enum {
+    ARTEL__CLOSURE_OK = 0,
+    ARTEL__CLOSURE_STALE = 1, /* of another coordinator's life */
+    ARTEL__CLOSURE_SAME = 2,  /* nothing is newer than what is known */
+    ARTEL__CLOSURE_OVER = 3,  /* there are no more closures */
+    ARTEL__CLOSURE_FAILED = 4 /* RESULT: an artel_error follows */
+};
+
+/* This task among those of a generation. */
+typedef struct artel__closure_job {
+    artel_strategy *strategy;
+    artel_context *ctx;
+    artel_cluster *cluster;
+    artel__mesh_seat seat;
+    artel__endpoint *endpoint;
+    artel__task_type type[ARTEL__MOST_MEMBERS]; /* by rank */
+    int index[ARTEL__MOST_MEMBERS];             /* within its type */
+    int server[ARTEL__MOST_MEMBERS];            /* rank by index; -1: it is not here */
+    int chief, servers, workers;                /* rank; how many are here */
+    bool last;                                  /* asked to end */
+    bool aside;                                 /* in a thread beside that of the context, whose failures are its own affair */
+} artel__closure_job;
+
+/* What a role does in a generation: ARTEL_OK when all is done, ARTEL_AGAIN when the generation is over; all that was posted is withdrawn. */
+typedef artel_status artel__closure_role_fn(artel__closure_job *job, void *user);
+
+/* From one generation to the next, until the job is done. Any thread, one at a time. */
+artel_status artel__closure_run(artel_strategy *strategy, bool aside, artel__closure_role_fn *role, void *user);
+artel__lane artel__closure_lane(const artel__closure_job *job, int rank);
+artel_status artel__closure_move(const artel__closure_job *job);
+artel_status artel__closure_wait(const artel__closure_job *job);
+/* A failure of the endpoint: ARTEL_AGAIN when a peer is lost or the generation is over. */
+artel_status artel__closure_judge(artel_status status);
+artel_status artel__closure_misfit(artel_context *ctx, const char *who);
+/* By its number; NULL: there is none. */
+artel_function *artel__closure_function(const artel_strategy *strategy, uint32_t number);
+/* The next part of a message, of so many bytes; NULL: it has none. */
+typedef struct artel__closure_at {
+    int index;
+    size_t offset;
+} artel__closure_at;
+const void *artel__closure_next(const artel__lane_slot *slot, artel__closure_at *at, size_t bytes);
+
+/* Bytes of an update's parts on the wire, in their order: value, squares, norm; returns how many parts. */
+int artel__update_parts(const artel_strategy *strategy, const artel__update *update, size_t bytes[3]);
+/* Bytes of an output, of so many rows. */
+size_t artel__output_bytes(const artel_function *function, int output, int64_t rows);
+/* Most bytes of any message between these tasks. */
+size_t artel__closure_most(const artel_strategy *strategy);
+
+/* -- what a server owns (book.c) -- */
+
+typedef struct artel__book artel__book;
+artel_status artel__book_create(artel_strategy *strategy, int server, artel__book **out);
+void artel__book_destroy(artel__book *book);
+/* The memory of a variable that it owns. */
+void *artel__book_variable(artel__book *book, int variable);
+/* Where part `k` of an update is put. */
+void *artel__book_room(artel__book *book, const artel__update *update, int k);
+/* Applies what was put there for a function. `rate` negative: the schedule's. */
+void artel__book_apply(artel__book *book, const artel_function *function, double rate);
+/* Variables and slots as bytes, and back; updates applied to each optimizer's variables are among them. */
+size_t artel__book_bytes(const artel__book *book);
+void artel__book_image(artel__book *book, void *image);
+void artel__book_restore(artel__book *book, const void *image);
+
+/* -- data of workers (worker_data.c) -- */
+
+/* By its number + 1; NULL: there is none. */
+artel_worker_data *artel__worker_data_find(const artel_strategy *strategy, uint64_t number);
+artel_status artel__worker_data_open(artel_strategy *strategy, int worker);
+artel_status artel__worker_data_next(artel_worker_data *data, int worker, artel_array *arrays);
+void artel__worker_data_close(artel_strategy *strategy);
+
+/* Roles of workers and servers. */
+artel_status artel__closure_work(artel_strategy *strategy);
+artel_status artel__closure_own(artel_strategy *strategy, int server);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the coordinator's thread: what it knows of the generation that goes on, and dealing (deal.c). */
+#ifndef ARTEL_FUNCTION_DRIVER_H
+#define ARTEL_FUNCTION_DRIVER_H
+
+#include "function/coordinator_impl.h"
+
+typedef struct artel__driver_held { /* a call of a worker */
+    artel__lane_slot call;
+    artel__closure *closure; /* that is leaving */
+    uint64_t arrived;
+    enum {
+        ARTEL__HELD_IDLE,
+        ARTEL__HELD_EXPECTED,
+        ARTEL__HELD_HELD,
+        ARTEL__HELD_LEAVING
+    } state;
+} artel__driver_held;
+
+typedef struct artel__driver_client {
+    artel__lane lane;
+    artel__driver_held *held;
+    int out;   /* closures that it has */
+    bool told; /* that there are no more */
+} artel__driver_client;
+
+typedef struct artel__driver {
+    artel_coordinator *c;
+    const artel__closure_job *j;
+    artel__driver_client *client; /* by rank */
+    artel__lane_slot call;
+    uint64_t arrivals;
+    size_t most;
+    int64_t said_ns;
+} artel__driver;
+
+/* The job cannot go on; the first reason counts. Both return a failure. */
+artel_status artel__driver_fatal(artel_coordinator *coordinator, artel_status status, const char *what);
+artel_status artel__driver_misfit(const artel__driver *driver, const char *who);
+
+/* deal.c. Gives waiting closures to workers that ask. */
+artel_status artel__deal(artel__driver *driver);
+/* Takes what a worker has sent; *did: there was something. */
+artel_status artel__deal_look(artel__driver *driver, artel__driver_client *who, bool *did);
+/* Of the workers that ask, the one that has the fewest closures; of equal ones who has waited longest. NULL: nobody asks. */
+artel__driver_held *artel__deal_next(const artel__driver *driver, artel__driver_client **whose);
+/* What was sent has left, or never will. */
+void artel__deal_left(artel__driver *driver, artel__driver_held *held);
+/* Tells workers that there is nothing more. *all: all have heard it. */
+artel_status artel__deal_end(artel__driver *driver, bool *all);
+
+#endif

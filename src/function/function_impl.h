@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of strategies and functions, shared by the files of this room.
+ *
+ * A strategy is open once its first function runs: its variables are then final, every replica has a state, a pool and a thread. What
+ * is made from a strategy lies in lists of its own and lives as long.
+ */
+#ifndef ARTEL_FUNCTION_FUNCTION_IMPL_H
+#define ARTEL_FUNCTION_FUNCTION_IMPL_H
+
+#include "artel/coordinator.h"
+#include "artel/strategy.h"
+#include "base/argument.h"
+#include "base/threads.h"
+#include "exec/device.h"
+#include "strategy/crew.h"
+#include "keras/model.h"
+#include "nn/loss.h"
+#include "nn/optimizer.h"
+#include "comm/group.h"
+#include "strategy/strategy.h"
+
+struct artel_variable {
+    artel_strategy *strategy;
+    int index; /* in the strategy's table */
+    artel__constraint_config constraint;
+    const float *initial; /* of a variable that was declared alone, until the strategy opens; NULL: zeros */
+    artel_variable *next;
+};
+
+/* A model whose weights were taken up. */
+typedef struct artel__adopted {
+    artel_model *model;
+    int base;              /* of its variables in the strategy's table */
+    artel_variable **item; /* all in Keras' order */
+    artel_variable **trainable;
+    int count, trainable_count;
+    int number; /* in the order of their coming */
+    bool owned; /* the model ends with the strategy (load.c) */
+    struct artel__adopted *next;
+} artel__adopted;
+
+struct artel_optimizer {
+    artel_strategy *strategy;
+    artel__optimizer rule;
+    artel__optimizer_slots slots;
+    artel_variable **variable;
+    int count;
+    int64_t iterations;
+    double rate;    /* 0: the rule's own */
+    int number;     /* in the order of their making */
+    void *restored; /* its slots in the order of files, plain, of one that was loaded, until the strategy opens; NULL */
+    artel_optimizer *next;
+};
+
+/* What a function does not write itself, for servers own the variables (elsewhere.c). */
+typedef enum artel__update_kind {
+    ARTEL__UPDATE_ASSIGN,
+    ARTEL__UPDATE_GRADIENT,  /* for an optimizer's step */
+    ARTEL__UPDATE_DIFFERENCE /* what layers have added to a moving statistic */
+} artel__update_kind;
+
+typedef struct artel__update {
+    artel__update_kind kind;
+    int variable;                      /* of the strategy */
+    int item;                          /* which one of the optimizer's variables; -1 */
+    artel_value value, squares, norm;  /* places, while the function is traced */
+    int kept, kept_squares, kept_norm; /* what the graph keeps; -1: none */
+    bool clipped;                      /* by value already */
+    float *difference;                 /* on workers */
+} artel__update;
+
+struct artel_worker_data {
+    artel_strategy *strategy;
+    artel_worker_data_options options;
+    int number;
+    void *state; /* of a worker that has opened it */
+    bool opened;
+    artel_worker_data *next;
+};
+
+struct artel_strategy {
+    artel_context *ctx;
+    artel__arena arena;
+    artel_strategy_options options;
+    artel__strategy_plan plan;
+    artel__group *group; /* NULL: one replica */
+    artel__variables variables;
+    artel_variable *variable;
+    artel__adopted *adopted;
+    artel_optimizer *optimizer;
+    artel_function *function;
+    bool open, common;
+    int first, ranks; /* of this process's first replica; of all tasks */
+    artel__arithmetic arithmetic;
+    artel__state **state; /* by replica; common ones are that of the first */
+    artel__pool **pool;
+    artel__crew *crew;
+    int64_t runs;
+    struct artel__loop *loop; /* in a cluster (cluster.c); NULL: this process is alone */
+    int servers;              /* ps tasks, which own the variables; 0: replicas do */
+    int *owner;               /* by variable, once the strategy is open: the server */
+    artel_worker_data *data;
+    int data_count;
+    artel_coordinator *coordinator;
+};
+
+/* What a value of the caller stands for. */
+typedef struct artel__place {
+    artel__value_id value;
+    int64_t rows;      /* of the matrix, where it lies in panels */
+    artel_shape shape; /* as the caller sees it; gradients of weights are matrices in the graph */
+} artel__place;
+
+/* While a function is traced. Values of the caller are places: passes may rename what lies behind them. */
+struct artel_graph {
+    artel_context *ctx;
+    artel_strategy *strategy; /* NULL: a layer, a loss, an operation of a program is called into a graph of the library's */
+    artel__graph *graph;
+    struct artel__tape *tape; /* of what is asked of it (tape.h); NULL: nobody listens */
+    artel__place *place;
+    int places, capacity;
+    artel_optimizer *applied;
+    bool *assigned; /* by variable of the strategy */
+    artel__update *update;
+    int updates, update_room;
+};
+
+/* One replica's part of a function. */
+typedef struct artel__function_replica {
+    artel__execution *run;
+    void **buffer; /* by argument: where the step reads */
+    size_t *bytes;
+    artel__fold_plan fold;
+    int64_t *start;
+    void **gathered; /* by output, of replicas beside the first among several tasks: what it gets of all rows; else NULL */
+    size_t *gathered_bytes;
+    artel_status status;
+    bool faulted;
+    bool applied; /* all ranks came through: the run counts */
+} artel__function_replica;
+
+typedef struct artel__function_argument {
+    const char *name;
+    artel_dtype dtype;
+    bool shared;
+    artel_shape shape;
+} artel__function_argument;
+
+struct artel_function {
+    artel_strategy *strategy;
+    artel__arena arena;
+    artel__graph graph;
+    struct artel__tape *tape; /* for saving it (tape.h) */
+    const char *name;
+    bool training, writes;
+    artel__function_argument *argument;
+    int arguments, rows_arguments, outputs;
+    artel_optimizer *applied;
+    artel__executable *plan;
+    artel__function_replica *replica; /* made with the plan, in `place`: for the ranks of the moment */
+    artel__arena place;
+    artel__text text; /* of artel_function_explain */
+    int number;       /* in the order of their making */
+    artel__update *update;
+    int updates;
+    int *read, reads; /* variables that a run reads */
+    artel_function *next;
+};
+
+/* Gives up a strategy's own things; made ones first. */
+void artel__function_destroy(artel_function *function);
+/* Gives up plan and runs, which the next run makes anew. */
+void artel__function_unplace(artel_function *function);
+/* Opens a strategy: variables are final from here on. */
+artel_status artel__strategy_open(artel_strategy *strategy);
+artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options, artel_strategy_options *out);
+/* Of the plain form. */
+size_t artel__variable_bytes(const artel__variable *variable);
+/* A model whose weights it holds; NULL: it does not. */
+artel__adopted *artel__strategy_find(const artel_strategy *strategy, const artel_model *model);
+/* What declares something fails once it is open. */
+artel_status artel__strategy_may_declare(artel_strategy *strategy, const char *what);
+
+/* elsewhere.c: variables that servers own. Of the strategy's options and cluster; of an optimizer that is made; while a function is
+ * traced, what it would write; what it reads, once it is sealed; who owns which variable, once all are declared. */
+artel_status artel__elsewhere_begin(artel_strategy *strategy, artel_cluster *cluster);
+artel_status artel__elsewhere_check(artel_strategy *strategy, const artel__optimizer *optimizer);
+void artel__elsewhere_assign(artel_graph *graph, const artel_variable *variable, artel__value_id value);
+artel_status artel__elsewhere_apply(artel_graph *graph, artel_optimizer *optimizer, artel__value_id *gradient);
+void artel__elsewhere_keep(artel_function *function, artel_graph *graph);
+artel_status artel__elsewhere_finish(artel_function *function);
+artel_status artel__elsewhere_place(artel_strategy *strategy);
+/* coordinator.c: a variable of the servers, into or out of the state that lies here. */
+artel_status artel__elsewhere_read(artel_strategy *strategy, int variable);
+artel_status artel__elsewhere_write(artel_strategy *strategy, int variable);
+
+/* run.c: arguments as they must be, *rows of them; and a run, whose number counts for random operations. */
+artel_status artel__function_check(const artel_function *function, const artel_array *in, int inputs, int64_t *rows);
+artel_status artel__function_open(artel_function *function);
+artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out, int64_t rows);
+
+/* cluster.c. What all tasks must have in common. */
+artel_status artel__functions_hash(const artel_strategy *strategy, char hex[65]);
+/* Among other tasks: whether functions may run now (in a unit, in a seat); that a run was interrupted by what is no failure of
+ * this task; that it counts. `begin` takes the cluster of the options; all do nothing where there is none. */
+artel_status artel__loop_begin(artel_strategy *strategy, artel_cluster *cluster);
+artel_status artel__loop_may_run(const artel_strategy *strategy);
+void artel__loop_interrupted(artel_strategy *strategy);
+void artel__loop_ran(artel_strategy *strategy);
+const atomic_bool *artel__loop_stop_flag(const artel_strategy *strategy);
+artel__mesh_activity *artel__loop_activity(const artel_strategy *strategy, int index);
+void artel__loop_end(artel_strategy *strategy);
+
+/* A graph of the library's as one that is traced, for the length of a call. */
+void artel__graph_wrap(artel_graph *out, artel__graph *graph);
+/* A place for a value, or ARTEL_NO_VALUE after a failure. */
+artel_value artel__graph_give(artel_graph *graph, artel__value_id value);
+/* The same for a value that lies as a variable of this form does, or like it. */
+artel_value artel__graph_give_weights(artel_graph *graph, artel__value_id value, int64_t rows, const artel_shape *shape);
+/* What lies behind a place, plain: weights in panels are copied. ARTEL__NO_VALUE after a failure, with which the graph is marked. */
+artel__value_id artel__graph_take(artel_graph *graph, artel_value value);
+/* The place itself, for who takes panels, too; NULL after a failure. */
+const artel__place *artel__graph_place(artel_graph *graph, artel_value value);
+/* Marks the graph as failed. */
+artel_value artel__graph_refuse(artel_graph *graph, artel_status status, const char *where, const char *advice, const char *format, ...)
+    ARTEL__PRINTF(5, 6);
+
+#endif

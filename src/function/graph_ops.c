@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations by name: Keras' own (nn/layer_ops.list), as if a model held them.
+ *
+ * A record in Keras' form is made of the name and the attributes; who adds an operation there adds it here, too. Axes of rows count the
+ * batch, as in Keras. Shared values have none: their axes are moved up by one, for operations are written for rows.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "function/function_impl.h"
+#include "function/tape.h"
+#include "nn/layer_support.h"
+#include "op/elementwise.h"
+
+enum {
+    MOST_INPUTS = 32,
+    NAME_ROOM = 96
+};
+
+/* "log_softmax" as "LogSoftmax"; names in that form already stay. */
+static void class_name_of(const char *name, char *out, size_t size)
+{
+    size_t length = 0;
+    bool upper = true;
+    for (; *name && length + 1 < size; name++) {
+        if (*name == '_') {
+            upper = true;
+            continue;
+        }
+        out[length++] = (char)(upper ? toupper((unsigned char)*name) : *name);
+        upper = false;
+    }
+    out[length] = 0;
+}
+
+static const artel__layer_def *find_operation(artel_graph *g, const char *name, const char *class_name)
+{
+    char full[NAME_ROOM + 8];
+    snprintf(full, sizeof full, "ops.%s", class_name);
+    const artel__layer_def *def = artel__layer_find(full);
+    if (def) return def;
+    const char *names[512];
+    int count = 0;
+    for (int i = 0; artel__layers[i] && count < 511; i++) {
+        if (strncmp(artel__layers[i]->class_name, "ops.", 4) == 0) names[count++] = artel__layers[i]->class_name + 4;
+    }
+    names[count] = NULL;
+    const char *near = artel__nearest_name(class_name, names);
+    artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, name, "see docs/layers.md for the operations",
+                        "there is no operation of this name%s%s%s", near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+    return NULL;
+}
+
+/* -- JSON that is put together; a failure to is remembered, and said once -- */
+
+typedef struct maker {
+    bool failed;
+} maker;
+
+static void set(maker *m, json_t *object, const char *key, json_t *taken)
+{
+    if (json_object_set_new(object, key, taken) < 0) m->failed = true;
+}
+
+static void add(maker *m, json_t *list, json_t *taken)
+{
+    if (json_array_append_new(list, taken) < 0) m->failed = true;
+}
+
+/* `first`, taken, in front of what a list holds, or of a single value. */
+static json_t *in_front(maker *m, json_t *first, json_t *list)
+{
+    json_t *out = json_array();
+    add(m, out, first);
+    for (size_t i = 0; i < json_array_size(list); i++) add(m, out, json_incref(json_array_get(list, i)));
+    if (!json_is_array(list)) add(m, out, json_incref(list));
+    return out;
+}
+
+/* -- axes of shared values -- */
+
+static json_t *moved_axis(maker *m, json_t *axis)
+{
+    if (json_is_integer(axis)) return json_integer(json_integer_value(axis) + (json_integer_value(axis) >= 0));
+    if (!json_is_array(axis)) return json_incref(axis);
+    json_t *list = json_array();
+    for (size_t i = 0; i < json_array_size(axis); i++) add(m, list, moved_axis(m, json_array_get(axis, i)));
+    return list;
+}
+
+static bool is_among(const char *name, const char *const *names)
+{
+    while (*names && strcmp(*names, name) != 0) names++;
+    return *names != NULL;
+}
+
+/* Operations of one axis: the last one, where none is named (`flatten` has made one axis of all). */
+static const char *const along_one[] = {"Argmax",    "Argmin",     "Nanargmax", "Nanargmin", "Cumsum", "Cumprod",
+                                        "Nancumsum", "Nancumprod", "Sort",      "Argsort",   NULL};
+
+/* Reductions without an axis are over all. */
+static void move_axes(maker *m, json_t *out, const char *class_name, json_t *given, int rank)
+{
+    static const char *const axes[] = {"axis", "axis1", "axis2", "source", "destination", NULL};
+    static const char *const reductions[] = {
+        "Sum",    "Mean",     "Max",        "Min",         "Prod",          "Amax",         "Amin",    "Var",
+        "Std",    "Any",      "All",        "Logsumexp",   "Norm",          "Nansum",       "Nanprod", "Nanmean",
+        "Nanvar", "Nanstd",   "Nanmax",     "Nanmin",      "Average",       "Median",       "Ptp",     "Nanmedian",
+        "Flip",   "Quantile", "Percentile", "Nanquantile", "Nanpercentile", "CountNonzero", NULL};
+    for (int i = 0; axes[i]; i++) {
+        json_t *value = json_object_get(given, axes[i]);
+        if (value) set(m, out, axes[i], moved_axis(m, value));
+    }
+    json_t *axis = json_object_get(given, "axis");
+    if (axis && !json_is_null(axis)) return;
+    if (is_among(class_name, along_one)) set(m, out, "axis", json_integer(-1));
+    if (!is_among(class_name, reductions)) return;
+    json_t *all = json_array();
+    for (int d = 0; d < rank; d++) add(m, all, json_integer(d + 1));
+    set(m, out, "axis", all);
+}
+
+/* The settings of an operation on shared values as one on rows has them; NULL without memory. */
+static json_t *for_rows(const char *class_name, json_t *given, int rank)
+{
+    maker m = {.failed = false};
+    json_t *out = artel__json_copy(given), *value;
+    move_axes(&m, out, class_name, given, rank);
+    value = json_object_get(given, "axes");
+    if (strcmp(class_name, "Transpose") == 0 && (!value || json_is_null(value))) {
+        json_t *reversed = json_pack("[i]", 0);
+        for (int d = rank; d > 0; d--) add(&m, reversed, json_integer(d));
+        set(&m, out, "axes", reversed);
+    } else if (value) {
+        json_t *moved = moved_axis(&m, value);
+        set(&m, out, "axes", in_front(&m, json_integer(0), moved));
+        json_decref(moved);
+    }
+    if ((value = json_object_get(given, "newshape"))) set(&m, out, "newshape", in_front(&m, json_null(), value));
+    if ((value = json_object_get(given, "pad_width"))) set(&m, out, "pad_width", in_front(&m, json_pack("[ii]", 0, 0), value));
+    if (strcmp(class_name, "Tile") == 0 && (value = json_object_get(given, "repeats")))
+        set(&m, out, "repeats", in_front(&m, json_integer(1), value));
+    if (out && !m.failed) return out;
+    json_decref(out);
+    return NULL;
+}
+
+/* Without an axis these see one axis of all elements; the two of sorting do where it is said to be none. */
+static void flatten(artel_graph *g, const char *class_name, json_t *attributes, artel__value_id *x)
+{
+    json_t *axis = json_object_get(attributes, "axis");
+    bool sorts = strstr(class_name, "ort") != NULL;
+    if (!is_among(class_name, along_one) || (axis ? !json_is_null(axis) : sorts)) return;
+    artel_shape shape = {.rank = 1, .dim = {artel_shape_count(&g->graph->value[*x].shape)}};
+    *x = artel__op_reshape(g->graph, *x, &shape);
+}
+
+/* -- records -- */
+
+/* What an operation has as settings goes into its record, the rest into its call. */
+static json_t *record_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes)
+{
+    json_t *config = json_pack("{s:s}", "name", class_name), *value;
+    const char *key;
+    json_object_foreach(attributes, key, value)
+    {
+        if (strcmp(key, "args") != 0 && artel__options_find(def->options, key)) set(m, config, key, json_incref(value));
+    }
+    return json_pack("{s:s, s:s, s:o}", "class_name", class_name, "module", "keras.src.ops", "config", config);
+}
+
+/* Operations in `lists` have one argument of all their tensors. */
+static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes, int count)
+{
+    static const char *const lists[] = {"Concatenate", "Stack", "Hstack", "Vstack", "Dstack", "Append", "Meshgrid", NULL};
+    json_t *args = json_array(), *kwargs = json_object(), *value;
+    json_t *tensors = is_among(class_name, lists) ? json_array() : args;
+    const char *key;
+    for (int i = 0; i < count; i++) add(m, tensors, json_pack("{s:i}", "tensor", i));
+    if (tensors != args) add(m, args, tensors);
+    json_t *more = json_object_get(attributes, "args");
+    for (size_t i = 0; i < json_array_size(more); i++) add(m, args, json_incref(json_array_get(more, i)));
+    json_object_foreach(attributes, key, value)
+    {
+        if (strcmp(key, "args") != 0 && !artel__options_find(def->options, key)) set(m, kwargs, key, json_incref(value));
+    }
+    return json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
+}
+
+static artel_status call_operation(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes,
+                                   artel__call *call)
+{
+    maker m = {.failed = false};
+    json_t *record = record_of(&m, def, class_name, attributes);
+    call->arguments = arguments_of(&m, def, class_name, attributes, call->inputs);
+    artel__layer *layer;
+    artel_status status = record && call->arguments && !m.failed ? ARTEL_OK : artel__fail_memory(g->ctx, class_name, 1);
+    if (status == ARTEL_OK) status = artel__layer_create(g->graph->arena, NULL, record, &layer);
+    if (status == ARTEL_OK) status = artel__layer_call(layer, call);
+    json_decref(call->arguments);
+    json_decref(record);
+    return status;
+}
+
+/* -- products with a shared matrix -- */
+
+static int shared_product(artel_graph *g, const artel_value *inputs, artel_value *out)
+{
+    artel__graph *graph = g->graph;
+    artel__value_id x = artel__graph_take(g, inputs[0]);
+    const artel__place *place = artel__graph_place(g, inputs[1]);
+    if (x < 0 || !place) return graph->status;
+    artel_shape in = graph->value[x].shape, w = place->shape;
+    if (w.rank != 2 || in.rank < 1 || in.dim[in.rank - 1] != w.dim[0]) {
+        char a[128], b[128];
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, "matmul", "the last axis of rows meets the first of a shared matrix",
+                            "rows of %s cannot be multiplied with %s", artel__shape_text(&in, false, a, sizeof a),
+                            artel__shape_text(&w, false, b, sizeof b));
+        return graph->status;
+    }
+    bool fits = graph->value[place->value].layout == ARTEL__LAYOUT_PANELS && place->rows == w.dim[0];
+    artel__value_id panels = fits ? place->value : artel__op_panels(graph, artel__graph_take(g, inputs[1]));
+    artel_shape columns = {.rank = 1, .dim = {w.dim[1]}};
+    out[0] =
+        artel__graph_give(g, artel__op_product(graph, artel__as_float(graph, x), panels, ARTEL__NO_VALUE, 1, &columns, ARTEL__FUSED_NONE));
+    return graph->status < 0 ? graph->status : 1;
+}
+
+/* -- public -- */
+
+static json_t *read_attributes(artel_graph *g, const char *name, const char *text)
+{
+    json_t *json = NULL;
+    artel_status status = artel__json_load(g->ctx, name, text ? text : "{}", text ? strlen(text) : 2, &json);
+    if (status == ARTEL_OK && json_is_object(json)) return json;
+    json_decref(json);
+    artel__graph_refuse(g, ARTEL_ERROR_INVALID, name, "give a JSON object, such as {\"axis\": -1}", "the attributes are no JSON object");
+    return NULL;
+}
+
+static int call_with(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes, const artel_value *inputs,
+                     int count, artel_value *outputs, int most)
+{
+    artel__graph *graph = g->graph;
+    artel__tensor in[MOST_INPUTS], out[ARTEL__LAYER_OUTPUTS];
+    artel__call call = {.graph = graph, .in = in, .inputs = count, .out = out, .shared = true};
+    for (int i = 0; i < count; i++) {
+        in[i] = (artel__tensor){artel__graph_take(g, inputs[i]), ARTEL__NO_VALUE};
+        if (graph->status < 0) return graph->status;
+        call.shared = call.shared && graph->value[in[i].value].domain != ARTEL__DOMAIN_ROW;
+    }
+    if (call.shared) flatten(g, class_name, attributes, &in[0].value);
+    if (graph->status < 0) return graph->status;
+    json_t *settings = call.shared ? for_rows(class_name, attributes, graph->value[in[0].value].shape.rank) : json_incref(attributes);
+    artel_status status = settings ? call_operation(g, def, class_name, settings, &call) : artel__fail_memory(g->ctx, class_name, 1);
+    json_decref(settings);
+    if (status < 0) {
+        if (graph->status == ARTEL_OK) graph->status = status;
+        return graph->status;
+    }
+    for (int i = 0; i < call.outputs && i < most; i++) outputs[i] = artel__graph_give(g, out[i].value);
+    return graph->status < 0 ? graph->status : call.outputs;
+}
+
+int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inputs, int count, const char *attributes, artel_value *outputs,
+                       int most)
+{
+    ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph", g));
+    if (g->graph->status < 0) return g->graph->status;
+    char class_name[NAME_ROOM];
+    if (!name || !inputs || count < 1 || count > MOST_INPUTS || !outputs || most < 1) {
+        artel__graph_refuse(g, ARTEL_ERROR_INVALID, name ? name : "operation", "give a name, 1 to 32 inputs and room for a result",
+                            "an argument is missing, or there are %d inputs", count);
+        return g->graph->status;
+    }
+    class_name_of(name, class_name, sizeof class_name);
+    const artel__layer_def *def = find_operation(g, name, class_name);
+    json_t *settings = def ? read_attributes(g, name, attributes) : NULL;
+    if (!settings) return g->graph->status;
+    const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;
+    bool product = strcmp(class_name, "Matmul") == 0 && a && b && g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
+                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL;
+    artel__tape_entry *entry =
+        artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
+    int made = product ? shared_product(g, inputs, outputs) : call_with(g, def, class_name, settings, inputs, count, outputs, most);
+    json_decref(settings);
+    artel__tape_end(g, entry, outputs, made < most ? made : most);
+    return g->graph->status < 0 ? g->graph->status : made;
+}
+
+artel_value artel_graph_op(artel_graph *g, const char *name, const artel_value *inputs, int count, const char *attributes)
+{
+    artel_value out = ARTEL_NO_VALUE;
+    return artel_graph_op_all(g, name, inputs, count, attributes, &out, 1) < 0 ? ARTEL_NO_VALUE : out;
+}
+
+artel_value artel_graph_unary(artel_graph *g, const char *name, artel_value x)
+{
+    return artel_graph_op(g, name, &x, 1, NULL);
+}
+
+artel_value artel_graph_binary(artel_graph *g, const char *name, artel_value a, artel_value b)
+{
+    const artel_value both[2] = {a, b};
+    return artel_graph_op(g, name, both, 2, NULL);
+}

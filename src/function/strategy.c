@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strategies as a caller holds them: who computes, and the variables that all of them share.
+ *
+ * Everything is declared first: variables, the weights of models, the slots of optimizers go into one table. The first run opens the
+ * strategy; from then on the table is final, for a state is one block (exec/state.h).
+ */
+#include <string.h>
+
+#include "function/function_impl.h"
+#include "function/spec.h"
+#include "nn/spec.h"
+
+#define OPTION(field) offsetof(artel_strategy_options, field)
+static const artel__range ranges[] = {{".batch_size", ARTEL__RANGE_INT64, OPTION(batch_size), 1, 1e9, NULL},
+                                      {".shards", ARTEL__RANGE_INT64, OPTION(shards), 0, ARTEL__MAX_SHARDS, NULL},
+                                      {".replicas", ARTEL__RANGE_INT, OPTION(replicas), 0, ARTEL__MAX_REPLICAS, NULL},
+                                      {".threads", ARTEL__RANGE_INT, OPTION(threads), 0, 4096, NULL},
+                                      {.name = NULL}};
+static const artel__options_kind kind = {"strategy options", "begin with ARTEL_STRATEGY_OPTIONS_INIT", sizeof(artel_strategy_options),
+                                         ranges};
+static const artel__range no_ranges[] = {{.name = NULL}};
+static const artel__options_kind variable_kind = {"variable options", "begin with ARTEL_VARIABLE_OPTIONS_INIT",
+                                                  sizeof(artel_variable_options), no_ranges};
+
+artel_status artel__read_spec(artel_context *ctx, const char *what, const char *text, json_t **out)
+{
+    if (!text || !*text) return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give a name or a JSON record", "nothing is named");
+    return text[0] == '{' ? artel__json_load(ctx, what, text, strlen(text), out) : artel__spec_read(ctx, what, text, out);
+}
+
+size_t artel__variable_bytes(const artel__variable *v)
+{
+    return (size_t)artel_shape_count(&v->shape) * artel_dtype_size(v->dtype);
+}
+
+/* -- making -- */
+
+static bool is_power_of_two(int64_t n)
+{
+    return n > 0 && (n & (n - 1)) == 0;
+}
+
+static artel_status read_arithmetic(artel_strategy *s)
+{
+    const char *text = s->options.arithmetic;
+    bool any = !text || !*text || strcmp(text, "auto") == 0, alone = artel__mesh_is_single(s->options.cluster);
+    s->arithmetic = any && alone && artel__isa_of_machine() == ARTEL__ISA_AMX ? ARTEL__ARITHMETIC_TILES : ARTEL__ARITHMETIC_CHAIN;
+    for (int a = ARTEL__ARITHMETIC_CHAIN; !any && a <= ARTEL__ARITHMETIC_TILES; a++) {
+        if (strcmp(text, artel__arithmetic_name((artel__arithmetic)a)) != 0) continue;
+        s->arithmetic = (artel__arithmetic)a;
+        any = true;
+    }
+    if (any) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give auto, chain or tiles", "\"%.60s\" is not an arithmetic",
+                       text);
+}
+
+static artel_status open_plan(artel_strategy *s)
+{
+    artel_strategy_options *o = &s->options;
+    bool alone = artel__mesh_is_single(o->cluster);
+    if (o->shards == 0) o->shards = artel__default_shards(o->batch_size);
+    if (!is_power_of_two(o->shards))
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy options", "give 1, 2, 4, 8, ... up to 4096",
+                           "%lld shards: not a power of two", (long long)o->shards);
+    int cores = artel__usable_cores() / artel__mesh_tasks_here(o->cluster);
+    int threads = o->threads || alone ? o->threads : cores > 1 ? cores : 1;
+    artel__strategy_request request = {o->replicas, threads, (int32_t)o->shards, o->batch_size, o->all_reduce, !alone};
+    ARTEL_TRY(artel__strategy_make_plan(s->ctx, o->strategy, &request, &s->plan));
+    if (strcmp(s->plan.name, "parameter-server") == 0) {
+        s->options.strategy = s->plan.name;
+        s->ranks = 1;
+        return artel__elsewhere_begin(s, o->cluster);
+    }
+    s->common = s->plan.common && s->plan.replicas > 1 && alone;
+    s->options.strategy = s->plan.name;
+    s->ranks = s->plan.replicas;
+    if (!alone) return artel__loop_begin(s, o->cluster);
+    if (s->plan.replicas == 1) return ARTEL_OK;
+    ARTEL_TRY(artel__group_create(s->ctx, s->plan.replicas, (int32_t)o->shards, &s->group));
+    return artel__group_choose(s->group, s->plan.all_reduce, NULL);
+}
+
+artel_status artel__strategy_take_options(artel_context *ctx, const artel_strategy_options *options, artel_strategy_options *out)
+{
+    *out = (artel_strategy_options)ARTEL_STRATEGY_OPTIONS_INIT;
+    return artel__take_options(ctx, &kind, options, out);
+}
+
+artel_status artel_strategy_create(artel_context *ctx, const artel_strategy_options *options, artel_strategy **out)
+{
+    artel_strategy_options chosen = ARTEL_STRATEGY_OPTIONS_INIT;
+    void *block;
+    ARTEL_TRY(artel__enter(ctx, __func__, "context out", ctx, out));
+    ARTEL_TRY(artel__take_options(ctx, &kind, options, &chosen));
+    ARTEL_TRY(artel__calloc(ctx, 1, sizeof(artel_strategy), "strategy", &block));
+    artel_strategy *s = block;
+    s->ctx = ctx;
+    s->options = chosen;
+    artel__arena_init(&s->arena, ctx);
+    artel__variables_init(&s->variables, &s->arena);
+    artel_status status = read_arithmetic(s);
+    if (status == ARTEL_OK) status = open_plan(s);
+    if (status < 0) {
+        artel_strategy_destroy(s);
+        return status;
+    }
+    *out = s;
+    return ARTEL_OK;
+}
+
+void artel_strategy_destroy(artel_strategy *s)
+{
+    if (!s) return;
+    artel_context *ctx = s->ctx;
+    artel_coordinator_close(s->coordinator);
+    artel__loop_end(s);
+    artel__crew_destroy(s->crew);
+    while (s->function) {
+        artel_function *function = s->function;
+        s->function = function->next;
+        artel__function_destroy(function);
+    }
+    for (artel_optimizer *o = s->optimizer; o; o = o->next) {
+        json_decref(o->rule.record);
+        artel__free(ctx, o->restored);
+    }
+    for (int r = 0; s->pool && r < s->plan.replicas; r++) artel__pool_destroy(s->pool[r]);
+    for (int r = 0; s->state && r < (s->common ? 1 : s->plan.replicas); r++) artel__state_destroy(s->state[r]);
+    artel__group_destroy(s->group);
+    for (artel__adopted *a = s->adopted; a; a = a->next) {
+        if (a->owned) artel_model_destroy(a->model);
+    }
+    artel__arena_fini(&s->arena);
+    artel__free(ctx, s);
+}
+
+const char *artel_strategy_name(const artel_strategy *s)
+{
+    return s ? s->plan.name : "";
+}
+
+int artel_strategy_replicas(const artel_strategy *s)
+{
+    if (!s || s->servers || artel__mesh_is_single(s->options.cluster)) return s ? s->plan.replicas : 0;
+    return s->ranks > s->plan.replicas ? s->ranks : s->plan.replicas * artel_cluster_size(s->options.cluster);
+}
+
+int64_t artel_strategy_runs(const artel_strategy *s)
+{
+    return s ? s->runs : 0;
+}
+
+artel_status artel_strategy_set_runs(artel_strategy *s, int64_t runs)
+{
+    ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy", s));
+    if (runs < 0) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "count from 0", "%lld runs", (long long)runs);
+    s->runs = runs;
+    return ARTEL_OK;
+}
+
+artel_status artel__strategy_may_declare(artel_strategy *s, const char *what)
+{
+    if (!s->open) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what, "declare variables, models and optimizers before the first run",
+                       "the strategy has run; its variables are final");
+}
+
+/* -- variables -- */
+
+static artel_status add_variable(artel_strategy *s, int index, artel_variable **out)
+{
+    artel_variable *variable = artel__arena_alloc(&s->arena, 1, sizeof *variable);
+    if (index < 0) return (artel_status)index;
+    if (!variable) return ARTEL_ERROR_NO_MEMORY;
+    *variable = (artel_variable){.strategy = s, .index = index, .next = s->variable};
+    s->variable = variable;
+    *out = variable;
+    return ARTEL_OK;
+}
+
+static artel_status check_variable(artel_strategy *s, const artel_variable_options *o)
+{
+    if (!o->name || !o->name[0])
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "variable options", "give it a name", "the variable has no name");
+    for (int i = 0; i < s->variables.count; i++) {
+        if (strcmp(s->variables.item[i].name, o->name) == 0)
+            return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give each variable a name of its own", "this variable exists");
+    }
+    if (o->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, o->name, "use float32", "a variable of %s", artel_dtype_name(o->dtype));
+    if (o->shape.rank < 0 || o->shape.rank > ARTEL_MAX_RANK || artel_shape_count(&o->shape) < 1)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, o->name, "give 0 to 8 axes of at least 1", "this shape has no elements");
+    return ARTEL_OK;
+}
+
+artel_status artel_variable_create(artel_strategy *s, const artel_variable_options *options, artel_variable **out)
+{
+    artel_variable_options chosen = ARTEL_VARIABLE_OPTIONS_INIT;
+    ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy options out", s, options, out));
+    ARTEL_TRY(artel__take_options(s->ctx, &variable_kind, options, &chosen));
+    ARTEL_TRY(artel__strategy_may_declare(s, "variable"));
+    ARTEL_TRY(check_variable(s, &chosen));
+    float *initial = NULL;
+    if (chosen.initial) {
+        size_t count = (size_t)artel_shape_count(&chosen.shape);
+        initial = artel__arena_alloc(&s->arena, count, sizeof *initial);
+        if (!initial) return ARTEL_ERROR_NO_MEMORY;
+        memcpy(initial, chosen.initial, count * sizeof *initial);
+    }
+    int index = artel__variables_add(&s->variables, chosen.name, ARTEL__VARIABLE_TRAINABLE, chosen.dtype, &chosen.shape, 0);
+    artel_variable *variable;
+    ARTEL_TRY(add_variable(s, index, &variable));
+    variable->initial = initial;
+    *out = variable;
+    return ARTEL_OK;
+}
+
+const char *artel_variable_name(const artel_variable *v)
+{
+    return v ? v->strategy->variables.item[v->index].name : "";
+}
+
+artel_status artel_variable_shape(const artel_variable *v, artel_shape *shape)
+{
+    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable shape", v, shape));
+    *shape = v->strategy->variables.item[v->index].shape;
+    return ARTEL_OK;
+}
+
+static artel_status check_access(artel_variable *v, int64_t count)
+{
+    artel_strategy *s = v->strategy;
+    const artel__variable *declared = &s->variables.item[v->index];
+    if (count != artel_shape_count(&declared->shape))
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, declared->name, "give room for all of them", "%lld elements of %lld",
+                           (long long)count, (long long)artel_shape_count(&declared->shape));
+    if (declared->dtype != ARTEL_DTYPE_FLOAT32)
+        return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, declared->name, "leave it to the model that has it", "a variable of %s",
+                           artel_dtype_name(declared->dtype));
+    return artel__strategy_open(s);
+}
+
+artel_status artel_variable_read(artel_variable *v, float *values, int64_t count)
+{
+    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
+    ARTEL_TRY(check_access(v, count));
+    if (v->strategy->servers) ARTEL_TRY(artel__elsewhere_read(v->strategy, v->index));
+    artel__state_fetch(v->strategy->state[0], v->index, values);
+    return ARTEL_OK;
+}
+
+artel_status artel_variable_assign(artel_variable *v, const float *values, int64_t count)
+{
+    ARTEL_TRY(artel__enter(v ? v->strategy->ctx : NULL, __func__, "variable values", v, values));
+    ARTEL_TRY(check_access(v, count));
+    artel_strategy *s = v->strategy;
+    for (int r = 0; r < (s->common ? 1 : s->plan.replicas); r++) artel__state_store(s->state[r], v->index, values);
+    return s->servers ? artel__elsewhere_write(s, v->index) : ARTEL_OK;
+}
+
+/* -- models -- */
+
+typedef struct adoption {
+    artel_strategy *strategy;
+    artel__adopted *adopted;
+} adoption;
+
+static artel_status take_variable(void *user, const artel__model_variable *variable)
+{
+    adoption *a = user;
+    artel__adopted *to = a->adopted;
+    artel_variable *made;
+    ARTEL_TRY(add_variable(a->strategy, to->base + variable->variable->index, &made));
+    made->constraint = variable->variable->constraint;
+    to->item[to->count++] = made;
+    if (variable->trainable) to->trainable[to->trainable_count++] = made;
+    return ARTEL_OK;
+}
+
+/* The model's own table, behind what is there. Names get the model's in front where they exist already. */
+static artel_status copy_table(artel_strategy *s, const artel_model *model)
+{
+    const artel__variables *from = model->nn->variables;
+    for (int i = 0; i < from->count; i++) {
+        const artel__variable *v = &from->item[i];
+        const char *name = v->name;
+        for (int k = 0; k < s->variables.count; k++) {
+            if (strcmp(s->variables.item[k].name, name) == 0) name = artel__arena_printf(&s->arena, "%s/%s", model->nn->name, v->name);
+            if (!name) return ARTEL_ERROR_NO_MEMORY;
+        }
+        int index = artel__variables_add(&s->variables, name, v->kind, v->dtype, &v->shape, v->rows);
+        if (index < 0) return (artel_status)index;
+    }
+    return ARTEL_OK;
+}
+
+artel__adopted *artel__strategy_find(const artel_strategy *s, const artel_model *model)
+{
+    artel__adopted *found = s->adopted;
+    while (found && found->model != model) found = found->next;
+    return found;
+}
+
+artel_status artel_strategy_add_model(artel_strategy *s, artel_model *model)
+{
+    ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy model", s, model));
+    ARTEL_TRY(artel__strategy_may_declare(s, model->nn->name));
+    if (model->ctx != s->ctx)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "make both from one context", "the model is another context's");
+    if (artel__strategy_find(s, model))
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "add a model once", "the strategy has this model");
+    for (int i = 0; s->servers && i < model->nn->variables->count; i++) {
+        const artel__variable *v = &model->nn->variables->item[i];
+        if (artel__variable_narrow(v))
+            return artel__fail(s->ctx, ARTEL_ERROR_UNSUPPORTED, v->name, "use multi-worker, or a mixed policy",
+                               "parameter servers do not keep variables of %s", artel_dtype_name(v->dtype));
+    }
+    if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, s->options.seed));
+    int count = model->nn->variables->count;
+    adoption a = {s, artel__arena_alloc(&s->arena, 1, sizeof *a.adopted)};
+    if (!a.adopted) return ARTEL_ERROR_NO_MEMORY;
+    *a.adopted = (artel__adopted){.model = model,
+                                  .base = s->variables.count,
+                                  .item = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof(artel_variable *)),
+                                  .trainable = artel__arena_alloc(&s->arena, (size_t)count + 1, sizeof(artel_variable *))};
+    ARTEL_TRY(artel__arena_status(&s->arena));
+    ARTEL_TRY(copy_table(s, model));
+    ARTEL_TRY(artel__model_visit(model->nn, take_variable, &a));
+    a.adopted->number = s->adopted ? s->adopted->number + 1 : 0;
+    a.adopted->next = s->adopted;
+    s->adopted = a.adopted;
+    return ARTEL_OK;
+}
+
+static artel_status need_model(artel_strategy *s, const artel_model *model, artel__adopted **out)
+{
+    *out = artel__strategy_find(s, model);
+    if (*out) return ARTEL_OK;
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, model->nn->name, "call artel_strategy_add_model first",
+                       "the strategy does not hold the weights of this model");
+}
+
+artel_status artel_strategy_variables(artel_strategy *s, const artel_model *model, bool all, artel_variable *const **variables, int *count)
+{
+    artel__adopted *adopted;
+    ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy model variables count", s, model, variables, count));
+    ARTEL_TRY(need_model(s, model, &adopted));
+    *variables = all ? adopted->item : adopted->trainable;
+    *count = all ? adopted->count : adopted->trainable_count;
+    return ARTEL_OK;
+}
+
+artel_status artel_strategy_store(artel_strategy *s, artel_model *model)
+{
+    artel__adopted *adopted;
+    void *plain;
+    ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "strategy model", s, model));
+    ARTEL_TRY(need_model(s, model, &adopted));
+    ARTEL_TRY(artel__strategy_open(s));
+    const artel__variables *to = model->nn->variables;
+    int64_t most = 0;
+    for (int i = 0; i < to->count; i++) {
+        int64_t bytes = artel_shape_count(&to->item[i].shape) * (int64_t)artel_dtype_size(to->item[i].dtype);
+        if (bytes > most) most = bytes;
+    }
+    ARTEL_TRY(artel__calloc(s->ctx, (size_t)most + 1, 1, "weights", &plain));
+    for (int i = 0; i < to->count; i++) {
+        artel_status status = s->servers ? artel__elsewhere_read(s, adopted->base + i) : ARTEL_OK;
+        if (status < 0) {
+            artel__free(s->ctx, plain);
+            return status;
+        }
+        artel__state_fetch(s->state[0], adopted->base + i, plain);
+        artel__state_store(model->weights, i, plain);
+    }
+    artel__free(s->ctx, plain);
+    return ARTEL_OK;
+}
+
+/* -- opening -- */
+
+static void start_variables(artel_strategy *s)
+{
+    artel__state *state = s->state[0];
+    for (artel_variable *v = s->variable; v; v = v->next) {
+        if (v->initial) artel__state_store(state, v->index, v->initial);
+    }
+    for (artel_optimizer *o = s->optimizer; o; o = o->next) {
+        const uint8_t *at = o->restored;
+        for (int i = 0; i < o->slots.file_count; i++) {
+            int slot = o->slots.file_order[i];
+            float start = artel__optimizer_slot_start(&o->rule, &o->slots, slot);
+            if (at)
+                artel__state_store(state, slot, at);
+            else if (start != 0.0f)
+                artel__state_fill(state, slot, start);
+            if (at) at += artel__variable_bytes(&s->variables.item[slot]);
+        }
+        artel__free(s->ctx, o->restored);
+        o->restored = NULL;
+    }
+}
+
+static artel_status start_models(artel_strategy *s)
+{
+    for (artel__adopted *a = s->adopted; a; a = a->next) {
+        const artel__variables *from = a->model->nn->variables;
+        for (int i = 0; i < from->count; i++) {
+            void *plain;
+            size_t bytes = (size_t)artel_shape_count(&from->item[i].shape) * artel_dtype_size(from->item[i].dtype);
+            ARTEL_TRY(artel__alloc(s->ctx, bytes + 1, "weights", &plain));
+            artel__state_fetch(a->model->weights, i, plain);
+            artel__state_store(s->state[0], a->base + i, plain);
+            artel__free(s->ctx, plain);
+        }
+    }
+    return ARTEL_OK;
+}
+
+static artel_status open_replicas(artel_strategy *s)
+{
+    int replicas = s->plan.replicas;
+    s->state = artel__arena_alloc(&s->arena, (size_t)replicas, sizeof *s->state);
+    s->pool = artel__arena_alloc(&s->arena, (size_t)replicas, sizeof *s->pool);
+    ARTEL_TRY(artel__arena_status(&s->arena));
+    for (int r = 0; r < replicas; r++) {
+        if (s->common && r > 0)
+            s->state[r] = s->state[0];
+        else
+            ARTEL_TRY(artel__state_create(s->ctx, &s->variables, &s->state[r]));
+        ARTEL_TRY(artel__pool_create(s->ctx, s->plan.threads_of[r], &s->pool[r]));
+    }
+    ARTEL_TRY(start_models(s));
+    start_variables(s);
+    for (int r = 1; r < replicas && !s->common; r++) artel__state_copy(s->state[r], s->state[0], artel__all_of(&s->variables));
+    return artel__crew_create(s->ctx, replicas, s->plan.threads <= artel__usable_cores(), &s->crew);
+}
+
+artel_status artel__strategy_open(artel_strategy *s)
+{
+    if (s->crew) return ARTEL_OK;
+    if (s->open) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "strategy", "make a new one", "the strategy could not be opened");
+    s->open = true;
+    if (s->servers) ARTEL_TRY(artel__elsewhere_place(s));
+    return open_replicas(s);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations that see the rows of the whole batch, on any number of replicas; numerics: kernel/batch.h.
+ *
+ *   shuffle  x and keys of all replicas (gathered), own x -> ROW of the same shape; its gradient is the shuffle back
+ *   largest  one number a row (gathered) -> GLOBAL []
+ */
+#include "op/batch.h"
+
+#include "kernel/batch.h"
+#include "op/reduce.h"
+
+typedef struct shuffle_attributes {
+    bool back;
+} shuffle_attributes;
+
+static artel_status infer_shuffle(artel__infer *infer)
+{
+    const artel__value *x = infer->in[0], *keys = infer->in[1];
+    if (x->domain != ARTEL__DOMAIN_BATCH || x->dtype != ARTEL_DTYPE_FLOAT32 || keys->domain != ARTEL__DOMAIN_BATCH ||
+        keys->dtype != ARTEL_DTYPE_FLOAT32 || keys->storage != 1)
+        return artel__op_fail(infer, "expected float32 of all rows, and one key a row");
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_ROW, ARTEL_DTYPE_FLOAT32, &x->shape);
+    return ARTEL_OK;
+}
+
+static void fill_shuffle(const artel__run_args *args, void *params)
+{
+    const artel__fold_plan *fold = args->step->fold;
+    *(artel__shuffle *)params = (artel__shuffle){.batch = fold->batch,
+                                                 .width = artel__args_in(args, 0)->storage,
+                                                 .first = fold->row,
+                                                 .rows = fold->rows,
+                                                 .back = ((const shuffle_attributes *)args->attributes)->back,
+                                                 .x = args->in[0],
+                                                 .key = args->in[1],
+                                                 .y = args->out[0]};
+}
+
+/* The own rows are an operand for the sake of their gradient alone. */
+static uint32_t unread_by_shuffle(const artel__node *node)
+{
+    (void)node;
+    return 4;
+}
+
+static artel_status grad_shuffle(artel__gradient *g);
+
+const artel__op_def artel__op_shuffle_def = {
+    .name = "shuffle",
+    .doc = "The rows of a batch in the order of keys.",
+    .attribute_size = sizeof(shuffle_attributes),
+    .infer = infer_shuffle,
+    .grad = grad_shuffle,
+    .moves = artel__op_always_moves,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__shuffle_kernels,
+            .params_size = sizeof(artel__shuffle),
+            .fill = fill_shuffle,
+            .unread = unread_by_shuffle,
+        },
+};
+
+static artel_status grad_shuffle(artel__gradient *g)
+{
+    if (!g->needed[2]) return ARTEL_OK;
+    shuffle_attributes turned = {.back = !((const shuffle_attributes *)g->attributes)->back};
+    artel__value_id inputs[] = {artel__op_all_gather(g->graph, g->out_gradient[0]), g->in[1], g->out_gradient[0]};
+    g->in_gradient[2] = artel__graph_add(g->graph, &artel__op_shuffle_def, &turned, inputs, 3);
+    return ARTEL_OK;
+}
+
+artel__value_id artel__op_shuffle(artel__graph *graph, artel__value_id x, artel__value_id keys)
+{
+    artel__value_id inputs[] = {artel__op_all_gather(graph, x), artel__op_all_gather(graph, keys), x};
+    return artel__graph_add(graph, &artel__op_shuffle_def, NULL, inputs, 3);
+}
+
+static artel_status infer_largest(artel__infer *infer)
+{
+    const artel__value *x = infer->in[0];
+    artel_shape none = {.rank = 0};
+    if (x->domain != ARTEL__DOMAIN_BATCH || x->dtype != ARTEL_DTYPE_FLOAT32 || x->storage != 1)
+        return artel__op_fail(infer, "expected one float32 of each row");
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &none);
+    return ARTEL_OK;
+}
+
+static void fill_largest(const artel__run_args *args, void *params)
+{
+    *(artel__largest *)params = (artel__largest){.batch = args->step->fold->batch, .x = args->in[0], .y = args->out[0]};
+}
+
+const artel__op_def artel__op_largest_def = {
+    .name = "largest",
+    .doc = "The largest number of a batch.",
+    .infer = infer_largest,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__largest_kernels,
+            .params_size = sizeof(artel__largest),
+            .fill = fill_largest,
+        },
+};
+
+artel__value_id artel__op_largest(artel__graph *graph, artel__value_id x)
+{
+    if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
+    int rank = graph->value[x].shape.rank;
+    if (rank) x = artel__op_reduce(graph, ARTEL__REDUCE_MAX, x, (1u << rank) - 1u, false);
+    artel__value_id inputs[] = {artel__op_all_gather(graph, x), x};
+    return artel__graph_add(graph, &artel__op_largest_def, NULL, inputs, 2);
+}

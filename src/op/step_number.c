@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of a step as values of the graph: the rate, and what formulas make of the rate and of the count of updates.
+ *
+ *   RATE        the learning rate
+ *   RATE_DOWN   the smaller one of it and 1 / sqrt(t)
+ *   KEPT        1 - t^parameter
+ * t is 1 at the first update; where gradients are accumulated an update is a period of steps. Float32, as Keras computes them.
+ */
+#include "op/step_number.h"
+
+#include <string.h>
+
+#include "graph/lower.h"
+#include "kernel/math.h"
+#include "kernel/shape_ops.h"
+
+typedef struct number_attributes {
+    artel__step_number kind;
+    float parameter;
+} number_attributes;
+
+static artel_status infer_number(artel__infer *infer)
+{
+    artel_shape scalar = {.rank = 0};
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &scalar);
+    return ARTEL_OK;
+}
+
+static void fill_number(const artel__run_args *args, void *params)
+{
+    const number_attributes *a = args->attributes;
+    float t = (float)(args->step->iteration / args->node->period + 1), number = (float)args->step->learning_rate;
+    if (a->kind == ARTEL__STEP_RATE_DOWN) number = artel__minf(number, 1.0f / artel__sqrtf(t));
+    if (a->kind == ARTEL__STEP_KEPT) number = 1.0f - artel__powf(t, a->parameter);
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    *(artel__fill *)params = (artel__fill){.count = 1, .item = 4, .bits = bits, .y = args->out[0]};
+}
+
+static void lower_number(artel__lower *lower)
+{
+    lower->out[0] = artel__lower_scalar_of(lower, offsetof(artel__fill, bits), ARTEL_DTYPE_FLOAT32);
+}
+
+const artel__op_def artel__op_step_number_def = {
+    .name = "step_number",
+    .doc = "A number that follows from the learning rate and the count of updates.",
+    .attribute_size = sizeof(number_attributes),
+    .infer = infer_number,
+    .lower = lower_number,
+    .exec =
+        &(const artel__op_exec){
+            .kernels = artel__fill_kernels,
+            .params_size = sizeof(artel__fill),
+            .fill = fill_number,
+        },
+};
+
+artel__value_id artel__op_step_number(artel__graph *graph, artel__step_number kind, double parameter)
+{
+    number_attributes attributes = {kind, (float)parameter};
+    return artel__graph_add(graph, &artel__op_step_number_def, &attributes, NULL, 0);
+}

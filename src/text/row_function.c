@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the functions of a row share: elements as numbers, scratch memory, UTF-8. See the header. */
+#include "text/row_function.h"
+
+#include <string.h>
+
+size_t artel__cell_size(artel_dtype dtype)
+{
+    return dtype == ARTEL_DTYPE_STRING ? sizeof(artel__string) : artel_dtype_size(dtype);
+}
+
+void *artel__row_scratch_take(artel__row_scratch *scratch, size_t size)
+{
+    if (size <= scratch->size && scratch->bytes) return scratch->bytes;
+    size_t wider = size + size / 2 + 256;
+    void *bytes;
+    if (artel__alloc(scratch->ctx, wider, "text of a row", &bytes) < 0) return NULL;
+    artel__free(scratch->ctx, scratch->bytes);
+    scratch->bytes = bytes;
+    scratch->size = wider;
+    return bytes;
+}
+
+void artel__row_scratch_fini(artel__row_scratch *scratch)
+{
+    artel__free(scratch->ctx, scratch->bytes);
+    *scratch = (artel__row_scratch){.ctx = scratch->ctx};
+}
+
+/* One element, wherever it lies, as another type. */
+static void convert_one(const artel__cells *cells, int64_t i, artel_dtype to, void *out)
+{
+    size_t size = artel_dtype_size(cells->dtype);
+    uint64_t aligned = 0;
+    memcpy(&aligned, (const char *)cells->data + (size_t)i * size, size);
+    artel__convert(cells->dtype, &aligned, to, out, 1);
+}
+
+int64_t artel__cell_integer(const artel__cells *cells, int64_t i)
+{
+    if (cells->dtype == ARTEL_DTYPE_INT64) return ((const int64_t *)cells->data)[i];
+    if (cells->dtype == ARTEL_DTYPE_INT32) return ((const int32_t *)cells->data)[i];
+    int64_t value;
+    convert_one(cells, i, ARTEL_DTYPE_INT64, &value);
+    return value;
+}
+
+double artel__cell_number(const artel__cells *cells, int64_t i)
+{
+    if (cells->dtype == ARTEL_DTYPE_FLOAT32) return (double)((const float *)cells->data)[i];
+    double value;
+    convert_one(cells, i, ARTEL_DTYPE_FLOAT64, &value);
+    return value;
+}
+
+void artel__cell_set_integer(artel__cells *cells, int64_t i, int64_t value)
+{
+    if (cells->dtype == ARTEL_DTYPE_INT64)
+        ((int64_t *)cells->data)[i] = value;
+    else
+        artel__convert(ARTEL_DTYPE_INT64, &value, cells->dtype, (char *)cells->data + (size_t)i * artel_dtype_size(cells->dtype), 1);
+}
+
+void artel__cells_describe(artel__cells *cells, artel_dtype dtype, const artel_shape *shape)
+{
+    cells->dtype = dtype;
+    cells->shape = *shape;
+    cells->count = artel_shape_count(shape);
+}
+
+/* Bytes of a well-formed character, 0 when there is none. */
+static size_t read_character(const unsigned char *at, size_t left)
+{
+    unsigned char first = at[0];
+    if (first < 0x80) return 1;
+    size_t size = artel__utf8_step(first);
+    if (first < 0xC2 || first > 0xF4 || size > left) return 0;
+    for (size_t i = 1; i < size; i++)
+        if ((at[i] & 0xC0) != 0x80) return 0;
+    bool overlong = (first == 0xE0 && at[1] < 0xA0) || (first == 0xF0 && at[1] < 0x90);
+    bool outside = (first == 0xED && at[1] > 0x9F) || (first == 0xF4 && at[1] > 0x8F); /* surrogates; behind the last code point */
+    return overlong || outside ? 0 : size;
+}
+
+size_t artel__utf8_valid(const char *bytes, size_t length)
+{
+    size_t at = 0;
+    while (at < length) {
+        size_t step = read_character((const unsigned char *)bytes + at, length - at);
+        if (step == 0) return at;
+        at += step;
+    }
+    return at;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What audit.h promises. Sums are kept below 2^52, exact in the float64 that exchanges carry; each shard has one owner, so the largest value
+ * at its place is what that one has counted.
+ */
+#include "train/audit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OPTION ".audit_data"
+#define MASK (((uint64_t)1 << 52) - 1)
+
+/* G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
+static uint64_t mix(uint64_t number)
+{
+    uint64_t z = number + UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+artel_status artel__audit_begin(artel__fit *fit)
+{
+    if (!fit->options.audit_data) return ARTEL_OK;
+    if (fit->role != ARTEL__ROLE_NONE)
+        return artel__fail(fit->ctx, ARTEL_ERROR_UNSUPPORTED, OPTION, "leave it out, or use the strategy multi-worker",
+                           "workers of parameter servers do not step together, and nobody sees what all of them read");
+    fit->audit = (artel__fit_audit){.on = true, .whole = true, .pass_whole = true};
+    fit->session->audits = true;
+    return ARTEL_OK;
+}
+
+/* -- of one replica -- */
+
+enum {
+    COUNT,
+    DIGEST,
+    ORDER,
+    SUMS
+};
+
+artel_status artel__audit_prepare(artel__replica *replica, artel__mode m)
+{
+    const artel__session *session = replica->session;
+    artel__replica_mode *mode = &replica->mode[m];
+    size_t count = SUMS * (size_t)session->options.shards;
+    if (!session->audits || m != ARTEL__MODE_TRAIN) return ARTEL_OK;
+    mode->audit.give = artel__arena_alloc(&mode->arena, count * (session->cluster ? ARTEL__MAX_NODES : 1), sizeof *mode->audit.give);
+    mode->audit.take = artel__arena_alloc(&mode->arena, count, sizeof *mode->audit.take);
+    return artel__arena_status(&mode->arena);
+}
+
+void artel__audit_read(artel__replica *replica, artel__mode m, const artel__batch *batch)
+{
+    artel__replica_audit *audit = &replica->mode[m].audit;
+    const artel__fold_plan *fold = &replica->fold;
+    if (!audit->give) return;
+    for (int32_t i = 0; i < SUMS * fold->shards; i++) audit->give[i] = -1;
+    for (int32_t v = 0; v < fold->count; v++) {
+        uint64_t digest = 0, order = 0;
+        for (int64_t i = fold->start[v]; i < fold->start[v + 1]; i++) {
+            uint64_t number = mix(batch->rows[fold->row + i]);
+            digest += number;
+            order += mix(number + (uint64_t)(batch->position + fold->row + i));
+        }
+        double *sums = audit->give + SUMS * (fold->first + v);
+        sums[COUNT] = (double)(fold->start[v + 1] - fold->start[v]);
+        sums[DIGEST] = (double)(digest & MASK);
+        sums[ORDER] = (double)(order & MASK);
+    }
+    memcpy(audit->take, audit->give, SUMS * (size_t)fold->shards * sizeof(double));
+}
+
+artel_status artel__audit_exchange(artel__replica *replica, artel__mode m, const artel__batch *batch, const artel__step *step)
+{
+    const artel__session *session = replica->session;
+    artel__replica_mode *mode = &replica->mode[m];
+    size_t count = SUMS * (size_t)replica->fold.shards;
+    (void)batch;
+    if (!mode->audit.give || !session->cluster || session->ranks == session->replicas) return ARTEL_OK;
+    for (int i = 1; i < replica->fold.nodes; i++) memcpy(mode->audit.give + (size_t)i * count, mode->audit.give, count * sizeof(double));
+    const artel__comm *comm = artel__group_comm(session->group, replica->index);
+    artel__comm_segment segment = {.kind = ARTEL__COLLECTIVE_MAX,
+                                   .dtype = ARTEL_DTYPE_FLOAT64,
+                                   .count = (int64_t)count,
+                                   .in = mode->audit.give,
+                                   .out = mode->audit.take};
+    const artel__graph *graph = &session->mode[m].objective->graph;
+    return comm->ops->all_reduce(comm->self, step, graph->nodes + 4 + mode->gathers, &segment, 1);
+}
+
+/* -- of the fit -- */
+
+static void add(artel__fit_audit *audit, const double *take, int32_t shards)
+{
+    for (int32_t v = 0; v < shards; v++, take += SUMS) {
+        if (take[COUNT] < 0) continue;
+        audit->elements += (int64_t)take[COUNT];
+        audit->pass_elements += (int64_t)take[COUNT];
+        audit->digest = (audit->digest + (uint64_t)take[DIGEST]) & MASK;
+        audit->pass_digest = (audit->pass_digest + (uint64_t)take[DIGEST]) & MASK;
+        audit->order = (audit->order + (uint64_t)take[ORDER]) & MASK;
+    }
+}
+
+/* Where tasks exchange, every replica has the counts of all; else each has its own. */
+void artel__audit_stepped(artel__fit *fit)
+{
+    const artel__session *session = fit->session;
+    int replicas = session->cluster && session->ranks > session->replicas ? 1 : session->replicas;
+    if (!fit->audit.on) return;
+    for (int r = 0; r < replicas; r++) add(&fit->audit, session->replica[r].mode[ARTEL__MODE_TRAIN].audit.take, session->options.shards);
+}
+
+void artel__audit_begin_pass(artel__fit *fit)
+{
+    fit->audit.pass_elements = 0;
+    fit->audit.pass_digest = 0;
+    fit->audit.pass_whole = true;
+}
+
+/* How often a pass has each row: once for each pipeline that has all of them. */
+static int64_t times_of(const artel__fit *fit)
+{
+    return fit->batches.repeated > 0 ? fit->batches.pipelines : 1;
+}
+
+/* What the numbers of all rows, each as often as a pass has it, add up to. */
+static bool is_each_once(const artel__fit *fit)
+{
+    uint64_t sum = 0;
+    int64_t times = times_of(fit), rows = fit->batches.rows / times;
+    for (int64_t i = 0; i < rows; i++) sum += mix((uint64_t)i) * (uint64_t)times;
+    return fit->audit.pass_elements == fit->batches.rows && fit->audit.pass_digest == (sum & MASK);
+}
+
+void artel__audit_epoch_end(artel__fit *fit)
+{
+    artel__fit_audit *audit = &fit->audit;
+    char digest[16], order[16], verdict[96];
+    if (!audit->on) return;
+    bool over = fit->batches.cursor >= fit->batches.rows && audit->pass_whole, once = over && is_each_once(fit);
+    snprintf(digest, sizeof digest, "%013llx", (unsigned long long)audit->digest);
+    snprintf(order, sizeof order, "%013llx", (unsigned long long)audit->order);
+    if (once && times_of(fit) > 1)
+        snprintf(verdict, sizeof verdict, "each of %lld %lld times", (long long)(fit->batches.rows / times_of(fit)),
+                 (long long)times_of(fit));
+    else if (once)
+        snprintf(verdict, sizeof verdict, "each of %lld once", (long long)fit->batches.rows);
+    else
+        snprintf(verdict, sizeof verdict, "%lld of %lld in this pass%s", (long long)audit->pass_elements, (long long)fit->batches.rows,
+                 over ? ", NOT each once" : "");
+    if (fit->writes)
+        artel__log(fit->ctx, over && !once ? ARTEL_LOG_WARNING : ARTEL_LOG_NOTE,
+                   "audit: epoch %lld: %lld elements%s, %s, digest %s, order %s", (long long)fit->epoch + 1, (long long)audit->elements,
+                   audit->whole ? "" : " since this run was continued", verdict, digest, order);
+    artel_event event = {.kind = ARTEL_EVENT_AUDIT,
+                         .examples = audit->elements,
+                         .digest = digest,
+                         .text = order,
+                         .pass_examples = audit->pass_elements,
+                         .rows = fit->batches.rows,
+                         .each_once = once   ? 1
+                                      : over ? 0
+                                             : -1};
+    artel__fit_event(fit, &event);
+    audit->elements = 0;
+    audit->digest = audit->order = 0;
+    audit->whole = true;
+}
+
+json_t *artel__audit_save(const artel__fit *fit)
+{
+    const artel__fit_audit *a = &fit->audit; /* sums are below 2^52: whole in JSON */
+    return json_pack("{s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I}", "on", a->on, "whole", a->whole, "pass_whole", a->pass_whole, "elements",
+                     (json_int_t)a->elements, "digest", (json_int_t)a->digest, "order", (json_int_t)a->order, "pass_elements",
+                     (json_int_t)a->pass_elements, "pass_digest", (json_int_t)a->pass_digest);
+}
+
+static int64_t number_of(const json_t *saved, const char *key)
+{
+    return json_integer_value(json_object_get(saved, key));
+}
+
+/* A position that was saved without an account begins one in its midst. */
+void artel__audit_restore(artel__fit *fit, const json_t *saved)
+{
+    artel__fit_audit *a = &fit->audit;
+    bool on = json_is_true(json_object_get(saved, "on"));
+    if (!a->on) return;
+    *a = (artel__fit_audit){.on = true, .whole = fit->step_in_epoch == 0, .pass_whole = fit->batches.cursor == 0};
+    if (fit->batches.cursor >= fit->batches.rows) a->pass_whole = true; /* the next step begins another one */
+    if (!on) return;
+    a->whole = json_is_true(json_object_get(saved, "whole"));
+    a->pass_whole = json_is_true(json_object_get(saved, "pass_whole"));
+    a->elements = number_of(saved, "elements");
+    a->digest = (uint64_t)number_of(saved, "digest") & MASK;
+    a->order = (uint64_t)number_of(saved, "order") & MASK;
+    a->pass_elements = number_of(saved, "pass_elements");
+    a->pass_digest = (uint64_t)number_of(saved, "pass_digest") & MASK;
+}

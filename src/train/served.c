@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part at a server: its store, the items that it has applied, values and rows of it as messages. */
+#include "train/served.h"
+
+#include <string.h>
+
+void artel__served_drop(artel__served_part *s)
+{
+    if (!s) return;
+    artel_context *ctx = s->fit->ctx;
+    for (int i = 0; i < ARTEL__SERVED_AHEAD; i++)
+        for (int k = 0; k < ARTEL__MOST_COPIES - 1; k++) artel__slot_fini(ctx, &s->forward[i].call[k]);
+    artel__some_stage_fini(&s->stage);
+    artel__store_destroy(s->store);
+    artel__arena_fini(&s->arena);
+    artel__free(ctx, s->piece);
+    artel__free(ctx, s->applied);
+    artel__free(ctx, s);
+}
+
+static artel_status list_entries(artel__served_part *s)
+{
+    int most = artel__division_most(&s->division);
+    void *block;
+    for (int l = 0; l < 3; l++) {
+        s->list[l] = artel__arena_alloc(&s->arena, (size_t)most, sizeof *s->list[l]);
+        if (!s->list[l]) return ARTEL_ERROR_NO_MEMORY;
+        s->count[l] = artel__division_list(&s->division, s->number, (artel__part_list)l, s->list[l]);
+        s->bytes[l] = artel__entries_bytes(s->list[l], s->count[l]);
+    }
+    ARTEL_TRY(artel__row_list_make(&s->arena, &s->division, s->number, &s->tables));
+    most += 3 * s->tables.count + 2;
+    ARTEL_TRY(artel__calloc(s->fit->ctx, (size_t)most, sizeof *s->piece, "parameter server", &block));
+    s->piece = block;
+    return ARTEL_OK;
+}
+
+static artel_status fill_part(artel__served_part *s, const artel__service *service, int parts)
+{
+    artel__fit *fit = s->fit;
+    ARTEL_TRY(artel__division_make(&s->arena, fit->session, service->partitioner, parts, &s->division));
+    ARTEL_TRY(list_entries(s));
+    return artel__store_create(fit->ctx, &s->division, &fit->settings, s->number, artel__session_threads(fit->session), &s->store);
+}
+
+artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts, artel__served_part **place)
+{
+    void *block;
+    artel__served_drop(*place);
+    *place = NULL;
+    ARTEL_TRY(artel__calloc(fit->ctx, 1, sizeof(artel__served_part), "parameter server", &block));
+    artel__served_part *p = *place = block;
+    p->fit = fit;
+    p->number = number;
+    p->stage.ctx = fit->ctx;
+    artel__arena_init(&p->arena, fit->ctx);
+    return fill_part(p, service, parts);
+}
+
+artel_status artel__served_misfit(artel__fit *fit)
+{
+    return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, "parameter servers", "run the same artel, model and options everywhere",
+                       "what another task sent does not fit this part of the variables");
+}
+
+void *artel__served_place(void *user, const artel__entry *entry)
+{
+    return artel__store_locate(user, entry);
+}
+
+/* Copies a state into the part; of a copy the items that were applied are behind it. */
+artel_status artel__served_take_state(artel__served_part *s, const artel__lane_slot *call, const artel__lane_head *in)
+{
+    artel__entries_at at = {0, 0};
+    void *block;
+    if (!artel__entries_take(s->list[ARTEL__PART_STATE], s->count[ARTEL__PART_STATE], call, &at, artel__served_place, s->store))
+        return artel__served_misfit(s->fit);
+    size_t rest = call->length - at.offset;
+    if (!(in->flags & ARTEL__FLAG_COPY)) return rest == 0 ? ARTEL_OK : artel__served_misfit(s->fit);
+    const void *bits = rest ? artel__entries_next(call, &at, rest) : NULL;
+    if (rest && !bits) return artel__served_misfit(s->fit);
+    ARTEL_TRY(artel__calloc(s->fit->ctx, rest + 8, 1, "parameter server", &block));
+    s->applied = block;
+    s->applied_bytes = rest;
+    if (rest) memcpy(s->applied, bits, rest);
+    return ARTEL_OK;
+}
+
+/* An update: gradients, then rows of tables. */
+artel_status artel__served_take_update(artel__served_part *s, const artel__lane_slot *call)
+{
+    artel__entries_at at = {0, 0};
+    bool fits = artel__entries_take(s->list[ARTEL__PART_UPDATE], s->count[ARTEL__PART_UPDATE], call, &at, artel__served_place, s->store) &&
+                artel__row_list_read(&s->tables, call, &at, true) && at.offset == call->length;
+    if (!fits) return artel__served_misfit(s->fit);
+    for (int i = 0; i < s->tables.count; i++) {
+        const artel__row_piece *p = &s->tables.item[i];
+        artel__store_table to = artel__store_locate_table(s->store, p->piece);
+        size_t bytes = (size_t)p->count * (size_t)p->width * sizeof(float);
+        *to.count = p->count;
+        for (int32_t k = 0; k < p->count; k++) to.token[k] = (int32_t)(p->token[k] - p->first);
+        if (p->count) memcpy(to.rows, p->row, bytes);
+        if (p->count && to.squares) memcpy(to.squares, p->square, bytes);
+    }
+    return ARTEL_OK;
+}
+
+int artel__served_list_update(artel__served_part *s, const artel__lane_slot *call)
+{
+    artel__entries_at at = {0, 0};
+    int count = s->count[ARTEL__PART_UPDATE];
+    for (int i = 0; i < count; i++) {
+        size_t bytes = s->list[ARTEL__PART_UPDATE][i].bytes;
+        s->piece[i] = (artel__net_piece){artel__entries_next(call, &at, bytes), bytes};
+    }
+    int more = artel__row_list_write(&s->tables, true, s->piece + count);
+    if (more) s->piece[count].data = artel__entries_next(call, &at, s->piece[count].bytes); /* the list's own is of the next one soon */
+    return count + more;
+}
+
+void artel__served_list(artel__served_part *s, artel__part_list list)
+{
+    artel__entries_list(s->list[list], s->count[list], artel__served_place, s->store, s->piece);
+}
+
+/* The pieces as they are now. */
+static void copy_pieces(artel__served_part *s, artel__part_list list, uint8_t *copy)
+{
+    for (int i = 0; i < s->count[list]; i++) {
+        artel__net_piece *p = &s->piece[i];
+        p->data = memcpy(copy, p->data, p->bytes);
+        copy += artel__net_padded(p->bytes);
+    }
+}
+
+/* -- items -- */
+
+bool artel__served_was_applied(const artel__served_part *s, uint64_t item)
+{
+    uint64_t bit = item - s->base;
+    return bit / 8 < s->applied_bytes && s->applied[bit / 8] >> (bit % 8) & 1;
+}
+
+artel_status artel__served_mark(artel__served_part *s, uint64_t item)
+{
+    uint64_t bit = item - s->base;
+    size_t wanted = (size_t)(bit / 8) + 1;
+    if (wanted > s->applied_bytes) {
+        size_t bytes = (2 * wanted + 1024) / 8 * 8; /* so a copy is as long as what is sent of it */
+        void *wider = s->applied;
+        ARTEL_TRY(artel__realloc(s->fit->ctx, bytes, "parameter server", &wider));
+        s->applied = wider;
+        memset(s->applied + s->applied_bytes, 0, bytes - s->applied_bytes);
+        s->applied_bytes = bytes;
+    }
+    s->applied[bit / 8] |= (uint8_t)(1u << (bit % 8));
+    return ARTEL_OK;
+}
+
+/* -- answers -- */
+
+artel_status artel__served_answer(artel__served_client *c, artel__served_call *at, const artel__lane_head *head,
+                                  const artel__net_piece *piece, int count)
+{
+    at->state = ARTEL__SERVED_LEAVING;
+    return artel__service_judge(artel__lane_answer(&c->from, &at->call, head, piece, count));
+}
+
+artel_status artel__served_reply(artel__served_part *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *head,
+                                 const artel__net_piece *piece, int count)
+{
+    void *wider = at->piece;
+    if (s->heard == s->sent) return artel__served_answer(c, at, head, piece, count);
+    if (count > at->room) {
+        ARTEL_TRY(artel__realloc(s->fit->ctx, (size_t)count * sizeof *piece, "parameter server", &wider));
+        at->piece = wider;
+        at->room = count;
+    }
+    if (count) memcpy(at->piece, piece, (size_t)count * sizeof *piece);
+    at->pieces = count;
+    at->reply = *head;
+    at->of = s;
+    at->until = s->sent;
+    at->state = ARTEL__SERVED_HELD;
+    return ARTEL_OK;
+}
+
+static artel_status make_room(artel__served_part *s, artel__served_call *at, size_t bytes)
+{
+    void *block = at->values;
+    if (bytes <= at->value_bytes) return ARTEL_OK;
+    ARTEL_TRY(artel__realloc(s->fit->ctx, bytes, "parameter server", &block));
+    at->values = block;
+    at->value_bytes = bytes;
+    return ARTEL_OK;
+}
+
+void artel__served_say_state(const artel__served_part *s, artel__lane_head *head)
+{
+    head->install = s->install;
+    head->position = (uint64_t)artel__store_iteration(s->store);
+}
+
+artel_status artel__served_answer_values(artel__served_part *s, artel__served_client *c, artel__served_call *at, artel__lane_head *head)
+{
+    artel__served_say_state(s, head);
+    ARTEL_TRY(make_room(s, at, s->bytes[ARTEL__PART_VALUES] + 8));
+    artel__served_list(s, ARTEL__PART_VALUES);
+    copy_pieces(s, ARTEL__PART_VALUES, at->values);
+    return artel__served_reply(s, c, at, head, s->piece, s->count[ARTEL__PART_VALUES]);
+}
+
+static size_t row_bytes(const artel__served_part *s)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < s->tables.count; i++)
+        bytes += artel__net_padded((size_t)s->tables.item[i].count * (size_t)s->tables.item[i].width * sizeof(float));
+    return bytes;
+}
+
+/* Copies the rows of the list, as new as the part is. Returns the pieces that there are then. */
+static int copy_rows(artel__served_part *s, uint8_t *to, int count)
+{
+    for (int i = 0; i < s->tables.count; i++) {
+        artel__row_piece *p = &s->tables.item[i];
+        artel__store_table from = artel__store_locate_table(s->store, p->piece);
+        size_t row = (size_t)p->width * sizeof(float);
+        if (p->count == 0) continue;
+        for (int32_t k = 0; k < p->count; k++) from.token[k] = (int32_t)(p->token[k] - p->first);
+        artel__store_refresh_rows(s->store, p->piece, from.token, p->count);
+        for (int32_t k = 0; k < p->count; k++) memcpy(to + (size_t)k * row, from.values + from.token[k] * p->width, row);
+        s->piece[count++] = (artel__net_piece){to, (size_t)p->count * row};
+        to += artel__net_padded((size_t)p->count * row);
+    }
+    return count;
+}
+
+/* Rows by their tokens and, unless they are not wanted, all other variables. */
+artel_status artel__served_answer_rows(artel__served_part *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *in,
+                                       artel__lane_head *head)
+{
+    artel__entries_at from = {0, 0};
+    bool values = !(in->flags & ARTEL__FLAG_ONLY);
+    size_t before = values ? s->bytes[ARTEL__PART_VALUES] : 0;
+    if (!artel__row_list_read(&s->tables, &at->call, &from, false) || from.offset != at->call.length) return artel__served_misfit(s->fit);
+    ARTEL_TRY(make_room(s, at, before + row_bytes(s) + 8));
+    if (values) {
+        artel__served_list(s, ARTEL__PART_VALUES);
+        copy_pieces(s, ARTEL__PART_VALUES, at->values);
+    }
+    artel__served_say_state(s, head);
+    return artel__served_reply(s, c, at, head, s->piece, copy_rows(s, at->values + before, values ? s->count[ARTEL__PART_VALUES] : 0));
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part of the variables at a server: what it has, takes and answers. What may be done when, and copies, is the server's (serve.c). */
+#ifndef ARTEL_TRAIN_SERVED_H
+#define ARTEL_TRAIN_SERVED_H
+
+#include "train/rows.h"
+#include "train/servers.h"
+#include "train/some.h"
+
+typedef struct artel__served_part artel__served_part;
+
+enum {
+    ARTEL__SERVED_AHEAD = 4 /* updates of a part on their way to its copies */
+};
+
+typedef struct artel__served_call { /* a call of a client */
+    artel__lane_slot call;
+    uint8_t *values; /* a copy of the variables on its way */
+    size_t value_bytes;
+    bool staged;            /* sync:K: the update is kept, and answered when the step is taken */
+    artel__lane_head reply; /* of a held one: with these pieces, when copies of the part have so many forwards */
+    artel__net_piece *piece;
+    int pieces, room;
+    artel__served_part *of;
+    uint64_t until;
+    enum {
+        ARTEL__SERVED_IDLE,
+        ARTEL__SERVED_EXPECTED,
+        ARTEL__SERVED_HELD,
+        ARTEL__SERVED_LEAVING
+    } state;
+} artel__served_call;
+
+typedef struct artel__served_client {
+    artel__lane from, to; /* calls of the client, and to it */
+    artel__served_call *slot;
+    int ahead; /* forwards on their way to it */
+} artel__served_client;
+
+typedef struct artel__served_forward { /* what copies are told at once */
+    artel__lane_slot call[ARTEL__MOST_COPIES - 1];
+    int rank[ARTEL__MOST_COPIES - 1];
+    int calls;
+} artel__served_forward;
+
+struct artel__served_part {
+    artel__fit *fit;
+    artel__arena arena; /* of the division */
+    artel__division division;
+    artel__store *store;
+    artel__entry *list[3]; /* by artel__part_list */
+    int count[3];
+    size_t bytes[3];
+    artel__row_list tables;
+    int number;
+    uint64_t install, base; /* which state; number of its first item */
+    uint64_t epoch;         /* of the coordinator's last word about who holds the part */
+    int64_t begun;          /* updates it had then */
+    uint8_t *applied;       /* a bit an item from `base` on */
+    size_t applied_bytes;
+    artel__net_piece *piece;
+    artel__some_stage stage; /* sync:K */
+    bool head;
+    int copies, copy[ARTEL__MOST_COPIES - 1]; /* ranks of the servers that have one */
+    artel__served_forward forward[ARTEL__SERVED_AHEAD];
+    uint64_t sent, heard; /* forwards; answered by all */
+};
+
+/* NULL accepted. */
+void artel__served_drop(artel__served_part *part);
+/* In place of what is there; one without a state. */
+artel_status artel__served_make(artel__fit *fit, const artel__service *service, int number, int parts, artel__served_part **place);
+artel_status artel__served_misfit(artel__fit *fit);
+/* Where an entry lies: for artel__entries_take and its like, with the part's store. */
+void *artel__served_place(void *user, const artel__entry *entry);
+artel_status artel__served_take_state(artel__served_part *part, const artel__lane_slot *call, const artel__lane_head *in);
+artel_status artel__served_take_update(artel__served_part *part, const artel__lane_slot *call);
+/* The part's pieces are those of the update that was taken last, where they lie in its message; returns how many. */
+int artel__served_list_update(artel__served_part *part, const artel__lane_slot *call);
+/* The part's pieces are those of a list from here on. */
+void artel__served_list(artel__served_part *part, artel__part_list list);
+
+bool artel__served_was_applied(const artel__served_part *part, uint64_t item);
+artel_status artel__served_mark(artel__served_part *part, uint64_t item);
+
+artel_status artel__served_answer(artel__served_client *client, artel__served_call *at, const artel__lane_head *head,
+                                  const artel__net_piece *piece, int count);
+/* The same, but not before copies have all that has been sent them. Pieces stay until then. */
+artel_status artel__served_reply(artel__served_part *part, artel__served_client *client, artel__served_call *at,
+                                 const artel__lane_head *head, const artel__net_piece *piece, int count);
+/* Whether a held answer may leave. */
+static inline bool artel__served_may_leave(const artel__served_call *at)
+{
+    return at->state == ARTEL__SERVED_HELD && at->of->heard >= at->until;
+}
+/* Which state it is, and how many updates it has. */
+void artel__served_say_state(const artel__served_part *part, artel__lane_head *head);
+artel_status artel__served_answer_values(artel__served_part *part, artel__served_client *client, artel__served_call *at,
+                                         artel__lane_head *head);
+artel_status artel__served_answer_rows(artel__served_part *part, artel__served_client *client, artel__served_call *at,
+                                       const artel__lane_head *in, artel__lane_head *head);
+
+#endif

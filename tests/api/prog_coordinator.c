@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A coordinator's promises, one after another, in one job (PS10-PS21): every task runs this program; the chief checks, and ends with 1
+ * after the first promise that is broken.
+ *
+ *   artel launch --chief -n 3 --ps 2 --restarts 9 --program prog_coordinator -- FOLDER CASES [OPTIMIZER]
+ *
+ * Tasks write their process numbers into the folder, so that the chief may kill them. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <artel/artel.h>
+
+enum {
+    BATCH = 8,
+    CLASSES = 4,
+    BATCHES = 30 /* that `few` has */
+};
+
+static artel_context *ctx;
+static artel_cluster *cluster;
+static artel_strategy *strategy;
+static artel_coordinator *coordinator;
+static artel_variable *counter, *weights;
+static artel_optimizer *counts;
+static artel_function *count_up, *count_batch, *judge, *put, *step;
+static artel_worker_data *few;
+static artel_model *model;
+static artel_optimizer *trains;
+static const char *folder;
+
+#define check(condition, ...)                                                                       \
+    do {                                                                                            \
+        if (!(condition)) {                                                                         \
+            printf("line %d: %s: ", __LINE__, #condition);                                          \
+            printf(__VA_ARGS__);                                                                    \
+            printf(" (%s: %s)\n", artel_context_error(ctx)->where, artel_context_error(ctx)->what); \
+            fflush(stdout);                                                                         \
+            _Exit(1);                                                                               \
+        }                                                                                           \
+    } while (0)
+
+/* -- what all tasks declare -- */
+
+static artel_status trace_count(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_value minus = artel_graph_number(g, -1);
+    if (user)
+        out[0] = in[0];
+    else
+        out[0] = artel_graph_variable(g, counter);
+    artel_graph_apply(g, counts, &minus, 1);
+    return artel_graph_status(g);
+}
+
+static artel_status trace_judge(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    artel_value made;
+    (void)user;
+    artel_graph_call(g, model, in, 1, &made, 1);
+    out[0] = made;
+    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
+    return artel_graph_status(g);
+}
+
+static artel_status trace_write(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    artel_graph_assign(g, weights, in[0]);
+    out[0] = artel_graph_variable(g, weights);
+    return artel_graph_status(g);
+}
+
+typedef struct training {
+    artel_strategy *strategy;
+    artel_model *model;
+    artel_optimizer *optimizer;
+    artel_function *step;
+} training;
+
+static artel_status trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    training *t = user;
+    artel_variable *const *variable;
+    artel_value made, wanted[8], gradient[8];
+    int count;
+    artel_graph_call(g, t->model, in, 1, &made, 1);
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
+    if (artel_strategy_variables(t->strategy, t->model, false, &variable, &count) < 0) return artel_graph_status(g);
+    for (int i = 0; i < count; i++) wanted[i] = artel_graph_variable(g, variable[i]);
+    artel_graph_gradients(g, out[0], wanted, count, gradient);
+    artel_graph_apply(g, t->optimizer, gradient, count);
+    return artel_graph_status(g);
+}
+
+static artel_status open_few(void *user, int worker, void **state)
+{
+    int *next = calloc(2, sizeof *next);
+    (void)user;
+    if (!next) return ARTEL_ERROR_NO_MEMORY;
+    next[1] = worker;
+    *state = next;
+    return ARTEL_OK;
+}
+
+/* Batches are worker * 1000 + their number. */
+static artel_status next_few(void *user, void *state, artel_array *arrays, int count)
+{
+    static float value;
+    int *next = state;
+    (void)user;
+    (void)count;
+    if (next[0] == BATCHES) return ARTEL_AGAIN;
+    value = (float)(next[1] * 1000 + next[0]++);
+    arrays[0] = (artel_array){ARTEL_DTYPE_FLOAT32, {1, {1}}, &value};
+    return ARTEL_OK;
+}
+
+static void close_few(void *user, void *state)
+{
+    (void)user;
+    free(state);
+}
+
+static artel_function *make(const char *name, const artel_argument *arguments, int count, int outputs, artel_trace_fn *trace, void *user)
+{
+    artel_function *f = NULL;
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    o.name = name;
+    o.arguments = arguments;
+    o.argument_count = count;
+    o.output_count = outputs;
+    o.training = strcmp(name, "step") == 0;
+    check(artel_function_create(strategy, &o, trace, user, &f) == ARTEL_OK, "%s", name);
+    return f;
+}
+
+static const artel_argument labelled[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, {1, {3}}}, {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
+
+static artel_model *make_model(void)
+{
+    artel_builder *b;
+    artel_model *made = NULL;
+    check(artel_sequential_create(ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {3}}, &b) == ARTEL_OK, "model");
+    artel_layer_dense(b, &(artel_dense_options){.units = 70, .activation = "relu"});
+    artel_layer_dropout(b, &(artel_dropout_options){.rate = 0.2});
+    artel_layer_dense(b, &(artel_dense_options){.units = CLASSES, .activation = "softmax"});
+    check(artel_sequential_finish(b, &made) == ARTEL_OK, "model");
+    return made;
+}
+
+static artel_optimizer *train_with(artel_strategy *s, artel_model *of, const char *rule)
+{
+    artel_variable *const *variables;
+    artel_optimizer *made = NULL;
+    int count;
+    check(artel_strategy_add_model(s, of) == ARTEL_OK, "model");
+    check(artel_strategy_variables(s, of, false, &variables, &count) == ARTEL_OK, "variables");
+    check(artel_optimizer_create(s, rule, variables, count, &made) == ARTEL_OK, "%s", rule);
+    return made;
+}
+
+static training here;
+
+static void declare(const char *rule)
+{
+    static const artel_argument one = {"batch", ARTEL_DTYPE_FLOAT32, false, {0, {0}}},
+                                shared = {"w", ARTEL_DTYPE_FLOAT32, true, {2, {5, 40}}};
+    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_worker_data_options d = ARTEL_WORKER_DATA_OPTIONS_INIT;
+    v.name = "counter";
+    check(artel_variable_create(strategy, &v, &counter) == ARTEL_OK, "counter");
+    v.name = "weights";
+    v.shape = (artel_shape){2, {5, 40}};
+    check(artel_variable_create(strategy, &v, &weights) == ARTEL_OK, "weights");
+    check(artel_optimizer_create(strategy, "sgd:learning_rate=1", &counter, 1, &counts) == ARTEL_OK, "sgd");
+    model = make_model();
+    trains = train_with(strategy, model, rule);
+    d.name = "few";
+    d.arrays = 1;
+    d.open = open_few;
+    d.next = next_few;
+    d.close = close_few;
+    check(artel_worker_data_create(strategy, &d, &few) == ARTEL_OK, "data");
+    count_up = make("count", NULL, 0, 1, trace_count, NULL);
+    count_batch = make("count batch", &one, 1, 1, trace_count, &here);
+    judge = make("judge", labelled, 2, 2, trace_judge, NULL);
+    put = make("write", &shared, 1, 1, trace_write, NULL);
+    here = (training){strategy, model, trains, NULL};
+    step = make("step", labelled, 2, 1, trace_step, &here);
+}
+
+/* -- small things -- */
+
+static float counted(void)
+{
+    float value = -1;
+    check(artel_variable_read(counter, &value, 1) == ARTEL_OK, "read");
+    return value;
+}
+
+static void schedule(artel_function *f, const artel_array *in, int inputs, artel_worker_data *data, artel_remote **out)
+{
+    check(artel_coordinator_schedule(coordinator, f, in, inputs, data, out) == ARTEL_OK, "schedule");
+}
+
+static void many(int count)
+{
+    for (int i = 0; i < count; i++) schedule(count_up, NULL, 0, NULL, NULL);
+}
+
+static void join(void)
+{
+    check(artel_coordinator_join(coordinator) == ARTEL_OK, "join");
+}
+
+static float fetch_number(artel_remote *r)
+{
+    float value = -1;
+    const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &value};
+    check(artel_remote_fetch(r, &out, 1, NULL) == ARTEL_OK, "fetch");
+    artel_remote_release(r);
+    return value;
+}
+
+static artel_coordinator_metrics look(void)
+{
+    artel_coordinator_metrics m;
+    check(artel_coordinator_look(coordinator, &m) == ARTEL_OK, "look");
+    return m;
+}
+
+static void name_file(char out[512], const char *type, int index)
+{
+    snprintf(out, 512, "%s/%s-%d", folder, type, index);
+}
+
+static void tell_process(void)
+{
+    char path[512], whole[520];
+    name_file(path, artel_cluster_role(cluster), artel_cluster_index(cluster));
+    snprintf(whole, sizeof whole, "%s.new", path);
+    FILE *file = fopen(whole, "w");
+    check(file && fprintf(file, "%d", (int)getpid()) > 0 && fclose(file) == 0 && rename(whole, path) == 0, "%s", path);
+}
+
+static int process_of(const char *type, int index)
+{
+    char path[512];
+    int process = 0;
+    name_file(path, type, index);
+    FILE *file = fopen(path, "r");
+    check(file && fscanf(file, "%d", &process) == 1 && fclose(file) == 0, "%s", path);
+    return process;
+}
+
+static void kill_task(const char *type, int index)
+{
+    check(kill(process_of(type, index), SIGKILL) == 0, "kill");
+}
+
+/* -- promises -- */
+
+/* Every closure's update counts, and all before it was scheduled are seen. */
+static void runs_closures(void)
+{
+    float before = counted();
+    artel_remote *last;
+    bool done = true;
+    many(500);
+    check(artel_coordinator_done(coordinator, &done) == ARTEL_OK, "done");
+    join();
+    check(artel_coordinator_done(coordinator, &done) == ARTEL_OK && done, "done");
+    schedule(count_up, NULL, 0, NULL, &last);
+    check(fetch_number(last) == before + 500, "what a closure reads");
+    join();
+    check(counted() == before + 501, "%g", (double)counted());
+    artel_coordinator_metrics m = look();
+    check(m.done >= 501 && m.queued == 0 && m.in_flight == 0 && m.run.count == m.done && m.build.count >= 1, "metrics");
+    check(m.run.half > 0 && m.run.half <= m.run.ninety && m.run.ninety <= m.run.most && m.fetch.count >= 1, "times");
+}
+
+/* Rows, shared values, conversion of arguments; whoever does not want an output gives no room for it. */
+static void brings_outputs(void)
+{
+    double x[BATCH][3];
+    float made[BATCH][CLASSES], loss;
+    int64_t y[BATCH], rows = 0;
+    for (int i = 0; i < BATCH; i++) {
+        for (int k = 0; k < 3; k++) x[i][k] = 0.1 * (i + k);
+        y[i] = i % CLASSES;
+    }
+    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT64, {2, {5, 3}}, x}, {ARTEL_DTYPE_INT64, {1, {5}}, y}};
+    const artel_array out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = made}, {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss}};
+    const artel_array wrong[2] = {{.dtype = ARTEL_DTYPE_INT32, .data = made}, {.data = NULL}}, none[2] = {{.data = NULL}, {.data = NULL}};
+    artel_remote *r;
+    schedule(judge, in, 2, NULL, &r);
+    check(artel_remote_fetch(r, out, 2, &rows) == ARTEL_OK && rows == 5, "rows");
+    for (int i = 0; i < 5; i++) check(fabsf(made[i][0] + made[i][1] + made[i][2] + made[i][3] - 1) < 1e-5f, "row %d", i);
+    check(loss > 0 && artel_remote_fetch(r, none, 2, NULL) == ARTEL_OK && artel_remote_fetch(r, NULL, 0, NULL) == ARTEL_OK, "again");
+    check(artel_remote_fetch(r, wrong, 2, NULL) == ARTEL_ERROR_INVALID, "an array of another type");
+    check(artel_remote_fetch(r, out, 1, NULL) == ARTEL_ERROR_INVALID, "one array of two");
+    artel_remote_release(r);
+    check(artel_coordinator_schedule(coordinator, judge, in, 1, NULL, NULL) == ARTEL_ERROR_INVALID, "one argument of two");
+    check(artel_coordinator_schedule(coordinator, count_batch, in, 2, few, NULL) == ARTEL_ERROR_INVALID, "too many");
+    check(artel_function_run(judge, in, 2, out, 2) == ARTEL_ERROR_INVALID, "functions are not run by the chief");
+    join();
+}
+
+/* Assignments, from closures and from the chief. */
+static void assigns(void)
+{
+    static float w[200], back[200];
+    artel_remote *r;
+    for (int i = 0; i < 200; i++) w[i] = (float)i / 7;
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {5, 40}}, w}, out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = back};
+    schedule(put, &in, 1, NULL, NULL);
+    join();
+    check(artel_variable_read(weights, back, 200) == ARTEL_OK && memcmp(w, back, sizeof w) == 0, "assigned");
+    for (int i = 0; i < 200; i++) w[i] = -w[i];
+    check(artel_variable_assign(weights, w, 200) == ARTEL_OK, "assign");
+    schedule(put, &in, 1, NULL, &r);
+    check(artel_remote_fetch(r, &out, 1, NULL) == ARTEL_OK && memcmp(w, back, sizeof w) == 0, "a closure reads what was assigned");
+    artel_remote_release(r);
+}
+
+/* The first error once, by whoever comes first; the rest is dropped; then all is as before. */
+static void raises_once(void)
+{
+    const float x[3] = {1, 2, 3};
+    const int bad = CLASSES;
+    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {1, 3}}, (void *)(uintptr_t)x},
+                               {ARTEL_DTYPE_INT32, {1, {1}}, (void *)(uintptr_t)&bad}};
+    artel_remote *failed, *dropped = NULL;
+    artel_status status = ARTEL_OK;
+    int64_t before = look().failed;
+    schedule(judge, in, 2, NULL, &failed);
+    for (int i = 0; i < 3000 && status == ARTEL_OK; i++) {
+        artel_remote_release(dropped);
+        dropped = NULL;
+        status = artel_coordinator_schedule(coordinator, count_up, NULL, 0, NULL, &dropped);
+    }
+    if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
+    check(status == ARTEL_ERROR_INVALID && strstr(artel_context_error(ctx)->what, "out of range"), "raised");
+    check(look().in_flight == 0 && look().queued == 0, "nothing runs when it is raised");
+    check(artel_remote_fetch(failed, NULL, 0, NULL) == ARTEL_ERROR_INVALID, "who fetches hears it, too");
+    join();
+    check(look().failed == before + 1, "failed");
+    float now = counted();
+    many(10);
+    join();
+    check(counted() == now + 10, "it goes on");
+    artel_remote_release(failed);
+    artel_remote_release(dropped);
+}
+
+/* What waits when a closure fails is told so. */
+static void drops_what_waits(void)
+{
+    const float x[3] = {1, 2, 3};
+    const int bad = CLASSES;
+    const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {1, 3}}, (void *)(uintptr_t)x},
+                               {ARTEL_DTYPE_INT32, {1, {1}}, (void *)(uintptr_t)&bad}};
+    artel_remote *r[400] = {NULL};
+    int dropped = 0, count = 0;
+    artel_status status = ARTEL_OK;
+    for (; count < 400 && status == ARTEL_OK; count++) status = artel_coordinator_schedule(coordinator, judge, in, 2, NULL, &r[count]);
+    if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
+    check(status == ARTEL_ERROR_INVALID, "raised");
+    for (int i = 0; i < count && r[i]; i++) {
+        artel_status one = artel_remote_fetch(r[i], NULL, 0, NULL);
+        check(one == ARTEL_ERROR_INVALID || one == ARTEL_ERROR_CANCELLED, "%d", (int)one);
+        dropped += one == ARTEL_ERROR_CANCELLED;
+        artel_remote_release(r[i]);
+    }
+    join();
+    check(dropped == 0 || look().cancelled >= dropped, "cancelled");
+}
+
+/* Each worker has data of its own, in order; when it ends, the closure that wants more fails. */
+static void gives_data(void)
+{
+    int next[2] = {0, 0};
+    artel_status status = ARTEL_OK;
+    artel_remote *r[BATCHES];
+    for (int i = 0; i < BATCHES; i++) schedule(count_batch, NULL, 0, few, &r[i]);
+    for (int i = 0; i < BATCHES; i++) {
+        int value = (int)fetch_number(r[i]), worker = value / 1000;
+        check((worker == 0 || worker == 1) && value % 1000 < BATCHES, "batch %d", value);
+        next[worker]++;
+    }
+    check(next[0] + next[1] == BATCHES, "%d and %d", next[0], next[1]);
+    while (status == ARTEL_OK) status = artel_coordinator_schedule(coordinator, count_batch, NULL, 0, few, NULL);
+    check(status == ARTEL_ERROR_NOT_FOUND && strstr(artel_context_error(ctx)->what, "no more batches"), "%d", (int)status);
+}
+
+/* The bits of a process that does it all: one worker, one closure at a time. */
+static void has_the_bits(const char *rule)
+{
+    float x[BATCH][3];
+    int y[BATCH];
+    char ours[65], truth[65];
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    training t = {.model = make_model()};
+    artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
+    o.strategy = "one-device";
+    o.batch_size = BATCH;
+    o.seed = 3;
+    check(artel_strategy_create(ctx, &o, &t.strategy) == ARTEL_OK, "one-device");
+    t.optimizer = train_with(t.strategy, t.model, rule);
+    f.name = "step";
+    f.arguments = labelled;
+    f.argument_count = 2;
+    f.output_count = 1;
+    f.training = true;
+    check(artel_function_create(t.strategy, &f, trace_step, &t, &t.step) == ARTEL_OK, "step");
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < BATCH; k++) {
+            for (int d = 0; d < 3; d++) x[k][d] = (float)((i * 7 + k * 3 + d * 5) % 11) / 11;
+            y[k] = (i + k) % CLASSES;
+        }
+        const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {BATCH, 3}}, x}, {ARTEL_DTYPE_INT32, {1, {BATCH}}, y}};
+        float alone = 0, elsewhere = 0;
+        const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &alone}, far = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &elsewhere};
+        artel_remote *r;
+        check(artel_function_run(t.step, in, 2, &out, 1) == ARTEL_OK, "run");
+        schedule(step, in, 2, NULL, &r);
+        check(artel_remote_fetch(r, &far, 1, NULL) == ARTEL_OK && memcmp(&alone, &elsewhere, 4) == 0, "step %d: loss %.9g, not %.9g", i,
+              (double)elsewhere, (double)alone);
+        artel_remote_release(r);
+    }
+    join();
+    check(artel_strategy_store(strategy, model) == ARTEL_OK && artel_strategy_store(t.strategy, t.model) == ARTEL_OK, "store");
+    check(artel_model_digest(model, ours) == ARTEL_OK && artel_model_digest(t.model, truth) == ARTEL_OK, "digest");
+    check(strcmp(ours, truth) == 0, "%s: %s, not %s", rule, ours, truth);
+    artel_strategy_destroy(t.strategy);
+    artel_model_destroy(t.model);
+}
+
+/* A worker that is killed loses nothing, and nothing counts twice. */
+static void survives_workers(void)
+{
+    float before = counted();
+    int64_t done = look().done;
+    for (int kills = 0; kills < 2; kills++) {
+        many(3000);
+        while (look().done < done + 1000) check(artel_coordinator_done(coordinator, NULL) == ARTEL_OK, "done");
+        kill_task("worker", kills);
+        join();
+        done = look().done;
+    }
+    check(counted() == before + 6000, "%g closures counted", (double)(counted() - before));
+}
+
+/* One worker after another, while closures run: each kill waits until whoever it kills has come back from the one before. */
+static void survives_a_storm(int kills)
+{
+    float before = counted();
+    int killed[2] = {0, 0}, total = 0;
+    for (int k = 0; k < kills; k++) {
+        while (process_of("worker", k % 2) == killed[k % 2]) {
+            many(20);
+            join();
+            total += 20;
+        }
+        many(300);
+        total += 300;
+        killed[k % 2] = process_of("worker", k % 2);
+        check(kill(killed[k % 2], SIGKILL) == 0, "kill");
+        join();
+    }
+    check(counted() == before + (float)total, "%g of %d closures counted", (double)(counted() - before), total);
+}
+
+/* A server that is killed has lost its variables: one error, and back to what was kept. */
+static void survives_servers(void)
+{
+    float before;
+    many(10);
+    join();
+    before = counted();
+    check(artel_coordinator_keep(coordinator) == ARTEL_OK, "keep");
+    many(20);
+    join();
+    for (int i = 0; i < 2; i++) {
+        artel_status status = ARTEL_OK;
+        kill_task("ps", i);
+        for (int k = 0; k < 100000 && status == ARTEL_OK; k++)
+            status = artel_coordinator_schedule(coordinator, count_up, NULL, 0, NULL, NULL);
+        if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
+        check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "what it had is lost"), "%d", (int)status);
+        check(artel_coordinator_go_back(coordinator) == ARTEL_OK && counted() == before, "back to %g: %g", (double)before,
+              (double)counted());
+        many(5);
+        join();
+        check(counted() == before + 5, "it goes on");
+    }
+    check(look().recover.count >= 1, "recovery is measured");
+}
+
+/* A chief that is killed finds the servers as they were. */
+static void resumes(void)
+{
+    char path[512];
+    name_file(path, "first", 0);
+    FILE *first = fopen(path, "r");
+    if (first) {
+        float value = 0;
+        check(fscanf(first, "%f", &value) == 1 && fclose(first) == 0, "%s", path);
+        check(counted() >= value + 40 && look().resumed >= 40, "resumed at %g of %g", (double)counted(), (double)value);
+        float now = counted();
+        many(10);
+        join();
+        check(counted() == now + 10, "it goes on");
+        return;
+    }
+    first = fopen(path, "w");
+    check(first && fprintf(first, "%g", (double)counted()) > 0 && fclose(first) == 0, "%s", path);
+    many(40);
+    join();
+    raise(SIGKILL);
+}
+
+static void check_lost(artel_status status, const char *what)
+{
+    check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->where, "ps 0") &&
+              strstr(artel_context_error(ctx)->what, "been lost for"),
+          "%s: %d", what, (int)status);
+}
+
+/* A server that does not come back: whoever needs it waits for as long as was said, and hears who it was. */
+static void gives_up_on_a_server(void)
+{
+    float w[200];
+    artel_remote *waits;
+    artel_status status = ARTEL_OK;
+    check(artel_coordinator_keep(coordinator) == ARTEL_OK, "keep");
+    kill_task("ps", 0);
+    while (status == ARTEL_OK) status = artel_variable_read(weights, w, 200);
+    check_lost(status, "read");
+    join(); /* no closure wanted it */
+    check_lost(artel_variable_assign(weights, w, 200), "assign");
+    check_lost(artel_coordinator_keep(coordinator), "keep");
+    check_lost(artel_coordinator_go_back(coordinator), "go back");
+    check_lost(artel_strategy_store(strategy, model), "store");
+    schedule(count_up, NULL, 0, NULL, &waits);
+    check_lost(artel_coordinator_join(coordinator), "join");
+    check(artel_remote_fetch(waits, NULL, 0, NULL) == ARTEL_ERROR_CANCELLED, "fetch");
+    artel_remote_release(waits);
+    join();
+}
+
+/* Tasks that never come: what waits for them fails when the time for the cluster is over, closing too. */
+static void gives_up_on_all(void)
+{
+    float value;
+    many(3);
+    check(artel_coordinator_join(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "no generation"), "join");
+    check(artel_variable_read(counter, &value, 1) == ARTEL_ERROR_RUN, "read");
+    check(artel_coordinator_schedule(coordinator, count_up, NULL, 0, NULL, NULL) == ARTEL_ERROR_RUN, "schedule");
+    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "no generation"), "close");
+    check(artel_coordinator_open(strategy, NULL, &coordinator) == ARTEL_OK, "open");
+    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "no generation"), "close");
+}
+
+static void open_coordinator(const char *cases)
+{
+    artel_coordinator_options o = ARTEL_COORDINATOR_OPTIONS_INIT;
+    artel_coordinator *second;
+    if (strchr(cases, '1')) o.in_flight = 1;
+    if (strchr(cases, 'q')) o.queue = 3;
+    if (strchr(cases, 'p')) o.patience = 1;
+    check(artel_coordinator_open(strategy, &o, &coordinator) == ARTEL_OK, "open");
+    check(artel_coordinator_open(strategy, &o, &second) == ARTEL_ERROR_INVALID, "two coordinators");
+    check(artel_coordinator_serve(strategy) == ARTEL_ERROR_INVALID, "the chief does not serve");
+    check(artel_coordinator_go_back(coordinator) == ARTEL_ERROR_INVALID, "nothing was kept");
+}
+
+static void be_chief(const char *cases, const char *rule)
+{
+    float value;
+    check(artel_variable_read(counter, &value, 1) == ARTEL_ERROR_INVALID, "no coordinator");
+    open_coordinator(cases);
+    if (strchr(cases, 'r')) runs_closures();
+    if (strchr(cases, 'o')) brings_outputs();
+    if (strchr(cases, 'a')) assigns();
+    if (strchr(cases, 'e')) raises_once();
+    if (strchr(cases, 'd')) drops_what_waits();
+    if (strchr(cases, 'g')) gives_data();
+    if (strchr(cases, 'b')) has_the_bits(rule);
+    if (strchr(cases, 'w')) survives_workers();
+    if (strchr(cases, 'k')) survives_a_storm(60);
+    if (strchr(cases, 's')) survives_servers();
+    if (strchr(cases, 'c')) resumes();
+    if (strchr(cases, 'p'))
+        gives_up_on_a_server();
+    else if (strchr(cases, 'n'))
+        gives_up_on_all();
+    else
+        many(50); /* those that wait are dropped */
+    if (!strchr(cases, 'n')) check(artel_coordinator_close(coordinator) == ARTEL_OK, "close");
+    printf("all promises kept: %s\n", cases);
+}
+
+int main(int argc, char **argv)
+{
+    artel_cluster_options co = ARTEL_CLUSTER_OPTIONS_INIT;
+    artel_strategy_options so = ARTEL_STRATEGY_OPTIONS_INIT;
+    const char *rule = argc > 3 ? argv[3] : "adam";
+    if (argc < 3 || artel_context_create(NULL, &ctx) < 0) return 2;
+    folder = argv[1];
+    co.parameter_servers = true;
+    if (strchr(argv[2], 'n')) co.wait_for_cluster = 0.5;
+    check(artel_cluster_open(ctx, &co, &cluster) == ARTEL_OK, "cluster");
+    tell_process();
+    so.strategy = "parameter-server";
+    so.batch_size = BATCH;
+    so.seed = 3;
+    so.cluster = cluster;
+    so.threads = 1;
+    check(artel_strategy_create(ctx, &so, &strategy) == ARTEL_OK, "strategy");
+    declare(rule);
+    artel_status status = ARTEL_OK;
+    if (artel_cluster_writes(cluster))
+        be_chief(argv[2], rule);
+    else
+        status = artel_coordinator_serve(strategy);
+    check(status == ARTEL_OK, "serve");
+    artel_strategy_destroy(strategy);
+    artel_model_destroy(model);
+    status = artel_cluster_finish(cluster, status);
+    artel_cluster_close(cluster);
+    artel_context_destroy(ctx);
+    return status < 0;
+}

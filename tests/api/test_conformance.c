@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeout: 300 */
+/* What tf.distribute promises of a strategy, one test a row of its semantics, under every strategy of one process: the same values, and the
+ * same bits. Each test is named by the row: ST strategies, VA variables, IN6 the last partial batch. Rows that have no counterpart here:
+ * docs/tf-distribute.md.
+ *
+ *   test_conformance TASKS   among so many tasks, each of which runs this (test_conformance_tasks.sh): multi-worker, and the bits of one process */
+#include "api/help_api.h"
+
+#include <math.h>
+
+#include "artel/cluster.h"
+#include "artel/control.h"
+
+enum {
+    BATCH = 16,
+    WIDTH = 3
+};
+
+typedef struct form {
+    const char *strategy, *resolved;
+    int replicas, threads;
+    bool together; /* with the other tasks */
+} form;
+
+static const form alone[] = {{"default", "one-device", 0, 1, false}, {"one-device", "one-device", 1, 2, false},
+                             {"mirrored", "mirrored", 2, 2, false},  {"mirrored", "mirrored", 3, 3, false},
+                             {"mirrored", "mirrored", 8, 2, false},  {"central-storage", "central-storage", 3, 3, false}};
+/* The first is what all others are compared with. */
+static const form together[] = {
+    {"default", "one-device", 0, 1, false}, {"multi-worker", "multi-worker", 1, 1, true}, {"auto", "multi-worker", 2, 2, true}};
+static const form *forms = alone;
+static int form_count = sizeof alone / sizeof *alone;
+static artel_context *shared_context; /* of the cluster */
+static artel_cluster *cluster;
+static int tasks = 1;
+
+/* What a test has at hand. */
+typedef struct stage {
+    artel_context *ctx;
+    artel_strategy *strategy;
+    artel_variable *variable;
+    artel_model *model;
+    int traces;
+    bool together;
+} stage;
+
+static stage begin(const form *f)
+{
+    stage s = {.ctx = f->together ? shared_context : api_context(), .together = f->together};
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    o.strategy = f->strategy;
+    o.replicas = f->replicas;
+    o.threads = f->threads;
+    o.batch_size = BATCH;
+    o.seed = 21;
+    o.cluster = f->together ? cluster : NULL;
+    api_ok(s.ctx, artel_strategy_create(s.ctx, &o, &s.strategy));
+    return s;
+}
+
+static void end(stage *s)
+{
+    artel_strategy_destroy(s->strategy);
+    artel_model_destroy(s->model);
+    if (!s->together) artel_context_destroy(s->ctx);
+}
+
+static void add_variable(stage *s, const char *name, const float *initial)
+{
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    o.name = name;
+    o.initial = initial;
+    api_ok(s->ctx, artel_variable_create(s->strategy, &o, &s->variable));
+}
+
+/* A function of x, rows of three numbers. */
+static artel_status make(stage *s, artel_trace_fn *trace, int outputs, bool training, artel_function **out)
+{
+    const artel_argument x = {.name = "x", .shape = {1, {WIDTH}}};
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    o.arguments = &x;
+    o.argument_count = 1;
+    o.output_count = outputs;
+    o.training = training;
+    return artel_function_create(s->strategy, &o, trace, s, out);
+}
+
+static float row[BATCH * WIDTH];
+
+/* A run, which among tasks is a unit of the strategy's loop. */
+typedef struct call {
+    artel_function *function;
+    const artel_array *in, *out;
+    int count;
+} call;
+
+static artel_status run_unit(void *user, int64_t unit)
+{
+    const call *c = user;
+    (void)unit;
+    return artel_function_run(c->function, c->in, 1, c->out, c->count);
+}
+
+static void run(stage *s, artel_function *f, int rows, float *const *outputs, int count)
+{
+    artel_array out[8];
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {rows, WIDTH}}, row};
+    for (int i = 0; i < BATCH * WIDTH; i++) row[i] = (float)(i * 37 % 53) / 8 - 3;
+    for (int i = 0; i < count; i++) out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT32, .data = outputs[i]};
+    call c = {f, &in, out, count};
+    if (s->together)
+        api_ok(s->ctx, artel_strategy_loop(s->strategy, artel_strategy_units(s->strategy) + 1, run_unit, &c));
+    else
+        api_ok(s->ctx, run_unit(&c, 0));
+}
+
+static void refused(stage *s, artel_trace_fn *trace, const char *word)
+{
+    artel_function *f;
+    assert_int_equal(make(s, trace, 1, false, &f), ARTEL_ERROR_INVALID);
+    if (!strstr(artel_context_error(s->ctx)->what, word)) fail_msg("no %s in: %s", word, artel_context_error(s->ctx)->what);
+}
+
+/* -- ST1, ST2, ST10: a strategy owns what is made from it; without any there is a default one; replicas in sync -- */
+
+static artel_variable *foreign;
+
+static artel_status trace_foreign(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user, (void)in;
+    out[0] = artel_graph_variable(g, foreign);
+    return artel_graph_status(g);
+}
+
+static void ST1_scope(void **state)
+{
+    (void)state;
+    for (int f = 0; f < form_count; f++) {
+        stage one = begin(&forms[f]), two = begin(&forms[f]);
+        artel_variable_options again = ARTEL_VARIABLE_OPTIONS_INIT;
+        add_variable(&one, "v", NULL);
+        add_variable(&two, "v", NULL);
+        foreign = one.variable;
+        refused(&two, trace_foreign, "another strategy");
+        again.name = "v";
+        assert_int_equal(artel_variable_create(one.strategy, &again, &foreign), ARTEL_ERROR_INVALID);
+        end(&one);
+        end(&two);
+    }
+}
+
+static void ST2_default_and_ST10_replicas(void **state)
+{
+    (void)state;
+    artel_context *ctx = api_context();
+    artel_strategy *s;
+    api_ok(ctx, artel_strategy_create(ctx, NULL, &s));
+    assert_true(artel_strategy_replicas(s) >= 1);
+    artel_strategy_destroy(s);
+    artel_context_destroy(ctx);
+    for (int f = 0; f < form_count; f++) {
+        stage one = begin(&forms[f]);
+        assert_string_equal(artel_strategy_name(one.strategy), forms[f].resolved);
+        assert_int_equal(artel_strategy_replicas(one.strategy), (forms[f].replicas ? forms[f].replicas : 1) * (one.together ? tasks : 1));
+        end(&one);
+    }
+}
+
+/* -- ST3, ST5, ST8, ST9: each row is computed once, by whoever has it, and comes back in its place; tracing happens once -- */
+
+static artel_status trace_rows(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    ((stage *)user)->traces++;
+    out[0] = artel_graph_unary(g, "square", in[0]);
+    return artel_graph_status(g);
+}
+
+static void ST3_run_ST5_gather_ST8_distribute_ST9_results(void **state)
+{
+    (void)state;
+    for (int f = 0; f < form_count; f++) {
+        stage s = begin(&forms[f]);
+        artel_function *function;
+        float y[BATCH * WIDTH];
+        api_ok(s.ctx, make(&s, trace_rows, 1, false, &function));
+        for (int rows = BATCH; rows > 0; rows -= 5) {
+            memset(y, 0, sizeof y);
+            run(&s, function, rows, (float *[]){y}, 1);
+            for (int i = 0; i < BATCH * WIDTH; i++) assert_true(y[i] == (i < rows * WIDTH ? row[i] * row[i] : 0));
+        }
+        assert_int_equal(s.traces, 1);
+        end(&s);
+    }
+}
+
+/* -- ST4, ST6: reductions over all rows, exact for uneven batches, and their gradients -- */
+
+static artel_status trace_reductions(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    const artel_reduction all[] = {ARTEL_REDUCTION_SUM, ARTEL_REDUCTION_MEAN, ARTEL_REDUCTION_MIN, ARTEL_REDUCTION_MAX};
+    for (int i = 0; i < 4; i++) out[i] = artel_graph_reduce(g, all[i], in[0]);
+    artel_value whole = artel_graph_op(g, "mean", &out[1], 1, "{\"axis\": 0}"); /* over an axis of the row, too */
+    out[4] = whole;
+    artel_graph_gradients(g, artel_graph_unary(g, "square", out[0]), in, 1, &out[5]);
+    return artel_graph_gradients(g, out[1], in, 1, &out[6]);
+}
+
+static void ST4_reduce_ST6_all_reduce(void **state)
+{
+    (void)state;
+    float first[4 * WIDTH + 1];
+    for (int rows = 1; rows <= BATCH; rows += rows == 1 ? 5 : 10) { /* 1, 6, 16 */
+        for (int f = 0; f < form_count; f++) {
+            stage s = begin(&forms[f]);
+            artel_function *function;
+            float got[4 * WIDTH + 1], by_sum[BATCH * WIDTH], by_mean[BATCH * WIDTH];
+            api_ok(s.ctx, make(&s, trace_reductions, 7, false, &function));
+            run(&s, function, rows, (float *[]){got, got + 3, got + 6, got + 9, got + 12, by_sum, by_mean}, 7);
+            for (int c = 0; c < WIDTH; c++) {
+                double sum = 0;
+                float least = INFINITY, most = -INFINITY;
+                for (int i = 0; i < rows; i++) {
+                    float x = row[i * WIDTH + c];
+                    sum += x;
+                    least = fminf(least, x);
+                    most = fmaxf(most, x);
+                }
+                assert_true(fabs(got[c] - sum) < 1e-4 && fabs(got[WIDTH + c] - sum / rows) < 1e-5);
+                assert_true(got[2 * WIDTH + c] == least && got[3 * WIDTH + c] == most);
+                for (int i = 0; i < rows; i++) {
+                    assert_true(fabs(by_sum[i * WIDTH + c] - 2 * sum) < 2e-4);
+                    assert_true(fabs(by_mean[i * WIDTH + c] - 1.0 / rows) < 1e-6);
+                }
+            }
+            if (f == 0) memcpy(first, got, sizeof first);
+            assert_memory_equal(first, got, sizeof first);
+            end(&s);
+        }
+    }
+}
+
+/* -- ST7, VA1, VA2, VA3: what all replicas have computed is written on all; totals do not depend on their number -- */
+
+static artel_status trace_total(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    stage *s = user;
+    artel_value rows = artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"), old = artel_graph_variable(g, s->variable);
+    out[0] = old;
+    artel_graph_assign(g, s->variable, artel_graph_binary(g, "add", old, artel_graph_reduce(g, ARTEL_REDUCTION_SUM, rows)));
+    return artel_graph_status(g);
+}
+
+static float total_after(const form *f, int runs, float initial)
+{
+    stage s = begin(f);
+    artel_function *function;
+    float before, value;
+    add_variable(&s, "total", &initial);
+    api_ok(s.ctx, make(&s, trace_total, 1, false, &function));
+    for (int i = 0; i < runs; i++) {
+        float expected;
+        api_ok(s.ctx, artel_variable_read(s.variable, &expected, 1));
+        run(&s, function, 11, (float *[]){&before}, 1);
+        assert_true(before == expected); /* the value from before the run */
+    }
+    api_ok(s.ctx, artel_variable_read(s.variable, &value, 1));
+    end(&s);
+    return value;
+}
+
+static void ST7_update_VA1_mirrored_VA2_on_read_VA3_restore(void **state)
+{
+    (void)state;
+    float whole = total_after(&forms[0], 6, 0.125f);
+    for (int f = 0; f < form_count; f++) {
+        float half = total_after(&forms[f], 3, 0.125f);
+        assert_true(total_after(&forms[f], 6, 0.125f) == whole);
+        assert_true(total_after(&forms[form_count - 1 - f], 3, half) == whole); /* saved by some replicas, restored by others */
+    }
+}
+
+/* -- ST12: what needs rows, or one value for all, says so -- */
+
+static artel_status trace_reduce_shared(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user, (void)in;
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_number(g, 1));
+    return artel_graph_status(g);
+}
+
+static artel_status trace_assign_rows(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = in[0];
+    artel_graph_assign(g, ((stage *)user)->variable, artel_graph_op(g, "sum", in, 1, "{\"axis\": 1}"));
+    return artel_graph_status(g);
+}
+
+static artel_status trace_assign_twice(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    out[0] = in[0];
+    for (int i = 0; i < 2; i++) artel_graph_assign(g, ((stage *)user)->variable, artel_graph_number(g, i));
+    return artel_graph_status(g);
+}
+
+static void ST12_contexts(void **state)
+{
+    (void)state;
+    for (int f = 0; f < form_count; f++) {
+        stage s = begin(&forms[f]);
+        add_variable(&s, "v", NULL);
+        refused(&s, trace_reduce_shared, "no rows");
+        refused(&s, trace_assign_rows, "rows");
+        refused(&s, trace_assign_twice, "twice");
+        end(&s);
+    }
+}
+
+/* -- ST13: random numbers differ from row to row and run to run, and are those of the run's number -- */
+
+static artel_status trace_random(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    stage *s = user;
+    out[0] = artel_graph_uniform(g, in[0], &(artel_shape){0}, 0, 1, false);
+    artel_graph_assign(g, s->variable, artel_graph_number(g, 0)); /* runs that write count */
+    return artel_graph_status(g);
+}
+
+static void ST13_random(void **state)
+{
+    (void)state;
+    float first[2][BATCH], got[BATCH];
+    for (int f = 0; f < form_count; f++) {
+        stage s = begin(&forms[f]);
+        artel_function *function;
+        add_variable(&s, "v", NULL);
+        api_ok(s.ctx, make(&s, trace_random, 1, true, &function));
+        for (int n = 0; n < 3; n++) {
+            if (n == 2) api_ok(s.ctx, artel_strategy_set_runs(s.strategy, 0)); /* restored */
+            run(&s, function, BATCH, (float *[]){got}, 1);
+            if (f == 0 && n < 2) memcpy(first[n], got, sizeof got);
+            assert_memory_equal(first[n % 2], got, sizeof got);
+        }
+        end(&s);
+    }
+    assert_memory_not_equal(first[0], first[1], sizeof first[0]);
+    for (int i = 1; i < BATCH; i++) assert_true(first[0][i] != first[0][0]);
+}
+
+/* -- VA4: a variable that cannot be is refused by its name -- */
+
+static void VA4_invalid_variables(void **state)
+{
+    (void)state;
+    stage s = begin(&forms[2]);
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    o.name = "whole";
+    o.dtype = ARTEL_DTYPE_INT64;
+    assert_int_equal(artel_variable_create(s.strategy, &o, &s.variable), ARTEL_ERROR_UNSUPPORTED);
+    const artel_error *error = artel_context_error(s.ctx);
+    assert_true(strstr(error->where, "whole") || strstr(error->what, "whole"));
+    end(&s);
+}
+
+/* -- VA9, IN6: any number of rows, on more replicas than rows: finite, each row counted once, moving statistics and weights alike -- */
+
+static artel_status trace_normalised(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    stage *s = user;
+    artel_variable *const *variables;
+    artel_value y, wanted[8], gradient[8];
+    int count;
+    artel_graph_call(g, s->model, in, 1, &y, 1);
+    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "mse", in[0], y));
+    api_ok(s->ctx, artel_strategy_variables(s->strategy, s->model, false, &variables, &count));
+    for (int i = 0; i < count; i++) wanted[i] = artel_graph_variable(g, variables[i]);
+    artel_graph_gradients(g, out[0], wanted, count, gradient);
+    for (int i = 0; i < count; i++) {
+        artel_value step = artel_graph_binary(g, "multiply", gradient[i], artel_graph_number(g, 0.05));
+        artel_graph_assign(g, variables[i], artel_graph_binary(g, "subtract", wanted[i], step));
+    }
+    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_op(g, "ones_like", in, 1, NULL));
+    return artel_graph_status(g);
+}
+
+static void add_model(stage *s)
+{
+    artel_builder *b;
+    api_ok(s->ctx, artel_sequential_create(s->ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {WIDTH}}, &b));
+    artel_layer_dense(b, &(artel_dense_options){.units = 4});
+    artel_layer_batch_normalization(b, NULL);
+    artel_layer_dense(b, &(artel_dense_options){.units = WIDTH, .activation = "tanh"});
+    api_ok(s->ctx, artel_sequential_finish(b, &s->model));
+    api_ok(s->ctx, artel_model_initialise(s->model, 2));
+    api_ok(s->ctx, artel_strategy_add_model(s->strategy, s->model));
+}
+
+static void VA9_statistics_IN6_partial_batches(void **state)
+{
+    (void)state;
+    char first[65], digest[65];
+    for (int f = 0; f < form_count; f++) {
+        stage s = begin(&forms[f]);
+        artel_function *function;
+        float loss, seen[WIDTH];
+        add_model(&s);
+        api_ok(s.ctx, make(&s, trace_normalised, 2, true, &function));
+        for (int rows = BATCH; rows > 0; rows--) {
+            run(&s, function, rows, (float *[]){&loss, seen}, 2);
+            assert_true(isfinite(loss));
+            for (int c = 0; c < WIDTH; c++) assert_true(seen[c] == (float)rows);
+        }
+        api_ok(s.ctx, artel_strategy_store(s.strategy, s.model));
+        api_ok(s.ctx, artel_model_digest(s.model, digest));
+        if (f == 0) memcpy(first, digest, sizeof first);
+        assert_string_equal(first, digest);
+        end(&s);
+    }
+}
+
+/* -- ST11: who is who, and that one task writes -- */
+
+static void ST11_cluster(void **state)
+{
+    (void)state;
+    artel_context *ctx = api_context();
+    artel_cluster *mine = cluster;
+    artel_cluster_options o = ARTEL_CLUSTER_OPTIONS_INIT;
+    o.resolver = "none";
+    if (!mine) api_ok(ctx, artel_cluster_open(ctx, &o, &mine));
+    assert_int_equal(artel_cluster_size(mine), tasks);
+    assert_string_equal(artel_cluster_role(mine), "worker");
+    assert_in_range(artel_cluster_index(mine), 0, tasks - 1);
+    assert_int_equal(artel_cluster_writes(mine), artel_cluster_index(mine) == 0);
+    if (mine != cluster) artel_cluster_close(mine);
+    artel_context_destroy(ctx);
+}
+
+/* -- ST12: among tasks functions run in the loop, so that all make the same runs -- */
+
+static void ST12_outside_the_loop(void **state)
+{
+    (void)state;
+    for (int f = 0; f < form_count; f++) {
+        stage s = begin(&forms[f]);
+        artel_function *function;
+        float x[WIDTH] = {1, 2, 3}, y[WIDTH];
+        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {1, WIDTH}}, x}, out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = y};
+        api_ok(s.ctx, make(&s, trace_rows, 1, false, &function));
+        artel_status status = artel_function_run(function, &in, 1, &out, 1);
+        assert_int_equal(status, s.together ? ARTEL_ERROR_INVALID : ARTEL_OK);
+        end(&s);
+    }
+}
+
+static void open_cluster(int count)
+{
+    artel_cluster_options o = ARTEL_CLUSTER_OPTIONS_INIT;
+    o.wait_for_cluster = o.collective_timeout = 120;
+    tasks = count;
+    forms = together;
+    form_count = sizeof together / sizeof *together;
+    shared_context = api_context();
+    api_ok(shared_context, artel_cluster_open(shared_context, &o, &cluster));
+}
+
+static int close_cluster(int failures)
+{
+    artel_status status = artel_cluster_finish(cluster, failures ? ARTEL_ERROR_RUN : ARTEL_OK);
+    artel_cluster_close(cluster);
+    artel_context_destroy(shared_context);
+    return failures || status < 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) open_cluster(atoi(argv[1]));
+    const struct CMUnitTest rows[] = {cmocka_unit_test(ST1_scope),
+                                      cmocka_unit_test(ST2_default_and_ST10_replicas),
+                                      cmocka_unit_test(ST3_run_ST5_gather_ST8_distribute_ST9_results),
+                                      cmocka_unit_test(ST4_reduce_ST6_all_reduce),
+                                      cmocka_unit_test(ST7_update_VA1_mirrored_VA2_on_read_VA3_restore),
+                                      cmocka_unit_test(ST11_cluster),
+                                      cmocka_unit_test(ST12_contexts),
+                                      cmocka_unit_test(ST12_outside_the_loop),
+                                      cmocka_unit_test(ST13_random),
+                                      cmocka_unit_test(VA4_invalid_variables),
+                                      cmocka_unit_test(VA9_statistics_IN6_partial_batches)};
+    int failures = cmocka_run_group_tests(rows, NULL, NULL);
+    return cluster ? close_cluster(failures) : failures;
+}

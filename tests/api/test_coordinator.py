@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 240
+# processors: 2
+# long form: 900
+"""The coordinator with real processes: each letter is a promise that prog_coordinator.c checks on the chief."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+
+from cli import expect, run_checks
+from cluster import Patience, Task, free_ports
+from oracle import artel
+
+LONG = os.environ.get("ARTEL_LONG", "") not in ("", "0")
+PROGRAM = os.path.join(os.environ["ARTEL_BUILD"], "tests", "api", "prog_coordinator")
+EXAMPLE = os.path.join(os.environ["ARTEL_BUILD"], "examples", "coordinator")
+
+
+def keeps(cases, *more, servers=2, restarts=0):
+    ran = artel("launch", "--chief", "-n", 3, "--ps", servers, *([] if "g" in cases else ["--insecure-network"]), "--restarts", restarts, "--program", PROGRAM, "--", tempfile.mkdtemp(), cases, *more, timeout=600 if LONG else 150)
+    expect(ran.rc == 0 and "all promises kept: " + cases in ran.out, cases, more, "exit code", ran.rc, ran.out[-600:], ran.err[-800:])
+    return ran
+
+
+def begin(cases, servers=1, rules=None, only=None):
+    """A chief, a worker and servers by themselves, so that nobody starts them again: tasks by name. `rules`: other optimizers."""
+    address = ["127.0.0.1:%d" % p for p in free_ports(2 + servers)]
+    cluster = {"chief": address[:1], "worker": address[1:2], "ps": address[2:]}
+    folder, tasks = tempfile.mkdtemp(), {}
+    for kind in [only] if only else cluster:
+        for i in range(len(cluster[kind])):
+            task = tasks["%s %d" % (kind, i)] = Task([folder, cases, (rules or {}).get(kind, "adam")],
+                                                     {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": i}})}, program=PROGRAM)
+            task.drain()
+    return tasks
+
+
+def promises():
+    """What is scheduled runs once, errors are raised once, data comes in order; with one closure a worker and a queue of three, too."""
+    keeps("roaedg")
+    keeps("1qroae", servers=1)
+
+
+def bits():
+    """One closure after another does what one process does: rules with slots, norms and averages, on two servers."""
+    for rule in ("adam", "sgd:momentum=0.9", "adam:clipnorm=0.1", "adam:use_ema=true"):
+        keeps("1b", rule)
+
+
+def losses():
+    """Workers, servers and the chief are killed."""
+    ran = keeps("ws", restarts=9)
+    expect(ran.err.count("started again") == 4, "four kills:", ran.err)
+    keeps("c", restarts=1)
+
+
+def storm():
+    if LONG:
+        keeps("k", restarts=60)
+
+
+def refusals():
+    """Without a cluster; an optimizer that servers do not have; a server that runs another program."""
+    alone = artel(tempfile.mkdtemp(), "r", program=PROGRAM, timeout=150)
+    expect(alone.rc == 1 and "parameter-server needs a chief" in alone.out, "alone:", alone.rc, alone.out, alone.err)
+    for rule, text in (("muon", "sees whole matrices"), ("adam:gradient_accumulation_steps=2", "gradient accumulation")):
+        ran = artel("launch", "--chief", "-n", 2, "--ps", 1, "--insecure-network", "--program", PROGRAM, "--", tempfile.mkdtemp(), "r", rule, timeout=150)
+        expect(ran.rc == 1 and text + " is not supported with parameter servers" in ran.out, rule, ran.rc, ran.out, ran.err)
+    patience = Patience(60)
+    for name, task in begin("r", rules={"ps": "sgd"}).items():
+        expect(task.finish(patience) == 1 and "differs in program" in task.err() + task.out(), name, "of unequal programs:", task.out(), task.err())
+
+
+def waits_end():
+    """For a server that nobody starts again; for tasks that never come."""
+    patience, tasks = Patience(120), begin("p", servers=2)
+    for name, task in tasks.items():
+        wanted = -signal.SIGKILL if name == "ps 0" else 0
+        expect(task.finish(patience) == wanted, name, "without ps 0:", task.process.returncode, task.out(), task.err())
+    expect("all promises kept: p" in tasks["chief 0"].out(), tasks["chief 0"].out())
+    chief = begin("n", only="chief")["chief 0"]
+    expect(chief.finish(60) == 0 and "all promises kept: n" in chief.out(), "without the others:", chief.out(), chief.err())
+
+
+def example():
+    """It learns, and goes on when a worker dies."""
+    ran = artel("launch", "--chief", "-n", 3, "--ps", 1, "--insecure-network", "--program", EXAMPLE, "--", 4, 100, timeout=150)
+    told = [line.split("] ", 1)[-1] for line in ran.out.splitlines()]
+    losses_of = [float(line.split()[-1]) for line in told if line.startswith("epoch")]
+    accuracy = [float(line.split()[-1]) for line in told if line.startswith("accuracy")]
+    expect(ran.rc == 0 and len(losses_of) == 4 and losses_of[-1] < losses_of[0] / 2 and accuracy and accuracy[0] > 0.85, "example:", ran.out, ran.err)
+
+
+def main():
+    if not os.path.exists(EXAMPLE):
+        print("the examples are not built here")
+        return 77
+    return run_checks(promises, bits, losses, storm, refusals, waits_end, example)
+
+
+sys.exit(main())

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeout: 120 */
+/* Estimators: the same bits under every strategy, those of fit, and after an interruption; when an evaluation happens and what is exported;
+ * the evaluator's role; what is refused. */
+#include <dirent.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "api/help_api.h"
+#include "artel/estimator.h"
+#include "artel/saved.h"
+
+typedef struct bench {
+    artel_context *ctx;
+    artel_model *model; /* NULL: the model function counts steps in a variable */
+    artel_variable *counter;
+    artel_optimizer *optimizer;
+    int64_t preempt_at, passes;
+    double poison; /* added to the loss */
+    int writes, evaluations, steps, checkpoints;
+    double loss; /* of the last evaluation */
+    char folder[64];
+} bench;
+
+static artel_status input(void *user, artel_context *ctx, artel_estimator_input *in)
+{
+    const bench *b = user;
+    in->passes = b->passes;
+    in->data = api_rows(ctx, false);
+    return ARTEL_OK;
+}
+
+/* -- a network -- */
+
+static artel_status build(void *user, artel_strategy *strategy, artel_estimator_mode mode)
+{
+    bench *b = user;
+    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
+    o.name = "counter";
+    if (!b->model) return artel_variable_create(strategy, &o, &b->counter);
+    if (mode == ARTEL_ESTIMATOR_EVALUATE) return artel_strategy_add_model(strategy, b->model);
+    return artel_optimizer_create_for_model(strategy, "adam", b->model, &b->optimizer);
+}
+
+static artel_status network(void *user, artel_graph *g, const artel_estimator_batch *batch, artel_estimator_spec *spec)
+{
+    bench *b = user;
+    artel_value made;
+    assert_int_equal(batch->feature_count, 1);
+    assert_int_equal(batch->label_count, 1);
+    assert_int_equal(batch->weight, ARTEL_NO_VALUE);
+    assert_string_equal(batch->feature_names[0], "x");
+    artel_graph_call(g, b->model, batch->features, 1, &made, 1);
+    spec->loss = artel_graph_loss(g, "sparse_categorical_crossentropy", batch->labels[0], made);
+    spec->optimizer = b->optimizer;
+    made = artel_graph_op(g, "argmax", &made, 1, "{\"axis\": -1}");
+    spec->metrics[spec->metric_count++] = (artel_estimator_metric){"accuracy", artel_graph_binary(g, "equal", made, batch->labels[0])};
+    return artel_graph_status(g);
+}
+
+/* -- a counter, whose loss is least at step 4 -- */
+
+static artel_status count(void *user, artel_graph *g, const artel_estimator_batch *batch, artel_estimator_spec *spec)
+{
+    bench *b = user;
+    artel_value counter = artel_graph_variable(g, b->counter);
+    artel_value away = artel_graph_unary(g, "absolute", artel_graph_binary(g, "subtract", counter, artel_graph_number(g, 4)));
+    spec->loss = artel_graph_binary(g, "add", away, artel_graph_number(g, b->poison));
+    spec->metrics[spec->metric_count++] = (artel_estimator_metric){"counter", counter};
+    if (batch->mode == ARTEL_ESTIMATOR_TRAIN && b->writes)
+        artel_graph_assign(g, b->counter, artel_graph_binary(g, "add", counter, artel_graph_number(g, 1)));
+    return artel_graph_status(g);
+}
+
+static artel_status export(void *user, artel_strategy *strategy, const char *directory)
+{
+    char path[400];
+    float value = -1;
+    (void)user;
+    artel_variable *counter = NULL;
+    assert_int_equal(artel_strategy_variable(strategy, "count", &counter), ARTEL_ERROR_NOT_FOUND);
+    assert_int_equal(artel_strategy_variable(strategy, "counter", &counter), ARTEL_OK);
+    artel_status status = artel_variable_read(counter, &value, 1);
+    snprintf(path, sizeof path, "%s/counter-%g", directory, value);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    return status;
+}
+
+static void on_event(void *user, const artel_event *event)
+{
+    bench *b = user;
+    b->steps += event->kind == ARTEL_EVENT_STEP;
+    b->checkpoints += event->kind == ARTEL_EVENT_CHECKPOINT;
+    b->evaluations += event->kind == ARTEL_EVENT_EVALUATE;
+    if (event->kind == ARTEL_EVENT_EVALUATE) b->loss = event->loss;
+    if (event->kind == ARTEL_EVENT_STEP && event->step == b->preempt_at) artel_context_preempt(b->ctx);
+}
+
+/* -- running -- */
+
+static void open_bench(bench *b, bool model)
+{
+    *b = (bench){.ctx = api_context(), .writes = 1, .loss = -1};
+    if (model) b->model = api_mlp(b->ctx);
+    api_folder_make(b->folder);
+}
+
+static void close_bench(bench *b)
+{
+    artel_model_destroy(b->model);
+    artel_context_destroy(b->ctx);
+    api_folder_remove(b->folder);
+}
+
+static artel_estimator *make(bench *b, const artel_strategy_options *strategy, int64_t every)
+{
+    artel_estimator *e = NULL;
+    artel_estimator_options o = ARTEL_ESTIMATOR_OPTIONS_INIT;
+    o.model_dir = b->folder;
+    o.build = build;
+    o.model = b->model ? network : count;
+    o.user = o.event_user = b;
+    o.strategy = strategy;
+    o.save_checkpoints_steps = every;
+    o.on_event = on_event;
+    api_ok(b->ctx, artel_estimator_create(b->ctx, &o, &e));
+    return e;
+}
+
+static artel_status run(bench *b, const artel_strategy_options *strategy, int64_t max_steps, const artel_exporter *exporters,
+                        int exporter_count, double throttle, artel_history **out)
+{
+    artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
+    artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
+    train.input = eval.input = input;
+    train.user = eval.user = b;
+    train.max_steps = max_steps;
+    eval.exporters = exporters;
+    eval.exporter_count = exporter_count;
+    eval.start_delay_secs = 0;
+    eval.throttle_secs = throttle;
+    eval.steps = 3; /* once through the 75 rows */
+    artel_estimator *e = make(b, strategy, b->model ? 5 : 1);
+    artel_status status = artel_train_and_evaluate(e, &train, &eval, out);
+    artel_estimator_destroy(e);
+    return status;
+}
+
+static const artel_exporter final = {.kind = ARTEL_EXPORTER_FINAL};
+
+static void digest_of(const bench *b, const char *export, char digest[65])
+{
+    char path[200];
+    artel_model *model = NULL;
+    snprintf(path, sizeof path, "%s/export/%s", b->folder, export);
+    api_ok(b->ctx, artel_model_load(b->ctx, path, &model));
+    api_ok(b->ctx, artel_model_digest(model, digest));
+    artel_model_destroy(model);
+}
+
+static void test_bits(void **state)
+{
+    static const char *const names[] = {"one-device", "mirrored", "central-storage", "multi-worker"};
+    char digest[65], truth[65] = "";
+    double loss = -1;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        bench b;
+        artel_history *history = NULL;
+        artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+        o.strategy = names[i];
+        o.replicas = i ? 3 : 1;
+        open_bench(&b, true);
+        api_ok(b.ctx, run(&b, &o, 12, &final, 1, 0, &history));
+        assert_int_equal(b.steps, 12);
+        assert_int_equal(b.checkpoints, 4); /* 0, 5, 10, 12 */
+        assert_int_equal(b.evaluations, 3);
+        assert_int_equal(artel_history_keys(history), 3);
+        assert_true(artel_history_values(history, "global_step", NULL)[0] == 12);
+        assert_true(artel_history_values(history, "accuracy", NULL)[0] > 0);
+        if (i == 0) loss = b.loss;
+        assert_true(artel_history_values(history, "loss", NULL)[0] == loss);
+        digest_of(&b, "final/12/mlp.keras", i ? digest : truth);
+        if (i) assert_string_equal(digest, truth);
+        artel_history_destroy(history);
+        close_bench(&b);
+    }
+}
+
+/* Two passes over 75 rows in batches of 32: six steps, and the input ends. */
+static void test_bits_of_fit(void **state)
+{
+    bench b;
+    char digest[65], truth[65];
+    artel_fit_options o = ARTEL_FIT_OPTIONS_INIT;
+    (void)state;
+    open_bench(&b, true);
+    artel_model *model = api_mlp(b.ctx);
+    artel_data *data = api_rows(b.ctx, false);
+    o.epochs = 2;
+    o.shuffle = false;
+    api_ok(b.ctx, artel_model_fit(model, data, &o, NULL));
+    api_ok(b.ctx, artel_model_digest(model, truth));
+    b.passes = 2;
+    api_ok(b.ctx, run(&b, NULL, 0, &final, 1, 1e6, NULL));
+    assert_int_equal(b.steps, 6);
+    assert_int_equal(b.evaluations, 1); /* throttled but for the end */
+    digest_of(&b, "final/6/mlp.keras", digest);
+    assert_string_equal(digest, truth);
+    artel_data_destroy(data);
+    artel_model_destroy(model);
+    close_bench(&b);
+}
+
+static void test_going_on(void **state)
+{
+    bench b;
+    char digest[65], truth[65];
+    int64_t step;
+    (void)state;
+    open_bench(&b, true);
+    api_ok(b.ctx, run(&b, NULL, 12, &final, 1, 1e6, NULL));
+    digest_of(&b, "final/12/mlp.keras", truth);
+    close_bench(&b);
+    open_bench(&b, true);
+    b.preempt_at = 7;
+    assert_int_equal(run(&b, NULL, 12, &final, 1, 1e6, NULL), ARTEL_ERROR_PREEMPTED);
+    artel_context_destroy((artel_model_destroy(b.model), b.ctx)); /* nothing is left but the folder */
+    b.ctx = api_context();
+    b.model = api_mlp(b.ctx);
+    artel_estimator *e = make(&b, NULL, 5);
+    api_ok(b.ctx, artel_estimator_latest_checkpoint(e, &step));
+    assert_int_equal(step, 7);
+    artel_estimator_destroy(e);
+    b.preempt_at = b.steps = 0;
+    api_ok(b.ctx, run(&b, NULL, 12, &final, 1, 1e6, NULL));
+    assert_int_equal(b.steps, 5);
+    digest_of(&b, "final/12/mlp.keras", digest);
+    assert_string_equal(digest, truth);
+    api_ok(b.ctx, run(&b, NULL, 12, NULL, 0, 1e6, NULL)); /* there is nothing to train: evaluated all the same */
+    assert_int_equal(b.steps, 5);
+    close_bench(&b);
+}
+
+static bool is_there(const bench *b, const char *path)
+{
+    char whole[300];
+    snprintf(whole, sizeof whole, "%s/export/%s", b->folder, path);
+    return access(whole, F_OK) == 0;
+}
+
+static void test_exporters(void **state)
+{
+    bench b;
+    const artel_exporter exporters[4] = {
+        {.kind = ARTEL_EXPORTER_LATEST, .keep = 2, .write = export, .user = &b},
+        {.kind = ARTEL_EXPORTER_BEST, .write = export, .user = &b},
+        {.kind = ARTEL_EXPORTER_BEST, .name = "most", .metric = "counter", .greatest = true, .write = export, .user = &b},
+        {.kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b}};
+    (void)state;
+    open_bench(&b, false);
+    api_ok(b.ctx, run(&b, NULL, 6, exporters, 4, 0, NULL));
+    assert_int_equal(b.evaluations, 6);
+    assert_true(is_there(&b, "latest/6/counter-6") && is_there(&b, "latest/5/counter-5") && !is_there(&b, "latest/4"));
+    assert_true(is_there(&b, "best/4/counter-4") && is_there(&b, "best/1") && !is_there(&b, "best/5"));
+    assert_true(is_there(&b, "most/6") && is_there(&b, "most/2") && !is_there(&b, "most/1")); /* five are kept */
+    assert_true(is_there(&b, "final/6") && !is_there(&b, "final/5"));
+    api_ok(b.ctx, run(&b, NULL, 8, exporters, 4, 0, NULL)); /* what was best stays best */
+    assert_true(is_there(&b, "best/4") && !is_there(&b, "best/7") && !is_there(&b, "best/8") && is_there(&b, "final/8"));
+    close_bench(&b);
+}
+
+static void test_evaluator(void **state)
+{
+    bench b;
+    artel_cluster *cluster = NULL;
+    artel_history *history = NULL;
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_cluster_options c = ARTEL_CLUSTER_OPTIONS_INIT;
+    (void)state;
+    open_bench(&b, false);
+    api_ok(b.ctx, run(&b, NULL, 6, NULL, 0, 1e6, NULL));
+    setenv(
+        "TF_CONFIG",
+        "{\"cluster\": {\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"127.0.0.1:2\"]}, \"task\": {\"type\": \"evaluator\", \"index\": 0}}",
+        1);
+    c.resolver = "tf-config";
+    api_ok(b.ctx, artel_cluster_open(b.ctx, &c, &cluster));
+    unsetenv("TF_CONFIG");
+    o.strategy = "multi-worker";
+    o.cluster = cluster;
+    b.steps = b.evaluations = 0;
+    const artel_exporter exporter = {.kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b};
+    api_ok(b.ctx, run(&b, &o, 6, &exporter, 1, 0, &history));
+    assert_int_equal(b.steps, 0);
+    assert_int_equal(b.evaluations, 1);
+    assert_true(artel_history_values(history, "counter", NULL)[0] == 6);
+    assert_true(is_there(&b, "final/6/counter-6"));
+    artel_history_destroy(history);
+    artel_cluster_close(cluster);
+    close_bench(&b);
+}
+
+static void expect(const bench *b, artel_status status, artel_status wanted, const char *word)
+{
+    assert_int_equal(status, wanted);
+    if (!strstr(artel_context_error(b->ctx)->what, word)) fail_msg("\"%s\" is not in: %s", word, artel_context_error(b->ctx)->what);
+}
+
+static void test_refused(void **state)
+{
+    bench b;
+    artel_history *history = NULL;
+    artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
+    artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
+    const artel_exporter none = {.kind = ARTEL_EXPORTER_LATEST}, metric = {.kind = ARTEL_EXPORTER_BEST, .metric = "auc"};
+    (void)state;
+    open_bench(&b, false);
+    artel_estimator *e = make(&b, NULL, 1);
+    train.input = eval.input = input;
+    train.user = eval.user = &b;
+    train.steps = train.max_steps = 3;
+    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "both");
+    expect(&b, artel_estimator_evaluate(e, &eval, &history), ARTEL_ERROR_NOT_FOUND, "no whole checkpoint");
+    train.max_steps = 0;
+    expect(&b, artel_train_and_evaluate(e, &train, &eval, NULL), ARTEL_ERROR_INVALID, "evaluator");
+    expect(&b, run(&b, NULL, 2, &none, 1, 0, NULL), ARTEL_ERROR_INVALID, "no model");
+    expect(&b, run(&b, NULL, 2, &metric, 1, 0, NULL), ARTEL_ERROR_INVALID, "no such metric");
+    b.poison = NAN;
+    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_RUN, "not a number");
+    b.writes = 0;
+    expect(&b, artel_estimator_train(e, &train), ARTEL_ERROR_INVALID, "trains nothing");
+    artel_estimator_destroy(e);
+    close_bench(&b);
+}
+
+/* steps goes on from what there is; a directory of fit's is not an estimator's. */
+static void test_steps(void **state)
+{
+    bench b;
+    artel_history *history = NULL;
+    artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
+    artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
+    artel_fit_options fit = ARTEL_FIT_OPTIONS_INIT;
+    (void)state;
+    open_bench(&b, false);
+    artel_estimator *e = make(&b, NULL, 100);
+    train.input = eval.input = input;
+    train.user = eval.user = &b;
+    train.steps = 3;
+    for (int i = 1; i <= 2; i++) {
+        api_ok(b.ctx, artel_estimator_train(e, &train));
+        api_ok(b.ctx, artel_estimator_evaluate(e, &eval, &history));
+        assert_true(artel_history_values(history, "counter", NULL)[0] == 3.0 * i);
+        artel_history_destroy(history);
+    }
+    artel_estimator_destroy(e);
+    close_bench(&b);
+    open_bench(&b, true);
+    artel_data *data = api_rows(b.ctx, false);
+    fit.checkpoint_dir = b.folder;
+    api_ok(b.ctx, artel_model_fit(b.model, data, &fit, NULL));
+    expect(&b, run(&b, NULL, 9, NULL, 0, 0, NULL), ARTEL_ERROR_INVALID, "not that of a strategy");
+    artel_data_destroy(data);
+    close_bench(&b);
+}
+
+/* A loop by hand, saved and taken up: five units and five more are ten. */
+static artel_status one_run(void *user, int64_t unit)
+{
+    artel_function *step = user;
+    float x[3] = {(float)unit, 1, 2};
+    const artel_array in = {ARTEL_DTYPE_FLOAT32, {1, {3}}, x};
+    return artel_function_run(step, &in, 1, NULL, 0);
+}
+
+typedef struct pair {
+    artel_variable *w;
+    artel_optimizer *optimizer;
+} pair;
+
+static artel_status trace_run(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    pair *p = user;
+    artel_value noise = artel_graph_normal(g, in[0], &(artel_shape){0, {0}}, 0.1); /* by the number of the run */
+    artel_value away = artel_graph_binary(g, "subtract", artel_graph_variable(g, p->w), artel_graph_binary(g, "add", in[0], noise));
+    (void)out;
+    artel_graph_minimise(g, p->optimizer, artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_unary(g, "square", away)));
+    return artel_graph_status(g);
+}
+
+static float loop(artel_context *ctx, const char *folder, int replicas, int64_t units)
+{
+    pair p;
+    int64_t step = -2;
+    float w;
+    artel_function *function;
+    artel_strategy *strategy;
+    const artel_argument x = {.name = "x"};
+    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
+    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
+    artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
+    o.strategy = replicas > 1 ? "mirrored" : "one-device";
+    o.replicas = replicas;
+    api_ok(ctx, artel_strategy_create(ctx, &o, &strategy));
+    v.name = "w";
+    api_ok(ctx, artel_variable_create(strategy, &v, &p.w));
+    api_ok(ctx, artel_optimizer_create(strategy, "adam", &p.w, 1, &p.optimizer));
+    f.arguments = &x;
+    f.argument_count = 1;
+    api_ok(ctx, artel_function_create(strategy, &f, trace_run, &p, &function));
+    api_ok(ctx, artel_strategy_restore(strategy, folder, &step));
+    assert_int_equal(step, units == 10 && step >= 0 ? 5 : -1);
+    api_ok(ctx, artel_strategy_loop(strategy, units, one_run, function));
+    api_ok(ctx, artel_strategy_save(strategy, folder, artel_strategy_units(strategy), 1));
+    api_ok(ctx, artel_variable_read(p.w, &w, 1));
+    artel_strategy_destroy(strategy);
+    return w;
+}
+
+static void test_loop_by_hand(void **state)
+{
+    char whole[64], parts[64];
+    artel_context *ctx = api_context();
+    (void)state;
+    api_folder_make(whole);
+    api_folder_make(parts);
+    float truth = loop(ctx, whole, 1, 10), half = loop(ctx, parts, 1, 5), rest = loop(ctx, parts, 3, 10);
+    assert_memory_equal(&rest, &truth, sizeof truth);
+    assert_memory_not_equal(&half, &truth, sizeof truth);
+    artel_context_destroy(ctx);
+    api_folder_remove(whole);
+    api_folder_remove(parts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bits),      cmocka_unit_test(test_bits_of_fit),
+                                       cmocka_unit_test(test_going_on),  cmocka_unit_test(test_exporters),
+                                       cmocka_unit_test(test_evaluator), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_steps),     cmocka_unit_test(test_loop_by_hand)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

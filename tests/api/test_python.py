@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 120
+"""The Python module (python/artel): its structs are those of the headers; what it trains is what the command line trains, to the bit;
+callbacks, their failures, wrong arrays and settings."""
+import ctypes
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from api.header import Headers
+
+SOURCE, BUILD = os.environ["ARTEL_SOURCE"], os.environ["ARTEL_BUILD"]
+os.environ["ARTEL_LIBRARY"] = BUILD + "/libartel.so"
+sys.path.insert(0, SOURCE + "/python")
+import artel  # noqa: E402
+from artel import functions  # noqa: E402
+
+FOLDER = tempfile.TemporaryDirectory()
+RECORD = """{"class_name": "Sequential", "config": {"name": "m", "layers": [{"class_name": "InputLayer", "config": {"batch_shape": [null, 6],
+"dtype": "float32", "name": "in"}}, {"class_name": "Dense", "config": {"name": "a", "units": 5, "activation": "tanh"}}, {"class_name":
+"Dropout", "config": {"name": "b", "rate": 0.25}}, {"class_name": "Dense", "config": {"name": "c", "units": 3, "activation": "softmax"}}]}}"""
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def expect(condition, *what):
+    if not condition:
+        sys.exit("FAILED: " + " ".join(map(str, what)))
+
+
+def refuses(kind, text, call):
+    try:
+        call()
+    except kind as error:
+        expect(text in str(error), "no word of", text, "in:", error)
+        return error
+    sys.exit("FAILED: accepted, and %s was due" % text)
+
+
+def compare_structs():
+    headers = Headers(SOURCE + "/include/artel")
+    pairs = {"artel_fit_options": artel._FitOptions, "artel_evaluate_options": artel._EvaluateOptions, "artel_event": artel._Event,
+             "artel_strategy_options": functions._StrategyOptions, "artel_argument": functions._Argument, "artel_array": functions._Values,
+             "artel_data_array": artel._Array, "artel_shape": artel._Shape, "artel_metric_value": artel._Metric, "artel_error": artel._Record}
+    for name, ours in pairs.items():
+        theirs = headers.structs[name]
+        for field, *_ in ours._fields_:
+            expect(getattr(ours, field).offset == getattr(theirs, field).offset, name, field, "lies elsewhere")
+        if ours not in (artel._Event, artel._FitOptions, artel._EvaluateOptions):  # heads of what may grow
+            expect(ctypes.sizeof(ours) == ctypes.sizeof(theirs), name, "has another size")
+
+
+def new_model():
+    model = artel.load(path("m.json"))
+    model.compile("adam", "sparse_categorical_crossentropy", "accuracy")
+    return model
+
+
+def saved_functions(x):
+    """What a C program has saved: its prediction, computed once more with NumPy."""
+    file = path("predict.artel")
+    subprocess.run([os.path.join(BUILD, "tests", "api", "prog_saved"), "cut", file], check=True, stdout=subprocess.DEVNULL)
+    held = artel.load_functions(file, strategy="mirrored", replicas=3)
+    predict = held["predict"]
+    y = predict(x)
+    w, b, w1, b1 = (held.variable(name) for name in ("dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"))
+    gamma, beta, mean, variance = (held.variable("batch_normalization/" + name) for name in ("gamma", "beta", "moving_mean", "moving_variance"))
+    z = x @ w + b
+    h = 0.5 * z * (1 + np.vectorize(math.erf)(z / math.sqrt(2)))
+    truth = ((h - mean) / np.sqrt(variance + 1e-3) * gamma + beta) @ w1 + b1
+    expect(predict.arguments == ["x"] and y.shape == (len(x), 4) and np.allclose(y, truth, atol=1e-5), np.abs(y - truth).max())
+    held.save(path("again.artel"))
+    again = artel.load_functions(path("again.artel"))["predict"](x.astype("float64"))
+    expect(np.array_equal(y, again), "one replica, of a file that was saved again, gives other bits")
+    refuses(artel.Error, "no such function", lambda: held["absent"])
+    refuses(TypeError, "1 arrays", lambda: predict(x, x))
+    refuses(artel.Error, "", lambda: predict(x[:, :3]))
+    refuses(TypeError, "the file's", lambda: artel.load_functions(file, seed=3))
+    refuses(artel.Error, "not a", lambda: artel.load_functions(path("m.json")))
+
+
+def main():
+    compare_structs()
+    with open(path("m.json"), "w") as file:
+        file.write(RECORD)
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(90, 6)).astype("float32"), rng.integers(0, 3, 90)
+    np.savez(path("d.npz"), x=x, y=y)
+
+    model, seen, steps = new_model(), [], []
+    history = model.fit(x, y, epochs=3, batch_size=16, seed=7, validation_data=(x[:20], y[:20]),
+                        callbacks=[lambda epoch, logs: seen.append((epoch, logs["val_loss"]))], on_step=lambda step, logs: steps.append(step))
+    expect(sorted(history) == ["accuracy", "loss", "val_accuracy", "val_loss"] and len(history["loss"]) == 3, history)
+    expect(seen == list(enumerate(history["val_loss"])) and steps == list(range(1, 19)), seen, steps)
+
+    # The command line ends in the same bits, on two replicas, too.
+    said = subprocess.run([os.environ["ARTEL"], "fit", path("m.json"), "--data", "npz:" + path("d.npz"), "--epochs", "3", "--batch-size", "16", "--seed", "7",
+                           "--optimizer", "adam", "--loss", "sparse_categorical_crossentropy", "--output", path("cli.keras")], capture_output=True, text=True)
+    expect(said.returncode == 0, said.stderr)
+    expect(artel.load(path("cli.keras")).digest() == model.digest(), "the command line has other weights")
+    other = new_model()
+    other.fit(data="npz:" + path("d.npz"), epochs=3, batch_size=16, seed=7, strategy="mirrored", replicas=2)
+    expect(other.digest() == model.digest(), "two replicas have other weights")
+
+    # Evaluation and prediction agree with one another and with a file.
+    model.save(path("out.keras"))
+    again = artel.load(path("out.keras"))
+    p, values = again.predict(x, batch_size=40), again.evaluate(x, y)
+    expect(p.shape == (90, 3) and p.dtype == np.float32 and np.allclose(p.sum(1), 1, atol=1e-5), p.shape)
+    expect(abs(values["accuracy"] - np.mean(p.argmax(1) == y)) < 1e-6, values)
+    expect(abs(values["loss"] + np.mean(np.log(p[np.arange(90), y]))) < 1e-5, values)
+    kernel = again.get_weight("layers/dense/vars/0", (6, 5))
+    again.set_weight("layers/dense/vars/0", np.zeros((6, 5)))
+    expect(again.digest() != model.digest(), "a weight that was set is not seen")
+    again.set_weight("layers/dense/vars/0", kernel)
+    expect(again.digest() == model.digest(), "a weight that was put back differs")
+
+    # What callbacks raise, and what does not fit.
+    def stop(epoch, logs):
+        raise KeyError("enough")
+
+    refuses(KeyError, "enough", lambda: new_model().fit(x, y, epochs=5, callbacks=[stop]))
+    refuses(TypeError, "epoch", lambda: new_model().fit(x, y, epoch=3))
+    refuses(TypeError, "complex64", lambda: new_model().fit(x.astype("complex64"), y))
+    refuses(ValueError, "not both", lambda: new_model().fit(x, y, data="npz:d.npz"))
+    error = refuses(artel.Error, "", lambda: new_model().fit(x[:, :4], y))
+    expect(error.status < 0 and error.what and error.advice, error)
+    refuses(artel.Error, "absent.keras", lambda: artel.load(path("absent.keras")))
+    refuses(artel.Error, "at least 1", lambda: new_model().fit(x, y, batch_size=-1))
+    expect(artel.version().count(".") == 2, artel.version())
+    saved_functions(rng.normal(size=(11, 4)).astype("float32"))
+    print("as the command line; twelve refusals")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 600
+# processors: 2
+"""--device-reduce fast on XLA's plug-in for the CPU: near artel's own processors, in losses and weights; the same bits again, also where nothing is
+launched ahead (--profile), across a resumption, with rates that callbacks change and a validation between epochs; what a fault and a NaN say; 16-bit
+products; several replicas; what belongs to a run; lists of devices. Skipped without the plug-in."""
+
+import json
+import os
+import sys
+import tempfile
+
+import numpy as np
+from cli import K, L, MODELS, O, expect, run_checks, save
+from oracle import artel, digest, skip_without_xla
+
+FOLDER = tempfile.TemporaryDirectory()
+ROWS = 300
+BATCH = 128
+FAST = ("--device", "cpu:xla", "--device-reduce", "fast")
+CASES = {}
+FIRST = {}
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def convolutional():
+    m = K.Sequential([K.Input((12, 12, 2)), L.Conv2D(6, 3, padding="same", use_bias=False), L.BatchNormalization(), L.ReLU(), L.MaxPooling2D(),
+                      L.Conv2D(8, 3, strides=2, activation="relu"), L.Flatten(), L.Dropout(0.3), L.Dense(5, activation="softmax")])
+    m.compile(O.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+def perceptron():
+    m = K.Sequential([K.Input((20,)), L.Dense(32, activation="relu"), L.Dropout(0.25), L.Dense(5)])
+    m.compile(O.SGD(0.1, momentum=0.9, clipnorm=1.0), K.losses.SparseCategoricalCrossentropy(from_logits=True), metrics=["accuracy"])
+    return m
+
+
+def sixteen():
+    policy = K.mixed_precision.Policy("mixed_bfloat16")
+    m = K.Sequential([K.Input((12, 12, 2)), L.Conv2D(8, 3, dtype=policy, activation="relu"), L.BatchNormalization(dtype=policy), L.Flatten(dtype=policy),
+                      L.Dense(5, dtype="float32", activation="softmax")])
+    m.compile(O.SGD(0.05), "sparse_categorical_crossentropy")
+    return m
+
+
+def data(name, shape):
+    random = np.random.default_rng(3)
+    y = random.integers(0, 5, ROWS).astype("int32")
+    x = random.normal(size=(ROWS, *shape)).astype("float32")
+    x.reshape(ROWS, -1)[:, :5] += 2 * np.eye(5, dtype="float32")[y]
+    np.savez(path(name), x=x, y=y)
+    return "npz:" + path(name)
+
+
+def make():
+    images, rows = data("images.npz", (12, 12, 2)), data("rows.npz", (20,))
+    for name, build, source in (("cnn", convolutional, images), ("mlp", perceptron, rows), ("16", sixteen, images)):
+        CASES[name] = save(build, path(name + ".keras")), source
+
+
+def fit(case, out, *more, epochs=3):
+    model, source = CASES[case]
+    answer = artel("fit", model, "--data", source, "--batch-size", BATCH, "--epochs", epochs, "--seed", 4, "--json", "--output", path(out), *more)
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    return digest(path(out)), [{k: v for k, v in e.items() if k not in ("event", "seconds")} for e in answer.events("epoch")], answer
+
+
+def first(case):
+    """The run that others are compared with: bits, epochs; the model is in fast-CASE.keras."""
+    if case not in FIRST:
+        FIRST[case] = fit(case, "fast-%s.keras" % case, *FAST)[:2]
+    return FIRST[case]
+
+
+def weights(name):
+    return [np.asarray(w) for w in K.models.load_model(path(name)).get_weights()]
+
+
+def far(a, b):
+    """The largest difference of two models, against the largest weight."""
+    pairs = list(zip(weights(a), weights(b)))
+    return max(float(np.abs(x - y).max()) for x, y in pairs) / max(float(np.abs(x).max()) for x, _ in pairs)
+
+
+def losses(epochs):
+    return [e["loss"] for e in epochs]
+
+
+def near():
+    for case in ("cnn", "mlp"):
+        _, cores, _ = fit(case, "cores.keras", "--shards", 1)
+        _, device = first(case)
+        distance = far("cores.keras", "fast-%s.keras" % case)
+        expect(np.allclose(losses(cores), losses(device), rtol=1e-3), case, "loses", losses(device), "instead of", losses(cores))
+        expect(distance < 5e-3, case, "differs by", distance)
+
+
+def again():
+    """The second time programs are found; where each launch is timed, none goes ahead. Neither changes a bit, nor what an epoch tells."""
+    for case in ("cnn", "mlp"):
+        bits, epochs = first(case)
+        more, told, answer = fit(case, "two.keras", *FAST)
+        expect((more, told) == (bits, epochs), case, "again:", told, "after", epochs)
+        expect(answer.events("end")[0]["programs_compiled"] == 0, case, "is compiled again")
+        more, told, _ = fit(case, "slow.keras", *FAST, "--profile", path("profile.json"))
+        expect((more, told) == (bits, epochs), case, "with nothing ahead:", told, "after", epochs)
+
+
+def between():
+    """What changes between steps: rates, weights that come back, a validation on the same device."""
+    records = [{"class_name": "ReduceLROnPlateau", "config": {"monitor": "val_loss", "factor": 0.1, "patience": 1, "min_delta": 10}},
+               {"class_name": "EarlyStopping", "config": {"monitor": "val_loss", "patience": 2, "min_delta": 10, "restore_best_weights": True}}]
+    with open(path("callbacks.json"), "w") as out:
+        json.dump(records, out)
+    more = ("--validation-split", 0.2, "--callbacks", path("callbacks.json"))
+    bits, epochs, _ = fit("cnn", "one.keras", *FAST, *more, epochs=4)
+    same, told, _ = fit("cnn", "two.keras", *FAST, *more, "--profile", path("profile.json"), epochs=4)
+    expect((same, told) == (bits, epochs), "with callbacks:", told, "after", epochs)
+    expect(len(epochs) < 4, "the run was not stopped early:", epochs)
+    rates = {round(e["learning_rate"], 9) for e in epochs if "learning_rate" in e}
+    expect(len(rates) > 1, "the rate was not reduced:", epochs)
+
+
+def resumption():
+    whole, _ = first("cnn")
+    fit("cnn", "part.keras", *FAST, "--checkpoint-dir", path("checkpoints"), epochs=1)
+    bits, _, answer = fit("cnn", "rest.keras", *FAST, "--checkpoint-dir", path("checkpoints"))
+    expect(bits == whole, "a resumed run has other bits")
+    model, source = CASES["cnn"]
+    other = artel("fit", model, "--data", source, "--batch-size", BATCH, "--epochs", 4, "--seed", 4, "--shards", 1, "--device", "cpu:xla", "--checkpoint-dir",
+                  path("checkpoints"))
+    expect(other.rc == 1 and "these differ: device" in other.err, "the exact class continues a run of the fast one", other.rc, other.err)
+
+
+def replicas():
+    """A shard each; two tasks have the bits of two replicas, near one."""
+    bits, _, _ = fit("cnn", "pair.keras", *FAST, "--strategy", "mirrored", "--replicas", 2)
+    model, source = CASES["cnn"]
+    answer = artel("launch", "-n", 2, "fit", model, "--data", source, "--batch-size", BATCH, "--epochs", 3, "--seed", 4, "--output", path("tasks.keras"), *FAST,
+                   "--strategy", "multi-worker")
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    expect(digest(path("tasks.keras")) == bits, "two tasks have other bits than two replicas")
+    first("cnn")
+    distance = far("fast-cnn.keras", "pair.keras")
+    expect(distance < 5e-3, "two replicas differ by", distance)
+
+
+def sixteen_bits():
+    """Products that are rounded are near those that are not, and others; a mixed model is near itself on processors."""
+    bits, _ = first("cnn")
+    other, _, _ = fit("cnn", "half.keras", *FAST, "--device-precision", "bfloat16")
+    distance = far("fast-cnn.keras", "half.keras")
+    expect(other != bits and 1e-5 < distance < 0.1, "bfloat16 products differ by", distance)
+    _, cores, _ = fit("16", "cores.keras", "--shards", 1)
+    _, device, _ = fit("16", "fast.keras", *FAST)
+    expect(np.allclose(losses(cores), losses(device), rtol=2e-2), "a mixed model loses", losses(device), "instead of", losses(cores))
+
+
+def origins():
+    """A NaN and a wrong index behind a batch that was in order: the line is that of processors, and nothing was taken."""
+    x = np.random.default_rng(5).normal(size=(ROWS, 20)).astype("float32")
+    x[BATCH + 37, 3] = np.nan
+    np.savez(path("nan.npz"), x=x, y=np.zeros(ROWS, "int32"))
+    tokens = np.zeros((ROWS, 8), "int32")
+    tokens[BATCH + 70, 2] = 99
+    np.savez(path("tokens.npz"), x=tokens, y=np.zeros((ROWS, 8), "int32"))
+    table = save(MODELS["transformer"], path("table.keras"))
+    for model, source in ((CASES["mlp"][0], "nan.npz"), (table, "tokens.npz")):
+        said = []
+        for device in (("--shards", 1), FAST):
+            answer = artel("fit", model, "--data", "npz:" + path(source), "--batch-size", BATCH, "--no-shuffle", "--stop-on-nan", *device)
+            expect(answer.rc != 0, "a faulty batch passes", device)
+            said.append(answer.first)
+        expect(said[0] == said[1], "processors say %r, a device %r" % tuple(said))
+
+
+def passes():
+    """evaluate and predict, a batch ahead too."""
+    first("cnn")
+    found = {}
+    for name, device in (("cores", ()), ("fast", FAST)):
+        answer = artel("evaluate", path("fast-cnn.keras"), "--data", CASES["cnn"][1], "--batch-size", 64, *device)
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+        answer = artel("predict", path("fast-cnn.keras"), "--data", CASES["cnn"][1], "--batch-size", 64, "--output", path(name + ".npy"), *device)
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+        found[name] = np.load(path(name + ".npy"))
+    expect(np.allclose(found["cores"], found["fast"], rtol=1e-4, atol=1e-5), "predictions differ")
+
+
+def lists():
+    """Devices by number, in any order, a replica each: the bits of one."""
+    one, _, _ = fit("mlp", "one.keras", "--device", "cpu:xla", "--shards", 4)
+    two, _, answer = fit("mlp", "two.keras", "--device", "cpu:xla:5,cpu:xla:2", "--shards", 4)
+    expect(two == one, "two devices by number have other bits than one")
+    expect(answer.events("start")[0]["replicas"] == 2, answer.events("start"))
+    model, source = CASES["mlp"]
+    for device, text in (("cpu:xla:1,cpu:xla:1", "cpu:1 is named twice"), ("cpu:xla:0,cpu:xla:8", "cpu:8 is not here: cpu has 8 devices"),
+                         ("cpu:xla:x", "names no device"), ("cpu:xla,cpu:xla:1", "do not compute together")):
+        answer = artel("fit", model, "--data", source, "--device", device)
+        expect(answer.rc == 1 and text in answer.err, device, "is answered", answer.rc, answer.err)
+
+
+def automatic():
+    """What is in /dev and has a plug-in; here a folder stands for it, and the plug-in for a TPU's."""
+    os.makedirs(path("dev/vfio"))
+    model, source = CASES["mlp"]
+    plugin = [w for w in artel("version").out.split() if w.rstrip(",").endswith(".so")][0].rstrip(",")
+    line = ("fit", model, "--data", source, "--epochs", 1, "--device", "auto", "--json")
+    for files, env, kind, note in ((None, {}, "artel-1", False), ("nvidia0", {}, "artel-1", True), ("accel0", {"TPU_LIBRARY_PATH": plugin}, "pjrt cpu", False)):
+        if files:
+            open(path("dev/" + files), "w").close()
+        answer = artel(*line, env={"ARTEL_DEVICE_FILES": path("dev"), **env})
+        expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+        expect(answer.events("start")[0]["arithmetic"].startswith(kind), "with", files, answer.events("start"))
+        expect(("nvidia0 is here, and no plug-in for it" in answer.err) == note, "with", files, answer.err)
+
+
+def words():
+    model, source = CASES["mlp"]
+    for more, text in ((("--device-kernels", "fixed"), "no matter how fast"), (("--device-reduce", "slow"), "no way to sum")):
+        answer = artel("fit", model, "--data", source, *FAST, *more)
+        expect(answer.rc == 1 and text in answer.err, more, "is answered", answer.rc, answer.err)
+    plain = ("--batch-size", BATCH, "--epochs", 1, "--explain", "--device", "cpu:xla")
+    for more, text in (((), "the same on any number of devices of this kind, also"), (("--device-kernels", "measured"), "of this kind, with these programs"),
+                       (("--device-reduce", "fast"), "this number of replicas, and these programs")):
+        answer = artel("fit", model, "--data", source, *plain, *more)
+        expect(answer.rc == 0 and text in answer.out, more, "is explained", answer.rc, answer.out[:500], answer.err)
+    fast = answer.out[answer.out.index("# training plan") :]
+    expect(fast[: fast.index("a step needs")].count("\nprogram ") == 1, "programs of a step:", fast[-1500:])
+    answer = artel("fit", model, "--data", source, *plain, "--device-reduce", "fastest")
+    expect(answer.rc == 0 and ", fastest" in answer.out and "# bits: none" in answer.out, "fastest", answer.rc, answer.out[:500], answer.err)
+    answer = artel("fit", model, "--data", source, *plain, "--device-reduce", "fastest", "--strategy", "mirrored", "--replicas", 2)
+    expect(answer.rc == 1 and "replicas have to stay equal" in answer.err, "two replicas of fastest", answer.rc, answer.err)
+
+
+def main():
+    make()
+    return run_checks(near, again, between, resumption, replicas, sixteen_bits, origins, passes, lists, automatic, words)
+
+
+if __name__ == "__main__":
+    skip_without_xla()
+    sys.exit(main())

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+# long form: 1800
+"""Files of every reader, cut off, with bits changed, with lengths that lie, and bombs: each read ends by itself with rows or with one error that
+names the file, in memory that follows from what the file holds.
+"""
+import gzip
+import io
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import time
+import wave
+import zlib
+
+import numpy as np
+from data import ARTEL, check, report
+from PIL import Image
+
+LONG = os.environ.get("ARTEL_LONG") == "1"
+MEGABYTES = 48  # resident: the program itself, and files that are small
+SECONDS = 60
+rng = random.Random(17)
+PIXELS = np.random.default_rng(3).integers(0, 255, (2, 9, 7, 3)).astype("u1")
+
+
+def read(spec, env=None):
+    """Exit code, stderr, megabytes and seconds of reading all there is."""
+    begin = time.monotonic()
+    p = subprocess.Popen([ARTEL, "data", "verify", spec], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=env)
+    try:
+        out, err = p.communicate(timeout=5 * SECONDS)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        out, err = p.communicate()
+    return p.returncode, out + err, time.monotonic() - begin
+
+
+def measured(spec):
+    """The same under a parent whose only child it is: with its resident memory."""
+    code = "import os,sys,subprocess,resource; r=subprocess.run(sys.argv[1:],capture_output=True); sys.stdout.buffer.write(r.stdout+r.stderr); " \
+           "print('\\n%d %d' % (r.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))"
+    begin = time.monotonic()
+    p = subprocess.run([sys.executable, "-S", "-c", code, ARTEL, "data", "verify", spec], capture_output=True, text=True, errors="replace")
+    rc, kilobytes = map(int, p.stdout.split("\n")[-2].split())
+    return rc, p.stdout, kilobytes / 1024, time.monotonic() - begin
+
+
+def image(kind, **more):
+    out = io.BytesIO()
+    Image.fromarray(PIXELS[0]).save(out, kind, **more)
+    return out.getvalue()
+
+
+def records(*payloads):
+    def masked(content):
+        crc = 0xFFFFFFFF
+        for byte in content:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        crc ^= 0xFFFFFFFF
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+    heads = [struct.pack("<Q", len(p)) for p in payloads]
+    return b"".join(h + masked(h) + p + masked(p) for h, p in zip(heads, payloads))
+
+
+def example(values):
+    packed = struct.pack("<%df" % len(values), *values)
+    floats = b"\x0a" + bytes([len(packed)]) + packed
+    feature = b"\x12" + bytes([len(floats)]) + floats
+    entry = b"\x0a\x01x\x12" + bytes([len(feature)]) + feature
+    features = b"\x0a" + bytes([len(entry)]) + entry
+    return b"\x0a" + bytes([len(features)]) + features
+
+
+def numpy_bytes(save, *args, **kwargs):
+    out = io.BytesIO()
+    save(out, *args, **kwargs)
+    return out.getvalue()
+
+
+def sound():
+    out = io.BytesIO()
+    with wave.open(out, "wb") as w:
+        w.setnchannels(2)
+        w.setsampwidth(2)
+        w.setframerate(8000)
+        w.writeframes(bytes(range(200)) * 2)
+    return out.getvalue()
+
+
+TABLE = ("a,b,y\n" + "".join("%d,%.3f,%d\n" % (i, i / 7, i % 3) for i in range(40))).encode()
+LINES = "".join('{"x": [%d, 2.5], "y": %d}\n' % (i, i % 2) for i in range(20)).encode()
+RECORDS = records(*[example([i, 1, 2]) for i in range(6)])
+IDX = struct.pack(">HBBIII", 0, 8, 3, 4, 3, 3) + bytes(36)
+# name of the file, content, specification of it
+FILES = [
+    ("a.npy", numpy_bytes(np.save, np.arange(60.0).reshape(20, 3)), "npy:%s"),
+    ("a.npz", numpy_bytes(np.savez, x=np.arange(60.0).reshape(20, 3), y=np.arange(20)), "npz:%s"),
+    ("b.npz", numpy_bytes(np.savez_compressed, x=np.arange(60.0).reshape(20, 3), y=np.arange(20)), "npz:%s"),
+    ("i.idx", IDX, "idx:%s"),
+    ("i.idx.gz", gzip.compress(IDX), "idx:%s"),
+    ("t.csv", TABLE, "csv:%s#label=y"),
+    ("t.csv.gz", gzip.compress(TABLE), "csv:%s#label=y"),
+    ("s.csv", TABLE, "csv:%s#label=y&stream=yes"),
+    ("c.bin", bytes(range(256)) * 24 + bytes(2), "cifar10:%s"),
+    ("f.bin", bytes(range(250)), "fixed:%s#layout=y:uint8,x:int16:2x2&file-header=16"),
+    ("l.jsonl", LINES, "jsonl:%s#label=y"),
+    ("l.jsonl.gz", gzip.compress(LINES), "jsonl:%s#label=y"),
+    ("w.txt", "wörter und noch mehr Wörter ".encode() * 5, "text:%s#length=9"),
+    ("r", RECORDS, "tfrecord:%s"),
+    ("r.gz", gzip.compress(RECORDS), "tfrecord:%s"),
+    ("r.z", zlib.compress(RECORDS), "tfrecord:%s"),
+    ("p.json", json.dumps({"from": "synthetic:4", "stages": [{"stage": "take", "count": 2}]}).encode(), "pipeline:%s"),
+    ("d/k/a.jpg", image("JPEG", quality=80), "images:d#size=8x8"),
+    ("e/k/a.png", image("PNG"), "images:e#size=8x8"),
+    ("g/k/a.gif", image("GIF"), "images:g#size=8x8"),
+    ("h/k/a.bmp", image("BMP"), "images:h#size=8x8"),
+    ("v/k/a.wav", sound(), "audio:v#length=40"),
+]
+
+
+def write(name, content):
+    if "/" in name:
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+    with open(name, "wb") as f:
+        f.write(content)
+
+
+def ends_well(what, name, spec):
+    """Rows, or an error that names the file; no signal, no hang."""
+    rc, said, seconds = read(spec)
+    check(what, rc in (0, 1, 2) and seconds < SECONDS, rc, seconds, said[-300:])
+    if rc and name != "p.json":  # there what a changed name names is told
+        check(what + ": names the file", os.path.basename(name) in said or os.path.dirname(name).split("/")[0] + "/" in said or spec in said, said[-300:])
+
+
+def changed(content):
+    """Cut off, bits changed, and 4 bytes that say much where numbers may stand."""
+    cuts = sorted({0, 1, len(content) - 1, *(rng.randrange(len(content)) for _ in range(40 if LONG else 4))})
+    for at in cuts:
+        yield "cut to %d" % at, content[:at]
+    for _ in range(200 if LONG else 6):
+        at, bit = rng.randrange(len(content)), rng.randrange(8)
+        yield "bit %d of byte %d" % (bit, at), content[:at] + bytes([content[at] ^ 1 << bit]) + content[at + 1:]
+    for _ in range(200 if LONG else 6):
+        at, big = rng.randrange(min(len(content), 64)), rng.choice([b"\xff" * 4, b"\xff\xff\xff\x7f", b"\x7f\xff\xff\xff", b"\0\0\0\0", b"\xff" * 8])
+        yield "%s at %d" % (big.hex(), at), content[:at] + big + content[at + len(big):]
+    yield "twice", content + content
+    yield "with a tail", content + bytes(13)
+
+
+def mutations():
+    for name, content, form in FILES:
+        spec = form % name if "%s" in form else form
+        write(name, content)
+        rc, said, _ = read(spec)
+        check(name + " as it should be", rc == 0 or name == "p.json", said[-300:])
+        for what, bad in changed(content):
+            write(name, bad)
+            ends_well("%s, %s" % (name, what), name, spec)
+        write(name, content)
+
+
+def png(height, width, body):
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def bombs():
+    """What says that it is enormous, in little: an error, before memory is taken for it."""
+    zeros = gzip.compress(bytes(1 << 20)) * 64  # members one after another: 64 MiB of zeros in 64 KiB
+    jpeg = bytearray(image("JPEG"))
+    frame = jpeg.index(b"\xff\xc0") + 5
+    jpeg[frame:frame + 4] = b"\xff\xff\xff\xff"
+    bmp = bytearray(image("BMP"))
+    bmp[18:26] = struct.pack("<ii", 60000, 60000)
+    gif = bytearray(image("GIF"))
+    gif[6:10] = b"\xff\xff\xff\xff"
+    wav = bytearray(sound())
+    wav[40:44] = b"\xf0\xff\xff\xff"
+    wide = b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976, 3), }".ljust(117) + b"\n"
+    cases = [
+        ("bomb.npy", wide, "npy:%s", 1),
+        ("bomb.idx", struct.pack(">HBBIII", 0, 8, 3, 0xFFFFFFFF, 0xFFFF, 0xFFFF) + bytes(9), "idx:%s", 1),
+        ("bomb.r", struct.pack("<Q", 1 << 62) + bytes(20), "tfrecord:%s", 1),
+        ("bomb.l.jsonl", b"[" * 200000, "jsonl:%s", 1),
+        ("bomb.p.json", b'{"from":' * 100000, "pipeline:%s", 1),
+        ("bj/k/a.jpg", bytes(jpeg), "images:bj#size=8x8", 1),
+        ("bp/k/a.png", png(1 << 30, 1 << 30, zlib.compress(bytes(100))), "images:bp#size=8x8", 1),
+        ("bq/k/a.png", png(20000, 20000, zlib.compress(bytes(20000), 9)), "images:bq#size=8x8", 1),
+        ("bb/k/a.bmp", bytes(bmp), "images:bb#size=8x8", 1),
+        ("bg/k/a.gif", bytes(gif), "images:bg#size=8x8", None),
+        ("bw/k/a.wav", bytes(wav), "audio:bw#length=40", None),
+        ("bomb.idx.gz", zeros, "idx:%s", 1),
+        ("bomb.r.gz", zeros, "tfrecord:%s", 1),
+    ]
+    for name, content, form, want in cases:
+        write(name, content)
+        spec = form % name if "%s" in form else form
+        rc, said, megabytes, seconds = measured(spec)
+        room = MEGABYTES + (64 * 2 if name.endswith(".gz") else 0)  # what a stream holds is known when it is unfolded
+        check("bomb " + name, rc in (0, 1, 2) and (want is None or rc == want) and megabytes < room and seconds < SECONDS, rc, megabytes, seconds, said[-300:])
+
+
+def bounded():
+    """A gzip stream that unfolds to gigabytes ends at the limit of what it may be, by name, not with the machine's memory."""
+    block = zlib.compressobj(9, zlib.DEFLATED, 31)
+    with open("huge.csv.gz", "wb") as f:
+        for _ in range(64):
+            f.write(block.compress(bytes(1 << 20)))
+        f.write(block.flush())
+    rc, said, megabytes, seconds = measured("csv:huge.csv.gz")
+    check("a table of zeros", rc == 1 and "huge.csv.gz" in said and megabytes < 400 and seconds < SECONDS, rc, megabytes, seconds, said[-300:])
+
+
+mutations()
+bombs()
+bounded()
+sys.exit(report())

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plug-in that FAULTY_PLUGIN names, but for one call of one kind: the FAULTY_AT-th call of FAULTY_CALL (compile, launch, put) fails with the code
+ * FAULTY_CODE and the text FAULTY_TEXT. With FAULTY_ON=1 all calls from there on do, as those of a device that is lost. */
+#include <pjrt/pjrt_c_api.h>
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const PJRT_Api *real;
+static PJRT_Api table;
+static char own; /* its address is the error's */
+static atomic_int calls;
+
+static const char *text(void)
+{
+    return getenv("FAULTY_TEXT");
+}
+
+static PJRT_Error *fault(const char *call)
+{
+    const char *wanted = getenv("FAULTY_CALL");
+    if (!wanted || strcmp(wanted, call) != 0) return NULL;
+    int n = atomic_fetch_add(&calls, 1) + 1, at = atoi(getenv("FAULTY_AT"));
+    return n == at || (n > at && getenv("FAULTY_ON")) ? (PJRT_Error *)(void *)&own : NULL;
+}
+
+static void message(PJRT_Error_Message_Args *args)
+{
+    if ((const void *)args->error != &own) {
+        real->PJRT_Error_Message(args);
+        return;
+    }
+    args->message = text();
+    args->message_size = strlen(text());
+}
+
+static PJRT_Error *code(PJRT_Error_GetCode_Args *args)
+{
+    if ((const void *)args->error != &own) return real->PJRT_Error_GetCode(args);
+    args->code = (PJRT_Error_Code)atoi(getenv("FAULTY_CODE"));
+    return NULL;
+}
+
+static void destroy(PJRT_Error_Destroy_Args *args)
+{
+    if ((const void *)args->error != &own) real->PJRT_Error_Destroy(args);
+}
+
+static PJRT_Error *compile(PJRT_Client_Compile_Args *args)
+{
+    PJRT_Error *error = fault("compile");
+    return error ? error : real->PJRT_Client_Compile(args);
+}
+
+static PJRT_Error *launch(PJRT_LoadedExecutable_Execute_Args *args)
+{
+    PJRT_Error *error = fault("launch");
+    return error ? error : real->PJRT_LoadedExecutable_Execute(args);
+}
+
+static PJRT_Error *put(PJRT_Client_BufferFromHostBuffer_Args *args)
+{
+    PJRT_Error *error = fault("put");
+    return error ? error : real->PJRT_Client_BufferFromHostBuffer(args);
+}
+
+const PJRT_Api *GetPjrtApi(void);
+const PJRT_Api *GetPjrtApi(void)
+{
+    const PJRT_Api *(*entry)(void);
+    void *library = dlopen(getenv("FAULTY_PLUGIN"), RTLD_NOW | RTLD_LOCAL), *address = library ? dlsym(library, "GetPjrtApi") : NULL;
+    if (!address) return NULL;
+    memcpy(&entry, &address, sizeof entry);
+    real = entry();
+    size_t size = real->struct_size < sizeof table ? real->struct_size : sizeof table;
+    memcpy(&table, real, size);
+    table.struct_size = size;
+    table.PJRT_Error_Message = message;
+    table.PJRT_Error_GetCode = code;
+    table.PJRT_Error_Destroy = destroy;
+    table.PJRT_Client_Compile = compile;
+    table.PJRT_LoadedExecutable_Execute = launch;
+    table.PJRT_Client_BufferFromHostBuffer = put;
+    return &table;
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# timeout: 300
+# processors: 2
+"""A device that fails while it computes: one line that says what it is and what to do, nothing left behind, and the run goes on from its checkpoint
+to the bits of one that was never cut. By XLA's plug-in for the CPU behind one that fails on request; skipped without it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+from cli import K, L, O, expect, run_checks, save
+from oracle import ROOT, artel, digest, skip_without_xla
+
+FOLDER = tempfile.TemporaryDirectory()
+CASE = {}
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def model():
+    m = K.Sequential([K.Input((20,)), L.Dense(24, activation="relu"), L.Dropout(0.25), L.Dense(5, activation="softmax")])
+    m.compile(O.Adam(0.01), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return m
+
+
+def make():
+    random = np.random.default_rng(3)
+    np.savez(path("rows.npz"), x=random.normal(size=(256, 20)).astype("float32"), y=random.integers(0, 5, 256).astype("int32"))
+    os.mkdir(path("plug"))
+    file = path("plug/faulty_cpu_plugin.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-std=gnu11", "-I" + os.path.join(ROOT, "third_party"), os.path.join(ROOT, "tests/device/faulty.c"), "-o", file, "-ldl"],
+                   check=True)
+    real = [w for w in artel("version").out.split() if w.rstrip(",").endswith(".so")][0].rstrip(",")
+    CASE.update(model=save(model, path("m.keras")), env={"FAULTY_PLUGIN": real, "ARTEL_CACHE_DIR": path("cache")}, plugin=("--plugin", file))
+
+
+def fit(out, *more, call=None, at=0, code=0, text="", on=False):
+    env = dict(CASE["env"])
+    if call:
+        env.update(FAULTY_CALL=call, FAULTY_AT=str(at), FAULTY_CODE=str(code), FAULTY_TEXT=text, **({"FAULTY_ON": "1"} if on else {}))
+    return artel("fit", CASE["model"], "--data", "npz:" + path("rows.npz"), "--batch-size", 32, "--epochs", 2, "--seed", 4, "--device", "cpu:xla", "--output", path(out),
+                 *CASE["plugin"], *more, env=env)
+
+
+def bits(out, answer):
+    expect(answer.rc == 0, "exit code", answer.rc, answer.err)
+    return digest(path(out))
+
+
+def says(answer, out, *texts):
+    expect(answer.rc in (1, 2), "exit code", answer.rc, answer.err)
+    expect(sum(line.startswith("artel:") and "nothing will be left" not in line for line in answer.err.splitlines()) == 1, "more than a line:", answer.err)
+    for text in texts:
+        expect(text in answer.err, "%r is not in %r" % (text, answer.err))
+    expect(not os.path.exists(path(out)), "a model is left")
+
+
+def lost():
+    """In the middle of the run, for good; what was saved goes on."""
+    for more in ((), ("--device-reduce", "fast")):
+        whole = bits("whole.keras", fit("whole.keras", *more))
+        folder = ("--checkpoint-dir", path("ck%d" % len(more)), "--save-every", "3steps")
+        says(fit("cut.keras", *more, *folder, call="launch", at=16, code=13, text="CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error", on=True), "cut.keras",
+             "the device is lost", "on cpu:0", "ECC", "--resume")
+        expect(any(name.startswith("ckpt-") for name in os.listdir(folder[1])), "no checkpoint:", os.listdir(folder[1]))
+        expect(bits("rest.keras", fit("rest.keras", *more, *folder)) == whole, "continued, with other bits", more)
+
+
+def ahead():
+    """What was launched before it was asked for, and failed, is launched again when it is; what was asked for ends the run."""
+    whole = bits("whole.keras", fit("whole.keras", "--device-reduce", "fast"))
+    ends = {}
+    for at in range(1, 9):
+        answer = fit("once.keras", "--device-reduce", "fast", call="launch", at=at, code=8, text="Out of memory allocating 1099511627776 bytes.")
+        ends[at] = answer.rc
+        if answer.rc == 0:
+            expect(digest(path("once.keras")) == whole, "launch", at, "failed once: other bits")
+            os.remove(path("once.keras"))
+        else:
+            says(answer, "once.keras", "the device has no memory to launch a program on cpu:0", "--batch-size")
+    expect(0 in ends.values() and len(set(ends.values())) == 2, "launches that fail once end in", ends)
+
+
+def meanings():
+    for call, code, text, told in (
+        ("compile", 8, "Out of memory while trying to allocate", ("no memory to compile", "--batch-size")),
+        ("compile", 13, "DNN library initialization failed.", ("library of the device is missing", "nvidia-*")),
+        ("compile", 5, "Couldn't find a suitable version of ptxas.", ("library of the device is missing",)),
+        ("compile", 12, "custom op is unknown", ("cannot compile", "update the plug-in")),
+        ("put", 14, "the link is down", ("device is lost", "take an array", "--resume")),
+        ("launch", 13, "CUDA driver version is insufficient for CUDA runtime version", ("driver is older", "update the driver")),
+        ("launch", 13, "something else", ("the plug-in cannot launch a program on cpu:0", "something else")),
+    ):
+        more = ("--device-kernels", "measured") if call == "compile" else ()  # what was compiled before is another program
+        says(fit("x.keras", *more, call=call, at=1, code=code, text=text), "x.keras", *told)
+
+
+def main():
+    make()
+    return run_checks(meanings, lost, ahead)
+
+
+if __name__ == "__main__":
+    skip_without_xla()
+    sys.exit(main())

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the processes of a data service stand on: the cache, the journal with its damage, descriptions that come from the network. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "service/cache.h"
+#include "service/dataset.h"
+#include "service/journal.h"
+
+typedef struct bench {
+    artel_context *ctx;
+    char folder[256], path[512];
+} bench;
+
+static int set_up(void **state)
+{
+    bench *b = calloc(1, sizeof *b);
+    const char *tmp = getenv("TMPDIR");
+    assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
+    snprintf(b->folder, sizeof b->folder, "%s/artel-service-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(b->folder));
+    snprintf(b->path, sizeof b->path, "%s/journal", b->folder);
+    *state = b;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    bench *b = *state;
+    assert_int_equal(artel__remove_tree(b->ctx, b->folder), ARTEL_OK);
+    artel_context_destroy(b->ctx);
+    free(b);
+    return 0;
+}
+
+static void write_journal(const bench *b, const void *bytes, size_t size)
+{
+    FILE *file = fopen(b->path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* The context's record says this, and is forgotten. */
+static void says(bench *b, artel_status status, const char *part)
+{
+    const artel_error *error = artel_context_error(b->ctx);
+    assert_int_equal(error->status, status);
+    if (!strstr(error->what, part)) fail_msg("'%s' is not in: %s", part, error->what);
+    artel__operation_begin(b->ctx);
+}
+
+/* ---- cache ---- */
+
+static void fill(uint8_t *bytes, uint64_t row)
+{
+    for (int i = 0; i < 24; i++) bytes[i] = (uint8_t)(row * 31 + (uint64_t)i);
+}
+
+/* What is found is what was kept, however little room there is; with room for all, all of it is found. */
+static void cache_keeps_elements(void **state)
+{
+    bench *b = *state;
+    const uint64_t rows = 200, limits[] = {4000, 1 << 20};
+    for (int k = 0; k < 2; k++) {
+        artel__service_cache *cache;
+        uint64_t found = 0;
+        assert_int_equal(artel__service_cache_create(b->ctx, 24, limits[k], &cache), ARTEL_OK);
+        assert_non_null(cache);
+        for (uint64_t i = 0; i < 3 * rows; i++) {
+            uint8_t got[24], want[24];
+            uint64_t row = (i % rows) | (i / rows % 2) << 44; /* two passes, whose elements differ */
+            fill(want, row);
+            if (artel__service_cache_find(cache, row, got)) {
+                assert_memory_equal(got, want, sizeof want);
+                found++;
+            } else {
+                artel__service_cache_keep(cache, row, want);
+            }
+        }
+        if (k == 1) assert_int_equal(found, rows);
+        artel__service_cache_destroy(b->ctx, cache);
+    }
+    artel__service_cache *none;
+    assert_int_equal(artel__service_cache_create(b->ctx, 1 << 20, 4000, &none), ARTEL_OK);
+    assert_null(none);
+    assert_false(artel__service_cache_find(none, 1, NULL));
+}
+
+/* ---- journal ---- */
+
+static artel_status count_entry(void *user, const json_t *entry)
+{
+    int *count = user;
+    assert_int_equal(json_integer_value(json_object_get(entry, "n")), *count);
+    (*count)++;
+    return ARTEL_OK;
+}
+
+static void add_entries(bench *b, int from, int to)
+{
+    artel__journal journal;
+    int count = 0;
+    assert_int_equal(artel__journal_open(b->ctx, b->path, count_entry, &count, &journal), ARTEL_OK);
+    assert_int_equal(count, from);
+    for (int n = from; n < to; n++) assert_int_equal(artel__journal_add(&journal, json_pack("{s:i}", "n", n)), ARTEL_OK);
+    artel__journal_close(&journal);
+}
+
+/* Cut anywhere it holds the entries before, and is written on; a byte that changed is damage, and says where. */
+static void journal_survives_crashes(void **state)
+{
+    bench *b = *state;
+    char *text;
+    size_t size;
+    add_entries(b, 0, 5);
+    assert_int_equal(artel__read_file(b->ctx, b->path, 1 << 20, &text, &size), ARTEL_OK);
+    size_t line = size / 5;
+    for (size_t cut = 0; cut < size; cut++) {
+        write_journal(b, text, cut);
+        add_entries(b, (int)(cut / line), 5);
+    }
+    for (size_t at = 0; at < size - line; at += 3) {
+        artel__journal journal;
+        int count = 0;
+        text[at] ^= 4;
+        write_journal(b, text, size);
+        assert_int_equal(artel__journal_open(b->ctx, b->path, count_entry, &count, &journal), ARTEL_ERROR_CORRUPT);
+        says(b, ARTEL_ERROR_CORRUPT, "is damaged");
+        text[at] ^= 4;
+    }
+    artel__free(b->ctx, text);
+}
+
+static void journal_has_one_writer(void **state)
+{
+    bench *b = *state;
+    artel__journal one, two;
+    int count = 0;
+    assert_int_equal(artel__journal_open(b->ctx, b->path, count_entry, &count, &one), ARTEL_OK);
+    assert_int_equal(artel__journal_open(b->ctx, b->path, count_entry, &count, &two), ARTEL_ERROR_INVALID);
+    says(b, ARTEL_ERROR_INVALID, "another process");
+    artel__journal_close(&one);
+    assert_int_equal(artel__journal_open(b->ctx, NULL, count_entry, &count, &two), ARTEL_OK);
+    assert_int_equal(artel__journal_add(&two, json_pack("{s:i}", "n", 1)), ARTEL_OK);
+    artel__journal_close(&two);
+}
+
+/* ---- descriptions ---- */
+
+static const char described[] =
+    "{\"name\":\"d\",\"policy\":\"file\",\"print\":\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\",\"rows\":7,"
+    "\"row_bytes\":32,\"draws\":true,\"sorted\":false,\"columns\":[{\"name\":\"x\",\"role\":\"input\",\"dtype\":\"float32\","
+    "\"shape\":[3],\"pixels\":false},{\"name\":\"y\",\"role\":\"target\",\"dtype\":\"int64\",\"shape\":[],\"pixels\":false}],"
+    "\"parts\":[{\"name\":\"a\",\"rows\":0},{\"name\":\"b\",\"rows\":4},{\"name\":\"c\",\"rows\":3}]}";
+
+static artel_status read_description(bench *b, artel__arena *arena, const char *text, artel__service_dataset *out)
+{
+    json_t *value;
+    assert_int_equal(artel__json_load(b->ctx, "test", text, strlen(text), &value), ARTEL_OK);
+    artel_status status = artel__service_dataset_read(arena, "test", value, out);
+    if (status == ARTEL_OK) {
+        json_t *again = artel__service_dataset_json(out);
+        assert_true(json_equal(value, again));
+        json_decref(again);
+    }
+    json_decref(value);
+    return status;
+}
+
+static void descriptions_travel(void **state)
+{
+    bench *b = *state;
+    artel__arena arena;
+    artel__service_dataset d;
+    artel__arena_init(&arena, b->ctx);
+    assert_int_equal(read_description(b, &arena, described, &d), ARTEL_OK);
+    assert_int_equal(d.columns[1].at, 16);
+    const int part[] = {1, 1, 1, 1, 2, 2, 2};
+    for (int row = 0; row < 7; row++) assert_int_equal(artel__service_part_of(&d, row), part[row]);
+    artel__arena_fini(&arena);
+}
+
+/* One thing wrong at a time. */
+static void descriptions_are_checked(void **state)
+{
+    static const char *const wrong[][2] = {
+        {"\"file\"", "\"files\""},
+        {"00112233", "0011223X"},
+        {"\"rows\":7", "\"rows\":-7"},
+        {"\"rows\":7", "\"rows\":99999999999999"},
+        {"\"rows\":7", "\"rows\":8"},
+        {"\"row_bytes\":32", "\"row_bytes\":16"},
+        {"\"input\"", "\"in\""},
+        {"\"float32\"", "\"string\""},
+        {"[3]", "[-3]"},
+        {"[3]", "3"},
+        {"[3]", "[4194304,4194304,4194304]"},
+        {"\"rows\":3", "\"rows\":9"},
+        {"\"name\":\"b\",", ""},
+    };
+    bench *b = *state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char text[1024];
+        artel__arena arena;
+        artel__service_dataset d;
+        const char *at = strstr(described, wrong[i][0]);
+        assert_non_null(at);
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - described), described, wrong[i][1], at + strlen(wrong[i][0]));
+        artel__arena_init(&arena, b->ctx);
+        assert_int_equal(read_description(b, &arena, text, &d), ARTEL_ERROR_INVALID);
+        says(b, ARTEL_ERROR_INVALID, "damaged");
+        artel__arena_fini(&arena);
+    }
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CASE(cache_keeps_elements), CASE(journal_survives_crashes), CASE(journal_has_one_writer),
+                                       CASE(descriptions_travel), CASE(descriptions_are_checked)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
