@@ -119,14 +119,11 @@ void artel__session_take_record(artel__session *session, const artel__mesh_seat 
     if (!p->decided || p->arithmetic != arithmetic) decide(session, arithmetic, why);
 }
 
-artel_status artel__session_continue_in(artel__session *session, artel__arithmetic arithmetic)
+bool artel__session_take_up_arithmetic(artel__session *session, artel__arithmetic arithmetic)
 {
     bool same = session->products.decided && session->products.arithmetic == arithmetic;
     decide(session, arithmetic, "as in the checkpoint");
-    for (int m = 0; m < ARTEL__MODE_COUNT && !same; m++) {
-        if (session->mode[m].plan) ARTEL_TRY(artel__session_place(session, (artel__mode)m));
-    }
-    return ARTEL_OK;
+    return same;
 }
 
 /* -- what others ask -- */

@@ -51,42 +51,15 @@ void artel__deal_unseat(artel__fit *fit)
 
 /* -- who holds what -- */
 
-enum {
-    WORD = 48
-};
-
-static int words_of(const artel__deal *deal, artel__mode m)
-{
-    return (deal->mode[m].parts + WORD - 1) / WORD;
-}
-
-int artel__deal_words(const artel__deal *deal)
-{
-    return words_of(deal, ARTEL__MODE_TRAIN) + words_of(deal, ARTEL__MODE_EVALUATE);
-}
-
 static double *words_at(const artel__deal *deal, artel__mode m, int rank)
 {
-    return deal->held + (size_t)rank * (size_t)artel__deal_words(deal) + (m == ARTEL__MODE_TRAIN ? 0 : words_of(deal, ARTEL__MODE_TRAIN));
+    return deal->held + (size_t)rank * (size_t)artel__deal_words(deal) +
+           (m == ARTEL__MODE_TRAIN ? 0 : artel__deal_words_of(deal, ARTEL__MODE_TRAIN));
 }
 
 static bool holds(const artel__deal *deal, artel__mode m, int rank, int part)
 {
-    return ((uint64_t)words_at(deal, m, rank)[part / WORD] >> (part % WORD)) & 1;
-}
-
-void artel__deal_own_words(const artel__deal *deal, double *out)
-{
-    static const artel__mode modes[] = {ARTEL__MODE_TRAIN, ARTEL__MODE_EVALUATE};
-    for (size_t k = 0; k < ARTEL__COUNT(modes); k++) {
-        const artel__deal_mode *mode = &deal->mode[modes[k]];
-        for (int first = 0; first < mode->parts; first += WORD) {
-            uint64_t bits = 0;
-            for (int i = first; i < mode->parts && i < first + WORD; i++)
-                bits |= (uint64_t)artel__feed_part(mode->feed, i).here << (i - first);
-            *out++ = (double)bits;
-        }
-    }
+    return ((uint64_t)words_at(deal, m, rank)[part / ARTEL__DEAL_WORD] >> (part % ARTEL__DEAL_WORD)) & 1;
 }
 
 /* Every part must be held by somebody; whether all are by all. */

@@ -25,9 +25,18 @@ artel_status artel__deal_share(artel__fit *fit);
 /* The rows of a batch, dealt. `place`: 0 the batch, 1.. those ahead of it; each has room of its own until the next call for it. */
 artel__batch_rows artel__deal_batch(artel__fit *fit, artel__mode mode, int place, artel__batch_rows batch);
 
-/* Numbers that tell what this task holds (of both feeds), and how many they are. */
-int artel__deal_words(const artel__deal *deal);
-void artel__deal_own_words(const artel__deal *deal, double *out);
+/* What a task holds, as numbers of so many bits, a bit for each part: how many there are of a feed, and of both. */
+enum {
+    ARTEL__DEAL_WORD = 48
+};
+static inline int artel__deal_words_of(const artel__deal *deal, artel__mode m)
+{
+    return (deal->mode[m].parts + ARTEL__DEAL_WORD - 1) / ARTEL__DEAL_WORD;
+}
+static inline int artel__deal_words(const artel__deal *deal)
+{
+    return artel__deal_words_of(deal, ARTEL__MODE_TRAIN) + artel__deal_words_of(deal, ARTEL__MODE_EVALUATE);
+}
 
 /* -- of one replica -- */
 

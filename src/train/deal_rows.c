@@ -11,6 +11,21 @@ enum {
     ALIGN = 64
 };
 
+/* What this task holds. */
+static void own_words(const artel__deal *deal, double *out)
+{
+    static const artel__mode modes[] = {ARTEL__MODE_TRAIN, ARTEL__MODE_EVALUATE};
+    for (size_t k = 0; k < ARTEL__COUNT(modes); k++) {
+        const artel__deal_mode *mode = &deal->mode[modes[k]];
+        for (int first = 0; first < mode->parts; first += ARTEL__DEAL_WORD) {
+            uint64_t bits = 0;
+            for (int i = first; i < mode->parts && i < first + ARTEL__DEAL_WORD; i++)
+                bits |= (uint64_t)artel__feed_part(mode->feed, i).here << (i - first);
+            *out++ = (double)bits;
+        }
+    }
+}
+
 artel_status artel__deal_exchange_held(artel__replica *replica)
 {
     artel__session *session = replica->session;
@@ -24,7 +39,7 @@ artel_status artel__deal_exchange_held(artel__replica *replica)
     ARTEL_TRY(artel__calloc(session->ctx, count * (size_t)(replica->fold.nodes + 1) + 1, sizeof(double), "files held", &block));
     double *give = block, *take = give + count * (size_t)replica->fold.nodes;
     for (size_t i = 0; i < count; i++) give[i] = -1;
-    artel__deal_own_words(session->deal, give + words * (size_t)rank);
+    own_words(session->deal, give + words * (size_t)rank);
     for (int i = 1; i < replica->fold.nodes; i++) memcpy(give + (size_t)i * count, give, count * sizeof(double));
     memcpy(take, give, count * sizeof(double));
     artel__step step = {.fold = &replica->fold};

@@ -145,9 +145,6 @@ bool artel__logs_has(const artel__log_list *logs, const char *name);
 /* NAN when absent. */
 double artel__logs_get(const artel__log_list *logs, const char *name);
 
-/* The learning rate of the next step. */
-double artel__fit_rate(const artel__fit *fit);
-
 /* callbacks.c: the callbacks of Keras that change or end a run, or write files. Read from options.callbacks,
  * which may set other options (those of checkpoints); begun when the run has its losses and metrics. Their state can be saved to and
  * restored from JSON for checkpoints. */
@@ -200,9 +197,8 @@ artel_status artel__fit_join(artel__fit *fit);
 artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__feed *feed, int64_t steps);
 
 /* regroup.c: units one after another until fit->ended, alone or among other tasks: an interrupted one is repeated in the next
- * generation. Begins with the state of the moment. `facts` as in cluster/mesh.h. */
+ * generation. */
 typedef artel_status artel__fit_unit_fn(artel__fit *fit);
-artel_status artel__fit_begin(artel__fit *fit, const char *facts);
 artel_status artel__fit_run(artel__fit *fit, artel__fit_unit_fn *unit);
 /* Follows the mesh's orders until it is seated (fit->seated) or all is over. */
 artel_status artel__fit_follow(artel__fit *fit);
@@ -215,10 +211,11 @@ artel_status artel__fit_end(artel__fit *fit, artel_status status);
 artel_status artel__fit_send_state(artel__fit *fit, artel__mesh_stream *stream);
 artel_status artel__fit_take_state(artel__fit *fit, artel__mesh_stream *stream);
 
-/* servers.c: what this task does; all of it. */
+/* service.c: what this task does, in fit->role. */
 artel_status artel__fit_find_role(artel__fit *fit);
 /* Of a task with a role: processors, and no other device. */
 artel_status artel__fit_check_device(artel__fit *fit, artel__device_request *device);
+/* servers.c: all of it. */
 artel_status artel__fit_run_servers(artel__fit *fit);
 
 /* Whom this task works with, or NULL: those who step together, or who serve. */
@@ -233,20 +230,30 @@ artel_status artel__fit_open(artel__fit *fit, artel_data *data);
 void artel__fit_close(artel__fit *fit);
 artel_status artel__fit_apply_replicas(artel__fit *fit); /* to a schedule that counts them */
 
-/* fit.c */
-/* The pieces of a run, for who coordinates others: artel__fit_run calls them itself. */
+/* The rows of a batch of validation. */
+static inline int64_t artel__fit_validation_batch(const artel__fit *fit)
+{
+    return fit->options.validation_batch_size ? fit->options.validation_batch_size : fit->batch_size;
+}
+
+/* unit.c: the next unit of work, of a task that goes through all of them. */
+artel_status artel__fit_unit(artel__fit *fit);
+/* Its pieces, for who coordinates others. */
 artel_status artel__fit_epoch_begin(artel__fit *fit);
 void artel__fit_time_step(artel__fit *fit, int64_t before);                 /* one that began then has just been done */
 artel_status artel__fit_stepped(artel__fit *fit, double loss, double rate); /* counted; tells events and callbacks */
 bool artel__fit_ran_out(artel__fit *fit);
 bool artel__fit_validates(const artel__fit *fit);
-int64_t artel__fit_validation_batch(const artel__fit *fit);
 artel_status artel__fit_epoch_end(artel__fit *fit);
 artel_status artel__fit_training_end(artel__fit *fit);
-artel_status artel__fit_report_fault(artel__fit *fit);
-void artel__fit_say_start(artel__fit *fit);           /* the start event, once */
-artel_status artel__fit_report_plan(artel__fit *fit); /* to on_plan; in a cluster there is none before the first seat */
-artel_status artel__fit_preempted(artel__fit *fit);   /* records that the run ends on request, and what became of it */
+artel_status artel__fit_preempted(artel__fit *fit); /* records that the run ends on request, and what became of it */
+
+/* fit_tell.c */
 void artel__fit_event(const artel__fit *fit, artel_event *event);
+void artel__fit_say_start(artel__fit *fit); /* the start event, once */
+artel_status artel__fit_report_fault(artel__fit *fit);
+artel_status artel__fit_report_plan(artel__fit *fit); /* to on_plan; in a cluster there is none before the first seat */
+/* The learning rate of the next step. */
+double artel__fit_rate(const artel__fit *fit);
 
 #endif

@@ -15,6 +15,8 @@
 #include "train/identity.h"
 #include "train/session_impl.h"
 
+#define FINISHED_PATIENCE_NS INT64_C(5000000000) /* for others, of a task that finds its run finished */
+
 /* -- sessions -- */
 
 static artel_status choose_all_reduce(artel__session *session, const artel__mesh_seat *seat)
@@ -136,6 +138,25 @@ static artel_status add_course(artel__fit *fit, facts *f)
     return add_fact(fit->ctx, f, "callbacks", o->callbacks ? o->callbacks : "");
 }
 
+/* Asks the mesh for the others, with the state of the moment. */
+static artel_status begin(artel__fit *fit, const char *told)
+{
+    artel__mesh_request request = {.facts = told,
+                                   .replicas = artel__session_replicas(fit->session),
+                                   .shards = artel__session_shards(fit->session),
+                                   .step = (uint64_t)fit->unit,
+                                   .hash = artel__session_hash(fit->session),
+                                   .best = artel__session_best_arithmetic(fit->session),
+                                   .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
+    if (fit->role != ARTEL__ROLE_NONE) /* tasks hold different things, and no state goes from one to another as it does among equals */
+        request = (artel__mesh_request){.facts = told, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
+    artel__arithmetic arithmetic;
+    if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
+    ARTEL_TRY(artel__mesh_begin(artel__fit_cluster(fit), &request));
+    fit->begun = true;
+    return ARTEL_OK;
+}
+
 artel_status artel__fit_join(artel__fit *fit)
 {
     facts f = {.length = 0};
@@ -147,7 +168,7 @@ artel_status artel__fit_join(artel__fit *fit)
     if (status == ARTEL_OK) status = add_course(fit, &f);
     json_decref(identity);
     ARTEL_TRY(status);
-    return artel__fit_begin(fit, f.text);
+    return begin(fit, f.text);
 }
 
 artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__feed *feed, int64_t steps)
@@ -169,5 +190,5 @@ artel_status artel__pass_join(artel__fit *fit, artel__mode mode, const artel__fe
     ARTEL_TRY(add_fact(fit->ctx, &f, "all-reduce", artel__session_all_reduce(fit->session)));
     ARTEL_TRY(artel__identity_model(fit, hex));
     ARTEL_TRY(add_fact(fit->ctx, &f, "model", hex));
-    return artel__fit_begin(fit, f.text);
+    return begin(fit, f.text);
 }

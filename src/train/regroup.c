@@ -14,26 +14,6 @@
 #include "train/deal.h"
 #include "train/fit_impl.h"
 
-#define FINISHED_PATIENCE_NS INT64_C(5000000000) /* for others, of a task that finds its run finished */
-
-artel_status artel__fit_begin(artel__fit *fit, const char *facts)
-{
-    artel__mesh_request request = {.facts = facts,
-                                   .replicas = artel__session_replicas(fit->session),
-                                   .shards = artel__session_shards(fit->session),
-                                   .step = (uint64_t)fit->unit,
-                                   .hash = artel__session_hash(fit->session),
-                                   .best = artel__session_best_arithmetic(fit->session),
-                                   .patience_ns = artel__checkpointer_finished(fit) ? FINISHED_PATIENCE_NS : 0};
-    if (fit->role != ARTEL__ROLE_NONE) /* tasks hold different things, and no state goes from one to another as it does among equals */
-        request = (artel__mesh_request){.facts = facts, .replicas = 1, .shards = ARTEL__MAX_SHARDS};
-    artel__arithmetic arithmetic;
-    if (request.best && artel__session_products_of(fit->session, &arithmetic)) request.arithmetic = 1 + arithmetic;
-    ARTEL_TRY(artel__mesh_begin(artel__fit_cluster(fit), &request));
-    fit->begun = true;
-    return ARTEL_OK;
-}
-
 /* Those that left beside the one that `why` begins with: "; also worker 2 (...)". */
 static void list_others(const artel__mesh_seat *seat, char *out, size_t size)
 {

@@ -114,6 +114,8 @@ void artel__worker_destroy(artel__fit *fit, void *user);
 artel_status artel__server_create(artel__fit *fit, void **out);
 void artel__server_destroy(artel__fit *fit, void *user);
 
+/* service.c: what the options say, or a refusal of what these modes cannot do, before anything is begun. */
+artel_status artel__service_read_options(artel__service *service);
 artel__lane artel__service_lane(const artel__service *service, int rank);
 /* Items that a worker asks for at a time. */
 static inline int artel__service_tickets(const artel__service *service)

@@ -124,6 +124,8 @@ double artel__session_replica_loss(const artel__session *session, artel__mode m,
 /* arithmetic.c: reads --arithmetic; looks at the graph of a mode that is being prepared; takes what the members have agreed. */
 artel_status artel__session_read_arithmetic(artel__session *session);
 void artel__session_find_products(artel__session *session, const artel__objective *objective);
+/* That of a checkpoint; whether it was the session's already. */
+bool artel__session_take_up_arithmetic(artel__session *session, artel__arithmetic arithmetic);
 void artel__session_take_record(artel__session *session, const artel__mesh_seat *seat);
 
 /* replica.c */

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a session: what became of a step, and what it has computed.
+/* Steps of a session, and what became of each.
  *
  * The replicas are a crew (strategy/crew.h). The first failure of a step cancels the group, so nobody waits for a replica that will not
  * come; the step is then reported and nothing has changed.
  */
-#include <math.h>
 #include <stdio.h>
 
 #include "nn/row_state.h"
 #include "train/content.h"
-
-/* -- stepping -- */
 
 static artel_status report_fault(artel__session *session, artel__mode m, const artel__batch *batch)
 {
@@ -140,77 +137,4 @@ artel_status artel__session_share(artel__session *session)
     if (status < 0 && session->group) artel__group_reset(session->group);
     if (status < 0) judge_failure(session, false);
     return status;
-}
-
-/* -- results -- */
-
-bool artel__session_took_step(const artel__session *session)
-{
-    const artel__objective *o = session->mode[ARTEL__MODE_TRAIN].objective;
-    return o->gate_kept < 0 ||
-           isfinite(*(const double *)artel__execution_read(session->replica[0].mode[ARTEL__MODE_TRAIN].run, o->gate_kept));
-}
-
-double artel__session_loss(const artel__session *session, artel__mode m, double *by_output)
-{
-    return artel__session_replica_loss(session, m, 0, by_output);
-}
-
-double artel__session_replica_loss(const artel__session *session, artel__mode m, int index, double *by_output)
-{
-    const artel__objective *o = session->mode[m].objective;
-    const artel__execution *run = session->replica[index].mode[m].run;
-    const artel__settings *settings = session->options.settings;
-    double total = 0;
-    for (int i = 0; i < settings->outputs; i++) {
-        double loss = 0;
-        if (o->loss_kept[i] >= 0) {
-            const double *pair = artel__execution_read(run, o->loss_kept[i]);
-            double divisor = o->elements[i] ? (double)session->replica[index].fold.batch * (double)o->elements[i] : 1.0;
-            if (o->denominator_kept[i] >= 0) divisor = ((const double *)artel__execution_read(run, o->denominator_kept[i]))[1];
-            loss = divisor == 0 ? 0 : pair[0] / divisor;
-        }
-        if (by_output) by_output[i] = loss;
-        total += settings->output[i].loss_weight * loss;
-    }
-    if (o->extra_kept >= 0) {
-        const double *pair = artel__execution_read(run, o->extra_kept);
-        total += pair[1] == 0 ? 0 : pair[0] / pair[1];
-    }
-    if (o->penalty_kept >= 0) total += *(const double *)artel__execution_read(run, o->penalty_kept);
-    return total;
-}
-
-void artel__session_add_sums(const artel__session *session, artel__mode m, double *sums)
-{
-    const artel__objective *o = session->mode[m].objective;
-    for (int k = 0; k < o->slots; k++) {
-        const double *batch = artel__execution_read(session->replica[0].mode[m].run, o->slot[k].kept);
-        for (int i = 0; i < o->slot[k].metric->sums; i++) sums[o->slot[k].first + i] += batch[i];
-    }
-}
-
-void artel__session_predictions(const artel__session *session, int output, float *values)
-{
-    const artel__objective *o = session->mode[ARTEL__MODE_PREDICT].objective;
-    const artel__value *value = &o->graph.value[o->graph.kept[o->prediction_kept[output]]];
-    if (session->seat.ranks > 1) { /* every rank has gathered all rows */
-        const artel__replica *replica = &session->replica[0];
-        artel__convert(value->dtype, replica->mode[ARTEL__MODE_PREDICT].gathered[output], ARTEL_DTYPE_FLOAT32, values,
-                       replica->fold.batch * value->storage);
-        return;
-    }
-    for (int r = 0; r < session->replicas; r++) {
-        const artel__replica *replica = &session->replica[r];
-        const void *rows = artel__execution_read(replica->mode[ARTEL__MODE_PREDICT].run, o->prediction_kept[output]);
-        artel__convert(value->dtype, rows, ARTEL_DTYPE_FLOAT32, values + replica->fold.row * value->storage,
-                       replica->fold.rows * value->storage);
-    }
-}
-
-const char *artel__session_take_fault(artel__session *session)
-{
-    if (session->fault[0] == 0 || session->fault_reported) return "";
-    session->fault_reported = true;
-    return session->fault;
 }
