@@ -77,6 +77,8 @@ typedef enum artel__arithmetic {
 
 /* The best set of this machine. */
 artel__isa artel__isa_of_machine(void);
+/* That of a name, or the best one for NULL, "" and "auto". A failure is recorded for the thread. */
+artel_status artel__isa_choose(const char *name, artel__isa *out);
 /* The set this context computes with: the best of the machine, capped by the context's options. */
 artel__isa artel__context_isa(const artel_context *ctx);
 const char *artel__isa_name(artel__isa isa);
