@@ -7,7 +7,6 @@
  * have gathered, go on in the background of the nodes that follow, and are waited for at the end. The grouping is a function of the
  * graph alone, hence the same on all replicas.
  */
-#include <string.h>
 
 #include "exec/cpu/plan_impl.h"
 #include "graph/cost.h"
@@ -17,12 +16,6 @@
 static const artel__kernel *const *kernel_list(const artel__op_exec *exec, const artel__node *node)
 {
     return exec->choose ? exec->choose(node) : exec->kernels;
-}
-
-/* The step that a plan is made for: a full batch, as replica `rank` sees it. */
-static artel__step full_step(const artel__plan *plan, int rank)
-{
-    return (artel__step){.fold = &plan->fold[rank], .training = plan->graph->training};
 }
 
 /* Who owns what of a full batch, and the largest shares of it. */
@@ -45,32 +38,6 @@ static artel_status make_folds(artel__plan *plan)
     return ARTEL_OK;
 }
 
-/* Where a value is in a run; without one, some address: kernels take NULL for what is not there, and ask for less scratch then. */
-static void *address(const artel__run *run, artel__value_id id)
-{
-    static const _Alignas(64) uint8_t anywhere[64];
-    if (id < 0) return NULL;
-    return run ? run->pointer[id] : (void *)(uintptr_t)anywhere;
-}
-
-void artel__plan_args(const artel__plan *plan, const artel__run *run, int32_t index, const artel__step *step, void **in, void **out,
-                      artel__run_args *args)
-{
-    const artel__node *node = &plan->graph->node[index];
-    for (int k = 0; k < node->inputs; k++) in[k] = address(run, node->input[k]);
-    for (int k = 0; k < node->outputs; k++) out[k] = address(run, node->output[k]);
-    *args = (artel__run_args){.graph = plan->graph,
-                              .node = node,
-                              .node_index = index,
-                              .attributes = node->attributes,
-                              .step = step,
-                              .in = in,
-                              .out = out,
-                              .half = plan->half,
-                              .raw = plan->raw,
-                              .isa = plan->options.isa};
-}
-
 /* Operations with `rows` rows of this replica; where the operation does not count them, elements with the most it can have. */
 static int64_t node_cost(const artel__plan *plan, int32_t index, int64_t rows)
 {
@@ -89,17 +56,6 @@ const char *artel__plan_kernel(const artel__plan *plan, int32_t node, int64_t ro
     const artel__node_plan *chosen = &plan->node[node];
     *operations = (double)artel__node_operations(plan->graph, &plan->graph->node[node], rows);
     return chosen->kernel ? chosen->kernel->name : chosen->view ? "view" : "collective";
-}
-
-void artel__plan_params(const artel__plan *plan, int32_t index, int rank, void *params)
-{
-    void *in[ARTEL__MAX_OPERANDS], *out[ARTEL__MAX_OPERANDS];
-    const artel__op_exec *exec = plan->node[index].exec;
-    artel__step step = full_step(plan, rank);
-    artel__run_args args;
-    artel__plan_args(plan, NULL, index, &step, in, out, &args);
-    memset(params, 0, exec->params_size);
-    exec->fill(&args, params);
 }
 
 static artel_status choose_kernel(artel__plan *plan, int32_t index)
@@ -135,14 +91,6 @@ static void measure_scratch(artel__plan *plan)
         }
     }
     plan->scratch_bytes = (plan->scratch_bytes + 63) / 64 * 64;
-}
-
-artel__value_id artel__plan_source(const artel__plan *plan, artel__value_id value)
-{
-    const artel__graph *graph = plan->graph;
-    while (value >= 0 && graph->value[value].node >= 0 && plan->node[graph->value[value].node].view)
-        value = graph->node[graph->value[value].node].input[0];
-    return value;
 }
 
 typedef struct scheduler {
