@@ -24,61 +24,6 @@ static artel__tcp *tcp_of(artel__endpoint *endpoint)
     return (artel__tcp *)endpoint;
 }
 
-/* -- shared by both directions -- */
-
-void artel__tcp_append(artel__tcp_queue *q, artel__net_request *request)
-{
-    request->next = NULL;
-    if (q->tail)
-        q->tail->next = request;
-    else
-        q->head = request;
-    q->tail = request;
-}
-
-void artel__tcp_prepend(artel__tcp_queue *q, artel__net_request *request)
-{
-    request->next = q->head;
-    q->head = request;
-    if (!q->tail) q->tail = request;
-}
-
-bool artel__tcp_take_out(artel__tcp_queue *q, const artel__net_request *request)
-{
-    artel__net_request *before = NULL;
-    for (artel__net_request *at = q->head; at; before = at, at = at->next) {
-        if (at != request) continue;
-        if (before)
-            before->next = at->next;
-        else
-            q->head = at->next;
-        if (q->tail == at) q->tail = before;
-        return true;
-    }
-    return false;
-}
-
-void artel__tcp_finish(artel__tcp *tcp, artel__net_request *request, artel__net_state state)
-{
-    atomic_store_explicit(&request->state, (int)state, memory_order_release);
-    tcp->changes++;
-}
-
-uint32_t artel__tcp_seal(uint32_t crc, uint32_t mask, uint32_t number)
-{
-    return crc ^ mask ^ (number * 0x9e3779b9u);
-}
-
-void artel__tcp_fail_peer(artel__tcp *tcp, artel__tcp_peer *p, const char *reason)
-{
-    if (p->lost) return;
-    p->lost = true;
-    snprintf(p->why, sizeof p->why, "%s", reason);
-    if (p->connection) shutdown(p->stream->socket, SHUT_RDWR); /* so that the other end knows as well */
-    artel__tcp_drop_input(tcp, p, false);
-    tcp->changes++;
-}
-
 static artel_status say_lost(artel__tcp *tcp, int rank)
 {
     const artel__tcp_peer *p = &tcp->peer[rank];
@@ -90,25 +35,6 @@ static artel_status say_lost(artel__tcp *tcp, int rank)
 }
 
 /* -- cancelling -- */
-
-bool artel__tcp_is_cancelled(const artel__tcp *tcp)
-{
-    return tcp->cancelled_here || tcp->cancelled > tcp->own;
-}
-
-static void raise_cancelled(artel__tcp *tcp, uint64_t to)
-{
-    if (to + 1 <= tcp->cancelled) return;
-    tcp->cancelled = to + 1;
-    tcp->changes++;
-}
-
-void artel__tcp_be_cancelled(artel__tcp *tcp, const artel__frame *frame)
-{
-    if (frame->node == 1) tcp->cancelled_here = true;
-    raise_cancelled(tcp, (uint64_t)frame->generation << 32 | (uint32_t)frame->step);
-    tcp->changes++;
-}
 
 static void wake_up(artel__tcp *tcp)
 {
@@ -127,7 +53,7 @@ static void tcp_cancel(artel__endpoint *endpoint)
     artel__tcp *tcp = tcp_of(endpoint);
     pthread_mutex_lock(&tcp->mutex);
     tcp->cancelled_here = true;
-    raise_cancelled(tcp, tcp->own);
+    artel__tcp_raise_cancelled(tcp, tcp->own);
     bool tell = tcp->told <= tcp->own;
     if (tell) {
         tcp->told = tcp->own + 1;

@@ -147,6 +147,8 @@ bool artel__tcp_take_out(artel__tcp_queue *queue, const artel__net_request *requ
 void artel__tcp_fail_peer(artel__tcp *tcp, artel__tcp_peer *peer, const char *reason);
 void artel__tcp_finish(artel__tcp *tcp, artel__net_request *request, artel__net_state state);
 uint32_t artel__tcp_seal(uint32_t crc, uint32_t mask, uint32_t number);
+/* What has this number (as `own`) or a lower one is cancelled; so a frame of a peer says. */
+void artel__tcp_raise_cancelled(artel__tcp *tcp, uint64_t to);
 void artel__tcp_be_cancelled(artel__tcp *tcp, const artel__frame *frame);
 
 bool artel__tcp_is_cancelled(const artel__tcp *tcp);

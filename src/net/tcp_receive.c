@@ -490,3 +490,13 @@ void artel__tcp_drop_input(artel__tcp *tcp, artel__tcp_peer *p, bool all)
         artel__tcp_discard(tcp, p, m);
     }
 }
+
+void artel__tcp_fail_peer(artel__tcp *tcp, artel__tcp_peer *p, const char *reason)
+{
+    if (p->lost) return;
+    p->lost = true;
+    snprintf(p->why, sizeof p->why, "%s", reason);
+    if (p->connection) shutdown(p->stream->socket, SHUT_RDWR); /* so that the other end knows as well */
+    artel__tcp_drop_input(tcp, p, false);
+    tcp->changes++;
+}
