@@ -6,6 +6,9 @@
  * the same step, whose members are finished at once, and the writing is done again: files are named by step and renamed whole.
  *
  * Failed: the cause is told to all, who pass it on once; each waits a moment for other causes and ends with the earliest.
+ *
+ * Failed alone: END says why on every link, and a link may break with it unread. So whoever hears it tells the lowest of the rest, and that
+ * one tells all, before it proposes: each survivor says the cause once, if one of them has heard it.
  */
 #include "cluster/membership_impl.h"
 
@@ -26,6 +29,46 @@ void artel__ms_end(artel__membership *m, artel_status status, bool whole, const 
     artel__ms_act(m, &(artel__action){.kind = ARTEL__ACTION_END, .cause = &cause, .digest = m->digest, .step = m->step, .whole = whole});
 }
 
+/* -- failed alone -- */
+
+/* The lowest of those that are left, as far as this task reaches. */
+static uint32_t find_teller(const artel__membership *m, uint32_t lost)
+{
+    uint32_t t = 0;
+    while (t != m->config.self && (t == lost || !artel__ms_linked(m, t))) t++;
+    return t;
+}
+
+static void pass_on(artel__membership *m, uint32_t lost, const artel__message *ended)
+{
+    uint32_t teller = find_teller(m, lost);
+    for (uint32_t t = 0; t < m->config.tasks; t++) {
+        artel__message copy = *ended;
+        if (t != lost && (t == teller || teller == m->config.self)) artel__ms_send(m, t, &copy);
+    }
+}
+
+static void learn_failure(artel__membership *m, uint32_t task, uint64_t incarnation, const artel__message *message)
+{
+    artel__ms_peer *p = &m->peer[task];
+    if (message->status == ARTEL_ERROR_PREEMPTED || message->status >= 0 || p->failed_as == incarnation) return;
+    p->failed_as = incarnation;
+    artel__ms_say(m, task, ARTEL__REASON_LEFT, "%s has failed: %.*s", artel__ms_name(m, task), (int)message->text.count,
+                  message->text.count ? (const char *)message->text.data : "");
+    pass_on(m, task,
+            &(artel__message){.kind = ARTEL__MESSAGE_ENDED,
+                              .subject = task,
+                              .status = message->status,
+                              .cause_incarnation = incarnation,
+                              .text = message->text});
+}
+
+void artel__ms_on_ended(artel__membership *m, uint32_t from, const artel__message *message)
+{
+    if (message->subject == m->config.self || message->subject == from || !message->cause_incarnation) return;
+    learn_failure(m, message->subject, message->cause_incarnation, message);
+}
+
 void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message *message)
 {
     artel__ms_peer *p = &m->peer[from];
@@ -35,9 +78,7 @@ void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message 
         artel__ms_end(m, (artel_status)message->status, true, message->status == ARTEL_OK ? "finished" : "all saved and ended");
         return;
     }
-    if (message->status != ARTEL_ERROR_PREEMPTED && message->status != ARTEL_OK)
-        artel__ms_say(m, from, ARTEL__REASON_LEFT, "%s has failed: %.*s", artel__ms_name(m, from), (int)message->text.count,
-                      message->text.count ? (const char *)message->text.data : "");
+    learn_failure(m, from, p->incarnation, message);
     artel__ms_lose(m, from, ARTEL__REASON_LEFT);
     p->dial_at = m->now + ARTEL__MS_SECOND;
 }

@@ -94,7 +94,6 @@ void artel__ms_bind(artel__membership *m, int link, const artel__message *hello)
     p->sequence = hello->sequence;
     p->link = link;
     p->dialled = m->link[link].dialled;
-    p->gone = false;
     p->heard = p->watched = p->bound_at = m->now;
     p->ping = p->pong = 0;
     m->link[link].task = (int)hello->task;

@@ -51,7 +51,6 @@ typedef struct artel__ms_peer {
     int link;             /* on which its HELLO has come; -1: none */
     bool dialled;         /* this side opened it */
     bool dialling;        /* OPEN is not answered yet */
-    bool gone;            /* said END; no more dialling */
     uint64_t incarnation; /* the last one known; of the process `life`, which has had `sequence` before */
     uint64_t life;
     uint32_t sequence;
@@ -87,6 +86,7 @@ typedef struct artel__ms_peer {
     uint32_t report_replicas, report_arithmetic, report_best;
     /* In the running generation. */
     uint64_t member_incarnation;                /* as which it became a member */
+    uint64_t failed_as;                         /* as which it has failed alone, so that it is said once; 0: it has not */
     artel__generation_id finished_in, saved_in; /* by id: what it says may come before START does */
     int64_t passive_until;                      /* it did not coordinate when it should have */
 } artel__ms_peer;
@@ -371,6 +371,7 @@ void artel__ms_finish_tick(artel__membership *m);
 void artel__ms_fail_tick(artel__membership *m);
 void artel__ms_on_finish(artel__membership *m, uint32_t from, const artel__message *message);
 void artel__ms_on_fail(artel__membership *m, uint32_t from, const artel__message *message);
+void artel__ms_on_ended(artel__membership *m, uint32_t from, const artel__message *message);
 void artel__ms_on_end(artel__membership *m, uint32_t from, const artel__message *message);
 
 /* -- membership_shared.c -- */

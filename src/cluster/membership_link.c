@@ -118,7 +118,7 @@ static void back_off(artel__membership *m, artel__ms_peer *p)
 static void dial(artel__membership *m, uint32_t task)
 {
     artel__ms_peer *p = &m->peer[task];
-    if (p->link >= 0 || p->dialling || p->gone || m->now < p->dial_at) return;
+    if (p->link >= 0 || p->dialling || m->now < p->dial_at) return;
     if (task > m->config.self && m->now - (p->heard > m->begun ? p->heard : m->begun) < ARTEL__MS_UPHILL) return;
     for (uint32_t i = 0; i < m->config.links; i++)
         if (m->link[i].open && m->link[i].task == (int)task) return; /* its HELLO is on its way */
@@ -328,6 +328,7 @@ static void dispatch(artel__membership *m, uint32_t from, const artel__message *
         [ARTEL__MESSAGE_SAVED] = artel__ms_on_finish,
         [ARTEL__MESSAGE_FAIL] = artel__ms_on_fail,
         [ARTEL__MESSAGE_END] = artel__ms_on_end,
+        [ARTEL__MESSAGE_ENDED] = artel__ms_on_ended,
         [ARTEL__MESSAGE_ENTER] = artel__ms_on_shared,
         [ARTEL__MESSAGE_RELEASE] = artel__ms_on_shared,
         [ARTEL__MESSAGE_PUT] = artel__ms_on_shared,

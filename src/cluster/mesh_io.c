@@ -159,14 +159,14 @@ static void hear(artel_cluster *mesh, int index)
         hear_one(mesh, index, bytes, count);
 }
 
-/* After the pass has ended, links stay until what was said has left. */
+/* After the pass has ended, links stay until what was said has left and the other end has ended, too. */
 static void move_link(artel_cluster *mesh, int index)
 {
     artel__mesh_link *link = &mesh->link[index];
     if (!link->connection) return;
     bool lost = artel__connection_progress(link->connection) == ARTEL__CONNECTION_LOST;
     if (!link->closing) hear(mesh, index);
-    bool said = mesh->over && !(artel__connection_events(link->connection) & POLLOUT);
+    bool said = mesh->over && !(artel__connection_events(link->connection) & POLLOUT) && artel__connection_part(link->connection);
     if (!lost && !link->closing && !said) return;
     artel__connection_close(link->connection);
     link->connection = NULL;

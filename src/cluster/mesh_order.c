@@ -119,12 +119,12 @@ bool artel__mesh_ever_formed(artel_cluster *mesh)
     return formed;
 }
 
-/* What the machine has said at its end is given time to leave; and whoever comes to connect in the next moment to a job that
+/* What the machine has said at its end is given time to arrive: the others end their sides when they have heard it. And whoever comes to connect in the next moment to a job that
  * failed before it began hears what happened, so that all end and not only those who were there. */
 static void linger(artel_cluster *mesh)
 {
     bool failed = mesh->over && mesh->hopeless;
-    int64_t until = artel__now_ns() + (failed ? 3 * ARTEL__MESH_SECOND / 2 : ARTEL__MESH_SECOND / 5);
+    int64_t until = artel__now_ns() + (failed ? 3 * ARTEL__MESH_SECOND / 2 : ARTEL__MESH_SECOND);
     while (artel__now_ns() < until) {
         bool all = failed, open = false;
         for (int r = 0; r < mesh->peers; r++) all = all && (r == mesh->self || mesh->peer[r].met);

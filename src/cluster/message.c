@@ -286,7 +286,7 @@ const char *artel__message_decode(const uint8_t *bytes, size_t count, artel__mes
 const char *artel__message_name(uint32_t kind)
 {
     static const char *const name[ARTEL__MESSAGE_KINDS] = {
-        "",     "hello",    "status", "suspect", "propose", "report", "decline", "record",  "ready", "start", "refuse",
-        "join", "finished", "save",   "saved",   "fail",    "end",    "enter",   "release", "put",   "set",   "address"};
+        "",         "hello", "status", "suspect", "propose", "report", "decline", "record", "ready", "start",   "refuse", "join",
+        "finished", "save",  "saved",  "fail",    "end",     "enter",  "release", "put",    "set",   "address", "ended"};
     return kind < ARTEL__MESSAGE_KINDS ? name[kind] : "";
 }

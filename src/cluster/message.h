@@ -48,6 +48,7 @@ typedef enum artel__message_kind {
     ARTEL__MESSAGE_PUT = 19,      /* member to coordinator: name, value, sequence = 1 to overwrite */
     ARTEL__MESSAGE_SET = 20,      /* coordinator: name, value, sequence: the entry's version */
     ARTEL__MESSAGE_ADDRESS = 21,  /* of a link's driver, not of the machine: subject listens at `value`, or the sender at port target */
+    ARTEL__MESSAGE_ENDED = 22,    /* passed on: subject has said END, alone: status, cause_incarnation = as which, text */
     ARTEL__MESSAGE_KINDS
 } artel__message_kind;
 

@@ -27,6 +27,7 @@
 #include "keras/h5_wire.h"
 
 #define PROGRAM "artel-hdf5"
+#define PATIENCE 20 /* a busy machine may give it no more than this part of a processor */
 #define SLICE_MS 50
 #define DAMAGED "the file is damaged or incomplete; copy or download it again, or save it again"
 
@@ -242,7 +243,7 @@ static artel_status supervise(process *p)
     if (finished) return judge(p);
     if (artel__cancelled(p->ctx)) return artel__fail(p->ctx, ARTEL_ERROR_CANCELLED, p->job->where, "", "cancelled");
     return artel__fail(p->ctx, ARTEL_ERROR_CORRUPT, p->job->where, DAMAGED, "the HDF5 library did not finish this file in %.1f s",
-                       p->job->seconds);
+                       p->job->seconds * PATIENCE);
 }
 
 artel_status artel__helper_run(artel_context *ctx, const artel__helper_job *job)
@@ -251,7 +252,7 @@ artel_status artel__helper_run(artel_context *ctx, const artel__helper_job *job)
     ARTEL_TRY(find_program(ctx, job, path));
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return artel__fail_errno(ctx, job->where, "create a pipe for");
-    process p = {.ctx = ctx, .job = job, .pipe = ends[0], .deadline = artel__now_ns() + (int64_t)(job->seconds * 1e9)};
+    process p = {.ctx = ctx, .job = job, .pipe = ends[0], .deadline = artel__now_ns() + (int64_t)(job->seconds * PATIENCE * 1e9)};
     artel_status status = away_from_standard(ctx, job->where, &ends[1]);
     if (status >= 0) {
         int error = spawn(path, job, ends[1], &p.pid);

@@ -11,10 +11,10 @@ typedef struct artel__helper_job {
     const char *mode;    /* "read" or "write" */
     const char *program; /* NULL: looked up as keras/h5.h says */
     int input, output;   /* memory files */
-    double seconds;      /* wall time after which the helper is killed; processor time is limited to the same, rounded up */
+    double seconds;      /* of processor time, rounded up; twenty times as long on the clock, and the helper is killed */
 } artel__helper_job;
 
-/* The time a file of this size may take: about 3 s for small ones. */
+/* The processor time that a file of this size may take: about 3 s for small ones. */
 double artel__helper_seconds(uint64_t bytes);
 
 /* Runs the helper to its end. Errors: CORRUPT or INVALID (what the helper said of the input; it crashed; out of time),

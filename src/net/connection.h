@@ -82,8 +82,12 @@ bool artel__connection_is_secure(const artel__connection *connection);
 artel_status artel__connection_say(artel__connection *connection, const void *bytes, size_t count);
 
 /* The next control message that has arrived: valid until the next call with this connection. ARTEL_AGAIN: none (yet, or
- * any more). Messages that came before a loss can still be heard. */
+ * any more). Messages that came before a loss can still be heard, also when it is this side's sending that failed first. */
 artel_status artel__connection_hear(artel__connection *connection, const void **out_bytes, size_t *out_count);
+
+/* After the last message has left: ends this side and reads away what still comes. True when the other end has ended, too; until then,
+ * closing could destroy what it has not read, and what this kernel has not sent: a connection that is closed answers with a reset. */
+bool artel__connection_part(artel__connection *connection);
 
 /* For transports: the stream of an open data connection, what carries messages (the stream, or memory that both ends share once
  * they have attached; whatever is said on the stream before is apart from it), and numbers that only the two ends know, by which the sums of

@@ -8,6 +8,7 @@
 #include "net/connection_impl.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -21,6 +22,9 @@ enum {
 struct artel__control {
     size_t out_begin, out_end, in_begin, in_end, heard; /* `heard`: bytes of the message lent out last */
     uint32_t said_count, heard_count;
+    bool parted; /* this side says no more */
+    bool mute;   /* nothing more can be sent, for `why`; what has arrived is still to be read */
+    artel__net_why why;
     uint8_t out[OUT_BYTES], in[IN_BYTES];
 };
 
@@ -49,7 +53,9 @@ bool artel__control_decode(const uint8_t in[8], artel__control_header *out)
 
 bool artel__control_waits(const artel__connection *c)
 {
-    return (c->control && c->control->out_begin < c->control->out_end) || artel__net_stream_unsent(&c->stream);
+    const artel__control *q = c->control;
+    if (q && q->mute) return false;
+    return (q && q->out_begin < q->out_end) || artel__net_stream_unsent(&c->stream);
 }
 
 static void lose(artel__connection *c, int64_t result, const char *text)
@@ -60,23 +66,38 @@ static void lose(artel__connection *c, int64_t result, const char *text)
         artel__connection_lose(c, ARTEL__FAULT_LOST, result == ARTEL__NET_STREAM_END ? "it ended the connection" : text);
 }
 
+/* The other end has gone, and the first to notice is who sends. What it said before it went is here, and its last words matter most: the
+ * connection is lost once they have been read. */
+static void fall_mute(artel__connection *c, int64_t result, const artel__net_why *why)
+{
+    artel__control *q = c->control;
+    if (result == ARTEL__NET_STREAM_DAMAGED) {
+        lose(c, result, why->text);
+        return;
+    }
+    q->out_begin = q->out_end = 0;
+    q->mute = true;
+    q->why = *why;
+}
+
 static void send_some(artel__connection *c)
 {
     artel__control *q = c->control;
     artel__net_why why = {""};
+    if (q->mute) return;
     while (q->out_begin < q->out_end) {
         struct iovec piece = {q->out + q->out_begin, q->out_end - q->out_begin};
         int64_t n = artel__net_stream_write(&c->stream, &piece, 1, &why);
         if (n == ARTEL__NET_STREAM_AGAIN) return;
         if (n < 0) {
-            lose(c, n, why.text);
+            fall_mute(c, n, &why);
             return;
         }
         q->out_begin += (size_t)n;
     }
     q->out_begin = q->out_end = 0;
     int flushed = artel__net_stream_flush(&c->stream, &why);
-    if (flushed < 0 && flushed != ARTEL__NET_STREAM_AGAIN) lose(c, flushed, why.text);
+    if (flushed < 0 && flushed != ARTEL__NET_STREAM_AGAIN) fall_mute(c, flushed, &why);
 }
 
 /* Leaves unread what does not fit: the peer then waits. */
@@ -92,6 +113,7 @@ static void receive_some(artel__connection *c)
         artel__net_why why = {""};
         struct iovec piece = {q->in + q->in_end, IN_BYTES - q->in_end};
         int64_t n = artel__net_stream_read(&c->stream, &piece, 1, &why);
+        if (n == ARTEL__NET_STREAM_AGAIN && q->mute) lose(c, ARTEL__NET_STREAM_FAILED, q->why.text);
         if (n == ARTEL__NET_STREAM_AGAIN) return;
         if (n < 0) {
             lose(c, n, why.text);
@@ -119,6 +141,7 @@ artel_status artel__connection_say(artel__connection *c, const void *bytes, size
         return artel__fail(ctx, ARTEL_ERROR_INVALID, c->address, "", "a control message of %zu bytes; 1 to %d", count, ARTEL__CONTROL_MOST);
     ARTEL_TRY(reserve(c));
     artel__control *q = c->control;
+    if (q->mute) return ARTEL_ERROR_RUN;
     if (q->out_begin > 0 && q->out_end + HEAD + count > OUT_BYTES) {
         memmove(q->out, q->out + q->out_begin, q->out_end - q->out_begin);
         q->out_end -= q->out_begin;
@@ -131,7 +154,18 @@ artel_status artel__connection_say(artel__connection *c, const void *bytes, size
     artel__bytes_put(at + 4, sum(at, count, artel__connection_mask(c, true), q->said_count++), 4);
     q->out_end += HEAD + count;
     send_some(c);
-    return c->state == ARTEL__CONNECTION_OPEN ? ARTEL_OK : ARTEL_ERROR_RUN;
+    return c->state == ARTEL__CONNECTION_OPEN && !q->mute ? ARTEL_OK : ARTEL_ERROR_RUN;
+}
+
+bool artel__connection_part(artel__connection *c)
+{
+    artel__control *q = c->control;
+    if (c->state != ARTEL__CONNECTION_OPEN || !q) return true;
+    if (!q->parted) shutdown(c->stream.socket, SHUT_WR);
+    q->parted = true;
+    q->in_begin = q->in_end = q->heard = 0;
+    receive_some(c);
+    return c->state != ARTEL__CONNECTION_OPEN;
 }
 
 /* The header of a message that is wholly here. */

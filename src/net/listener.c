@@ -21,7 +21,7 @@ enum {
     COSTLY_PER_HOST = 32, /* of one host */
 };
 
-#define COSTLY_NS INT64_C(500000000) /* so long a handshake that others wait for may take */
+#define COSTLY_NS INT64_C(500000000) /* so long a handshake that others wait for may take; or a quarter of the site's time for one */
 
 #define LACK_NS INT64_C(20000000) /* the port rests so long when there are no files or memory for a connection */
 
@@ -103,7 +103,7 @@ static bool let_on(artel__listener *l, int *i)
         l->retry_at = now + LACK_NS;
         return false;
     }
-    s->costly_until = now + COSTLY_NS;
+    s->costly_until = now + (l->site->handshake_ns ? l->site->handshake_ns / 4 : COSTLY_NS);
     if (victim < 0) return true;
     report_crowd(l, &l->slot[victim]);
     drop(l, victim);

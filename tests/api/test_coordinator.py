@@ -20,7 +20,7 @@ EXAMPLE = os.path.join(os.environ["ARTEL_BUILD"], "examples", "coordinator")
 
 
 def keeps(cases, *more, servers=2, restarts=0):
-    ran = artel("launch", "--chief", "-n", 3, "--ps", servers, *([] if "g" in cases else ["--insecure-network"]), "--restarts", restarts, "--program", PROGRAM, "--", tempfile.mkdtemp(), cases, *more, timeout=600 if LONG else 150)
+    ran = artel("launch", "--chief", "-n", 3, "--ps", servers, *([] if "g" in cases else ["--insecure-network"]), "--restarts", restarts, "--program", PROGRAM, "--", tempfile.mkdtemp(), cases, *more, timeout=600)
     expect(ran.rc == 0 and "all promises kept: " + cases in ran.out, cases, more, "exit code", ran.rc, ran.out[-600:], ran.err[-800:])
     return ran
 
@@ -64,10 +64,10 @@ def storm():
 
 def refusals():
     """Without a cluster; an optimizer that servers do not have; a server that runs another program."""
-    alone = artel(tempfile.mkdtemp(), "r", program=PROGRAM, timeout=150)
+    alone = artel(tempfile.mkdtemp(), "r", program=PROGRAM, timeout=600)
     expect(alone.rc == 1 and "parameter-server needs a chief" in alone.out, "alone:", alone.rc, alone.out, alone.err)
     for rule, text in (("muon", "sees whole matrices"), ("adam:gradient_accumulation_steps=2", "gradient accumulation")):
-        ran = artel("launch", "--chief", "-n", 2, "--ps", 1, "--insecure-network", "--program", PROGRAM, "--", tempfile.mkdtemp(), "r", rule, timeout=150)
+        ran = artel("launch", "--chief", "-n", 2, "--ps", 1, "--insecure-network", "--program", PROGRAM, "--", tempfile.mkdtemp(), "r", rule, timeout=600)
         expect(ran.rc == 1 and text + " is not supported with parameter servers" in ran.out, rule, ran.rc, ran.out, ran.err)
     patience = Patience(60)
     for name, task in begin("r", rules={"ps": "sgd"}).items():
@@ -87,7 +87,7 @@ def waits_end():
 
 def example():
     """It learns, and goes on when a worker dies."""
-    ran = artel("launch", "--chief", "-n", 3, "--ps", 1, "--insecure-network", "--program", EXAMPLE, "--", 4, 100, timeout=150)
+    ran = artel("launch", "--chief", "-n", 3, "--ps", 1, "--insecure-network", "--program", EXAMPLE, "--", 4, 100, timeout=600)
     told = [line.split("] ", 1)[-1] for line in ran.out.splitlines()]
     losses_of = [float(line.split()[-1]) for line in told if line.startswith("epoch")]
     accuracy = [float(line.split()[-1]) for line in told if line.startswith("accuracy")]

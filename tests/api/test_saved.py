@@ -61,7 +61,7 @@ def bits():
     for form in ([], ["one-device", 1], ["mirrored", 3], ["central-storage", 2]):
         loaded = run("load", FILE, *form)
         expect(loaded == saved, form, loaded, saved)
-    ran = artel("launch", "-n", 2, "--program", PROGRAM, "--", "together", FILE, timeout=150)
+    ran = artel("launch", "-n", 2, "--program", PROGRAM, "--", "together", FILE, timeout=600)
     expect(ran.rc == 0 and ran.out.count(saved) == 2, "two tasks:", ran.rc, ran.out, ran.err)
     run("resave", FILE, again)
     with open(FILE, "rb") as one, open(again, "rb") as other:

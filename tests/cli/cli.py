@@ -2,9 +2,11 @@
 """What the tests of the command line share: small models, their data, rows, checks, and the oracle's runner and table."""
 
 import dataclasses
+import sys
 
 import numpy as np
 from oracle import Failure, K, L, O, Q, S, keras_module
+from started import end_started
 
 
 @dataclasses.dataclass
@@ -29,6 +31,8 @@ def run_checks(*checks):
         except Exception as wrong:  # noqa: BLE001
             failed += 1
             print("FAILED  %s: %s" % (check.__name__, wrong))
+        sys.stdout.flush()
+        end_started()
     return int(failed > 0)
 
 

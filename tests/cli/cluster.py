@@ -12,6 +12,7 @@ import time
 
 from cli import K, L, MODELS, O, expect, save, save_arrays
 from oracle import ARTEL, artel, clean_environment
+from started import STARTED
 
 PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
 
@@ -30,9 +31,27 @@ def free_ports(count):
     return [s.getsockname()[1] for s in HELD[-count:]]
 
 
+def free_range(count):
+    """The first of so many ports one after another, held in the same way."""
+    while True:
+        made, first = [], free_ports(1)[0]
+        try:
+            for port in range(first + 1, first + count):
+                made.append(socket.socket())
+                made[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                made[-1].bind(("", port))
+        except OSError:
+            continue
+        HELD.extend(made)
+        return first
+
+
+SLOWER = 4  # so much slower than the machines that limits are written for one may be
+
+
 class Patience:
-    """Seconds that the machine had for this test: those in which more was runnable than there are cores count in proportion. So a limit
-    means the same on an idle machine and beside twenty others."""
+    """Seconds that the machine had for this test: those in which more was runnable than there are cores count in proportion, and all count a
+    quarter. So a limit means the same on an idle machine, beside twenty others, and on a slow one."""
 
     def __init__(self, limit):
         self.limit, self.used, self.last = limit, 0.0, time.monotonic()
@@ -41,7 +60,7 @@ class Patience:
         now = time.monotonic()
         with open("/proc/loadavg") as f:
             runnable = int(f.read().split()[3].split("/")[0])
-        self.used += (now - self.last) * min(1.0, len(os.sched_getaffinity(0)) / max(1, runnable))
+        self.used += (now - self.last) * min(1.0, len(os.sched_getaffinity(0)) / max(1, runnable)) / SLOWER
         self.last = now
         return self.used >= self.limit
 
@@ -63,10 +82,11 @@ class Task:
         fcntl.fcntl(write, 1031, PIPE)  # F_SETPIPE_SZ
         self.process = subprocess.Popen([*prefix, program, *[str(a) for a in args]], stdout=write, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                         env=clean_environment(env))
+        STARTED.append(self.process)
         os.close(write)
         self.pipe = os.fdopen(read)
         self.lines, self.errors = [], []
-        self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr))
+        self.reader = threading.Thread(target=lambda: self.errors.extend(self.process.stderr), daemon=True)
         self.reader.start()
 
     def until_step(self, step):
@@ -93,7 +113,7 @@ class Task:
         return Patience(limit).until(lambda: text in self.err())
 
     def drain(self):
-        self.drainer = threading.Thread(target=lambda: self.lines.extend(self.pipe))
+        self.drainer = threading.Thread(target=lambda: self.lines.extend(self.pipe), daemon=True)
         self.drainer.start()
 
     def finish(self, limit):
@@ -139,7 +159,7 @@ class Cluster:
 
     def finish(self, limit=60):
         """Exit codes by rank."""
-        patience = Patience(limit)
+        patience = limit if isinstance(limit, Patience) else Patience(limit)
         for task in self.tasks.values():
             if not hasattr(task, "drainer"):
                 task.drain()
@@ -196,17 +216,17 @@ class Scene:
         return Cluster(count, lambda r: args + (each(r) if each else []), **kinds)
 
     def all_end(self, cluster, code, limit, *texts):
-        """Every task ends in time with that code and says all of the texts."""
-        begin = time.monotonic()
-        codes = cluster.finish(limit)
+        """Every task ends in time with that code and says all of the texts. How long it took, as Patience counts."""
+        patience = Patience(limit)
+        codes = cluster.finish(patience)
         said = {r: t.err() for r, t in cluster.tasks.items()}
         for r, c in codes.items():
             if c == -signal.SIGKILL:
                 continue
-            expect(c == code, "worker %d: exit code %s after %.1f s, expected %s;" % (r, c, time.monotonic() - begin, code), said[r][-400:])
+            expect(c == code, "worker %d: exit code %s after %.1f s, expected %s;" % (r, c, patience.used, code), said[r][-400:])
             for text in texts:
                 expect(text in said[r], "worker %d does not say %r:" % (r, text), said[r][-400:])
-        return time.monotonic() - begin
+        return patience.used
 
 
 def certificates(scene):

@@ -12,8 +12,9 @@ from cli import expect
 from cluster import Patience, Scene
 from hosts import HostCluster, Hosts, unavailable
 from oracle import BUILD, LONG, artel, digest, table
+from started import cleaning
 
-STEPS_A_SECOND = 150  # while something is to happen
+STEPS_A_SECOND = 25  # while something is to happen: time enough for it on a busy machine
 EPOCHS = 60 if LONG else 40
 
 
@@ -58,7 +59,7 @@ class Run:
         self.until(lambda: self.steps(0) >= 40, "step 40 of worker 0")
 
     def attend(self, task):
-        task.drainer = threading.Thread(target=self.read, args=(task,))
+        task.drainer = threading.Thread(target=self.read, args=(task,), daemon=True)
         task.drainer.start()
 
     def restart(self, rank):
@@ -137,7 +138,7 @@ def run_rows(rows):
         print("left out: %s (%s)" % (", ".join(r.name for r in rows if r not in kept), reason))
     if not kept:
         sys.exit(77)
-    table(kept, run_row, [])
+    table(kept, cleaning(run_row), [])
 
 
 def run_row(row, index, folder, keras_only):

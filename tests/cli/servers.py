@@ -23,9 +23,9 @@ def words(model, data, *more):
     return ["fit", model, "--data", data, "--validation-split", "0.2", "--epochs", "2", "--threads", "1", "--verbose", "0", *more]
 
 
-def launch(workers, servers, model, data, *more, limit=180, secure=False):
-    """Without certificates: a handshake of each pair of tasks is most of the time of a run as short as these."""
-    args = ["launch", "-n", workers, "--ps", servers, *([] if secure else ["--insecure-network"]), *words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", *more)]
+def launch(workers, servers, model, data, *more, limit=600, secure=False):
+    """Nobody is taken for lost because the machine is busy. Without certificates: a handshake of each pair of tasks is most of the time of a run as short as these."""
+    args = ["launch", "-n", workers, "--ps", servers, *([] if secure else ["--insecure-network"]), *words(model, data, "--strategy", "parameter-server", "--post-mortem", "none", "--suspect-after", "30s", *more)]
     return artel(*args, timeout=limit)
 
 

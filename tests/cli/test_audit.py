@@ -17,6 +17,7 @@ import numpy as np
 from cli import MODELS, Row, expect, save
 from cluster import Cluster, Task
 from oracle import LONG, artel, table
+from started import cleaning
 
 LENGTHS = [13, 0, 41, 1, 97, 29, 7]
 ROWS, BATCH, EPOCHS = sum(LENGTHS), 4, 4
@@ -207,4 +208,4 @@ def case(row, index, folder, keras_only):
 
 if __name__ == "__main__":
     table([Row("one process", plain), Row("begun in the midst", holes), Row("resumed", resumed), Row("workers", workers),
-           Row("alone meanwhile", alone_meanwhile)], case, [])
+           Row("alone meanwhile", alone_meanwhile)], cleaning(case), [])

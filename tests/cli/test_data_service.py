@@ -16,6 +16,7 @@ from cli import K, L, O, Row, expect, save
 from cluster import Cluster, Patience, Task, free_ports
 from oracle import ARTEL, artel, clean_environment, digest, table
 from PIL import Image
+from started import STARTED, cleaning
 from test_audit import accounts
 
 ROWS, EPOCHS = 300, 3
@@ -38,7 +39,8 @@ class Process:
     def begin(self):
         self.said = []
         self.process = subprocess.Popen([ARTEL, *self.args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=clean_environment({}))
-        self.reader = threading.Thread(target=lambda: self.said.extend(self.process.stdout))
+        STARTED.append(self.process)
+        self.reader = threading.Thread(target=lambda: self.said.extend(self.process.stdout), daemon=True)
         self.reader.start()
 
     def text(self):
@@ -388,4 +390,4 @@ def case(row, index, folder, keras_only):
 
 if __name__ == "__main__":
     table([Row("bits", bits), Row("kills", kills), Row("stopped", stopped), Row("two jobs", two_jobs), Row("policies", policies),
-           Row("consumers", consumers), Row("stages where read", stages_where_read), Row("certificates", certificates), Row("refusals", refusals)], case, [])
+           Row("consumers", consumers), Row("stages where read", stages_where_read), Row("certificates", certificates), Row("refusals", refusals)], cleaning(case), [])

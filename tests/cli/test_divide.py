@@ -11,6 +11,7 @@ import numpy as np
 from cli import K, L, O, Row, expect, save
 from cluster import Cluster
 from oracle import artel, digest, table
+from started import cleaning
 from test_audit import accounts, mix
 
 ROWS, BATCH, EPOCHS = 83, 10, 4
@@ -128,7 +129,7 @@ def tasks(scene):
     for policy in ("hint", "off"):
         one = scene.fit(data, policy + ":3", "--output", scene.path("one.keras"), "--epochs", 12)
         want = digest(scene.path("one.keras"))
-        cluster = Cluster(3, lambda r: scene.words(data, policy, "--strategy", "multi-worker", "--suspect-after", 2, "--epochs", 12,
+        cluster = Cluster(3, lambda r: scene.words(data, policy, "--strategy", "multi-worker", "--suspect-after", 60, "--epochs", 12,
                                                    "--output", scene.path("o.keras")))
         cluster.tasks[0].until_step(20)
         cluster.kill(2)
@@ -182,4 +183,4 @@ def case(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table([Row("division", division), Row("values", values), Row("tasks", tasks), Row("off", off), Row("refusals", refusals)], case, [])
+    table([Row("division", division), Row("values", values), Row("tasks", tasks), Row("off", off), Row("refusals", refusals)], cleaning(case), [])

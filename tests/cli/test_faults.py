@@ -56,7 +56,7 @@ def run(words, fault, files):
     shutil.copytree("given", "run")
     env = dict(os.environ, LD_PRELOAD=PRELOAD, FAULT=fault, FAULT_COUNTS=os.path.abspath("counts"))
     try:
-        done = subprocess.run([ARTEL, *words], cwd="run", env=env, capture_output=True, timeout=10)
+        done = subprocess.run([ARTEL, *words], cwd="run", env=env, capture_output=True, timeout=120)
     except subprocess.TimeoutExpired:
         return "no end", "", []
     pathlib.Path("run/stdout").write_bytes(done.stdout)

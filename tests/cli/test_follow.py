@@ -8,10 +8,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
 from cli import MODELS, Row, expect, save, save_arrays
 from oracle import ARTEL, artel, clean_environment, table
+from started import STARTED, cleaning
 
 
 class Scene:
@@ -52,13 +52,15 @@ def beside_a_run(scene):
     """Started before it, ended with it; a stop of the run in between is waited out."""
     watch = subprocess.Popen([ARTEL, "evaluate", scene.model, "--data", scene.data, "--json", "--checkpoint-dir", scene.run, "--follow"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment())
+    STARTED.append(watch)
     first = subprocess.Popen([ARTEL, *[str(a) for a in scene.fit("--epochs", 1000000)]], env=clean_environment(), stderr=subprocess.DEVNULL)
+    STARTED.append(first)
     line = json.loads(watch.stdout.readline())
     first.send_signal(signal.SIGTERM)
-    expect(first.wait(30) == 143, "the run is stopped")
+    expect(first.wait(100) == 143, "the run is stopped")
     epochs = max(int(name[5:]) for name in os.listdir(scene.run)) // 25 + 2
     expect(artel(*scene.fit("--epochs", epochs, "--output", scene.path("o.keras"))).rc == 0, "it goes on")
-    out, err = watch.communicate(timeout=30)
+    out, err = watch.communicate(timeout=100)
     lines = [line] + [json.loads(text) for text in out.splitlines()]
     steps = [l["step"] for l in lines]
     expect(watch.returncode == 0 and steps == sorted(set(steps)) and steps[-1] == 25 * epochs, "steps", steps, err)
@@ -85,16 +87,16 @@ def mistakes(scene):
             ("without --checkpoint-dir", 1, scene.evaluate(None, "--follow")),
             ("another --strategy", 1, scene.evaluate(None, "--checkpoint-dir", scene.run, "--strategy", "multi-worker")),
             ("needs --checkpoint-dir", 1, artel("launch", "-n", 1, "--evaluator", "--", "fit", scene.model, "--data", scene.data, "--strategy",
-                                                "multi-worker", timeout=30))):
+                                                "multi-worker"))):
         expect(said.rc == code and text in said.err, "exit code %d, expected %d:" % (said.rc, code), text, said.err)
     shutil.rmtree(scene.run)
-    begin = time.monotonic()
     watch = subprocess.Popen([ARTEL, "evaluate", scene.model, "--data", scene.data, "--checkpoint-dir", scene.run, "--follow"],
                              stderr=subprocess.PIPE, text=True, env=clean_environment())
+    STARTED.append(watch)
     expect("waiting for a new checkpoint" in watch.stderr.readline(), "it says what it waits for")
     watch.send_signal(signal.SIGTERM)
     watch.stderr.read()
-    expect(watch.wait(20) == 143 and time.monotonic() - begin < 20, "it ends on SIGTERM", watch.returncode)
+    expect(watch.wait(100) == 143, "it ends on SIGTERM", watch.returncode)
 
 
 TABLE = [Row(check.__name__, check) for check in (newest, beside_a_run, of_a_cluster, mistakes)]
@@ -106,4 +108,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(TABLE, run, [])
+    table(TABLE, cleaning(run), [])

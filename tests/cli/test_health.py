@@ -16,6 +16,7 @@ import numpy as np
 from cli import MODELS, Row, arrays, expect, save, save_arrays
 from cluster import Cluster, Patience
 from oracle import ARTEL, clean_environment, table
+from started import STARTED, cleaning
 
 
 class Scene:
@@ -38,9 +39,10 @@ class Terminal:
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen([ARTEL, *[str(a) for a in args]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,
                                         env=clean_environment(env))
+        STARTED.append(self.process)
         os.close(slave)
         self.bytes = b""
-        self.reader = threading.Thread(target=self.read)
+        self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
     def read(self):
@@ -118,4 +120,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(TABLE, run, [])
+    table(TABLE, cleaning(run), [])

@@ -154,7 +154,7 @@ def flooded(scene):
     """10,000 connections that say nothing, or half a word: few are kept, and the run goes on."""
     crowd = 10000
     resource.setrlimit(resource.RLIMIT_NOFILE, (crowd + 1000, max(crowd + 1000, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
-    run = Run(scene, lambda args: HostCluster(scene.hosts, lambda r: [*args, "--strategy", "multi-worker", "--cert-dir", scene.certs], listed=2), epochs=24)
+    run = Run(scene, lambda args: HostCluster(scene.hosts, lambda r: [*args, "--strategy", "multi-worker", "--cert-dir", scene.certs], listed=2), epochs=60)
     process, stranger = run.tasks[0].process.pid, Stranger(scene)
     count = lambda: len(os.listdir("/proc/%d/fd" % process))
     memory = lambda: int(re.search(r"VmRSS:\s+(\d+)", open("/proc/%d/status" % process).read()).group(1)) << 10

@@ -15,6 +15,7 @@ import numpy as np
 from cli import K, L, MODELS, Row, arrays, expect, save, save_arrays
 from cluster import Cluster, Scene, certificates
 from oracle import BUILD, LONG, artel, digest, table
+from started import cleaning
 
 
 # ---------------------------------------------------------------- the same bits
@@ -29,7 +30,8 @@ def same_digests(scene):
             expect(ran.rc == 0, "one process:", ran.err[-300:])
             single[batch] = digest(out), open(history).read()
         os.unlink(out)
-        cluster = scene.cluster(len(replicas), *args, each=lambda r: ["--replicas", replicas[r], "--threads", replicas[r]])
+        # Nobody is suspected, and named, only because the machine is busy: all are to be silent.
+        cluster = scene.cluster(len(replicas), *args, "--suspect-after", "60s", each=lambda r: ["--replicas", replicas[r], "--threads", replicas[r]])
         scene.all_end(cluster, 0, 60)
         expect(digest(out) == single[batch][0], "another digest with replicas", replicas, "and batch", batch)
         expect(open(history).read() == single[batch][1], "another history with replicas", replicas)
@@ -118,14 +120,13 @@ def refused(field, *different):
         np.savez(scene.path("other.npz"), x=x + 1 if x.dtype.kind == "f" else x, y=y[::-1])
         wider = lambda: K.Sequential([K.Input((20,)), L.Dense(9, activation="relu"), L.Dense(10, activation="softmax")])
         save(lambda: compiled(wider()), scene.path("other.keras"))
-        begin, args = time.monotonic(), scene.fit("--strategy", "multi-worker")
+        args = scene.fit("--strategy", "multi-worker")
         odd = ["fit", scene.path("other.keras"), *args[2:]] if "other.keras" in different else list(args)
         odd += ["npz:" + scene.path(d) if d == "other.npz" else d for d in different if d != "other.keras"]
         cluster = Cluster(3, lambda r: odd if r == 1 else args)
         scene.all_end(cluster, 1, 5, field)
         for r, task in cluster.tasks.items():
             expect("worker 1 (" in task.err() or "worker-1;" in task.err(), "worker %d does not name worker 1:" % r, task.err())
-        expect(time.monotonic() - begin < 5, "it took long")
 
     return check
 
@@ -183,9 +184,9 @@ def other_lists(scene):
 
 
 def missing(scene):
-    cluster = scene.cluster(3, "--wait-for-cluster", "7s", absent=[1])
-    took = scene.all_end(cluster, 2, 15, "waiting for worker 1 (%s)" % cluster.addresses[1], "no generation after 7 s (--wait-for-cluster); missing: worker 1 (%s)" % cluster.addresses[1])
-    expect(took > 6, "it did not wait")
+    begin, cluster = time.monotonic(), scene.cluster(3, "--wait-for-cluster", "7s", absent=[1])
+    scene.all_end(cluster, 2, 15, "waiting for worker 1 (%s)" % cluster.addresses[1], "no generation after 7 s (--wait-for-cluster); missing: worker 1 (%s)" % cluster.addresses[1])
+    expect(time.monotonic() - begin > 6, "it did not wait")
 
 
 def bad_data_here(scene):
@@ -203,7 +204,7 @@ def fails_alone(scene):
         cluster = scene.cluster(3, each=lambda r, bad=bad: ["--data", "npz:" + gone] if r == bad else [])
         scene.all_end(cluster, 1, 20, gone, "No such file")
         for r, task in cluster.tasks.items():
-            expect("differs" not in task.err() and (r == bad or "worker %d" % bad in task.err()), "worker %d:" % r, task.err())
+            expect("differs" not in task.err() and (r == bad or re.search("worker[- ]%d" % bad, task.err())), "worker %d:" % r, task.err())
     scene.all_end(scene.cluster(3, "--shards", 2), 1, 20, "--shards")
     scene.all_end(scene.cluster(2, "--min-workers", 3), 1, 20, "--min-workers", "3", "has 2")
 
@@ -382,9 +383,8 @@ def frozen(rank):
         cluster.kill(rank, signal.SIGSTOP)
         for task in cluster.tasks.values():
             task.drain()
-        begin, other = time.monotonic(), cluster.tasks[(rank + 1) % 3]
-        expect(other.until_said("nothing heard from it"), "worker %d is not missed:" % rank, other.err())
-        expect(time.monotonic() - begin < 8, "it took long")
+        other = cluster.tasks[(rank + 1) % 3]
+        expect(other.until_said("nothing heard from it", 8), "worker %d is not missed:" % rank, other.err())
         cluster.kill(rank, signal.SIGCONT)
         codes = cluster.finish(90)
         expect(set(codes.values()) == {0}, "exit codes", codes, cluster.tasks[rank].err())
@@ -597,4 +597,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(TABLE, run, [])
+    table(TABLE, cleaning(run), [])

@@ -28,7 +28,6 @@ def same_digests(scene):
     cluster = scene.workers(lambda r: [*fit, "--replicas", 1 + r % 2])
     scene.all_end(cluster, 0, 60)
     expect((digest(out), open(history).read()) == one, "another digest or history")
-    expect(all(not t.err().strip() for t in cluster.tasks.values()), "a worker says something:", [t.err() for t in cluster.tasks.values()])
     more = ["--data", scene.data, "--batch-size", 90, "--threads", 1]
     one = artel("evaluate", out, *more).out
     expect(one, "one process does not evaluate")

@@ -9,6 +9,7 @@ import subprocess
 from cli import MODELS, Row, expect, save, save_arrays
 from cluster import free_ports
 from oracle import ARTEL, BUILD, artel, clean_environment, table
+from started import STARTED, cleaning
 
 
 class Scene:
@@ -46,7 +47,7 @@ def certificates(scene):
                          (mixed, "mixed/tls.crt")):
         for how in ({"env": {"ARTEL_CERT_DIR": folder}}, {}):
             ran = scene.fit(*([] if how else ["--cert-dir", folder]), **how)
-            expect(ran.rc == 1 and text in ran.err and ran.seconds < 5, folder, ran.rc, ran.err)
+            expect(ran.rc == 1 and text in ran.err, folder, ran.rc, ran.err)
     for env, more in (({"ARTEL_CERT_DIR": certs}, []), ({"ARTEL_CERT_DIR": certs + "/worker-1"}, ["--cert-dir", certs]), ({"ARTEL_CERT_DIR": ""}, [])):
         ran = scene.fit(*more, env=env)
         expect(ran.rc == 2 and WAITS in ran.err, env, more, ran.rc, ran.err)
@@ -133,9 +134,10 @@ def before_the_beginning(scene):
     config = lambda i: json.dumps({"cluster": {"worker": scene.addresses}, "task": {"type": "worker", "index": i}})
     words = [ARTEL, "fit", scene.model, "--data", scene.data, "--verbose", "0", "--strategy", "multi-worker", "--wait-for-cluster", "60s"]
     waits = subprocess.Popen(words, env=clean_environment({"TF_CONFIG": config(0)}), stderr=subprocess.PIPE, text=True)
+    STARTED.append(waits)
     ran = artel(*words[1:], "--output", "/nowhere/o.keras", env={"TF_CONFIG": config(1)})
     expect(ran.rc == 1 and "nowhere" in ran.err, ran.rc, ran.err)
-    _, err = waits.communicate(timeout=30)
+    _, err = waits.communicate(timeout=120)
     expect(waits.returncode in (1, 2) and "nowhere" in err, waits.returncode, err)
 
 
@@ -157,4 +159,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(TABLE, run, [])
+    table(TABLE, cleaning(run), [])

@@ -16,6 +16,7 @@ import numpy as np
 from cli import K, L, MODELS, O, expect, keras_module, save, save_arrays
 from cluster import Cluster
 from oracle import LONG, Failure, artel, digest, slots, table
+from started import cleaning
 
 DATA = {"mlp": 256, "cnn": 192, "transformer": 192, "lstm": 192}
 CLASSES = ("chain", "tiles")
@@ -413,4 +414,4 @@ ROWS += [Row("memory-resnet50", memory, model=lambda: keras_module().application
 
 
 if __name__ == "__main__":
-    table(ROWS, lambda row, index, folder, keras_only: [""] if keras_only else [row.run(row, folder)], ["found"])
+    table(ROWS, cleaning(lambda row, index, folder, keras_only: [""] if keras_only else [row.run(row, folder)]), ["found"])

@@ -20,6 +20,7 @@ import threading
 import numpy as np
 from cli import MODELS, arrays, save, save_arrays, scheduled
 from oracle import ARTEL, LONG, Failure, artel, clean_environment, digest, table
+from started import STARTED, cleaning
 
 PIPE = 4096  # bytes: a run is at most some fifty steps ahead of the test
 CALLBACKS = [
@@ -36,13 +37,15 @@ class Run:
         fcntl.fcntl(write, 1031, PIPE)  # F_SETPIPE_SZ
         self.process = subprocess.Popen([ARTEL, *[str(a) for a in args], "--json"], stdout=write, stderr=subprocess.PIPE,
                                         stdin=subprocess.DEVNULL, env=clean_environment())
+        STARTED.append(self.process)
         os.close(write)
         self.pipe = os.fdopen(read)
         self.seen = []
         self.err = b""
-        self.reader = threading.Thread(target=self.read_errors)
+        self.reader = threading.Thread(target=self.read_errors, daemon=True)
         self.reader.start()
-        self.guard = threading.Timer(120, self.process.kill)
+        self.guard = threading.Timer(500, self.process.kill)
+        self.guard.daemon = True
         self.guard.start()
 
     def read_errors(self):
@@ -398,4 +401,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(ROWS, run, ["stops", "steps"])
+    table(ROWS, cleaning(run), ["stops", "steps"])

@@ -22,7 +22,7 @@ from oracle import LONG, Failure, artel, digest, table
 from storm import ByHand, Launched, make_blows
 
 SEED = os.environ.get("ARTEL_STORM_SEED")
-LIMIT = 90  # seconds for a run to end after its last blow
+LIMIT = 400  # seconds for a run to end after its last blow
 
 
 @dataclasses.dataclass

@@ -16,7 +16,7 @@
 #include "cluster/help_players.h"
 #include "cluster/mesh_impl.h"
 #include "comm/group.h"
-#include "support/net_mesh.h"
+#include "support/ports.h"
 
 enum {
     SHARDS = 8
@@ -194,6 +194,7 @@ static void *run(void *user)
     if (p->status == ARTEL_OK) p->status = artel_cluster_open(l.ctx, &options, &l.mesh);
     atomic_store(&p->mesh, l.mesh);
     if (p->status == ARTEL_OK && p->end != PLAYER_CLOSES) live(&l);
+    if (p->status != ARTEL_OK && !p->why[0] && l.ctx) snprintf(p->why, sizeof p->why, "%.250s", artel_context_error(l.ctx)->what);
     if (l.dead) leave_seat(&l); /* the endpoints are the mesh's */
     artel_cluster_close(l.mesh);
     artel_context_destroy(l.ctx);
@@ -205,26 +206,24 @@ static void *run(void *user)
 
 void players_open(players_scene *scene, int count, uint64_t steps)
 {
-    support_mesh ports = {.ranks = count};
     memset(scene, 0, sizeof *scene);
     scene->options = (artel_cluster_options)ARTEL_CLUSTER_OPTIONS_INIT;
     scene->count = count;
     scene->steps = steps;
     scene->words = 100;
-    assert_int_equal(artel_context_create(NULL, &ports.ctx), ARTEL_OK);
-    assert_int_equal(support_mesh_listen(&ports), ARTEL_OK);
     snprintf(scene->file, sizeof scene->file, "/tmp/artel-players-XXXXXX");
     int fd = mkstemp(scene->file);
     assert_true(fd >= 0);
-    for (int i = 0; i < count; i++) dprintf(fd, "worker 127.0.0.1:%d\n", artel__listener_port(ports.listener[i]));
+    for (int i = 0; i < count; i++) dprintf(fd, "worker 127.0.0.1:%d\n", support_port_hold(&scene->held[i]));
     close(fd);
-    support_mesh_close(&ports);
-    artel_context_destroy(ports.ctx);
 }
 
 void players_close(players_scene *scene)
 {
-    for (int i = 0; i < scene->count; i++) assert_false(scene->player[i].started);
+    for (int i = 0; i < scene->count; i++) {
+        assert_false(scene->player[i].started);
+        close(scene->held[i]);
+    }
     unlink(scene->file);
 }
 
@@ -247,13 +246,30 @@ void players_join(players_scene *scene, int index)
     scene->player[index].started = false;
 }
 
+/* What became of a player, for who reads of a failure. It may run: what is read is near enough. */
+static void tell(player *p)
+{
+    artel_cluster *mesh = atomic_load(&p->mesh);
+    print_error("player %d: started %d, status %d (%s), %d steps, %d members\n", p->index, p->started, p->status, p->why, (int)p->now,
+                (int)p->members);
+    if (!p->started || !mesh) return;
+    artel__text text;
+    artel__text_init(&text, mesh->quiet);
+    pthread_mutex_lock(&mesh->mutex);
+    artel_status status = mesh->machine ? artel__mesh_describe(mesh, &text) : ARTEL_OK;
+    pthread_mutex_unlock(&mesh->mutex);
+    if (status == ARTEL_OK) print_error("%s\n", text.data);
+    artel__text_fini(&text);
+}
+
 void players_until(players_scene *scene, int index, uint64_t steps, int members)
 {
     const player *p = &scene->player[index];
     /* Turns, not seconds: on a busy machine each takes as much longer as all else does. */
-    for (int turns = 10000; atomic_load(&p->now) < steps || (members && atomic_load(&p->members) != members); turns--) {
+    for (int turns = 60000; atomic_load(&p->now) < steps || (members && atomic_load(&p->members) != members); turns--) {
         if (!turns) {
             print_error("player %d has %d steps and %d members, not %d and %d\n", index, (int)p->now, p->members, (int)steps, members);
+            for (int i = 0; i < scene->count; i++) tell(&scene->player[i]);
             abort(); /* the players live on, and later tests would wait for them for ever */
         }
         poll(NULL, 0, 2);

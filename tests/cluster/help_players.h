@@ -52,7 +52,8 @@ typedef struct player {
 } player;
 
 struct players_scene {
-    char file[64]; /* the cluster's description */
+    char file[64];          /* the cluster's description */
+    int held[PLAYERS_MOST]; /* sockets on the players' ports */
     int count;
     uint64_t steps, words;
     artel_cluster_options options; /* of each */
@@ -65,7 +66,7 @@ void players_open(players_scene *scene, int count, uint64_t steps);
 void players_close(players_scene *scene); /* after all have been joined */
 void players_start(players_scene *scene, int index, player_end end, uint64_t at);
 void players_join(players_scene *scene, int index);
-/* Until player `index` has `steps` steps behind it in a generation of `members` (0: of any size). Fails the test after 20 s. */
+/* Until player `index` has `steps` steps behind it in a generation of `members` (0: of any size). Fails the test after two minutes. */
 void players_until(players_scene *scene, int index, uint64_t steps, int members);
 /* Player `index` believes that `other` is at an address where nobody is. */
 void players_mislead(players_scene *scene, int index, int other);

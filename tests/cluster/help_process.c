@@ -141,6 +141,16 @@ void sim_reset(sim *s, uint32_t a, uint32_t b)
     }
 }
 
+void sim_lose_words(sim *s, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = 0; i < s->connections; i++) {
+        connection *c = s->connection[i];
+        int side = c->task[1] == to;
+        if (c->data || c->task[side] != to || c->task[!side] != from) continue;
+        for (item *it = c->head[side]; it; it = it->next) it->kind = ITEM_CLOSED;
+    }
+}
+
 void sim_heal(sim *s)
 {
     memset(s->cut, 0, sizeof s->cut);

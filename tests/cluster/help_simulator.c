@@ -245,6 +245,17 @@ bool sim_said(const sim *s, const char *text)
     return s->said && strstr(s->said, text) != NULL;
 }
 
+uint32_t sim_said_by(const sim *s, uint32_t task, const char *text)
+{
+    uint32_t count = 0;
+    for (const char *line = s->said, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        const char *found = strstr(line, text);
+        count += (uint32_t)strtoul(line, NULL, 10) == task && found && found < end;
+    }
+    return count;
+}
+
 uint32_t sim_released(const sim *s, uint32_t task)
 {
     return s->p[task].released;

@@ -73,6 +73,7 @@ void sim_pause(sim *s, uint32_t task);                      /* SIGSTOP */
 void sim_resume(sim *s, uint32_t task);                     /* SIGCONT */
 void sim_cut(sim *s, uint32_t from, uint32_t to, bool cut); /* messages in that direction */
 void sim_reset(sim *s, uint32_t a, uint32_t b);             /* their connections break */
+void sim_lose_words(sim *s, uint32_t from, uint32_t to);    /* their connections break with what is on that way unread */
 void sim_heal(sim *s);                                      /* no cuts, everybody runs */
 void sim_break_copy(sim *s, uint32_t task, uint32_t donor); /* copies of the one from the other fail, from now on */
 void sim_drain(sim *s, uint32_t task);
@@ -105,12 +106,13 @@ typedef struct sim_view {
 sim_view sim_look(const sim *s, uint32_t task);
 artel__membership *sim_membership(sim *s, uint32_t task);
 int64_t sim_now(const sim *s);
-uint64_t sim_expected(const sim *s);                /* the chain of the undisturbed run */
-uint32_t sim_writes(const sim *s);                  /* results written */
-uint64_t sim_sent(const sim *s);                    /* control messages */
-bool sim_said(const sim *s, const char *text);      /* some task has said a line with that text in it */
-uint32_t sim_released(const sim *s, uint32_t task); /* barriers passed */
-uint64_t sim_heap_calls(const sim *s);              /* of the machines */
+uint64_t sim_expected(const sim *s);                                 /* the chain of the undisturbed run */
+uint32_t sim_writes(const sim *s);                                   /* results written */
+uint64_t sim_sent(const sim *s);                                     /* control messages */
+bool sim_said(const sim *s, const char *text);                       /* some task has said a line with that text in it */
+uint32_t sim_said_by(const sim *s, uint32_t task, const char *text); /* how many lines of that task have it in them */
+uint32_t sim_released(const sim *s, uint32_t task);                  /* barriers passed */
+uint64_t sim_heap_calls(const sim *s);                               /* of the machines */
 uint64_t sim_random(sim *s);
 
 /* NULL, or what is wrong with the run so far (a text that lives as long as the simulation): a shard not covered once, a step

@@ -214,13 +214,14 @@ static void end_process(sim *s, uint32_t task, const artel__action *a)
 
 static void note_line(sim *s, uint32_t task, const char *text)
 {
-    size_t count = strlen(text) + 1;
+    char line[SIM_LINE];
+    size_t count = (size_t)snprintf(line, sizeof line, "%u: %s", (unsigned)task, text) + 1;
     sim_trace(s, task, "says: %s", text);
     while (s->said_count + count + 1 > s->said_capacity) {
         s->said_capacity = s->said_capacity ? 2 * s->said_capacity : 4096;
         s->said = realloc(s->said, s->said_capacity);
     }
-    memcpy(s->said + s->said_count, text, count - 1);
+    memcpy(s->said + s->said_count, line, count - 1);
     s->said_count += count;
     s->said[s->said_count - 1] = '\n';
     s->said[s->said_count] = '\0';

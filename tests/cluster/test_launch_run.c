@@ -86,6 +86,7 @@ static result launch(const artel__launch_wish *wish, artel__launch_run_options o
 }
 
 #define IS(who) "[ $ARTEL_TASK = " who " ]"
+#define AFTER_IT "until [ -s $f ] && ! kill -0 $(cat $f) 2>/dev/null; do sleep 0.01; done; " /* the one that is named in $f is over */
 
 static void test_codes(void **state)
 {
@@ -96,7 +97,8 @@ static void test_codes(void **state)
     } cases[] = {
         {"exit 0", 0, 0, NULL},
         {"exit 3", 0, 3, "the job failed: worker "},
-        {IS("worker:1") " && exit 4; sleep 0.3; exit 5", 0, 4, "worker 1 ended with exit code 4"},
+        {"f=/tmp/artel-codes-$PPID; " IS("worker:1") " && echo $$ >$f && exit 4; " AFTER_IT "rm $f; exit 5", 0, 4,
+         "worker 1 ended with exit code 4"},
         {IS("worker:1") " && kill -9 $$; exit 0", 0, 0, "worker 1 was ended by signal 9 (SIGKILL)"},
         {"kill -9 $$", 0, 137, "the job failed"},
         {IS("worker:1") " && exit 7; exit 0", 2, 7, "it is started again (2 of 2)"},
@@ -130,8 +132,18 @@ static void test_output(void **state)
 static void test_services(void **state)
 {
     (void)state;
-    result r = launch(&(artel__launch_wish){.workers = 1, .ps = 2}, (artel__launch_run_options){.control = -1},
-                      "case $ARTEL_TASK in ps*) trap 'echo told; exit 1' TERM; while :; do sleep 0.01; done;; esac; sleep 0.2");
+    char folder[] = "/tmp/artel-services-XXXXXX", script[300], file[64]; /* they say there that they would hear */
+    assert_non_null(mkdtemp(folder));
+    snprintf(script, sizeof script,
+             "cd %s; case $ARTEL_TASK in ps*) trap 'echo told; exit 1' TERM; : >$ARTEL_TASK; while :; do sleep 0.01; done;; esac; "
+             "until [ -e ps:0 ] && [ -e ps:1 ]; do sleep 0.01; done",
+             folder);
+    result r = launch(&(artel__launch_wish){.workers = 1, .ps = 2}, (artel__launch_run_options){.control = -1}, script);
+    for (int i = 0; i < 2; i++) {
+        snprintf(file, sizeof file, "%s/ps:%d", folder, i);
+        unlink(file);
+    }
+    rmdir(folder);
     assert_int_equal(r.code, 0);
     assert_non_null(strstr(r.out, "[ps 0] told\n"));
     assert_non_null(strstr(r.out, "[ps 1] told\n"));

@@ -9,10 +9,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cluster/measure.h"
-#include "support/net_mesh.h"
+#include "support/ports.h"
 
 /* Everybody meets everybody once, and is with one partner at a time. */
 static void the_rounds_are_a_tournament(void **state)
@@ -53,15 +54,9 @@ static void *run(void *user)
     return NULL;
 }
 
-/* Ports that were free a moment ago. */
-static void find_ports(int count, int *out)
+static void hold_ports(int count, int *out, int *out_socket)
 {
-    support_mesh mesh = {.ranks = count};
-    assert_int_equal(artel_context_create(NULL, &mesh.ctx), ARTEL_OK);
-    assert_int_equal(support_mesh_listen(&mesh), ARTEL_OK);
-    for (int i = 0; i < count; i++) out[i] = artel__listener_port(mesh.listener[i]);
-    support_mesh_close(&mesh);
-    artel_context_destroy(mesh.ctx);
+    for (int i = 0; i < count; i++) out[i] = support_port_hold(&out_socket[i]);
 }
 
 static void open_task(task *t, int rank, int count, const int *port)
@@ -79,8 +74,9 @@ static void open_task(task *t, int rank, int count, const int *port)
     assert_int_equal(artel__cluster_seal(&t->cluster), ARTEL_OK);
 }
 
-static void close_task(task *t)
+static void close_task(task *t, int held)
 {
+    close(held);
     artel__cluster_fini(&t->cluster);
     artel_context_destroy(t->ctx);
 }
@@ -90,8 +86,8 @@ static void every_pair_is_measured(void **state)
     (void)state;
     for (int count = 2; count <= 5; count++) {
         task tasks[5];
-        int port[5];
-        find_ports(count, port);
+        int port[5], held[5];
+        hold_ports(count, port, held);
         for (int r = 0; r < count; r++) open_task(&tasks[r], r, count, port);
         for (int r = 0; r < count; r++) assert_int_equal(pthread_create(&tasks[r].thread, NULL, run, &tasks[r]), 0);
         for (int r = 0; r < count; r++) pthread_join(tasks[r].thread, NULL);
@@ -107,7 +103,7 @@ static void every_pair_is_measured(void **state)
                 assert_memory_equal(&a->out, &b->in, sizeof a->out);
             }
         }
-        for (int r = 0; r < count; r++) close_task(&tasks[r]);
+        for (int r = 0; r < count; r++) close_task(&tasks[r], held[r]);
     }
 }
 
@@ -115,12 +111,12 @@ static void every_pair_is_measured(void **state)
 static void who_is_missing_is_named(void **state)
 {
     task tasks[3];
-    int port[3];
+    int port[3], held[3];
     (void)state;
-    find_ports(3, port);
+    hold_ports(3, port, held);
     for (int r = 0; r < 3; r++) open_task(&tasks[r], r, 3, port);
     for (int r = 1; r < 3; r++) {
-        tasks[r].options.wait = 0.5;
+        tasks[r].options.wait = 2;
         assert_int_equal(pthread_create(&tasks[r].thread, NULL, run, &tasks[r]), 0);
     }
     for (int r = 1; r < 3; r++) pthread_join(tasks[r].thread, NULL);
@@ -130,7 +126,7 @@ static void who_is_missing_is_named(void **state)
         assert_false(tasks[r].found[0].reached);
         assert_non_null(strstr(tasks[r].found[0].why, "refused"));
     }
-    for (int r = 0; r < 3; r++) close_task(&tasks[r]);
+    for (int r = 0; r < 3; r++) close_task(&tasks[r], held[r]);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "help_simulator.h"
@@ -160,6 +161,51 @@ static void a_full_disk_ends_one(void **state)
     sim_destroy(s);
 }
 
+static void check_told(sim *s, uint32_t victim)
+{
+    char text[64];
+    snprintf(text, sizeof text, "worker %u has failed: disk full", (unsigned)victim);
+    run_to_end(s);
+    check(s, victim, ARTEL_ERROR_RUN, "disk full");
+    for (uint32_t t = 0; t < 4; t++) {
+        uint32_t said = sim_said_by(s, t, text);
+        if (t != victim) check(s, t, ARTEL_OK, "finished");
+        if (said != (t != victim))
+            fail_msg("worker %u says %u times that worker %u has failed", (unsigned)t, (unsigned)said, (unsigned)victim);
+    }
+    sim_destroy(s);
+}
+
+/* Its last words are lost on the way to some, and arrive at others: all the same, each of the rest says once why it has failed. */
+static void the_cause_reaches_those_it_was_lost_to(void **state)
+{
+    (void)state;
+    for (uint32_t victim = 0; victim < 4; victim++)
+        for (uint32_t deaf = 0; deaf < 16; deaf++) {
+            if ((deaf | 1u << victim) == 15) continue; /* somebody has to hear it */
+            sim *s = make(4, 60, false);
+            sim_fail(s, victim, false, "disk full");
+            for (uint32_t t = 0; t < 4; t++)
+                if (deaf >> t & 1) sim_lose_words(s, victim, t);
+            check_told(s, victim);
+        }
+}
+
+/* They come after the next generation has begun. */
+static void late_words_are_not_said_again(void **state)
+{
+    (void)state;
+    for (uint32_t victim = 0; victim < 4; victim++)
+        for (uint32_t late = 0; late < 4; late++) {
+            sim *s = make(4, 60, false);
+            sim_cut(s, victim, late, true);
+            sim_fail(s, victim, false, "disk full");
+            sim_run(s, sim_now(s) + 100 * SIM_MS, NULL, NULL);
+            sim_cut(s, victim, late, false);
+            check_told(s, victim);
+        }
+}
+
 /* Other weights at an equal step: the job ends, and the culprit is named. */
 static void unequal_weights_end_the_job(void **state)
 {
@@ -181,10 +227,16 @@ static void unequal_weights_end_the_job(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_save_before_the_end), cmocka_unit_test(members_leave_in_order),
-        cmocka_unit_test(the_last_ones_save),      cmocka_unit_test(all_save_on_preemption),
-        cmocka_unit_test(a_successor_writes),      cmocka_unit_test(a_failure_is_known_to_all),
-        cmocka_unit_test(a_full_disk_ends_one),    cmocka_unit_test(unequal_weights_end_the_job),
+        cmocka_unit_test(all_save_before_the_end),
+        cmocka_unit_test(members_leave_in_order),
+        cmocka_unit_test(the_last_ones_save),
+        cmocka_unit_test(all_save_on_preemption),
+        cmocka_unit_test(a_successor_writes),
+        cmocka_unit_test(a_failure_is_known_to_all),
+        cmocka_unit_test(a_full_disk_ends_one),
+        cmocka_unit_test(unequal_weights_end_the_job),
+        cmocka_unit_test(the_cause_reaches_those_it_was_lost_to),
+        cmocka_unit_test(late_words_are_not_said_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 
 #include "artel/communicator.h"
 #include "help_ranks.h"
+#include "support/ports.h"
 
 enum {
     TASKS = 3
@@ -33,19 +33,6 @@ typedef struct scene {
     int held[TASKS]; /* sockets on the tasks' ports */
 } scene;
 
-/* Nobody is given it while the socket is open; a task listens there nevertheless, for both set SO_REUSEADDR. */
-static int free_port(int *out_socket)
-{
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)), 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t bytes = sizeof address;
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, bytes), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
-    *out_socket = fd;
-    return ntohs(address.sin_port);
-}
-
 static void make_scene(scene *s)
 {
     memset(s, 0, sizeof *s);
@@ -54,7 +41,7 @@ static void make_scene(scene *s)
     int fd = mkstemp(s->file);
     assert_true(fd >= 0);
     FILE *file = fdopen(fd, "w");
-    for (int r = 0; r < TASKS; r++) fprintf(file, "127.0.0.1:%d\n", free_port(&s->held[r]));
+    for (int r = 0; r < TASKS; r++) fprintf(file, "127.0.0.1:%d\n", support_port_hold(&s->held[r]));
     fclose(file);
 }
 

@@ -205,7 +205,7 @@ def train(pods, folder):
     running = [start(p, i, folder, args) for i, p in enumerate(pods)]
     try:
         for i, pod in enumerate(pods):
-            end = time.monotonic() + 30
+            end = time.monotonic() + 240
             while probe(pod, i, folder, "readinessProbe")[0] != 0 or "running" not in probe(pod, i, folder, "startupProbe")[1]:
                 expect(time.monotonic() < end and running[i].poll() is None, pod.task, "is not ready:", probe(pod, i, folder, "readinessProbe"))
                 time.sleep(0.1)
@@ -213,7 +213,7 @@ def train(pods, folder):
             expect(code == 0 and "with %d of %d tasks" % (len(pods), len(pods)) in said, pod.task, said)
         for process in running:  # an eviction
             process.terminate()
-        codes = [(p.communicate(timeout=60)[0], p.returncode)[1] for p in running]
+        codes = [(p.communicate(timeout=240)[0], p.returncode)[1] for p in running]
         expect(codes == [143] * len(pods), "exit codes", codes)
     finally:
         for process in running:
@@ -224,7 +224,7 @@ def train(pods, folder):
     steps = max(int(name[5:]) for name in os.listdir(os.path.join(folder, "checkpoints")) if name.startswith("ckpt-"))
     args[args.index("--epochs") + 1] = epochs = str(steps // 4 + 10)
     running = [start(p, i, folder, args) for i, p in enumerate(pods)]
-    said = [p.communicate(timeout=100)[0].decode(errors="replace") for p in running]
+    said = [p.communicate(timeout=400)[0].decode(errors="replace") for p in running]
     expect([p.returncode for p in running] == [0] * len(pods), "started again:", *said)
     if "parameter-server" in args:  # no bits are promised, but that each batch counts once
         kept = slots(os.path.join(folder, "trained.keras"))

@@ -90,7 +90,7 @@ class Slurm:
             self.daemons.append(subprocess.Popen(words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=self.env))
 
     def until(self, why, ready):
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not ready():
             if time.monotonic() > end:
                 said = [open(os.path.join(self.folder, f), errors="replace").read()[-300:] for f in os.listdir(self.folder) if f.endswith((".log", ".out"))]
@@ -109,7 +109,7 @@ class Slurm:
                 daemon.wait()
 
     def call(self, *words):
-        done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.env, timeout=30)
+        done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.env, timeout=120)
         return done.stdout.decode(errors="replace")
 
 
@@ -142,7 +142,7 @@ class Job:
         fields = (word.partition("=") for word in self.slurm.call("scontrol", "-o", "show", "job", self.id).split())
         return {name: value for name, _, value in fields}
 
-    def wait(self, what, ready, limit=60):
+    def wait(self, what, ready, limit=240):
         end = time.monotonic() + limit
         while not ready():
             if time.monotonic() > end:

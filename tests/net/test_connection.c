@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,6 +323,96 @@ static void control_messages(void **state)
     }
 }
 
+static void say_words(artel__connection *c, int count)
+{
+    char word[16];
+    for (int i = 0; i < count; i++)
+        assert_int_equal(artel__connection_say(c, word, (size_t)snprintf(word, sizeof word, "word %d", i)), ARTEL_OK);
+}
+
+/* Those that have come, in order, from `heard` on. */
+static int hear_words(artel__connection *c, int heard)
+{
+    const void *at;
+    size_t count;
+    char word[16];
+    while (artel__connection_hear(c, &at, &count) == ARTEL_OK) {
+        assert_int_equal(count, snprintf(word, sizeof word, "word %d", heard++));
+        assert_memory_equal(at, word, count);
+    }
+    return heard;
+}
+
+/* The other end says its last words and ends. This side notices by sending, and more than once, before it reads: it hears them all. */
+static void last_words(void **state)
+{
+    (void)state;
+    enum {
+        WORDS = 6 /* a kernel sends so many unasked */
+    };
+    for (int secure = 0; secure < 2; secure++) {
+        support_mesh mesh;
+        artel__connection *near;
+        open_site(&mesh, secure);
+        artel__connection *far = meet(&mesh, &near);
+        assert_non_null(far);
+        say_words(far, WORDS);
+        artel__connection_close(far);
+        int64_t until = artel__now_ns() + INT64_C(20000000000);
+        while (artel__connection_say(near, "are you there?", 14) == ARTEL_OK && artel__now_ns() < until) {
+        }
+        assert_int_equal(artel__connection_say(near, "are you?", 8), ARTEL_ERROR_RUN);
+        assert_int_equal(artel__connection_events(near) & POLLOUT, 0);
+        int heard = 0;
+        for (bool open = true; open && artel__now_ns() < until;) {
+            open = artel__connection_progress(near) == ARTEL__CONNECTION_OPEN;
+            heard = hear_words(near, heard);
+        }
+        assert_int_equal(heard, WORDS);
+        assert_int_equal(artel__connection_get_state(near), ARTEL__CONNECTION_LOST);
+        assert_int_equal(artel__connection_fault(near), ARTEL__FAULT_LOST);
+        assert_int_equal(mesh.incidents, 0);
+        artel__connection_close(near);
+        close_site(&mesh);
+    }
+}
+
+/* Many last words, of which the kernel still holds some when the other end sends and does not read: none is lost where both part. */
+static void parting(void **state)
+{
+    (void)state;
+    enum {
+        WORDS = 60
+    };
+    for (int secure = 0; secure < 2; secure++) {
+        support_mesh mesh;
+        artel__connection *near;
+        open_site(&mesh, secure);
+        artel__connection *far = meet(&mesh, &near);
+        assert_non_null(far);
+        assert_int_equal(artel__connection_say(near, "unread", 6), ARTEL_OK);
+        say_words(far, WORDS);
+        for (int i = 0; i < 100; i++) {
+            assert_false(artel__connection_part(far));
+            assert_int_equal(artel__connection_say(near, "more", 4), ARTEL_OK);
+        }
+        int64_t until = artel__now_ns() + INT64_C(20000000000);
+        int heard = 0;
+        while (heard < WORDS && artel__now_ns() < until) {
+            artel__connection_progress(near);
+            heard = hear_words(near, heard);
+            artel__connection_part(far);
+        }
+        assert_int_equal(heard, WORDS);
+        artel__connection_close(near);
+        while (!artel__connection_part(far) && artel__now_ns() < until) {
+        }
+        assert_true(artel__connection_part(far));
+        artel__connection_close(far);
+        close_site(&mesh);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +425,8 @@ int main(void)
         cmocka_unit_test(unusable_files),
         cmocka_unit_test(nobody_listens),
         cmocka_unit_test(control_messages),
+        cmocka_unit_test(last_words),
+        cmocka_unit_test(parting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@
 #include "support/certificates.h"
 #include "support/net_mesh.h"
 
+#define LONG_NS INT64_C(60000000000) /* longer than any wait of these tests: what ends before has not waited for it */
+
 enum {
     CALLERS = 48 /* more than may be in their handshake */
 };
@@ -140,15 +142,15 @@ static void silence(void **state)
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
         open_site(&mesh, secure);
-        mesh.site[1].handshake_ns = 30000000;
+        mesh.site[1].handshake_ns = 300000000;
         int quiet = dial(&mesh), slow = dial(&mesh);
         assert_int_equal(send(slow, secure ? "\x16" : "a", 1, MSG_NOSIGNAL), 1);
         int64_t start = artel__now_ns();
         artel__listener_progress(mesh.listener[1]);
         assert_int_equal(artel__listener_pending(mesh.listener[1]), 2);
-        assert_true(artel__listener_deadline(mesh.listener[1]) <= artel__now_ns() + 30000000);
+        assert_true(artel__listener_deadline(mesh.listener[1]) <= artel__now_ns() + 300000000);
         settle(&mesh, quiet);
-        assert_true(artel__now_ns() - start >= 25000000);
+        assert_true(artel__now_ns() - start >= 250000000);
         assert_true(ended(quiet));
         assert_true(ended(slow));
         assert_int_equal(mesh.fault, ARTEL__FAULT_SLOW);
@@ -167,6 +169,7 @@ static void half_a_word(void **state)
     for (int secure = 0; secure < 2; secure++) {
         support_mesh mesh;
         open_site(&mesh, secure);
+        mesh.site[1].handshake_ns = LONG_NS;
         int fd = dial(&mesh);
         struct pollfd ready = {artel__listener_fd(mesh.listener[1]), POLLIN, 0};
         assert_int_equal(send(fd, record, 3, MSG_NOSIGNAL), 3);
@@ -182,10 +185,8 @@ static void half_a_word(void **state)
             assert_int_equal(poll(&ready, 1, 10), 0);
         }
         assert_int_equal(artel__listener_pending(mesh.listener[1]), 1);
-        int64_t start = artel__now_ns();
         shutdown(fd, SHUT_WR);
-        settle(&mesh, fd);
-        assert_true(artel__now_ns() - start < INT64_C(1500000000)); /* its time would be 2 s */
+        settle(&mesh, fd); /* long before its time */
         close(fd);
         close_site(&mesh);
     }
@@ -201,6 +202,7 @@ static void half_open(void **state)
     static int fd[CROWD];
     support_mesh mesh;
     open_site(&mesh, true);
+    mesh.site[0].handshake_ns = mesh.site[1].handshake_ns = LONG_NS;
     uint64_t most = 0;
     for (int i = 0; i < CROWD; i++) {
         fd[i] = dial(&mesh);
@@ -217,7 +219,7 @@ static void half_open(void **state)
     artel__connection *near;
     assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near), ARTEL_OK);
     artel__connection *far = NULL;
-    int64_t until = artel__now_ns() + INT64_C(1500000000);
+    int64_t until = artel__now_ns() + INT64_C(20000000000);
     while ((!far || artel__connection_get_state(near) != ARTEL__CONNECTION_OPEN) && artel__now_ns() < until) {
         artel__connection_progress(near);
         artel__listener_progress(mesh.listener[1]);
@@ -347,6 +349,7 @@ static void honest_crowd(void **state)
     artel__connection *near[CALLERS];
     support_mesh mesh;
     open_site(&mesh, true);
+    mesh.site[0].handshake_ns = mesh.site[1].handshake_ns = LONG_NS; /* none has had its time */
     for (int i = 0; i < CALLERS; i++) assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near[i]), ARTEL_OK);
     assert_int_equal(meet_all(&mesh, near, 0, CALLERS, CALLERS), CALLERS);
     assert_int_equal(mesh.incidents, 0);
@@ -354,22 +357,22 @@ static void honest_crowd(void **state)
     close_site(&mesh);
 }
 
-/* Those that begin and say no more hold few places, and give way in half a second to who comes after them. */
+/* Those that begin and say no more hold few places, and give way in a quarter of their time to who comes after them. */
 static void stalled_handshakes(void **state)
 {
     (void)state;
     artel__connection *near[CALLERS];
     support_mesh mesh;
     open_site(&mesh, true);
+    mesh.site[0].handshake_ns = LONG_NS;
+    mesh.site[1].handshake_ns = INT64_C(8000000000);
     for (int i = 0; i < CALLERS; i++) {
         assert_int_equal(support_mesh_dial(&mesh, 0, 1, ARTEL__NET_DATA, &near[i]), ARTEL_OK);
         for (int k = 0; k < 1000 && artel__connection_get_state(near[i]) == ARTEL__CONNECTION_CONNECTING; k++)
             artel__connection_progress(near[i]);
         if (i + 1 < CALLERS) artel__listener_progress(mesh.listener[1]);
     }
-    int64_t start = artel__now_ns();
     assert_int_equal(meet_all(&mesh, near, CALLERS - 1, CALLERS, 1), 1);
-    assert_true(artel__now_ns() - start < INT64_C(1900000000)); /* their time would be 2 s */
     assert_int_equal(mesh.fault, ARTEL__FAULT_CROWDED);
     for (int i = 0; i < CALLERS; i++) artel__connection_close(near[i]);
     close_site(&mesh);
