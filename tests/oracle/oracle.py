@@ -44,7 +44,8 @@ ROWS, BATCH, EPOCHS = 80, 8, 2  # twenty steps
 
 # ---------------------------------------------------------------- Keras, on first use
 def keras_module():
-    if "keras" not in sys.modules:
+    if not keras_module.ready:
+        keras_module.ready = True
         os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
@@ -67,6 +68,9 @@ def keras_module():
             absl.logging.set_verbosity(absl.logging.ERROR)
         gc.freeze()  # TensorFlow's million objects stay: every collection, one a row, would visit them
     return sys.modules["keras"]
+
+
+keras_module.ready = False
 
 
 class quiet:
