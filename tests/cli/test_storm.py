@@ -153,7 +153,7 @@ def storm(make, first, wanted):
     return check
 
 
-BLOWS = int(os.environ.get("ARTEL_STORM_BLOWS") or (500 if LONG else 60))
+BLOWS = int(os.environ.get("ARTEL_STORM_BLOWS") or (500 if LONG else 30))
 TABLE = [Row("launched", storm(launched, 1000, BLOWS // 2)), Row("by-hand", storm(by_hand, 5000, BLOWS // 2))]
 
 if __name__ == "__main__":

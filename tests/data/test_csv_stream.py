@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 120
+# alone
 """Tables that are streamed: the rows of Python's csv module, in any order, with quotes, odd line ends and several files; types,
 defaults and missing values; errors name record, byte and column; a table of 200 MB leaves the process small."""
 import csv

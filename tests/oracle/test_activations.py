@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
+# long form: 900
 """Every activation of keras.activations: far values, then training with it in the middle of a network."""
 
 import numpy as np
@@ -42,4 +43,4 @@ CASES += [
 ]
 
 if __name__ == "__main__":
-    main(CASES)
+    main(CASES, every=3)

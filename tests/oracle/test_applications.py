@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
 # processors: 2
+# long form: 3600
 """Networks of keras.applications: load, predict, two steps of SGD.
 
 Untrained, these networks are chaotic: in 2 consecutive steps of ResNet50 Keras itself (eager against graph, float32
@@ -101,4 +102,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(ROWS, run, ["predict", "step 1", "step 2", "moving", "in one", "variables"])
+    table(ROWS, run, ["predict", "step 1", "step 2", "moving", "in one", "variables"], every=3)

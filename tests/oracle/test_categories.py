@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
+# long form: 1800
 """Layers of words and categories: one after another in models that train, and many drawn at random side by side.
 
 A model of random layers has one output for each of them, so that a row of the table compares a dozen configurations. Words are drawn from
@@ -282,4 +283,4 @@ def check_saved(case, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    oracle.table(CASES, check_saved, ["predict", "history", "weights", "excluded"])
+    oracle.table(CASES, check_saved, ["predict", "history", "weights", "excluded"], every=3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 300
+# long form: 1200
 """Layers that draw masks, compared as distributions: with a learning rate of zero every epoch's loss is one draw.
 
 Mean and spread of the draws are compared with Keras' (five standard errors); predictions, where nothing is drawn, one
@@ -161,4 +162,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(ROWS, run, ["predict", "apart", "spread"])
+    table(ROWS, run, ["predict", "apart", "spread"], every=3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
+# long form: 1200
 """Layers that prepare images. Equal bounds leave nothing to chance: predictions and 20 training steps, as real Keras."""
 
 import numpy as np
@@ -96,4 +97,4 @@ CASES += [
 ]
 
 if __name__ == "__main__":
-    main(CASES)
+    main(CASES, every=3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 900
+# long form: 1800
 """Volumes, LSTMs of convolutions, adaptive pooling, filters of UpSampling2D: predictions, then 20 training steps, as real Keras."""
 
 from oracle import K, L, Case, main
@@ -62,4 +63,4 @@ CASES += [Case(name, build, shape) for name, (shape, build) in OTHERS.items()]
 CASES += [Case("conv-lstm2d-states", states), Case("conv-lstm2d-given-state", given_state, refuse="tensors")]
 
 if __name__ == "__main__":
-    main(CASES)
+    main(CASES, every=3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
+# long form: 1200
 """Every loss with its settings, sample, class and loss weights: 20 steps as real Keras."""
 
 import numpy as np
@@ -121,4 +122,4 @@ CASES += [
 ]
 
 if __name__ == "__main__":
-    main(CASES)
+    main(CASES, every=3)

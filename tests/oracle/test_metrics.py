@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
+# long form: 1200
 """Every metric with its settings: History has Keras' keys in Keras' order, and its values."""
 
 from oracle import K, L, M, Q, Case, main, make
@@ -156,4 +157,4 @@ CASES += [
 ]
 
 if __name__ == "__main__":
-    main(CASES)
+    main(CASES, every=3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
+# long form: 1800
 """Operations of keras.ops between the layers of a Functional model: predictions, then 20 training steps, as real Keras. Then their edges:
 infinities, NaN, signed zeros, the largest and smallest numbers, where results and their signs must be those of Keras run beside, and so must
 the slopes. Numbers below 2^-126 are left out: TensorFlow takes them for 0."""
@@ -231,4 +232,4 @@ def model(form):
 CASES = [Case(name, model(form)) for name, form in FORMS.items()]
 
 if __name__ == "__main__":
-    table(CASES + EDGES, run, ["predict", "history", "weights", "excluded"])
+    table(CASES + EDGES, run, ["predict", "history", "weights", "excluded"], every=3)

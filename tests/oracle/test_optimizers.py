@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
+# long form: 1800
 """Every optimizer and schedule with its options: 20 steps as real Keras, the optimizer's state in the file too."""
 
 from oracle import K, L, O, S, Case, main
@@ -160,4 +161,4 @@ def frozen():
 
 
 if __name__ == "__main__":
-    main(list(rows()))
+    main(list(rows()), every=3)

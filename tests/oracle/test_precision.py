@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
+# long form: 1800
 """Mixed precision beside real Keras: both policies, overrides by layer, loss scaling and what it leaves in the file.
 
 The two round at different places (artel once an operation, TensorFlow once an instruction), so figures are compared in
@@ -184,4 +185,4 @@ def run(case, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(CASES, run, ["predict", "history", "way", "scale"])
+    table(CASES, run, ["predict", "history", "way", "scale"], every=3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # timeout: 600
+# long form: 1800
 """Files go there and back: what artel writes opens in real Keras, training goes on there with the optimizer's state,
 and comes back; odd but legal forms of Keras' files are read; `convert` and `inspect --digest` agree with all of it.
 """
@@ -539,4 +540,4 @@ def run(row, index, folder, keras_only):
 
 
 if __name__ == "__main__":
-    table(ROWS, run, ["predict", "history", "weights"])
+    table(ROWS, run, ["predict", "history", "weights"], every=3)
