@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 900
-# long form: 14400
+# timeout: 300
+# long form: 3600
 # Allocations and system calls that fail, one in each run, through load, fit, save, evaluate, predict, convert, launch (there in every
 # process; allocations in plaintext): the command ends
 # with a message and an exit code, or its files are the same bytes as without a fault. A sample here, every single one in the long form.
@@ -56,7 +56,7 @@ def run(words, fault, files):
     shutil.copytree("given", "run")
     env = dict(os.environ, LD_PRELOAD=PRELOAD, FAULT=fault, FAULT_COUNTS=os.path.abspath("counts"))
     try:
-        done = subprocess.run([ARTEL, *words], cwd="run", env=env, capture_output=True, timeout=120)
+        done = subprocess.run([ARTEL, *words], cwd="run", env=env, capture_output=True, timeout=10)
     except subprocess.TimeoutExpired:
         return "no end", "", []
     pathlib.Path("run/stdout").write_bytes(done.stdout)

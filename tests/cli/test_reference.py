@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 900
+# timeout: 300
 """The runs of one process that tests of clusters, storms, services and resumption compare others with, beside Keras: two runs that agree
 may be equally wrong.
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 900
 # Each header compiles alone, with gcc and clang; the public ones as C11 and C++ too. Excepted are the folders whose
 # headers are compiled otherwise: kernel/simd (bodies, once for each instruction set), the HDF5 helper, the parts.
 set -eu
