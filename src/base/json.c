@@ -5,7 +5,7 @@
  * the depth. Only when it meets one is the text copied with those tokens replaced; otherwise jansson gets the bytes as
  * they are. Newlines are never changed, so that line numbers in messages stay right.
  */
-#include "base/json.h"
+#include "base/json_written.h"
 
 #include <errno.h>
 #include <math.h>
@@ -112,20 +112,29 @@ static void scan_text(scan *s)
     if (s->out) artel__text_append_bytes(s->out, s->text + s->copied, s->size - s->copied);
 }
 
-static artel_status parse(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out)
+/* In jansson's words: where, and what was expected. */
+static artel_status fail_parse(artel_context *ctx, const char *where, const char *text, size_t size, bool doubled)
 {
     json_error_t error;
-    artel__json_answer answer = artel__json_parse(text, size, out);
-    if (answer == ARTEL__JSON_READ) return ARTEL_OK;
-    if (answer == ARTEL__JSON_NO_MEMORY) return artel__fail_memory(ctx, where, size);
-    json_t *value = json_loadb(text, size, JSON_DECODE_ANY, &error); /* for its words: where, and what was expected */
+    json_t *value = json_loadb(text, size, JSON_DECODE_ANY | (doubled ? JSON_REJECT_DUPLICATES : 0), &error);
     json_decref(value);
     if (value) snprintf(error.text, sizeof error.text, "a number or a character is not possible");
+    if (doubled)
+        return artel__fail(ctx, ARTEL_ERROR_INVALID, where, "write each key once", "line %d, column %d: a key occurs twice: %s", error.line,
+                           error.column, error.text);
     return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "correct the text at that place, or write the file again",
                        "not valid JSON: line %d, column %d: %s", error.line, error.column, error.text);
 }
 
-artel_status artel__json_load(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out)
+static artel_status parse(artel_context *ctx, const char *where, const char *text, size_t size, bool once, json_t **out)
+{
+    artel__json_answer answer = artel__json_parse(text, size, once, out);
+    if (answer == ARTEL__JSON_READ) return ARTEL_OK;
+    if (answer == ARTEL__JSON_NO_MEMORY) return artel__fail_memory(ctx, where, size);
+    return fail_parse(ctx, where, text, size, answer == ARTEL__JSON_DOUBLED);
+}
+
+static artel_status load(artel_context *ctx, const char *where, const char *text, size_t size, bool once, json_t **out)
 {
     if (size > ARTEL__JSON_MAX_SIZE)
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "", "%zu bytes of JSON; at most %zu are read", size, ARTEL__JSON_MAX_SIZE);
@@ -134,25 +143,45 @@ artel_status artel__json_load(artel_context *ctx, const char *where, const char 
     if (look.deepest > ARTEL__JSON_MAX_DEPTH)
         return artel__fail(ctx, ARTEL_ERROR_CORRUPT, where, "", "the JSON is nested %d deep; at most %d are read", look.deepest,
                            ARTEL__JSON_MAX_DEPTH);
-    if (!look.special) return parse(ctx, where, text, size, out);
+    if (!look.special) return parse(ctx, where, text, size, once, out);
     artel__text copy;
     artel__text_init(&copy, ctx);
     scan rewrite = {.text = text, .size = size, .out = &copy};
     scan_text(&rewrite);
     artel_status status = artel__text_status(&copy);
-    if (status >= 0) status = parse(ctx, where, copy.data, copy.length, out);
+    if (status >= 0) status = parse(ctx, where, copy.data, copy.length, once, out);
     artel__text_fini(&copy);
+    return status;
+}
+
+artel_status artel__json_load(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out)
+{
+    return load(ctx, where, text, size, false, out);
+}
+
+artel_status artel__json_load_written(artel_context *ctx, const char *where, const char *text, size_t size, json_t **out)
+{
+    return load(ctx, where, text, size, true, out);
+}
+
+static artel_status load_file(artel_context *ctx, const char *path, bool once, json_t **out)
+{
+    char *text;
+    size_t size;
+    ARTEL_TRY(artel__read_file(ctx, path, ARTEL__JSON_MAX_SIZE, &text, &size));
+    artel_status status = load(ctx, path, text, size, once, out);
+    artel__free(ctx, text);
     return status;
 }
 
 artel_status artel__json_load_file(artel_context *ctx, const char *path, json_t **out)
 {
-    char *text;
-    size_t size;
-    ARTEL_TRY(artel__read_file(ctx, path, ARTEL__JSON_MAX_SIZE, &text, &size));
-    artel_status status = artel__json_load(ctx, path, text, size, out);
-    artel__free(ctx, text);
-    return status;
+    return load_file(ctx, path, false, out);
+}
+
+artel_status artel__json_load_written_file(artel_context *ctx, const char *path, json_t **out)
+{
+    return load_file(ctx, path, true, out);
 }
 
 artel_status artel__json_literal(const char *text, json_t **out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON (RFC 8259) into jansson's values, by recursive descent. What jansson refuses is refused here too: a NUL in a string, halves of
- * surrogate pairs, bytes that are no UTF-8, leading zeros. Of keys that occur twice the last counts.
+ * surrogate pairs, bytes that are no UTF-8, leading zeros. Of keys that occur twice the last counts, or they are refused.
  */
 #include "base/json_parse.h"
 
@@ -13,6 +13,7 @@
 
 typedef struct parser {
     const char *at, *end;
+    bool once;                 /* a key twice is refused */
     artel__json_answer answer; /* the first thing that went wrong */
 } parser;
 
@@ -255,6 +256,7 @@ static bool read_member(parser *p, json_t *object)
     char *key = take_string(p, &length);
     if (key && !is_utf8(key, length)) fail(p, ARTEL__JSON_MALFORMED);
     if (key && !take(p, ':')) fail(p, ARTEL__JSON_MALFORMED);
+    if (key && p->once && json_object_get(object, key)) fail(p, ARTEL__JSON_DOUBLED);
     json_t *value = key && p->answer == ARTEL__JSON_READ ? read_value(p) : NULL;
     if (value && json_object_set_new_nocheck(object, key, value) < 0) {
         fail(p, ARTEL__JSON_NO_MEMORY);
@@ -303,9 +305,9 @@ static json_t *read_value(parser *p)
     }
 }
 
-artel__json_answer artel__json_parse(const char *text, size_t size, json_t **out)
+artel__json_answer artel__json_parse(const char *text, size_t size, bool once, json_t **out)
 {
-    parser p = {.at = text, .end = text + size, .answer = ARTEL__JSON_READ};
+    parser p = {.at = text, .end = text + size, .once = once, .answer = ARTEL__JSON_READ};
     json_t *value = read_value(&p);
     skip_space(&p);
     if (value && p.at < p.end) fail(&p, ARTEL__JSON_MALFORMED);

@@ -4,9 +4,15 @@
  * Messages of the library name what has to change as a C program writes it: ".batch_size", a field of the options that it was given
  * (base/argument.h). The program says "--batch-size" instead, in every error, note and event that it shows. tests/house/test_fields.sh
  * looks for fields without a row here, and for options that the library names.
+ *
+ * A hidden file may be named like a field (".keep", ".data"). A word that stands in the command line, or that is a file here, is left as it
+ * is; so is what messages quote.
  */
+#include "cli/fields.h"
+
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cli.h"
 
@@ -69,15 +75,46 @@ static const field_option fields[] = {
     {"workers", "workers"},
 };
 
+static int word_count;
+static char *const *word;
+
+void artel__cli_keep_words(int count, char *const *words)
+{
+    word_count = count;
+    word = words;
+}
+
+/* Whether a word of the command line holds the name as a whole, between marks of data specifications or alone. */
+static bool was_given(const char *name, size_t length)
+{
+    for (int i = 0; i < word_count; i++) {
+        for (const char *at = strstr(word[i], name); at; at = strstr(at + 1, name)) {
+            if ((at == word[i] || strchr(":,+=", at[-1])) && (!at[length] || strchr(":,+#", at[length]))) return true;
+        }
+    }
+    return false;
+}
+
+static bool names_file(const char *at, size_t length)
+{
+    char name[64];
+    struct stat info;
+    if (length >= sizeof name) return false;
+    memcpy(name, at, length);
+    name[length] = '\0';
+    return was_given(name, length) || lstat(name, &info) == 0;
+}
+
 /* The option of the field whose name begins here; *length: of that name. Files end in such words ("a.data"), so a dot counts only at
  * the beginning of a word. */
 static const char *find_option(const char *begin, const char *at, size_t *length)
 {
-    if (*at != '.' || (at > begin && !strchr(" (\"", at[-1]))) return NULL;
+    if (*at != '.' || (at > begin && !strchr(" (", at[-1]))) return NULL;
     *length = 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_");
     if (isalnum((unsigned char)at[*length]) || at[*length] == '/') return NULL;
     for (size_t i = 0; i < ARTEL__COUNT(fields); i++) {
-        if (strlen(fields[i].field) == *length - 1 && memcmp(fields[i].field, at + 1, *length - 1) == 0) return fields[i].option;
+        if (strlen(fields[i].field) == *length - 1 && memcmp(fields[i].field, at + 1, *length - 1) == 0)
+            return names_file(at, *length) ? NULL : fields[i].option;
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/fields.h"
 
 #define COMMAND(name) extern const artel__command artel__command_##name;
 #include "cli/commands.list"
@@ -238,5 +239,6 @@ int main(int argc, char **argv)
         artel__cli_help(command, all, stdout);
         return flush_results(0);
     }
+    artel__cli_keep_words(argc - 2, argv + 2);
     return run_command(command, argc - 2, argv + 2);
 }

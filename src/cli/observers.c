@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json_written.h"
 #include "cli/board_graph.h"
 #include "cli/health.h"
 #include "keras/model.h"
@@ -382,7 +383,7 @@ artel_status artel__observers_take_callbacks(artel__arena *arena, const char *ca
     json_t *list;
     char *text;
     *rest = callbacks;
-    ARTEL_TRY(artel__json_load(arena->ctx, "--callbacks", callbacks, strlen(callbacks), &list));
+    ARTEL_TRY(artel__json_load_written(arena->ctx, "--callbacks", callbacks, strlen(callbacks), &list));
     artel_status status = json_is_array(list) ? take_records(arena, list, options) : ARTEL_OK;
     if (status == ARTEL_OK) status = artel__json_dump_string(arena->ctx, list, ARTEL__JSON_PYTHON, &text);
     json_decref(list);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json_written.h"
 #include "cluster/resolver.h"
 
 #define MAX_FILE ((size_t)64 << 20)
@@ -87,7 +88,7 @@ static artel_status read_lines(const artel__resolver_input *in, artel__cluster *
 static artel_status read_json(artel__cluster *out, const char *text, size_t size, bool *out_has_task)
 {
     json_t *config = NULL;
-    ARTEL_TRY(artel__json_load(out->arena.ctx, out->where, text, size, &config));
+    ARTEL_TRY(artel__json_load_written(out->arena.ctx, out->where, text, size, &config));
     const json_t *jobs = json_object_get(config, "cluster"), *task = json_object_get(config, "task");
     if (!jobs && !task) jobs = config;
     artel_status status = ARTEL_OK;

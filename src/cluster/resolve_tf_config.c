@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_written.h"
 #include "cluster/resolver.h"
 
 static artel_status wrong_kind(const artel__cluster *out, const char *what, const char *expected)
@@ -152,7 +153,7 @@ static artel_status resolve(const artel__resolver_input *in, artel__cluster *out
     json_t *config = NULL;
     ARTEL_TRY(artel__cluster_init(in->ctx, out, "tf-config", "TF_CONFIG"));
     if (!text) text = "{}";
-    ARTEL_TRY(artel__json_load(in->ctx, "TF_CONFIG", text, strlen(text), &config));
+    ARTEL_TRY(artel__json_load_written(in->ctx, "TF_CONFIG", text, strlen(text), &config));
     artel_status status = read_config(in, config, out);
     json_decref(config);
     return status;

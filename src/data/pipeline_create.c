@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/argument.h"
+#include "base/json_written.h"
 #include "data/stage.h"
 
 enum {
@@ -43,7 +44,7 @@ artel_status artel_pipeline_from_json(artel_context *context, const char *text, 
 {
     json_t *value;
     ARTEL_TRY(artel__enter(context, __func__, "context text out", context, text, out));
-    ARTEL_TRY(artel__json_load(context, "pipeline", text, strlen(text), &value));
+    ARTEL_TRY(artel__json_load_written(context, "pipeline", text, strlen(text), &value));
     return create(context, value, out);
 }
 
@@ -94,7 +95,7 @@ static artel_status make_object(artel_context *ctx, const char *name, json_t *fi
 {
     json_t *object = json_object(), *more = NULL;
     artel_status status = ARTEL_OK;
-    if (settings) status = artel__json_load(ctx, "settings", settings, strlen(settings), &more);
+    if (settings) status = artel__json_load_written(ctx, "settings", settings, strlen(settings), &more);
     if (status == ARTEL_OK && more && !json_is_object(more))
         status = artel__fail(ctx, ARTEL_ERROR_INVALID, "settings", "for example {\"seed\": 3}", "settings are no JSON object");
     bool good = json_object_set(object, name, first) == 0 && (!more || json_object_update_missing(object, more) == 0);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "base/json_written.h"
 #include "base/part.h"
 #include "base/text.h"
 #include "data/part_curl/part.h"
@@ -228,14 +229,14 @@ artel_status artel__data_load_json(artel_context *ctx, const char *path, bool op
 {
     char *copy;
     *out = NULL;
-    if (!artel__is_remote(path)) return optional && !artel__file_exists(path) ? ARTEL_OK : artel__json_load_file(ctx, path, out);
+    if (!artel__is_remote(path)) return optional && !artel__file_exists(path) ? ARTEL_OK : artel__json_load_written_file(ctx, path, out);
     artel_status status = artel__remote_fetch(ctx, path, &copy);
     if (optional && (status == ARTEL_ERROR_NOT_FOUND || status == ARTEL_ERROR_INVALID)) { /* S3 denies what it may not list */
         artel__operation_begin(ctx);
         return ARTEL_OK;
     }
     if (status < 0) return status;
-    status = artel__json_load_file(ctx, copy, out);
+    status = artel__json_load_written_file(ctx, copy, out);
     artel__free(ctx, copy);
     return status;
 }

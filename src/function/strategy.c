@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/json_written.h"
 #include "function/function_impl.h"
 #include "function/spec.h"
 #include "nn/spec.h"
@@ -25,7 +26,7 @@ static const artel__options_kind variable_kind = {"variable options", "begin wit
 artel_status artel__read_spec(artel_context *ctx, const char *what, const char *text, json_t **out)
 {
     if (!text || !*text) return artel__fail(ctx, ARTEL_ERROR_INVALID, what, "give a name or a JSON record", "nothing is named");
-    return text[0] == '{' ? artel__json_load(ctx, what, text, strlen(text), out) : artel__spec_read(ctx, what, text, out);
+    return text[0] == '{' ? artel__json_load_written(ctx, what, text, strlen(text), out) : artel__spec_read(ctx, what, text, out);
 }
 
 size_t artel__variable_bytes(const artel__variable *v)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/argument.h"
-#include "base/json.h"
+#include "base/json_written.h"
 #include "base/threads.h"
 #include "keras/model.h"
 #include "nn/loss.h"
@@ -16,7 +16,7 @@ static artel_status read_setting(artel_context *ctx, const char *what, const cha
 {
     while (isspace((unsigned char)*text)) text++;
     if (*text == '{' || *text == '[' || *text == '"' || strcmp(text, "null") == 0)
-        return artel__json_load(ctx, what, text, strlen(text), out);
+        return artel__json_load_written(ctx, what, text, strlen(text), out);
     return list ? artel__spec_read_list(ctx, what, text, out) : artel__spec_read(ctx, what, text, out);
 }
 

@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/json_written.h"
 #include "nn/optimizer.h"
 
 #define DEEPEST 16
@@ -117,6 +118,10 @@ static artel_status read_settings(const parsing *p, piece text, json_t *config)
         }
         memcpy(key, item.at, n);
         key[n] = '\0';
+        if (json_object_get(config, key)) {
+            json_decref(value);
+            return wrong(p, item, "the key occurs twice", "write each key once");
+        }
         if (json_object_set_new(config, key, value) < 0) return out_of_memory(p);
     }
     return ARTEL_OK;
@@ -142,7 +147,7 @@ static artel_status read_record(const parsing *p, piece name, piece settings, js
 
 static artel_status read_json(const parsing *p, piece text, json_t **out)
 {
-    return artel__json_load(p->ctx, p->option, text.at, text.length, out);
+    return artel__json_load_written(p->ctx, p->option, text.at, text.length, out);
 }
 
 /* A number, true, false, null, or a word. */
@@ -192,7 +197,7 @@ static artel_status read_file(const parsing *p, piece text, json_t **out)
     if (text.length - 1 >= sizeof path) return wrong(p, text, "the path is too long", "use a shorter one");
     memcpy(path, text.at + 1, text.length - 1);
     path[text.length - 1] = '\0';
-    return artel__json_load_file(p->ctx, path, out);
+    return artel__json_load_written_file(p->ctx, path, out);
 }
 
 static artel_status read_item(const parsing *p, piece text, json_t **out)

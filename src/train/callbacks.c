@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of callbacks of a run: made from records, called in order, saved and restored. */
 #include "train/callbacks.h"
+#include "base/json_written.h"
 #include "base/listed.h"
 #include "train/checkpoint_file.h"
 
@@ -202,7 +203,7 @@ artel_status artel__callbacks_read(artel__fit *fit)
     const char *text = fit->options.callbacks;
     json_t *list;
     if (!text) return ARTEL_OK;
-    ARTEL_TRY(artel__json_load(fit->ctx, ".callbacks", text, strlen(text), &list));
+    ARTEL_TRY(artel__json_load_written(fit->ctx, ".callbacks", text, strlen(text), &list));
     artel_status status = add_all(fit, list);
     json_decref(list);
     return status;

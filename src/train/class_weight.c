@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json_written.h"
 #include "train/fit_impl.h"
 #include "train/session_impl.h"
 
@@ -67,7 +68,7 @@ artel_status artel__class_weight_read(artel__fit *fit, const double **out, int *
     if (fit->settings.outputs > 1)
         return artel__fail(fit->ctx, ARTEL_ERROR_INVALID, OPTION, "give sample weights in the data instead",
                            "class weights are for models with one output, as in Keras, and this one has %d", fit->settings.outputs);
-    ARTEL_TRY(artel__json_load(fit->ctx, OPTION, text, strlen(text), &json));
+    ARTEL_TRY(artel__json_load_written(fit->ctx, OPTION, text, strlen(text), &json));
     artel_status status = fill(fit->ctx, json, weight, count);
     json_decref(json);
     int64_t classes = classes_of(fit);

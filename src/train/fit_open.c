@@ -133,7 +133,9 @@ static artel_status make_orders(artel__fit *fit)
 static artel_status check_options(artel__fit *fit)
 {
     const artel_fit_options *o = &fit->options;
-    if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
+    if (o->epochs == 0)
+        artel__log(fit->ctx, ARTEL_LOG_NOTE, ".epochs is 0: nothing is trained, and the history is empty, as in Keras");
+    else if (o->initial_epoch > 0 && o->initial_epoch >= o->epochs)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, ".epochs %lld counts from the beginning, and .initial_epoch is %lld: nothing is left to train",
                    (long long)o->epochs, (long long)o->initial_epoch);
     if (!(o->validation_split >= 0 && o->validation_split < 1))

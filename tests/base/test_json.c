@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/json.h"
+#include "base/json_written.h"
 
 static int start(void **state)
 {
@@ -97,6 +97,24 @@ static void test_integers(void **state)
 static void test_last_key_wins(void **state)
 {
     assert_becomes(*state, "{\"a\": 1, \"b\": 2, \"a\": 3}", 0, "{\"a\": 3, \"b\": 2}");
+}
+
+/* What a person has written: each key once, at every depth, and named with its line. */
+static void test_written(void **state)
+{
+    artel_context *ctx = *state;
+    static const char *const doubled[] = {"{\"a\": 1, \"a\": 1}", "{\"b\": [{\"a\": NaN, \"c\": {}, \"a\": 2}]}",
+                                          "{\"a\": 1, \"\\u0061\": 2}"};
+    json_t *value = NULL;
+    for (size_t i = 0; i < ARTEL__COUNT(doubled); i++) {
+        artel__operation_begin(ctx);
+        assert_int_equal(artel__json_load_written(ctx, "test.json", doubled[i], strlen(doubled[i]), &value), ARTEL_ERROR_INVALID);
+        assert_non_null(strstr(artel_context_error(ctx)->what, "a key occurs twice"));
+        assert_non_null(strstr(artel_context_error(ctx)->what, "line 1"));
+    }
+    const char *once = "{\"a\": {\"a\": [{\"a\": 1}, {\"a\": 2}]}}";
+    assert_int_equal(artel__json_load_written(ctx, "test.json", once, strlen(once), &value), ARTEL_OK);
+    json_decref(value);
 }
 
 static void test_real_values(void **state)
@@ -187,6 +205,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_special_numbers, start, stop),
         cmocka_unit_test_setup_teardown(test_integers, start, stop),
         cmocka_unit_test_setup_teardown(test_last_key_wins, start, stop),
+        cmocka_unit_test_setup_teardown(test_written, start, stop),
         cmocka_unit_test_setup_teardown(test_real_values, start, stop),
         cmocka_unit_test_setup_teardown(test_refusals, start, stop),
         cmocka_unit_test_setup_teardown(test_depth, start, stop),

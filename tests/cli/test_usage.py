@@ -246,11 +246,25 @@ def csv_log(b):
             raise Failure("%s: %s, history %s" % (key, rows, values))
 
 
-def epochs_zero(b):
+def initial_epoch(b):
     """--initial-epoch counts from where one was; --steps-per-epoch cuts an epoch."""
     seen = b.fit("--json", "--epochs", 5, "--initial-epoch", 3, "--steps-per-epoch", 2).events()
     equal("steps", len([e for e in seen if e["event"] == "step"]), 4)
     equal("epochs", len([e for e in seen if e["event"] == "epoch"]), 2)
+
+
+def no_epochs(b):
+    """Of no epochs the model comes back as it was, with an empty history and a word."""
+    keras = keras_module()
+    x, y = arrays("mlp", 200)
+    theirs = keras.models.load_model(b.model).fit(x, y, epochs=0, verbose=0).history
+    ran = b.fit("--epochs", 0, "--output", b.out, "--history", b("h.json"), "--json")
+    has(ran.err, "--epochs is 0: nothing is trained")
+    equal("events", [e["event"] for e in ran.events()], ["start", "end"])
+    equal("weights", digest(b.out), digest(b.model))
+    with open(b("h.json")) as f:
+        equal("history", json.load(f), theirs)
+    has(b.fit("--epochs", -1, rc=1).err, "--epochs: ", "found -1")
 
 
 # ---------------------------------------------------------------- the other subcommands
@@ -463,6 +477,33 @@ def early_refusals(b):
     has(err, "artel: --epochs: ", "found three, expected an integer from 0 to 1000000000")
 
 
+def doubled_keys(b):
+    """Of a key that a user writes twice not the last counts: it is a mistake, which is named."""
+    with open(b("cb.json"), "w") as f:
+        f.write('[{"class_name": "EarlyStopping", "config": {"patience": 1, "patience": 2}}]')
+    with open(b("sgd.json"), "w") as f:
+        f.write('{"class_name": "SGD", "config": {"learning_rate": 0.1,\n "learning_rate": 0.2}}')
+    for option, value, place in (("--class-weight", '{"0": 1, "1": 5, "0": 7}', "column 20"), ("--callbacks", b("cb.json"), "patience"),
+                                 ("--optimizer", "@" + b("sgd.json"), "line 2"), ("--optimizer", "sgd:learning_rate=0.1,learning_rate=0.2", "learning_rate=0.2"),
+                                 ("--optimizer", '{"class_name": "SGD", "class_name": "Adam", "config": {}}', "class_name")):
+        has(b.fit(option, value, rc=1).err, "key occurs twice", place, "write each key once")
+    cluster = '{"cluster": {"worker": ["a:1", "b:1"], "worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'
+    has(b.fit("--strategy", "multi-worker", env={"TF_CONFIG": cluster}, rc=1).err, "TF_CONFIG: ", "key occurs twice", "worker")
+
+
+def hidden_files(b):
+    """Files that are named as the library names fields keep their names; fields are options all the same."""
+    for name in (".keep", ".data", ".epochs", ".file"):
+        with open(b(name), "w") as f:
+            f.write("no arrays")
+        has(must("fit", b.model, "--data", "npz:" + name, rc=1, cwd=b.folder).err, "artel: %s: " % name)
+        has(must("inspect", name, rc=1, cwd=b.folder).err, "artel: %s: " % name)
+        has(must("fit", name, "--data", b.data, rc=1, cwd=b.folder).err, "artel: %s: " % name)
+    has(must("fit", ".task", "--data", b.data, rc=1, cwd=b.folder).err, "artel: .task: ")  # there is none
+    has(must("fit", b.model, env={"ARTEL_DATA": "npz:.data"}, rc=1, cwd=b.folder).err, "artel: .data: ")  # it stands in no word
+    has(b.fit("--shards", 3, rc=1).err, "artel: --shards: ")
+
+
 def bound_by_permissions():
     """In a child, before exec: root, too, is told to keep out (PR_CAPBSET_DROP, CAP_DAC_OVERRIDE)."""
     ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
@@ -502,10 +543,11 @@ ROWS += [
     Row("nothing-to-summarise", nearest("summary", words=())),
     Row("spellings", spellings), Row("dashes", dashes), Row("control-characters", control_characters), Row("environment", environment), Row("defaults", defaults),
     Row("verbose", verbose), Row("no-compile-settings", no_compile), Row("events", events), Row("events-epochs", json_epochs),
-    Row("csv-log", csv_log), Row("initial-epoch", epochs_zero), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name),
+    Row("csv-log", csv_log), Row("initial-epoch", initial_epoch), Row("no-epochs", no_epochs), Row("evaluate", evaluate), Row("predict", predict), Row("predict-outputs-of-one-name", predict_outputs_of_one_name),
     *[Row("summary-" + n, summary(n)) for n in MODELS],
     Row("check-names-all", check_names_all), Row("check-good", check_good), Row("dry-run", dry_run), Row("explain", explain),
-    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals), Row("unwritable", unwritable),
+    Row("dry-run-writes-nothing", dry_run_writes_nothing), Row("profile", profile), Row("early-refusals", early_refusals),
+    Row("doubled-keys", doubled_keys), Row("hidden-files", hidden_files), Row("unwritable", unwritable),
     Row("repeatable", repeatable), Row("overrides", overrides), Row("closed-stdout", last_line),
 ]
 

@@ -27,7 +27,7 @@ static void compare(const char *text, size_t size)
     size_t depth = 0;
     for (size_t i = 0; i < size; i++) depth += text[i] == '[' || text[i] == '{';
     if (depth > 500 || memchr(text, '\0', size)) return; /* jansson takes a NUL behind a number for the end */
-    artel__json_answer answer = artel__json_parse(text, size, &own);
+    artel__json_answer answer = artel__json_parse(text, size, false, &own);
     other = json_loadb(text, size, JSON_DECODE_ANY, NULL);
     if (answer == ARTEL__JSON_NO_MEMORY || (answer == ARTEL__JSON_READ) != (other != NULL) || (own && !json_equal(own, other))) abort();
     json_decref(own);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: a description of a dataset, changed and then read as a dispatcher and a client of a data service read it. What is taken is
  * written again as it was.
+ * long form: 600
  */
 #include <stdlib.h>
 #include <string.h>

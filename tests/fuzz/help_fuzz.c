@@ -4,9 +4,9 @@
  *
  *   fuzz_<x> [SECONDS [SEED]]    a second with seed 1; with ARTEL_LONG 215 seconds with a seed of the clock, so that all make an hour
  *   fuzz_<x> FILE                that input alone, as a failure has written it
+ *   fuzz_<x> --seeds FOLDER      writes the seeds there, a file each
  *
- * On a failure the input goes to fuzz_<x>.input in the working directory. Coverage guides nothing here: for that, build with the preset
- * `fuzz` and link a target with -fsanitize=fuzzer.
+ * On a failure the input goes to fuzz_<x>.input in the working directory. Coverage guides nothing here: scripts/fuzz does that.
  */
 #include "fuzz/help_fuzz.h"
 
@@ -35,14 +35,6 @@ static input seed_input[SEEDS], current;
 static unsigned seeds;
 static uint64_t state;
 static char failure[64];
-
-size_t artel_fuzz_text(const char *const *text, size_t count, unsigned number, uint8_t *out, size_t room)
-{
-    if (number >= count) return 0;
-    size_t n = strlen(text[number]);
-    memcpy(out, text[number], n < room ? n : room);
-    return n < room ? n : room;
-}
 
 /* Of the sanitizers' run time, which is not there in other builds: called before they end the process. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
@@ -153,8 +145,32 @@ static int replay(const char *path)
     return 0;
 }
 
+static int write_seeds(const char *folder)
+{
+    char path[512];
+    for (unsigned s = 0; s < seeds; s++) {
+        snprintf(path, sizeof path, "%s/seed-%u", folder, s);
+        FILE *file = fopen(path, "wb");
+        bool good = file && fwrite(seed_input[s].bytes, 1, seed_input[s].size, file) == seed_input[s].size;
+        if (!file || fclose(file) != 0 || !good) {
+            perror(path);
+            return 1;
+        }
+    }
+    return seeds ? 0 : 1;
+}
+
+static void read_seeds(void)
+{
+    while (seeds < SEEDS && (seed_input[seeds].size = artel_fuzz_seed(seeds, seed_input[seeds].bytes, MOST)) > 0) seeds++;
+}
+
 int main(int count, char **argument)
 {
+    if (count == 3 && strcmp(argument[1], "--seeds") == 0) {
+        read_seeds();
+        return write_seeds(argument[2]);
+    }
     const char *wish = getenv("ARTEL_LONG");
     bool numbers = count > 1 && strspn(argument[1], "0123456789.") == strlen(argument[1]), patient = wish && wish[0] && wish[0] != '0';
     if (count > 1 && !numbers) return replay(argument[1]);
@@ -163,7 +179,7 @@ int main(int count, char **argument)
     keep_failures(argument[0]);
     printf("seed %llu, %g s\n", (unsigned long long)state, seconds);
     fflush(stdout);
-    while (seeds < SEEDS && (seed_input[seeds].size = artel_fuzz_seed(seeds, seed_input[seeds].bytes, MOST)) > 0) seeds++;
+    read_seeds();
     cut_everywhere();
     int64_t until = artel__now_ns() + (int64_t)(seconds * 1e9);
     unsigned long long runs = 0;

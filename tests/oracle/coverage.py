@@ -69,6 +69,7 @@ CLUSTER = [
     ("cli/test_gather.py", "who is not up, not named, named twice, of another cluster (CL3, CL4, FT3)"),
     ("cli/test_namespaces.py", "hosts of their own: cables cut, one way too, partitions, a frozen process, long packets lost (FT1, FT2, FT12)"),
     ("cli/test_hostile.py", "captures, strangers, wrong certificates, replays, damage, half-open connections (CL13)"),
+    ("cli/test_reference.py", "what one process makes of the models of the tests above and below, beside Keras"),
     ("cli/test_storm.py", "kills, stops and leaving at moments of a seed, under a launcher and by hand (FT12, FT13)"),
     ("cli/test_embedding.py", "sparse gradients, alone and among tasks (CD8, CD9)"),
     ("cli/test_launch.py", "output, ends, restarts, certificates, signals of `artel launch`; test_launch_hosts.py: over ssh (CL12)"),
