@@ -75,6 +75,9 @@ BASE = {  # settings without which Keras takes no model at all
     "GroupNormalization": {"groups": 2}, "CategoryEncoding": {"num_tokens": 9}, "STFTSpectrogram": {"frame_length": 8, "frame_step": 4}, "MelSpectrogram": {"fft_length": 16, "sequence_stride": 8},
     "TextVectorization": {"output_sequence_length": 4},
 }
+BESIDE = {  # settings that go with an argument: "Class.argument"
+    "ModelCheckpoint.save_weights_only": {"filepath": "f.weights.h5"},
+}
 SPECIAL = {  # "Class.argument"
     "Cropping2D.cropping": [1, ((1, 2), (0, 1))], "Dot.axes": [1, -1], "Concatenate.axis": [1, -1], "Normalization.axis": [-1, None], "EinsumDense.output_shape": [4],
     "Softmax.axis": [-1, 1], "MultiHeadAttention.output_shape": [4], "AttentionLayer.score_mode": ["concat"], "AdaptiveAveragePooling2D.output_size": [(2, 3)], "AdaptiveMaxPooling2D.output_size": [(2, 3)], "AdaptiveAveragePooling3D.output_size": [(2, 3, 2)],

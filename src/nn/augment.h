@@ -69,6 +69,8 @@ artel__value_id artel__augment_elastic(artel__graph *graph, artel__value_id x, c
 /* -- colours; `range` is that of the values of pixels -- */
 
 artel__value_id artel__augment_clip(artel__graph *graph, artel__value_id x, const artel__bounds *range);
+/* From one range of values to another. */
+artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, const artel__bounds *from, const artel__bounds *to);
 artel__value_id artel__augment_brightness(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range);
 artel__value_id artel__augment_contrast(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range);
 artel__value_id artel__augment_saturation(artel__graph *graph, artel__value_id x, const artel__bounds *factor, const artel__bounds *range);

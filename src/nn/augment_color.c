@@ -21,8 +21,7 @@ artel__value_id artel__augment_clip(artel__graph *graph, artel__value_id x, cons
     return artel__op_unary(graph, ARTEL__UNARY_CLIP, limits, x);
 }
 
-/* From one range of values to another. */
-static artel__value_id rescale(artel__graph *graph, artel__value_id x, const artel__bounds *from, const artel__bounds *to)
+artel__value_id artel__augment_rescale(artel__graph *graph, artel__value_id x, const artel__bounds *from, const artel__bounds *to)
 {
     if (from->low == to->low && from->high == to->high) return x;
     float extent = (float)from->high - (float)from->low;
@@ -126,13 +125,13 @@ artel__value_id artel__augment_hue(artel__graph *graph, artel__value_id x, const
     artel__value_id side = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, artel__augment_draw(graph, x, &unit), 0.5);
     artel__value_id f = artel__augment_draw(graph, x, factor);
     f = artel__op_affine(graph, artel__op_where(graph, side, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, f), f), 0.5f, 0);
-    hsv c = to_hsv(graph, rescale(graph, x, range, &unit));
+    hsv c = to_hsv(graph, artel__augment_rescale(graph, x, range, &unit));
     c.hue = artel__op_add(graph, c.hue, artel__augment_pixel(graph, f));
     artel__value_id above = artel__op_compare_scalar(graph, ARTEL__COMPARE_GREATER, c.hue, 1);
     c.hue = artel__op_where(graph, above, artel__op_affine(graph, c.hue, 1, -1), c.hue);
     artel__value_id below = artel__op_compare_scalar(graph, ARTEL__COMPARE_LESS, c.hue, 0);
     c.hue = artel__op_where(graph, below, artel__op_affine(graph, c.hue, 1, 1), c.hue);
-    return rescale(graph, artel__augment_clip(graph, to_rgb(graph, &c), &unit), &unit, range);
+    return artel__augment_rescale(graph, artel__augment_clip(graph, to_rgb(graph, &c), &unit), &unit, range);
 }
 
 /* -- without colours -- */
@@ -185,9 +184,9 @@ artel__value_id artel__augment_posterize(artel__graph *graph, artel__value_id x,
         step = artel__op_where(graph, more, artel__op_affine(graph, step, 2, 0), step);
     }
     step = artel__augment_pixel(graph, step);
-    x = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, rescale(graph, x, range, &bytes));
+    x = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, artel__augment_rescale(graph, x, range, &bytes));
     x = artel__op_unary(graph, ARTEL__UNARY_FLOOR, NULL, binary(graph, ARTEL__BINARY_DIV, x, step));
-    return rescale(graph, multiply(graph, x, step), &bytes, range);
+    return artel__augment_rescale(graph, multiply(graph, x, step), &bytes, range);
 }
 
 artel__value_id artel__augment_solarize(artel__graph *graph, artel__value_id x, const artel__bounds *addition,
@@ -196,20 +195,20 @@ artel__value_id artel__augment_solarize(artel__graph *graph, artel__value_id x, 
     artel__bounds added = {addition->low, addition->high * 255}, limit = {threshold->low, threshold->high * 255};
     artel__value_id a = artel__augment_pixel(graph, artel__augment_draw(graph, x, &added)),
                     t = artel__augment_pixel(graph, artel__augment_draw(graph, x, &limit));
-    x = artel__augment_clip(graph, artel__op_add(graph, rescale(graph, x, range, &bytes), a), &bytes);
+    x = artel__augment_clip(graph, artel__op_add(graph, artel__augment_rescale(graph, x, range, &bytes), a), &bytes);
     x = artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_LESS, x, t), x, artel__op_affine(graph, x, -1, 255));
-    return rescale(graph, x, &bytes, range);
+    return artel__augment_rescale(graph, x, &bytes, range);
 }
 
 artel__value_id artel__augment_autocontrast(artel__graph *graph, artel__value_id x, const artel__bounds *range)
 {
-    artel__value_id y = rescale(graph, x, range, &bytes);
+    artel__value_id y = artel__augment_rescale(graph, x, range, &bytes);
     artel__value_id low = artel__op_reduce(graph, ARTEL__REDUCE_MIN, y, 3, true),
                     high = artel__op_reduce(graph, ARTEL__REDUCE_MAX, y, 3, true);
     artel__value_id scale = binary(graph, ARTEL__BINARY_DIV, artel__constant_scalar(graph, 255), subtract(graph, high, low));
     artel__value_id offset = multiply(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, low), scale);
     y = artel__augment_clip(graph, artel__op_add(graph, multiply(graph, y, scale), offset), &bytes);
-    y = rescale(graph, y, &bytes, range);
+    y = artel__augment_rescale(graph, y, &bytes, range);
     return artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, y, y), y, x);
 }
 

@@ -26,8 +26,6 @@ artel_status artel__layer_encoding(const artel__layer *layer, int mode, uint32_t
     if (!(allowed >> mode & 1))
         return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a mode that Keras knows for this layer",
                                  "the output_mode \"%s\" is not possible here", artel__output_modes[mode]);
-    if (json_is_true(artel__layer_setting(layer, "sparse")))
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "save the model with sparse=False", "sparse results are not supported");
     out->mode = (artel__encoding_mode)mode;
     out->dtype = mode == ARTEL__ENCODE_INT ? whole : vector_dtype(layer);
     return ARTEL_OK;
@@ -67,7 +65,7 @@ static const artel__option discretization_options[] = {
     {"num_bins", "bins that adapt() looks for", ARTEL__OPTION_INT, offsetof(discretization_config, bins), "null", 0, 0, NULL},
     ARTEL__PART("epsilon", "accuracy of adapt()"),
     MODE(discretization_config, "int"),
-    ARTEL__PART("sparse", "must be false"),
+    ARTEL__PART("sparse", "accepted; results are dense"),
     ARTEL__OPTIONS_END,
 };
 
@@ -120,7 +118,7 @@ typedef struct encoding_config {
 static const artel__option encoding_options[] = {
     {"num_tokens", "categories are 0 .. num_tokens - 1", ARTEL__OPTION_INT, offsetof(encoding_config, tokens), NULL, 1, INT32_MAX, NULL},
     MODE(encoding_config, "multi_hot"),
-    ARTEL__PART("sparse", "must be false"),
+    ARTEL__PART("sparse", "accepted; results are dense"),
     ARTEL__OPTIONS_END,
 };
 
@@ -168,7 +166,7 @@ static const artel__option hashing_options[] = {
     ARTEL__PART("mask_value", "a value that has bucket 0 for itself"),
     ARTEL__PART("salt", "null: FarmHash64; an integer or two: SipHash64 with this key"),
     MODE(hashing_config, "int"),
-    ARTEL__PART("sparse", "must be false"),
+    ARTEL__PART("sparse", "accepted; results are dense"),
     ARTEL__OPTIONS_END,
 };
 
@@ -219,7 +217,7 @@ const artel__layer_def artel__layer_hashing_def = {
 static const artel__option crossing_options[] = {
     {"num_bins", "buckets", ARTEL__OPTION_INT, offsetof(hashing_config, bins), NULL, 1, INT32_MAX, NULL},
     MODE(hashing_config, "int"),
-    ARTEL__PART("sparse", "must be false"),
+    ARTEL__PART("sparse", "accepted; results are dense"),
     ARTEL__OPTIONS_END,
 };
 

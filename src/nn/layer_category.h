@@ -17,7 +17,7 @@ enum {
     ARTEL__MODES_TF_IDF = 1 << ARTEL__ENCODE_TF_IDF
 };
 
-/* Fills mode and dtype: `whole` for places, that of the layer for vectors. `allowed`: of ARTEL__MODES_*. Refuses sparse results. */
+/* Fills mode and dtype: `whole` for places, that of the layer for vectors. `allowed`: of ARTEL__MODES_*. */
 artel_status artel__layer_encoding(const artel__layer *layer, int mode, uint32_t allowed, artel_dtype whole, artel__encoding *out);
 
 /* One integer, or two: the key of a keyed hash. False for null; fails for anything else. */

@@ -40,6 +40,14 @@ static artel_status build_embedding(artel__layer *layer, const artel__call *call
     return artel__adapters_declare(layer, &(artel__adapters){.kernel = 0, .name = "lora_embeddings", .parts = layer->own});
 }
 
+/* Rows of the adapter a. In Keras the sum of the tables is looked up, so that all of a has a gradient in each step: optimizers must not see rows
+ * of a table of its own, whose squares they would add up occurrence by occurrence. x + -0.0f is x to the bit. */
+static artel__value_id look_up_adapter(artel__layer *layer, artel__graph *graph, int a, artel__value_id index)
+{
+    artel__value_id whole = artel__op_affine(graph, artel__layer_weight(layer, graph, a), 1, -0.0f);
+    return artel__op_embedding(graph, whole, index);
+}
+
 static artel_status call_embedding(artel__layer *layer, artel__call *call)
 {
     const embedding_config *c = layer->config;
@@ -48,7 +56,7 @@ static artel_status call_embedding(artel__layer *layer, artel__call *call)
     artel__value_id index = artel__op_cast(graph, call->in[0].value, ARTEL_DTYPE_INT32);
     artel__value_id y = artel__op_embedding(graph, artel__layer_weight(layer, graph, 0), index);
     int a = artel__adapters_of(layer, 0);
-    if (a) y = artel__adapters_add(layer, graph, 0, y, artel__op_embedding(graph, artel__layer_weight(layer, graph, a), index));
+    if (a) y = artel__adapters_add(layer, graph, 0, y, look_up_adapter(layer, graph, a, index));
     artel__call_return(call, y);
     if (c->mask_zero) call->out[0].mask = artel__op_compare_scalar(graph, ARTEL__COMPARE_NOT_EQUAL, index, 0);
     return ARTEL_OK;

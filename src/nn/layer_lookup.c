@@ -144,7 +144,7 @@ artel_status artel__layer_vocabulary(artel__layer *layer, const artel__lookup_co
 static const artel__option string_options[] = {
     ARTEL__LOOKUP_OPTIONS,
     SHARED_OPTIONS,
-    ARTEL__PART("encoding", "utf-8"),
+    ARTEL__PART("encoding", "accepted; concerns what Python is told of a vocabulary"),
     ARTEL__OPTIONS_END,
 };
 
@@ -189,11 +189,8 @@ static artel_status configure_lookup(artel__layer *layer, bool strings, artel__l
 static artel_status configure_string(artel__layer *layer)
 {
     artel__lookup *own = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *own);
-    const char *encoding = json_string_value(artel__layer_setting(layer, "encoding"));
     bool given;
     if (!own) return ARTEL_ERROR_NO_MEMORY;
-    if (encoding && strcmp(encoding, "utf-8") != 0)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "use utf-8", "the encoding \"%s\" is not supported", encoding);
     ARTEL_TRY(read_word(layer, "mask_token", &own->mask_word, &own->masked));
     ARTEL_TRY(read_word(layer, "oov_token", &own->oov_word, &given));
     return configure_lookup(layer, true, own);

@@ -33,7 +33,7 @@ typedef struct artel__lookup_config {
          INT32_MAX,                                                                                                               \
          NULL},                                                                                                                   \
         ARTEL__PART("vocabulary", "terms in order; null: those beside the model in its file"),                                    \
-        ARTEL__PART("idf_weights", "weights of the terms for tf_idf"), ARTEL__PART("sparse", "must be false"),                    \
+        ARTEL__PART("idf_weights", "weights of the terms for tf_idf"), ARTEL__PART("sparse", "accepted; results are dense"),      \
         ARTEL__PART("has_input_vocabulary", "accepted; not needed")
 
 /* Fills the lookup from the settings and the vocabulary of the layer's record. oov, masks and the term for unknown ones are set already. */

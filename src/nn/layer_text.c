@@ -20,7 +20,7 @@ static const artel__option text_options[] = {
     ARTEL__PART("split", "whitespace, character or null"),
     ARTEL__PART("ngrams", "n: of one to n tokens; a list: of these widths"),
     ARTEL__PART("ragged", "must be false"),
-    ARTEL__PART("encoding", "utf-8"),
+    ARTEL__PART("encoding", "accepted; concerns what Python is told of a vocabulary"),
     ARTEL__OPTIONS_END,
 };
 
@@ -77,11 +77,9 @@ static artel_status configure_text(artel__layer *layer)
 {
     const text_config *c = layer->config;
     artel__vectorize *own = layer->own = artel__arena_alloc(layer->arena, 1, sizeof *own);
-    const char *encoding = json_string_value(artel__layer_setting(layer, "encoding"));
     if (!own) return ARTEL_ERROR_NO_MEMORY;
     if (json_is_true(artel__layer_setting(layer, "ragged")))
         return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "set output_sequence_length instead", "ragged results are not supported");
-    if (encoding && strcmp(encoding, "utf-8") != 0) return refuse(layer, "encoding");
     ARTEL_TRY(read_standardize(layer, own));
     ARTEL_TRY(read_split(layer, own));
     ARTEL_TRY(read_ngrams(layer, own));

@@ -3,10 +3,12 @@
 #include "nn/metric_table.h"
 #include "op/elementwise.h"
 #include "op/reduce.h"
+#include "op/shape_ops.h"
 
 typedef struct settings {
     double threshold;
     int64_t k;
+    bool from_sorted_ids;
 } settings;
 
 #define END          \
@@ -19,6 +21,11 @@ static const artel__option binary_options[] = {
     {"threshold", "predictions above it are 1", ARTEL__OPTION_FLOAT, offsetof(settings, threshold), "0.5", 0, 0, NULL}, END};
 static const artel__option top_options[] = {
     {"k", "how many of the best count", ARTEL__OPTION_INT, offsetof(settings, k), "5", 1, 1e9, NULL}, END};
+static const artel__option sparse_top_options[] = {
+    {"k", "how many of the best count", ARTEL__OPTION_INT, offsetof(settings, k), "5", 1, 1e9, NULL},
+    {"from_sorted_ids", "predictions are classes, the best first", ARTEL__OPTION_BOOL, offsetof(settings, from_sorted_ids), "false", 0, 0,
+     NULL},
+    END};
 
 /* Truth values by position; those of several elements (an output of several columns) are averaged over the last axis. */
 static artel__value_id mean_of(artel__graph *graph, artel__value_id right, artel__value_id weight, bool by_element)
@@ -77,6 +84,29 @@ static artel__value_id add_top(artel__graph *graph, const artel__metric *metric,
     return mean_of(graph, artel__op_in_top_k(graph, prediction, wanted, (int)s->k), weight, false);
 }
 
+/* Predictions are classes, the best first. */
+static artel__value_id among_first(artel__graph *graph, artel__value_id wanted, artel__value_id prediction, int64_t k)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape beside = graph->value[prediction].shape;
+    int last = beside.rank - 1;
+    int64_t columns = beside.dim[last];
+    beside.dim[last] = 1;
+    wanted = artel__op_reshape(graph, artel__op_cast(graph, wanted, ARTEL_DTYPE_FLOAT32), &beside);
+    artel__value_id first = artel__op_slice(graph, prediction, last, 0, k < columns ? k : columns, 1);
+    artel__value_id same = artel__op_cast(graph, artel__op_compare(graph, ARTEL__COMPARE_EQUAL, wanted, first), ARTEL_DTYPE_FLOAT32);
+    return artel__op_reduce(graph, ARTEL__REDUCE_MAX, same, 1u << last, false);
+}
+
+static artel__value_id add_sparse_top(artel__graph *graph, const artel__metric *metric, artel__value_id target, artel__value_id prediction,
+                                      artel__value_id weight)
+{
+    const settings *s = metric->config;
+    if (!s->from_sorted_ids) return add_top(graph, metric, target, prediction, weight);
+    artel__value_id wanted = classes_of(graph, metric, target, prediction);
+    return mean_of(graph, among_first(graph, wanted, prediction, s->k), weight, false);
+}
+
 #define ROW(class_name, name, form, options, add)                                                                 \
     {                                                                                                             \
         class_name, name, {name}, ARTEL__TARGET_##form, sizeof(settings), options, NULL, NULL, add, NULL, 0, NULL \
@@ -88,6 +118,6 @@ const artel__metric_def artel__metrics_of_accuracy[] = {
     ROW("CategoricalAccuracy", "categorical_accuracy", ONE_HOT, no_options, add_classes),
     ROW("SparseCategoricalAccuracy", "sparse_categorical_accuracy", INDEX, no_options, add_classes),
     ROW("TopKCategoricalAccuracy", "top_k_categorical_accuracy", ONE_HOT, top_options, add_top),
-    ROW("SparseTopKCategoricalAccuracy", "sparse_top_k_categorical_accuracy", INDEX, top_options, add_top),
+    ROW("SparseTopKCategoricalAccuracy", "sparse_top_k_categorical_accuracy", INDEX, sparse_top_options, add_sparse_top),
     {.class_name = NULL},
 };

@@ -91,24 +91,38 @@ const artel__callback_def artel__callback_early_stopping = {
     .train_end = early_train_end,
 };
 
+typedef struct nan_config {
+    bool raise_error;
+} nan_config;
+
+static const artel__option nan_options[] = {
+    {"raise_error", "whether the run then fails, instead of ending", ARTEL__OPTION_BOOL, offsetof(nan_config, raise_error), "false", 0, 0,
+     NULL},
+    {.name = NULL},
+};
+
 static artel_status nan_batch_end(artel__fit *fit, artel__callback *callback, double loss)
 {
-    (void)callback;
+    const nan_config *c = callback->config;
     if (isfinite(loss)) return ARTEL_OK;
+    if (c->raise_error)
+        return artel__fail(fit->ctx, ARTEL_ERROR_RUN, "TerminateOnNaN", "lower the learning rate, or clip gradients",
+                           "the loss of batch %lld is not finite", (long long)fit->step_in_epoch - 1);
     if (fit->writes)
         artel__log(fit->ctx, ARTEL_LOG_NOTE, "Batch %lld: Invalid loss, terminating training", (long long)fit->step_in_epoch - 1);
     fit->stop = true;
     return ARTEL_OK;
 }
 
-static const artel__option no_options[] = {{.name = NULL}};
-
 const artel__callback_def artel__callback_terminate_on_nan = {
     .class_name = "TerminateOnNaN",
     .doc = "Ends training when the loss of a batch is not finite.",
-    .options = no_options,
+    .config_size = sizeof(nan_config),
+    .options = nan_options,
     .batch_end = nan_batch_end,
 };
+
+static const artel__option no_options[] = {{.name = NULL}};
 
 /* Keras adds these by itself; artel's own progress and history are always there. */
 const artel__callback_def artel__callback_history = {.class_name = "History", .doc = "Always kept.", .options = no_options};

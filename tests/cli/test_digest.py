@@ -67,7 +67,9 @@ def augmented():
     m = K.Sequential([K.Input((10, 10, 3)), L.RandomColorJitter(between, 0.2, 0.3, 0.4, 0.2), L.RandomErasing(0.7, value_range=between),
                       L.RandomGaussianBlur(0.8, 3, (0.2, 0.9), value_range=between), L.RandAugment(between, num_ops=1), L.AugMix(between, chain_depth=1),
                       L.RandomPerspective(0.7, 0.5), L.RandomElasticTransform(0.8, value_range=between),
-                      L.Pipeline([L.Equalization(between), L.AutoContrast(between)]), L.Conv2D(6, 3), L.GlobalAveragePooling2D(), L.Dense(10)])
+                      L.Pipeline([L.Equalization(between), L.AutoContrast(between)]),
+                      L.ContrastLimitedAdaptiveHistogramEqualization(between, tile_grid_size=(2, 3)), L.Conv2D(6, 3),
+                      L.BatchNormalization(renorm=True, renorm_clipping={"rmax": 3.0, "dmax": 5.0}), L.GlobalAveragePooling2D(), L.Dense(10)])
     m.compile(O.Muon(0.01), Q.SparseCategoricalCrossentropy(from_logits=True))
     return m
 

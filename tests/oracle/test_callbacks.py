@@ -25,6 +25,7 @@ class Row:
     classes: bool = False  # of softmax, one-hot
     data: str = ""
     weights: bool = False  # two outputs, sample weights for each
+    fails: str = ""  # Keras raises an error, and artel names this
 
 
 SCHEDULE = {"class_name": "ExponentialDecay", "module": "keras.optimizers.schedules", "registered_name": None,
@@ -72,6 +73,7 @@ ROWS = [
     Row("model-checkpoint-steps-best", [("ModelCheckpoint", {"filepath": "@/s.keras", "save_freq": 3, "monitor": "val_loss", "save_best_only": True})],
         **SPLIT, epochs=2, files=("s.keras",)),
     Row("terminate-on-nan", [("TerminateOnNaN", {})], epochs=4),
+    Row("terminate-on-nan-with-an-error", [("TerminateOnNaN", {"raise_error": True})], optimizer=lambda: O.SGD(1e30), fails="the loss of batch"),
     Row("swap-averages", [("SwapEMAWeights", {})], **SPLIT, epochs=3, optimizer=lambda: O.SGD(0.1, use_ema=True, ema_momentum=0.8)),
     Row("swap-averages-saved", [("SwapEMAWeights", {"swap_on_epoch": True}), ("ModelCheckpoint", {"filepath": "@/e{epoch}.keras"})], **SPLIT, epochs=3,
         files=("e1.keras", "e2.keras", "e3.keras"), optimizer=lambda: O.SGD(0.1, use_ema=True, ema_momentum=0.8)),
@@ -179,9 +181,14 @@ def run(row, index, folder, keras_only):
     model.jit_compile = False
     for part in ("theirs", "mine"):
         os.mkdir(os.path.join(folder, part))
-    ran = model.fit(x, y, batch_size=8, epochs=row.epochs, shuffle=False, verbose=0, callbacks=make_callbacks(row, os.path.join(folder, "theirs")),
-                    **(row.keras or {}), **weights_given)
-    history = flat(ran.history)
+    try:
+        ran = model.fit(x, y, batch_size=8, epochs=row.epochs, shuffle=False, verbose=0, callbacks=make_callbacks(row, os.path.join(folder, "theirs")),
+                        **(row.keras or {}), **weights_given)
+    except RuntimeError:
+        ran = None
+    if (ran is None) != bool(row.fails):
+        raise Failure("Keras' run fails, or does not: mend the row")
+    history = flat(ran.history if ran else {"loss": []})
     model.save(end)
     if keras_only:
         return [len(history["loss"]), "", ""]
@@ -192,7 +199,9 @@ def run(row, index, folder, keras_only):
     if row.callbacks:
         args += ["--callbacks", os.path.join(folder, "c.json")]
     ran = artel(*args)
-    if ran.rc != 0:
+    if row.fails and ran.rc == 2 and row.fails in ran.first and not os.path.exists(mine):
+        return [0, "", ""]
+    if ran.rc != 0 or row.fails:
         raise Failure("fit: exit %d (%s)" % (ran.rc, ran.first))
     with open(os.path.join(folder, "h.json")) as f:
         h, where = history_error(flat(json.load(f)), history)

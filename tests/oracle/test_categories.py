@@ -241,6 +241,14 @@ def features(output_mode="concat"):
     return build
 
 
+def before_a_head(make, dtype):
+    def build():
+        x = K.Input((1,), dtype=dtype, name="text" if dtype == "string" else "x")
+        return K.Model(x, L.Dense(2)(make()(x)))
+
+    return build
+
+
 CASES += [
     Case("sentiment", sentiment(), rows=83),
     Case("sentiment-characters", sentiment(split="character", standardize="lower")),
@@ -249,6 +257,11 @@ CASES += [
     Case("nested-sequential", nested_sequential),
     Case("integers-in-the-middle", integers_in_the_middle),
     Case("feature-space", features(), zero=("normalization/vars/2",)),
+    *[Case("sparse-" + name, before_a_head(make, dtype), vocab=3) for name, make, dtype in (
+        ("words", lambda: L.StringLookup(vocabulary=VOCABULARY[:8], output_mode="count", sparse=True, encoding="latin-1"), "string"),
+        ("integers", lambda: L.IntegerLookup(vocabulary=[1, 2], output_mode="one_hot", sparse=True), "int64"),
+        ("buckets", lambda: L.Hashing(5, output_mode="multi_hot", sparse=True), "int64"),
+        ("bins", lambda: L.Discretization([0.0, 1.0], output_mode="one_hot", sparse=True), "float32"))],
 ]
 
 
@@ -262,10 +275,11 @@ def alone(make, dtype="string", shape=(2,)):
 
 
 CASES += [
+    Case("text-with-another-encoding", alone(lambda: L.TextVectorization(vocabulary=["a", "the", "cat", "é"], output_mode="multi_hot", encoding="latin-1"), shape=(1,)),
+         train=False),
     Case("refuse-ragged", alone(lambda: L.TextVectorization(vocabulary=["a"], ragged=True), shape=(1,)), train=False, refuse="ragged"),
     Case("refuse-open-length", alone(lambda: L.TextVectorization(vocabulary=["a"]), shape=(1,)), train=False, refuse="output_sequence_length"),
     Case("refuse-strings-as-result", alone(lambda: L.StringLookup(vocabulary=["a"], invert=True), dtype="int64"), refuse="strings"),
-    Case("refuse-sparse", alone(lambda: L.StringLookup(vocabulary=["a"], output_mode="count", sparse=True)), refuse="sparse"),
 ]
 
 

@@ -4,7 +4,7 @@
 """Layers that prepare images. Equal bounds leave nothing to chance: predictions and 20 training steps, as real Keras."""
 
 import numpy as np
-from oracle import L, Case, main
+from oracle import K, L, Case, main
 
 SHAPE = (9, 7, 3)
 
@@ -69,6 +69,9 @@ MADE = {
     "auto-contrast": lambda: L.AutoContrast(value_range=(0, 1)),
     "equalization": lambda: L.Pipeline([L.Equalization(value_range=(0, 1))]),  # alone Keras leaves it out of the graph of a model
     "equalization-bins": lambda: L.Pipeline([L.Equalization(value_range=(0, 1), bins=11)]),
+    "tiles": lambda: L.ContrastLimitedAdaptiveHistogramEqualization((0, 1), tile_grid_size=(2, 3)),
+    "tiles-no-limit": lambda: L.ContrastLimitedAdaptiveHistogramEqualization((0, 1), clip_limit=0.0, tile_grid_size=(3, 1)),
+    "tiles-few-pixels": lambda: L.ContrastLimitedAdaptiveHistogramEqualization((0, 1), clip_limit=40.0, tile_grid_size=(9, 7)),
     "color-jitter": lambda: L.RandomColorJitter((0, 1), (0.1, 0.1), (0.0, 0.0), (0.6, 0.6), (1.0, 1.0)),
     "erasing-all": lambda: L.RandomErasing((1.0, 1.0), (1.0, 1.0), fill_value=(0.1, 0.2, 0.3), value_range=(0, 1)),
     "erasing-never": lambda: L.RandomErasing((0.0, 0.0), value_range=(0, 1)),
@@ -91,6 +94,10 @@ CASES += [
     Case("colors-behind-a-layer", lambda: [L.Conv2D(3, 2, activation="sigmoid"), L.RandomSharpness((0.2, 0.2), value_range=(0, 1)),
                                            L.RandomColorDegeneration((0.3, 0.3), value_range=(0, 1)), L.Conv2D(2, 3)], SHAPE, stem=0, x=images),
     Case("auto-contrast-first", lambda: [L.AutoContrast(value_range=(0, 1), data_format="channels_first"), L.Conv2D(2, 2)], SHAPE, stem=0, x=images),
+    Case("tiles-first", lambda: [L.ContrastLimitedAdaptiveHistogramEqualization((0, 1), 2.0, (4, 2), data_format="channels_first"), L.Conv2D(2, 2)], SHAPE,
+         stem=0, x=images),
+    Case("tiles-of-bytes", lambda: K.Sequential([K.Input((20, 17, 3), dtype="uint8"), L.ContrastLimitedAdaptiveHistogramEqualization(), L.Rescaling(1 / 255), L.Flatten(),
+                                                 L.Dense(2)]), vocab=256),
     Case("augmentations", lambda: [L.RandAugment((0, 1)), L.AugMix((0, 1)), L.Conv2D(2, 2)], SHAPE, stem=0, x=images, train=False),
     Case("pipeline-of-all", lambda: [L.Resizing(8, 8), L.RandomFlip("horizontal"), L.RandomRotation(0.1), L.RandomZoom(0.2), L.RandomContrast(0.2)], SHAPE,
          stem=0, x=images, train=False),

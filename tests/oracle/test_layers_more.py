@@ -81,6 +81,34 @@ CASES += [
 ]
 
 
+# ---- batches that are corrected towards moving statistics
+def renorm(*shape, masked=False, **settings):
+    def build():
+        x = K.Input(shape)
+        h = L.Masking(0.0)(x) if masked else L.Dense(shape[-1], activation="tanh")(x)
+        return K.Model(x, L.Dense(2)(L.Flatten()(L.BatchNormalization(renorm=True, **settings)(h))))
+
+    return build
+
+
+def with_padding(rng, n, shape):
+    x = rng.standard_normal((n, *shape)).astype("f4")
+    x[rng.uniform(size=x.shape[:-1]) < 0.4] = 0
+    return x
+
+
+CLIPPED = {"rmin": 0.7, "rmax": 1.2, "dmax": 0.3}
+CASES += [
+    Case("renorm", renorm(6)),
+    Case("renorm-clipped", renorm(5, 4, renorm_clipping=CLIPPED, renorm_momentum=0.8, momentum=0.9)),
+    Case("renorm-without-scale", renorm(5, 4, renorm_clipping={"rmax": 2.0}, scale=False, epsilon=0.01)),
+    Case("renorm-without-anything", renorm(6, scale=False, center=False, moving_variance_initializer="zeros", renorm_clipping={"rmax": 3.0, "dmax": 2.0}), validation=20),
+    Case("renorm-axis-1", renorm(3, 4, 2, axis=1, renorm_clipping={"dmax": 0.5})),
+    Case("renorm-masked", renorm(5, 4, masked=True, renorm_clipping=CLIPPED), x=with_padding),
+    Case("renorm-short-batch", renorm(6, renorm_momentum=0.5), rows=77),
+]
+
+
 # ---- a table that is read both ways
 def reversible(**settings):
     def build():
