@@ -6,170 +6,19 @@
 
 #include "help_api.h"
 
-#include "artel/session.h"
-#include "artel/strategy.h"
+#include "help_session.h"
 
 enum {
-    MOST_TASKS = 4,
-    BATCH = 24,
-    WIDE = 16,
-    CLASSES = 3,
-    STEPS = 6
+    MOST_TASKS = 4
 };
 
-/* What every task declares: a classifier of two layers with dropout, adam, and a table whose indices may be wrong. */
-typedef struct program {
-    artel_context *ctx;
-    artel_strategy *strategy;
-    artel_variable *hidden, *bias, *out, *table;
-    artel_optimizer *optimizer;
-    artel_function *step, *look;
-    artel_session *session;
-    const char *const *place; /* of: first layer, second layer, loss, table; "": anywhere */
-} program;
-
-typedef struct outcome {
-    float loss[STEPS], logits[BATCH * CLASSES], hidden[WIDE * WIDE], out[WIDE * CLASSES], looked[BATCH * 2];
-} outcome;
-
-static artel_shape shape1(int64_t a)
-{
-    return (artel_shape){.rank = 1, .dim = {a}};
-}
-
-static artel_shape shape2(int64_t a, int64_t b)
-{
-    return (artel_shape){.rank = 2, .dim = {a, b}};
-}
-
-static float number(unsigned seed, unsigned i)
-{
-    unsigned x = seed * 2654435761u + i * 40503u;
-    x ^= x >> 13;
-    x *= 1274126177u;
-    return (float)(x >> 8 & 0xffff) / 65536.0f - 0.5f;
-}
-
-static artel_variable *variable(program *p, const char *name, artel_shape shape, unsigned seed)
-{
-    artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
-    float values[WIDE * WIDE];
-    artel_variable *made = NULL;
-    for (unsigned i = 0; i < (unsigned)artel_shape_count(&shape); i++) values[i] = number(seed, i);
-    o.name = name;
-    o.shape = shape;
-    o.initial = values;
-    artel_variable_create(p->strategy, &o, &made);
-    return made;
-}
-
-/* Outputs: the mean loss, the logits. */
-static artel_status trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    program *p = user;
-    artel_graph_device(g, p->place[0]);
-    artel_value weights = artel_graph_variable(g, p->hidden), bias = artel_graph_variable(g, p->bias);
-    artel_value product = artel_graph_binary(g, "matmul", in[0], weights);
-    artel_value sum = artel_graph_binary(g, "add", product, bias);
-    artel_value hidden = artel_graph_dropout(g, artel_graph_unary(g, "relu", sum), 0.25);
-    artel_graph_device_end(g);
-    artel_graph_device(g, p->place[1]);
-    artel_value last = artel_graph_variable(g, p->out);
-    out[1] = artel_graph_binary(g, "matmul", hidden, last);
-    artel_graph_device_end(g);
-    artel_graph_device(g, p->place[2]);
-    artel_value each = artel_graph_loss(g, "sparse_categorical_crossentropy:from_logits=true", in[1], out[1]);
-    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, each);
-    artel_graph_minimise(g, p->optimizer, out[0]);
-    artel_graph_device_end(g);
-    return artel_graph_status(g);
-}
-
-/* Rows of a table, and the argument itself. */
-static artel_status trace_look(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    program *p = user;
-    artel_graph_device(g, p->place[3]);
-    artel_value table = artel_graph_variable(g, p->table);
-    out[0] = artel_graph_op(g, "take", (artel_value[]){table, in[0]}, 2, "{\"axis\": 0}");
-    artel_graph_device_end(g);
-    out[1] = in[1];
-    return artel_graph_status(g);
-}
-
-static artel_status declare(program *p)
-{
-    artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    o.strategy = "one-device";
-    o.batch_size = BATCH;
-    o.threads = 1;
-    o.seed = 7;
-    artel_status status = artel_strategy_create(p->ctx, &o, &p->strategy);
-    if (status < 0) return status;
-    p->hidden = variable(p, "hidden", shape2(WIDE, WIDE), 1);
-    p->bias = variable(p, "bias", shape1(WIDE), 2);
-    p->out = variable(p, "out", shape2(WIDE, CLASSES), 3);
-    p->table = variable(p, "table", shape2(5, 2), 4);
-    status = artel_optimizer_create(p->strategy, "adam:learning_rate=0.01", (artel_variable *[]){p->hidden, p->bias, p->out}, 3, &p->optimizer);
-    if (status < 0) return status;
-    artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
-    const artel_argument step[] = {{"x", ARTEL_DTYPE_FLOAT32, false, shape1(WIDE)}, {"y", ARTEL_DTYPE_INT32, false, {.rank = 0}}};
-    f.name = "step";
-    f.arguments = step;
-    f.argument_count = 2;
-    f.output_count = 2;
-    f.training = true;
-    status = artel_function_create(p->strategy, &f, trace_step, p, &p->step);
-    if (status < 0) return status;
-    const artel_argument look[] = {{"id", ARTEL_DTYPE_INT32, false, {.rank = 0}}, {"unused", ARTEL_DTYPE_FLOAT32, true, {.rank = 0}}};
-    f.name = "look";
-    f.arguments = look;
-    return artel_function_create(p->strategy, &f, trace_look, p, &p->look);
-}
-
-static void fill(int step, float *x, int32_t *y)
-{
-    for (unsigned i = 0; i < BATCH * WIDE; i++) x[i] = number(100 + (unsigned)step, i);
-    for (int i = 0; i < BATCH; i++) y[i] = (i + step) % CLASSES;
-}
-
-/* By a session, or, where there is none, by the functions themselves. */
-static artel_status run(program *p, artel_function *f, const artel_array *in, const artel_array *out, bool read_only)
-{
-    artel_session_call call = ARTEL_SESSION_CALL_INIT;
-    if (!p->session) return artel_function_run(f, in, 2, out, 2);
-    call.feeds = in;
-    call.outputs = out;
-    call.feed_count = call.output_count = 2;
-    call.read_only = read_only;
-    return artel_session_run(p->session, f, &call);
-}
-
-static artel_status train(program *p, outcome *o)
-{
-    float x[BATCH * WIDE];
-    int32_t y[BATCH];
-    artel_status status = ARTEL_OK;
-    for (int i = 0; i < STEPS && status == ARTEL_OK; i++) {
-        int64_t rows = i == 2 ? 7 : BATCH; /* a short batch, too */
-        artel_array in[] = {{ARTEL_DTYPE_FLOAT32, shape2(rows, WIDE), x}, {ARTEL_DTYPE_INT32, shape1(rows), y}};
-        artel_array out[] = {{.data = &o->loss[i]}, {.data = i == STEPS - 1 ? o->logits : NULL}};
-        fill(i, x, y);
-        status = run(p, p->step, in, out, false);
-    }
-    if (p->session && status == ARTEL_OK) status = artel_session_pull(p->session);
-    if (status == ARTEL_OK) status = artel_variable_read(p->hidden, o->hidden, WIDE * WIDE);
-    if (status == ARTEL_OK) status = artel_variable_read(p->out, o->out, WIDE * CLASSES);
-    return status;
-}
-
-static void reference(outcome *o)
+static void reference(session_outcome *o)
 {
     static const char *const nowhere[] = {"", "", "", ""};
-    program p = {.ctx = api_context(), .place = nowhere};
+    session_program p = {.ctx = api_context(), .place = nowhere};
     memset(o, 0, sizeof *o);
-    api_ok(p.ctx, declare(&p));
-    api_ok(p.ctx, train(&p, o));
+    api_ok(p.ctx, session_declare(&p));
+    api_ok(p.ctx, session_train(&p, o));
     artel_strategy_destroy(p.strategy);
     artel_context_destroy(p.ctx);
 }
@@ -177,7 +26,7 @@ static void reference(outcome *o)
 /* -- tasks as threads -- */
 
 typedef struct job job;
-typedef void client_fn(job *j, program *p, int task);
+typedef void client_fn(job *j, session_program *p, int task);
 struct job {
     int tasks, clients;
     const char *const *place, *const *names;
@@ -187,7 +36,7 @@ struct job {
     artel_variable *no;
     bool soft;
     const char *hidden_at, *out_at; /* of variables; NULL: not said */
-    outcome got;
+    session_outcome got;
     atomic_int wrong;
     double sum;
 };
@@ -204,9 +53,9 @@ static void right(job *j, const artel_context *ctx, artel_status status, int lin
 
 static void work(job *j, int task)
 {
-    program all = {.ctx = j->ctx[task], .place = j->place}, *p = &all;
+    session_program all = {.ctx = j->ctx[task], .place = j->place}, *p = &all;
     artel_session_options o = ARTEL_SESSION_OPTIONS_INIT;
-    RIGHT(p->ctx, declare(p));
+    RIGHT(p->ctx, session_declare(p));
     if (j->hidden_at) RIGHT(p->ctx, artel_variable_set_device(p->hidden, j->hidden_at));
     if (j->out_at) RIGHT(p->ctx, artel_variable_set_device(p->out, j->out_at));
     o.communicator = j->communicator[task];
@@ -254,10 +103,10 @@ static void run_job(job *j)
     assert_int_equal(atomic_load(&j->wrong), 0);
 }
 
-static void train_all(job *j, program *p, int task)
+static void train_all(job *j, session_program *p, int task)
 {
     (void)task;
-    RIGHT(p->ctx, train(p, &j->got));
+    RIGHT(p->ctx, session_train(p, &j->got));
 }
 
 /* -- tests -- */
@@ -278,7 +127,7 @@ static void bits_of_every_placement(void **state)
         {3, {"/job:worker", "/job:worker", "/job:worker", ""}, "/job:ps/task:0", "/job:ps/task:1", {"/job:worker/task:0", "/job:ps/task:0", "/job:ps/task:1"}},
         {4, {"/task:3", "/task:2", "/task:1", "/task:0"}, "/task:0", "/task:3", {NULL}},
     };
-    outcome *want = malloc(sizeof *want);
+    session_outcome *want = malloc(sizeof *want);
     (void)state;
     reference(want);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -9,9 +9,9 @@
 /* One run. */
 typedef struct run {
     artel_session *session;
-    artel__session_plan *plan;
+    artel__placed_plan *plan;
     const artel_session_call *call;
-    artel__session_start start;
+    artel__placed_start start;
     int waiting;          /* answers that are still to come */
     artel_status failure; /* of a task, recorded */
     int64_t since, said;
@@ -42,7 +42,7 @@ static artel_status check_call(const artel_session *s, const artel_function *f, 
     return check_outputs(f, c);
 }
 
-static bool anybody_needs(const artel__session_plan *p, int argument)
+static bool anybody_needs(const artel__placed_plan *p, int argument)
 {
     bool needed = false;
     for (int t = 0; t < p->session->tasks; t++) needed = needed || p->fed[t * p->function->arguments + argument];
@@ -67,7 +67,7 @@ static artel_status take_feeds(run *r)
         const artel_array *given = &r->call->feeds[i];
         void *to;
         if (!given->data || !anybody_needs(r->plan, i)) continue;
-        ARTEL_TRY(artel__session_feed(r->plan, i, r->start.rows, &to));
+        ARTEL_TRY(artel__placed_feed(r->plan, i, r->start.rows, &to));
         artel__convert(given->dtype, given->data, f->argument[i].dtype, to, artel_shape_count(&given->shape));
     }
     return artel__function_check_rows(f, r->start.rows);
@@ -77,11 +77,11 @@ static artel_status take_feeds(run *r)
 
 static artel_status ask(run *r, int task)
 {
-    artel__session_plan *p = r->plan;
+    artel__placed_plan *p = r->plan;
     const artel_function *f = p->function;
-    artel__session_peer *peer = &r->session->peer[task];
-    artel__lane_head head = {.op = ARTEL__SESSION_RUN,
-                             .flags = p->updates ? ARTEL__SESSION_UPDATES : 0,
+    artel__placed_peer *peer = &r->session->peer[task];
+    artel__lane_head head = {.op = ARTEL__PLACED_RUN,
+                             .flags = p->updates ? ARTEL__PLACED_UPDATES : 0,
                              .part = (uint32_t)f->number,
                              .install = p->hash,
                              .item = r->start.run,
@@ -93,11 +93,11 @@ static artel_status ask(run *r, int task)
     p->piece[count++] = (artel__net_piece){p->wanted, (size_t)f->outputs};
     for (int i = 0; i < f->arguments; i++) {
         if (p->fed[task * f->arguments + i])
-            p->piece[count++] = (artel__net_piece){p->feed[i], artel__session_feed_bytes(f, i, r->start.rows)};
+            p->piece[count++] = (artel__net_piece){p->feed[i], artel__placed_feed_bytes(f, i, r->start.rows)};
     }
     r->plan->asked[task] = r->plan->due[task] = true;
     r->waiting++;
-    return artel__lane_call(&peer->ask, &peer->call, &head, p->piece, count, artel__session_most(r->session));
+    return artel__lane_call(&peer->ask, &peer->call, &head, p->piece, count, artel__placed_most(r->session));
 }
 
 static artel_status ask_all(run *r)
@@ -117,10 +117,10 @@ static void copy_output(const run *r, int i, const void *from)
 }
 
 /* The task that has an output; -1: it is an argument or nobody's. */
-static int task_of_output(const artel__session_plan *p, int i)
+static int task_of_output(const artel__placed_plan *p, int i)
 {
     int node = p->function->graph.value[p->function->graph.kept[i]].node;
-    return node < 0 || !p->wanted[i] ? -1 : artel__session_host(p->session, p->place[node]);
+    return node < 0 || !p->wanted[i] ? -1 : artel__placed_host(p->session, p->place[node]);
 }
 
 static void note_failure(run *r, int task, const artel_error *error)
@@ -136,7 +136,7 @@ static artel_status take_outputs(run *r, int task, const artel__lane_slot *slot)
     for (int i = 0; i < r->plan->function->outputs; i++) {
         if (task_of_output(r->plan, i) != task) continue;
         const void *data = artel__closure_next(slot, &at, artel__output_bytes(r->plan->function, i, r->start.rows));
-        if (!data) return artel__session_misfit(r->session, task);
+        if (!data) return artel__placed_misfit(r->session, task);
         copy_output(r, i, data);
     }
     return ARTEL_OK;
@@ -144,14 +144,14 @@ static artel_status take_outputs(run *r, int task, const artel__lane_slot *slot)
 
 static artel_status take_answer(run *r, int task)
 {
-    artel__session_peer *peer = &r->session->peer[task];
+    artel__placed_peer *peer = &r->session->peer[task];
     artel__lane_head head;
     ARTEL_TRY(artel__lane_take(&peer->ask, &peer->call, &head));
     r->plan->due[task] = false;
     r->waiting--;
-    if (head.flags & ARTEL__SESSION_FAILED) {
+    if (head.flags & ARTEL__PLACED_FAILED) {
         const artel_error *error = artel__slot_data(&peer->call, 0, 0, sizeof *error);
-        if (!error) return artel__session_misfit(r->session, task);
+        if (!error) return artel__placed_misfit(r->session, task);
         note_failure(r, task, error);
     } else if (r->failure == ARTEL_OK)
         ARTEL_TRY(take_outputs(r, task, &peer->call));
@@ -181,7 +181,7 @@ static int first_due(const run *r)
 static void advance(run *r, bool *moved)
 {
     if (r->plan->computed || r->failure < 0) return;
-    artel_status status = artel__session_advance(r->plan, moved);
+    artel_status status = artel__placed_advance(r->plan, moved);
     if (status < 0) r->failure = status;
 }
 
@@ -191,11 +191,11 @@ static artel_status compute(run *r)
     const artel_session *s = r->session;
     while (r->failure == ARTEL_OK && (r->waiting || !r->plan->computed)) {
         bool moved = false;
-        if (s->seat.endpoint) ARTEL_TRY(artel__session_move(s));
+        if (s->seat.endpoint) ARTEL_TRY(artel__placed_move(s));
         advance(r, &moved);
         if (r->waiting && r->failure == ARTEL_OK) ARTEL_TRY(take_answers(r, &moved));
         if (!moved && s->seat.endpoint && r->failure == ARTEL_OK && (r->waiting || !r->plan->computed))
-            ARTEL_TRY(artel__session_wait(s, r->since, &r->said, first_due(r)));
+            ARTEL_TRY(artel__placed_wait(s, r->since, &r->said, first_due(r)));
     }
     return ARTEL_OK;
 }
@@ -204,21 +204,21 @@ static artel_status compute(run *r)
 
 static artel_status tell(run *r, int task, bool commit)
 {
-    artel__session_peer *peer = &r->session->peer[task];
-    artel__lane_head head = {.op = commit ? ARTEL__SESSION_COMMIT : ARTEL__SESSION_DROP, .item = r->start.run};
-    return artel__lane_call(&peer->ask, &peer->verdict, &head, NULL, 0, artel__session_most(r->session));
+    artel__placed_peer *peer = &r->session->peer[task];
+    artel__lane_head head = {.op = commit ? ARTEL__PLACED_COMMIT : ARTEL__PLACED_DROP, .item = r->start.run};
+    return artel__lane_call(&peer->ask, &peer->verdict, &head, NULL, 0, artel__placed_most(r->session));
 }
 
 static artel_status hear(run *r, int task)
 {
     artel_session *s = r->session;
-    artel__session_peer *peer = &s->peer[task];
+    artel__placed_peer *peer = &s->peer[task];
     artel__lane_head head;
     bool moved;
     artel_status status = ARTEL_OK;
     while (status == ARTEL_OK && !artel__slot_arrived(&peer->verdict)) {
         status = take_answers(r, &moved);
-        if (status == ARTEL_OK && !artel__slot_arrived(&peer->verdict)) status = artel__session_wait(s, r->since, &r->said, task);
+        if (status == ARTEL_OK && !artel__slot_arrived(&peer->verdict)) status = artel__placed_wait(s, r->since, &r->said, task);
     }
     if (status == ARTEL_OK) status = take_answers(r, &moved);
     ARTEL_TRY(status);
@@ -237,7 +237,7 @@ static artel_status decide(run *r)
     for (int t = 0; t < s->tasks; t++) {
         if (r->plan->asked[t]) ARTEL_TRY(tell(r, t, commit));
     }
-    if (commit) artel__session_commit(r->plan);
+    if (commit) artel__placed_commit(r->plan);
     for (int t = 0; t < s->tasks; t++) {
         if (r->plan->asked[t]) ARTEL_TRY(hear(r, t));
     }
@@ -252,7 +252,7 @@ static void hand_out(const run *r)
     for (int i = 0; i < f->outputs; i++) {
         if (!r->plan->wanted[i]) continue;
         int input = f->graph.value[f->graph.kept[i]].input;
-        const void *mine = input >= 0 ? r->plan->feed[input] : artel__session_output(r->plan, i);
+        const void *mine = input >= 0 ? r->plan->feed[input] : artel__placed_output(r->plan, i);
         if (mine) copy_output(r, i, mine);
     }
 }
@@ -261,7 +261,7 @@ static artel_status exchange(run *r)
 {
     r->since = r->said = artel__now_ns();
     ARTEL_TRY(ask_all(r));
-    ARTEL_TRY(artel__session_begin(r->plan, &r->start));
+    ARTEL_TRY(artel__placed_begin(r->plan, &r->start));
     ARTEL_TRY(compute(r));
     if (r->failure == ARTEL_OK) hand_out(r);
     return decide(r);
@@ -270,9 +270,9 @@ static artel_status exchange(run *r)
 static artel_status find_plan(run *r, artel_function *f)
 {
     artel_session *s = r->session;
-    ARTEL_TRY(artel__session_wanted(s, f));
+    ARTEL_TRY(artel__placed_wanted(s, f));
     for (int i = 0; i < f->outputs; i++) s->wanted[i] = r->call->outputs[i].data != NULL;
-    ARTEL_TRY(artel__session_plan_get(s, f, s->self, s->wanted, !r->call->read_only, &r->plan));
+    ARTEL_TRY(artel__placed_plan_get(s, f, s->self, s->wanted, !r->call->read_only, &r->plan));
     memset(r->plan->asked, 0, (size_t)s->tasks * sizeof *r->plan->asked);
     memset(r->plan->due, 0, (size_t)s->tasks * sizeof *r->plan->due);
     return ARTEL_OK;
@@ -284,14 +284,14 @@ static artel_status run_it(run *r, artel_function *f)
     const artel_optimizer *o = f->applied;
     ARTEL_TRY(find_plan(r, f));
     ARTEL_TRY(take_feeds(r));
-    ARTEL_TRY(artel__session_sit(s));
+    ARTEL_TRY(artel__placed_sit(s));
     r->start.run = ++s->runs;
     r->start.batch = (uint64_t)s->strategy->runs;
     r->start.iteration = o ? o->iterations : 0;
     r->start.rate = o ? o->rate : 0;
     artel_status status = exchange(r);
-    if (status < 0 && s->seat.endpoint) return artel__session_broken(s, status);
-    artel__session_drop(r->plan);
+    if (status < 0 && s->seat.endpoint) return artel__placed_broken(s, status);
+    artel__placed_drop(r->plan);
     if (status == ARTEL_OK) status = r->failure;
     if (status == ARTEL_OK && r->plan->writes) s->strategy->runs++;
     return status;
@@ -301,7 +301,7 @@ artel_status artel_session_run(artel_session *s, artel_function *f, const artel_
 {
     artel_session_call chosen = ARTEL_SESSION_CALL_INIT;
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "session function call", s, f, call));
-    ARTEL_TRY(artel__take_options(s->ctx, &artel__session_call_kind, call, &chosen));
+    ARTEL_TRY(artel__take_options(s->ctx, &artel__placed_call_kind, call, &chosen));
     ARTEL_TRY(check_call(s, f, &chosen));
     run r = {.session = s, .call = &chosen};
     return run_it(&r, f);

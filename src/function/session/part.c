@@ -10,8 +10,8 @@
 #include "function/session/session_impl.h"
 
 typedef struct builder {
-    artel__session_plan *plan;
-    artel__session_part *part;
+    artel__placed_plan *plan;
+    artel__placed_part *part;
     artel__value_id *id; /* by value of the function: in the part, or ARTEL__NO_VALUE */
     int *kept;           /* by part and value of the function */
     int at;              /* which part */
@@ -19,7 +19,7 @@ typedef struct builder {
 
 static int host(const builder *b, int node)
 {
-    return artel__session_host(b->plan->session, b->plan->place[node]);
+    return artel__placed_host(b->plan->session, b->plan->place[node]);
 }
 
 static bool is_mine(const builder *b, int node)
@@ -27,7 +27,7 @@ static bool is_mine(const builder *b, int node)
     return b->plan->place[node] >= 0 && host(b, node) == b->plan->session->self;
 }
 
-static int part_of_level(const artel__session_plan *p, int level)
+static int part_of_level(const artel__placed_plan *p, int level)
 {
     for (int i = 0; i < p->parts; i++) {
         if (p->part[i].level == level) return i;
@@ -43,20 +43,20 @@ static int *kept_by(const builder *b, int part, artel__value_id value)
 
 /* -- where inputs come from -- */
 
-static artel__session_source source_of(const builder *b, artel__value_id value)
+static artel__placed_source source_of(const builder *b, artel__value_id value)
 {
-    artel__session_plan *p = b->plan;
+    artel__placed_plan *p = b->plan;
     const artel__value *v = &p->function->graph.value[value];
-    if (v->input >= 0) return (artel__session_source){.kind = ARTEL__SOURCE_FEED, .index = v->input};
+    if (v->input >= 0) return (artel__placed_source){.kind = ARTEL__SOURCE_FEED, .index = v->input};
     if (v->node >= 0 && is_mine(b, v->node)) {
         int part = part_of_level(p, p->level[v->node]);
-        return (artel__session_source){.kind = ARTEL__SOURCE_PART, .index = part, .kept = *kept_by(b, part, value)};
+        return (artel__placed_source){.kind = ARTEL__SOURCE_PART, .index = part, .kept = *kept_by(b, part, value)};
     }
     for (int e = 0; e < p->edges; e++) {
         if (p->edge[e].to == p->session->self && p->edge[e].value == value)
-            return (artel__session_source){.kind = ARTEL__SOURCE_EDGE, .index = e};
+            return (artel__placed_source){.kind = ARTEL__SOURCE_EDGE, .index = e};
     }
-    return (artel__session_source){.kind = ARTEL__SOURCE_NONE};
+    return (artel__placed_source){.kind = ARTEL__SOURCE_NONE};
 }
 
 static artel__value_id add_input(const builder *b, artel__value_id value)
@@ -78,7 +78,7 @@ static artel__value_id take(const builder *b, const artel__node *node, int k)
     artel__value_id value = node->input[k];
     if (value < 0) return ARTEL__NO_VALUE;
     const artel__value *v = &b->plan->function->graph.value[value];
-    bool reads = artel__session_reads(node, k);
+    bool reads = artel__placed_reads(node, k);
     if (v->variable >= 0) return artel__graph_variable(&b->part->graph, v->variable);
     if (b->id[value] < 0) b->id[value] = add_input(b, value);
     artel__value_id id = b->id[value];
@@ -144,7 +144,7 @@ static int keep_value(const builder *b, artel__value_id value)
 
 static void keep_results(const builder *b)
 {
-    artel__session_plan *p = b->plan;
+    artel__placed_plan *p = b->plan;
     const artel__graph *graph = &p->function->graph;
     for (int i = 0; i < p->function->outputs; i++) {
         if (!p->wanted[i] || !is_of_part(b, graph->kept[i])) continue;
@@ -158,14 +158,14 @@ static void keep_results(const builder *b)
     for (int n = 0; n < graph->nodes; n++) {
         const artel__node *node = &graph->node[n];
         for (int k = 0; k < node->inputs && is_mine(b, n) && p->level[n] > b->part->level; k++) {
-            if (artel__session_reads(node, k) && is_of_part(b, node->input[k])) keep_value(b, node->input[k]);
+            if (artel__placed_reads(node, k) && is_of_part(b, node->input[k])) keep_value(b, node->input[k]);
         }
     }
 }
 
 static artel_status make_part(builder *b)
 {
-    artel__session_plan *p = b->plan;
+    artel__placed_plan *p = b->plan;
     const artel__graph *graph = &p->function->graph;
     ARTEL_TRY(init_graph(b));
     for (int i = 0; i < graph->values; i++) b->id[i] = ARTEL__NO_VALUE;
@@ -181,7 +181,7 @@ static artel_status make_part(builder *b)
 /* Levels in which this task computes something, ascending. */
 static artel_status list_parts(builder *b, int levels)
 {
-    artel__session_plan *p = b->plan;
+    artel__placed_plan *p = b->plan;
     bool *here = artel__arena_alloc(&p->arena, (size_t)levels + 1, sizeof *here);
     if (!here) return ARTEL_ERROR_NO_MEMORY;
     for (int n = 0; n < p->function->graph.nodes; n++) {
@@ -196,7 +196,7 @@ static artel_status list_parts(builder *b, int levels)
     return ARTEL_OK;
 }
 
-artel_status artel__session_parts_make(artel__session_plan *p)
+artel_status artel__placed_parts_make(artel__placed_plan *p)
 {
     const artel__graph *graph = &p->function->graph;
     builder b = {.plan = p};
@@ -216,7 +216,7 @@ artel_status artel__session_parts_make(artel__session_plan *p)
     return ARTEL_OK;
 }
 
-artel_status artel__session_part_open(artel__session_plan *p, artel__session_part *part)
+artel_status artel__placed_part_open(artel__placed_plan *p, artel__placed_part *part)
 {
     artel_strategy *s = p->session->strategy;
     artel__plan_options options = {.batch_size = s->options.batch_size,

@@ -9,24 +9,25 @@
 
 #define SAY_NS INT64_C(5000000000)
 
-artel_status artel__session_broken(artel_session *s, artel_status status)
+artel_status artel__placed_broken(artel_session *s, artel_status status)
 {
-    artel__session_stand(s);
-    return artel__coll_seat_fail(s->communicator, status == ARTEL_ERROR_CANCELLED ? ARTEL_ERROR_RUN : status);
+    artel__placed_stand(s);
+    bool lost = status == ARTEL_ERROR_CANCELLED && !artel__cancelled(s->ctx);
+    return artel__coll_seat_fail(s->communicator, lost ? ARTEL_ERROR_RUN : status);
 }
 
-artel_status artel__session_misfit(artel_session *s, int task)
+artel_status artel__placed_misfit(artel_session *s, int task)
 {
     return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "run the same program everywhere",
                        "what %s sent does not fit this program's functions and variables", s->task[task].text);
 }
 
-artel_status artel__session_move(const artel_session *s)
+artel_status artel__placed_move(const artel_session *s)
 {
     return artel__net_progress(s->seat.endpoint);
 }
 
-artel_status artel__session_wait(const artel_session *s, int64_t since, int64_t *said, int whom)
+artel_status artel__placed_wait(const artel_session *s, int64_t since, int64_t *said, int whom)
 {
     artel__net_wait(s->seat.endpoint);
     int64_t now = artel__now_ns();
@@ -39,14 +40,14 @@ artel_status artel__session_wait(const artel_session *s, int64_t since, int64_t 
         artel__log(s->ctx, ARTEL_LOG_NOTE, "session: has waited %lld s for %s", (long long)((now - since) / 1000000000), name);
         *said = now;
     }
-    return artel__session_move(s);
+    return artel__placed_move(s);
 }
 
 /* -- seats -- */
 
 static artel__lane lane_to(const artel_session *s, int task)
 {
-    return (artel__lane){.endpoint = s->seat.endpoint, .peer = task, .job = ARTEL__SESSION_JOB, .generation = s->seat.generation};
+    return (artel__lane){.endpoint = s->seat.endpoint, .peer = task, .job = ARTEL__PLACED_JOB, .generation = s->seat.generation};
 }
 
 static void sit_with(artel_session *s, int task)
@@ -58,7 +59,7 @@ static void sit_with(artel_session *s, int task)
     s->peer[task].plan = NULL;
 }
 
-artel_status artel__session_sit(artel_session *s)
+artel_status artel__placed_sit(artel_session *s)
 {
     artel__coll_seat seat;
     if (s->alone) return ARTEL_OK;
@@ -73,7 +74,7 @@ artel_status artel__session_sit(artel_session *s)
     return ARTEL_OK;
 }
 
-static void leave_peer(artel_session *s, artel__session_peer *peer)
+static void leave_peer(artel_session *s, artel__placed_peer *peer)
 {
     artel__lane_slot *const slot[] = {&peer->call, &peer->verdict, &peer->slot[0], &peer->slot[1]};
     for (size_t i = 0; i < sizeof slot / sizeof *slot; i++) {
@@ -83,11 +84,11 @@ static void leave_peer(artel_session *s, artel__session_peer *peer)
     peer->plan = NULL;
 }
 
-void artel__session_stand(artel_session *s)
+void artel__placed_stand(artel_session *s)
 {
     if (!s->seated) return;
-    for (artel__session_plan *p = s->plan; p; p = p->after) {
-        if (p->active) artel__session_drop(p);
+    for (artel__placed_plan *p = s->plan; p; p = p->after) {
+        if (p->active) artel__placed_drop(p);
     }
     for (int t = 0; t < s->tasks; t++) leave_peer(s, &s->peer[t]);
     s->seated = false;
@@ -95,12 +96,12 @@ void artel__session_stand(artel_session *s)
 
 /* -- variables -- */
 
-int artel__session_variables(artel_session *s, int task, artel__net_piece *piece)
+int artel__placed_variables(artel_session *s, int task, artel__net_piece *piece)
 {
     const artel__variables *all = &s->strategy->variables;
     int count = 0;
     for (int i = 0; i < all->count; i++) {
-        if (artel__session_host(s, s->owner[i]) != task) continue;
+        if (artel__placed_host(s, s->owner[i]) != task) continue;
         size_t bytes = (size_t)all->item[i].count * artel_dtype_size(artel__variable_held(&all->item[i]));
         if (piece) piece[count] = (artel__net_piece){artel__state_lend(s->strategy->state[0], i), bytes};
         count++;
@@ -108,13 +109,13 @@ int artel__session_variables(artel_session *s, int task, artel__net_piece *piece
     return count;
 }
 
-size_t artel__session_most(const artel_session *s)
+size_t artel__placed_most(const artel_session *s)
 {
     const artel_strategy *strategy = s->strategy;
     size_t most = strategy->variables.bytes + (size_t)strategy->variables.count * 64;
     for (const artel_function *f = strategy->function; f; f = f->next) {
         size_t bytes = (size_t)f->outputs + 8;
-        for (int i = 0; i < f->arguments; i++) bytes += artel__session_feed_bytes(f, i, strategy->options.batch_size) + 8;
+        for (int i = 0; i < f->arguments; i++) bytes += artel__placed_feed_bytes(f, i, strategy->options.batch_size) + 8;
         for (int i = 0; i < f->outputs; i++) bytes += artel__output_bytes(f, i, strategy->options.batch_size) + 8;
         most = bytes > most ? bytes : most;
     }

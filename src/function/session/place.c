@@ -40,10 +40,10 @@ static artel_status no_place(const artel_session *s, const char *what, const art
                        why);
 }
 
-/* The task that is meant, or ARTEL__SESSION_FREE. */
+/* The task that is meant, or ARTEL__PLACED_FREE. */
 static artel_status resolve(const artel_session *s, const char *what, const artel__device_name *name, int *out)
 {
-    *out = ARTEL__SESSION_FREE;
+    *out = ARTEL__PLACED_FREE;
     bool soft = s->options.soft_placement, core = (!name->type[0] || strcmp(name->type, "CPU") == 0) && name->index <= 0;
     if (!core && !soft) return no_place(s, what, name, "tasks of sessions compute on device CPU:0");
     if (!names_task(name)) return ARTEL_OK;
@@ -120,7 +120,7 @@ static artel_status place_by_readers(artel_session *s, const artel_function *f, 
     return ARTEL_OK;
 }
 
-artel_status artel__session_place_variables(artel_session *s)
+artel_status artel__placed_place_variables(artel_session *s)
 {
     artel_strategy *strategy = s->strategy;
     int count = strategy->variables.count, functions = strategy->function ? strategy->function->number + 1 : 0, nodes = 0;
@@ -129,7 +129,7 @@ artel_status artel__session_place_variables(artel_session *s)
     int *set = artel__arena_alloc(&s->arena, (size_t)count + (size_t)nodes + 1, sizeof *set);
     if (!s->owner || !set) return ARTEL_ERROR_NO_MEMORY;
     for (int i = 0; i < count; i++) set[i] = i;
-    for (int i = 0; i < count; i++) s->owner[i] = ARTEL__SESSION_FREE;
+    for (int i = 0; i < count; i++) s->owner[i] = ARTEL__PLACED_FREE;
     for (int i = 0; i < functions; i++) {
         const artel_function *f = function_of(strategy, i);
         if (f) join_updates(f, set, count);
@@ -149,13 +149,13 @@ artel_status artel__session_place_variables(artel_session *s)
 
 /* -- nodes -- */
 
-bool artel__session_reads(const artel__node *node, int k)
+bool artel__placed_reads(const artel__node *node, int k)
 {
     return node->input[k] >= 0 && !(node->op->placement == ARTEL__PLACE_VIEW && k > 0) && artel__node_reads(node, k);
 }
 
 /* Whether a value can be sent: rows, and what all replicas share; and nobody writes into it where it lies. */
-static bool may_go(const artel__session_plan *p, const artel__node *reader, int k)
+static bool may_go(const artel__placed_plan *p, const artel__node *reader, int k)
 {
     const artel__value *v = &p->function->graph.value[reader->input[k]];
     bool domain = v->domain == ARTEL__DOMAIN_ROW || v->domain == ARTEL__DOMAIN_GLOBAL;
@@ -163,7 +163,7 @@ static bool may_go(const artel__session_plan *p, const artel__node *reader, int 
     return domain && !written && p->function->graph.node[v->node].phase != ARTEL__PHASE_APPLY;
 }
 
-static void join_nodes(const artel__session_plan *p, int *set)
+static void join_nodes(const artel__placed_plan *p, int *set)
 {
     const artel__graph *graph = &p->function->graph;
     for (int n = 0; n < graph->nodes; n++) set[n] = n;
@@ -171,7 +171,7 @@ static void join_nodes(const artel__session_plan *p, int *set)
         const artel__node *node = &graph->node[n];
         for (int k = 0; k < node->inputs && p->place[n] != -1; k++) {
             if (node->input[k] < 0 || graph->value[node->input[k]].node < 0) continue;
-            if (artel__session_reads(node, k) && !may_go(p, node, k)) join(set, graph->value[node->input[k]].node, n);
+            if (artel__placed_reads(node, k) && !may_go(p, node, k)) join(set, graph->value[node->input[k]].node, n);
         }
     }
 }
@@ -181,7 +181,7 @@ enum {
 };
 
 /* The task of an update's variables; UNDECIDED: it has none. */
-static int place_of_update(const artel__session_plan *p, const artel__node *node)
+static int place_of_update(const artel__placed_plan *p, const artel__node *node)
 {
     for (int k = 0; node->phase == ARTEL__PHASE_APPLY && k < node->inputs; k++) {
         int variable = node->input[k] >= 0 ? p->function->graph.value[node->input[k]].variable : -1;
@@ -190,7 +190,7 @@ static int place_of_update(const artel__session_plan *p, const artel__node *node
     return UNDECIDED;
 }
 
-static artel_status place_updates(const artel__session_plan *p, int *set, int *at)
+static artel_status place_updates(const artel__placed_plan *p, int *set, int *at)
 {
     const artel__graph *graph = &p->function->graph;
     for (int n = 0; n < graph->nodes; n++) {
@@ -206,7 +206,7 @@ static artel_status place_updates(const artel__session_plan *p, int *set, int *a
     return ARTEL_OK;
 }
 
-static artel_status place_as_named(const artel__session_plan *p, int *set, int *at, bool *updated)
+static artel_status place_as_named(const artel__placed_plan *p, int *set, int *at, bool *updated)
 {
     const artel__graph *graph = &p->function->graph;
     const artel_session *s = p->session;
@@ -227,37 +227,37 @@ static artel_status place_as_named(const artel__session_plan *p, int *set, int *
 }
 
 /* Where most of the bytes are that a node reads; ties: what it reads first. */
-static int near_inputs(const artel__session_plan *p, const artel__node *node, int *set, const int *at)
+static int near_inputs(const artel__placed_plan *p, const artel__node *node, int *set, const int *at)
 {
     const artel__graph *graph = &p->function->graph;
-    size_t bytes[ARTEL__SESSION_MOST_TASKS] = {0};
+    size_t bytes[ARTEL__PLACED_MOST_TASKS] = {0};
     int best = UNDECIDED;
     for (int k = 0; k < node->inputs; k++) {
-        if (!artel__session_reads(node, k)) continue;
+        if (!artel__placed_reads(node, k)) continue;
         const artel__value *v = &graph->value[node->input[k]];
         int task = v->variable >= 0 ? p->session->owner[v->variable] : v->node >= 0 ? at[first_of(set, v->node)] : UNDECIDED;
         if (task < 0) continue;
-        bytes[task] += 1 + artel__session_bytes(p, node->input[k], graph->batch_size);
+        bytes[task] += 1 + artel__placed_bytes(p, node->input[k], graph->batch_size);
         if (best == UNDECIDED || bytes[task] > bytes[best]) best = task;
     }
     return best;
 }
 
 /* Of nodes that read nothing that has a place: where what they make is read first. */
-static int near_reader(const artel__session_plan *p, int made, int *set, const int *at)
+static int near_reader(const artel__placed_plan *p, int made, int *set, const int *at)
 {
     const artel__graph *graph = &p->function->graph;
     for (int n = made + 1; n < graph->nodes; n++) {
         const artel__node *node = &graph->node[n];
         for (int k = 0; k < node->inputs && p->place[n] != -1; k++) {
-            bool reads = node->input[k] >= 0 && graph->value[node->input[k]].node == made && artel__session_reads(node, k);
+            bool reads = node->input[k] >= 0 && graph->value[node->input[k]].node == made && artel__placed_reads(node, k);
             if (reads && at[first_of(set, n)] >= 0) return at[first_of(set, n)];
         }
     }
     return p->client;
 }
 
-artel_status artel__session_place_nodes(artel__session_plan *p)
+artel_status artel__placed_place_nodes(artel__placed_plan *p)
 {
     const artel__graph *graph = &p->function->graph;
     size_t nodes = (size_t)graph->nodes + 1;

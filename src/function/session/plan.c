@@ -10,21 +10,21 @@
 #include "base/hash.h"
 #include "function/session/session_impl.h"
 
-size_t artel__session_bytes(const artel__session_plan *p, artel__value_id value, int64_t rows)
+size_t artel__placed_bytes(const artel__placed_plan *p, artel__value_id value, int64_t rows)
 {
     const artel__value *v = &p->function->graph.value[value];
     return (size_t)v->storage * artel_dtype_size(v->dtype) * (size_t)(v->domain == ARTEL__DOMAIN_ROW ? rows : 1);
 }
 
-static int host_of(const artel__session_plan *p, int node)
+static int host_of(const artel__placed_plan *p, int node)
 {
-    return artel__session_host(p->session, p->place[node]);
+    return artel__placed_host(p->session, p->place[node]);
 }
 
 /* -- what is needed -- */
 
 /* From the last node to the first: those whose results are fetched or written, and what they read. */
-static artel_status mark_needed(artel__session_plan *p)
+static artel_status mark_needed(artel__placed_plan *p)
 {
     const artel_function *f = p->function;
     const artel__graph *graph = &f->graph;
@@ -38,7 +38,7 @@ static artel_status mark_needed(artel__session_plan *p)
         p->place[n] = alive ? 0 : -1;
         p->writes = p->writes || (alive && node->op->writes);
         for (int k = 0; k < node->inputs && alive; k++) {
-            if (artel__session_reads(node, k)) used[node->input[k]] = true;
+            if (artel__placed_reads(node, k)) used[node->input[k]] = true;
         }
     }
     return ARTEL_OK;
@@ -46,15 +46,15 @@ static artel_status mark_needed(artel__session_plan *p)
 
 /* -- levels -- */
 
-static void set_levels(artel__session_plan *p)
+static void set_levels(artel__placed_plan *p)
 {
     const artel__graph *graph = &p->function->graph;
-    int last[ARTEL__SESSION_MOST_TASKS] = {0};
+    int last[ARTEL__PLACED_MOST_TASKS] = {0};
     for (int n = 0; n < graph->nodes; n++) {
         const artel__node *node = &graph->node[n];
         if (p->place[n] < 0) continue;
         for (int k = 0; k < node->inputs; k++) {
-            int from = artel__session_reads(node, k) ? graph->value[node->input[k]].node : -1;
+            int from = artel__placed_reads(node, k) ? graph->value[node->input[k]].node : -1;
             if (from < 0) continue;
             int level = p->level[from] + (host_of(p, from) != host_of(p, n));
             if (level > p->level[n]) p->level[n] = level;
@@ -68,14 +68,14 @@ static void set_levels(artel__session_plan *p)
 
 /* -- what goes from task to task -- */
 
-static artel_status add_edge(artel__session_plan *p, const artel__session_edge *edge)
+static artel_status add_edge(artel__placed_plan *p, const artel__placed_edge *edge)
 {
     for (int e = 0; e < p->edges; e++) {
         if (p->edge[e].to == edge->to && p->edge[e].value == edge->value) return ARTEL_OK;
     }
     if (p->edges == p->edge_room) {
         int wider = p->edge_room ? 2 * p->edge_room : 16;
-        artel__session_edge *block = artel__arena_alloc(&p->arena, (size_t)wider, sizeof *block);
+        artel__placed_edge *block = artel__arena_alloc(&p->arena, (size_t)wider, sizeof *block);
         if (!block) return ARTEL_ERROR_NO_MEMORY;
         if (p->edges) memcpy(block, p->edge, (size_t)p->edges * sizeof *block);
         p->edge = block;
@@ -86,14 +86,14 @@ static artel_status add_edge(artel__session_plan *p, const artel__session_edge *
     return ARTEL_OK;
 }
 
-static artel_status note_operand(artel__session_plan *p, int n, artel__value_id value)
+static artel_status note_operand(artel__placed_plan *p, int n, artel__value_id value)
 {
     const artel__value *v = &p->function->graph.value[value];
-    int to = host_of(p, n), from = v->variable >= 0 ? artel__session_host(p->session, p->session->owner[v->variable]) : -1;
+    int to = host_of(p, n), from = v->variable >= 0 ? artel__placed_host(p->session, p->session->owner[v->variable]) : -1;
     if (v->input >= 0) p->fed[to * p->function->arguments + v->input] = true;
     if (v->node >= 0) from = host_of(p, v->node);
     if (from < 0 || from == to) return ARTEL_OK;
-    return add_edge(p, &(artel__session_edge){.from = from,
+    return add_edge(p, &(artel__placed_edge){.from = from,
                                               .to = to,
                                               .value = value,
                                               .variable = v->variable,
@@ -101,7 +101,7 @@ static artel_status note_operand(artel__session_plan *p, int n, artel__value_id 
                                               .kept = -1});
 }
 
-static artel_status list_edges(artel__session_plan *p)
+static artel_status list_edges(artel__placed_plan *p)
 {
     const artel__graph *graph = &p->function->graph;
     for (int n = 0; n < graph->nodes; n++) {
@@ -109,7 +109,7 @@ static artel_status list_edges(artel__session_plan *p)
         if (p->place[n] < 0) continue;
         p->involved[host_of(p, n)] = true;
         for (int k = 0; k < node->inputs; k++) {
-            if (artel__session_reads(node, k)) ARTEL_TRY(note_operand(p, n, node->input[k]));
+            if (artel__placed_reads(node, k)) ARTEL_TRY(note_operand(p, n, node->input[k]));
         }
     }
     for (int i = 0; i < p->function->outputs; i++) { /* an argument given back */
@@ -121,7 +121,7 @@ static artel_status list_edges(artel__session_plan *p)
 
 /* -- the plan as text, which equal plans have in common -- */
 
-static void dump_node(const artel__session_plan *p, int n, artel__text *out)
+static void dump_node(const artel__placed_plan *p, int n, artel__text *out)
 {
     const artel__node *node = &p->function->graph.node[n];
     if (p->place[n] < 0) return;
@@ -129,14 +129,14 @@ static void dump_node(const artel__session_plan *p, int n, artel__text *out)
                        p->session->task[p->place[n]].text, p->level[n]);
 }
 
-void artel__session_plan_dump(const artel__session_plan *p, artel__text *out)
+void artel__placed_plan_dump(const artel__placed_plan *p, artel__text *out)
 {
     const artel_session *s = p->session;
     artel__text_printf(out, "# %s%s\n", p->function->name, p->updates ? "" : ", read only");
     for (int n = 0; n < p->function->graph.nodes; n++) dump_node(p, n, out);
     for (int e = 0; e < p->edges; e++) {
-        const artel__session_edge *edge = &p->edge[e];
-        size_t bytes = artel__session_bytes(p, edge->value, 1);
+        const artel__placed_edge *edge = &p->edge[e];
+        size_t bytes = artel__placed_bytes(p, edge->value, 1);
         const char *each = p->function->graph.value[edge->value].domain == ARTEL__DOMAIN_ROW ? " a row" : "";
         artel__text_printf(out, "  send %d: ", e);
         if (edge->variable >= 0)
@@ -147,12 +147,12 @@ void artel__session_plan_dump(const artel__session_plan *p, artel__text *out)
     }
 }
 
-static artel_status set_hash(artel__session_plan *p)
+static artel_status set_hash(artel__placed_plan *p)
 {
     artel__text text;
     artel__text_init(&text, p->session->ctx);
     artel__graph_dump(&p->function->graph, &text);
-    artel__session_plan_dump(p, &text);
+    artel__placed_plan_dump(p, &text);
     p->hash = artel__hash64(text.data, text.length);
     artel_status status = artel__text_status(&text);
     artel__text_fini(&text);
@@ -161,7 +161,7 @@ static artel_status set_hash(artel__session_plan *p)
 
 /* -- making -- */
 
-static artel_status make_lists(artel__session_plan *p, const bool *wanted)
+static artel_status make_lists(artel__placed_plan *p, const bool *wanted)
 {
     const artel_function *f = p->function;
     size_t nodes = (size_t)f->graph.nodes + 1, arguments = (size_t)f->arguments + 1, tasks = (size_t)p->session->tasks;
@@ -183,18 +183,18 @@ static artel_status make_lists(artel__session_plan *p, const bool *wanted)
     return ARTEL_OK;
 }
 
-static artel_status make(artel__session_plan *p, const bool *wanted)
+static artel_status make(artel__placed_plan *p, const bool *wanted)
 {
     ARTEL_TRY(make_lists(p, wanted));
     ARTEL_TRY(mark_needed(p));
-    ARTEL_TRY(artel__session_place_nodes(p));
+    ARTEL_TRY(artel__placed_place_nodes(p));
     set_levels(p);
     ARTEL_TRY(list_edges(p));
     ARTEL_TRY(set_hash(p));
-    return artel__session_parts_make(p);
+    return artel__placed_parts_make(p);
 }
 
-static bool is_for(const artel__session_plan *p, const artel_function *f, int client, const bool *wanted, bool updates)
+static bool is_for(const artel__placed_plan *p, const artel_function *f, int client, const bool *wanted, bool updates)
 {
     if (p->function != f || p->client != client || p->updates != updates) return false;
     for (int i = 0; i < f->outputs; i++) {
@@ -203,17 +203,17 @@ static bool is_for(const artel__session_plan *p, const artel_function *f, int cl
     return true;
 }
 
-artel_status artel__session_plan_get(artel_session *s, artel_function *f, int client, const bool *wanted, bool updates,
-                                     artel__session_plan **out)
+artel_status artel__placed_plan_get(artel_session *s, artel_function *f, int client, const bool *wanted, bool updates,
+                                     artel__placed_plan **out)
 {
     void *block;
-    for (artel__session_plan *p = s->plan; p; p = p->after) {
+    for (artel__placed_plan *p = s->plan; p; p = p->after) {
         if (!is_for(p, f, client, wanted, updates)) continue;
         *out = p;
         return ARTEL_OK;
     }
-    ARTEL_TRY(artel__calloc(s->ctx, 1, sizeof(artel__session_plan), "plan", &block));
-    artel__session_plan *made = block;
+    ARTEL_TRY(artel__calloc(s->ctx, 1, sizeof(artel__placed_plan), "plan", &block));
+    artel__placed_plan *made = block;
     made->session = s;
     made->function = f;
     made->client = client;
@@ -221,7 +221,7 @@ artel_status artel__session_plan_get(artel_session *s, artel_function *f, int cl
     artel__arena_init(&made->arena, s->ctx);
     artel_status status = make(made, wanted);
     if (status < 0) {
-        artel__session_plan_destroy(made);
+        artel__placed_plan_destroy(made);
         return status;
     }
     made->after = s->plan;
@@ -230,7 +230,7 @@ artel_status artel__session_plan_get(artel_session *s, artel_function *f, int cl
     return ARTEL_OK;
 }
 
-void artel__session_plan_destroy(artel__session_plan *p)
+void artel__placed_plan_destroy(artel__placed_plan *p)
 {
     artel_context *ctx = p->session->ctx;
     for (int i = 0; i < p->parts; i++) {

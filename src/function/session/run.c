@@ -18,30 +18,30 @@ static artel_status make_room(artel_context *ctx, void **memory, size_t *room, s
     return ARTEL_OK;
 }
 
-size_t artel__session_feed_bytes(const artel_function *f, int i, int64_t rows)
+size_t artel__placed_feed_bytes(const artel_function *f, int i, int64_t rows)
 {
     const artel__function_argument *a = &f->argument[i];
     return (size_t)artel_shape_count(&a->shape) * (size_t)(a->shared ? 1 : rows) * artel_dtype_size(a->dtype);
 }
 
-artel_status artel__session_feed(artel__session_plan *p, int i, int64_t rows, void **out)
+artel_status artel__placed_feed(artel__placed_plan *p, int i, int64_t rows, void **out)
 {
-    ARTEL_TRY(make_room(p->session->ctx, &p->feed[i], &p->feed_bytes[i], artel__session_feed_bytes(p->function, i, rows)));
+    ARTEL_TRY(make_room(p->session->ctx, &p->feed[i], &p->feed_bytes[i], artel__placed_feed_bytes(p->function, i, rows)));
     *out = p->feed[i];
     return ARTEL_OK;
 }
 
 /* -- what goes between tasks -- */
 
-static size_t edge_bytes(const artel__session_plan *p, const artel__session_edge *edge)
+static size_t edge_bytes(const artel__placed_plan *p, const artel__placed_edge *edge)
 {
-    return artel__session_bytes(p, edge->value, p->rows);
+    return artel__placed_bytes(p, edge->value, p->rows);
 }
 
-static artel__net_request message(const artel__session_plan *p, int edge, int peer)
+static artel__net_request message(const artel__placed_plan *p, int edge, int peer)
 {
     artel__frame frame = {.kind = ARTEL__FRAME_CALL,
-                          .job = ARTEL__SESSION_JOB + 1,
+                          .job = ARTEL__PLACED_JOB + 1,
                           .generation = p->session->seat.generation,
                           .step = p->run,
                           .collective = (uint32_t)p->client,
@@ -49,9 +49,9 @@ static artel__net_request message(const artel__session_plan *p, int edge, int pe
     return (artel__net_request){.peer = peer, .frame = frame};
 }
 
-static artel_status send_edge(artel__session_plan *p, int e, const void *data)
+static artel_status send_edge(artel__placed_plan *p, int e, const void *data)
 {
-    artel__session_edge *edge = &p->edge[e];
+    artel__placed_edge *edge = &p->edge[e];
     edge->piece = (artel__net_piece){data, edge_bytes(p, edge)};
     edge->request = message(p, e, edge->to);
     edge->request.piece = &edge->piece;
@@ -60,50 +60,51 @@ static artel_status send_edge(artel__session_plan *p, int e, const void *data)
     return artel__net_send(p->session->seat.endpoint, &edge->request);
 }
 
-static artel_status send_variable(artel__session_plan *p, int e)
+static artel_status send_variable(artel__placed_plan *p, int e)
 {
-    artel__session_edge *edge = &p->edge[e];
+    artel__placed_edge *edge = &p->edge[e];
     ARTEL_TRY(make_room(p->session->ctx, &edge->memory, &edge->room, edge_bytes(p, edge)));
     memcpy(edge->memory, artel__state_lend(p->session->strategy->state[0], edge->variable), edge_bytes(p, edge));
     return send_edge(p, e, edge->memory);
 }
 
-static artel_status expect_edge(artel__session_plan *p, int e)
+static artel_status expect_edge(artel__placed_plan *p, int e)
 {
-    artel__session_edge *edge = &p->edge[e];
+    artel__placed_edge *edge = &p->edge[e];
     ARTEL_TRY(make_room(p->session->ctx, &edge->memory, &edge->room, edge_bytes(p, edge)));
     edge->request = message(p, e, edge->from);
-    edge->request.most = edge_bytes(p, edge);
+    edge->request.most = artel__net_padded(edge_bytes(p, edge));
     edge->posted = true;
     return artel__net_receive(p->session->seat.endpoint, &edge->request);
 }
 
-static artel_status take_edge(artel__session_plan *p, artel__session_edge *edge)
+static artel_status take_edge(artel__placed_plan *p, artel__placed_edge *edge)
 {
-    const artel__net_request *r = &edge->request;
-    if (r->pieces != 1 || r->piece[0].bytes != edge_bytes(p, edge)) return artel__session_misfit(p->session, edge->from);
+    const artel__net_request *r = &edge->request; /* a wire pads parts */
+    if (r->pieces != 1 || artel__net_padded(r->piece[0].bytes) != artel__net_padded(edge_bytes(p, edge)))
+        return artel__placed_misfit(p->session, edge->from);
     memcpy(edge->memory, r->piece[0].data, edge_bytes(p, edge));
     edge->arrived = true;
     return artel__net_release(p->session->seat.endpoint, &edge->request);
 }
 
 /* Takes what has come; whether all is here that a part needs. */
-static artel_status look(artel__session_plan *p, const artel__session_part *part, bool *ready, bool *moved)
+static artel_status look(artel__placed_plan *p, const artel__placed_part *part, bool *ready, bool *moved)
 {
     const artel_session *s = p->session;
     *ready = true;
     for (int e = 0; e < p->edges; e++) {
-        artel__session_edge *edge = &p->edge[e];
+        artel__placed_edge *edge = &p->edge[e];
         if (edge->to != s->self || !edge->posted || edge->arrived || !artel__net_done(&edge->request)) continue;
         ARTEL_TRY(take_edge(p, edge));
         *moved = true;
     }
     for (int i = 0; i < part->graph.inputs; i++) {
-        const artel__session_source *source = &part->source[i];
+        const artel__placed_source *source = &part->source[i];
         *ready = *ready && (source->kind != ARTEL__SOURCE_EDGE || p->edge[source->index].arrived);
     }
     for (int e = 0; e < p->edges; e++) {
-        const artel__session_edge *edge = &p->edge[e];
+        const artel__placed_edge *edge = &p->edge[e];
         if (edge->to == s->self && edge->variable >= 0) *ready = *ready && edge->arrived;
     }
     return ARTEL_OK;
@@ -111,10 +112,10 @@ static artel_status look(artel__session_plan *p, const artel__session_part *part
 
 /* -- parts -- */
 
-static void set_inputs(const artel__session_plan *p, artel__session_part *part)
+static void set_inputs(const artel__placed_plan *p, artel__placed_part *part)
 {
     for (int i = 0; i < part->graph.inputs; i++) {
-        const artel__session_source *source = &part->source[i];
+        const artel__placed_source *source = &part->source[i];
         const void *at = NULL;
         if (source->kind == ARTEL__SOURCE_FEED) at = p->feed[source->index];
         if (source->kind == ARTEL__SOURCE_PART) at = artel__execution_read(p->part[source->index].run, source->kept);
@@ -122,13 +123,13 @@ static void set_inputs(const artel__session_plan *p, artel__session_part *part)
         part->input[i] = at;
     }
     for (int e = 0; e < p->edges; e++) {
-        const artel__session_edge *edge = &p->edge[e];
+        const artel__placed_edge *edge = &p->edge[e];
         if (edge->to != p->session->self || edge->variable < 0) continue;
         memcpy(artel__state_lend(p->session->strategy->state[0], edge->variable), edge->memory, edge_bytes(p, edge));
     }
 }
 
-static artel_status report_fault(const artel__session_plan *p, const artel__session_part *part)
+static artel_status report_fault(const artel__placed_plan *p, const artel__placed_part *part)
 {
     const artel__fault *fault = artel__execution_fault(part->run);
     const char *name = part->graph.node[fault->node].name;
@@ -137,9 +138,9 @@ static artel_status report_fault(const artel__session_plan *p, const artel__sess
                        "row %lld holds the index %lld, which is out of range", (long long)fault->row, (long long)fault->value);
 }
 
-static artel_status compute(artel__session_plan *p, artel__session_part *part)
+static artel_status compute(artel__placed_plan *p, artel__placed_part *part)
 {
-    ARTEL_TRY(artel__session_part_open(p, part));
+    ARTEL_TRY(artel__placed_part_open(p, part));
     set_inputs(p, part);
     if (p->session->communicator) artel__coll_seat_enter(p->session->communicator, ARTEL__MEMBER_COMPUTE);
     uint32_t caller = artel__fp_enter();
@@ -150,10 +151,10 @@ static artel_status compute(artel__session_plan *p, artel__session_part *part)
     return artel__execution_fault(part->run)->node >= 0 ? report_fault(p, part) : ARTEL_OK;
 }
 
-static artel_status send_results(artel__session_plan *p, const artel__session_part *part)
+static artel_status send_results(artel__placed_plan *p, const artel__placed_part *part)
 {
     for (int e = 0; e < p->edges; e++) {
-        const artel__session_edge *edge = &p->edge[e];
+        const artel__placed_edge *edge = &p->edge[e];
         if (edge->from != p->session->self || edge->variable >= 0 || edge->level != part->level) continue;
         ARTEL_TRY(send_edge(p, e, artel__execution_read(part->run, edge->kept)));
     }
@@ -162,7 +163,7 @@ static artel_status send_results(artel__session_plan *p, const artel__session_pa
 
 /* -- the run -- */
 
-static void set_step(artel__session_plan *p, const artel__session_start *start)
+static void set_step(artel__placed_plan *p, const artel__placed_start *start)
 {
     artel_strategy *s = p->session->strategy;
     const artel_optimizer *o = p->function->applied;
@@ -177,7 +178,7 @@ static void set_step(artel__session_plan *p, const artel__session_start *start)
                             .training = p->function->training};
 }
 
-artel_status artel__session_begin(artel__session_plan *p, const artel__session_start *start)
+artel_status artel__placed_begin(artel__placed_plan *p, const artel__placed_start *start)
 {
     int self = p->session->self;
     p->active = true;
@@ -196,10 +197,10 @@ artel_status artel__session_begin(artel__session_plan *p, const artel__session_s
     return ARTEL_OK;
 }
 
-artel_status artel__session_advance(artel__session_plan *p, bool *moved)
+artel_status artel__placed_advance(artel__placed_plan *p, bool *moved)
 {
     while (p->next < p->parts) {
-        artel__session_part *part = &p->part[p->next];
+        artel__placed_part *part = &p->part[p->next];
         bool ready;
         ARTEL_TRY(look(p, part, &ready, moved));
         if (!ready) return ARTEL_OK;
@@ -212,7 +213,7 @@ artel_status artel__session_advance(artel__session_plan *p, bool *moved)
     return ARTEL_OK;
 }
 
-void artel__session_commit(artel__session_plan *p)
+void artel__placed_commit(artel__placed_plan *p)
 {
     artel_optimizer *o = p->function->applied;
     if (o && o->iterations > p->step.iteration) { /* another client's step came in between */
@@ -227,7 +228,7 @@ void artel__session_commit(artel__session_plan *p)
     if (o && p->updates) o->iterations = p->step.iteration + 1;
 }
 
-void artel__session_drop(artel__session_plan *p)
+void artel__placed_drop(artel__placed_plan *p)
 {
     artel__endpoint *endpoint = p->session->seat.endpoint;
     for (int e = 0; e < p->edges && endpoint; e++) { /* receives first */
@@ -240,7 +241,7 @@ void artel__session_drop(artel__session_plan *p)
     p->active = false;
 }
 
-const void *artel__session_output(const artel__session_plan *p, int output)
+const void *artel__placed_output(const artel__placed_plan *p, int output)
 {
     int part = p->kept_part[output];
     return part >= 0 ? artel__execution_read(p->part[part].run, p->kept[output]) : NULL;

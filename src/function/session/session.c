@@ -5,22 +5,23 @@
 
 #include "base/clock.h"
 #include "function/closure.h"
+#include "function/session/session.h"
 #include "function/session/session_impl.h"
 
 #define OPTION(field) offsetof(artel_session_options, field)
-static const artel__range ranges[] = {{".clients", ARTEL__RANGE_INT, OPTION(clients), 1, ARTEL__SESSION_MOST_TASKS, NULL},
-                                      {".task_count", ARTEL__RANGE_INT, OPTION(task_count), 0, ARTEL__SESSION_MOST_TASKS, NULL},
+static const artel__range ranges[] = {{".clients", ARTEL__RANGE_INT, OPTION(clients), 1, ARTEL__PLACED_MOST_TASKS, NULL},
+                                      {".task_count", ARTEL__RANGE_INT, OPTION(task_count), 0, ARTEL__PLACED_MOST_TASKS, NULL},
                                       {.name = NULL}};
 static const artel__options_kind kind = {"session options", "begin with ARTEL_SESSION_OPTIONS_INIT", sizeof(artel_session_options), ranges};
 static const artel__range no_ranges[] = {{.name = NULL}};
-const artel__options_kind artel__session_call_kind = {"session call", "begin with ARTEL_SESSION_CALL_INIT", sizeof(artel_session_call),
+const artel__options_kind artel__placed_call_kind = {"session call", "begin with ARTEL_SESSION_CALL_INIT", sizeof(artel_session_call),
                                                       no_ranges};
 
 /* -- the tasks -- */
 
 static artel_status take_name(artel_session *s, int t, const char *text)
 {
-    artel__session_task *task = &s->task[t];
+    artel__placed_task *task = &s->task[t];
     ARTEL_TRY(artel__device_name_read(s->ctx, text ? text : "", &task->name));
     if (!task->name.job[0] || task->name.task < 0)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "write /job:NAME/task:N", "task %d is named \"%.100s\"", t,
@@ -59,7 +60,7 @@ static artel_status find_tasks(artel_session *s)
     s->alone = s->seat.members == 1;
     s->self = s->seat.position;
     s->tasks = s->alone && o->tasks ? o->task_count : s->seat.members;
-    if (s->tasks < 1 || s->tasks > ARTEL__SESSION_MOST_TASKS || (o->tasks ? o->task_count != s->tasks : o->task_count != 0))
+    if (s->tasks < 1 || s->tasks > ARTEL__PLACED_MOST_TASKS || (o->tasks ? o->task_count != s->tasks : o->task_count != 0))
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "name every member of the communicator, or none",
                            "%d names for %d tasks", o->task_count, s->tasks);
     s->task = artel__arena_alloc(&s->arena, (size_t)s->tasks, sizeof *s->task);
@@ -83,7 +84,7 @@ static artel_status make(artel_session *s)
     ARTEL_TRY(check_strategy(s->strategy));
     ARTEL_TRY(find_tasks(s));
     ARTEL_TRY(artel__strategy_open(s->strategy));
-    return artel__session_place_variables(s);
+    return artel__placed_place_variables(s);
 }
 
 artel_status artel_session_create(artel_strategy *strategy, const artel_session_options *options, artel_session **out)
@@ -112,14 +113,14 @@ void artel_session_destroy(artel_session *s)
 {
     if (!s) return;
     artel_context *ctx = s->ctx;
-    artel__session_stand(s);
+    artel__placed_stand(s);
     while (s->plan) {
-        artel__session_plan *plan = s->plan;
+        artel__placed_plan *plan = s->plan;
         s->plan = plan->after;
-        artel__session_plan_destroy(plan);
+        artel__placed_plan_destroy(plan);
     }
     for (int t = 0; s->peer && t < s->tasks; t++) {
-        artel__session_peer *peer = &s->peer[t];
+        artel__placed_peer *peer = &s->peer[t];
         artel__lane_slot *const slot[] = {&peer->call, &peer->verdict, &peer->slot[0], &peer->slot[1]};
         for (size_t i = 0; i < sizeof slot / sizeof *slot; i++) artel__slot_fini(ctx, slot[i]);
         artel__free(ctx, peer->staged);
@@ -131,7 +132,7 @@ void artel_session_destroy(artel_session *s)
     artel__free(ctx, s);
 }
 
-artel_status artel__session_wanted(artel_session *s, const artel_function *f)
+artel_status artel__placed_wanted(artel_session *s, const artel_function *f)
 {
     void *block = s->wanted;
     if (f->outputs < s->wanted_room) return ARTEL_OK;
@@ -146,6 +147,26 @@ const char *artel_session_task(const artel_session *s)
     return s ? s->task[s->self].text : "";
 }
 
+artel_context *artel__placed_context(const artel_session *s)
+{
+    return s->ctx;
+}
+
+artel_strategy *artel__placed_strategy(const artel_session *s)
+{
+    return s->strategy;
+}
+
+artel_communicator *artel__placed_communicator(const artel_session *s)
+{
+    return s->alone ? NULL : s->communicator;
+}
+
+bool artel__placed_is_first(const artel_session *s)
+{
+    return s->self == 0;
+}
+
 const char *artel_session_place_of(const artel_session *s, const artel_variable *v)
 {
     return s && v && v->strategy == s->strategy ? s->task[s->owner[v->index]].text : "";
@@ -153,15 +174,15 @@ const char *artel_session_place_of(const artel_session *s, const artel_variable 
 
 const char *artel_session_explain(artel_session *s, artel_function *f)
 {
-    artel__session_plan *p;
-    if (!s || !f || f->strategy != s->strategy || artel__session_wanted(s, f) < 0) return "";
+    artel__placed_plan *p;
+    if (!s || !f || f->strategy != s->strategy || artel__placed_wanted(s, f) < 0) return "";
     artel__operation_begin(s->ctx);
     for (int i = 0; i < f->outputs; i++) s->wanted[i] = true;
-    if (artel__session_plan_get(s, f, s->self, s->wanted, true, &p) < 0) return "";
+    if (artel__placed_plan_get(s, f, s->self, s->wanted, true, &p) < 0) return "";
     artel__text_clear(&s->text);
     for (int i = 0; i < s->strategy->variables.count; i++)
         artel__text_printf(&s->text, "variable %s: %s\n", s->strategy->variables.item[i].name, s->task[s->owner[i]].text);
-    artel__session_plan_dump(p, &s->text);
+    artel__placed_plan_dump(p, &s->text);
     return s->text.failed ? "" : s->text.data;
 }
 
@@ -170,12 +191,12 @@ const char *artel_session_explain(artel_session *s, artel_function *f)
 /* A call that is answered at once; `slot` is the peer's, until it is done. */
 static artel_status ask(artel_session *s, int task, const artel__lane_head *head, const artel__net_piece *piece, int count)
 {
-    artel__session_peer *peer = &s->peer[task];
+    artel__placed_peer *peer = &s->peer[task];
     artel__lane_head out;
     int64_t since = artel__now_ns(), said = since;
-    artel_status status = artel__lane_call(&peer->ask, &peer->call, head, piece, count, artel__session_most(s));
-    if (status == ARTEL_OK) status = artel__session_move(s);
-    while (status == ARTEL_OK && !artel__slot_arrived(&peer->call)) status = artel__session_wait(s, since, &said, task);
+    artel_status status = artel__lane_call(&peer->ask, &peer->call, head, piece, count, artel__placed_most(s));
+    if (status == ARTEL_OK) status = artel__placed_move(s);
+    while (status == ARTEL_OK && !artel__slot_arrived(&peer->call)) status = artel__placed_wait(s, since, &said, task);
     return status < 0 ? status : artel__lane_take(&peer->ask, &peer->call, &out);
 }
 
@@ -194,25 +215,25 @@ static artel_status ask_each(artel_session *s, bool all, each_fn *each)
     artel_status status = ARTEL_OK;
     if (s->alone) return ARTEL_OK;
     for (artel_optimizer *o = s->strategy->optimizer; o; o = o->next) room++;
-    ARTEL_TRY(artel__session_sit(s));
+    ARTEL_TRY(artel__placed_sit(s));
     ARTEL_TRY(artel__alloc(s->ctx, room * sizeof(artel__net_piece), "session", &block));
     for (int t = 0; t < s->tasks && status == ARTEL_OK; t++) {
-        if (t != s->self && (all || artel__session_variables(s, t, NULL))) status = each(s, t, block);
+        if (t != s->self && (all || artel__placed_variables(s, t, NULL))) status = each(s, t, block);
     }
-    if (status < 0) artel__session_broken(s, status);
+    if (status < 0) status = artel__placed_broken(s, status);
     artel__free(s->ctx, block);
-    return status < 0 ? ARTEL_ERROR_RUN : ARTEL_OK;
+    return status;
 }
 
 static artel_status pull_from(artel_session *s, int task, artel__net_piece *piece)
 {
-    artel__lane_head head = {.op = ARTEL__SESSION_PULL};
+    artel__lane_head head = {.op = ARTEL__PLACED_PULL};
     artel__closure_at at = {0, 0};
     ARTEL_TRY(ask(s, task, &head, NULL, 0));
-    int count = artel__session_variables(s, task, piece);
+    int count = artel__placed_variables(s, task, piece);
     for (int i = 0; i < count; i++) {
         const void *data = artel__closure_next(&s->peer[task].call, &at, piece[i].bytes);
-        if (!data) return artel__session_misfit(s, task);
+        if (!data) return artel__placed_misfit(s, task);
         memcpy((void *)(uintptr_t)piece[i].data, data, piece[i].bytes);
     }
     return done(s, task);
@@ -226,11 +247,11 @@ artel_status artel_session_pull(artel_session *s)
 
 static artel_status push_to(artel_session *s, int task, artel__net_piece *piece)
 {
-    artel__lane_head head = {.op = ARTEL__SESSION_PUSH};
+    artel__lane_head head = {.op = ARTEL__PLACED_PUSH};
     int count = 0;
     for (artel_optimizer *o = s->strategy->optimizer; o; o = o->next)
         piece[count++] = (artel__net_piece){&o->iterations, sizeof o->iterations};
-    count += artel__session_variables(s, task, piece + count);
+    count += artel__placed_variables(s, task, piece + count);
     ARTEL_TRY(ask(s, task, &head, piece, count));
     return done(s, task);
 }
@@ -243,7 +264,7 @@ artel_status artel_session_push(artel_session *s)
 
 static artel_status close_with(artel_session *s, int task, artel__net_piece *piece)
 {
-    artel__lane_head head = {.op = ARTEL__SESSION_CLOSE};
+    artel__lane_head head = {.op = ARTEL__PLACED_CLOSE};
     (void)piece;
     ARTEL_TRY(ask(s, task, &head, NULL, 0));
     return done(s, task);

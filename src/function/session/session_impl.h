@@ -19,18 +19,18 @@
 #include "ps/lane.h"
 
 enum {
-    ARTEL__SESSION_MOST_TASKS = 256,
-    ARTEL__SESSION_FREE = -1 /* a place that nobody has named */
+    ARTEL__PLACED_MOST_TASKS = 256,
+    ARTEL__PLACED_FREE = -1 /* a place that nobody has named */
 };
-#define ARTEL__SESSION_JOB UINT64_C(0x6e6f6973736573) /* of calls; of values the next one */
+#define ARTEL__PLACED_JOB UINT64_C(0x6e6f6973736573) /* of calls; of values the next one */
 
-typedef struct artel__session_task {
+typedef struct artel__placed_task {
     artel__device_name name;
     char text[ARTEL__DEVICE_TEXT];
-} artel__session_task;
+} artel__placed_task;
 
 /* A value, or a variable, that one task has and another one needs. */
-typedef struct artel__session_edge {
+typedef struct artel__placed_edge {
     int from, to;
     artel__value_id value;
     int variable; /* -1: it is computed */
@@ -42,10 +42,10 @@ typedef struct artel__session_edge {
     artel__net_request request;
     artel__net_piece piece;
     bool posted, arrived;
-} artel__session_edge;
+} artel__placed_edge;
 
 /* Where a part finds a value that it does not compute. */
-typedef struct artel__session_source {
+typedef struct artel__placed_source {
     enum {
         ARTEL__SOURCE_NONE, /* nobody reads it: of its operand only the shape matters */
         ARTEL__SOURCE_FEED,
@@ -53,20 +53,20 @@ typedef struct artel__session_source {
         ARTEL__SOURCE_EDGE
     } kind;
     int index, kept;
-} artel__session_source;
+} artel__placed_source;
 
 /* What a task computes without waiting in between. */
-typedef struct artel__session_part {
+typedef struct artel__placed_part {
     int level;
     artel__graph graph;
     artel__executable *executable;
     artel__execution *run;
-    artel__session_source *source; /* by input of its graph */
+    artel__placed_source *source; /* by input of its graph */
     const void **input;
     bool applies;
-} artel__session_part;
+} artel__placed_part;
 
-typedef struct artel__session_plan {
+typedef struct artel__placed_plan {
     artel_session *session;
     artel_function *function;
     int client;
@@ -78,9 +78,9 @@ typedef struct artel__session_plan {
     bool *involved;     /* by task */
     bool *asked, *due;  /* by task: what its client has asked it in the run of the moment, and waits for */
     artel__net_piece *piece; /* for messages: room for all arguments, or all outputs, and one more */
-    artel__session_edge *edge;
+    artel__placed_edge *edge;
     int edges, edge_room;
-    artel__session_part *part; /* of this task, by level */
+    artel__placed_part *part; /* of this task, by level */
     int parts;
     int *kept; /* by output: by which kept value of which part this task has it; -1: another task has it, or nobody */
     int *kept_part;
@@ -96,29 +96,29 @@ typedef struct artel__session_plan {
     int next; /* part */
     artel__fold_plan fold;
     artel__step step;
-    struct artel__session_plan *after;
-} artel__session_plan;
+    struct artel__placed_plan *after;
+} artel__placed_plan;
 
 /* What has to be known of a run to begin it; equal on all tasks. */
-typedef struct artel__session_start {
+typedef struct artel__placed_start {
     uint64_t run, batch;
     int64_t rows, iteration;
     double rate; /* 0: the schedule's */
-} artel__session_start;
+} artel__placed_start;
 
 /* Another task. */
-typedef struct artel__session_peer {
+typedef struct artel__placed_peer {
     artel__lane ask, hear;          /* calls to it, calls from it */
     artel__lane_slot call, verdict; /* of a run by this client */
     artel__lane_slot slot[2];       /* of what it asks; by turns */
     int turn;
     bool listening;
-    artel__session_plan *plan; /* of its run that is going on here; NULL: none */
+    artel__placed_plan *plan; /* of its run that is going on here; NULL: none */
     artel__lane_slot *unanswered;
     artel_error error; /* of an answer, as the next two */
     void *staged;
     artel__net_piece *piece;
-} artel__session_peer;
+} artel__placed_peer;
 
 struct artel_session {
     artel_strategy *strategy;
@@ -126,14 +126,14 @@ struct artel_session {
     artel_session_options options;
     artel_communicator *communicator;
     artel__arena arena;
-    artel__session_task *task;
+    artel__placed_task *task;
     int tasks, self;
     bool alone; /* this process is all tasks */
     int *owner; /* by variable: its task */
-    artel__session_plan *plan;
+    artel__placed_plan *plan;
     artel__coll_seat seat;
     bool seated;
-    artel__session_peer *peer; /* by task */
+    artel__placed_peer *peer; /* by task */
     uint64_t runs;
     bool *wanted; /* by output, of the run that begins */
     int wanted_room;
@@ -141,79 +141,79 @@ struct artel_session {
 };
 
 /* Who computes what belongs to a task. */
-static inline int artel__session_host(const artel_session *s, int task)
+static inline int artel__placed_host(const artel_session *s, int task)
 {
     return s->alone ? 0 : task;
 }
 
 /* -- place.c -- */
 
-artel_status artel__session_place_variables(artel_session *session);
+artel_status artel__placed_place_variables(artel_session *session);
 /* plan->place, of nodes that are not -1 there. */
-artel_status artel__session_place_nodes(artel__session_plan *plan);
+artel_status artel__placed_place_nodes(artel__placed_plan *plan);
 /* Whether a node reads its operand `k`. */
-bool artel__session_reads(const artel__node *node, int k);
+bool artel__placed_reads(const artel__node *node, int k);
 
 /* -- plan.c -- */
 
 /* The one for this client and these outputs; made where there is none. */
-artel_status artel__session_plan_get(artel_session *session, artel_function *function, int client, const bool *wanted, bool updates,
-                                     artel__session_plan **out);
-void artel__session_plan_destroy(artel__session_plan *plan);
-size_t artel__session_bytes(const artel__session_plan *plan, artel__value_id value, int64_t rows);
-void artel__session_plan_dump(const artel__session_plan *plan, artel__text *out);
+artel_status artel__placed_plan_get(artel_session *session, artel_function *function, int client, const bool *wanted, bool updates,
+                                     artel__placed_plan **out);
+void artel__placed_plan_destroy(artel__placed_plan *plan);
+size_t artel__placed_bytes(const artel__placed_plan *plan, artel__value_id value, int64_t rows);
+void artel__placed_plan_dump(const artel__placed_plan *plan, artel__text *out);
 /* part.c: this task's; each part compiled when it runs first. */
-artel_status artel__session_parts_make(artel__session_plan *plan);
-artel_status artel__session_part_open(artel__session_plan *plan, artel__session_part *part);
+artel_status artel__placed_parts_make(artel__placed_plan *plan);
+artel_status artel__placed_part_open(artel__placed_plan *plan, artel__placed_part *part);
 
 /* Room in session->wanted for the outputs of a function. */
-artel_status artel__session_wanted(artel_session *session, const artel_function *function);
-extern const artel__options_kind artel__session_call_kind;
+artel_status artel__placed_wanted(artel_session *session, const artel_function *function);
+extern const artel__options_kind artel__placed_call_kind;
 
 /* -- run.c -- */
 
 /* The memory of an argument, for as many rows. */
-artel_status artel__session_feed(artel__session_plan *plan, int argument, int64_t rows, void **out);
-size_t artel__session_feed_bytes(const artel_function *function, int argument, int64_t rows);
+artel_status artel__placed_feed(artel__placed_plan *plan, int argument, int64_t rows, void **out);
+size_t artel__placed_feed_bytes(const artel_function *function, int argument, int64_t rows);
 /* Feeds are there. Errors: of the exchange. */
-artel_status artel__session_begin(artel__session_plan *plan, const artel__session_start *start);
+artel_status artel__placed_begin(artel__placed_plan *plan, const artel__placed_start *start);
 /* Goes on as far as it can; plan->computed when it is done. `*moved`: it did something. Failures are those of the graph. */
-artel_status artel__session_advance(artel__session_plan *plan, bool *moved);
+artel_status artel__placed_advance(artel__placed_plan *plan, bool *moved);
 /* All tasks have computed: writes variables. */
-void artel__session_commit(artel__session_plan *plan);
+void artel__placed_commit(artel__placed_plan *plan);
 /* The run is over, or given up: nothing is posted any more. */
-void artel__session_drop(artel__session_plan *plan);
+void artel__placed_drop(artel__placed_plan *plan);
 /* Where this task has an output that it has computed; NULL: it has not. */
-const void *artel__session_output(const artel__session_plan *plan, int output);
+const void *artel__placed_output(const artel__placed_plan *plan, int output);
 
 /* -- peer.c -- */
 
-typedef enum artel__session_op { /* values are part of the wire format */
+typedef enum artel__placed_op { /* values are part of the wire format */
     /* part: function, item: run, position: rows, rate, a: batch, b: iteration, install: hash; pieces: wanted, feeds. Answer: outputs, or an error */
-    ARTEL__SESSION_RUN = 1,
-    ARTEL__SESSION_COMMIT = 2, /* answer, b: steps of the optimizer */
-    ARTEL__SESSION_DROP = 3,
-    ARTEL__SESSION_PULL = 4, /* answer: the task's variables */
-    ARTEL__SESSION_PUSH = 5, /* pieces: steps of all optimizers, the task's variables */
-    ARTEL__SESSION_CLOSE = 6
-} artel__session_op;
+    ARTEL__PLACED_RUN = 1,
+    ARTEL__PLACED_COMMIT = 2, /* answer, b: steps of the optimizer */
+    ARTEL__PLACED_DROP = 3,
+    ARTEL__PLACED_PULL = 4, /* answer: the task's variables */
+    ARTEL__PLACED_PUSH = 5, /* pieces: steps of all optimizers, the task's variables */
+    ARTEL__PLACED_CLOSE = 6
+} artel__placed_op;
 
 enum {
-    ARTEL__SESSION_UPDATES = 1, /* flag of RUN */
-    ARTEL__SESSION_FAILED = 2   /* flag of an answer: an artel_error follows */
+    ARTEL__PLACED_UPDATES = 1, /* flag of RUN */
+    ARTEL__PLACED_FAILED = 2   /* flag of an answer: an artel_error follows */
 };
 
 /* A seat among the others, the one there is or a new one after a renewal; plans that were going on are dropped. */
-artel_status artel__session_sit(artel_session *session);
-void artel__session_stand(artel_session *session);
-artel_status artel__session_move(const artel_session *session);
+artel_status artel__placed_sit(artel_session *session);
+void artel__placed_stand(artel_session *session);
+artel_status artel__placed_move(const artel_session *session);
 /* Waits for something to happen. `since`, `said`: as times of waiting for task `whom` (-1: nobody in particular); NULL: for ever. */
-artel_status artel__session_wait(const artel_session *session, int64_t since, int64_t *said, int whom);
+artel_status artel__placed_wait(const artel_session *session, int64_t since, int64_t *said, int whom);
 /* The exchange itself has failed; the communicator is to be renewed. */
-artel_status artel__session_broken(artel_session *session, artel_status status);
-size_t artel__session_most(const artel_session *session);
+artel_status artel__placed_broken(artel_session *session, artel_status status);
+size_t artel__placed_most(const artel_session *session);
 /* The variables of a task as pieces, in their memory; `piece` NULL: counts them. */
-int artel__session_variables(artel_session *session, int task, artel__net_piece *piece);
-artel_status artel__session_misfit(artel_session *session, int task);
+int artel__placed_variables(artel_session *session, int task, artel__net_piece *piece);
+artel_status artel__placed_misfit(artel_session *session, int task);
 
 #endif
