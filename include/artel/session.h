@@ -11,7 +11,7 @@
  * are those of artel_function_run() in one process, wherever the nodes are.
  *
  * Names of places are TensorFlow's: "/job:worker/task:1/device:CPU:0", each field or none; of nested scopes the inner field goes before the
- * outer one. A name that fits several tasks means the first one of them in the job's order: chief, workers, ps.
+ * outer one. A name that fits several tasks means the first one of them, in the order of the communicator.
  *
  * Threads: a session belongs to the thread of its strategy. */
 #ifndef ARTEL_SESSION_H
@@ -87,10 +87,11 @@ ARTEL_API const char *artel_device_setter_worker(const artel_device_setter *sett
 typedef struct artel_session_options {
     size_t struct_size;
     artel_communicator *communicator; /* its members are the tasks; outlives the session. NULL: this process is all tasks */
-    const char *const *tasks; /* their names by position, "/job:ps/task:0"; NULL: those of the cluster, of threads /job:worker/task:POSITION */
-    int task_count;           /* 0 with `tasks` NULL; else the communicator's members */
-    int clients;              /* how many tasks run graphs and close, of as many as there are; 1 */
-    bool soft_placement;      /* what cannot be at the place that it names is put where it can be, instead of failing */
+    const char *const
+        *tasks;          /* their names by position, "/job:ps/task:0"; NULL: those of the cluster, of threads /job:worker/task:POSITION */
+    int task_count;      /* 0 with `tasks` NULL; else the communicator's members */
+    int clients;         /* the first so many tasks run graphs and close, the others serve; 1 */
+    bool soft_placement; /* what cannot be at the place that it names is put where it can be, instead of failing */
 } artel_session_options;
 
 #ifdef __cplusplus
@@ -103,8 +104,8 @@ static inline artel_session_options artel_session_options_init(void)
 }
 #define ARTEL_SESSION_OPTIONS_INIT artel_session_options_init()
 #else
-#define ARTEL_SESSION_OPTIONS_INIT                                   \
-    {                                                                \
+#define ARTEL_SESSION_OPTIONS_INIT                                 \
+    {                                                              \
         .struct_size = sizeof(artel_session_options), .clients = 1 \
     }
 #endif
@@ -148,9 +149,10 @@ static inline artel_session_call artel_session_call_init(void)
  * others. Errors: those of artel_function_run(); ARTEL_ERROR_RUN (a task is lost, or does not answer in time): renew the communicator on all
  * tasks (artel_session_monitor() does), and what was written may be in some tasks only; ARTEL_ERROR_INVALID (programs that differ). */
 ARTEL_API artel_status artel_session_run(artel_session *session, artel_function *function, const artel_session_call *call);
-/* Does what clients want until all of them have closed. Errors: ARTEL_ERROR_RUN (a task is lost), ARTEL_ERROR_CANCELLED; see renew. */
+/* Does what clients want until all of them have closed; alone nothing. Errors: ARTEL_ERROR_RUN (a task is lost), ARTEL_ERROR_CANCELLED: renew the communicator;
+ * ARTEL_ERROR_INVALID (a client). */
 ARTEL_API artel_status artel_session_serve(artel_session *session);
-/* Tells the serving tasks that this client wants nothing more. */
+/* Tells the serving tasks that this client wants nothing more, until they serve again. */
 ARTEL_API artel_status artel_session_close(artel_session *session);
 /* All variables, from the tasks that have them into this client's memory: artel_variable_read(), artel_strategy_save() and
  * artel_strategy_store() see them then. And the other way, after artel_variable_assign() or artel_strategy_restore(). */
@@ -182,8 +184,8 @@ static inline artel_monitor_options artel_monitor_options_init(void)
 }
 #define ARTEL_MONITOR_OPTIONS_INIT artel_monitor_options_init()
 #else
-#define ARTEL_MONITOR_OPTIONS_INIT                                                                    \
-    {                                                                                                 \
+#define ARTEL_MONITOR_OPTIONS_INIT                                                                \
+    {                                                                                             \
         .struct_size = sizeof(artel_monitor_options), .save_every = 100, .keep = 5, .retries = 10 \
     }
 #endif

@@ -22,6 +22,11 @@ artel_status artel__coll_seat_take(artel_communicator *c, artel__coll_seat *out)
     return ARTEL_OK;
 }
 
+bool artel__coll_seat_holds(const artel_communicator *c, const artel__coll_seat *seat)
+{
+    return !c->home->finished && c->home->endpoint == seat->endpoint && c->home->generation == seat->generation;
+}
+
 void artel__coll_seat_enter(artel_communicator *c, artel__member_phase phase)
 {
     if (c->home->activity) artel__mesh_enter(c->home->activity, phase, artel__now_ns());

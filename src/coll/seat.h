@@ -17,6 +17,8 @@ typedef struct artel__coll_seat {
 
 /* Errors: ARTEL_ERROR_INVALID (a subset, finished), that of the call before that has failed. */
 artel_status artel__coll_seat_take(artel_communicator *communicator, artel__coll_seat *out);
+/* Whether it is still the communicator's: not renewed, finished or left since. */
+bool artel__coll_seat_holds(const artel_communicator *communicator, const artel__coll_seat *seat);
 /* What this member does from here on. */
 void artel__coll_seat_enter(artel_communicator *communicator, artel__member_phase phase);
 /* The exchange has failed: the other members' fails, too, and all renew. Returns `status`, recorded. */

@@ -7,6 +7,7 @@
 #include "base/argument.h"
 #include "function/session/session.h"
 
+#define MOST_UNITS 1000000000000000
 #define OPTION(field) offsetof(artel_monitor_options, field)
 static const artel__range ranges[] = {{".save_every", ARTEL__RANGE_INT64, OPTION(save_every), 1, 1e15, NULL},
                                       {".keep", ARTEL__RANGE_INT, OPTION(keep), 1, 1e6, NULL},
@@ -84,8 +85,11 @@ artel_status artel_session_monitor(artel_session *s, const artel_monitor_options
     ARTEL_TRY(artel__enter(m.ctx, __func__, "session options", s, options));
     ARTEL_TRY(artel__take_options(m.ctx, &kind, options, &m.options));
     m.strategy = artel__placed_strategy(s);
-    if (!m.options.directory || !m.options.directory[0] || units < 0 || !unit)
-        return artel__fail(m.ctx, ARTEL_ERROR_INVALID, "monitor options", "name a directory, a number of units and a function",
-                           "%s", !unit ? "there is no unit function" : units < 0 ? "a negative number of units" : "there is no directory");
+    bool named = m.options.directory && m.options.directory[0], possible = units >= 0 && units <= MOST_UNITS;
+    if (!named || !possible || !unit)
+        return artel__fail(m.ctx, ARTEL_ERROR_INVALID, "monitor options", "name a directory, a number of units and a function", "%s",
+                           !unit    ? "there is no unit function"
+                           : !named ? "there is no directory"
+                                    : "so many units are not possible");
     return watch(&m);
 }

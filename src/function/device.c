@@ -54,7 +54,8 @@ artel_status artel_graph_device(artel_graph *g, const char *device)
     ARTEL_TRY(g->graph->status);
     artel__device_name inner, outer = current(g);
     if (!g->strategy)
-        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "device", "name places in functions of a strategy", "a part of a model has no place");
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "device", "name places in functions of a strategy",
+                            "a part of a model has no place");
     else if (g->device_depth == ARTEL__MOST_DEVICES)
         artel__graph_refuse(g, ARTEL_ERROR_INVALID, "device", "end places: artel_graph_device_end", "more than %d places are open",
                             ARTEL__MOST_DEVICES);

@@ -10,8 +10,8 @@ enum {
 };
 
 typedef struct artel__device_name {
-    char job[64];  /* "": any */
-    char type[32]; /* "CPU"; "": any */
+    char job[64];             /* "": any */
+    char type[32];            /* "CPU"; "": any */
     int replica, task, index; /* -1: any */
 } artel__device_name;
 

@@ -7,7 +7,12 @@ artel_shape session_shape(int rank, int64_t a, int64_t b)
     return (artel_shape){.rank = rank, .dim = {a, b}};
 }
 
-static float number(unsigned seed, unsigned i)
+typedef struct add_at {
+    session_program *program;
+    const char *place;
+} add_at;
+
+float session_number(unsigned seed, unsigned i)
 {
     unsigned x = seed * 2654435761u + i * 40503u;
     x ^= x >> 13;
@@ -20,7 +25,7 @@ static artel_variable *variable(session_program *p, const char *name, artel_shap
     artel_variable_options o = ARTEL_VARIABLE_OPTIONS_INIT;
     float values[SESSION_WIDE * SESSION_WIDE];
     artel_variable *made = NULL;
-    for (unsigned i = 0; i < (unsigned)artel_shape_count(&shape); i++) values[i] = number(seed, i);
+    for (unsigned i = 0; i < (unsigned)artel_shape_count(&shape); i++) values[i] = seed ? session_number(seed, i) : 0;
     o.name = name;
     o.shape = shape;
     o.initial = values;
@@ -62,6 +67,30 @@ static artel_status trace_look(void *user, artel_graph *g, const artel_value *in
     return artel_graph_status(g);
 }
 
+/* A product whose gradient by `count` is the argument. */
+static artel_status trace_add(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    const add_at *a = user;
+    (void)out;
+    artel_graph_device(g, a->place);
+    artel_value count = artel_graph_variable(g, a->program->count);
+    artel_graph_minimise(g, a->program->plain, artel_graph_binary(g, "multiply", in[0], count));
+    artel_graph_device_end(g);
+    return artel_graph_status(g);
+}
+
+static artel_status declare_adding(session_program *p)
+{
+    static const artel_argument argument = {"by", ARTEL_DTYPE_FLOAT32, true, {.rank = 0}};
+    add_at at[] = {{p, "/job:worker/task:0"}, {p, "/job:worker/task:1"}};
+    artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
+    f.arguments = &argument;
+    f.argument_count = 1;
+    artel_status status = artel_optimizer_create(p->strategy, "sgd:learning_rate=1", &p->count, 1, &p->plain);
+    for (int i = 0; i < 2 && status == ARTEL_OK; i++) status = artel_function_create(p->strategy, &f, trace_add, &at[i], &p->add[i]);
+    return status;
+}
+
 artel_status session_declare(session_program *p)
 {
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
@@ -75,10 +104,13 @@ artel_status session_declare(session_program *p)
     p->bias = variable(p, "bias", session_shape(1, SESSION_WIDE, 0), 2);
     p->out = variable(p, "out", session_shape(2, SESSION_WIDE, SESSION_CLASSES), 3);
     p->table = variable(p, "table", session_shape(2, 5, 2), 4);
-    status = artel_optimizer_create(p->strategy, "adam:learning_rate=0.01", (artel_variable *[]){p->hidden, p->bias, p->out}, 3, &p->optimizer);
+    p->count = variable(p, "count", session_shape(0, 0, 0), 0);
+    status =
+        artel_optimizer_create(p->strategy, "adam:learning_rate=0.01", (artel_variable *[]){p->hidden, p->bias, p->out}, 3, &p->optimizer);
     if (status < 0) return status;
     artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
-    const artel_argument step[] = {{"x", ARTEL_DTYPE_FLOAT32, false, session_shape(1, SESSION_WIDE, 0)}, {"y", ARTEL_DTYPE_INT32, false, {.rank = 0}}};
+    const artel_argument step[] = {{"x", ARTEL_DTYPE_FLOAT32, false, session_shape(1, SESSION_WIDE, 0)},
+                                   {"y", ARTEL_DTYPE_INT32, false, {.rank = 0}}};
     f.name = "step";
     f.arguments = step;
     f.argument_count = 2;
@@ -89,12 +121,13 @@ artel_status session_declare(session_program *p)
     const artel_argument look[] = {{"id", ARTEL_DTYPE_INT32, false, {.rank = 0}}, {"unused", ARTEL_DTYPE_FLOAT32, true, {.rank = 0}}};
     f.name = "look";
     f.arguments = look;
-    return artel_function_create(p->strategy, &f, trace_look, p, &p->look);
+    status = artel_function_create(p->strategy, &f, trace_look, p, &p->look);
+    return status == ARTEL_OK ? declare_adding(p) : status;
 }
 
 static void fill(int step, float *x, int32_t *y)
 {
-    for (unsigned i = 0; i < SESSION_BATCH * SESSION_WIDE; i++) x[i] = number(100 + (unsigned)step, i);
+    for (unsigned i = 0; i < SESSION_BATCH * SESSION_WIDE; i++) x[i] = session_number(100 + (unsigned)step, i);
     for (int i = 0; i < SESSION_BATCH; i++) y[i] = (i + step) % SESSION_CLASSES;
 }
 

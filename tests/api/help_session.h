@@ -15,10 +15,11 @@ enum {
 typedef struct session_program {
     artel_context *ctx;
     artel_strategy *strategy;
-    artel_variable *hidden, *bias, *out, *table;
+    artel_variable *hidden, *bias, *out, *table, *count;
     artel_optimizer *optimizer;
-    artel_function *step, *look;
-    artel_session *session; /* NULL: functions are run as they are */
+    artel_function *step, *look, *add[2]; /* add: takes its argument off `count`, at client 0 or 1 */
+    artel_optimizer *plain;
+    artel_session *session;   /* NULL: functions are run as they are */
     const char *const *place; /* of: first layer, second layer, loss, table; "": anywhere */
 } session_program;
 
@@ -35,6 +36,8 @@ artel_status session_step(session_program *p, int number, float *loss, float *lo
 /* Variables, wherever they are. */
 artel_status session_read(session_program *p, session_outcome *o);
 artel_status session_train(session_program *p, session_outcome *o);
+/* Elements of variables: hidden 1, bias 2, out 3, table 4. */
+float session_number(unsigned seed, unsigned i);
 artel_shape session_shape(int rank, int64_t a, int64_t b);
 
 #endif

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "help_session.h"
@@ -87,6 +88,7 @@ static artel_status run(job *j)
     artel_cluster *cluster = NULL;
     artel_communicator *communicator = NULL;
     o.insecure_network = true;
+    for (int i = 0; i < 3; i++) o.parameter_servers = o.parameter_servers || strstr(j->place[i], "/job:ps");
     o.min_workers = j->tasks; /* nobody goes on without the others: each has layers that no other one has */
     artel_status status = artel_cluster_open(j->program.ctx, &o, &cluster);
     if (status == ARTEL_OK) status = artel_communicator_open(j->program.ctx, cluster, &communicator);
@@ -100,7 +102,11 @@ static artel_status run(job *j)
 int main(int argc, char **argv)
 {
     if (argc != 8) return 64;
-    job j = {.folder = argv[1], .units = atoi(argv[2]), .victim = atoi(argv[3]), .tasks = atoi(argv[4]), .place = {argv[5], argv[6], argv[7], ""}};
+    job j = {.folder = argv[1],
+             .units = atoi(argv[2]),
+             .victim = atoi(argv[3]),
+             .tasks = atoi(argv[4]),
+             .place = {argv[5], argv[6], argv[7], ""}};
     j.program.place = j.place;
     if (artel_context_create(NULL, &j.program.ctx) < 0) return 1;
     artel_status status = run(&j);

@@ -219,10 +219,8 @@ artel_status artel__placed_parts_make(artel__placed_plan *p)
 artel_status artel__placed_part_open(artel__placed_plan *p, artel__placed_part *part)
 {
     artel_strategy *s = p->session->strategy;
-    artel__plan_options options = {.batch_size = s->options.batch_size,
-                                   .shards = (int32_t)s->options.shards,
-                                   .replicas = 1,
-                                   .isa = artel__context_isa(s->ctx)};
+    artel__plan_options options = {
+        .batch_size = s->options.batch_size, .shards = (int32_t)s->options.shards, .replicas = 1, .isa = artel__context_isa(s->ctx)};
     artel__execution_options mine = {.state = s->state[0], .pool = s->pool[0]};
     if (part->run) return ARTEL_OK;
     if (!part->executable) ARTEL_TRY(artel__compile(s->ctx, &artel__cpu, &part->graph, &options, &part->executable));

@@ -34,7 +34,8 @@ artel_status artel__placed_wait(const artel_session *s, int64_t since, int64_t *
     const char *name = whom >= 0 ? s->task[whom].text : "the other tasks";
     if (artel__cancelled(s->ctx)) return ARTEL_ERROR_CANCELLED;
     if (said && s->seat.limit_ns > 0 && now - since > s->seat.limit_ns)
-        return artel__fail(s->ctx, ARTEL_ERROR_RUN, "session", "let it call artel_session_serve(), or allow more time: artel_communicator_set_timeout()",
+        return artel__fail(s->ctx, ARTEL_ERROR_RUN, "session",
+                           "let it call artel_session_serve(), or allow more time: artel_communicator_set_timeout()",
                            "%s has not answered for %.3g s", name, (double)(now - since) * 1e-9);
     if (said && now - *said > SAY_NS) {
         artel__log(s->ctx, ARTEL_LOG_NOTE, "session: has waited %lld s for %s", (long long)((now - since) / 1000000000), name);
@@ -87,6 +88,7 @@ static void leave_peer(artel_session *s, artel__placed_peer *peer)
 void artel__placed_stand(artel_session *s)
 {
     if (!s->seated) return;
+    if (!artel__coll_seat_holds(s->communicator, &s->seat)) s->seat.endpoint = NULL; /* what was posted went with it */
     for (artel__placed_plan *p = s->plan; p; p = p->after) {
         if (p->active) artel__placed_drop(p);
     }

@@ -36,8 +36,16 @@ static artel_status no_place(const artel_session *s, const char *what, const art
 {
     char text[ARTEL__DEVICE_TEXT];
     artel__device_name_write(name, text);
-    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what, "name a task of the session, or allow soft_placement", "it cannot be at %s: %s", text,
-                       why);
+    return artel__fail(s->ctx, ARTEL_ERROR_INVALID, what, "name a task of the session, or allow soft_placement", "it cannot be at %s: %s",
+                       text, why);
+}
+
+static int find_task(const artel_session *s, const artel__device_name *name)
+{
+    for (int t = 0; t < s->tasks; t++) {
+        if (artel__device_name_means(name, &s->task[t].name)) return t;
+    }
+    return ARTEL__PLACED_FREE;
 }
 
 /* The task that is meant, or ARTEL__PLACED_FREE. */
@@ -47,9 +55,7 @@ static artel_status resolve(const artel_session *s, const char *what, const arte
     bool soft = s->options.soft_placement, core = (!name->type[0] || strcmp(name->type, "CPU") == 0) && name->index <= 0;
     if (!core && !soft) return no_place(s, what, name, "tasks of sessions compute on device CPU:0");
     if (!names_task(name)) return ARTEL_OK;
-    for (int t = 0; t < s->tasks && *out < 0; t++) {
-        if (artel__device_name_means(name, &s->task[t].name)) *out = t;
-    }
+    *out = find_task(s, name);
     return *out >= 0 || soft ? ARTEL_OK : no_place(s, what, name, "there is no such task");
 }
 
@@ -103,21 +109,18 @@ static artel_status place_named(artel_session *s, int *set)
     return ARTEL_OK;
 }
 
-/* Where a variable is read first by a node that has a place. */
-static artel_status place_by_readers(artel_session *s, const artel_function *f, int *set)
+/* Where a variable is read first by a node that has a place. One that no task has is an error of whoever runs the function. */
+static void place_by_readers(const artel_session *s, const artel_function *f, int *set)
 {
     for (int n = 0; n < f->graph.nodes; n++) {
         const artel__node *node = &f->graph.node[n];
         artel__device_name device = artel__function_device(f, n);
-        int task;
-        if (!names_task(&device)) continue;
-        ARTEL_TRY(resolve(s, node->name[0] ? node->name : node->op->name, &device, &task));
-        for (int k = 0; k < node->inputs; k++) {
+        int task = names_task(&device) ? find_task(s, &device) : ARTEL__PLACED_FREE;
+        for (int k = 0; k < node->inputs && task >= 0; k++) {
             int variable = node->input[k] >= 0 ? f->graph.value[node->input[k]].variable : -1;
             if (variable >= 0 && s->owner[first_of(set, variable)] < 0) s->owner[first_of(set, variable)] = task;
         }
     }
-    return ARTEL_OK;
 }
 
 artel_status artel__placed_place_variables(artel_session *s)
@@ -137,7 +140,7 @@ artel_status artel__placed_place_variables(artel_session *s)
     ARTEL_TRY(place_named(s, set));
     for (int i = 0; i < functions; i++) {
         const artel_function *f = function_of(strategy, i);
-        if (f) ARTEL_TRY(place_by_readers(s, f, set));
+        if (f) place_by_readers(s, f, set);
     }
     for (int i = 0; i < count; i++) {
         int root = first_of(set, i);

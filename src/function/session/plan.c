@@ -93,12 +93,9 @@ static artel_status note_operand(artel__placed_plan *p, int n, artel__value_id v
     if (v->input >= 0) p->fed[to * p->function->arguments + v->input] = true;
     if (v->node >= 0) from = host_of(p, v->node);
     if (from < 0 || from == to) return ARTEL_OK;
-    return add_edge(p, &(artel__placed_edge){.from = from,
-                                              .to = to,
-                                              .value = value,
-                                              .variable = v->variable,
-                                              .level = v->node >= 0 ? p->level[v->node] : 0,
-                                              .kept = -1});
+    return add_edge(
+        p, &(artel__placed_edge){
+               .from = from, .to = to, .value = value, .variable = v->variable, .level = v->node >= 0 ? p->level[v->node] : 0, .kept = -1});
 }
 
 static artel_status list_edges(artel__placed_plan *p)
@@ -204,7 +201,7 @@ static bool is_for(const artel__placed_plan *p, const artel_function *f, int cli
 }
 
 artel_status artel__placed_plan_get(artel_session *s, artel_function *f, int client, const bool *wanted, bool updates,
-                                     artel__placed_plan **out)
+                                    artel__placed_plan **out)
 {
     void *block;
     for (artel__placed_plan *p = s->plan; p; p = p->after) {

@@ -174,7 +174,9 @@ static void set_step(artel__placed_plan *p, const artel__placed_start *start)
                             .seed = s->options.seed,
                             .batch = start->batch,
                             .iteration = iteration,
-                            .learning_rate = !o ? 0 : start->rate > 0 ? start->rate : artel__schedule_rate(&o->rule.schedule, iteration),
+                            .learning_rate = !o                ? 0
+                                             : start->rate > 0 ? start->rate
+                                                               : artel__schedule_rate(&o->rule.schedule, iteration),
                             .training = p->function->training};
 }
 

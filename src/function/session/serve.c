@@ -12,7 +12,8 @@ typedef struct server {
 
 /* -- answers -- */
 
-static artel_status answer(artel_session *s, int task, artel__lane_slot *slot, const artel__lane_head *head, const artel__net_piece *piece, int count)
+static artel_status answer(artel_session *s, int task, artel__lane_slot *slot, const artel__lane_head *head, const artel__net_piece *piece,
+                           int count)
 {
     return artel__lane_answer(&s->peer[task].hear, slot, head, piece, count);
 }
@@ -65,7 +66,8 @@ static artel_status read_feeds(artel_session *s, int task, const artel__lane_slo
 }
 
 /* The plan that a client means. */
-static artel_status find_plan(artel_session *s, int task, const artel__lane_slot *slot, const artel__lane_head *head, artel__placed_plan **out)
+static artel_status find_plan(artel_session *s, int task, const artel__lane_slot *slot, const artel__lane_head *head,
+                              artel__placed_plan **out)
 {
     artel_function *f = artel__closure_function(s->strategy, head->part);
     const uint8_t *wanted = f ? artel__slot_data(slot, 0, 0, (size_t)f->outputs) : NULL;
@@ -263,10 +265,13 @@ static artel_status serve(server *v)
 artel_status artel_session_serve(artel_session *s)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "session", s));
-    if (s->alone)
-        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "give it a communicator of several tasks", "there is nobody to serve");
+    if (s->alone) return ARTEL_OK; /* nobody wants anything */
+    if (!s->serves)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "serve on the other tasks", "%s is a client", s->task[s->self].text);
     ARTEL_TRY(artel__placed_sit(s));
     server v = {.session = s};
     artel_status status = serve(&v);
-    return status < 0 ? artel__placed_broken(s, status) : ARTEL_OK;
+    if (status < 0) return artel__placed_broken(s, status);
+    artel__placed_stand(s);
+    return ARTEL_OK;
 }

@@ -15,7 +15,7 @@ static const artel__range ranges[] = {{".clients", ARTEL__RANGE_INT, OPTION(clie
 static const artel__options_kind kind = {"session options", "begin with ARTEL_SESSION_OPTIONS_INIT", sizeof(artel_session_options), ranges};
 static const artel__range no_ranges[] = {{.name = NULL}};
 const artel__options_kind artel__placed_call_kind = {"session call", "begin with ARTEL_SESSION_CALL_INIT", sizeof(artel_session_call),
-                                                      no_ranges};
+                                                     no_ranges};
 
 /* -- the tasks -- */
 
@@ -63,6 +63,10 @@ static artel_status find_tasks(artel_session *s)
     if (s->tasks < 1 || s->tasks > ARTEL__PLACED_MOST_TASKS || (o->tasks ? o->task_count != s->tasks : o->task_count != 0))
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "name every member of the communicator, or none",
                            "%d names for %d tasks", o->task_count, s->tasks);
+    if (!s->alone && s->self >= s->options.clients) s->serves = true;
+    if (!s->alone && s->options.clients > s->tasks)
+        return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session options", "count the tasks that run graphs", "%d .clients of %d tasks",
+                           s->options.clients, s->tasks);
     s->task = artel__arena_alloc(&s->arena, (size_t)s->tasks, sizeof *s->task);
     s->peer = artel__arena_alloc(&s->arena, (size_t)s->tasks, sizeof *s->peer);
     ARTEL_TRY(artel__arena_status(&s->arena));
@@ -207,18 +211,19 @@ static artel_status done(artel_session *s, int task)
 
 typedef artel_status each_fn(artel_session *s, int task, artel__net_piece *piece);
 
-/* Every other task that has variables, or with `all` every other one. */
+/* Every task that serves and has variables, or with `all` every one that serves. */
 static artel_status ask_each(artel_session *s, bool all, each_fn *each)
 {
     void *block;
     size_t room = (size_t)s->strategy->variables.count + 64;
     artel_status status = ARTEL_OK;
     if (s->alone) return ARTEL_OK;
+    if (s->serves) return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "session", "ask on a client", "%s is no client", s->task[s->self].text);
     for (artel_optimizer *o = s->strategy->optimizer; o; o = o->next) room++;
     ARTEL_TRY(artel__placed_sit(s));
     ARTEL_TRY(artel__alloc(s->ctx, room * sizeof(artel__net_piece), "session", &block));
     for (int t = 0; t < s->tasks && status == ARTEL_OK; t++) {
-        if (t != s->self && (all || artel__placed_variables(s, t, NULL))) status = each(s, t, block);
+        if (t != s->self && t >= s->options.clients && (all || artel__placed_variables(s, t, NULL))) status = each(s, t, block);
     }
     if (status < 0) status = artel__placed_broken(s, status);
     artel__free(s->ctx, block);
@@ -273,5 +278,7 @@ static artel_status close_with(artel_session *s, int task, artel__net_piece *pie
 artel_status artel_session_close(artel_session *s)
 {
     ARTEL_TRY(artel__enter(s ? s->ctx : NULL, __func__, "session", s));
-    return ask_each(s, true, close_with);
+    ARTEL_TRY(ask_each(s, true, close_with));
+    artel__placed_stand(s);
+    return ARTEL_OK;
 }

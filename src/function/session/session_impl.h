@@ -73,10 +73,10 @@ typedef struct artel__placed_plan {
     bool *wanted; /* by output */
     bool updates;
     artel__arena arena;
-    int *place, *level; /* by node; place -1: it is not needed */
-    bool *fed;          /* by task and argument: it needs this one */
-    bool *involved;     /* by task */
-    bool *asked, *due;  /* by task: what its client has asked it in the run of the moment, and waits for */
+    int *place, *level;      /* by node; place -1: it is not needed */
+    bool *fed;               /* by task and argument: it needs this one */
+    bool *involved;          /* by task */
+    bool *asked, *due;       /* by task: what its client has asked it in the run of the moment, and waits for */
     artel__net_piece *piece; /* for messages: room for all arguments, or all outputs, and one more */
     artel__placed_edge *edge;
     int edges, edge_room;
@@ -128,8 +128,9 @@ struct artel_session {
     artel__arena arena;
     artel__placed_task *task;
     int tasks, self;
-    bool alone; /* this process is all tasks */
-    int *owner; /* by variable: its task */
+    bool alone;  /* this process is all tasks */
+    bool serves; /* it is no client */
+    int *owner;  /* by variable: its task */
     artel__placed_plan *plan;
     artel__coll_seat seat;
     bool seated;
@@ -158,7 +159,7 @@ bool artel__placed_reads(const artel__node *node, int k);
 
 /* The one for this client and these outputs; made where there is none. */
 artel_status artel__placed_plan_get(artel_session *session, artel_function *function, int client, const bool *wanted, bool updates,
-                                     artel__placed_plan **out);
+                                    artel__placed_plan **out);
 void artel__placed_plan_destroy(artel__placed_plan *plan);
 size_t artel__placed_bytes(const artel__placed_plan *plan, artel__value_id value, int64_t rows);
 void artel__placed_plan_dump(const artel__placed_plan *plan, artel__text *out);

@@ -26,7 +26,8 @@ static artel_status make(artel_device_setter *d, const artel_device_setter_optio
 {
     void *block;
     if (o->balance != ARTEL_SETTER_ROUND_ROBIN && o->balance != ARTEL_SETTER_GREEDY)
-        return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter options", "see artel/session.h", ".balance %d is none", (int)o->balance);
+        return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter options", "see artel/session.h", ".balance %d is none",
+                           (int)o->balance);
     d->balance = o->balance;
     d->servers = o->ps_tasks;
     ARTEL_TRY(artel__device_name_read(d->ctx, o->ps_device ? o->ps_device : "/job:ps", &d->ps));
@@ -90,10 +91,11 @@ static artel_status place(artel_device_setter *d, artel_variable *v)
 artel_status artel_device_setter_place(artel_device_setter *d, artel_variable *const *variables, int count)
 {
     ARTEL_TRY(artel__enter(d ? d->ctx : NULL, __func__, "setter variables", d, variables));
+    if (count < 0) return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "count the variables", "%d variables", count);
     for (int i = 0; i < count; i++) {
         if (!variables[i] || variables[i]->strategy->ctx != d->ctx)
-            return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "give variables of the setter's context", "variable %d is %s", i,
-                               variables[i] ? "another context's" : "NULL");
+            return artel__fail(d->ctx, ARTEL_ERROR_INVALID, "device setter", "give variables of the setter's context", "variable %d is %s",
+                               i, variables[i] ? "another context's" : "NULL");
         ARTEL_TRY(place(d, variables[i]));
     }
     return ARTEL_OK;
