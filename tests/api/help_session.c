@@ -87,7 +87,10 @@ static artel_status declare_adding(session_program *p)
     f.arguments = &argument;
     f.argument_count = 1;
     artel_status status = artel_optimizer_create(p->strategy, "sgd:learning_rate=1", &p->count, 1, &p->plain);
-    for (int i = 0; i < 2 && status == ARTEL_OK; i++) status = artel_function_create(p->strategy, &f, trace_add, &at[i], &p->add[i]);
+    for (int i = 0; i < 2 && status == ARTEL_OK; i++) {
+        f.name = i == 0 ? "add" : "add too";
+        status = artel_function_create(p->strategy, &f, trace_add, &at[i], &p->add[i]);
+    }
     return status;
 }
 
