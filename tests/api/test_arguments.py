@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# timeout: 900
 # Every argument of every public function, and every field of every struct that it takes, given what does not belong there: NULL, zero,
 # negative, the largest numbers, NaN, infinities, enum values that do not exist. The functions are read from include/artel, so a new one
 # is tested without a line here, or the test says which valid argument it lacks. Nothing may crash or hang; a failure has a text.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeout: 240 */
+/* timeout: 600 */
 /* Sessions among threads: every placement gives the bits of artel_function_run() in one process. Public headers only. */
 #include <pthread.h>
 #include <stdatomic.h>
