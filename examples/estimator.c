@@ -102,8 +102,7 @@ static void show(void *user, const artel_event *event)
 static artel_status run(artel_context *ctx, ring *r, const artel_estimator_options *options, int64_t max_steps)
 {
     artel_estimator *estimator;
-    const artel_exporter exporters[2] = {{.kind = ARTEL_EXPORTER_BEST, .metric = "accuracy", .greatest = true},
-                                         {.kind = ARTEL_EXPORTER_FINAL}};
+    artel_exporter exporters[2] = {ARTEL_EXPORTER_INIT, ARTEL_EXPORTER_INIT};
     artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
     artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
     train.input = training_input;
@@ -111,6 +110,10 @@ static artel_status run(artel_context *ctx, ring *r, const artel_estimator_optio
     train.max_steps = max_steps;
     eval.input = evaluation_input;
     eval.steps = 0;
+    exporters[0].kind = ARTEL_EXPORTER_BEST;
+    exporters[0].metric = "accuracy";
+    exporters[0].greatest = true;
+    exporters[1].kind = ARTEL_EXPORTER_FINAL;
     eval.exporters = exporters;
     eval.exporter_count = 2;
     eval.start_delay_secs = eval.throttle_secs = 0;

@@ -19,6 +19,7 @@
 #include "artel/pipeline.h"
 #include "artel/predictor.h"
 #include "artel/saved.h"
+#include "artel/session.h"
 #include "artel/status.h"
 #include "artel/strategy.h"
 #include "artel/tensor.h"

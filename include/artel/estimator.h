@@ -105,6 +105,7 @@ ARTEL_API artel_status artel_estimator_latest_checkpoint(const artel_estimator *
 
 /* What an input function gives. Rows come in the data's order; a pipeline (artel/pipeline.h) shuffles. */
 typedef struct artel_estimator_input {
+    size_t struct_size; /* the library's: how much of this it reads */
     artel_data *data;   /* the estimator destroys it */
     int64_t batch_size; /* of all replicas together; the last batch of a pass may be smaller; 32 */
     int64_t passes;     /* over the data; 1. 0: for ever */
@@ -134,6 +135,7 @@ typedef enum artel_exporter_kind {
 typedef artel_status artel_export_fn(void *user, artel_strategy *strategy, const char *directory);
 
 typedef struct artel_exporter {
+    size_t struct_size; /* of all in a list the same */
     artel_exporter_kind kind;
     const char *name;       /* writes to MODEL_DIR/export/NAME/STEP; NULL: "latest", "best", "final" */
     const char *metric;     /* of BEST; NULL: "loss" */
@@ -142,6 +144,21 @@ typedef struct artel_exporter {
     artel_export_fn *write; /* NULL: each model that the strategy holds, as NAME.keras */
     void *user;
 } artel_exporter;
+
+#ifdef __cplusplus
+static inline artel_exporter artel_exporter_init(void)
+{
+    artel_exporter exporter = artel_exporter();
+    exporter.struct_size = sizeof exporter;
+    return exporter;
+}
+#define ARTEL_EXPORTER_INIT artel_exporter_init()
+#else
+#define ARTEL_EXPORTER_INIT                   \
+    {                                         \
+        .struct_size = sizeof(artel_exporter) \
+    }
+#endif
 
 typedef struct artel_eval_spec {
     size_t struct_size;

@@ -57,8 +57,9 @@ artel_status artel__estimator_restore(artel__estimator_side *side, int64_t newer
 typedef struct artel__evaluator {
     artel__estimator_side side;
     const artel_eval_spec *spec;
-    int64_t max_steps; /* of training; 0: the run says when it is over */
-    int64_t run_steps; /* as the newest checkpoint has it */
+    artel_exporter *exporter; /* spec->exporter_count of them, whole; in the side's arena */
+    int64_t max_steps;        /* of training; 0: the run says when it is over */
+    int64_t run_steps;        /* as the newest checkpoint has it */
     bool exports;
     artel_checkpoint_info found;
     int64_t evaluated;      /* the step; -1: none */

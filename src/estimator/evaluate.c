@@ -32,6 +32,28 @@ static artel_status check_exporter(const artel__evaluator *v, const artel_export
     return wrong(e, x->metric, "name \"loss\" or one of the model function's metrics", "there is no such metric to be best by");
 }
 
+static const artel__range no_ranges[] = {{.name = NULL}};
+static const artel__options_kind exporter_kind = {"exporter", "begin with ARTEL_EXPORTER_INIT", sizeof(artel_exporter), no_ranges};
+
+/* The program's list, whose entries may be shorter or longer than those of this library. */
+static artel_status take_exporters(artel__evaluator *v)
+{
+    const artel_eval_spec *spec = v->spec;
+    const char *at = (const char *)spec->exporters;
+    v->exporter = artel__arena_alloc(&v->side.arena, (size_t)spec->exporter_count + 1, sizeof *v->exporter);
+    if (!v->exporter) return ARTEL_ERROR_NO_MEMORY;
+    for (int i = 0; i < spec->exporter_count; i++) {
+        artel_exporter *to = &v->exporter[i];
+        ARTEL_TRY(artel__take_options(v->side.estimator->ctx, &exporter_kind, at, to));
+        if (to->struct_size != v->exporter[0].struct_size)
+            return wrong(v->side.estimator, "exporter", "begin each with ARTEL_EXPORTER_INIT",
+                         "its struct_size is not that of the first one");
+        ARTEL_TRY(check_exporter(v, to));
+        at += to->struct_size;
+    }
+    return ARTEL_OK;
+}
+
 artel_status artel__evaluator_open(artel_estimator *e, const artel_eval_spec *spec, int64_t max_steps, artel__evaluator *out)
 {
     *out = (artel__evaluator){.spec = spec, .max_steps = max_steps, .evaluated = -1};
@@ -40,8 +62,7 @@ artel_status artel__evaluator_open(artel_estimator *e, const artel_eval_spec *sp
     if (spec->name && (strlen(spec->name) > 200 || strchr(spec->name, '/')))
         return wrong(e, "evaluation", "give the name of a folder", "the name is none");
     ARTEL_TRY(artel__side_open(e, ARTEL_ESTIMATOR_EVALUATE, spec->input, spec->user, NULL, &out->side));
-    artel_status status = ARTEL_OK;
-    for (int i = 0; i < spec->exporter_count && status == ARTEL_OK; i++) status = check_exporter(out, &spec->exporters[i]);
+    artel_status status = take_exporters(out);
     if (status < 0) artel__evaluator_close(out);
     return status;
 }

@@ -147,7 +147,7 @@ artel_status artel__export(const artel__evaluator *v, bool last)
 {
     artel_status status = ARTEL_OK;
     for (int i = 0; i < v->spec->exporter_count && status == ARTEL_OK; i++) {
-        exporting x = {.evaluator = v, .exporter = &v->spec->exporters[i], .ctx = v->side.estimator->ctx};
+        exporting x = {.evaluator = v, .exporter = &v->exporter[i], .ctx = v->side.estimator->ctx};
         status = run(&x, last);
     }
     return status;

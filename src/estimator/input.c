@@ -73,7 +73,7 @@ static artel_status check(const artel__input *in)
 
 artel_status artel__input_open(artel_context *ctx, artel_estimator_input_fn *function, void *user, artel__arena *arena, artel__input *out)
 {
-    *out = (artel__input){.ctx = ctx, .given = {.batch_size = 32, .passes = 1}};
+    *out = (artel__input){.ctx = ctx, .given = {.struct_size = sizeof out->given, .batch_size = 32, .passes = 1}};
     artel_status status = function(user, ctx, &out->given);
     if (status == ARTEL_OK) status = check(out);
     if (status == ARTEL_OK) status = artel_reader_create(out->given.data, &out->reader);

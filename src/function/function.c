@@ -60,6 +60,7 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
     for (int i = 0; i < f->outputs; i++) out[i] = ARTEL_NO_VALUE;
     ARTEL_TRY(graph->status);
     artel_status status = trace(user, g, in, out);
+    if (status >= 0) artel__devices_finish(g);
     ARTEL_TRY(graph->status);
     if (status < 0) return artel__fail(f->strategy->ctx, status, f->name, "see what it has found", "the traced function failed");
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_LEAVE}, out, f->outputs);
@@ -100,6 +101,7 @@ static artel_status trace_function(artel_function *f, artel_trace_fn *trace, voi
     f->graph.batch_size = s->options.batch_size;
     f->graph.arithmetic = s->arithmetic;
     ARTEL_TRY(trace_body(f, &g, trace, user));
+    f->devices = g.devices;
     return finish(f, &g);
 }
 

@@ -11,6 +11,7 @@
 #include "artel/strategy.h"
 #include "base/argument.h"
 #include "base/threads.h"
+#include "function/device_name.h"
 #include "exec/device.h"
 #include "strategy/crew.h"
 #include "keras/model.h"
@@ -24,6 +25,8 @@ struct artel_variable {
     int index; /* in the strategy's table */
     artel__constraint_config constraint;
     const float *initial; /* of a variable that was declared alone, until the strategy opens; NULL: zeros */
+    artel__device_name device;
+    const char *device_text; /* the same, as it is written; NULL: it says nothing */
     artel_variable *next;
 };
 
@@ -111,6 +114,21 @@ typedef struct artel__place {
     artel_shape shape; /* as the caller sees it; gradients of weights are matrices in the graph */
 } artel__place;
 
+/* Nodes whose first result is value `from` or a later one, up to the next entry, belong to this place (device.c). */
+typedef struct artel__device_span {
+    artel__value_id from;
+    artel__device_name device;
+} artel__device_span;
+
+typedef struct artel__device_spans {
+    artel__device_span *span;
+    int count, room;
+} artel__device_spans;
+
+enum {
+    ARTEL__MOST_DEVICES = 64 /* places open within one another */
+};
+
 /* While a function is traced. Values of the caller are places: passes may rename what lies behind them. */
 struct artel_graph {
     artel_context *ctx;
@@ -123,6 +141,9 @@ struct artel_graph {
     bool *assigned; /* by variable of the strategy */
     artel__update *update;
     int updates, update_room;
+    artel__device_spans devices;
+    artel__device_name device[ARTEL__MOST_DEVICES]; /* those that are open */
+    int device_depth;
 };
 
 /* One replica's part of a function. */
@@ -152,6 +173,7 @@ struct artel_function {
     artel__graph graph;
     struct artel__tape *tape; /* for saving it (tape.h) */
     const char *name;
+    artel__device_spans devices;
     bool training, writes;
     artel__function_argument *argument;
     int arguments, rows_arguments, outputs;
@@ -196,6 +218,9 @@ artel_status artel__elsewhere_write(artel_strategy *strategy, int variable);
 
 /* run.c: arguments as they must be, *rows of them; and a run, whose number counts for random operations. */
 artel_status artel__function_check(const artel_function *function, const artel_array *in, int inputs, int64_t *rows);
+/* The same of one argument, and of how many rows there are; *rows -1: not known yet. */
+artel_status artel__function_check_one(const artel_function *function, int argument, const artel_array *given, int64_t *rows);
+artel_status artel__function_check_rows(const artel_function *function, int64_t rows);
 artel_status artel__function_open(artel_function *function);
 artel_status artel__function_execute(artel_function *function, const artel_array *in, const artel_array *out, int64_t rows);
 
@@ -210,6 +235,10 @@ void artel__loop_ran(artel_strategy *strategy);
 const atomic_bool *artel__loop_stop_flag(const artel_strategy *strategy);
 artel__mesh_activity *artel__loop_activity(const artel_strategy *strategy, int index);
 void artel__loop_end(artel_strategy *strategy);
+
+/* device.c. Where a node shall be, as the program says; what it says nothing about is empty. Whether every place that was opened has ended. */
+artel__device_name artel__function_device(const artel_function *function, int node);
+artel_status artel__devices_finish(artel_graph *graph);
 
 /* A graph of the library's as one that is traced, for the length of a call. */
 void artel__graph_wrap(artel_graph *out, artel__graph *graph);

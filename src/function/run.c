@@ -140,7 +140,7 @@ static bool is_number(artel_dtype dtype)
     return artel_dtype_size(dtype) > 0;
 }
 
-static artel_status check_input(const artel_function *f, int i, const artel_array *given, int64_t *rows)
+artel_status artel__function_check_one(const artel_function *f, int i, const artel_array *given, int64_t *rows)
 {
     artel_context *ctx = f->strategy->ctx;
     const artel__function_argument *a = &f->argument[i];
@@ -161,16 +161,19 @@ static artel_status check_input(const artel_function *f, int i, const artel_arra
     return ARTEL_OK;
 }
 
+artel_status artel__function_check_rows(const artel_function *f, int64_t rows)
+{
+    if (rows >= 1 && rows <= f->strategy->options.batch_size) return ARTEL_OK;
+    return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "set batch_size when the strategy is made",
+                       "%lld rows (1 to %lld are possible)", (long long)rows, (long long)f->strategy->options.batch_size);
+}
+
 artel_status artel__function_check(const artel_function *f, const artel_array *in, int inputs, int64_t *rows)
 {
-    artel_context *ctx = f->strategy->ctx;
     *rows = -1;
-    for (int i = 0; i < inputs; i++) ARTEL_TRY(check_input(f, i, &in[i], rows));
+    for (int i = 0; i < inputs; i++) ARTEL_TRY(artel__function_check_one(f, i, &in[i], rows));
     if (*rows < 0) *rows = 1;
-    if (*rows < 1 || *rows > f->strategy->options.batch_size)
-        return artel__fail(ctx, ARTEL_ERROR_INVALID, f->name, "set batch_size when the strategy is made",
-                           "%lld rows (1 to %lld are possible)", (long long)*rows, (long long)f->strategy->options.batch_size);
-    return ARTEL_OK;
+    return artel__function_check_rows(f, *rows);
 }
 
 static artel_status check_call(const artel_function *f, const artel_array *in, int inputs, const artel_array *out, int outputs,

@@ -214,7 +214,9 @@ static artel_status save(artel__saved *saved, artel_strategy *s, artel_function 
     saved->number[ARTEL__SAVED_OPTIMIZERS] = u.optimizer;
     json_t *record = whole_record(saved, s, functions, count, &u);
     artel_status status = ARTEL_OK;
-    if (!record || saved->failed)
+    if (artel_context_error(s->ctx)->status == ARTEL_ERROR_NO_MEMORY)
+        status = ARTEL_ERROR_NO_MEMORY;
+    else if (!record || saved->failed)
         status = artel__fail(s->ctx, ARTEL_ERROR_INVALID, saved->path, "use UTF-8 in names and settings; free memory",
                              "its record cannot be made: a text is no UTF-8, or there is no memory");
     if (status == ARTEL_OK) status = artel__saved_write(saved, record);

@@ -13,193 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <artel/artel.h>
+#include "help_coordinator.h"
 
-enum {
-    BATCH = 8,
-    CLASSES = 4,
-    BATCHES = 30 /* that `few` has */
-};
-
-static artel_context *ctx;
 static artel_cluster *cluster;
-static artel_strategy *strategy;
 static artel_coordinator *coordinator;
-static artel_variable *counter, *weights;
-static artel_optimizer *counts;
-static artel_function *count_up, *count_batch, *judge, *put, *step;
-static artel_worker_data *few;
-static artel_model *model;
-static artel_optimizer *trains;
 static const char *folder;
-
-#define check(condition, ...)                                                                       \
-    do {                                                                                            \
-        if (!(condition)) {                                                                         \
-            printf("line %d: %s: ", __LINE__, #condition);                                          \
-            printf(__VA_ARGS__);                                                                    \
-            printf(" (%s: %s)\n", artel_context_error(ctx)->where, artel_context_error(ctx)->what); \
-            fflush(stdout);                                                                         \
-            _Exit(1);                                                                               \
-        }                                                                                           \
-    } while (0)
-
-/* -- what all tasks declare -- */
-
-static artel_status trace_count(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    artel_value minus = artel_graph_number(g, -1);
-    if (user)
-        out[0] = in[0];
-    else
-        out[0] = artel_graph_variable(g, counter);
-    artel_graph_apply(g, counts, &minus, 1);
-    return artel_graph_status(g);
-}
-
-static artel_status trace_judge(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    artel_value made;
-    (void)user;
-    artel_graph_call(g, model, in, 1, &made, 1);
-    out[0] = made;
-    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
-    return artel_graph_status(g);
-}
-
-static artel_status trace_write(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    (void)user;
-    artel_graph_assign(g, weights, in[0]);
-    out[0] = artel_graph_variable(g, weights);
-    return artel_graph_status(g);
-}
-
-typedef struct training {
-    artel_strategy *strategy;
-    artel_model *model;
-    artel_optimizer *optimizer;
-    artel_function *step;
-} training;
-
-static artel_status trace_step(void *user, artel_graph *g, const artel_value *in, artel_value *out)
-{
-    training *t = user;
-    artel_variable *const *variable;
-    artel_value made, wanted[8], gradient[8];
-    int count;
-    artel_graph_call(g, t->model, in, 1, &made, 1);
-    out[0] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_loss(g, "sparse_categorical_crossentropy", in[1], made));
-    if (artel_strategy_variables(t->strategy, t->model, false, &variable, &count) < 0) return artel_graph_status(g);
-    for (int i = 0; i < count; i++) wanted[i] = artel_graph_variable(g, variable[i]);
-    artel_graph_gradients(g, out[0], wanted, count, gradient);
-    artel_graph_apply(g, t->optimizer, gradient, count);
-    return artel_graph_status(g);
-}
-
-static artel_status open_few(void *user, int worker, void **state)
-{
-    int *next = calloc(2, sizeof *next);
-    (void)user;
-    if (!next) return ARTEL_ERROR_NO_MEMORY;
-    next[1] = worker;
-    *state = next;
-    return ARTEL_OK;
-}
-
-/* Batches are worker * 1000 + their number. */
-static artel_status next_few(void *user, void *state, artel_array *arrays, int count)
-{
-    static float value;
-    int *next = state;
-    (void)user;
-    (void)count;
-    if (next[0] == BATCHES) return ARTEL_AGAIN;
-    value = (float)(next[1] * 1000 + next[0]++);
-    arrays[0] = (artel_array){ARTEL_DTYPE_FLOAT32, {1, {1}}, &value};
-    return ARTEL_OK;
-}
-
-static void close_few(void *user, void *state)
-{
-    (void)user;
-    free(state);
-}
-
-static artel_function *make(const char *name, const artel_argument *arguments, int count, int outputs, artel_trace_fn *trace, void *user)
-{
-    artel_function *f = NULL;
-    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
-    o.name = name;
-    o.arguments = arguments;
-    o.argument_count = count;
-    o.output_count = outputs;
-    o.training = strcmp(name, "step") == 0;
-    check(artel_function_create(strategy, &o, trace, user, &f) == ARTEL_OK, "%s", name);
-    return f;
-}
-
-static const artel_argument labelled[2] = {{"x", ARTEL_DTYPE_FLOAT32, false, {1, {3}}}, {"y", ARTEL_DTYPE_INT32, false, {0, {0}}}};
-
-static artel_model *make_model(void)
-{
-    artel_builder *b;
-    artel_model *made = NULL;
-    check(artel_sequential_create(ctx, "net", ARTEL_DTYPE_FLOAT32, &(artel_shape){1, {3}}, &b) == ARTEL_OK, "model");
-    artel_layer_dense(b, &(artel_dense_options){.units = 70, .activation = "relu"});
-    artel_layer_dropout(b, &(artel_dropout_options){.rate = 0.2});
-    artel_layer_dense(b, &(artel_dense_options){.units = CLASSES, .activation = "softmax"});
-    check(artel_sequential_finish(b, &made) == ARTEL_OK, "model");
-    return made;
-}
-
-static artel_optimizer *train_with(artel_strategy *s, artel_model *of, const char *rule)
-{
-    artel_variable *const *variables;
-    artel_optimizer *made = NULL;
-    int count;
-    check(artel_strategy_add_model(s, of) == ARTEL_OK, "model");
-    check(artel_strategy_variables(s, of, false, &variables, &count) == ARTEL_OK, "variables");
-    check(artel_optimizer_create(s, rule, variables, count, &made) == ARTEL_OK, "%s", rule);
-    return made;
-}
-
-static training here;
-
-static void declare(const char *rule)
-{
-    static const artel_argument one = {"batch", ARTEL_DTYPE_FLOAT32, false, {0, {0}}},
-                                shared = {"w", ARTEL_DTYPE_FLOAT32, true, {2, {5, 40}}};
-    artel_variable_options v = ARTEL_VARIABLE_OPTIONS_INIT;
-    artel_worker_data_options d = ARTEL_WORKER_DATA_OPTIONS_INIT;
-    v.name = "counter";
-    check(artel_variable_create(strategy, &v, &counter) == ARTEL_OK, "counter");
-    v.name = "weights";
-    v.shape = (artel_shape){2, {5, 40}};
-    check(artel_variable_create(strategy, &v, &weights) == ARTEL_OK, "weights");
-    check(artel_optimizer_create(strategy, "sgd:learning_rate=1", &counter, 1, &counts) == ARTEL_OK, "sgd");
-    model = make_model();
-    trains = train_with(strategy, model, rule);
-    d.name = "few";
-    d.arrays = 1;
-    d.open = open_few;
-    d.next = next_few;
-    d.close = close_few;
-    check(artel_worker_data_create(strategy, &d, &few) == ARTEL_OK, "data");
-    count_up = make("count", NULL, 0, 1, trace_count, NULL);
-    count_batch = make("count batch", &one, 1, 1, trace_count, &here);
-    judge = make("judge", labelled, 2, 2, trace_judge, NULL);
-    put = make("write", &shared, 1, 1, trace_write, NULL);
-    here = (training){strategy, model, trains, NULL};
-    step = make("step", labelled, 2, 1, trace_step, &here);
-}
 
 /* -- small things -- */
 
 static float counted(void)
 {
     float value = -1;
-    check(artel_variable_read(counter, &value, 1) == ARTEL_OK, "read");
+    check(artel_variable_read(job.counter, &value, 1) == ARTEL_OK, "read");
     return value;
 }
 
@@ -210,7 +35,7 @@ static void schedule(artel_function *f, const artel_array *in, int inputs, artel
 
 static void many(int count)
 {
-    for (int i = 0; i < count; i++) schedule(count_up, NULL, 0, NULL, NULL);
+    for (int i = 0; i < count; i++) schedule(job.count_up, NULL, 0, NULL, NULL);
 }
 
 static void join(void)
@@ -275,7 +100,7 @@ static void runs_closures(void)
     check(artel_coordinator_done(coordinator, &done) == ARTEL_OK, "done");
     join();
     check(artel_coordinator_done(coordinator, &done) == ARTEL_OK && done, "done");
-    schedule(count_up, NULL, 0, NULL, &last);
+    schedule(job.count_up, NULL, 0, NULL, &last);
     check(fetch_number(last) == before + 500, "what a closure reads");
     join();
     check(counted() == before + 501, "%g", (double)counted());
@@ -287,27 +112,27 @@ static void runs_closures(void)
 /* Rows, shared values, conversion of arguments; whoever does not want an output gives no room for it. */
 static void brings_outputs(void)
 {
-    double x[BATCH][3];
-    float made[BATCH][CLASSES], loss;
-    int64_t y[BATCH], rows = 0;
-    for (int i = 0; i < BATCH; i++) {
+    double x[COORDINATOR_BATCH][3];
+    float made[COORDINATOR_BATCH][COORDINATOR_CLASSES], loss;
+    int64_t y[COORDINATOR_BATCH], rows = 0;
+    for (int i = 0; i < COORDINATOR_BATCH; i++) {
         for (int k = 0; k < 3; k++) x[i][k] = 0.1 * (i + k);
-        y[i] = i % CLASSES;
+        y[i] = i % COORDINATOR_CLASSES;
     }
     const artel_array in[2] = {{ARTEL_DTYPE_FLOAT64, {2, {5, 3}}, x}, {ARTEL_DTYPE_INT64, {1, {5}}, y}};
     const artel_array out[2] = {{.dtype = ARTEL_DTYPE_FLOAT32, .data = made}, {.dtype = ARTEL_DTYPE_FLOAT32, .data = &loss}};
     const artel_array wrong[2] = {{.dtype = ARTEL_DTYPE_INT32, .data = made}, {.data = NULL}}, none[2] = {{.data = NULL}, {.data = NULL}};
     artel_remote *r;
-    schedule(judge, in, 2, NULL, &r);
+    schedule(job.judge, in, 2, NULL, &r);
     check(artel_remote_fetch(r, out, 2, &rows) == ARTEL_OK && rows == 5, "rows");
     for (int i = 0; i < 5; i++) check(fabsf(made[i][0] + made[i][1] + made[i][2] + made[i][3] - 1) < 1e-5f, "row %d", i);
     check(loss > 0 && artel_remote_fetch(r, none, 2, NULL) == ARTEL_OK && artel_remote_fetch(r, NULL, 0, NULL) == ARTEL_OK, "again");
     check(artel_remote_fetch(r, wrong, 2, NULL) == ARTEL_ERROR_INVALID, "an array of another type");
     check(artel_remote_fetch(r, out, 1, NULL) == ARTEL_ERROR_INVALID, "one array of two");
     artel_remote_release(r);
-    check(artel_coordinator_schedule(coordinator, judge, in, 1, NULL, NULL) == ARTEL_ERROR_INVALID, "one argument of two");
-    check(artel_coordinator_schedule(coordinator, count_batch, in, 2, few, NULL) == ARTEL_ERROR_INVALID, "too many");
-    check(artel_function_run(judge, in, 2, out, 2) == ARTEL_ERROR_INVALID, "functions are not run by the chief");
+    check(artel_coordinator_schedule(coordinator, job.judge, in, 1, NULL, NULL) == ARTEL_ERROR_INVALID, "one argument of two");
+    check(artel_coordinator_schedule(coordinator, job.count_batch, in, 2, job.few, NULL) == ARTEL_ERROR_INVALID, "too many");
+    check(artel_function_run(job.judge, in, 2, out, 2) == ARTEL_ERROR_INVALID, "functions are not run by the chief");
     join();
 }
 
@@ -318,12 +143,12 @@ static void assigns(void)
     artel_remote *r;
     for (int i = 0; i < 200; i++) w[i] = (float)i / 7;
     const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {5, 40}}, w}, out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = back};
-    schedule(put, &in, 1, NULL, NULL);
+    schedule(job.put, &in, 1, NULL, NULL);
     join();
-    check(artel_variable_read(weights, back, 200) == ARTEL_OK && memcmp(w, back, sizeof w) == 0, "assigned");
+    check(artel_variable_read(job.weights, back, 200) == ARTEL_OK && memcmp(w, back, sizeof w) == 0, "assigned");
     for (int i = 0; i < 200; i++) w[i] = -w[i];
-    check(artel_variable_assign(weights, w, 200) == ARTEL_OK, "assign");
-    schedule(put, &in, 1, NULL, &r);
+    check(artel_variable_assign(job.weights, w, 200) == ARTEL_OK, "assign");
+    schedule(job.put, &in, 1, NULL, &r);
     check(artel_remote_fetch(r, &out, 1, NULL) == ARTEL_OK && memcmp(w, back, sizeof w) == 0, "a closure reads what was assigned");
     artel_remote_release(r);
 }
@@ -332,20 +157,20 @@ static void assigns(void)
 static void raises_once(void)
 {
     const float x[3] = {1, 2, 3};
-    const int bad = CLASSES;
+    const int bad = COORDINATOR_CLASSES;
     const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {1, 3}}, (void *)(uintptr_t)x},
                                {ARTEL_DTYPE_INT32, {1, {1}}, (void *)(uintptr_t)&bad}};
     artel_remote *failed, *dropped = NULL;
     artel_status status = ARTEL_OK;
     int64_t before = look().failed;
-    schedule(judge, in, 2, NULL, &failed);
+    schedule(job.judge, in, 2, NULL, &failed);
     for (int i = 0; i < 3000 && status == ARTEL_OK; i++) {
         artel_remote_release(dropped);
         dropped = NULL;
-        status = artel_coordinator_schedule(coordinator, count_up, NULL, 0, NULL, &dropped);
+        status = artel_coordinator_schedule(coordinator, job.count_up, NULL, 0, NULL, &dropped);
     }
     if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
-    check(status == ARTEL_ERROR_INVALID && strstr(artel_context_error(ctx)->what, "out of range"), "raised");
+    check(status == ARTEL_ERROR_INVALID && strstr(artel_context_error(job.ctx)->what, "out of range"), "raised");
     check(look().in_flight == 0 && look().queued == 0, "nothing runs when it is raised");
     check(artel_remote_fetch(failed, NULL, 0, NULL) == ARTEL_ERROR_INVALID, "who fetches hears it, too");
     join();
@@ -362,13 +187,13 @@ static void raises_once(void)
 static void drops_what_waits(void)
 {
     const float x[3] = {1, 2, 3};
-    const int bad = CLASSES;
+    const int bad = COORDINATOR_CLASSES;
     const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {1, 3}}, (void *)(uintptr_t)x},
                                {ARTEL_DTYPE_INT32, {1, {1}}, (void *)(uintptr_t)&bad}};
     artel_remote *r[400] = {NULL};
     int dropped = 0, count = 0;
     artel_status status = ARTEL_OK;
-    for (; count < 400 && status == ARTEL_OK; count++) status = artel_coordinator_schedule(coordinator, judge, in, 2, NULL, &r[count]);
+    for (; count < 400 && status == ARTEL_OK; count++) status = artel_coordinator_schedule(coordinator, job.judge, in, 2, NULL, &r[count]);
     if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
     check(status == ARTEL_ERROR_INVALID, "raised");
     for (int i = 0; i < count && r[i]; i++) {
@@ -386,56 +211,56 @@ static void gives_data(void)
 {
     int next[2] = {0, 0};
     artel_status status = ARTEL_OK;
-    artel_remote *r[BATCHES];
-    for (int i = 0; i < BATCHES; i++) schedule(count_batch, NULL, 0, few, &r[i]);
-    for (int i = 0; i < BATCHES; i++) {
+    artel_remote *r[COORDINATOR_BATCHES];
+    for (int i = 0; i < COORDINATOR_BATCHES; i++) schedule(job.count_batch, NULL, 0, job.few, &r[i]);
+    for (int i = 0; i < COORDINATOR_BATCHES; i++) {
         int value = (int)fetch_number(r[i]), worker = value / 1000;
-        check((worker == 0 || worker == 1) && value % 1000 < BATCHES, "batch %d", value);
+        check((worker == 0 || worker == 1) && value % 1000 < COORDINATOR_BATCHES, "batch %d", value);
         next[worker]++;
     }
-    check(next[0] + next[1] == BATCHES, "%d and %d", next[0], next[1]);
-    while (status == ARTEL_OK) status = artel_coordinator_schedule(coordinator, count_batch, NULL, 0, few, NULL);
-    check(status == ARTEL_ERROR_NOT_FOUND && strstr(artel_context_error(ctx)->what, "no more batches"), "%d", (int)status);
+    check(next[0] + next[1] == COORDINATOR_BATCHES, "%d and %d", next[0], next[1]);
+    while (status == ARTEL_OK) status = artel_coordinator_schedule(coordinator, job.count_batch, NULL, 0, job.few, NULL);
+    check(status == ARTEL_ERROR_NOT_FOUND && strstr(artel_context_error(job.ctx)->what, "no more batches"), "%d", (int)status);
 }
 
 /* The bits of a process that does it all: one worker, one closure at a time. */
 static void has_the_bits(const char *rule)
 {
-    float x[BATCH][3];
-    int y[BATCH];
+    float x[COORDINATOR_BATCH][3];
+    int y[COORDINATOR_BATCH];
     char ours[65], truth[65];
     artel_strategy_options o = ARTEL_STRATEGY_OPTIONS_INIT;
-    training t = {.model = make_model()};
+    coordinator_training t = {.model = coordinator_model()};
     artel_function_options f = ARTEL_FUNCTION_OPTIONS_INIT;
     o.strategy = "one-device";
-    o.batch_size = BATCH;
+    o.batch_size = COORDINATOR_BATCH;
     o.seed = 3;
-    check(artel_strategy_create(ctx, &o, &t.strategy) == ARTEL_OK, "one-device");
-    t.optimizer = train_with(t.strategy, t.model, rule);
+    check(artel_strategy_create(job.ctx, &o, &t.strategy) == ARTEL_OK, "one-device");
+    t.optimizer = coordinator_train_with(t.strategy, t.model, rule);
     f.name = "step";
-    f.arguments = labelled;
+    f.arguments = coordinator_labelled;
     f.argument_count = 2;
     f.output_count = 1;
     f.training = true;
-    check(artel_function_create(t.strategy, &f, trace_step, &t, &t.step) == ARTEL_OK, "step");
+    check(artel_function_create(t.strategy, &f, coordinator_trace_step, &t, &t.step) == ARTEL_OK, "step");
     for (int i = 0; i < 20; i++) {
-        for (int k = 0; k < BATCH; k++) {
+        for (int k = 0; k < COORDINATOR_BATCH; k++) {
             for (int d = 0; d < 3; d++) x[k][d] = (float)((i * 7 + k * 3 + d * 5) % 11) / 11;
-            y[k] = (i + k) % CLASSES;
+            y[k] = (i + k) % COORDINATOR_CLASSES;
         }
-        const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {BATCH, 3}}, x}, {ARTEL_DTYPE_INT32, {1, {BATCH}}, y}};
+        const artel_array in[2] = {{ARTEL_DTYPE_FLOAT32, {2, {COORDINATOR_BATCH, 3}}, x}, {ARTEL_DTYPE_INT32, {1, {COORDINATOR_BATCH}}, y}};
         float alone = 0, elsewhere = 0;
         const artel_array out = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &alone}, far = {.dtype = ARTEL_DTYPE_FLOAT32, .data = &elsewhere};
         artel_remote *r;
         check(artel_function_run(t.step, in, 2, &out, 1) == ARTEL_OK, "run");
-        schedule(step, in, 2, NULL, &r);
+        schedule(job.step, in, 2, NULL, &r);
         check(artel_remote_fetch(r, &far, 1, NULL) == ARTEL_OK && memcmp(&alone, &elsewhere, 4) == 0, "step %d: loss %.9g, not %.9g", i,
               (double)elsewhere, (double)alone);
         artel_remote_release(r);
     }
     join();
-    check(artel_strategy_store(strategy, model) == ARTEL_OK && artel_strategy_store(t.strategy, t.model) == ARTEL_OK, "store");
-    check(artel_model_digest(model, ours) == ARTEL_OK && artel_model_digest(t.model, truth) == ARTEL_OK, "digest");
+    check(artel_strategy_store(job.strategy, job.model) == ARTEL_OK && artel_strategy_store(t.strategy, t.model) == ARTEL_OK, "store");
+    check(artel_model_digest(job.model, ours) == ARTEL_OK && artel_model_digest(t.model, truth) == ARTEL_OK, "digest");
     check(strcmp(ours, truth) == 0, "%s: %s, not %s", rule, ours, truth);
     artel_strategy_destroy(t.strategy);
     artel_model_destroy(t.model);
@@ -490,9 +315,9 @@ static void survives_servers(void)
         artel_status status = ARTEL_OK;
         kill_task("ps", i);
         for (int k = 0; k < 100000 && status == ARTEL_OK; k++)
-            status = artel_coordinator_schedule(coordinator, count_up, NULL, 0, NULL, NULL);
+            status = artel_coordinator_schedule(coordinator, job.count_up, NULL, 0, NULL, NULL);
         if (status == ARTEL_OK) status = artel_coordinator_join(coordinator);
-        check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "what it had is lost"), "%d", (int)status);
+        check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "what it had is lost"), "%d", (int)status);
         check(artel_coordinator_go_back(coordinator) == ARTEL_OK && counted() == before, "back to %g: %g", (double)before,
               (double)counted());
         many(5);
@@ -527,8 +352,8 @@ static void resumes(void)
 
 static void check_lost(artel_status status, const char *what)
 {
-    check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->where, "ps 0") &&
-              strstr(artel_context_error(ctx)->what, "been lost for"),
+    check(status == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->where, "ps 0") &&
+              strstr(artel_context_error(job.ctx)->what, "been lost for"),
           "%s: %d", what, (int)status);
 }
 
@@ -540,14 +365,14 @@ static void gives_up_on_a_server(void)
     artel_status status = ARTEL_OK;
     check(artel_coordinator_keep(coordinator) == ARTEL_OK, "keep");
     kill_task("ps", 0);
-    while (status == ARTEL_OK) status = artel_variable_read(weights, w, 200);
+    while (status == ARTEL_OK) status = artel_variable_read(job.weights, w, 200);
     check_lost(status, "read");
     join(); /* no closure wanted it */
-    check_lost(artel_variable_assign(weights, w, 200), "assign");
+    check_lost(artel_variable_assign(job.weights, w, 200), "assign");
     check_lost(artel_coordinator_keep(coordinator), "keep");
     check_lost(artel_coordinator_go_back(coordinator), "go back");
-    check_lost(artel_strategy_store(strategy, model), "store");
-    schedule(count_up, NULL, 0, NULL, &waits);
+    check_lost(artel_strategy_store(job.strategy, job.model), "store");
+    schedule(job.count_up, NULL, 0, NULL, &waits);
     check_lost(artel_coordinator_join(coordinator), "join");
     check(artel_remote_fetch(waits, NULL, 0, NULL) == ARTEL_ERROR_CANCELLED, "fetch");
     artel_remote_release(waits);
@@ -559,12 +384,12 @@ static void gives_up_on_all(void)
 {
     float value;
     many(3);
-    check(artel_coordinator_join(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "no generation"), "join");
-    check(artel_variable_read(counter, &value, 1) == ARTEL_ERROR_RUN, "read");
-    check(artel_coordinator_schedule(coordinator, count_up, NULL, 0, NULL, NULL) == ARTEL_ERROR_RUN, "schedule");
-    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "no generation"), "close");
-    check(artel_coordinator_open(strategy, NULL, &coordinator) == ARTEL_OK, "open");
-    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(ctx)->what, "no generation"), "close");
+    check(artel_coordinator_join(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "no generation"), "join");
+    check(artel_variable_read(job.counter, &value, 1) == ARTEL_ERROR_RUN, "read");
+    check(artel_coordinator_schedule(coordinator, job.count_up, NULL, 0, NULL, NULL) == ARTEL_ERROR_RUN, "schedule");
+    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "no generation"), "close");
+    check(artel_coordinator_open(job.strategy, NULL, &coordinator) == ARTEL_OK, "open");
+    check(artel_coordinator_close(coordinator) == ARTEL_ERROR_RUN && strstr(artel_context_error(job.ctx)->what, "no generation"), "close");
 }
 
 static void open_coordinator(const char *cases)
@@ -574,16 +399,16 @@ static void open_coordinator(const char *cases)
     if (strchr(cases, '1')) o.in_flight = 1;
     if (strchr(cases, 'q')) o.queue = 3;
     if (strchr(cases, 'p')) o.patience = 1;
-    check(artel_coordinator_open(strategy, &o, &coordinator) == ARTEL_OK, "open");
-    check(artel_coordinator_open(strategy, &o, &second) == ARTEL_ERROR_INVALID, "two coordinators");
-    check(artel_coordinator_serve(strategy) == ARTEL_ERROR_INVALID, "the chief does not serve");
+    check(artel_coordinator_open(job.strategy, &o, &coordinator) == ARTEL_OK, "open");
+    check(artel_coordinator_open(job.strategy, &o, &second) == ARTEL_ERROR_INVALID, "two coordinators");
+    check(artel_coordinator_serve(job.strategy) == ARTEL_ERROR_INVALID, "the chief does not serve");
     check(artel_coordinator_go_back(coordinator) == ARTEL_ERROR_INVALID, "nothing was kept");
 }
 
 static void be_chief(const char *cases, const char *rule)
 {
     float value;
-    check(artel_variable_read(counter, &value, 1) == ARTEL_ERROR_INVALID, "no coordinator");
+    check(artel_variable_read(job.counter, &value, 1) == ARTEL_ERROR_INVALID, "no coordinator");
     open_coordinator(cases);
     if (strchr(cases, 'r')) runs_closures();
     if (strchr(cases, 'o')) brings_outputs();
@@ -611,29 +436,29 @@ int main(int argc, char **argv)
     artel_cluster_options co = ARTEL_CLUSTER_OPTIONS_INIT;
     artel_strategy_options so = ARTEL_STRATEGY_OPTIONS_INIT;
     const char *rule = argc > 3 ? argv[3] : "adam";
-    if (argc < 3 || artel_context_create(NULL, &ctx) < 0) return 2;
+    if (argc < 3 || artel_context_create(NULL, &job.ctx) < 0) return 2;
     folder = argv[1];
     co.parameter_servers = true;
     if (strchr(argv[2], 'n')) co.wait_for_cluster = 0.5;
-    check(artel_cluster_open(ctx, &co, &cluster) == ARTEL_OK, "cluster");
+    check(artel_cluster_open(job.ctx, &co, &cluster) == ARTEL_OK, "cluster");
     tell_process();
     so.strategy = "parameter-server";
-    so.batch_size = BATCH;
+    so.batch_size = COORDINATOR_BATCH;
     so.seed = 3;
     so.cluster = cluster;
     so.threads = 1;
-    check(artel_strategy_create(ctx, &so, &strategy) == ARTEL_OK, "strategy");
-    declare(rule);
+    check(artel_strategy_create(job.ctx, &so, &job.strategy) == ARTEL_OK, "strategy");
+    coordinator_declare(rule);
     artel_status status = ARTEL_OK;
     if (artel_cluster_writes(cluster))
         be_chief(argv[2], rule);
     else
-        status = artel_coordinator_serve(strategy);
+        status = artel_coordinator_serve(job.strategy);
     check(status == ARTEL_OK, "serve");
-    artel_strategy_destroy(strategy);
-    artel_model_destroy(model);
+    artel_strategy_destroy(job.strategy);
+    artel_model_destroy(job.model);
     status = artel_cluster_finish(cluster, status);
     artel_cluster_close(cluster);
-    artel_context_destroy(ctx);
+    artel_context_destroy(job.ctx);
     return status < 0;
 }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# timeout: 900
 # Every argument of every public function, and every field of every struct that it takes, given what does not belong there: NULL, zero,
 # negative, the largest numbers, NaN, infinities, enum values that do not exist. The functions are read from include/artel, so a new one
 # is tested without a line here, or the test says which valid argument it lacks. Nothing may crash or hang; a failure has a text.
@@ -41,7 +42,7 @@ artel_pipeline_add.settings artel_pipeline_join.settings
 artel_reader_position.pass artel_reader_position.element
 artel_communicator_set_all_reduce.name artel_coordinator_open.options artel_coordinator_close.coordinator artel_coordinator_done.done
 artel_coordinator_schedule.data artel_coordinator_schedule.remote artel_remote_fetch.rows
-artel_train_and_evaluate.out
+artel_train_and_evaluate.out artel_device_setter_create.options artel_session_create.options artel_session_monitor.user artel_graph_device.device
 """.split())
 # Types that nothing destroys by name, beside those that something does.
 OBJECTS = ("artel_cluster", "artel_graph", "artel_variable", "artel_optimizer", "artel_function", "artel_custom_layer", "artel_ndarray", "artel_eager_function",
@@ -267,6 +268,8 @@ class Scene:
                                                             self.callback("artel_trace_fn", self.trace), None, 1),
                 "artel_coordinator": lambda: self.create("artel_coordinator_open", self.object("artel_strategy"), None),
                 "artel_estimator": lambda: self.create("artel_estimator_create", self.context, self.struct("artel_estimator_options")),
+                "artel_session": lambda: self.create("artel_session_create", self.object("artel_strategy"), self.struct("artel_session_options")),
+                "artel_device_setter": lambda: self.create("artel_device_setter_create", self.context, self.struct("artel_device_setter_options")),
                 "artel_worker_data": lambda: self.create("artel_worker_data_create", self.object("artel_strategy"),
                                                          self.struct("artel_worker_data_options")),
                 "artel_remote": lambda: self.create("artel_coordinator_schedule", self.object("artel_coordinator"), self.object("artel_function"),
@@ -316,6 +319,11 @@ class Scene:
                                         "model": self.callback("artel_estimator_model_fn", self.estimate), "keep_checkpoint_max": 5},
             "artel_train_spec": {"input": self.callback("artel_estimator_input_fn", self.feed)},
             "artel_eval_spec": {"input": self.callback("artel_estimator_input_fn", self.feed)},
+            "artel_session_options": {"clients": 1},
+            "artel_device_setter_options": {"ps_tasks": 2},
+            "artel_session_call": {"feeds": self.struct("artel_array") if kind == "artel_session_call" else 0, "feed_count": 1,
+                                   "outputs": self.struct("artel_array") if kind == "artel_session_call" else 0, "output_count": 1},
+            "artel_monitor_options": {"directory": self.text("monitor"), "save_every": 1, "keep": 2, "retries": 1},
             "artel_coordinator_options": {"in_flight": 4, "queue": 16, "patience": 60.0},
             "artel_worker_data_options": {"arrays": 1, "open": self.callback("artel_worker_open_fn", None),
                                           "next": self.callback("artel_worker_next_fn", None)},
@@ -359,6 +367,8 @@ class Scene:
             named["name"] = "function"
         if self.function in ("artel_strategy_variable", "artel_strategy_optimizer"):
             self.object("artel_optimizer")
+        if self.function == "artel_session_place_of":
+            self.object("artel_variable")  # before the session
         if self.function == "artel_coordinator_go_back":
             assert lib.artel_coordinator_keep(self.object("artel_coordinator")) == 0
         if self.function == "artel_estimator_evaluate":
@@ -387,6 +397,7 @@ class Scene:
                    "artel_pipeline_join.inputs": lambda: self.array(ctypes.c_void_p, self.object("artel_pipeline")),
                    "artel_functions_save.functions": lambda: self.array(ctypes.c_void_p, self.object("artel_function")),
                    "artel_optimizer_create.variables": lambda: self.array(ctypes.c_void_p, self.object("artel_variable")),
+                   "artel_device_setter_place.variables": lambda: self.array(ctypes.c_void_p, self.object("artel_variable")),
                    "artel_communicator_all_reduce_many.calls": lambda: self.struct("artel_collective")}
         if key in special:
             return special[key]()

@@ -148,7 +148,7 @@ static artel_status run(bench *b, const artel_strategy_options *strategy, int64_
     return status;
 }
 
-static const artel_exporter final = {.kind = ARTEL_EXPORTER_FINAL};
+static const artel_exporter final = {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_FINAL};
 
 static void digest_of(const bench *b, const char *export, char digest[65])
 {
@@ -255,10 +255,16 @@ static void test_exporters(void **state)
 {
     bench b;
     const artel_exporter exporters[4] = {
-        {.kind = ARTEL_EXPORTER_LATEST, .keep = 2, .write = export, .user = &b},
-        {.kind = ARTEL_EXPORTER_BEST, .write = export, .user = &b},
-        {.kind = ARTEL_EXPORTER_BEST, .name = "most", .metric = "counter", .greatest = true, .write = export, .user = &b},
-        {.kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b}};
+        {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_LATEST, .keep = 2, .write = export, .user = &b},
+        {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_BEST, .write = export, .user = &b},
+        {.struct_size = sizeof(artel_exporter),
+         .kind = ARTEL_EXPORTER_BEST,
+         .name = "most",
+         .metric = "counter",
+         .greatest = true,
+         .write = export,
+         .user = &b},
+        {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b}};
     (void)state;
     open_bench(&b, false);
     api_ok(b.ctx, run(&b, NULL, 6, exporters, 4, 0, NULL));
@@ -269,6 +275,13 @@ static void test_exporters(void **state)
     assert_true(is_there(&b, "final/6") && !is_there(&b, "final/5"));
     api_ok(b.ctx, run(&b, NULL, 8, exporters, 4, 0, NULL)); /* what was best stays best */
     assert_true(is_there(&b, "best/4") && !is_there(&b, "best/7") && !is_there(&b, "best/8") && is_there(&b, "final/8"));
+    struct { /* of a program that was compiled with a later library */
+        artel_exporter known;
+        double more[3];
+    } later[2] = {{exporters[0], {0}}, {exporters[3], {0}}};
+    later[0].known.struct_size = later[1].known.struct_size = sizeof later[0];
+    api_ok(b.ctx, run(&b, NULL, 9, &later[0].known, 2, 0, NULL));
+    assert_true(is_there(&b, "latest/9") && is_there(&b, "final/9"));
     close_bench(&b);
 }
 
@@ -292,7 +305,7 @@ static void test_evaluator(void **state)
     o.strategy = "multi-worker";
     o.cluster = cluster;
     b.steps = b.evaluations = 0;
-    const artel_exporter exporter = {.kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b};
+    const artel_exporter exporter = {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_FINAL, .write = export, .user = &b};
     api_ok(b.ctx, run(&b, &o, 6, &exporter, 1, 0, &history));
     assert_int_equal(b.steps, 0);
     assert_int_equal(b.evaluations, 1);
@@ -315,7 +328,8 @@ static void test_refused(void **state)
     artel_history *history = NULL;
     artel_train_spec train = ARTEL_TRAIN_SPEC_INIT;
     artel_eval_spec eval = ARTEL_EVAL_SPEC_INIT;
-    const artel_exporter none = {.kind = ARTEL_EXPORTER_LATEST}, metric = {.kind = ARTEL_EXPORTER_BEST, .metric = "auc"};
+    const artel_exporter none = {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_LATEST},
+                         metric = {.struct_size = sizeof(artel_exporter), .kind = ARTEL_EXPORTER_BEST, .metric = "auc"};
     (void)state;
     open_bench(&b, false);
     artel_estimator *e = make(&b, NULL, 1);
@@ -326,6 +340,9 @@ static void test_refused(void **state)
     expect(&b, artel_estimator_evaluate(e, &eval, &history), ARTEL_ERROR_NOT_FOUND, "no whole checkpoint");
     train.max_steps = 0;
     expect(&b, artel_train_and_evaluate(e, &train, &eval, NULL), ARTEL_ERROR_INVALID, "evaluator");
+    expect(&b, run(&b, NULL, 2, (artel_exporter[]){none, {.struct_size = 16}}, 2, 0, NULL), ARTEL_ERROR_INVALID, "not that of the first");
+    expect(&b, run(&b, NULL, 2, &(artel_exporter){.kind = ARTEL_EXPORTER_FINAL}, 1, 0, NULL), ARTEL_ERROR_INVALID,
+           "struct_size is not set");
     expect(&b, run(&b, NULL, 2, &none, 1, 0, NULL), ARTEL_ERROR_INVALID, "no model");
     expect(&b, run(&b, NULL, 2, &metric, 1, 0, NULL), ARTEL_ERROR_INVALID, "no such metric");
     b.poison = NAN;

@@ -23,5 +23,14 @@ both autoencoder '^told apart$'
 both recommendation '; (3[6-9]|40) of 40 users get a film of their kind$'
 both transfer_learning '^first task (0\.9|1).* taken over 0\.[89].* from nothing 0\.[4-7]' '^frozen weights kept their bits$' '^[0-9a-f]{64}$'
 both char_transformer '^step 300: .*\(0\.[0-3]' '^the miller had a[|] little mill that (turned|somebody) '
+
+# One graph whose layers change places: alone, on two tasks, and the other way round.
+"$bin/placement" >alone.txt || fail "placement"
+"$ARTEL" launch -n 2 --program "$bin/placement" 2>launch.txt | sed 's/^\[[^]]*\] *//' >two.txt || fail "placement: $(cat launch.txt)"
+"$ARTEL" launch -n 2 --program "$bin/placement" -- 1 0 2>launch.txt | sed 's/^\[[^]]*\] *//' >turned.txt || fail "placement: $(cat launch.txt)"
+grep -qE '^step 200: .* = 0\.[0-3]' alone.txt || fail "placement does not learn: $(cat alone.txt)"
+cmp alone.txt two.txt || fail "placement on two tasks: $(cat alone.txt two.txt launch.txt)"
+cmp alone.txt turned.txt || fail "placement the other way round: $(cat alone.txt turned.txt launch.txt)"
+
 "$bin/control" no-such 2>err.txt && fail "a strategy that is none was taken"
 grep -q 'no-such' err.txt || fail "the message does not name it: $(cat err.txt)"

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "help_fit.h"
+#include "help_train.h"
 
 #define DENSE(name, units, activation) \
     "{\"class_name\": \"Dense\", \"config\": {\"name\": \"" name "\", \"units\": " units ", \"activation\": \"" activation "\"}}"
@@ -35,14 +36,7 @@ void fit_open(fit_bench *b, const char *json, int64_t rows, int64_t width, artel
     assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
     strcpy(b->folder, "/tmp/artel-fit-XXXXXX");
     assert_non_null(mkdtemp(b->folder));
-    char path[128];
-    snprintf(path, sizeof path, "%s/model.json", b->folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(json, file);
-    fclose(file);
-    if (artel_model_load(b->ctx, path, &b->model) < 0) fail_msg("%s", artel_context_error(b->ctx)->what);
-    unlink(path);
+    b->model = train_model(b->ctx, json);
     assert_int_equal(artel_model_compile(b->model, "adam", "sparse_categorical_crossentropy", "[\"accuracy\"]"), ARTEL_OK);
     b->x = malloc((size_t)(rows * width) * sizeof *b->x);
     for (int64_t i = 0; i < rows * width; i++) b->x[i] = (float)((i * 7919) % 211) / 100.0f - 1.0f;

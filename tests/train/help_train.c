@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -12,16 +13,16 @@ static const char record[] =
     "{\"batch_shape\": [null, 5], \"dtype\": \"float32\", \"name\": \"in\"}}, {\"class_name\": \"Dense\", \"config\": {\"name\": \"d\", "
     "\"units\": 4, \"activation\": \"softmax\"}}]}}";
 
-static void load(train_bench *b)
+artel_model *train_model(artel_context *ctx, const char *text)
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s/model.json", b->folder);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(record, file);
-    fclose(file);
-    if (artel_model_load(b->ctx, path, &b->model) < 0) fail_msg("%s", artel_context_error(b->ctx)->what);
-    assert_int_equal(artel_model_compile(b->model, "sgd", "sparse_categorical_crossentropy", "[]"), ARTEL_OK);
+    char path[] = "/tmp/artel-model-XXXXXX";
+    artel_model *model = NULL;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0);
+    artel_status status = artel_model_load(ctx, path, &model);
+    unlink(path);
+    if (status < 0) fail_msg("%s", artel_context_error(ctx)->what);
+    return model;
 }
 
 void train_open(train_bench *b, int64_t rows)
@@ -30,7 +31,8 @@ void train_open(train_bench *b, int64_t rows)
     assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
     strcpy(b->folder, "/tmp/artel-train-XXXXXX");
     assert_non_null(mkdtemp(b->folder));
-    load(b);
+    b->model = train_model(b->ctx, record);
+    assert_int_equal(artel_model_compile(b->model, "sgd", "sparse_categorical_crossentropy", "[]"), ARTEL_OK);
     b->x = malloc((size_t)rows * 5 * sizeof *b->x);
     b->y = malloc((size_t)rows * sizeof *b->y);
     assert_true(b->x && b->y);

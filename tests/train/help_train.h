@@ -23,6 +23,8 @@ typedef struct train_bench {
     int64_t resumed;
 } train_bench;
 
+/* The model of a text in Keras' JSON; fails the test when it is none. The caller owns it. */
+artel_model *train_model(artel_context *ctx, const char *text);
 void train_open(train_bench *b, int64_t rows);
 void train_close(train_bench *b);
 /* Two epochs of batches of 16 without shuffling, on `replicas`. */

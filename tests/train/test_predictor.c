@@ -202,22 +202,14 @@ static void refusals(void **state)
 /* Loads a model of one layer behind an input, and a Dense layer on that. */
 static artel_model *load_categories(train_bench *b, const char *dtype, const char *layer)
 {
-    char path[256], text[1024];
-    artel_model *model;
-    snprintf(path, sizeof path, "%s/artel-predictor-%ld.json", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (long)getpid());
+    char text[1024];
     snprintf(
         text, sizeof text,
         "{\"class_name\": \"Sequential\", \"config\": {\"name\": \"m\", \"layers\": [{\"class_name\": \"InputLayer\", \"config\": "
         "{\"batch_shape\": [null, %d], \"dtype\": \"%s\", \"name\": \"words\"}}, %s, {\"class_name\": \"Dense\", \"config\": {\"name\": "
         "\"d\", \"units\": %d}}]}}",
         WIDTH, dtype, layer, CLASSES);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-    train_expect(b, artel_model_load(b->ctx, path, &model), ARTEL_OK);
-    remove(path);
-    return model;
+    return train_model(b->ctx, text);
 }
 
 /* Bins of an input are computed in the graph here, and where rows are fetched by predict: the same bits. Strings are in no graph. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help_train.h"
 #include "net/inproc.h"
 #include "train/session.h"
 
@@ -61,12 +62,7 @@ typedef struct trainer {
 
 static void open_model(trainer *t, const char *record)
 {
-    char path[] = "/tmp/artel-seat-XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0 && write(fd, record, strlen(record)) == (ssize_t)strlen(record));
-    close(fd);
-    assert_int_equal(artel_model_load(t->ctx, path, &t->model), ARTEL_OK);
-    unlink(path);
+    t->model = train_model(t->ctx, record);
     assert_int_equal(artel_model_compile(t->model, "adam", "sparse_categorical_crossentropy", NULL), ARTEL_OK);
 }
 
