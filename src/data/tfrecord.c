@@ -103,8 +103,7 @@ static artel_status tfrecord_fetch_record(const artel__source *source, int64_t r
     artel__proto record;
     ARTEL_TRY(artel__record_file_at(source->ctx, file, local, &record));
     artel__example_reader reader = {.ctx = source->ctx,
-                                    .images = state->images.part,
-                                    .interpolation = source->options.interpolation,
+                                    .images = artel__image_how_of(state->images.part, &source->options),
                                     .path = file->path,
                                     .row = local,
                                     .offset = file->offsets[local]};
@@ -218,7 +217,7 @@ static void tfrecord_close(artel__source *source)
 const artel__data_format artel__data_tfrecord = {
     .name = "tfrecord",
     .syntax = "tfrecord:FILES#features=FILE.json",
-    .options = "features names scale shift size channels interpolation skip-errors",
+    .options = "features names scale shift size channels interpolation decode skip-errors",
     .open = tfrecord_open,
     .reads_ahead = true,
     .fetch_row = tfrecord_fetch,
