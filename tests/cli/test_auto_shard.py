@@ -244,7 +244,7 @@ def larger_than_memory(scene):
         shutil.copy2(os.path.join(folders[3], "t.features.json"), folder)
 
     def fit(folder):
-        return ["fit", model, "--data", "tfrecord:%s/t@%d" % (folder, len(LARGE)), "--batch-size", 64, "--epochs", 2, "--threads", 1, "--verbose", 0,
+        return ["fit", model, "--data", "tfrecord:%s/t@%d" % (folder, len(LARGE)), "--batch-size", 256, "--epochs", 2, "--threads", 1, "--verbose", 0,
                 "--audit-data", "--json"]
 
     ran = artel(*fit(folders[3]))
@@ -255,7 +255,7 @@ def larger_than_memory(scene):
     hosts = confined.Hosts(3, MEMORY)
     try:
         cluster = Cluster(3, lambda r: [*fit(folders[r]), "--strategy", "multi-worker", "--auto-shard", "file"], prefix=hosts.words)
-        cluster.tasks[0].until_step(sum(LARGE) // 64 // 2)
+        cluster.tasks[0].until_step(sum(LARGE) // 256 // 2)
         for r, task in cluster.tasks.items():
             expect(mapped(task) == {("m%d" % r, k) for k in held[r] if LARGE[k]}, "task", r, mapped(task))
         codes = cluster.finish(600)
