@@ -7,10 +7,39 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define AHEAD_BYTES ((uint64_t)4 << 20) /* asked for where pieces follow one another */
+
 void artel__forget_pages(const artel__mapping *mapping)
 {
     if (mapping->size == 0) return;
     madvise((void *)(uintptr_t)mapping->bytes, mapping->size, MADV_DONTNEED); /* advice: nothing depends on it */
+}
+
+void artel__pages_init(artel__pages *pages, const artel__mapping *mapping)
+{
+    pages->mapping = mapping;
+    atomic_init(&pages->last, UINT64_MAX);
+    atomic_init(&pages->asked, 0);
+    madvise((void *)(uintptr_t)mapping->bytes, mapping->size, MADV_RANDOM);
+}
+
+/* The whole pages from `begin` to `end`. */
+static void ask(const artel__mapping *mapping, uint64_t begin, uint64_t end)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    begin -= begin % page;
+    if (end > mapping->size) end = mapping->size;
+    if (begin < end) madvise((uint8_t *)(uintptr_t)mapping->bytes + begin, (size_t)(end - begin), MADV_WILLNEED);
+}
+
+void artel__pages_want(artel__pages *pages, uint64_t offset, uint64_t size)
+{
+    uint64_t end = offset + size, asked = atomic_load_explicit(&pages->asked, memory_order_relaxed);
+    bool follows = atomic_exchange_explicit(&pages->last, end, memory_order_relaxed) == offset;
+    if (follows && end + AHEAD_BYTES / 2 <= asked) return;
+    uint64_t from = follows && asked > offset ? asked : offset, to = follows ? end + AHEAD_BYTES : end;
+    ask(pages->mapping, from, to);
+    atomic_store_explicit(&pages->asked, to, memory_order_relaxed);
 }
 
 artel_status artel__open_parts(artel_context *ctx, const char *path, int *out)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv: with stream=yes: tables larger than memory, read where their rows are wanted.
  *
- * Opening looks for the ends of lines (quotes are minded) and keeps where every eighth record begins; the first records say which
+ * Opening looks for the ends of lines (quotes are minded) and keeps where every eighth record begins, or one in 16, 32, ... where there
+ * are so many that this would fill memory; the first records say which
  * columns hold whole numbers. A row is found from there and its fields are converted each time: in the mapped text where rows follow
- * one another, whose pages are given back after some 64 MiB; elsewhere in a part that is read for it, since a fault maps far more
- * than a row. So the process stays small however rows are asked for. There are two arrays: `x`, the input
- * columns side by side, and `y`, the labels; a column of whole numbers among the labels is held to be one in every row.
+ * one another, whose pages are given back after some 32 MiB; elsewhere in a part that is read for it, since a fault maps far more
+ * than a row. So the process stays small however rows are asked for. There are two arrays: `x`, the input columns side by side, and `y`, the
+ * labels; where some of the inputs are text, each input is an array by the name of its column. A column of whole numbers among the labels is
+ * held to be one in every row.
  */
 #include "data/csv_stream_impl.h"
 
@@ -49,10 +51,24 @@ void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t byt
     for (int f = 0; f < state->file_count; f++) artel__forget_pages(&state->files[f].blob->mapping);
 }
 
+/* Leaves every other offset of each file; `current` is the one whose records are being found. */
+static void thin_offsets(stream_state *state, stream_file *current)
+{
+    size_t kept = 0;
+    for (stream_file *file = state->files; file <= current; file++) {
+        size_t end = file < current ? file[1].offset0 : state->offset_count, begin = kept;
+        for (size_t i = file->offset0; i < end; i += 2) state->offsets[kept++] = state->offsets[i];
+        file->offset0 = begin;
+    }
+    state->offset_count = kept;
+    state->every *= 2;
+}
+
 static artel_status keep_offset(artel__source *source, stream_state *state, uint64_t offset)
 {
     if (state->offset_count == state->offset_room) {
         size_t room = state->offset_room > 0 ? state->offset_room * 2 : 1024;
+        if (room > MOST_OFFSETS && state->offset_count < MOST_OFFSETS) room = MOST_OFFSETS;
         void *block = state->offsets;
         ARTEL_TRY(artel__realloc(source->ctx, room * sizeof *state->offsets, source->target, &block));
         state->offsets = block;
@@ -71,7 +87,8 @@ static artel_status find_records(artel__source *source, stream_file *file, const
     if (file->blob->size == 0) return ARTEL_OK; /* nothing is mapped */
     const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
     for (int64_t record = 0; (at = artel__csv_skip_empty(at, end)) < end; record++, state->rows++) {
-        if (record % EVERY == 0) ARTEL_TRY(keep_offset(source, state, (uint64_t)(at - begin)));
+        if (record % state->every == 0 && state->offset_count == MOST_OFFSETS) thin_offsets(state, file);
+        if (record % state->every == 0) ARTEL_TRY(keep_offset(source, state, (uint64_t)(at - begin)));
         at = artel__csv_record_end(at, end);
         if ((uint64_t)(at - told) < FORGET_BYTES / 4) continue;
         artel__csv_touch(state, file->blob, (uint64_t)(at - told));
@@ -121,7 +138,7 @@ static artel_status sample_columns(const artel__source *source, artel__csv_reade
 }
 
 /* Gives the columns of a list their places in an array. */
-static artel_status place_columns(artel__source *source, const char *list, int array, int64_t *count)
+static artel_status place_columns(artel__source *source, const char *list, int item, int64_t *count)
 {
     stream_state *state = source->state;
     char **names;
@@ -131,10 +148,10 @@ static artel_status place_columns(artel__source *source, const char *list, int a
     for (int i = 0; i < listed; i++) {
         int64_t column;
         ARTEL_TRY(artel__csv_head_find(source, &state->head, names[i], &column));
-        if (state->targets[column].array >= 0)
+        if (state->targets[column].item >= 0)
             return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name each column once", "column '%s' is listed twice",
                                names[i]);
-        state->targets[column].array = array;
+        state->targets[column].item = item;
         state->targets[column].place = (*count)++;
     }
     return ARTEL_OK;
@@ -174,7 +191,7 @@ static artel_status set_defaults(artel__source *source)
     return ARTEL_OK;
 }
 
-/* types=A:int,B:float, where the first records mislead. */
+/* types=A:int,B:float,C:text, where the first records mislead. */
 static artel_status set_types(artel__source *source, sample *samples)
 {
     const stream_state *state = source->state;
@@ -186,12 +203,38 @@ static artel_status set_types(artel__source *source, sample *samples)
         char *colon = strrchr(pairs[i], ':');
         if (colon != NULL) *colon = '\0';
         bool whole = colon != NULL && strcmp(colon + 1, "int") == 0, fraction = colon != NULL && strcmp(colon + 1, "float") == 0;
-        if (!whole && !fraction)
-            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "types", "write types=A:int,B:float", "'%s' is no column and type",
+        bool text = colon != NULL && strcmp(colon + 1, "text") == 0;
+        if (!whole && !fraction && !text)
+            return artel__fail(source->ctx, ARTEL_ERROR_INVALID, "types", "write types=A:int,B:float,C:text", "'%s' is no column and type",
                                pairs[i]);
         ARTEL_TRY(artel__csv_head_find(source, &state->head, pairs[i], &column));
-        samples[column] = (sample){.fraction = fraction, .any = true};
+        samples[column] = (sample){.fraction = fraction, .text = text, .any = true};
     }
+    return ARTEL_OK;
+}
+
+/* Inputs some of which are text stand alone: no row of one dtype holds them all. */
+static artel_status part_inputs(artel__source *source, const sample *samples)
+{
+    stream_state *state = source->state;
+    bool texts = false;
+    for (int64_t i = 0; i < state->head.columns; i++) {
+        target *to = &state->targets[i];
+        to->whole = !samples[i].fraction;
+        to->text = samples[i].text;
+        texts = texts || (to->item == ITEM_INPUTS && to->text);
+        if (to->item == ITEM_LABELS && to->text)
+            return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target, "write the classes as numbers",
+                               "column '%s' holds text, which is no label", state->head.names[i].text);
+    }
+    for (int64_t i = 0; texts && i < state->head.columns; i++) {
+        target *to = &state->targets[i];
+        if (to->item != ITEM_INPUTS) continue;
+        to->item = ITEM_COLUMN + to->place;
+        to->place = 0;
+    }
+    if (texts) state->alone = state->inputs;
+    if (texts) state->inputs = 0;
     return ARTEL_OK;
 }
 
@@ -199,21 +242,16 @@ static artel_status set_types(artel__source *source, sample *samples)
 static artel_status settle_columns(artel__source *source, sample *samples)
 {
     stream_state *state = source->state;
-    ARTEL_TRY(place_columns(source, source->options.label, 1, &state->labels));
-    ARTEL_TRY(place_columns(source, source->options.columns, 0, &state->inputs));
+    ARTEL_TRY(place_columns(source, source->options.label, ITEM_LABELS, &state->labels));
+    ARTEL_TRY(place_columns(source, source->options.columns, ITEM_INPUTS, &state->inputs));
     for (int64_t i = 0; i < state->head.columns && source->options.columns == NULL; i++) {
-        if (state->targets[i].array < 0 && !artel__csv_head_leaves_out(source, &state->head, i, !samples[i].gap, samples[i].any))
-            state->targets[i] = (target){.array = 0, .place = state->inputs++};
+        if (state->targets[i].item < 0 && !artel__csv_head_leaves_out(source, &state->head, i, !samples[i].gap, samples[i].any))
+            state->targets[i] = (target){.item = ITEM_INPUTS, .place = state->inputs++};
     }
     ARTEL_TRY(set_defaults(source));
     ARTEL_TRY(set_types(source, samples));
-    for (int64_t i = 0; i < state->head.columns; i++) {
-        state->targets[i].whole = !samples[i].fraction;
-        if (state->targets[i].array >= 0 && samples[i].text)
-            return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, source->target, "leave it out: #columns=A,B lists the inputs",
-                               "column '%s' holds text, which cannot be fed yet", state->head.names[i].text);
-    }
-    if (state->inputs > 0) return ARTEL_OK;
+    ARTEL_TRY(part_inputs(source, samples));
+    if (state->inputs + state->alone > 0) return ARTEL_OK;
     return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "name fewer labels", "no column is left for the inputs");
 }
 
@@ -225,7 +263,7 @@ static artel_status start_table(artel__source *source, const artel__csv_reader *
     target *targets = artel__arena_alloc(&source->arena, columns, sizeof *targets);
     sample *samples = artel__arena_alloc(&source->arena, columns, sizeof *samples);
     ARTEL_TRY(artel__arena_status(&source->arena));
-    for (size_t i = 0; i < columns; i++) targets[i].array = -1;
+    for (size_t i = 0; i < columns; i++) targets[i].item = -1;
     state->targets = targets;
     artel__csv_reader from = *reader;
     artel__text_init(&from.unquoted, source->ctx);
@@ -257,6 +295,18 @@ static artel_status open_file(artel__source *source, const char *path)
     return status < 0 ? status : find_records(source, file, any ? reader.at : reader.end);
 }
 
+static void publish_column(const stream_state *state, int64_t column, artel__source_array *out)
+{
+    const target *to = &state->targets[column];
+    *out = (artel__source_array){.name = state->head.names[column].text,
+                                 .role = ARTEL_DATA_ROLE_INPUT,
+                                 .dtype = to->text ? ARTEL_DTYPE_STRING : ARTEL_DTYPE_FLOAT64,
+                                 .count = state->rows,
+                                 .text = to->text,
+                                 .refusal = to->text ? "it holds text, and the model takes numbers here" : NULL,
+                                 .item = to->item};
+}
+
 static artel_status publish(artel__source *source)
 {
     const stream_state *state = source->state;
@@ -264,16 +314,22 @@ static artel_status publish(artel__source *source)
     if (state->rows == 0)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "give at least one line of values",
                            "the table has no records");
-    for (int64_t i = 0; i < state->head.columns; i++) whole = whole && (state->targets[i].array != 1 || state->targets[i].whole);
-    ARTEL_TRY(artel__source_add_arrays(source, state->labels > 0 ? 2 : 1));
-    source->arrays[0] = (artel__source_array){
-        .name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT64, .row = {1, {state->inputs}}, .count = state->rows};
-    if (state->labels == 0) return ARTEL_OK;
-    source->arrays[1] = (artel__source_array){.name = "y",
-                                              .role = ARTEL_DATA_ROLE_TARGET,
-                                              .dtype = whole ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_FLOAT64,
-                                              .row = {state->labels > 1, {state->labels}},
-                                              .count = state->rows};
+    for (int64_t i = 0; i < state->head.columns; i++) whole = whole && (state->targets[i].item != ITEM_LABELS || state->targets[i].whole);
+    ARTEL_TRY(artel__source_add_arrays(source, (state->inputs > 0) + (state->labels > 0) + state->alone));
+    artel__source_array *next = source->arrays;
+    if (state->inputs > 0)
+        *next++ = (artel__source_array){
+            .name = "x", .role = ARTEL_DATA_ROLE_INPUT, .dtype = ARTEL_DTYPE_FLOAT64, .row = {1, {state->inputs}}, .count = state->rows};
+    if (state->labels > 0)
+        *next++ = (artel__source_array){.name = "y",
+                                        .role = ARTEL_DATA_ROLE_TARGET,
+                                        .dtype = whole ? ARTEL_DTYPE_INT64 : ARTEL_DTYPE_FLOAT64,
+                                        .row = {state->labels > 1, {state->labels}},
+                                        .count = state->rows,
+                                        .item = ITEM_LABELS};
+    for (int64_t i = 0; i < state->head.columns; i++) {
+        if (state->targets[i].item >= ITEM_COLUMN) publish_column(state, i, next + (state->targets[i].item - ITEM_COLUMN));
+    }
     return ARTEL_OK;
 }
 
@@ -286,6 +342,8 @@ artel_status artel__csv_stream_open(artel__source *source, char delimiter)
     source->state = state;
     state->delimiter = delimiter;
     state->memo.row = -1;
+    state->every = EVERY;
+    artel__csv_kept_init(&state->kept, source->ctx);
     ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
     state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
     artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
@@ -299,6 +357,7 @@ static void stream_close(artel__source *source)
     stream_state *state = source->state;
     for (int f = 0; f < state->file_count; f++) artel__close_parts(state->files[f].file);
     artel__free(source->ctx, state->offsets);
+    artel__csv_kept_fini(&state->kept);
 }
 
 const artel__data_format artel__data_csv_stream = {
@@ -306,6 +365,7 @@ const artel__data_format artel__data_csv_stream = {
     .syntax = "csv:GLOB#stream=yes&label=COL",
     .options = "",
     .fetch_row = artel__csv_stream_fetch,
+    .fetch_record = artel__csv_stream_record,
     .hash_row = artel__csv_stream_hash,
     .close = stream_close,
 };

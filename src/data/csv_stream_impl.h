@@ -3,17 +3,20 @@
 #ifndef ARTEL_DATA_CSV_STREAM_IMPL_H
 #define ARTEL_DATA_CSV_STREAM_IMPL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "data/csv_head.h"
 #include "data/csv_stream.h"
 
 enum {
-    EVERY = 8, /* records from one kept offset to the next */
+    EVERY = 8, /* records from one kept offset to the next, as long as there is room */
     MEMO_LABELS = 16
 };
 
-#define FORGET_BYTES ((uint64_t)64 << 20)
+#define MOST_OFFSETS ((size_t)4 << 20) /* 32 MiB: of a table with more than 33 million records fewer are kept */
+
+#define FORGET_BYTES ((uint64_t)32 << 20)
 
 typedef struct stream_file {
     const artel__blob *blob;
@@ -22,10 +25,18 @@ typedef struct stream_file {
     size_t offset0; /* in `offsets`: of its first record */
 } stream_file;
 
+/* What the arrays are, by `item`: the inputs side by side, the labels, or one column: ITEM_COLUMN + which of those that stand alone. */
+enum {
+    ITEM_INPUTS,
+    ITEM_LABELS,
+    ITEM_COLUMN
+};
+
 /* Where a column goes. */
 typedef struct target {
-    int array; /* -1: left out */
-    int64_t place;
+    int64_t item;  /* -1: left out */
+    int64_t place; /* in a row of it */
+    bool text;
     bool whole;
     bool has_default;
     double fallback;
@@ -44,16 +55,27 @@ typedef struct row_memo {
     } label[MEMO_LABELS];
 } row_memo;
 
+/* Texts that do not lie in the file as they are, for it doubles their quotes: each different one once. */
+typedef struct kept_texts {
+    pthread_mutex_t mutex; /* guards all of this; innermost */
+    artel__arena arena;
+    artel__string *slots; /* by hash; empty ones have no bytes */
+    size_t count, room;   /* room: a power of two */
+    size_t bytes;
+} kept_texts;
+
 typedef struct stream_state {
     stream_file *files;
     int file_count;
     int64_t rows;
     uint64_t *offsets;
     size_t offset_count, offset_room;
+    int64_t every; /* records from one to the next, in each file */
     artel__csv_head head;
-    target *targets; /* by column; NULL until there is a record */
-    int64_t inputs, labels;
+    target *targets;               /* by column; NULL until there is a record */
+    int64_t inputs, labels, alone; /* columns side by side, and those that stand alone */
     char delimiter;
+    kept_texts kept;
     _Atomic uint64_t touched; /* bytes that have been mapped, about */
     _Atomic uint64_t last;    /* where the last row began, in its file; odd: it was read in a part */
     row_memo memo;
@@ -65,8 +87,14 @@ const char *artel__csv_skip_empty(const char *at, const char *end);
 /* So many bytes more of the mapping have been read; now and then its pages are given back. */
 void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t bytes);
 
+/* csv_stream_text.c: the text, to live as long as the source. Thread-safe. Errors: UNSUPPORTED where there are too many. */
+void artel__csv_kept_init(kept_texts *kept, artel_context *ctx);
+void artel__csv_kept_fini(kept_texts *kept);
+artel_status artel__csv_keep_text(const artel__source *source, const char *text, size_t length, artel__string *out);
+
 /* Of the format. */
 artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);
+artel_status artel__csv_stream_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count);
 artel_status artel__csv_stream_hash(const artel__source *source, int array, int64_t row, uint64_t *out);
 
 #endif

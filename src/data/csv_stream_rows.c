@@ -7,6 +7,7 @@
 #include "base/pages.h"
 
 enum {
+    WANTED = 16,           /* arrays that are read together */
     PART_BYTES = 4096,     /* read at first for a row elsewhere */
     FAULT_BYTES = 64 << 10 /* that one fault maps */
 };
@@ -28,6 +29,7 @@ static artel_status bad_field(const record *r, int64_t column, const char *what)
                        column < state->head.columns ? state->head.names[column].text : "", what);
 }
 
+/* A number; `dtype`: float64, or int64 for labels. */
 static artel_status convert_field(const record *r, int64_t column, const artel__csv_field *field, artel_dtype dtype, void *out)
 {
     const target *to = &((const stream_state *)r->source->state)->targets[column];
@@ -51,16 +53,58 @@ static artel_status convert_field(const record *r, int64_t column, const artel__
     return ARTEL_OK;
 }
 
-/* To the arrays whose `out` is not NULL. */
-static artel_status convert_record(const record *r, artel__csv_reader *reader, void *const out[2])
+/* What is wanted of a record. */
+typedef struct wanted {
+    struct want {
+        int64_t item;
+        artel_dtype dtype;
+        void *out;
+    } want[WANTED];
+    int count;
+    const char *at; /* the record, and where it lies in the mapped file */
+    const char *mapped;
+    bool texts; /* some of it is text */
+} wanted;
+
+static void want(const artel__source *source, int array, void *out, wanted *to)
+{
+    const artel__source_array *a = &source->arrays[array];
+    to->want[to->count++] = (struct want){a->item, a->dtype, out};
+    to->texts = to->texts || a->dtype == ARTEL_DTYPE_STRING;
+}
+
+/* The text where it lies in the mapped file, wherever the record was read; unless it lies in the reader. */
+static artel_status place_text(const record *r, const artel__csv_reader *reader, const artel__csv_field *field, const wanted *to,
+                               artel__string *out)
+{
+    *out = (artel__string){"", field->length};
+    if (field->length == 0) return ARTEL_OK;
+    if (field->text < to->at || field->text >= reader->end) return artel__csv_keep_text(r->source, field->text, field->length, out);
+    out->bytes = to->mapped + (field->text - to->at);
+    return ARTEL_OK;
+}
+
+static artel_status place_field(const record *r, const artel__csv_reader *reader, int64_t column, const artel__csv_field *field,
+                                const wanted *to)
+{
+    int64_t item = ((const stream_state *)r->source->state)->targets[column].item;
+    for (int w = 0; w < to->count; w++) {
+        const struct want *one = &to->want[w];
+        if (one->item != item) continue;
+        ARTEL_TRY(one->dtype == ARTEL_DTYPE_STRING ? place_text(r, reader, field, to, one->out)
+                                                   : convert_field(r, column, field, one->dtype, one->out));
+    }
+    return ARTEL_OK;
+}
+
+static artel_status convert_record(const record *r, artel__csv_reader *reader, const wanted *to)
 {
     const stream_state *state = r->source->state;
     artel__csv_field field;
     artel_status status;
     int64_t column = 0;
     while ((status = artel__csv_next_field(reader, &field)) == ARTEL_OK) {
-        int array = column < state->head.columns ? state->targets[column].array : -1;
-        if (array >= 0 && out[array]) ARTEL_TRY(convert_field(r, column, &field, r->source->arrays[array].dtype, out[array]));
+        if (column < state->head.columns) ARTEL_TRY(place_field(r, reader, column, &field, to));
         bool last = column == state->head.columns && !reader->in_record && artel__csv_is_blank(&field);
         if (!last) column++; /* a delimiter at the end of a line makes no column */
     }
@@ -118,16 +162,16 @@ static artel_status find_record(const artel__source *source, const stream_file *
     stream_state *state = source->state;
     int64_t number = row - file->first;
     const char *begin = (const char *)file->blob->bytes;
-    uint64_t offset = state->offsets[file->offset0 + (size_t)(number / EVERY)];
+    uint64_t offset = state->offsets[file->offset0 + (size_t)(number / state->every)];
     uint64_t last = atomic_load_explicit(&state->last, memory_order_relaxed), before = last / 2;
     bool apart = file->file >= 0 && (offset + NEAR_BYTES / 16 - before > NEAR_BYTES || last == offset * 2 + 1);
     atomic_store_explicit(&state->last, offset * 2 + apart, memory_order_relaxed);
     out->heap = NULL;
-    if (apart) return read_part(source, file, offset, number % EVERY, out);
+    if (apart) return read_part(source, file, offset, number % state->every, out);
     if (offset > before) artel__csv_touch(state, file->blob, offset - before + last % 2 * FAULT_BYTES);
-    uint64_t next = number % EVERY ? behind_last(state, row) : 0;
+    uint64_t next = number % state->every ? behind_last(state, row) : 0;
     out->end = begin + file->blob->size;
-    out->at = next ? artel__csv_skip_empty(begin + next, out->end) : skip_records(begin + offset, out->end, number % EVERY);
+    out->at = next ? artel__csv_skip_empty(begin + next, out->end) : skip_records(begin + offset, out->end, number % state->every);
     out->offset = (uint64_t)(out->at - begin);
     return ARTEL_OK;
 }
@@ -159,40 +203,69 @@ static void remember(stream_state *state, int64_t row, uint64_t next, const void
     atomic_flag_clear_explicit(&memo->busy, memory_order_release);
 }
 
-/* The record of a part, to an array, and to `labels`, when they are wanted besides. */
-static artel_status convert_part(const record *r, const part *p, int array, void *out, void *labels, uint64_t *length)
+/* The record of a part; *next: where the one behind it begins in the file. */
+static artel_status convert_part(const record *r, const part *p, const wanted *to, uint64_t *next)
 {
     artel__csv_reader reader;
-    void *const to[2] = {array == 0 ? out : NULL, array == 1 ? out : labels};
     artel__csv_init(&reader, r->source->ctx, r->path, p->at, (size_t)(p->end - p->at), ((const stream_state *)r->source->state)->delimiter);
     artel__csv_next_record(&reader);
     artel_status status = convert_record(r, &reader, to);
-    *length = (uint64_t)(reader.at - p->at);
+    *next = p->offset + (uint64_t)(reader.at - p->at);
     artel__csv_fini(&reader);
     return status;
+}
+
+/* A row into what is wanted of it. */
+static artel_status fetch_wanted(const artel__source *source, int64_t row, wanted *to, uint64_t *next)
+{
+    stream_state *state = source->state;
+    const stream_file *file = file_of(state, row);
+    part p;
+    artel_status status = find_record(source, file, row, &p);
+    if (status == ARTEL_OK) {
+        const record r = {source, file->blob->path, row - file->first, p.offset};
+        to->at = p.at;
+        to->mapped = (const char *)file->blob->bytes + p.offset;
+        if (to->texts && to->at != to->mapped) artel__csv_touch(state, file->blob, FAULT_BYTES);
+        status = convert_part(&r, &p, to, next);
+    }
+    artel__free(source->ctx, p.heap);
+    return status;
+}
+
+artel_status artel__csv_stream_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+{
+    wanted to = {.count = 0};
+    uint64_t next;
+    for (int w = 0; w < count; w++) {
+        want(source, wants[w].array, wants[w].out, &to);
+        if (to.count < WANTED && w + 1 < count) continue;
+        ARTEL_TRY(fetch_wanted(source, row, &to, &next));
+        to.count = 0;
+    }
+    remember(source->state, row, next, NULL);
+    return ARTEL_OK;
 }
 
 artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
 {
     stream_state *state = source->state;
-    const stream_file *file = file_of(state, row);
-    int64_t room[MEMO_LABELS];
-    void *labels = array == 0 && state->labels > 0 && state->labels <= MEMO_LABELS ? room : NULL;
-    uint64_t length;
-    part p;
+    int64_t item = source->arrays[array].item, room[MEMO_LABELS];
+    wanted to = {.count = 0};
+    uint64_t next;
     (void)row_shape;
-    if (array == 1 && recall_labels(state, row, out)) return ARTEL_OK;
-    artel_status status = find_record(source, file, row, &p);
-    const record r = {source, file->blob->path, row - file->first, status == ARTEL_OK ? p.offset : 0};
-    if (status == ARTEL_OK && labels && convert_part(&r, &p, array, out, labels, &length) < 0) {
-        labels = NULL; /* whoever wants the labels is told what is wrong with them */
+    if (item == ITEM_LABELS && recall_labels(state, row, out)) return ARTEL_OK;
+    want(source, array, out, &to);
+    bool labels = item == ITEM_INPUTS && state->labels > 0 && state->labels <= MEMO_LABELS; /* they will be asked for next */
+    if (labels) want(source, 1, room, &to);
+    artel_status status = fetch_wanted(source, row, &to, &next);
+    if (status < 0 && labels) {
+        labels = false; /* whoever wants the labels is told what is wrong with them */
+        to.count = 1;
         artel__operation_begin(source->ctx);
-        status = convert_part(&r, &p, array, out, NULL, &length);
-    } else if (status == ARTEL_OK && !labels) {
-        status = convert_part(&r, &p, array, out, NULL, &length);
+        status = fetch_wanted(source, row, &to, &next);
     }
-    if (status == ARTEL_OK) remember(state, row, p.offset + length, labels);
-    artel__free(source->ctx, p.heap);
+    if (status == ARTEL_OK) remember(state, row, next, labels ? room : NULL);
     return status;
 }
 

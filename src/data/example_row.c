@@ -93,9 +93,7 @@ static artel_status place_raw(const row *r, artel__proto bytes)
 static artel_status place_image(const row *r, artel__proto bytes, const artel_shape *shape)
 {
     artel__image_why why = {""};
-    artel__image_input input = {bytes.at, (size_t)(bytes.end - bytes.at), (int)shape->dim[2]};
-    artel_status status =
-        artel__image_decode(r->reader->ctx, r->reader->images, &input, shape, r->reader->interpolation, (float *)(void *)r->out, &why);
+    artel_status status = artel__image_decode(r->reader->ctx, &r->reader->images, bytes, shape, (float *)(void *)r->out, &why);
     return status == ARTEL_ERROR_CORRUPT ? bad_record(r->reader, "replace the image", r->feature->name, why.text) : status;
 }
 

@@ -8,7 +8,7 @@
 #define ARTEL_DATA_FEATURES_H
 
 #include "base/json.h"
-#include "data/image_part.h"
+#include "data/image_decode.h"
 #include "base/protobuf.h"
 #include "data/source.h"
 
@@ -115,11 +115,10 @@ bool artel__example_bytes(artel__proto values, artel__proto *out, int64_t room, 
 /* What an example is read with. */
 typedef struct artel__example_reader {
     artel_context *ctx;
-    const artel__image_part *images; /* NULL when no feature is an image */
-    int interpolation;
-    const char *path; /* of the record, for messages */
-    int64_t row;      /* in its file */
-    uint64_t offset;  /* of the record in bytes; of the line for text */
+    artel__image_how images; /* cleared when no feature is an image */
+    const char *path;        /* of the record, for messages */
+    int64_t row;             /* in its file */
+    uint64_t offset;         /* of the record in bytes; of the line for text */
 } artel__example_reader;
 
 /* One row of a feature from a record, in feature->dtype; `shape`: its extents, all known. Thread-safe. */

@@ -53,6 +53,7 @@ static void hash_options(artel__sha256 *hash, const artel__data_options *options
     artel__hash_integer(hash, (uint64_t)options->channels);
     artel__hash_integer(hash, (uint64_t)options->interpolation);
     artel__hash_integer(hash, (uint64_t)options->header);
+    if (options->decode != ARTEL__DATA_EXACT) artel__hash_text(hash, "scaled");
     if (options->stream) {
         artel__hash_text(hash, options->types);
         artel__hash_text(hash, options->defaults);

@@ -44,10 +44,10 @@ static artel_status images_fetch(const artel__source *source, int array, const a
         return ARTEL_OK;
     }
     ARTEL_TRY(artel__map_file(source->ctx, item->path, &mapping));
-    artel__image_input input = {mapping.bytes, mapping.size, (int)row_shape->dim[2]};
+    const artel__image_how how = artel__image_how_of(state->library.part, &source->options);
+    artel__proto encoded = {.at = mapping.bytes, .end = (const uint8_t *)mapping.bytes + mapping.size};
     artel__image_why why = {""};
-    artel_status status =
-        artel__image_decode(source->ctx, state->library.part, &input, row_shape, source->options.interpolation, out, &why);
+    artel_status status = artel__image_decode(source->ctx, &how, encoded, row_shape, out, &why);
     if (status == ARTEL_ERROR_CORRUPT) status = undecodable(source, item->path, &why);
     artel__unmap_file(&mapping);
     return status;
@@ -81,7 +81,7 @@ static void images_close(artel__source *source)
 const artel__data_format artel__data_images = {
     .name = "images",
     .syntax = "images:DIR",
-    .options = "scale shift size channels interpolation skip-errors",
+    .options = "scale shift size channels interpolation decode skip-errors",
     .reads_ahead = true,
     .open = images_open,
     .fetch_row = images_fetch,

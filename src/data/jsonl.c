@@ -243,8 +243,9 @@ static artel_status place_image(const artel__source *source, const row *r, const
     const char *base = artel__folder_of(r->line->path, folder, sizeof folder);
     if (base == NULL || snprintf(path, sizeof path, "%s/%s", base, name) >= (int)sizeof path) return bad_value(r, "the name is too long");
     ARTEL_TRY(artel__map_file(source->ctx, path, &mapping));
-    artel__image_input input = {mapping.bytes, mapping.size, (int)r->shape->dim[2]};
-    artel_status status = artel__image_decode(source->ctx, state->images.part, &input, r->shape, source->options.interpolation, out, &why);
+    const artel__image_how how = artel__image_how_of(state->images.part, &source->options);
+    artel__proto encoded = {.at = mapping.bytes, .end = (const uint8_t *)mapping.bytes + mapping.size};
+    artel_status status = artel__image_decode(source->ctx, &how, encoded, r->shape, out, &why);
     artel__unmap_file(&mapping);
     if (status != ARTEL_ERROR_CORRUPT) return status;
     return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, path, "replace the image", "%s", why.text);
@@ -325,7 +326,7 @@ static void jsonl_close(artel__source *source)
 const artel__data_format artel__data_jsonl = {
     .name = "jsonl",
     .syntax = "jsonl:GLOB#features=FILE.json",
-    .options = "features label names scale shift size channels interpolation skip-errors",
+    .options = "features label names scale shift size channels interpolation decode skip-errors",
     .open = jsonl_open,
     .reads_ahead = true,
     .load_text = jsonl_load_text,

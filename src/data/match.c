@@ -124,8 +124,10 @@ static artel_status match_roles(side *s, bool *done)
     int count = count_role(s), at = 0;
     if (count == 0) return ARTEL_OK;
     if (count != s->count) {
+        char found[256];
+        list_arrays(s->data, found, sizeof found);
         return artel__fail(s->data->ctx, ARTEL_ERROR_INVALID, s->data->specification, "give one array for each, named like the layers",
-                           "%d arrays for %d %ss of the model", count, s->count, s->noun);
+                           "%d arrays for %d %ss of the model (found: %s)", count, s->count, s->noun, found);
     }
     for (int i = 0; i < source->array_count; i++) {
         if (source->arrays[i].role == s->role) ARTEL_TRY(set_match(s->arena, &s->matches[at++], i));

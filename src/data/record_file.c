@@ -138,6 +138,7 @@ artel_status artel__record_file_at(artel_context *ctx, const artel__record_file 
         return artel__fail(ctx, ARTEL_ERROR_NOT_FOUND, file->path, "fetch it, or train where it is: fit --auto-shard file",
                            "record %lld is wanted, and only the file's index is on this machine", (long long)row);
     uint64_t at = file->offsets[row];
+    if (file->pages != NULL) artel__pages_want(file->pages, at, (row + 1 < file->count ? file->offsets[row + 1] : file->size) - at);
     artel__record_walk walk = {file->bytes, file->size, at < file->size ? (size_t)at : file->size, NULL};
     artel__record_fault fault = artel__record_step(&walk, true, out);
     return fault == ARTEL__RECORD_GOOD ? ARTEL_OK

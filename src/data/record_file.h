@@ -9,6 +9,7 @@
 #ifndef ARTEL_DATA_RECORD_FILE_H
 #define ARTEL_DATA_RECORD_FILE_H
 
+#include "base/pages.h"
 #include "base/protobuf.h"
 #include "data/source.h"
 
@@ -49,7 +50,8 @@ typedef struct artel__record_file {
     artel__mapping index; /* where offsets lie, or nothing */
     void *found;          /* where they lie otherwise; on the heap */
     bool compressed;
-    bool absent; /* another task's: known by its index alone, and without bytes */
+    bool absent;         /* another task's: known by its index alone, and without bytes */
+    artel__pages *pages; /* of a file that memory does not hold; NULL: it does */
 } artel__record_file;
 
 /* Maps a file and inflates it, without looking for records. */

@@ -33,6 +33,11 @@ typedef enum artel__data_interpolation {
     ARTEL__DATA_NEAREST
 } artel__data_interpolation;
 
+typedef enum artel__data_decode {
+    ARTEL__DATA_EXACT,
+    ARTEL__DATA_SCALED
+} artel__data_decode;
+
 /* `#options` of a specification. Numbers that are not given are 0, texts NULL. */
 typedef struct artel__data_options {
     const char *scale_text, *shift_text, *size_text; /* as given */
@@ -40,6 +45,7 @@ typedef struct artel__data_options {
     float scale_by, scale_over, shift; /* value * by / over + shift, in float32 */
     int64_t height, width, channels;
     int interpolation; /* artel__data_interpolation */
+    int decode;        /* artel__data_decode */
     int header;        /* artel__data_header */
     const char *label, *columns, *delimiter, *missing;
     const char *names; /* "#a,b,c" */

@@ -17,6 +17,7 @@
 #define WHERE "specification" /* in messages about the text itself */
 
 static const char *const interpolations[] = {"bilinear", "nearest", NULL};
+static const char *const decodes[] = {"exact", "scaled", NULL};
 static const char *const token_kinds[] = {"chars", "bytes", NULL};
 static const char *const headers[] = {"auto", "yes", "no", NULL};
 
@@ -28,6 +29,8 @@ static const artel__option options_table[] = {
     {"channels", "channels of images: 1, 3 or 4", ARTEL__OPTION_INT, offsetof(artel__data_options, channels), "0", 0, 4, NULL},
     {"interpolation", "how images are resized", ARTEL__OPTION_ENUM, offsetof(artel__data_options, interpolation), "bilinear", 0, 0,
      interpolations},
+    {"decode", "'scaled': a JPEG far larger than 'size' is decoded at 1/2, 1/4 or 1/8 of it", ARTEL__OPTION_ENUM,
+     offsetof(artel__data_options, decode), "exact", 0, 0, decodes},
     {"label", "columns that are targets", ARTEL__OPTION_STRING, offsetof(artel__data_options, label), "null", 0, 0, NULL},
     {"columns", "columns that are inputs; all others are left out", ARTEL__OPTION_STRING, offsetof(artel__data_options, columns), "null", 0,
      0, NULL},

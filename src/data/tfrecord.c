@@ -11,6 +11,8 @@
 #include "data/fingerprint.h"
 #include "data/record_file.h"
 
+#define LARGE_BYTES ((uint64_t)16 << 20) /* less is read as it lies, however little memory there is */
+
 typedef struct records_state {
     artel__record_file *files;
     int64_t *first; /* row of each file, and behind the last */
@@ -72,6 +74,23 @@ static artel_status find_features(artel__source *source)
                        state->file_count > 0 && state->files[0].absent ? "no file with records is here" : "there are no records");
 }
 
+/* Files that together are more than half of what memory holds are read in pieces, just those that are wanted. */
+static artel_status read_in_pieces(const artel__source *source, artel__arena *arena)
+{
+    const records_state *state = source->state;
+    uint64_t bytes = 0;
+    for (int i = 0; i < state->file_count; i++) bytes += state->files[i].compressed || state->files[i].absent ? 0 : state->files[i].size;
+    if (bytes < LARGE_BYTES || bytes < artel__memory_limit() / 2) return ARTEL_OK;
+    for (int i = 0; i < state->file_count; i++) {
+        artel__record_file *file = &state->files[i];
+        if (file->compressed || file->absent || file->size == 0) continue;
+        file->pages = artel__arena_alloc(arena, 1, sizeof *file->pages);
+        if (file->pages == NULL) return ARTEL_ERROR_NO_MEMORY;
+        artel__pages_init(file->pages, &file->blob->mapping);
+    }
+    return ARTEL_OK;
+}
+
 static artel_status tfrecord_open(artel__source *source)
 {
     artel__paths paths;
@@ -82,6 +101,7 @@ static artel_status tfrecord_open(artel__source *source)
     artel_status status = add_files(source, &paths);
     artel__paths_fini(&paths);
     if (status < 0) return status;
+    ARTEL_TRY(read_in_pieces(source, &source->arena));
     ARTEL_TRY(find_features(source));
     if (artel__features_have_images(&state->features)) ARTEL_TRY(artel__image_library_open(source->ctx, &state->images));
     return artel__features_publish(source, &state->features, state->first[state->file_count]);
@@ -103,8 +123,7 @@ static artel_status tfrecord_fetch_record(const artel__source *source, int64_t r
     artel__proto record;
     ARTEL_TRY(artel__record_file_at(source->ctx, file, local, &record));
     artel__example_reader reader = {.ctx = source->ctx,
-                                    .images = state->images.part,
-                                    .interpolation = source->options.interpolation,
+                                    .images = artel__image_how_of(state->images.part, &source->options),
                                     .path = file->path,
                                     .row = local,
                                     .offset = file->offsets[local]};
@@ -218,7 +237,7 @@ static void tfrecord_close(artel__source *source)
 const artel__data_format artel__data_tfrecord = {
     .name = "tfrecord",
     .syntax = "tfrecord:FILES#features=FILE.json",
-    .options = "features names scale shift size channels interpolation skip-errors",
+    .options = "features names scale shift size channels interpolation decode skip-errors",
     .open = tfrecord_open,
     .reads_ahead = true,
     .fetch_row = tfrecord_fetch,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU quotas read from a made-up cgroup tree, version 1 and 2. */
+/* CPU quotas and limits of memory read from a made-up cgroup tree, version 1 and 2. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/pages.h"
 #include "base/threads.h"
 
 typedef struct tree {
@@ -91,6 +92,24 @@ static void test_nothing_there(void **state)
     assert_int_equal(artel__cgroup_cores(made->membership, made->root), 0);
 }
 
+/* Limits of memory stand in the same tree. */
+static void test_memory(void **state)
+{
+    tree *made = *state;
+    put(made, "", "membership", "5:memory:/x/y\n3:cpu,cpuacct:/a/b\n0::/pods/one\n");
+    assert_true(artel__cgroup_memory(made->membership, made->root) == UINT64_MAX);
+    put(made, "memory", "memory.limit_in_bytes", "9223372036854771712\n"); /* none */
+    assert_true(artel__cgroup_memory(made->membership, made->root) == 9223372036854771712u);
+    put(made, "memory/x", "memory.limit_in_bytes", "62914560\n");
+    assert_true(artel__cgroup_memory(made->membership, made->root) == 62914560);
+    put(made, "pods/one", "memory.max", "max\n");
+    assert_true(artel__cgroup_memory(made->membership, made->root) == 62914560);
+    put(made, "pods", "memory.max", "1048576\n");
+    assert_true(artel__cgroup_memory(made->membership, made->root) == 1048576);
+    assert_true(artel__cgroup_memory("/nonexistent/cgroup", made->root) == UINT64_MAX);
+    assert_true(artel__memory_limit() > 1 << 20);
+}
+
 static void test_this_process(void **state)
 {
     (void)state;
@@ -105,6 +124,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unified, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_version_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nothing_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
         cmocka_unit_test(test_this_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

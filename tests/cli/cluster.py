@@ -140,7 +140,8 @@ class Task:
 
 
 class Cluster:
-    """`arguments(rank)` of `artel`, for each worker. `absent` ones begin later (`begin`); `programs`: other ones by rank."""
+    """`arguments(rank)` of `artel`, for each worker. `absent` ones begin later (`begin`); `prefix`: words, or a function of the rank that
+    gives them; `programs`: other ones by rank."""
 
     def __init__(self, count, arguments, environment=None, chief=False, absent=(), prefix=(), programs=None):
         ports = free_ports(count)
@@ -150,7 +151,7 @@ class Cluster:
         for r in range(count):
             task = {"type": "chief", "index": 0} if chief and r == 0 else {"type": "worker", "index": r - chief}
             env = environment(r, ports) if environment else {"TF_CONFIG": json.dumps({"cluster": jobs, "task": task})}
-            self.start[r] = (arguments(r), env, prefix, (programs or {}).get(r, ARTEL))
+            self.start[r] = (arguments(r), env, prefix(r) if callable(prefix) else prefix, (programs or {}).get(r, ARTEL))
             if r not in absent:
                 self.begin(r)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 300
+# timeout: 900
 # processors: 2
 # long form: 1800
 """--auto-shard file: tasks that each have only some files of the data train as one process does on all of them: the same rows in each batch (the
 same curves but for rounding, each element once an epoch), whatever lies where, over kills and copies; the same bits where all have all; words for
-what is missing.
+what is missing. Long form: hosts that hold more than they have memory for.
 """
 import json
 import os
@@ -12,6 +12,7 @@ import random
 import shutil
 import signal
 
+import confined
 import numpy as np
 from cli import K, L, O, Row, expect, save
 from cluster import Cluster
@@ -214,6 +215,62 @@ def opened(scene):
     expect(set(codes.values()) == {0}, codes, [t.err()[-400:] for t in cluster.tasks.values()])
 
 
+MEMORY, WIDTH, LARGE = 60 << 20, 2048, [9000, 1, 12000, 4000, 0, 7000, 5000]  # records of 8 KB: 300 MB
+
+
+def wide():
+    m = K.Sequential([K.Input((WIDTH,)), L.Dense(4, activation="softmax")])
+    m.compile(O.SGD(0.01), "sparse_categorical_crossentropy")
+    return m
+
+
+def larger_than_memory(scene):
+    """Three hosts of 60 MB hold 100 MB each: they train as one process without a limit, and each opens its own files alone."""
+    rng, held = np.random.default_rng(3), [{0, 5}, {2}, {1, 3, 4, 6}]
+    model, folders = save(wide, scene.path("w.keras")), [scene.path("m%d" % h) for h in range(4)]
+    for folder in folders:
+        os.mkdir(folder)
+    for k, n in enumerate(LARGE):
+        np.savez(scene.path("l.npz"), x=rng.standard_normal((max(n, 1), WIDTH)).astype("f4"), y=rng.integers(0, 4, max(n, 1)))
+        name = os.path.join(folders[3], "t-%05d-of-%05d" % (k, len(LARGE)))
+        expect(artel("data", "make", "npz:" + scene.path("l.npz"), "--output", name, "--shards", 1).rc == 0, "make")
+        os.replace(name + ".features.json", os.path.join(folders[3], "t.features.json"))
+        if n == 0:
+            open(name, "w").close()
+            expect(artel("data", "index", name).rc == 0, "index")
+        for h in range(3):
+            shutil.copy2(name + ".index", folders[h])
+            if k in held[h]:
+                shutil.copy2(name, folders[h])
+    for folder in folders[:3]:
+        shutil.copy2(os.path.join(folders[3], "t.features.json"), folder)
+
+    def fit(folder):
+        return ["fit", model, "--data", "tfrecord:%s/t@%d" % (folder, len(LARGE)), "--batch-size", 256, "--epochs", 2, "--threads", 1, "--verbose", 0,
+                "--audit-data", "--json"]
+
+    ran = artel(*fit(folders[3]))
+    expect(ran.rc == 0, ran.err)
+    for folder in folders:
+        for name in os.listdir(folder):
+            confined.forget(os.path.join(folder, name))
+    hosts = confined.Hosts(3, MEMORY)
+    try:
+        cluster = Cluster(3, lambda r: [*fit(folders[r]), "--strategy", "multi-worker", "--auto-shard", "file"], prefix=hosts.words)
+        cluster.tasks[0].until_step(sum(LARGE) // 256 // 2)
+        for r, task in cluster.tasks.items():
+            expect(mapped(task) == {("m%d" % r, k) for k in held[r] if LARGE[k]}, "task", r, mapped(task))
+        codes = cluster.finish(600)
+        expect(set(codes.values()) == {0}, codes, [t.err()[-400:] for t in cluster.tasks.values()])
+        for h in range(3):
+            hosts.within(h)
+    finally:
+        hosts.close()
+    found = accounts(cluster.tasks[0].lines)
+    expect(sorted(found) == [0, 1] and all(a["each_once"] and a["elements"] == sum(LARGE) for a in found.values()), found)
+    near(cluster.tasks[0].lines, curves(ran.out.splitlines()))
+
+
 def refusals(scene):
     scene.hosts([ALL - {3}, ALL - {3, 6}])
 
@@ -251,4 +308,4 @@ def case(row, index, folder, keras_only):
 
 if __name__ == "__main__":
     table([Row("apart", apart), Row("everywhere", everywhere), Row("validation", validation), Row("kills", kills), Row("alone with it", alone_with_it),
-           Row("opened", opened), Row("refusals", refusals)], cleaning(case), [])
+           Row("opened", opened), Row("refusals", refusals), *([Row("larger than memory", larger_than_memory)] if LONG else [])], cleaning(case), [])

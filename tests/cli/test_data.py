@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# timeout: 120
+# timeout: 600
 """Each data format: the values that reach the model are those of the file, and so are the targets.
 
 A model that passes its input on shows the inputs (`predict`); one that answers zero shows the targets, as their mean

@@ -66,6 +66,10 @@ def csv(d):
     return "csv:d.csv#label=target"
 
 
+def streamed(d):
+    return csv(d) + "&columns=size,text,word&stream=yes"
+
+
 def jsonl(d):
     with open("d.jsonl", "w", encoding="utf-8") as f:
         for i in range(N):
@@ -120,12 +124,12 @@ def formats():
     first = fit(npz(d), "--strategy", "one-device")
     expect(fit(npz(rows([w for w in WORDS if w != "red"]))) != first, "other words, the same result")
     for name, make in [("bytes", lambda: npz(d, lambda a: np.char.encode(a, "utf-8"))), ("big-endian", lambda: npz(d, lambda a: a.astype(a.dtype.newbyteorder(">")))),
-                       ("fortran", lambda: npz(d, order="F")), ("csv", lambda: csv(d)), ("jsonl", lambda: jsonl(d)), ("tfrecord", lambda: tfrecord(d))]:
+                       ("fortran", lambda: npz(d, order="F")), ("csv", lambda: csv(d)), ("streamed", lambda: streamed(d)), ("jsonl", lambda: jsonl(d)), ("tfrecord", lambda: tfrecord(d))]:
         expect(fit(make()) == first, "%s: other bits" % name)
     ran = artel("evaluate", "out.keras", "--data", csv(d), "--loss", "mse")
     expect(ran.rc == 0, "evaluate:", ran.err)
     answers = []
-    for spec in (npz(d), csv(d), tfrecord(d)):
+    for spec in (npz(d), csv(d), streamed(d), tfrecord(d)):
         ran = artel("predict", "out.keras", "--data", spec, "--output", "p.npy", "--batch-size", 32)
         expect(ran.rc == 0, "predict:", ran.err)
         answers.append(np.load("p.npy").tobytes())
@@ -136,7 +140,7 @@ def replicas():
     model()
     data = tfrecord(rows())
     first = fit(data, "--strategy", "one-device", "--threads", 1)
-    for spec in (data, csv(rows())):
+    for spec in (data, csv(rows()), streamed(rows())):
         for count in (2, 3):
             for threads in (count, 2 * count):
                 expect(fit(spec, "--strategy", "mirrored", "--replicas", count, "--threads", threads) == first, "%d replicas: other bits" % count)

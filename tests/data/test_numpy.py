@@ -65,6 +65,15 @@ def conversions():
     same("x * 2 / 3", deliver("npy:a.npy#scale=2/3"), pixels.astype("f4") * np.float32(2) / np.float32(3))
 
 
+def scaled(folder, size, channels, tf):
+    """decode=scaled against the ratio of TensorFlow's decode_jpeg that leaves as many pixels as are wanted."""
+    ratio = max(r for r in (1, 2, 4, 8) if r == 1 or (size[0] * r <= 37 and size[1] * r <= 53))
+    files = sorted(os.path.join(top, name) for top, _, names in os.walk(folder) for name in names)
+    wanted = np.stack([tf.image.resize(tf.io.decode_jpeg(tf.io.read_file(name), channels, ratio=ratio), size).numpy() for name in files])
+    found = deliver("images:%s#size=%dx%d&channels=%d&decode=scaled" % (folder, *size, channels))
+    near("%s %s scaled by %d" % (folder, size, ratio), found, wanted, 1e-4)
+
+
 def images():
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -102,7 +111,7 @@ def images():
         for channels, mode in ((3, "rgb"), (1, "grayscale"), (4, "rgba")):
             if folder == "jpeg" and channels == 4:
                 continue
-            for size in ((37, 53), (20, 20), (64, 100), (1, 1), (37, 10)):
+            for size in ((37, 53), (20, 20), (64, 100), (1, 1), (37, 10), (18, 26), (9, 13), (4, 6)):
                 for interpolation in ("bilinear", "nearest"):
                     dataset = keras.utils.image_dataset_from_directory(folder, image_size=size, color_mode=mode, interpolation=interpolation,
                                                                        shuffle=False, batch_size=None, verbose=False)
@@ -110,6 +119,8 @@ def images():
                     found = deliver("images:%s#size=%dx%d&channels=%d&interpolation=%s" % (folder, *size, channels, interpolation))
                     exact = size == (37, 53) or interpolation == "nearest"
                     near("%s %s %s %s" % (folder, mode, size, interpolation), found, wanted, 0 if exact else 1e-4)
+                if folder == "jpeg":
+                    scaled(folder, size, channels, tf)
     same("uint8 pixels", deliver("images:png", "uint8", 37, 53, 3), deliver("images:png", "float32", 37, 53, 3).astype("u1"))
 
 

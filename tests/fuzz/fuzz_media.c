@@ -16,7 +16,7 @@ static void decode_image(const uint8_t *data, size_t size, measure_fn *measure, 
 {
     static const int channels[] = {1, 3, 4};
     for (int i = 0; i < 3; i++) {
-        artel__image_input input = {data, size, channels[i]};
+        artel__image_input input = {.bytes = data, .size = size, .channels = channels[i]};
         artel__image_why why = {""};
         int64_t height, width;
         if (measure(&input, &height, &width, &why) != 0 || height * width > 1 << 18) {

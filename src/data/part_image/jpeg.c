@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JPEG by libjpeg, with the settings of TensorFlow's decode_image: fast integer DCT, smooth upsampling of chroma.
+/* JPEG by libjpeg, with the settings of TensorFlow's decode_image: fast integer DCT, smooth upsampling of chroma. Fewer pixels
+ * come from the low frequencies of each block, so that what is left out is not transformed.
  *
  * libjpeg reports fatal errors by calling error_exit, which must not return: it jumps back to the function that
  * started the decoder, which keeps nothing else to release. A data stream that ends early is a warning to libjpeg (it
@@ -53,12 +54,25 @@ static void prepare(decoder *d, artel__image_why *why)
     d->errors.output_message = silent;
 }
 
+/* By what the extents are divided: the most that leaves as many pixels as are wanted. */
+static unsigned ratio_of(const decoder *d, const artel__image_input *input)
+{
+    unsigned ratio = 1;
+    if (input->least_height < 1 || input->least_width < 1) return 1;
+    while (ratio < 8 && d->info.image_height >= 2 * ratio * (uint64_t)input->least_height &&
+           d->info.image_width >= 2 * ratio * (uint64_t)input->least_width)
+        ratio *= 2;
+    return ratio;
+}
+
 /* This and the readers below may jump; whoever calls them has set the target. */
 static void start(decoder *d, const artel__image_input *input)
 {
     jpeg_create_decompress(&d->info);
     jpeg_mem_src(&d->info, input->bytes, (unsigned long)input->size);
     jpeg_read_header(&d->info, TRUE);
+    d->info.scale_num = 1;
+    d->info.scale_denom = ratio_of(d, input);
 }
 
 int artel__jpeg_measure(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why)
@@ -70,8 +84,9 @@ int artel__jpeg_measure(const artel__image_input *input, int64_t *out_height, in
         return -1;
     }
     start(&d, input);
-    *out_height = (int64_t)d.info.image_height;
-    *out_width = (int64_t)d.info.image_width;
+    int64_t ratio = (int64_t)d.info.scale_denom;
+    *out_height = ((int64_t)d.info.image_height + ratio - 1) / ratio;
+    *out_width = ((int64_t)d.info.image_width + ratio - 1) / ratio;
     jpeg_destroy_decompress(&d.info);
     return 0;
 }

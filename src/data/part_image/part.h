@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARTEL__IMAGE_PART_VERSION 1u
+#define ARTEL__IMAGE_PART_VERSION 2u
 #define ARTEL__IMAGE_PART_SYMBOL "artel_part_image"
 
 /* Larger images are refused before memory is taken. */
@@ -23,6 +23,9 @@ typedef struct artel__image_input {
     const uint8_t *bytes;
     size_t size;
     int channels; /* 1 grey, 3 RGB, 4 RGB and alpha */
+    /* A JPEG may be decoded at a half, a quarter or an eighth of its extents, rounded up, as long as they are not less than these. 0: at all
+     * of them. */
+    int64_t least_height, least_width;
 } artel__image_input;
 
 typedef struct artel__image_why {
@@ -31,10 +34,10 @@ typedef struct artel__image_why {
 
 typedef struct artel__image_part {
     uint32_t version;
-    /* Reads the extents of a JPEG, PNG, BMP or GIF image, told apart by content. 0, or -1 with the reason. */
+    /* Reads the extents at which a JPEG, PNG, BMP or GIF image, told apart by content, will be decoded. 0, or -1 with the reason. */
     int (*measure)(const artel__image_input *input, int64_t *out_height, int64_t *out_width, artel__image_why *why);
     /* Decodes an image that was measured into out[height][width][channels]. 0, or -1 with the reason. Pixels are those of
-     * TensorFlow's decode_image. */
+     * TensorFlow's decode_image, of smaller JPEGs those of its decode_jpeg with a ratio. */
     int (*decode)(const artel__image_input *input, uint8_t *out, artel__image_why *why);
 } artel__image_part;
 

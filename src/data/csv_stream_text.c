@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts of a streamed table whose quotes are doubled in the file (csv_stream_impl.h). A table that is larger than memory may hold more of
+ * them than memory, so that there is a limit; all other texts stay where they lie in the mapped file.
+ */
+#include <string.h>
+
+#include "data/csv_stream_impl.h"
+
+#define MOST_BYTES ((size_t)64 << 20)
+
+void artel__csv_kept_init(kept_texts *kept, artel_context *ctx)
+{
+    pthread_mutex_init(&kept->mutex, NULL);
+    artel__arena_init(&kept->arena, ctx);
+}
+
+void artel__csv_kept_fini(kept_texts *kept)
+{
+    artel__free(kept->arena.ctx, kept->slots);
+    artel__arena_fini(&kept->arena);
+    pthread_mutex_destroy(&kept->mutex);
+}
+
+/* Where the text is, or where it would be. */
+static artel__string *find_slot(const kept_texts *kept, const char *text, size_t length)
+{
+    size_t at = (size_t)artel__hash64(text, length) & (kept->room - 1);
+    while (kept->slots[at].bytes != NULL && (kept->slots[at].length != length || memcmp(kept->slots[at].bytes, text, length) != 0))
+        at = (at + 1) & (kept->room - 1);
+    return &kept->slots[at];
+}
+
+/* At least one slot in two is empty. */
+static artel_status make_room(kept_texts *kept)
+{
+    kept_texts larger = {.room = kept->room > 0 ? kept->room * 2 : 256};
+    void *block;
+    if (2 * (kept->count + 1) <= kept->room) return ARTEL_OK;
+    ARTEL_TRY(artel__calloc(kept->arena.ctx, larger.room, sizeof *larger.slots, "csv texts", &block));
+    larger.slots = block;
+    for (size_t i = 0; i < kept->room; i++) {
+        const artel__string *text = &kept->slots[i];
+        if (text->bytes != NULL) *find_slot(&larger, text->bytes, text->length) = *text;
+    }
+    artel__free(kept->arena.ctx, kept->slots);
+    kept->slots = larger.slots;
+    kept->room = larger.room;
+    return ARTEL_OK;
+}
+
+static artel_status keep(kept_texts *kept, const char *where, const char *text, size_t length, artel__string *out)
+{
+    ARTEL_TRY(make_room(kept));
+    artel__string *slot = find_slot(kept, text, length);
+    if (slot->bytes == NULL) {
+        if (kept->bytes + length > MOST_BYTES)
+            return artel__fail(kept->arena.ctx, ARTEL_ERROR_UNSUPPORTED, where, "leave stream out, or write the texts without quotes",
+                               "the texts with doubled quotes, each different one once, take more than %zu MiB", MOST_BYTES >> 20);
+        char *copy = artel__arena_alloc(&kept->arena, 1, length > 0 ? length : 1);
+        if (copy == NULL) return ARTEL_ERROR_NO_MEMORY;
+        memcpy(copy, text, length);
+        *slot = (artel__string){copy, length};
+        kept->bytes += length;
+        kept->count++;
+    }
+    *out = *slot;
+    return ARTEL_OK;
+}
+
+artel_status artel__csv_keep_text(const artel__source *source, const char *text, size_t length, artel__string *out)
+{
+    kept_texts *kept = &((stream_state *)source->state)->kept;
+    pthread_mutex_lock(&kept->mutex);
+    artel_status status = keep(kept, source->target, text, length, out);
+    pthread_mutex_unlock(&kept->mutex);
+    return status;
+}
