@@ -17,6 +17,7 @@
 #include "base/context_impl.h"
 #include "base/extension.h"
 #include "base/failures.h"
+#include "base/spill.h"
 #include "base/text.h"
 
 #if defined(__x86_64__)
@@ -136,6 +137,7 @@ void artel_context_destroy(artel_context *context)
     pthread_mutex_destroy(&context->lendable_mutex);
     pthread_mutex_destroy(&context->error_mutex);
     pthread_mutex_destroy(&context->log_mutex);
+    artel__spill_close(context);
     free(context->line);
     free(context);
 }

@@ -3,6 +3,7 @@
 #include "train/callbacks.h"
 #include "base/listed.h"
 #include "train/checkpoint_file.h"
+#include "train/left.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -112,6 +113,7 @@ artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *call
         callback->weights = block;
     }
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
+    ARTEL_TRY(artel__session_complete(fit->session));
     artel__state_image(artel__session_state(fit->session), weights, callback->weights);
     return ARTEL_OK;
 }

@@ -14,6 +14,7 @@
 #include "train/audit.h"
 #include "train/content.h"
 #include "train/deal.h"
+#include "train/left.h"
 #include "train/options.h"
 
 void artel__fit_event(const artel__fit *fit, artel_event *event)
@@ -205,7 +206,9 @@ artel_status artel__fit_epoch_end(artel__fit *fit)
 {
     fit->logs.count = 0;
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
+    ARTEL_TRY(artel__session_complete(fit->session));
     artel__state_copy(fit->model->weights, artel__session_state(fit->session), artel__all_of(fit->model->nn->variables));
+    fit->model->initialised = true;
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
     if (fit->validation_row > 0) ARTEL_TRY(report_validation(fit));
     ARTEL_TRY(artel__callbacks_epoch_end(fit));
@@ -312,7 +315,8 @@ static artel_status end_event(artel__fit *fit)
 {
     char digest[65];
     if (!fit->options.on_event) return ARTEL_OK;
-    ARTEL_TRY(artel__keras_digest(fit->model, false, digest));
+    bool whole = fit->model->initialised; /* a worker or server need not have all weights */
+    if (whole) ARTEL_TRY(artel__keras_digest(fit->model, false, digest));
     qsort(fit->step_ms, (size_t)fit->steps_timed, sizeof *fit->step_ms, by_value);
     double total = 0;
     for (int64_t i = 0; i < fit->steps_timed; i++) total += fit->step_ms[i];
@@ -326,7 +330,7 @@ static artel_status end_event(artel__fit *fit)
                          .first_step_ms = first > 0 ? first : NAN,
                          .start_ms = first > 0 ? (double)fit->started_ns * 1e-6 : NAN,
                          .peak_rss_bytes = artel__peak_rss_bytes(),
-                         .digest = digest};
+                         .digest = whole ? digest : NULL};
     artel__session_program_counts(fit->session, &event.programs_compiled, &event.programs_found);
     artel__fit_event(fit, &event);
     return ARTEL_OK;
