@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/context_impl.h"
 #include "base/extension.h"
+#include "base/spill.h"
 #include "base/text.h"
 
 static const artel__range context_ranges[] = {
@@ -44,6 +45,7 @@ void artel_context_destroy(artel_context *context)
     pthread_mutex_destroy(&context->lendable_mutex);
     pthread_mutex_destroy(&context->error_mutex);
     pthread_mutex_destroy(&context->log_mutex);
+    artel__spill_close(context);
     free(context->line);
     free(context);
 }

@@ -6,12 +6,14 @@
  * the kernel hands them out cleared, without touching pages that are never used, and aligned for huge pages. A buffer whose
  * end fills more than half of a huge page gets the whole of it: that page costs a sixth of the small ones in its place.
  */
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/context_impl.h"
+#include "base/spill.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define PAGE ((size_t)4096)
@@ -43,7 +45,8 @@ void artel__fail_allocation_after(artel_context *ctx, uint64_t n)
 
 artel_status artel__alloc(artel_context *ctx, size_t bytes, const char *where, void **out)
 {
-    void *block = bytes > PTRDIFF_MAX || heap_refuses(ctx) ? NULL : malloc(bytes ? bytes : 1);
+    bool refused = bytes > PTRDIFF_MAX || heap_refuses(ctx);
+    void *block = refused ? NULL : artel__spills(ctx, bytes) ? artel__spill_take(ctx, bytes) : malloc(bytes ? bytes : 1);
     if (!block) {
         artel__fail_memory(ctx, where, bytes);
         return ARTEL_ERROR_NO_MEMORY;
@@ -56,15 +59,28 @@ artel_status artel__calloc(artel_context *ctx, size_t count, size_t size, const 
 {
     size_t bytes = 0;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX) return artel__fail_memory(ctx, where, SIZE_MAX);
-    void *block = heap_refuses(ctx) ? NULL : calloc(1, bytes ? bytes : 1);
+    void *block = heap_refuses(ctx) ? NULL : artel__spills(ctx, bytes) ? artel__spill_take(ctx, bytes) : calloc(1, bytes ? bytes : 1);
     if (!block) return artel__fail_memory(ctx, where, bytes);
     *out = block;
     return ARTEL_OK;
 }
 
+/* From memory to a file, from a file to a larger one, or back. */
+static void *move_block(artel_context *ctx, void *block, size_t bytes)
+{
+    size_t spilled = artel__spill_bytes(ctx, block), had = spilled || !block ? spilled : malloc_usable_size(block);
+    void *grown = artel__spills(ctx, bytes) ? artel__spill_take(ctx, bytes) : malloc(bytes ? bytes : 1);
+    if (!grown) return NULL;
+    if (had) memcpy(grown, block, had < bytes ? had : bytes);
+    artel__free(ctx, block);
+    return grown;
+}
+
 artel_status artel__realloc(artel_context *ctx, size_t bytes, const char *where, void **block)
 {
-    void *grown = bytes > PTRDIFF_MAX || heap_refuses(ctx) ? NULL : realloc(*block, bytes ? bytes : 1);
+    bool refused = bytes > PTRDIFF_MAX || heap_refuses(ctx);
+    bool moves = !refused && (artel__spills(ctx, bytes) || artel__spill_bytes(ctx, *block) > 0);
+    void *grown = refused ? NULL : moves ? move_block(ctx, *block, bytes) : realloc(*block, bytes ? bytes : 1);
     if (!grown) return artel__fail_memory(ctx, where, bytes);
     *block = grown;
     return ARTEL_OK;
@@ -72,8 +88,7 @@ artel_status artel__realloc(artel_context *ctx, size_t bytes, const char *where,
 
 void artel__free(artel_context *ctx, void *block)
 {
-    (void)ctx;
-    free(block);
+    if (!artel__spill_give(ctx, block)) free(block);
 }
 
 static size_t round_up(size_t bytes, size_t unit)
@@ -104,7 +119,9 @@ artel_status artel__alloc_aligned(artel_context *ctx, size_t bytes, const char *
 {
     void *block = NULL;
     if (bytes > PTRDIFF_MAX - 2 * HUGE_PAGE || heap_refuses(ctx)) return artel__fail_memory(ctx, where, bytes);
-    if (bytes > MAP_LEAST) {
+    if (artel__spills(ctx, bytes)) {
+        block = artel__spill_take(ctx, bytes);
+    } else if (bytes > MAP_LEAST) {
         block = map_huge(mapped_bytes(bytes));
     } else {
         size_t rounded = round_up(bytes ? bytes : 1, LINE);
@@ -118,8 +135,7 @@ artel_status artel__alloc_aligned(artel_context *ctx, size_t bytes, const char *
 
 void artel__free_aligned(artel_context *ctx, void *block, size_t bytes)
 {
-    (void)ctx;
-    if (!block) return;
+    if (!block || artel__spill_give(ctx, block)) return;
     if (bytes > MAP_LEAST)
         munmap(block, mapped_bytes(bytes));
     else

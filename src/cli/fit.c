@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* artel fit: trains a model. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "artel/data.h"
 #include "base/file.h"
+#include "base/spill.h"
 #include "base/text.h"
 #include "cli/cluster.h"
 #include "cli/follow.h"
@@ -16,7 +18,7 @@
 typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log,
         *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa, *batch_norm, *profile, *recompute,
-        *check_data, *auto_shard;
+        *check_data, *auto_shard, *spill;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors, ps_copies;
@@ -95,6 +97,8 @@ static const artel__option options[] = {
     {"verbose", "0 silent, 1 progress bar, 2 a line an epoch; -1: 1 on a terminal, else 2", ARTEL__OPTION_INT, AT(verbose), "-1", -1, 2,
      NULL},
     {"json", "events as JSON lines on stdout; --json=epochs leaves steps out", ARTEL__OPTION_STRING, AT(json), "null", 0, 0, json_words},
+    {"spill", "folder for files in which lies what takes 16 MiB and more, instead of in memory: models larger than that; changes no bit",
+     ARTEL__OPTION_STRING, AT(spill), "null", 0, 0, NULL},
     {"dry-run", "load, plan, print the plan, end", ARTEL__OPTION_BOOL, AT(dry_run), "false", 0, 0, NULL},
     {"explain", "print graph, plan and kernels, then train", ARTEL__OPTION_BOOL, AT(explain), "false", 0, 0, NULL},
     {"profile", "time of each operation: a timeline for Chrome's viewers here (a file, or trace.json in a directory), a table at the end",
@@ -421,6 +425,7 @@ static artel_status run_fit(artel__invocation *call)
     artel_model *model = NULL;
     artel_cluster *cluster = NULL;
     ARTEL_TRY(check(call, o));
+    if (o->spill && (errno = artel__spill_open(call->ctx, o->spill)) != 0) return artel__fail_errno(call->ctx, o->spill, "make a file in");
     if (!o->dry_run) ARTEL_TRY(artel__cli_open_cluster(call, o->strategy, &o->cluster, &cluster));
     bool evaluates = cluster && strcmp(artel_cluster_role(cluster), "evaluator") == 0;
     artel_status status = check_targets(call, o);

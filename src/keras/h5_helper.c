@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/part.h"
+#include "base/spill.h"
 #include "keras/h5_wire.h"
 
 #define PROGRAM "artel-hdf5"
@@ -60,7 +61,7 @@ static artel_status away_from_standard(artel_context *ctx, const char *where, in
 
 artel_status artel__memory_file(artel_context *ctx, const char *where, int *out)
 {
-    int fd = memfd_create("artel-hdf5", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = artel__spill_is_open(ctx) ? artel__spill_file(ctx) : memfd_create("artel-hdf5", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return artel__fail_errno(ctx, where, "make a copy in memory");
     artel_status status = away_from_standard(ctx, where, &fd);
     if (status < 0)
@@ -68,6 +69,17 @@ artel_status artel__memory_file(artel_context *ctx, const char *where, int *out)
     else
         *out = fd;
     return status;
+}
+
+artel_status artel__memory_guard(artel_context *ctx, const char *where, int *fd)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", *fd);
+    int reading = open(path, O_RDONLY | O_CLOEXEC);
+    if (reading < 0) return artel__fail_errno(ctx, where, "open the copy of");
+    close(*fd);
+    *fd = reading;
+    return away_from_standard(ctx, where, fd);
 }
 
 artel_status artel__memory_write(artel_context *ctx, const char *where, int fd, const void *bytes, size_t count)

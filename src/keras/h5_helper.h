@@ -23,6 +23,8 @@ artel_status artel__helper_run(artel_context *ctx, const artel__helper_job *job)
 
 /* An empty memory file whose descriptor is not inherited and not among 0..9. */
 artel_status artel__memory_file(artel_context *ctx, const char *where, int *out);
+/* The descriptor becomes one for reading alone; there is no other. */
+artel_status artel__memory_guard(artel_context *ctx, const char *where, int *fd);
 /* Appends; a descriptor's write that is complete or fails. */
 artel_status artel__memory_write(artel_context *ctx, const char *where, int fd, const void *bytes, size_t count);
 /* Maps the whole of it, read-only. An empty one gives {NULL, 0}. */

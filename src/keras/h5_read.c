@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/spill.h"
 #include "keras/h5_helper.h"
 #include "keras/h5_tree.h"
 #include "keras/h5_wire.h"
@@ -218,11 +219,14 @@ static bool seal(int fd)
 }
 
 /* The image must not change any more, nor shrink under our mapping: data are pointed to. */
-static artel_status make_image(artel_context *ctx, const char *where, const void *bytes, size_t size, int fd, artel__mapping *out)
+static artel_status make_image(artel_context *ctx, const char *where, const void *bytes, size_t size, int *fd, artel__mapping *out)
 {
-    ARTEL_TRY(artel__memory_write(ctx, where, fd, bytes, size));
-    if (!seal(fd)) return artel__fail_errno(ctx, where, "make a copy in memory");
-    return artel__memory_map(ctx, where, fd, out);
+    ARTEL_TRY(artel__memory_write(ctx, where, *fd, bytes, size));
+    if (artel__spill_is_open(ctx)) /* a file on disk has no seals */
+        ARTEL_TRY(artel__memory_guard(ctx, where, fd));
+    else if (!seal(*fd))
+        return artel__fail_errno(ctx, where, "make a copy in memory");
+    return artel__memory_map(ctx, where, *fd, out);
 }
 
 artel_status artel__h5_read(artel__arena *arena, const char *where, const void *bytes, size_t size, artel__h5_file *out)
@@ -235,7 +239,7 @@ artel_status artel__h5_read(artel__arena *arena, const char *where, const void *
     artel__helper_job job = {.where = where, .mode = "read", .input = -1, .output = -1, .seconds = artel__helper_seconds(size)};
     artel_status status = artel__memory_file(ctx, where, &job.input);
     if (status >= 0) status = artel__memory_file(ctx, where, &job.output);
-    if (status >= 0) status = make_image(ctx, where, bytes, size, job.input, &file.image);
+    if (status >= 0) status = make_image(ctx, where, bytes, size, &job.input, &file.image);
     if (status >= 0) status = artel__helper_run(ctx, &job);
     if (status >= 0) status = artel__memory_map(ctx, where, job.output, &file.reply);
     if (status >= 0) status = artel__h5_parse(arena, where, &file);

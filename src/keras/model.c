@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/argument.h"
+#include "keras/draw.h"
 #include "keras/variables.h"
+#include "nn/draw.h"
 
 artel_status artel__keras_from_record(artel_context *ctx, const char *where, json_t *record, artel_model **out)
 {
@@ -50,7 +52,24 @@ typedef struct filler {
     artel_model *model;
     uint64_t seed;
     uint32_t ordinal;
+    size_t least; /* of variables that are left alone, where they can be drawn in parts */
+    bool *left;   /* NULL: none is */
+    bool any;
 } filler;
+
+/* Fans are those of a matrix where the layer says so. */
+static artel_shape drawn_shape(const artel__model_variable *variable, const artel__variable *target)
+{
+    bool matrix = variable->variable->matrix_fans && target->rows > 0;
+    return matrix ? artel__shape(2, target->rows, target->columns) : target->shape;
+}
+
+static bool leaves(const filler *f, const artel__model_variable *variable, const artel__variable *target)
+{
+    bool drawn = artel__initializer_has_parts(&variable->variable->initializer) && target->layout == ARTEL__LAYOUT_PLAIN;
+    return f->left && drawn && variable->trainable && target->dtype == ARTEL_DTYPE_FLOAT32 &&
+           (size_t)target->count * sizeof(float) >= f->least;
+}
 
 static artel_status fill_one(void *user, const artel__model_variable *variable)
 {
@@ -60,9 +79,13 @@ static artel_status fill_one(void *user, const artel__model_variable *variable)
     const artel__variable *target = &f->model->nn->variables->item[index];
     int64_t count = artel_shape_count(&target->shape);
     void *values;
+    if (leaves(f, variable, target)) {
+        f->ordinal++;
+        f->left[index] = f->any = true;
+        return ARTEL_OK;
+    }
     ARTEL_TRY(artel__calloc(ctx, (size_t)count + 8, sizeof(float) + artel_dtype_size(target->dtype), variable->path, &values));
-    bool matrix = variable->variable->matrix_fans && target->rows > 0;
-    artel_shape shape = matrix ? artel__shape(2, target->rows, target->columns) : target->shape;
+    artel_shape shape = drawn_shape(variable, target);
     artel_status status = artel__initializer_fill(ctx, &variable->variable->initializer, f->seed, f->ordinal++, &shape, values);
     if (status == ARTEL_OK && target->dtype != ARTEL_DTYPE_FLOAT32) {
         uint8_t *converted = (uint8_t *)values + ((size_t)count * sizeof(float) + 15) / 16 * 16;
@@ -91,6 +114,39 @@ artel_status artel__keras_initialise(artel_model *model, uint64_t seed)
     ARTEL_TRY(artel__model_visit(model->nn, fill_one, &f));
     model->initialised = true;
     return ARTEL_OK;
+}
+
+artel_status artel__keras_initialise_but(artel_model *model, uint64_t seed, size_t least, bool *left)
+{
+    filler f = {.model = model, .seed = seed, .least = least, .left = left};
+    ARTEL_TRY(artel__model_visit(model->nn, fill_one, &f));
+    model->initialised = !f.any;
+    return ARTEL_OK;
+}
+
+typedef struct drawer {
+    const artel_model *model;
+    uint64_t seed;
+    uint32_t ordinal;
+    int variable;
+    int64_t first, count;
+    float *out;
+} drawer;
+
+static artel_status draw_one(void *user, const artel__model_variable *variable)
+{
+    drawer *d = user;
+    uint32_t ordinal = d->ordinal++;
+    if (variable->variable->index != d->variable) return ARTEL_OK;
+    artel_shape shape = drawn_shape(variable, &d->model->nn->variables->item[d->variable]);
+    return artel__initializer_fill_part(d->model->ctx, &variable->variable->initializer, d->seed, ordinal, &shape, d->first, d->count,
+                                        d->out);
+}
+
+artel_status artel__keras_draw(const artel_model *model, uint64_t seed, int variable, int64_t first, int64_t count, float *out)
+{
+    drawer d = {model, seed, 0, variable, first, count, out};
+    return artel__model_visit(model->nn, draw_one, &d);
 }
 
 artel_status artel_model_initialise(artel_model *model, uint64_t seed)

@@ -12,6 +12,7 @@
 
 #include "base/rng.h"
 #include "base/scalar_math.h"
+#include "nn/draw.h"
 #include "nn/parts.h"
 #include "nn/record.h"
 
@@ -48,7 +49,7 @@ typedef struct filling {
     artel__rng_key key;
     uint32_t node;
     const artel_shape *shape;
-    int64_t count;
+    int64_t first, count; /* elements; all of them but where whole is not set */
     float *out;
 } filling;
 
@@ -59,6 +60,7 @@ struct artel__initializer_def {
     artel_status (*fill)(const filling *f);
     int mode, distribution; /* of the fixed kinds of variance scaling */
     double scale;
+    bool whole; /* an element depends on others, or on where it is */
 };
 
 static const char *const modes[] = {"fan_in", "fan_out", "fan_avg", NULL};
@@ -129,7 +131,7 @@ static artel_status fill_numbers(const filling *f)
     return ARTEL_OK;
 }
 
-static const artel__initializer_def numbers_def = {.class_name = "Numbers", .options = no_options, .fill = fill_numbers};
+static const artel__initializer_def numbers_def = {.class_name = "Numbers", .options = no_options, .fill = fill_numbers, .whole = true};
 
 artel_status artel__initializer_numbers(artel__arena *arena, const float *numbers, int64_t count, artel__initializer *out)
 {
@@ -158,13 +160,34 @@ static artel_status fill_identity(const filling *f)
 
 /* -- random numbers; four to a block of the generator -- */
 
+static int64_t first_block(const filling *f)
+{
+    return f->first / 4;
+}
+
+static int64_t end_block(const filling *f)
+{
+    return (f->first + f->count + 3) / 4;
+}
+
+/* Those of a block that are filled here. */
+static void put_block(const filling *f, int64_t block, const float four[4])
+{
+    for (int64_t k = 0; k < 4; k++) {
+        int64_t i = 4 * block + k - f->first;
+        if (i >= 0 && i < f->count) f->out[i] = four[k];
+    }
+}
+
 static void fill_uniform_between(const filling *f, double low, double high)
 {
     float from = (float)low, span = (float)high - (float)low;
-    for (int64_t i = 0; i < f->count; i += 4) {
+    for (int64_t block = first_block(f); block < end_block(f); block++) {
         uint32_t word[4];
-        artel__rng_block(f->key, 0, f->node, 0, (uint64_t)i / 4, word);
-        for (int k = 0; k < 4 && i + k < f->count; k++) f->out[i + k] = artel__rng_uniform(word[k]) * span + from;
+        float four[4];
+        artel__rng_block(f->key, 0, f->node, 0, (uint64_t)block, word);
+        for (int k = 0; k < 4; k++) four[k] = artel__rng_uniform(word[k]) * span + from;
+        put_block(f, block, four);
     }
 }
 
@@ -178,29 +201,31 @@ static void four_normals(const filling *f, uint64_t draw, int64_t block, float o
 
 static void fill_normal_with(const filling *f, double mean, double deviation)
 {
-    for (int64_t i = 0; i < f->count; i += 4) {
-        float z[4];
-        four_normals(f, 0, i / 4, z);
-        for (int k = 0; k < 4 && i + k < f->count; k++) f->out[i + k] = z[k] * (float)deviation + (float)mean;
+    for (int64_t block = first_block(f); block < end_block(f); block++) {
+        float z[4], four[4];
+        four_normals(f, 0, block, z);
+        for (int k = 0; k < 4; k++) four[k] = z[k] * (float)deviation + (float)mean;
+        put_block(f, block, four);
     }
 }
 
 /* Each element keeps its place in the block through all draws, so that it depends on no neighbour. */
 static void fill_truncated_with(const filling *f, double mean, double deviation)
 {
-    for (int64_t i = 0; i < f->count; i += 4) {
+    for (int64_t block = first_block(f); block < end_block(f); block++) {
         float kept[4] = {0};
         int missing = 15;
         for (uint64_t draw = 0; missing && draw < MOST_DRAWS; draw++) {
             float z[4];
-            four_normals(f, draw, i / 4, z);
+            four_normals(f, draw, block, z);
             for (int k = 0; k < 4; k++) {
                 if (!(missing & 1 << k) || !(fabsf(z[k]) < 2.0f)) continue;
                 kept[k] = z[k];
                 missing &= ~(1 << k);
             }
         }
-        for (int k = 0; k < 4 && i + k < f->count; k++) f->out[i + k] = kept[k] * (float)deviation + (float)mean;
+        for (int k = 0; k < 4; k++) kept[k] = kept[k] * (float)deviation + (float)mean;
+        put_block(f, block, kept);
     }
 }
 
@@ -325,27 +350,27 @@ static artel_status fill_orthogonal(const filling *f)
 
 /* -- the table -- */
 
-#define FIXED(class_name, name, scale, mode, distribution)                                                \
-    {                                                                                                     \
-        class_name, {name}, fixed_options, fill_variance, MODE_##mode, DISTRIBUTION_##distribution, scale \
+#define FIXED(class_name, name, scale, mode, distribution)                                                       \
+    {                                                                                                            \
+        class_name, {name}, fixed_options, fill_variance, MODE_##mode, DISTRIBUTION_##distribution, scale, false \
     }
 
 static const artel__initializer_def table[] = {
-    {"Zeros", {"zeros", "zero"}, no_options, fill_zeros, 0, 0, 0},
-    {"Ones", {"ones", "one"}, no_options, fill_ones, 0, 0, 0},
-    {"Constant", {"constant"}, constant_options, fill_constant, 0, 0, 0},
-    {"Identity", {"identity", "IdentityInitializer"}, identity_options, fill_identity, 0, 0, 0},
-    {"RandomNormal", {"random_normal", "normal"}, normal_options, fill_random_normal, 0, 0, 0},
-    {"RandomUniform", {"random_uniform", "uniform"}, uniform_options, fill_random_uniform, 0, 0, 0},
-    {"TruncatedNormal", {"truncated_normal"}, normal_options, fill_truncated_normal, 0, 0, 0},
-    {"VarianceScaling", {"variance_scaling"}, variance_options, fill_variance, 0, 0, 0},
+    {"Zeros", {"zeros", "zero"}, no_options, fill_zeros, 0, 0, 0, false},
+    {"Ones", {"ones", "one"}, no_options, fill_ones, 0, 0, 0, false},
+    {"Constant", {"constant"}, constant_options, fill_constant, 0, 0, 0, false},
+    {"Identity", {"identity", "IdentityInitializer"}, identity_options, fill_identity, 0, 0, 0, true},
+    {"RandomNormal", {"random_normal", "normal"}, normal_options, fill_random_normal, 0, 0, 0, false},
+    {"RandomUniform", {"random_uniform", "uniform"}, uniform_options, fill_random_uniform, 0, 0, 0, false},
+    {"TruncatedNormal", {"truncated_normal"}, normal_options, fill_truncated_normal, 0, 0, 0, false},
+    {"VarianceScaling", {"variance_scaling"}, variance_options, fill_variance, 0, 0, 0, false},
     FIXED("GlorotUniform", "glorot_uniform", 1.0, FAN_AVG, UNIFORM),
     FIXED("GlorotNormal", "glorot_normal", 1.0, FAN_AVG, TRUNCATED),
     FIXED("LecunUniform", "lecun_uniform", 1.0, FAN_IN, UNIFORM),
     FIXED("LecunNormal", "lecun_normal", 1.0, FAN_IN, TRUNCATED),
     FIXED("HeUniform", "he_uniform", 2.0, FAN_IN, UNIFORM),
     FIXED("HeNormal", "he_normal", 2.0, FAN_IN, TRUNCATED),
-    {"Orthogonal", {"orthogonal", "OrthogonalInitializer"}, orthogonal_options, fill_orthogonal, 0, 0, 0},
+    {"Orthogonal", {"orthogonal", "OrthogonalInitializer"}, orthogonal_options, fill_orthogonal, 0, 0, 0, true},
 };
 
 static const artel__initializer_def *find(const char *name)
@@ -403,20 +428,43 @@ artel_status artel__initializer_read(artel__arena *arena, const char *where, jso
     return ARTEL_OK;
 }
 
+/* What is to be filled, from the seed that counts. */
+static filling begin_filling(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
+                             const artel_shape *shape, float *out)
+{
+    const settings *s = initializer->config;
+    bool own = initializer->def && s->has_seed;
+    return (filling){.ctx = ctx,
+                     .s = s,
+                     .key = artel__rng_make_key(own ? (uint64_t)s->own_seed : seed, ARTEL__STREAM_INIT),
+                     .node = own ? 0 : ordinal,
+                     .shape = shape,
+                     .count = artel_shape_count(shape),
+                     .out = out};
+}
+
 artel_status artel__initializer_fill(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
                                      const artel_shape *shape, float *out)
 {
-    const settings *s = initializer->config;
-    filling f = {.ctx = ctx, .s = s, .node = ordinal, .shape = shape, .count = artel_shape_count(shape), .out = out};
+    filling f = begin_filling(ctx, initializer, seed, ordinal, shape, out);
     if (!initializer->def) return fill_zeros(&f);
-    if (s->has_seed) {
-        seed = (uint64_t)s->own_seed;
-        f.node = 0;
-    }
-    f.key = artel__rng_make_key(seed, ARTEL__STREAM_INIT);
     ARTEL_TRY(initializer->def->fill(&f));
-    for (int64_t i = f.count / 4; s->forget_bias && i < f.count / 2; i++) out[i] = 1.0f;
+    for (int64_t i = f.count / 4; f.s->forget_bias && i < f.count / 2; i++) out[i] = 1.0f;
     return ARTEL_OK;
+}
+
+bool artel__initializer_has_parts(const artel__initializer *initializer)
+{
+    return !initializer->def || (!initializer->def->whole && !((const settings *)initializer->config)->forget_bias);
+}
+
+artel_status artel__initializer_fill_part(artel_context *ctx, const artel__initializer *initializer, uint64_t seed, uint32_t ordinal,
+                                          const artel_shape *shape, int64_t first, int64_t count, float *out)
+{
+    filling f = begin_filling(ctx, initializer, seed, ordinal, shape, out);
+    f.first = first;
+    f.count = count;
+    return initializer->def ? initializer->def->fill(&f) : fill_zeros(&f);
 }
 
 void artel__initializer_forget_bias(artel__initializer *initializer)

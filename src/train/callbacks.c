@@ -4,6 +4,7 @@
 #include "base/json_written.h"
 #include "base/listed.h"
 #include "train/checkpoint_file.h"
+#include "train/left.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -113,6 +114,7 @@ artel_status artel__callback_keep_weights(artel__fit *fit, artel__callback *call
         callback->weights = block;
     }
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
+    ARTEL_TRY(artel__session_complete(fit->session));
     artel__state_image(artel__session_state(fit->session), weights, callback->weights);
     return ARTEL_OK;
 }

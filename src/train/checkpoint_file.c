@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "train/callbacks.h"
 #include "train/fit_impl.h"
+#include "train/left.h"
 
 json_t *artel__hex_real(double value)
 {
@@ -124,6 +125,7 @@ artel_status artel__checkpoint_image_take(artel__fit *fit, json_t *manifest, art
     size_t weights = artel__image_bytes(own, artel__all_of(own)), at = artel__image_bytes(all, artel__all_of(all)), size = at;
     for (int i = 0; i < fit->callback_count; i++) size += fit->callbacks[i].weights ? weights : 0;
     ARTEL_TRY(artel__state_bring(state));
+    ARTEL_TRY(artel__session_complete(fit->session));
     clear_entries(fit->ctx, image);
     ARTEL_TRY(list_entries(fit, image));
     void *bytes = image->bytes;
@@ -412,6 +414,7 @@ artel_status artel__checkpoint_read_state(artel__fit *fit, const char *folder)
         status = artel__checkpoint_tensor(&tensors, entry->name, entry_bytes(&wanted, i), &plain);
         if (status == ARTEL_OK) put_back(fit, entry, plain);
     }
+    if (status == ARTEL_OK) artel__session_has_all(fit->session);
     artel__checkpoint_image_fini(fit->ctx, &wanted);
     artel__checkpoint_close(&tensors);
     return status;

@@ -38,7 +38,8 @@ static artel_status end_event(artel__fit *fit)
 {
     char digest[65];
     if (!fit->options.on_event) return ARTEL_OK;
-    ARTEL_TRY(artel__keras_digest(fit->model, false, digest));
+    bool whole = fit->model->initialised; /* a worker or server need not have all weights */
+    if (whole) ARTEL_TRY(artel__keras_digest(fit->model, false, digest));
     qsort(fit->step_ms, (size_t)fit->steps_timed, sizeof *fit->step_ms, by_value);
     double total = 0;
     for (int64_t i = 0; i < fit->steps_timed; i++) total += fit->step_ms[i];
@@ -52,7 +53,7 @@ static artel_status end_event(artel__fit *fit)
                          .first_step_ms = first > 0 ? first : NAN,
                          .start_ms = first > 0 ? (double)fit->started_ns * 1e-6 : NAN,
                          .peak_rss_bytes = artel__peak_rss_bytes(),
-                         .digest = digest};
+                         .digest = whole ? digest : NULL};
     artel__session_program_counts(fit->session, &event.programs_compiled, &event.programs_found);
     artel__fit_event(fit, &event);
     return ARTEL_OK;

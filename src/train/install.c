@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The coordinator's side of the servers: gives them their parts, looks whether they still have them, takes the whole state back. */
 #include "train/install.h"
+#include "train/left.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -28,9 +29,11 @@ static artel_status make_division(artel__installed *c, const artel__service *s)
         artel__installed_part *p = &c->part[i];
         *p = (artel__installed_part){
             .task = s->task[s->server[i]], .rank = s->server[i], .state = artel__arena_alloc(&c->arena, most, sizeof *p->state)};
-        if (!p->state) return ARTEL_ERROR_NO_MEMORY;
+        p->given = artel__arena_alloc(&c->arena, most, sizeof *p->given);
+        ARTEL_TRY(artel__arena_status(&c->arena));
         for (int k = 1; k < s->copies && k < s->servers; k++) p->copy[p->copies++] = s->task[s->server[(i + k) % s->servers]];
         p->count = artel__division_list(&c->division, i, ARTEL__PART_STATE, p->state);
+        p->gives = artel__division_list(&c->division, i, ARTEL__PART_GIVEN, p->given);
         p->bytes = artel__entries_bytes(p->state, p->count);
         p->taken = artel__arena_alloc(&c->arena, p->bytes + 8, 1);
         if (!p->taken) return ARTEL_ERROR_NO_MEMORY;
@@ -50,8 +53,8 @@ static artel_status call_server(artel__installed *c, int i, int rank, artel__lan
 {
     artel__installed_part *p = &c->part[i];
     head->part = (uint32_t)i | (uint32_t)c->parts << 16;
-    if (data) artel__entries_list(p->state, p->count, place_here, c, c->piece);
-    return artel__service_judge(artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? p->count : 0, p->bytes + 8));
+    if (data) artel__entries_list(p->given, p->gives, place_here, c, c->piece);
+    return artel__service_judge(artel__lane_call(&c->lane[rank], &p->call, head, c->piece, data ? p->gives : 0, p->bytes + 8));
 }
 
 static artel_status await_call(const artel__service *s, const artel__lane *lane, artel__lane_slot *call, artel__lane_head *out)
@@ -169,6 +172,7 @@ static artel_status install(artel__installed *c, const artel__service *s, artel_
     artel__phase_go_back(c->fit, phase);
     artel__lane_head head = {
         .op = ARTEL__SERVE_INSTALL, .install = number, .item = (uint64_t)c->fit->step, .a = (uint64_t)c->fit->iteration, .b = ++c->epoch};
+    if (artel__session_leaves(c->fit->session)) head.flags = ARTEL__FLAG_DRAW;
     int rank[ARTEL__MOST_SERVERS];
     artel_status status = ARTEL_OK;
     for (int k = 0; k < s->copies && k < s->servers && status == ARTEL_OK; k++) { /* heads, then copies */
@@ -219,6 +223,7 @@ artel_status artel__installed_fetch(artel__installed *c, const artel__service *s
             from += p->state[k].bytes;
         }
     }
+    if (status == ARTEL_OK) artel__session_has_all(c->fit->session);
     return status;
 }
 

@@ -16,6 +16,8 @@ typedef struct artel__installed_part {
     artel__lane_slot call;
     artel__entry *state;
     int count;
+    artel__entry *given; /* what of it is sent when it is installed */
+    int gives;
     uint8_t *taken; /* what was fetched last, until all have come */
     size_t bytes;
     int task;                                 /* the head */

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "train/left.h"
 #include "train/session_impl.h"
 
 static bool scales(const artel__session *session)
@@ -177,12 +178,14 @@ artel_status artel__session_export(artel__session *session, artel_model *model, 
 {
     artel__saved_optimizer saved = {.count = 0};
     ARTEL_TRY(artel__state_bring(session->replica[0].state));
+    ARTEL_TRY(artel__session_complete(session));
     artel_status status = export_optimizer(session, &saved, iteration, learning_rate);
     if (status < 0) {
         artel__saved_optimizer_fini(session->ctx, &saved);
         return status;
     }
     artel__state_copy(model->weights, session->replica[0].state, artel__all_of(model->nn->variables));
+    model->initialised = true;
     artel__saved_optimizer_fini(session->ctx, &model->optimizer);
     const artel__optimizer *optimizer = &session->options.settings->optimizer;
     if (optimizer->schedule.tabled) saved.record = json_incref(optimizer->record);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "ps/part.h"
 #include "graph/op_def.h"
+#include "train/left.h"
 
 /* -- pieces -- */
 
@@ -91,6 +92,7 @@ static artel_status cut(maker *m, int trainable, int variable)
         int64_t first = artel__partition_offset(units, pieces, k) * unit, end = artel__partition_offset(units, pieces, k + 1) * unit;
         if (end > v->count) end = v->count; /* the last block is a short one */
         artel__piece piece = {.trainable = trainable, .variable = variable, .first = first, .count = end - first, .whole = pieces == 1};
+        piece.left = artel__session_left(m->session, variable);
         if (is_table(m->out->objective, trainable)) piece.width = unit;
         m->out->tables += piece.width > 0;
         ARTEL_TRY(add_piece(m, &piece));
@@ -242,13 +244,15 @@ int artel__division_list(const artel__division *division, int server, artel__par
     lister l = {.division = division, .out = out};
     for (int i = 0; i < division->pieces; i++) {
         const artel__piece *p = &division->piece[i];
+        bool state = list == ARTEL__PART_STATE || (list == ARTEL__PART_GIVEN && !p->left);
         if (p->server != server) continue;
-        bool value = list == ARTEL__PART_STATE || (list == ARTEL__PART_VALUES && p->width == 0);
+        bool value = state || (list == ARTEL__PART_VALUES && p->width == 0);
         if (value) add(&l, ARTEL__ENTRY_VALUE, i, 0, (size_t)p->count * sizeof(float));
-        if (list == ARTEL__PART_STATE) add_state(&l, i);
+        if (state) add_state(&l, i);
         if (list == ARTEL__PART_UPDATE) add_update(&l, i);
     }
-    if (list == ARTEL__PART_STATE && artel__optimizer_has_product(division->optimizer)) add(&l, ARTEL__ENTRY_PRODUCT, 0, 0, sizeof(float));
+    if ((list == ARTEL__PART_STATE || list == ARTEL__PART_GIVEN) && artel__optimizer_has_product(division->optimizer))
+        add(&l, ARTEL__ENTRY_PRODUCT, 0, 0, sizeof(float));
     return l.count;
 }
 

@@ -21,6 +21,7 @@ typedef struct artel__piece {
     int64_t first, count;
     int64_t width; /* of a table whose rows travel alone (rows.h): elements of a row; 0: of no such table */
     bool whole;
+    bool left; /* its first values are drawn by its server (artel__session_left) */
 } artel__piece;
 
 typedef struct artel__division {
@@ -43,7 +44,8 @@ void artel__division_dump(const artel__division *division, artel__text *out);
 typedef enum artel__part_list {
     ARTEL__PART_STATE,  /* variables and all that the optimizer keeps */
     ARTEL__PART_VALUES, /* variables, but tables */
-    ARTEL__PART_UPDATE  /* what a step sends of these */
+    ARTEL__PART_UPDATE, /* what a step sends of these */
+    ARTEL__PART_GIVEN   /* of a state, what is not left to be drawn */
 } artel__part_list;
 
 typedef enum artel__entry_kind {
@@ -105,6 +107,8 @@ artel__store_table artel__store_locate_table(artel__store *store, int piece);
  * steps that these lack. Before rows are read. */
 void artel__store_refresh_rows(artel__store *store, int piece, const int32_t *token, int32_t count);
 void artel__store_refresh(artel__store *store);
+/* Pieces that are left to be drawn get the values of the session's seed, and their slots those that an optimizer begins with. */
+artel_status artel__store_draw(artel__store *store);
 /* After state was put in place. */
 void artel__store_begin(artel__store *store);
 /* Applies the update that lies in the store's places for it. `rate` negative: the schedule's at this iteration. `assign`: what was put for

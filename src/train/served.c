@@ -22,7 +22,7 @@ static artel_status list_entries(artel__served_part *s)
 {
     int most = artel__division_most(&s->division);
     void *block;
-    for (int l = 0; l < 3; l++) {
+    for (int l = 0; l < 4; l++) {
         s->list[l] = artel__arena_alloc(&s->arena, (size_t)most, sizeof *s->list[l]);
         if (!s->list[l]) return ARTEL_ERROR_NO_MEMORY;
         s->count[l] = artel__division_list(&s->division, s->number, (artel__part_list)l, s->list[l]);
@@ -73,8 +73,10 @@ artel_status artel__served_take_state(artel__served_part *s, const artel__lane_s
 {
     artel__entries_at at = {0, 0};
     void *block;
-    if (!artel__entries_take(s->list[ARTEL__PART_STATE], s->count[ARTEL__PART_STATE], call, &at, artel__served_place, s->store))
-        return artel__served_misfit(s->fit);
+    bool draws = in->flags & ARTEL__FLAG_DRAW;
+    artel__part_list list = draws ? ARTEL__PART_GIVEN : ARTEL__PART_STATE;
+    if (!artel__entries_take(s->list[list], s->count[list], call, &at, artel__served_place, s->store)) return artel__served_misfit(s->fit);
+    if (draws) ARTEL_TRY(artel__store_draw(s->store));
     size_t rest = call->length - at.offset;
     if (!(in->flags & ARTEL__FLAG_COPY)) return rest == 0 ? ARTEL_OK : artel__served_misfit(s->fit);
     const void *bits = rest ? artel__entries_next(call, &at, rest) : NULL;

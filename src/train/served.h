@@ -48,9 +48,9 @@ struct artel__served_part {
     artel__arena arena; /* of the division */
     artel__division division;
     artel__store *store;
-    artel__entry *list[3]; /* by artel__part_list */
-    int count[3];
-    size_t bytes[3];
+    artel__entry *list[4]; /* by artel__part_list */
+    int count[4];
+    size_t bytes[4];
     artel__row_list tables;
     int number;
     uint64_t install, base; /* which state; number of its first item */

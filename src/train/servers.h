@@ -48,7 +48,8 @@ enum {
     ARTEL__FLAG_ROWS = 4,   /* PULL: rows of tables, by tokens that follow (rows.h) */
     ARTEL__FLAG_ONLY = 8,   /* PULL: nothing but these */
     ARTEL__FLAG_COPY = 16,  /* INSTALL: from a server; a bit for each item from the first one on follows: it has been applied */
-    ARTEL__FLAG_HEAD = 32   /* ASSIGN */
+    ARTEL__FLAG_HEAD = 32,  /* ASSIGN */
+    ARTEL__FLAG_DRAW = 64   /* INSTALL: the state is that of the seed; large variables are not given but drawn by who owns them */
 };
 
 enum {

@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "device/tpu.h"
 #include "train/content.h"
+#include "train/left.h"
 
 /* -- making -- */
 
@@ -163,8 +164,8 @@ static artel_status open_session(artel__session *session)
     if (!session->replica) return ARTEL_ERROR_NO_MEMORY;
     for (int r = 0; r < session->replicas; r++) ARTEL_TRY(artel__replica_open(session, r));
     artel_model *model = session->options.model;
-    if (!model->initialised) ARTEL_TRY(artel__keras_initialise(model, session->options.seed));
-    artel__state_copy(session->replica[0].state, model->weights, artel__all_of(model->nn->variables));
+    if (!model->initialised) ARTEL_TRY(artel__session_initialise(session));
+    artel__session_copy_drawn(session, session->replica[0].state, model->weights, model->nn->variables->count);
     if (session->options.train && !session->options.cache) ARTEL_TRY(artel__session_take_up(session));
     artel__session_broadcast(session);
     return artel__crew_create(session->ctx, session->replicas, session->strategy.threads <= artel__usable_cores(), &session->crew);

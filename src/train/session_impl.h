@@ -108,6 +108,7 @@ struct artel__session {
     artel_cluster *cluster; /* NULL: this process trains alone */
     artel__mesh_seat seat;  /* in a cluster; zero before, and outside of one */
     int64_t iteration;      /* of the optimizer at the start */
+    bool *left;             /* by variable: not drawn yet (`leaves`); NULL: all are */
     artel__session_products products;
     char arithmetic[256]; /* in words */
     artel__crew *crew;    /* the replicas at work */

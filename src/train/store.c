@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spill.h"
 #include "train/deferred.h"
+#include "train/left.h"
 #include "train/rows.h"
 
 typedef struct place {
@@ -196,7 +198,10 @@ static artel_status make(artel__store *s, int threads)
     ARTEL_TRY(build(s));
     const artel__plan_options options = {.batch_size = 1, .shards = 1, .replicas = 1, .isa = artel__context_isa(s->ctx)};
     ARTEL_TRY(artel__compile(s->ctx, &artel__cpu, &s->graph, &options, &s->plan));
-    ARTEL_TRY(artel__state_create(s->ctx, &s->variables, &s->state));
+    artel__spill_pause(s->ctx); /* what a server owns is in memory, wherever all else is */
+    artel_status status = artel__state_create(s->ctx, &s->variables, &s->state);
+    artel__spill_resume(s->ctx);
+    ARTEL_TRY(status);
     ARTEL_TRY(artel__pool_create(s->ctx, threads, &s->pool));
     artel__fold_plan_make(&s->fold, 1, 0, 1, 1, s->start);
     ARTEL_TRY(defer(s));
@@ -285,6 +290,31 @@ void artel__store_refresh(artel__store *s)
     }
     if (any) s->steps.count = 0;
     s->steps.first = s->iteration;
+}
+
+static void start_slot(artel__store *s, int slot)
+{
+    int source = artel__optimizer_slot_source(&s->optimizer, &s->slots, slot);
+    float start = artel__optimizer_slot_start(&s->optimizer, &s->slots, slot);
+    if (source >= 0) artel__state_assign(s->state, slot, source);
+    if (start != 0.0f) artel__state_fill(s->state, slot, start);
+}
+
+artel_status artel__store_draw(artel__store *s)
+{
+    for (int i = 0; i < s->division.pieces; i++) {
+        const artel__piece *p = &s->division.piece[i];
+        const place *at = &s->place[i];
+        if (!p->left || at->trainable < 0) continue;
+        float *values = artel__state_lend(s->state, at->variable);
+        ARTEL_TRY(artel__session_draw(s->division.session, p->variable, p->first, p->count, values));
+        for (int k = 0; k < s->slots.per_variable; k++) {
+            int slot = s->slots.slot[at->trainable * s->slots.per_variable + k];
+            if (slot >= 0) start_slot(s, slot);
+        }
+        if (s->slots.average) start_slot(s, s->slots.average[at->trainable]);
+    }
+    return ARTEL_OK;
 }
 
 void artel__store_begin(artel__store *s)

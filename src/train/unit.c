@@ -9,6 +9,7 @@
 #include "train/callbacks.h"
 #include "train/content.h"
 #include "train/deal.h"
+#include "train/left.h"
 
 /* -- steps -- */
 
@@ -146,7 +147,9 @@ artel_status artel__fit_epoch_end(artel__fit *fit)
 {
     fit->logs.count = 0;
     ARTEL_TRY(artel__state_bring(artel__session_state(fit->session)));
+    ARTEL_TRY(artel__session_complete(fit->session));
     artel__state_copy(fit->model->weights, artel__session_state(fit->session), artel__all_of(fit->model->nn->variables));
+    fit->model->initialised = true;
     ARTEL_TRY(artel__tally_logs(fit, &fit->tally, artel__session_objective(fit->session, ARTEL__MODE_TRAIN), "", &fit->logs));
     if (fit->validation_row > 0) ARTEL_TRY(report_validation(fit));
     ARTEL_TRY(artel__callbacks_epoch_end(fit));

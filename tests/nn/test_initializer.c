@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nn/parts.h"
+#include "nn/draw.h"
 
 /* Fills a new array; fails the test when that fails. */
 static float *fill(nn_bench *bench, const char *text, uint64_t seed, uint32_t ordinal, const artel_shape *shape)
@@ -187,9 +187,60 @@ static void test_refused(void **state)
     nn_fini(&bench);
 }
 
+/* Any run of elements is what it is in the whole. */
+static void test_parts(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"'zeros'",
+                                        "'uniform'",
+                                        "'random_normal'",
+                                        "'truncated_normal'",
+                                        "'glorot_uniform'",
+                                        "'he_normal'",
+                                        "{'class_name': 'Constant', 'config': {'value': 0.3}}",
+                                        "{'class_name': 'HeUniform', 'config': {'seed': 17}}"};
+    static const int64_t runs[][2] = {{0, 35}, {0, 1}, {1, 2}, {3, 4}, {4, 8}, {30, 5}, {34, 1}, {7, 0}};
+    nn_bench bench;
+    artel_shape shape = artel__shape(2, (int64_t)7, (int64_t)5);
+    nn_init(&bench, 1);
+    for (size_t t = 0; t < ARTEL__COUNT(texts); t++) {
+        artel__initializer initializer;
+        float *whole = fill(&bench, texts[t], 3, 2, &shape), part[35];
+        json_t *json = nn_json(texts[t]);
+        assert_int_equal(artel__initializer_read(&bench.arena, "dense", json, &initializer), ARTEL_OK);
+        json_decref(json);
+        assert_true(artel__initializer_has_parts(&initializer));
+        for (size_t r = 0; r < ARTEL__COUNT(runs); r++) {
+            int64_t first = runs[r][0], count = runs[r][1];
+            artel_status status = artel__initializer_fill_part(bench.ctx, &initializer, 3, 2, &shape, first, count, part);
+            assert_int_equal(status, ARTEL_OK);
+            if (memcmp(part, whole + first, (size_t)count * sizeof *part)) fail_msg("%s: from %d on", texts[t], (int)first);
+        }
+        test_free(whole);
+    }
+    nn_fini(&bench);
+}
+
+static void test_wholes(void **state)
+{
+    (void)state;
+    nn_bench bench;
+    nn_init(&bench, 1);
+    static const char *const texts[] = {"'orthogonal'", "'identity'"};
+    for (size_t t = 0; t < ARTEL__COUNT(texts); t++) {
+        artel__initializer initializer;
+        json_t *json = nn_json(texts[t]);
+        assert_int_equal(artel__initializer_read(&bench.arena, "dense", json, &initializer), ARTEL_OK);
+        json_decref(json);
+        assert_false(artel__initializer_has_parts(&initializer));
+    }
+    nn_fini(&bench);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moments), cmocka_unit_test(test_seeds), cmocka_unit_test(test_golden),
-                                       cmocka_unit_test(test_matrices), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moments),  cmocka_unit_test(test_seeds),   cmocka_unit_test(test_golden),
+                                       cmocka_unit_test(test_matrices), cmocka_unit_test(test_refused), cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_wholes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

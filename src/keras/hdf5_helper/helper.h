@@ -33,7 +33,7 @@ void *helper_alloc(size_t count, size_t size); /* cleared; never NULL */
 void helper_limit(uint64_t input_size, unsigned seconds);
 void helper_sandbox(void);
 
-/* The whole input, private to this process. */
+/* The whole input; nothing writes to it. */
 typedef struct helper_input {
     uint8_t *bytes;
     uint64_t size;

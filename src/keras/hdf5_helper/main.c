@@ -20,7 +20,7 @@ static helper_input map_input(void)
     struct stat info;
     if (fstat(ARTEL__WIRE_INPUT, &info) != 0 || info.st_size <= 0) helper_fail(HELPER_INVALID, false, "the input is not there");
     helper_input input = {.size = (uint64_t)info.st_size};
-    void *at = mmap(NULL, (size_t)input.size, PROT_READ | PROT_WRITE, MAP_PRIVATE, ARTEL__WIRE_INPUT, 0);
+    void *at = mmap(NULL, (size_t)input.size, PROT_READ, MAP_PRIVATE, ARTEL__WIRE_INPUT, 0);
     if (at == MAP_FAILED) helper_fail(HELPER_MEMORY, false, "no memory for %llu bytes", (unsigned long long)input.size);
     input.bytes = at;
     return input;

@@ -2,7 +2,7 @@
 /* Flat form -> file, the way h5py lays files out for Keras.
  *
  * The flat form comes from our own library, so it is only checked enough to fail with a message. The file is made in
- * memory and copied out as a whole. No time stamps: the same tree gives the same bytes.
+ * memory, which is the output's: nothing is copied out. No time stamps: the same tree gives the same bytes.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -174,30 +174,71 @@ static void write_children(reader *r, hid_t group, int depth)
     }
 }
 
-/* Copies the finished image into the output, which is mapped so that there is only one copy. */
-static void send_image(hid_t file)
+/* -- the image: libhdf5 keeps the file in a mapping of the output -- */
+
+static void *image_realloc(void *block, size_t size, H5FD_file_image_op_t op, void *user)
 {
-    ssize_t size = H5Fget_file_image(file, NULL, 0);
-    if (size <= 0 || ftruncate(ARTEL__WIRE_OUTPUT, size) != 0) helper_fail(HELPER_MEMORY, true, "the file cannot be finished");
-    void *target = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, ARTEL__WIRE_OUTPUT, 0);
-    if (target == MAP_FAILED || H5Fget_file_image(file, target, (size_t)size) != size)
+    size_t *mapped = user;
+    (void)op;
+    if (size <= *mapped) return block;
+    if (ftruncate(ARTEL__WIRE_OUTPUT, (off_t)size) != 0) return NULL;
+    void *at =
+        block ? mremap(block, *mapped, size, MREMAP_MAYMOVE) : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, ARTEL__WIRE_OUTPUT, 0);
+    if (at == MAP_FAILED) return NULL;
+    *mapped = size;
+    return at;
+}
+
+static herr_t image_free(void *block, H5FD_file_image_op_t op, void *user)
+{
+    (void)block;
+    (void)op;
+    (void)user;
+    return 0;
+}
+
+static void *image_user_copy(void *user)
+{
+    return user;
+}
+
+static herr_t image_user_free(void *user)
+{
+    (void)user;
+    return 0;
+}
+
+static hid_t create_image(size_t step, size_t *mapped)
+{
+    H5FD_file_image_callbacks_t callbacks = {NULL, NULL, image_realloc, image_free, image_user_copy, image_user_free, mapped};
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fapl_core(access, step, 0);
+    H5Pset_file_image_callbacks(access, &callbacks);
+    hid_t file = H5Fcreate("image", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    if (file < 0) helper_fail(HELPER_MEMORY, true, "no memory for the file");
+    return file;
+}
+
+/* Closing it clears the mark that somebody writes; the room behind the end is cut off. */
+static void finish_image(hid_t file)
+{
+    bool whole = H5Fflush(file, H5F_SCOPE_GLOBAL) >= 0;
+    ssize_t size = whole ? H5Fget_file_image(file, NULL, 0) : -1;
+    if (size <= 0 || H5Fclose(file) < 0 || ftruncate(ARTEL__WIRE_OUTPUT, size) != 0)
         helper_fail(HELPER_MEMORY, true, "the file cannot be finished");
 }
 
 void helper_write(const helper_input *input)
 {
     reader r = {.at = input->bytes, .start = input->bytes, .end = input->bytes + input->size};
+    size_t mapped = 0;
     take(&r, sizeof(artel__wire_header));
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_fapl_core(access, (size_t)input->size + (1 << 16), 0);
-    hid_t file = H5Fcreate("image", H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    if (file < 0) helper_fail(HELPER_MEMORY, true, "no memory for the file");
+    hid_t file = create_image((size_t)input->size + (1 << 16), &mapped);
     if (take_word(&r) != ARTEL__WIRE_GROUP) helper_fail(HELPER_INVALID, false, "the request does not begin with a group");
     take_string(&r);
     hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     write_attributes(&r, root);
     write_children(&r, root, 0);
     H5Gclose(root);
-    if (H5Fflush(file, H5F_SCOPE_GLOBAL) < 0) helper_fail(HELPER_MEMORY, true, "the file cannot be finished");
-    send_image(file);
+    finish_image(file);
 }
