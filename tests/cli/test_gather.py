@@ -24,9 +24,8 @@ SECONDS = 5
 
 
 def all_refuse(scene, cluster, *texts):
-    """Every task ends with 1 within five seconds and says, in a line, what was wrong."""
-    took = scene.all_end(cluster, 1, SECONDS + 2, *texts)
-    expect(took <= SECONDS, "it took %.1f s" % took)
+    """Every task ends with 1 within five seconds of the machine (Patience) and says, in a line, what was wrong."""
+    scene.all_end(cluster, 1, SECONDS, *texts)
     for r, task in cluster.tasks.items():
         lines = [line for line in task.err().splitlines() if line.startswith("artel: ") and not line.startswith(("artel: note:", "artel: warning:"))]
         expect(len(lines) == 1, "worker %d says %d lines:" % (r, len(lines)), task.err())
@@ -47,7 +46,10 @@ def on_hosts(scene, tasks, cluster=None, folder=None):
 # ---------------------------------------------------------------- what cannot heal
 def two_workers(scene):
     """Two hosts believe to be worker 1, none is worker 2."""
-    all_refuse(scene, on_hosts(scene, [("worker", 0), ("worker", 1), ("worker", 1)]), "worker 1")
+    made = on_hosts(scene, [("worker", 0), ("worker", 1), ("worker", 1)])
+    all_refuse(scene, made)
+    for r, task in made.tasks.items():  # who hears of it first is told by name, the others by certificate
+        expect(re.search("worker[- ]1", task.err()), "task %d does not name the worker:" % r, task.err())
 
 
 def two_chiefs(scene):

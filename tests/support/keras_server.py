@@ -109,6 +109,10 @@ class Server:
             self.kill(pid)
         return (None,)
 
+    def interrupted(self, number, _):
+        self.end()
+        os._exit(128 + number)
+
     def kill(self, pid):
         try:
             os.killpg(pid, signal.SIGKILL)
@@ -154,6 +158,9 @@ class Server:
     def become(self, connection, files):
         """In the child: the client's standard files, and none of the server's own."""
         os.setpgid(0, 0)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, file in enumerate(files):
             os.dup2(file, number)
             os.close(file)
@@ -208,6 +215,8 @@ def main():
     server = Server(name)
     print("serving", flush=True)
     import_keras()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, server.interrupted)
     wish = server.serve()
     if wish:
         run_here(wish)
