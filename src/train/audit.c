@@ -134,39 +134,66 @@ static bool is_each_once(const artel__fit *fit)
     return fit->audit.pass_elements == fit->batches.rows && fit->audit.pass_digest == (sum & MASK);
 }
 
+/* Both of the epoch that the account is of, which the fit's own counter may have left behind. */
+static void tell(artel__fit *fit, const artel__audit_account *a)
+{
+    char digest[16], order[16], verdict[96];
+    int64_t epoch = fit->epoch;
+    snprintf(digest, sizeof digest, "%013llx", (unsigned long long)a->digest);
+    snprintf(order, sizeof order, "%013llx", (unsigned long long)a->order);
+    if (a->once && a->times > 1)
+        snprintf(verdict, sizeof verdict, "each of %lld %lld times", (long long)(a->rows / a->times), (long long)a->times);
+    else if (a->once)
+        snprintf(verdict, sizeof verdict, "each of %lld once", (long long)a->rows);
+    else
+        snprintf(verdict, sizeof verdict, "%lld of %lld in this pass%s", (long long)a->pass_elements, (long long)a->rows,
+                 a->over ? ", NOT each once" : "");
+    if (fit->writes)
+        artel__log(fit->ctx, a->over && !a->once ? ARTEL_LOG_WARNING : ARTEL_LOG_NOTE,
+                   "audit: epoch %lld: %lld elements%s, %s, digest %s, order %s", (long long)a->epoch + 1, (long long)a->elements,
+                   a->whole ? "" : " since this run was continued", verdict, digest, order);
+    artel_event event = {.kind = ARTEL_EVENT_AUDIT,
+                         .examples = a->elements,
+                         .digest = digest,
+                         .text = order,
+                         .pass_examples = a->pass_elements,
+                         .rows = a->rows,
+                         .each_once = a->once   ? 1
+                                      : a->over ? 0
+                                                : -1};
+    fit->epoch = a->epoch;
+    artel__fit_event(fit, &event);
+    fit->epoch = epoch;
+}
+
 void artel__audit_epoch_end(artel__fit *fit)
 {
     artel__fit_audit *audit = &fit->audit;
-    char digest[16], order[16], verdict[96];
     if (!audit->on) return;
-    bool over = fit->batches.cursor >= fit->batches.rows && audit->pass_whole, once = over && is_each_once(fit);
-    snprintf(digest, sizeof digest, "%013llx", (unsigned long long)audit->digest);
-    snprintf(order, sizeof order, "%013llx", (unsigned long long)audit->order);
-    if (once && times_of(fit) > 1)
-        snprintf(verdict, sizeof verdict, "each of %lld %lld times", (long long)(fit->batches.rows / times_of(fit)),
-                 (long long)times_of(fit));
-    else if (once)
-        snprintf(verdict, sizeof verdict, "each of %lld once", (long long)fit->batches.rows);
-    else
-        snprintf(verdict, sizeof verdict, "%lld of %lld in this pass%s", (long long)audit->pass_elements, (long long)fit->batches.rows,
-                 over ? ", NOT each once" : "");
-    if (fit->writes)
-        artel__log(fit->ctx, over && !once ? ARTEL_LOG_WARNING : ARTEL_LOG_NOTE,
-                   "audit: epoch %lld: %lld elements%s, %s, digest %s, order %s", (long long)fit->epoch + 1, (long long)audit->elements,
-                   audit->whole ? "" : " since this run was continued", verdict, digest, order);
-    artel_event event = {.kind = ARTEL_EVENT_AUDIT,
-                         .examples = audit->elements,
-                         .digest = digest,
-                         .text = order,
-                         .pass_examples = audit->pass_elements,
-                         .rows = fit->batches.rows,
-                         .each_once = once   ? 1
-                                      : over ? 0
-                                             : -1};
-    artel__fit_event(fit, &event);
+    bool over = fit->batches.cursor >= fit->batches.rows && audit->pass_whole;
+    audit->last = (artel__audit_account){.unit = fit->writes ? 0 : fit->unit + 1,
+                                         .epoch = fit->epoch,
+                                         .elements = audit->elements,
+                                         .pass_elements = audit->pass_elements,
+                                         .rows = fit->batches.rows,
+                                         .times = times_of(fit),
+                                         .digest = audit->digest,
+                                         .order = audit->order,
+                                         .whole = audit->whole,
+                                         .over = over,
+                                         .once = over && is_each_once(fit)};
+    tell(fit, &audit->last);
     audit->elements = 0;
     audit->digest = audit->order = 0;
     audit->whole = true;
+}
+
+void artel__audit_take_over(artel__fit *fit)
+{
+    artel__audit_account *last = &fit->audit.last;
+    if (!fit->writes || last->unit == 0) return;
+    if (last->unit == fit->unit) tell(fit, last);
+    last->unit = 0;
 }
 
 json_t *artel__audit_save(const artel__fit *fit)

@@ -19,6 +19,8 @@ void artel__audit_stepped(artel__fit *fit);
 void artel__audit_begin_pass(artel__fit *fit);
 /* Says what has been counted, in words and as an event; the next epoch begins. */
 void artel__audit_epoch_end(artel__fit *fit);
+/* This task writes from here on: says the account of the epoch that has just ended, if the one that wrote may have been lost before. */
+void artel__audit_take_over(artel__fit *fit);
 /* Part of the position of a run. */
 json_t *artel__audit_save(const artel__fit *fit);
 void artel__audit_restore(artel__fit *fit, const json_t *saved);

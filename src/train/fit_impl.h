@@ -32,12 +32,21 @@ typedef struct artel__fit_content {
     int64_t saving_steps;
 } artel__fit_content;
 
+/* The account of an epoch (audit.h). */
+typedef struct artel__audit_account {
+    int64_t unit; /* behind the epoch's end: another task was to say it, and has perhaps not come so far; 0: it has been said */
+    int64_t epoch, elements, pass_elements, rows, times;
+    uint64_t digest, order;
+    bool whole, over, once;
+} artel__audit_account;
+
 /* What has been counted of the elements trained on (audit.h); sums modulo 2^52. */
 typedef struct artel__fit_audit {
     bool on;
     bool whole, pass_whole; /* counted from the beginning of the epoch, of the pass */
     int64_t elements, pass_elements;
     uint64_t digest, order, pass_digest;
+    artel__audit_account last;
 } artel__fit_audit;
 
 /* Pipelines that workers have for themselves (divide.h). */

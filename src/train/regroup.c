@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/audit.h"
 #include "train/callbacks.h"
 #include "train/content.h"
 #include "train/deal.h"
@@ -68,6 +69,7 @@ static artel_status take_seat(artel__fit *fit, const artel__mesh_order *order)
     ARTEL_TRY(artel__fit_apply_replicas(fit));
     artel__fit_tell_membership(fit, &order->seat);
     if (first) ARTEL_TRY(artel__fit_report_plan(fit));
+    artel__audit_take_over(fit);
     return artel__callbacks_take_over(fit);
 }
 
