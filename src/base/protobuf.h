@@ -30,9 +30,10 @@ typedef struct artel__proto_field {
     artel__proto bytes;
 } artel__proto_field;
 
+/* `bytes` may be NULL when there are none. */
 static inline artel__proto artel__proto_of(const void *bytes, size_t size)
 {
-    return (artel__proto){.at = bytes, .end = (const uint8_t *)bytes + size};
+    return (artel__proto){.at = bytes, .end = size > 0 ? (const uint8_t *)bytes + size : bytes};
 }
 
 /* The next field; false at the end or at damage. */

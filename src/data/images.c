@@ -45,7 +45,7 @@ static artel_status images_fetch(const artel__source *source, int array, const a
     }
     ARTEL_TRY(artel__map_file(source->ctx, item->path, &mapping));
     const artel__image_how how = artel__image_how_of(state->library.part, &source->options);
-    artel__proto encoded = {.at = mapping.bytes, .end = (const uint8_t *)mapping.bytes + mapping.size};
+    artel__proto encoded = artel__proto_of(mapping.bytes, mapping.size);
     artel__image_why why = {""};
     artel_status status = artel__image_decode(source->ctx, &how, encoded, row_shape, out, &why);
     if (status == ARTEL_ERROR_CORRUPT) status = undecodable(source, item->path, &why);

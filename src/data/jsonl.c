@@ -244,7 +244,7 @@ static artel_status place_image(const artel__source *source, const row *r, const
     if (base == NULL || snprintf(path, sizeof path, "%s/%s", base, name) >= (int)sizeof path) return bad_value(r, "the name is too long");
     ARTEL_TRY(artel__map_file(source->ctx, path, &mapping));
     const artel__image_how how = artel__image_how_of(state->images.part, &source->options);
-    artel__proto encoded = {.at = mapping.bytes, .end = (const uint8_t *)mapping.bytes + mapping.size};
+    artel__proto encoded = artel__proto_of(mapping.bytes, mapping.size);
     artel_status status = artel__image_decode(source->ctx, &how, encoded, r->shape, out, &why);
     artel__unmap_file(&mapping);
     if (status != ARTEL_ERROR_CORRUPT) return status;
