@@ -103,8 +103,9 @@ typedef enum artel__holding_state {
 typedef enum artel__holding_action_kind {
     ARTEL__HOLDING_SEND,      /* `bytes` to `task`, which has a link; lent for the call */
     ARTEL__HOLDING_FENCE,     /* the view served so far is over: nothing of it is appended, applied, answered or acknowledged from now on */
-    ARTEL__HOLDING_ACCEPT,    /* `view` is accepted, not in force: level each part whose chain names this task with the holder before
-                                 it, then artel__holding_level. `fresh`: begin all parts anew from the view's origin */
+    ARTEL__HOLDING_ACCEPT,    /* `view` is accepted, not in force: level each part whose chain names this task
+                                 with the holder before it, then artel__holding_level. `fresh`: begin all parts
+                                 anew from the view's origin */
     ARTEL__HOLDING_SERVE,     /* `view` is in force and names this task: heads serve */
     ARTEL__HOLDING_DROP,      /* what is held of `part` is void */
     ARTEL__HOLDING_COPY_FROM, /* copy `part` from its head `task` of `view`, then artel__holding_copied; a later one replaces it */

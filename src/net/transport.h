@@ -50,8 +50,9 @@ typedef struct artel__net_request {
     int intos;
     bool overtakes; /* of a send: somebody waits for it now. A driver may send it before others to the same peer that are not on
                        their way yet and do not overtake */
-    uint64_t most;  /* of a receive: bytes that the message may have at the most, 0: any. A longer one is done with its
-                      length and without pieces; so a peer cannot make a rank take more memory than it expects to need */
+    uint64_t most;  /* of a receive: bytes that the message may have at the most, 0: any. A longer one is done with
+                      its length and without pieces; so a peer cannot make a rank take more memory than it
+                      expects to need */
     /* The driver's. */
     _Atomic int state;
     bool sending;

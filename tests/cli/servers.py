@@ -128,7 +128,7 @@ class Job:
         self.end_with(143, limit)
         step = max(int(name.split("-")[1]) for name in os.listdir(self.folder) if name.startswith("ckpt-"))
         kept = history(os.path.join(self.folder, "ckpt-%d" % step, "manifest.json"))["iteration"]
-        expect(kept == step > STEPS, "updates", kept, "at step", step, self.chief.err()[-800:])
+        expect(kept == step > 0, "updates", kept, "at step", step, self.chief.err()[-800:])  # few, where they were made again
         return self.chief.err()
 
 

@@ -91,9 +91,9 @@ def restarting():
 
 def wholeness():
     """A server is lost while parts are fetched, step after step: no newer part is mixed with an older one."""
-    bits, _ = one_process(WIDE, DATA, "--epochs", "2")
+    bits, _ = one_process(WIDE, DATA, "--epochs", "6")
     for i in range(2):
-        loses("ps", i, WIDE, DATA, "--consistency", "sync", "--checkpoint-dir", path("whole%d" % i), "--save-every", "1steps", "--keep", "1", epochs=2, step=5 + i)
+        loses("ps", i, WIDE, DATA, "--consistency", "sync", "--checkpoint-dir", path("whole%d" % i), "--save-every", "1steps", "--keep", "1", epochs=6, step=5 + i)
         expect(digest(path("lost.keras")) == bits, "a lost server changes bits in sync")
 
 
@@ -105,7 +105,8 @@ def returning():
     job.kill(("ps", 1))
     job.restart(("ps", 1))
     expect(job.chief.until_said("1 joined", 60), "it does not come back", job.chief.err())
-    expect("are made again" in job.stops(), "the cost is not said", job.chief.err())
+    expect(job.chief.until_said("are made again", 60), "the cost is not said", job.chief.err())
+    job.stops()
 
 
 def losing():

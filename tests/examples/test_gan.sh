@@ -9,7 +9,7 @@ cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
 gan=$ARTEL_BUILD/examples/gan
 [ -x "$gan" ] || { echo "the examples are not built here"; exit 77; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
-rounds=1500
+rounds=3000
 
 truth=$("$gan" $rounds 1 | tail -n 1)
 [ "${#truth}" = 64 ] || fail "no digest: $truth"
