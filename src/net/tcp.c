@@ -28,6 +28,9 @@ static artel_status say_lost(artel__tcp *tcp, int rank)
 {
     const artel__tcp_peer *p = &tcp->peer[rank];
     const char *task = p->connection ? artel__connection_peer(p->connection)->task : "a peer";
+    if (p->starved) /* no failure of the peer's: it is this rank that cannot go on */
+        return artel__fail(tcp->base.ctx, ARTEL_ERROR_NO_MEMORY, "messages", "use a smaller batch or model, or a machine with more memory",
+                           "out of memory for a message of %s", task);
     return artel__fail(tcp->base.ctx, ARTEL_ERROR_RUN, task, "look at its log; start it again",
                        "the connection of rank %d with %s (rank %d%s%s) is lost: %s", tcp->base.rank, task, rank,
                        p->connection ? " at " : "", p->connection ? artel__connection_address(p->connection) : "",

@@ -352,6 +352,7 @@ static void break_off(artel__tcp *tcp, artel__tcp_peer *p)
 {
     bool rest = p->cursor.rest > 0;
     if (!keep_chunk(tcp, p)) {
+        p->starved = !p->lost;
         artel__tcp_fail_peer(tcp, p, "no memory to end a message in order");
         p->cursor.request = NULL;
         return;
