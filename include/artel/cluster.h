@@ -20,7 +20,7 @@ extern "C" {
 
 typedef struct artel_cluster artel_cluster;
 
-/* NULL and 0 mean: as the environment says (docs/cluster.md). */
+/* NULL, and 0 of workers, port and min_workers, mean: as the environment says (docs/cluster.md). */
 typedef struct artel_cluster_options {
     size_t struct_size;
     const char *resolver;      /* "auto", "file", "tf-config", "kubernetes", "torchrun", "mpi", "slurm", "none" */
