@@ -182,7 +182,7 @@ static artel_status judge(ring *r, artel_coordinator *c, double *accuracy)
 static artel_status coordinate(ring *r, int epochs, int steps)
 {
     artel_coordinator *c;
-    artel_coordinator_metrics m;
+    artel_coordinator_metrics m = {.struct_size = sizeof m};
     double loss, accuracy = 0;
     artel_status status = artel_coordinator_open(r->strategy, NULL, &c);
     if (status < 0) return status;

@@ -56,7 +56,7 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
 {
     (void)user;
     artel_value state[5] = {in[0], in[0], in[1], artel_graph_unary(g, "ones_like", in[0]), artel_graph_number(g, 0)};
-    const artel_loop loop = {.condition = is_steep, .body = step, .state_count = 5, .most = MOST};
+    const artel_loop loop = {.struct_size = sizeof loop, .condition = is_steep, .body = step, .state_count = 5, .most = MOST};
     artel_graph_loop(g, &loop, state);
     out[0] = state[0];
     out[1] = state[3];

@@ -20,7 +20,7 @@ extern "C" {
 
 typedef struct artel_cluster artel_cluster;
 
-/* NULL and 0 mean: as the environment says (docs/cluster.md). */
+/* NULL, and 0 of workers, port and min_workers, mean: as the environment says (docs/cluster.md). */
 typedef struct artel_cluster_options {
     size_t struct_size;
     const char *resolver;      /* "auto", "file", "tf-config", "kubernetes", "torchrun", "mpi", "slurm", "none" */
@@ -71,8 +71,9 @@ ARTEL_API artel_status artel_cluster_open(artel_context *ctx, const artel_cluste
 /* Leaves at once; NULL is accepted. Tasks that still need this one see it as lost. */
 ARTEL_API void artel_cluster_close(artel_cluster *cluster);
 
-/* Tells the others how this task ended and, after a success, waits until all have said so: nobody fails because another one
- * finished first. Returns `status`, or the failure of another task (recorded in the context). */
+/* To be called when the program ends, however it does. A negative `status`, whose cause is the context's record, is told to those who wait for
+ * this task, and they end with it and the task's name: also where it failed before the first thing that all do together (a fit, a loop, a
+ * communicator), or between two. What has begun together ends together by itself, so a success leaves nothing to be said. Returns `status`. */
 ARTEL_API artel_status artel_cluster_finish(artel_cluster *cluster, artel_status status);
 
 /* A task that trains, as this one sees it. */

@@ -8,7 +8,9 @@
  * A condition is a bool scalar, shared or one a row ("less" of two scalars gives one). Values may be float32, int32 and bool; int32 ones
  * are exact up to 2^24. A body's inputs are values of their own: gradients by one of them are not by another that began as the same.
  * Nothing that a side computes can fail, but a number that is not finite on the side that is not taken makes gradients NaN, as under any
- * selection: keep its operands in range there. Variables are written outside of these. */
+ * selection: keep its operands in range there. Variables are written outside of these.
+ *
+ * Each of the structs begins with its size: artel_choice choice = {.struct_size = sizeof choice, .condition = ...}; */
 #ifndef ARTEL_CONTROL_H
 #define ARTEL_CONTROL_H
 
@@ -20,6 +22,7 @@ extern "C" {
 
 /* What tf.cond is. Both functions get `inputs` as they stand here and give `output_count` values of like shapes. */
 typedef struct artel_choice {
+    size_t struct_size;
     artel_value condition;
     artel_trace_fn *then, *otherwise;
     void *user;
@@ -31,6 +34,7 @@ ARTEL_API artel_status artel_graph_choose(artel_graph *graph, const artel_choice
 
 /* What tf.while_loop with maximum_iterations is. */
 typedef struct artel_loop {
+    size_t struct_size;
     artel_trace_fn *condition; /* of the state: writes one condition */
     artel_trace_fn *body;      /* of the state: writes the next one, of the same shapes and element types */
     void *user;
@@ -43,6 +47,7 @@ ARTEL_API artel_status artel_graph_loop(artel_graph *graph, const artel_loop *lo
 /* A function along an axis of sequences, what jax.lax.scan is: its inputs are the state and one position of each sequence, without the axis; its
  * outputs the next state and results, which are stacked along that axis. */
 typedef struct artel_scan {
+    size_t struct_size;
     artel_trace_fn *body;
     void *user;
     const artel_value *sequences; /* of one length along the axis, at least 1 and at most 10000 */

@@ -139,6 +139,7 @@ typedef struct artel_coordinator_times {
 } artel_coordinator_times;
 
 typedef struct artel_coordinator_metrics {
+    size_t struct_size;              /* set by the caller: so much is written, by an older library less */
     int64_t queued, in_flight;       /* now */
     int64_t done, failed, cancelled; /* closures */
     int64_t again;                   /* closures that were given to another worker, since theirs was lost */
@@ -149,6 +150,7 @@ typedef struct artel_coordinator_metrics {
     artel_coordinator_times fetch;   /* waiting in artel_remote_fetch */
     artel_coordinator_times recover; /* from losing a task until work goes on */
 } artel_coordinator_metrics;
+/* Errors: ARTEL_ERROR_INVALID (struct_size of `out` is not set). */
 ARTEL_API artel_status artel_coordinator_look(artel_coordinator *coordinator, artel_coordinator_metrics *out);
 
 #ifdef __cplusplus

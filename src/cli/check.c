@@ -241,7 +241,8 @@ static artel_status run_check(artel__invocation *call)
     const char *path = call->argument[0];
     artel_model *model = NULL;
     int findings = 0;
-    artel_status status = artel__cli_load_model(call, path, &model);
+    ARTEL_TRY(artel__cli_expect_model(call, path)); /* without its own classes more would be missing than is */
+    artel_status status = artel_model_load(call->ctx, path, &model);
     if (status == ARTEL_OK) {
         check_model(call, model, &findings);
         artel_model_destroy(model);

@@ -165,6 +165,8 @@ artel_status artel__cli_check_source(artel__invocation *call, const char *path);
 artel_status artel__cli_check_data(artel__invocation *call, const char *option, const char *text);
 /* Refuses --skip-errors N where no data could leave rows out (`skips` of artel__data_open_skipping). */
 artel_status artel__cli_check_skips(artel__invocation *call, const char *data, int64_t skip_errors, bool skips);
+/* What comes before a model is loaded: no data specification is taken for one, --extensions are opened. */
+artel_status artel__cli_expect_model(artel__invocation *call, const char *path);
 artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out);
 
 /* Initialises a model that came without weights. */

@@ -173,9 +173,14 @@ static artel_status load_extensions(artel__invocation *call)
     return ARTEL_OK;
 }
 
-artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out)
+artel_status artel__cli_expect_model(artel__invocation *call, const char *path)
 {
     ARTEL_TRY(artel__cli_check_source(call, path));
-    ARTEL_TRY(load_extensions(call));
+    return load_extensions(call);
+}
+
+artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out)
+{
+    ARTEL_TRY(artel__cli_expect_model(call, path));
     return artel_model_load(call->ctx, path, out);
 }

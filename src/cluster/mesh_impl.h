@@ -61,7 +61,7 @@ typedef struct artel__mesh_peer {
     bool wanted;               /* the machine waits for a link to it */
     artel__connection *dialled;
     int64_t dial_until;
-    bool met;
+    bool met, greeted;   /* greeted: in this pass */
     int first, replicas; /* in the generation; replicas 0: not a member */
 } artel__mesh_peer;
 

@@ -74,7 +74,7 @@ static void add_link(artel_cluster *mesh, artel__connection *connection, int ran
         return;
     }
     mesh->link[i] = (artel__mesh_link){.connection = connection, .peer = rank};
-    mesh->peer[rank].met = true;
+    mesh->peer[rank].met = mesh->peer[rank].greeted = true;
     mesh->peer[rank].why[0] = 0;
     if (!dialled) artel__mesh_check_address(&mesh->peer[rank], connection);
     artel__mesh_say_addresses(mesh, &mesh->link[i]);

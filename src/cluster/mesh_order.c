@@ -82,7 +82,10 @@ static artel_status begin_pass(artel_cluster *mesh, const artel__mesh_request *r
     snprintf(mesh->facts, sizeof mesh->facts, "%s", request->facts);
     mesh->site.self.generation = ++mesh->pass; /* in greetings, but for those of data connections */
     mesh->replicas = request->replicas;
-    for (int r = 0; r < mesh->peers; r++) mesh->peer[r].replicas = 0;
+    for (int r = 0; r < mesh->peers; r++) {
+        mesh->peer[r].replicas = 0;
+        mesh->peer[r].greeted = false;
+    }
     mesh->over = mesh->hopeless = mesh->stop = mesh->start = mesh->save = mesh->copy = mesh->drained = mesh->busy = false;
     mesh->cause = (artel__cause){.status = ARTEL_OK};
     mesh->resting = true;
@@ -93,6 +96,7 @@ static artel_status begin_pass(artel_cluster *mesh, const artel__mesh_request *r
     atomic_store(&mesh->stopping, false);
     atomic_store(&mesh->step, request->step);
     artel_status status = create_machine(mesh, request);
+    if (status < 0) mesh->site.self.generation = --mesh->pass; /* it is not this one that the others are in */
     artel__mesh_wake(mesh);
     return status;
 }
@@ -127,7 +131,7 @@ static void linger(artel_cluster *mesh)
     int64_t until = artel__now_ns() + (failed ? 3 * ARTEL__MESH_SECOND / 2 : ARTEL__MESH_SECOND);
     while (artel__now_ns() < until) {
         bool all = failed, open = false;
-        for (int r = 0; r < mesh->peers; r++) all = all && (r == mesh->self || mesh->peer[r].met);
+        for (int r = 0; r < mesh->peers; r++) all = all && (r == mesh->self || mesh->peer[r].greeted);
         for (int i = 0; i < mesh->links; i++) open = open || mesh->link[i].connection;
         if (all || (!failed && !open)) break;
         artel__mesh_wait(mesh, ARTEL__MESH_SECOND / 50);
@@ -402,18 +406,24 @@ int artel__mesh_culprit(artel_cluster *mesh, const char **host, const char **pha
     return rank;
 }
 
-/* A task that fails before it has begun a pass says so to those who wait for it. */
-artel_status artel_cluster_finish(artel_cluster *mesh, artel_status status)
+void artel__mesh_unbegun(artel_cluster *mesh, artel_status status)
 {
     artel__mesh_request nothing = {.facts = "", .replicas = 1, .shards = 1};
-    if (artel__mesh_is_single(mesh) || status >= 0) return status;
-    artel__mesh_write_report(mesh, status);
-    if (mesh->pass > 0) return status;
+    if (artel__mesh_is_single(mesh)) return;
     pthread_mutex_lock(&mesh->mutex);
-    bool begun = begin_pass(mesh, &nothing) == ARTEL_OK;
+    bool begun = !mesh->machine && begin_pass(mesh, &nothing) == ARTEL_OK;
     if (begun) artel__mesh_fail_machine(mesh, true, status); /* at once: nothing shall be formed with this task */
     pthread_mutex_unlock(&mesh->mutex);
-    if (begun) artel__mesh_fail(mesh, true, status);
+    if (!begun) return;
+    artel__mesh_fail(mesh, true, status);
     artel__mesh_end(mesh);
+}
+
+/* A task that fails before a pass, or between two, says so to those who wait for it in theirs. One whose last pass has failed has said it. */
+artel_status artel_cluster_finish(artel_cluster *mesh, artel_status status)
+{
+    if (artel__mesh_is_single(mesh) || status >= 0) return status;
+    artel__mesh_write_report(mesh, status);
+    if (mesh->pass == 0 || mesh->cause.status >= 0) artel__mesh_unbegun(mesh, status);
     return status;
 }

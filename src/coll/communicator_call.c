@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public collectives: one call each, and packs of small all-reduces. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/argument.h"
@@ -28,6 +29,27 @@ static artel_status check_home(const artel__coll_home *home)
                        "a call before has failed (%s)", artel_status_name(home->broken));
 }
 
+/* Who has ended it, as far as this member has heard, and why. */
+static void explain_cancelled(const artel_communicator *c, artel__coll_kind kind)
+{
+    const artel__coll_home *home = c->home;
+    artel_status why = ARTEL_OK;
+    char who[32] = "";
+    int rank = c->team.endpoint ? artel__net_blamed(c->team.endpoint, &why) : -1;
+    bool other = rank >= 0 && rank != c->team.endpoint->rank;
+    int task = other && home->cluster ? artel__mesh_task_of(home->cluster, rank) : -1;
+    for (int i = 0; i < c->team.members; i++) {
+        if (other && c->team.rank[i] == rank) snprintf(who, sizeof who, "member %d", i);
+    }
+    if (task >= 0 || who[0])
+        artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, artel__coll_kind_name(kind),
+                    "see what it says; renew the communicator on all members, or end", "ended by %s: %s",
+                    task >= 0 ? artel__mesh_title(home->cluster, task) : who, why < 0 ? artel_status_name(why) : "cancelled");
+    else
+        artel__fail(home->ctx, ARTEL_ERROR_CANCELLED, artel__coll_kind_name(kind), "renew the communicator on all members, or end",
+                    "cancelled, by this member or another one, or because one is lost");
+}
+
 artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kind kind, const artel_collective *what, uint64_t detail)
 {
     artel__coll_home *home = c->home;
@@ -46,9 +68,7 @@ artel_status artel__communicator_continue(artel_communicator *c, artel__coll_kin
     if (way < 0) c->call.refused = ARTEL_OK;
     artel__fp_leave(fp);
     enter(home, ARTEL__MEMBER_IDLE);
-    if (status == ARTEL_ERROR_CANCELLED)
-        artel__fail(home->ctx, status, artel__coll_kind_name(kind), "renew the communicator on all members, or end",
-                    "cancelled, by this member or another one, or because one is lost");
+    if (status == ARTEL_ERROR_CANCELLED) explain_cancelled(c, kind);
     if (status < 0 && c->team.endpoint) {
         home->broken = status;
         if (home->cluster) artel__coll_home_rest(home);

@@ -55,7 +55,9 @@ artel_status artel__coll_home_await(artel__coll_home *home, int *first, int *ran
 artel_status artel__coll_home_begin(artel__coll_home *home, int *first, int *ranks)
 {
     artel__mesh_request request = {.facts = "pass=collectives\n", .replicas = 1, .shards = MOST_TASKS};
-    ARTEL_TRY(artel__mesh_begin(home->cluster, &request));
+    artel_status status = artel__mesh_begin(home->cluster, &request);
+    if (status == ARTEL_ERROR_NO_MEMORY) artel__mesh_unbegun(home->cluster, status);
+    if (status < 0) return status;
     home->begun = true;
     return artel__coll_home_await(home, first, ranks);
 }

@@ -182,8 +182,12 @@ static artel_status run(artel__closure_job *j, artel__closure_role_fn *role, voi
 artel_status artel__closure_run(artel_strategy *s, bool aside, artel__closure_role_fn *role, void *user)
 {
     artel__closure_job j = {.strategy = s, .ctx = s->ctx, .cluster = s->options.cluster, .aside = aside};
-    ARTEL_TRY(begin(s));
-    artel_status status = run(&j, role, user);
+    artel_status status = begin(s);
+    if (status < 0) {
+        artel__mesh_unbegun(j.cluster, status);
+        return status;
+    }
+    status = run(&j, role, user);
     if (status < 0 && status != ARTEL_ERROR_PREEMPTED) artel__mesh_fail(j.cluster, false, status);
     artel__mesh_end(j.cluster);
     return status;

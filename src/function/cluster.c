@@ -402,11 +402,13 @@ void artel__loop_end(artel_strategy *s)
 
 static artel_status run_loop(struct artel__loop *l, artel_unit_fn *unit, void *user)
 {
-    if (!l->cluster) return loop_alone(l, unit, user);
-    ARTEL_TRY(make_room(l));
-    artel_status status = loop_together(l, unit, user);
+    artel_status status = artel__strategy_open(l->strategy);
+    if (!l->cluster) return status < 0 ? status : loop_alone(l, unit, user);
+    if (status == ARTEL_OK) status = make_room(l);
+    if (status == ARTEL_OK) status = loop_together(l, unit, user);
     unseat(l);
     if (status < 0 && l->begun && status != ARTEL_ERROR_PREEMPTED) artel__mesh_fail(l->cluster, false, status);
+    if (status < 0 && !l->begun) artel__mesh_unbegun(l->cluster, status);
     if (l->begun) artel__mesh_end(l->cluster);
     l->begun = false;
     return status;
@@ -424,7 +426,6 @@ artel_status artel_strategy_loop(artel_strategy *s, int64_t units, artel_unit_fn
     ARTEL_TRY(artel__loop_begin(s, NULL));
     if (s->loop->running)
         return artel__fail(s->ctx, ARTEL_ERROR_INVALID, "loop", "let a unit run functions only", "a loop in a unit of its own strategy");
-    ARTEL_TRY(artel__strategy_open(s));
     s->loop->units = units;
     return run_loop(s->loop, unit, user);
 }

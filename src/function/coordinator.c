@@ -388,13 +388,19 @@ artel_status artel_coordinator_go_back(artel_coordinator *c)
 artel_status artel_coordinator_look(artel_coordinator *c, artel_coordinator_metrics *out)
 {
     ARTEL_TRY(artel__enter(c ? c->ctx : NULL, __func__, "coordinator out", c, out));
+    size_t size = out->struct_size < sizeof *out ? out->struct_size : sizeof *out;
+    if (size < sizeof size)
+        return artel__fail(c->ctx, ARTEL_ERROR_INVALID, "coordinator metrics", "set struct_size to the size of the struct",
+                           "struct_size is not set");
     pthread_mutex_lock(&c->mutex);
-    *out = c->metrics;
-    out->queued = c->waiting.count;
-    out->in_flight = c->running.count;
-    out->build = artel__times_read(&c->build);
-    out->run = artel__times_read(&c->run);
-    out->fetch = artel__times_read(&c->fetch);
-    out->recover = artel__times_read(&c->recover);
+    artel_coordinator_metrics now = c->metrics;
+    now.struct_size = out->struct_size;
+    now.queued = c->waiting.count;
+    now.in_flight = c->running.count;
+    now.build = artel__times_read(&c->build);
+    now.run = artel__times_read(&c->run);
+    now.fetch = artel__times_read(&c->fetch);
+    now.recover = artel__times_read(&c->recover);
+    memcpy(out, &now, size);
     return leave(c, ARTEL_OK);
 }

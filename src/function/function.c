@@ -66,8 +66,9 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
     artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_LEAVE}, out, f->outputs);
     for (int i = 0; i < f->outputs; i++) {
         if (out[i] == ARTEL_NO_VALUE)
-            return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name, "write every declared output", "output %d was not written",
-                               i);
+            return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, f->name,
+                               "write every declared output; a gradient by what the target does not depend on is none",
+                               "output %d was not written", i);
         artel__value_id value = artel__graph_take(g, out[i]);
         ARTEL_TRY(graph->status);
         if (graph->value[value].node < 0 && graph->value[value].dtype == ARTEL_DTYPE_FLOAT32) /* an argument, a variable: a copy of it */

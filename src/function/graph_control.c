@@ -21,6 +21,16 @@ static artel_status invalid(artel_graph *g, const char *what, const char *advice
     return g->graph->status;
 }
 
+/* The caller's struct, whose tail may be missing, over one of this version. */
+static artel_status take(artel_graph *g, const char *what, size_t size, const void *given, void *own)
+{
+    static const artel__range no_ranges[] = {{.name = NULL}};
+    const artel__options_kind kind = {what, "set struct_size to the size of the struct", size, no_ranges};
+    artel_status status = artel__take_options(g->ctx, &kind, given, own);
+    if (status < 0) g->graph->status = status;
+    return status;
+}
+
 /* Values that a function of the program's gets, and room for those that it gives. */
 typedef struct passed {
     const artel_value *in;
@@ -96,11 +106,14 @@ static artel_value choose(artel_graph *g, artel__value_id condition, artel_value
     return artel__graph_give(g, dtype == ARTEL_DTYPE_FLOAT32 ? chosen : artel__op_cast(graph, chosen, dtype));
 }
 
-artel_status artel_graph_choose(artel_graph *g, const artel_choice *c, artel_value *outputs)
+artel_status artel_graph_choose(artel_graph *g, const artel_choice *choice, artel_value *outputs)
 {
     artel_value side[2][MOST_VALUES];
-    ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph choice outputs", g, c, outputs));
+    artel_choice own = {.struct_size = sizeof own};
+    const artel_choice *c = &own;
+    ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph choice outputs", g, choice, outputs));
     ARTEL_TRY(g->graph->status);
+    ARTEL_TRY(take(g, "choice", sizeof own, choice, &own));
     if (!c->then || !c->otherwise || c->output_count < 1 || c->output_count > MOST_VALUES)
         return invalid(g, "choice", "give two functions and 1 to 256 outputs", "a function is missing, or so many outputs");
     artel__value_id condition = condition_of(g, c->condition);
@@ -113,12 +126,15 @@ artel_status artel_graph_choose(artel_graph *g, const artel_choice *c, artel_val
     return g->graph->status;
 }
 
-artel_status artel_graph_loop(artel_graph *g, const artel_loop *l, artel_value *state)
+artel_status artel_graph_loop(artel_graph *g, const artel_loop *loop, artel_value *state)
 {
     artel_value now[MOST_VALUES], next[MOST_VALUES], holds;
     artel__value_id active = ARTEL__NO_VALUE;
-    ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph loop state", g, l, state));
+    artel_loop own = {.struct_size = sizeof own};
+    const artel_loop *l = &own;
+    ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph loop state", g, loop, state));
     ARTEL_TRY(g->graph->status);
+    ARTEL_TRY(take(g, "loop", sizeof own, loop, &own));
     if (!l->condition || !l->body || l->state_count < 1 || l->state_count > MOST_VALUES || l->most < 1 || l->most > MOST_STEPS)
         return invalid(g, "loop", "give two functions, 1 to 256 values and 1 to 10000 rounds",
                        "a function is missing, or so many of these");
@@ -265,10 +281,13 @@ static void end_scan(artel_graph *g, artel__tape_entry *entry, const artel_scan 
     artel__tape_end(g, entry, out, s->state_count + s->result_count);
 }
 
-artel_status artel_graph_scan(artel_graph *g, const artel_scan *s, artel_value *state, artel_value *results)
+artel_status artel_graph_scan(artel_graph *g, const artel_scan *given, artel_value *state, artel_value *results)
 {
-    ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph scan", g, s));
+    artel_scan own = {.struct_size = sizeof own};
+    const artel_scan *s = &own;
+    ARTEL_TRY(artel__need(g ? g->ctx : NULL, __func__, "graph scan", g, given));
     ARTEL_TRY(g->graph->status);
+    ARTEL_TRY(take(g, "scan", sizeof own, given, &own));
     bool counts = s->sequence_count >= 1 && s->sequence_count <= MOST_STACKED && s->state_count >= 0 && s->state_count <= MOST_VALUES &&
                   s->result_count >= 0 && s->result_count <= MOST_STACKED;
     if (!counts || !s->body || !s->sequences || (s->state_count > 0 && !state) || (s->result_count > 0 && !results))

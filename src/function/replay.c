@@ -168,7 +168,12 @@ static artel_status trace_condition(void *user, artel_graph *g, const artel_valu
 static artel_status play_choose(const played *p)
 {
     body b = {p->replay, 0, p->entry->outputs};
-    const artel_choice choice = {.condition = p->in[0], .then = trace_body, .otherwise = trace_body, .user = &b, .output_count = b.outputs};
+    const artel_choice choice = {.struct_size = sizeof choice,
+                                 .condition = p->in[0],
+                                 .then = trace_body,
+                                 .otherwise = trace_body,
+                                 .user = &b,
+                                 .output_count = b.outputs};
     return artel_graph_choose(p->graph, &choice, p->out);
 }
 
@@ -177,7 +182,7 @@ static artel_status play_loop(const played *p)
     int count = p->entry->inputs;
     if (p->entry->outputs != count) return damaged(p->replay, "a loop whose state changes its length");
     body b = {p->replay, count, count};
-    const artel_loop loop = {trace_condition, trace_body, &b, count, p->entry->which};
+    const artel_loop loop = {sizeof loop, trace_condition, trace_body, &b, count, p->entry->which};
     if (count) memcpy(p->out, p->in, (size_t)count * sizeof *p->out);
     return artel_graph_loop(p->graph, &loop, p->out);
 }
@@ -188,7 +193,8 @@ static artel_status play_scan(const played *p)
     int states = e->states;
     if (states > e->inputs || states > e->outputs) return damaged(p->replay, "a scan whose state is longer than what it has");
     body b = {p->replay, e->inputs, e->outputs};
-    const artel_scan scan = {.body = trace_body,
+    const artel_scan scan = {.struct_size = sizeof scan,
+                             .body = trace_body,
                              .user = &b,
                              .sequences = p->in + states,
                              .sequence_count = e->inputs - states,

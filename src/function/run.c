@@ -328,6 +328,12 @@ static void complete(const artel_function *f)
     }
 }
 
+/* An exchange is cancelled, or fails, when another rank is lost or cannot go on; whatever else it says was found here, and is the cause. */
+static int weight(artel_status status)
+{
+    return status >= 0 ? 0 : status == ARTEL_ERROR_CANCELLED ? 1 : status == ARTEL_ERROR_RUN ? 2 : 3;
+}
+
 static artel_status join_status(const artel_function *f)
 {
     artel_strategy *s = f->strategy;
@@ -337,10 +343,10 @@ static artel_status join_status(const artel_function *f)
     for (int r = 0; r < s->plan.replicas; r++) {
         artel_status one = f->replica[r].status;
         faulted = faulted || f->replica[r].faulted;
-        if (one < 0 && (status == ARTEL_OK || status == ARTEL_ERROR_CANCELLED)) status = one;
+        if (weight(one) > weight(status)) status = one;
     }
     if (status < 0 && s->group) artel__group_reset(s->group);
-    if (status < 0 && !faulted) artel__loop_interrupted(s);
+    if (weight(status) > 0 && weight(status) < 3 && !faulted) artel__loop_interrupted(s);
     return faulted ? report_fault(f) : status;
 }
 

@@ -267,7 +267,10 @@ static void inproc_withdraw(artel__endpoint *endpoint, artel__net_request *reque
 static void inproc_cancel(artel__endpoint *endpoint)
 {
     artel__fabric *fabric = port_of(endpoint)->fabric;
+    artel_status status;
+    int rank = artel__net_blamed(endpoint, &status);
     for (int r = 0; r < fabric->ranks; r++) {
+        artel__net_blame(&fabric->port[r].base, rank, status);
         atomic_store(&fabric->port[r].cancelled, true);
         notify(&fabric->port[r]);
     }

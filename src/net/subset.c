@@ -19,10 +19,20 @@ static artel_status post_receive(artel__endpoint *endpoint, artel__net_request *
     return whole->ops->post_receive(whole, request);
 }
 
+/* Both have the same ranks. */
+static void copy_blame(artel__endpoint *from, artel__endpoint *to)
+{
+    artel_status status;
+    int rank = artel__net_blamed(from, &status);
+    if (rank >= 0) artel__net_blame(to, rank, status);
+}
+
 static artel_status progress(artel__endpoint *endpoint)
 {
     artel__endpoint *whole = subset_of(endpoint)->whole;
-    return whole->ops->progress(whole);
+    artel_status status = whole->ops->progress(whole);
+    if (status < 0) copy_blame(whole, endpoint);
+    return status;
 }
 
 static void wait(artel__endpoint *endpoint)
@@ -46,13 +56,14 @@ static void withdraw(artel__endpoint *endpoint, artel__net_request *request)
 static void cancel(artel__endpoint *endpoint)
 {
     artel__endpoint *whole = subset_of(endpoint)->whole;
+    copy_blame(endpoint, whole);
     whole->ops->cancel(whole);
 }
 
 static void resume(artel__endpoint *endpoint)
 {
     artel__endpoint *whole = subset_of(endpoint)->whole;
-    whole->ops->resume(whole);
+    artel__net_resume(whole);
 }
 
 static bool has_borrower(artel__endpoint *endpoint)

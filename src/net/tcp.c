@@ -28,6 +28,10 @@ static artel_status say_lost(artel__tcp *tcp, int rank)
 {
     const artel__tcp_peer *p = &tcp->peer[rank];
     const char *task = p->connection ? artel__connection_peer(p->connection)->task : "a peer";
+    artel__net_blame(&tcp->base, p->starved ? tcp->base.rank : rank, p->starved ? ARTEL_ERROR_NO_MEMORY : ARTEL_ERROR_RUN);
+    if (p->starved) /* no failure of the peer's: it is this rank that cannot go on */
+        return artel__fail(tcp->base.ctx, ARTEL_ERROR_NO_MEMORY, "messages", "use a smaller batch or model, or a machine with more memory",
+                           "out of memory for a message of %s", task);
     return artel__fail(tcp->base.ctx, ARTEL_ERROR_RUN, task, "look at its log; start it again",
                        "the connection of rank %d with %s (rank %d%s%s) is lost: %s", tcp->base.rank, task, rank,
                        p->connection ? " at " : "", p->connection ? artel__connection_address(p->connection) : "",
@@ -83,6 +87,7 @@ static void advance_generation(artel__tcp *tcp, uint32_t generation)
 {
     if (generation <= (uint32_t)(tcp->own >> 32)) return;
     tcp->own = (uint64_t)generation << 32;
+    if (!artel__tcp_is_cancelled(tcp)) atomic_store(&tcp->base.blame, 0);
     for (int r = 0; r < tcp->base.ranks; r++) artel__tcp_forget_old(tcp, &tcp->peer[r]);
 }
 

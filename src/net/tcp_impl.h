@@ -91,6 +91,7 @@ typedef struct artel__tcp_peer {
     artel__net_stream *stream;
     uint32_t out_mask, in_mask, out_count, in_count;
     bool readable, writable, ending, lost, sums, cancel_due;
+    bool starved; /* lost, for want of memory here */
     char why[512];
     /* Out: the stage leaves first, then the chunk under the cursor; then the stage is filled again. */
     artel__tcp_queue urgent, sends, leaving; /* urgent: what others wait for to go on, and what the cache still has */

@@ -59,7 +59,9 @@ void artel__tcp_raise_cancelled(artel__tcp *tcp, uint64_t to)
 
 void artel__tcp_be_cancelled(artel__tcp *tcp, const artel__frame *frame)
 {
+    uint32_t nobody = 0;
     if (frame->node == 1) tcp->cancelled_here = true;
     artel__tcp_raise_cancelled(tcp, (uint64_t)frame->generation << 32 | (uint32_t)frame->step);
+    if (artel__tcp_is_cancelled(tcp)) atomic_compare_exchange_strong(&tcp->base.blame, &nobody, frame->slice);
     tcp->changes++;
 }

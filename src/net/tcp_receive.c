@@ -133,6 +133,7 @@ static artel__net_request *find_asked(const artel__tcp_peer *p)
 static bool take_buffer(artel__tcp *tcp, artel__tcp_peer *p, size_t bytes, artel__tcp_message **out)
 {
     if (artel__tcp_pool_take(&tcp->pool, bytes, out) < 0) {
+        p->starved = !p->lost;
         artel__tcp_fail_peer(tcp, p, "no memory for its message");
         return false;
     }

@@ -207,6 +207,7 @@ static void stage_cancel(const artel__tcp *tcp, artel__tcp_peer *p)
     uint64_t when = tcp->told - 1;
     artel__frame frame = {.kind = ARTEL__FRAME_CANCEL, .generation = (uint32_t)(when >> 32), .step = (uint32_t)when};
     frame.node = tcp->told_any;
+    frame.slice = atomic_load(&tcp->base.blame);
     stage_header(p, frame);
     p->cancel_due = false;
 }
@@ -352,6 +353,7 @@ static void break_off(artel__tcp *tcp, artel__tcp_peer *p)
 {
     bool rest = p->cursor.rest > 0;
     if (!keep_chunk(tcp, p)) {
+        p->starved = !p->lost;
         artel__tcp_fail_peer(tcp, p, "no memory to end a message in order");
         p->cursor.request = NULL;
         return;

@@ -92,7 +92,28 @@ struct artel__endpoint {
     const artel__transport_ops *ops;
     artel_context *ctx;
     int rank, ranks;
+    _Atomic uint32_t blame; /* why it is cancelled: 1 + the rank that did so first or was lost, and above ARTEL__NET_BLAME_BITS its status,
+                               negated; 0: it is not, or nobody knows. For messages: nothing depends on it */
 };
+
+enum {
+    ARTEL__NET_BLAME_BITS = 16
+};
+
+/* The first one counts. */
+static inline void artel__net_blame(artel__endpoint *endpoint, int rank, artel_status status)
+{
+    uint32_t nobody = 0, one = (uint32_t)(1 + rank) | (uint32_t)(status < 0 ? -(int)status : 0) << ARTEL__NET_BLAME_BITS;
+    atomic_compare_exchange_strong(&endpoint->blame, &nobody, one);
+}
+
+/* The rank; -1: nobody knows. */
+static inline int artel__net_blamed(artel__endpoint *endpoint, artel_status *status)
+{
+    uint32_t blame = atomic_load(&endpoint->blame);
+    *status = (artel_status) - (int)(blame >> ARTEL__NET_BLAME_BITS);
+    return (int)(blame & ((1U << ARTEL__NET_BLAME_BITS) - 1)) - 1;
+}
 
 artel_status artel__net_send(artel__endpoint *endpoint, artel__net_request *request);
 artel_status artel__net_receive(artel__endpoint *endpoint, artel__net_request *request);
@@ -137,12 +158,14 @@ size_t artel__net_length(const artel__net_piece *piece, int pieces);
  * other ranks as soon as the transport can tell them (inproc: at once). Any thread. */
 static inline void artel__net_cancel(artel__endpoint *endpoint)
 {
+    artel__net_blame(endpoint, endpoint->rank, ARTEL_OK);
     endpoint->ops->cancel(endpoint);
 }
 
 /* Ends this endpoint's cancellation; when none of its requests is posted and no rank will cancel for the old reason. */
 static inline void artel__net_resume(artel__endpoint *endpoint)
 {
+    atomic_store(&endpoint->blame, 0);
     endpoint->ops->resume(endpoint);
 }
 

@@ -54,7 +54,7 @@ static float fetch_number(artel_remote *r)
 
 static artel_coordinator_metrics look(void)
 {
-    artel_coordinator_metrics m;
+    artel_coordinator_metrics m = {.struct_size = sizeof m};
     check(artel_coordinator_look(coordinator, &m) == ARTEL_OK, "look");
     return m;
 }
@@ -107,6 +107,9 @@ static void runs_closures(void)
     artel_coordinator_metrics m = look();
     check(m.done >= 501 && m.queued == 0 && m.in_flight == 0 && m.run.count == m.done && m.build.count >= 1, "metrics");
     check(m.run.half > 0 && m.run.half <= m.run.ninety && m.run.ninety <= m.run.most && m.fetch.count >= 1, "times");
+    artel_coordinator_metrics older = {.struct_size = offsetof(artel_coordinator_metrics, workers), .workers = -1}, unsized = {0};
+    check(artel_coordinator_look(coordinator, &older) == ARTEL_OK && older.done == m.done && older.workers == -1, "a shorter struct");
+    check(artel_coordinator_look(coordinator, &unsized) == ARTEL_ERROR_INVALID && unsized.done == 0, "struct_size is not set");
 }
 
 /* Rows, shared values, conversion of arguments; whoever does not want an output gives no room for it. */

@@ -137,13 +137,13 @@ static artel_status trace_rest(void *user, artel_graph *g, const artel_value *in
     artel_graph_op_all(g, "split", &x, 1, "{\"args\": [2], \"axis\": 1}", parts, 2);
     out[1] = artel_graph_binary(g, "maximum", parts[0], parts[1]);
     artel_value zero = artel_graph_number(g, 0), positive = artel_graph_binary(g, "greater", sum, zero);
-    artel_graph_choose(g, &(artel_choice){positive, itself, negative, &x, NULL, 1}, &out[2]);
+    artel_graph_choose(g, &(artel_choice){sizeof(artel_choice), positive, itself, negative, &x, NULL, 1}, &out[2]);
     artel_value state[2] = {artel_graph_unary(g, "abs", sum), artel_graph_op(g, "zeros_like", &sum, 1, NULL)};
-    artel_graph_loop(g, &(artel_loop){below, twice, NULL, 2, 5}, state);
+    artel_graph_loop(g, &(artel_loop){sizeof(artel_loop), below, twice, NULL, 2, 5}, state);
     out[3] = state[1];
     artel_value sequence = artel_graph_op(g, "reshape", &x, 1, "{\"newshape\": [-1, 2, 2]}"),
                 carry = artel_graph_op(g, "zeros_like", &parts[0], 1, NULL);
-    artel_graph_scan(g, &(artel_scan){running, NULL, &sequence, 1, 1, 1, 1, true}, &carry, &out[4]);
+    artel_graph_scan(g, &(artel_scan){sizeof(artel_scan), running, NULL, &sequence, 1, 1, 1, 1, true}, &carry, &out[4]);
     artel_value cubes = artel_graph_custom(g, &cube, &x, 1), slope[1];
     artel_graph_gradients(g, cubes, &x, 1, slope);
     artel_graph_gradients(g, artel_graph_unary(g, "square", slope[0]), &x, 1, &out[5]);

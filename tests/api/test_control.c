@@ -84,7 +84,8 @@ static artel_status squared(void *user, artel_graph *g, const artel_value *in, a
 static artel_status trace_choice(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
-    artel_choice c = {.condition = artel_graph_binary(g, "less", in[0], artel_graph_number(g, 0)),
+    artel_choice c = {.struct_size = sizeof c,
+                      .condition = artel_graph_binary(g, "less", in[0], artel_graph_number(g, 0)),
                       .then = negated,
                       .otherwise = squared,
                       .inputs = in,
@@ -137,7 +138,8 @@ static artel_status trace_roots(void *user, artel_graph *g, const artel_value *i
 {
     (void)user;
     artel_value values[3] = {in[0], in[0], artel_graph_number(g, 0)};
-    artel_graph_loop(g, &(artel_loop){.condition = is_off, .body = improve, .state_count = 3, .most = MOST}, values);
+    artel_graph_loop(
+        g, &(artel_loop){.struct_size = sizeof(artel_loop), .condition = is_off, .body = improve, .state_count = 3, .most = MOST}, values);
     out[0] = values[1];
     out[1] = values[2];
     return artel_graph_gradients(g, values[1], in, 1, &out[2]);
@@ -175,15 +177,28 @@ static artel_status recur(void *user, artel_graph *g, const artel_value *in, art
     return artel_graph_status(g);
 }
 
+/* As a later version may have it. */
+typedef struct later_scan {
+    artel_scan known;
+    long unknown;
+} later_scan;
+
+static size_t scan_size = sizeof(artel_scan); /* of the program's struct */
+
 static artel_status trace_scan(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     bool reverse = user != NULL;
     artel_value h = artel_graph_number(g, 0.25);
-    artel_graph_scan(
-        g,
-        &(artel_scan){
-            .body = recur, .sequences = in, .sequence_count = 1, .state_count = 1, .result_count = 1, .axis = 1, .reverse = reverse},
-        &h, &out[0]);
+    later_scan scan = {{.struct_size = scan_size,
+                        .body = recur,
+                        .sequences = in,
+                        .sequence_count = 1,
+                        .state_count = 1,
+                        .result_count = 1,
+                        .axis = 1,
+                        .reverse = reverse},
+                       -1};
+    artel_graph_scan(g, &scan.known, &h, &out[0]);
     out[1] = h;
     return artel_graph_gradients(g, h, in, 1, &out[2]);
 }
@@ -230,6 +245,23 @@ static void test_scan(void **state)
     }
 }
 
+/* Programs that were compiled with a shorter struct, or a longer one: what the shorter one lacks is 0. */
+static void test_scan_sizes(void **state)
+{
+    (void)state;
+    const artel_argument x = {.name = "x", .shape = {1, {STEPS}}};
+    static float value[ROWS][STEPS], got[ROWS][STEPS], slope[ROWS][STEPS], last[ROWS];
+    for (int i = 0; i < ROWS * STEPS; i++) value[i / STEPS][i % STEPS] = (float)(i * 31 % 19) / 19 - 0.5f;
+    for (int later = 0; later < 2; later++) {
+        const artel_array in = {ARTEL_DTYPE_FLOAT32, {2, {ROWS, STEPS}}, value};
+        const artel_array out[3] = {{ARTEL_DTYPE_FLOAT32, {0}, got}, rows_of(last), {ARTEL_DTYPE_FLOAT32, {0}, slope}};
+        scan_size = later ? sizeof(later_scan) : offsetof(artel_scan, reverse);
+        run(&forms[0], &(work){&x, 1, 3, trace_scan_back, &in, out});
+        check_scan(value, got, last, slope, later);
+    }
+    scan_size = sizeof(artel_scan);
+}
+
 /* -- minima and maxima of the batch, two of which are equal, with their slopes -- */
 
 static artel_status trace_extremes(void *user, artel_graph *g, const artel_value *in, artel_value *out)
@@ -274,24 +306,63 @@ static artel_status wider(void *user, artel_graph *g, const artel_value *in, art
 static artel_status trace_no_condition(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
-    return artel_graph_choose(
-        g, &(artel_choice){.condition = in[0], .then = negated, .otherwise = squared, .inputs = in, .output_count = 2}, out);
+    return artel_graph_choose(g,
+                              &(artel_choice){.struct_size = sizeof(artel_choice),
+                                              .condition = in[0],
+                                              .then = negated,
+                                              .otherwise = squared,
+                                              .inputs = in,
+                                              .output_count = 2},
+                              out);
 }
 
 static artel_status trace_shapes(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
     artel_value below = artel_graph_binary(g, "less", in[0], artel_graph_number(g, 0));
-    return artel_graph_choose(g, &(artel_choice){.condition = below, .then = negated, .otherwise = wider, .inputs = in, .output_count = 1},
-                              out);
+    return artel_graph_choose(
+        g,
+        &(artel_choice){
+            .struct_size = sizeof(artel_choice), .condition = below, .then = negated, .otherwise = wider, .inputs = in, .output_count = 1},
+        out);
 }
 
 static artel_status trace_axis(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     (void)user;
     artel_value h = artel_graph_number(g, 0);
-    return artel_graph_scan(
-        g, &(artel_scan){.body = recur, .sequences = in, .sequence_count = 1, .state_count = 1, .result_count = 1, .axis = 1}, &h, out);
+    return artel_graph_scan(g,
+                            &(artel_scan){.struct_size = sizeof(artel_scan),
+                                          .body = recur,
+                                          .sequences = in,
+                                          .sequence_count = 1,
+                                          .state_count = 1,
+                                          .result_count = 1,
+                                          .axis = 1},
+                            &h, out);
+}
+
+static artel_status trace_unsized_choice(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    artel_value below = artel_graph_binary(g, "less", in[0], artel_graph_number(g, 0));
+    return artel_graph_choose(
+        g, &(artel_choice){.condition = below, .then = negated, .otherwise = squared, .inputs = in, .output_count = 2}, out);
+}
+
+static artel_status trace_unsized_loop(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    out[0] = out[1] = in[0];
+    return artel_graph_loop(g, &(artel_loop){.condition = squared, .body = squared, .state_count = 2, .most = 2}, out);
+}
+
+static artel_status trace_unsized_scan(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    scan_size = 0;
+    artel_status status = trace_scan(user, g, in, out);
+    scan_size = sizeof(artel_scan);
+    return status;
 }
 
 static void test_refusals(void **state)
@@ -300,7 +371,12 @@ static void test_refusals(void **state)
     static const struct {
         artel_trace_fn *trace;
         const char *word;
-    } wrong[] = {{trace_no_condition, "bool scalar"}, {trace_shapes, "on the other"}, {trace_axis, "axis"}};
+    } wrong[] = {{trace_no_condition, "bool scalar"},
+                 {trace_shapes, "on the other"},
+                 {trace_axis, "axis"},
+                 {trace_unsized_choice, "struct_size is not set"},
+                 {trace_unsized_loop, "struct_size is not set"},
+                 {trace_unsized_scan, "struct_size is not set"}};
     artel_context *ctx = api_context();
     artel_strategy *s;
     artel_function *f;
@@ -320,7 +396,7 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice), cmocka_unit_test(test_loop), cmocka_unit_test(test_scan),
-                                       cmocka_unit_test(test_extremes), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),     cmocka_unit_test(test_loop),     cmocka_unit_test(test_scan),
+                                       cmocka_unit_test(test_scan_sizes), cmocka_unit_test(test_extremes), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

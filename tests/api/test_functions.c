@@ -442,6 +442,15 @@ static artel_status trace_refused(void *user, artel_graph *g, const artel_value 
     return artel_graph_status(g);
 }
 
+/* A gradient through whole numbers is none, and none is no output. */
+static artel_status trace_flat(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    artel_value place = artel_graph_op(g, "argmax", in, 1, "{\"axis\": 1}");
+    artel_value number = artel_graph_op(g, "cast", &place, 1, "{\"dtype\": \"float32\"}");
+    return artel_graph_gradients(g, number, in, 1, out);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -464,6 +473,9 @@ static void test_refusals(void **state)
         assert_null(f);
         if (i < 4 && !strstr(error->what, refusals[i].says)) fail_msg("%s: %s", refusals[i].operation, error->what);
     }
+    artel_function *f = NULL;
+    assert_int_equal(artel_function_create(b.s, &o, trace_flat, NULL, &f), ARTEL_ERROR_INVALID);
+    assert_non_null(strstr(artel_context_error(b.ctx)->advice, "does not depend on"));
     close_small(&b);
 }
 

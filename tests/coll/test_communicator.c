@@ -159,10 +159,12 @@ static void differ_and_renew(void *user, int r)
     EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK && out[0] == 10.0f);
     /* Cancelled by one of them, which does not come. Not before all have left the last call. */
     pthread_barrier_wait(&s->all);
-    if (r == 1)
+    if (r == 1) {
         artel_communicator_cancel(s->c[r]);
-    else
+    } else {
         EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_ERROR_CANCELLED);
+        EXPECT(strcmp(artel_context_error(s->ctx[r])->what, "ended by member 1: cancelled") == 0);
+    }
     EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_OK);
     EXPECT(artel_communicator_all_reduce(s->c[r], &call) == ARTEL_OK && out[0] == 10.0f);
 }
@@ -258,6 +260,7 @@ static void cancel_a_context(void *user, int r)
         artel_context_cancel(s->ctx[3]);
     else
         EXPECT(artel_communicator_barrier(s->c[r]) == ARTEL_ERROR_CANCELLED);
+    if (r != 0 && r != 3) EXPECT(strcmp(artel_context_error(s->ctx[r])->what, "ended by member 3: cancelled") == 0);
     if (r == 3) {
         EXPECT(artel_communicator_renew(s->c[r]) == ARTEL_ERROR_CANCELLED);
         EXPECT(strstr(artel_context_error(s->ctx[r])->what, "waited for the others to renew") != NULL);

@@ -60,7 +60,7 @@ typedef struct made {
 static artel_status trace(void *user, artel_graph *g, const artel_value *in, artel_value *out)
 {
     const made *m = user;
-    const artel_loop loop = {small, twice, NULL, 1, 3};
+    const artel_loop loop = {sizeof loop, small, twice, NULL, 1, 3};
     artel_value weights = artel_graph_variable(g, m->variable);
     artel_value product = artel_graph_op(g, "multiply", (artel_value[]){in[0], weights}, 2, NULL);
     artel_value noise = artel_graph_uniform(g, in[0], &(artel_shape){1, {2}}, 0, 1, false);
@@ -68,7 +68,7 @@ static artel_status trace(void *user, artel_graph *g, const artel_value *in, art
     artel_value mean = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, artel_graph_op(g, "mean", &dropped, 1, "{\"axis\": -1}"));
     artel_value condition, state = mean;
     small(NULL, g, &mean, &condition);
-    const artel_choice choice = {condition, twice, same, NULL, &mean, 1};
+    const artel_choice choice = {sizeof choice, condition, twice, same, NULL, &mean, 1};
     artel_graph_choose(g, &choice, &out[0]);
     artel_graph_loop(g, &loop, &state);
     out[1] = artel_graph_binary(g, "add", state, out[0]);

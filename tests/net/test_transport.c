@@ -345,6 +345,8 @@ static void check_cancel(group *g)
             waiters[r].endpoint = g->endpoint[r];
             assert_int_equal(pthread_create(&waiters[r].thread, NULL, wait_for_nothing, &waiters[r]), 0);
         }
+        artel_status why = round % 2 ? ARTEL_ERROR_NO_MEMORY : ARTEL_OK, said;
+        if (why < 0) artel__net_blame(g->endpoint[0], 0, why);
         artel__net_cancel(g->endpoint[0]);
         for (int r = 1; r < RANKS; r++) {
             pthread_join(waiters[r].thread, NULL);
@@ -352,7 +354,9 @@ static void check_cancel(group *g)
         }
         for (int r = 0; r < RANKS; r++) {
             assert_int_equal(artel__net_progress(g->endpoint[r]), ARTEL_ERROR_CANCELLED);
+            assert_true(artel__net_blamed(g->endpoint[r], &said) == 0 && said == why); /* it was the first, and said why */
             artel__net_resume(g->endpoint[r]);
+            assert_int_equal(artel__net_blamed(g->endpoint[r], &said), -1);
             assert_int_equal(artel__net_progress(g->endpoint[r]), ARTEL_OK);
         }
     }

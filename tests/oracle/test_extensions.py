@@ -120,8 +120,9 @@ def main():
     for words, reason in (((), "Gate"), (("--extensions", path("absent.so")), "absent.so"),
                           (("--extensions", os.path.join(os.environ["ARTEL_BUILD"], "libartel.so")), "artel_extension"),
                           (("--extensions", EXTENSION + "," + EXTENSION), "there is a layer of this name")):
-        refused = artel("summary", path("start.keras"), *words)
-        expect(refused.rc == 1 and reason in refused.err, "no word of", reason, "in", refused.rc, refused.err)
+        for command in "summary", "check":
+            refused = artel(command, path("start.keras"), *words)
+            expect(refused.rc == 1 and reason in refused.err + refused.out, "no word of", reason, "in", refused.rc, refused.err)
     print("as Keras, on one and three replicas and two tasks; four refusals")
 
 

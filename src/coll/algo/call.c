@@ -385,6 +385,8 @@ artel_status artel__call_run(artel__call *t)
     }
     /* Members that differ all know it: none of them waits. Otherwise before withdrawing, as artel__coll_run does. */
     bool known = t->agreed && (t->agreement.other.position >= 0 || t->agreement.first.call.refused);
+    if (status < 0 && status != ARTEL_ERROR_CANCELLED && !known && t->team->endpoint)
+        artel__net_blame(t->team->endpoint, t->team->endpoint->rank, status);
     if (status < 0 && !known && t->team->endpoint) artel__net_cancel(t->team->endpoint);
     if (known && t->team->endpoint && t->team->members < t->team->endpoint->ranks) tell_outsiders(t);
     finalize(&t->base);
