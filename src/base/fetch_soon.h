@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is read or written soon: the processor is asked to fetch its lines while something else is computed.
  *
- * gcc takes a function that does nothing but __builtin_prefetch for one without effects, and leaves out all calls of it; the empty statement
- * tells it otherwise, and costs no instruction. tests/house/test_fetches.sh looks for what must be there. Addresses need not be valid.
+ * gcc takes a function that does nothing but __builtin_prefetch for one without effects, and leaves out all calls of
+ * it; the empty statement tells it otherwise, and costs no instruction. tests/house/test_fetches.sh looks for what must
+ * be there. Addresses need not be valid.
  */
 #ifndef ARTEL_BASE_FETCH_SOON_H
 #define ARTEL_BASE_FETCH_SOON_H
