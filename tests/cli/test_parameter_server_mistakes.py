@@ -93,6 +93,12 @@ def a_server_out_of_memory():
         tasks[who, 0].finish(10)
 
 
+def stops(job):
+    """When it has gone on beyond the second epoch, so that there is more to be saved than what all began with."""
+    expect(Patience(60).until(lambda: job.chief.last_step() > 2 * STEPS + 1), "they do not go on", job.chief.err()[-600:])
+    job.stops()
+
+
 def generations(job):
     """Those that were formed because somebody had gone, as the chief says it."""
     return len(re.findall(r"generation .*[1-9]\d* left", job.chief.err()))
@@ -111,13 +117,13 @@ def a_stale_view():
     expect(slow.until_said("the job went on without this task", 60), "it does not say why it begins anew", slow.err()[-400:])
     given = Patience(60).until(lambda: "has a new copy" in job.chief.err() or "are made again" in job.chief.err())
     expect(given, "it gets no part", job.chief.err()[-600:], slow.err()[-400:])
-    job.stops()
+    stops(job)
 
 
 def two_chiefs():
     """In one cluster's description; and a second process as the chief of a job that has one, at its address and at another one."""
     all_end(start(cluster_of(chief=2, worker=1, ps=1)), "there are 2 chiefs")
-    job = Job(1, 1, MODEL, DATA, epochs=None)
+    job = Job(1, 1, MODEL, DATA, "--suspect-after", "30s", epochs=None)
     expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
     job.drain()
     args, env = job.start["chief", 0]
@@ -129,7 +135,54 @@ def two_chiefs():
         expect(second.finish(60) == code and text in second.err(), "a second chief:", second.process.returncode, second.err()[-400:])
     before = job.chief.last_step()
     expect(Patience(60).until(lambda: job.chief.last_step() > before + STEPS), "the first one does not go on", job.chief.err()[-400:])
-    job.stops()
+    stops(job)
+
+
+def says_missing(job, *missing):
+    names = ".*, ".join("%s %d " % who for who in missing)
+    found = Patience(60).until(lambda: re.search(r"waiting for a majority of the ps tasks \(%s.* not here\)" % names, job.tasks["chief", 0].err()))
+    expect(found, "the chief does not wait for", missing, job.tasks["chief", 0].err()[-600:])
+    expect(job.tasks["ps", 0].until_said("the chief has no majority", 60), "its server does not say so", job.tasks["ps", 0].err()[-400:])
+
+
+def no_majority_of_servers():
+    """The chief and two of three servers are lost: a new chief has not their votes, and waits for both, though the first that comes back may be one that was
+    cut off."""
+    job = Job(1, 3, MODEL, DATA, epochs=None)
+    expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
+    job.drain()
+    job.kill(("chief", 0), ("ps", 1), ("ps", 2))
+    job.restart(("chief", 0))
+    job.chief = job.tasks["chief", 0]
+    job.drain()
+    says_missing(job, ("ps", 1), ("ps", 2))
+    job.restart(("ps", 1))
+    job.drain()
+    says_missing(job, ("ps", 2))
+    expect(job.chief.last_step() < 1, "it goes on without a majority", job.chief.err()[-600:])
+    job.restart(("ps", 2))
+    job.drain()
+    stops(job)
+
+
+def a_cut():
+    """A server sleeps, as on the other side of a cut, where the first chief may be alive, too. A chief that is started beside the other servers has no
+    majority, and waits until that server wakes."""
+    job = Job(1, 3, MODEL, DATA, "--suspect-after", "3s", epochs=None)
+    expect(job.chief.until_step(STEPS + 3), "no steps:", job.chief.err())
+    job.drain()
+    beside = job.tasks["ps", 1].process
+    beside.send_signal(signal.SIGSTOP)
+    left = Patience(60).until(lambda: generations(job) > 0)
+    job.kill(("chief", 0))
+    expect(left, "it is not left out", job.chief.err()[-600:])
+    job.restart(("chief", 0))
+    job.chief = job.tasks["chief", 0]
+    job.drain()
+    says_missing(job, ("ps", 1))
+    expect(job.chief.last_step() < 1, "it goes on without a majority", job.chief.err()[-600:])
+    beside.send_signal(signal.SIGCONT)
+    stops(job)
 
 
 def a_partition_without_majority():
@@ -147,9 +200,9 @@ def a_partition_without_majority():
     for who in gone:
         job.restart(who)
     job.drain()
-    expect(Patience(60).until(lambda: job.chief.last_step() > before + STEPS), "they do not go on", job.chief.err()[-600:])
+    expect(Patience(60).until(lambda: job.chief.last_step() > before), "they do not go on", job.chief.err()[-600:])
     expect("3 are needed; waiting" in job.chief.err(), "how many are needed is not said", job.chief.err()[-600:])
-    job.stops()
+    stops(job)
 
 
-sys.exit(run_checks(a_wrong_partitioner, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, a_partition_without_majority))
+sys.exit(run_checks(a_wrong_partitioner, no_ps, no_worker, unequal_programs, an_unknown_variable, a_server_out_of_memory, a_stale_view, two_chiefs, no_majority_of_servers, a_cut, a_partition_without_majority))

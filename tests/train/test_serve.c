@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server of parts as it runs in a job (train/serve.c), told by hand what a chief, a worker and another server say: what is of an older state, or of
- * variables that it does not have, is refused; an item counts once; nothing is answered before copies have it; memory that is not to be had is named. */
+/* The server of parts as it runs in a job (train/serve.c), told by hand what a chief, a worker and another server
+ * say: what is of an older state, or of variables that it does not have, is refused; an item counts once; nothing is
+ * answered before copies have it; memory that is not to be had is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -286,7 +287,9 @@ static void what_fits_nothing_is_refused(void **state)
         {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16}},                 /* without a state */
         {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 0}},                       /* of no parts */
         {CHIEF, {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + WORKER, .part = 1 << 16}}, /* a copy at a worker */
-        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}},                         /* to nobody */
+        {CHIEF, {.op = ARTEL__SERVE_MEET, .b = ARTEL__MEET_HOLDS}},                                   /* nobody */
+        {WORKER, {.op = ARTEL__SERVE_MEET, .a = 5, .b = ARTEL__MEET_HOLDS}},
+        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}}, /* to nobody */
     };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         if (!b->runs) begin_generation(b);
@@ -328,6 +331,22 @@ static void of_two_at_once_one_counts(void **state)
     for (int i = 0; i < 2; i++) already += hear(b, WORKER, &slot[i]).flags == ARTEL__ANSWER_ALREADY;
     assert_int_equal(already, 1);
     assert_int_equal(position(b), 1);
+}
+
+/* Which chief had a majority last: one that waits for one is not remembered, whatever it says. */
+static void a_chief_with_a_majority_is_remembered(void **state)
+{
+    bench *b = *state;
+    static const struct {
+        uint64_t chief, what, before;
+    } said[] = {{5, ARTEL__MEET_ASKS, 0}, {5, ARTEL__MEET_WAITS, 0}, {5, ARTEL__MEET_HOLDS, 0},
+                {6, ARTEL__MEET_ASKS, 5}, {6, ARTEL__MEET_WAITS, 5}, {6, ARTEL__MEET_HOLDS, 5}};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_MEET, .a = said[i].chief, .b = said[i].what}, 0).a,
+                         said[i].before);
+        change_generation(b);
+    }
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_MEET, .a = 7}, 0).a, 6);
 }
 
 /* What the server sends on, at OTHER; in `slot` until it is answered. */
@@ -424,6 +443,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_fits_nothing_is_refused, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(an_item_counts_once, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_head_answers_when_its_copy_has_it, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(a_copy_applies_in_order, open_bench, close_bench),
         cmocka_unit_test_setup_teardown(memory_is_refused_by_name, open_bench, close_bench),
