@@ -402,8 +402,10 @@ static artel_status say_end(coordinator *c, const artel__service *s)
 
 static artel_status coordinate(coordinator *c, const artel__service *s)
 {
-    artel_status status =
-        c->fit->ended ? artel__installed_leave(&c->installed, s) : artel__installed_look_after(&c->installed, s, &c->phase);
+    artel_status status = ARTEL_OK;
+    artel__installed_enter(&c->installed, s);
+    if (!c->fit->ended) status = artel__installed_meet(&c->installed, s); /* else nobody needs a part any more */
+    if (!c->fit->ended && status == ARTEL_OK) status = artel__installed_look_after(&c->installed, s, &c->phase);
     if (status != ARTEL_OK) return status;
     artel__phase_recall(&c->phase);
     ARTEL_TRY(clear_shares(c));

@@ -156,11 +156,6 @@ static artel_status tell_placement(artel__installed *c, const artel__service *s)
     return status;
 }
 
-static void open_lanes(artel__installed *c, const artel__service *s)
-{
-    for (int r = 0; r < s->seat.ranks; r++) c->lane[r] = artel__service_lane(s, r);
-}
-
 /* Gives all servers the state that this task took last. */
 static artel_status install(artel__installed *c, const artel__service *s, artel__phase_run *phase)
 {
@@ -193,7 +188,6 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
     bool had = c->number != 0;
     bool halfway = s->sync && phase->open && phase->mode == ARTEL__MODE_TRAIN; /* parts may be a step apart */
     int lost = -1;
-    open_lanes(c, s);
     if (had && !halfway) {
         artel_status status = artel__installed_hold(c, s, &lost);
         if (status != ARTEL_OK || lost < 0) return status;
@@ -203,10 +197,9 @@ artel_status artel__installed_look_after(artel__installed *c, const artel__servi
     return install(c, s, phase);
 }
 
-artel_status artel__installed_leave(artel__installed *c, const artel__service *s)
+void artel__installed_enter(artel__installed *c, const artel__service *s)
 {
-    open_lanes(c, s);
-    return ARTEL_OK;
+    for (int r = 0; r < s->seat.ranks; r++) c->lane[r] = artel__service_lane(s, r);
 }
 
 artel_status artel__installed_fetch(artel__installed *c, const artel__service *s)

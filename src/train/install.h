@@ -34,6 +34,7 @@ typedef struct artel__installed {
     artel__installed_part *part; /* by number */
     int parts;
     uint64_t number; /* 0: nothing has been installed */
+    uint64_t chief;  /* this life of it, for votes; 0: not drawn yet */
     uint64_t epoch;  /* the last one that was given */
     bool told_placement;
     artel__lane lane[256]; /* by rank, of this generation */
@@ -42,10 +43,12 @@ typedef struct artel__installed {
 
 void artel__installed_init(artel__installed *installed, artel__fit *fit);
 void artel__installed_fini(artel__installed *installed);
+/* Begins a generation: before all calls. */
+void artel__installed_enter(artel__installed *installed, const artel__service *service);
+/* meet.c: ARTEL_OK when there is a majority of servers, and they know it; else waits for one until the generation is over. */
+artel_status artel__installed_meet(artel__installed *installed, const artel__service *service);
 /* In a new generation: the parts are there, or are made anew and the phase begins again. Here and below ARTEL_AGAIN: that is over, too. */
 artel_status artel__installed_look_after(artel__installed *installed, const artel__service *service, artel__phase_run *phase);
-/* The same when training is over: nobody needs a part any more. */
-artel_status artel__installed_leave(artel__installed *installed, const artel__service *service);
 /* Takes the state of all parts, which must have applied fit->iteration updates: all of it, or nothing. */
 artel_status artel__installed_fetch(artel__installed *installed, const artel__service *service);
 /* Tells all servers of the generation that nothing follows. */

@@ -16,6 +16,7 @@ typedef struct server {
     int slots;                                     /* of each client */
     artel__held_part *held;                        /* an answer */
     artel__telling telling;
+    uint64_t chief; /* of the last majority; 0: none */
     bool ended;
 } server;
 
@@ -214,6 +215,18 @@ static artel_status tell_parts(server *s, artel__served_client *c, artel__served
     return artel__served_answer(c, at, out, &piece, count > 0);
 }
 
+/* Without a majority it stays what it was: who has been cut off from the others is not followed. */
+static artel_status meet(server *s, artel__served_client *c, artel__served_call *at, const artel__lane_head *in)
+{
+    artel__lane_head out = {.op = in->op, .a = s->chief};
+    if (in->a == 0 || in->b > ARTEL__MEET_WAITS) return artel__served_misfit(s->fit);
+    if (in->b == ARTEL__MEET_HOLDS) s->chief = in->a;
+    if (in->b == ARTEL__MEET_WAITS)
+        artel__log(s->fit->ctx, ARTEL_LOG_NOTE,
+                   "the chief has no majority of the ps tasks, without which nothing goes on, and waits for one");
+    return artel__served_answer(c, at, &out, NULL, 0);
+}
+
 static artel_status assign(server *s, const artel__service *service, artel__served_part *p, const artel__lane_head *in)
 {
     p->copies = 0;
@@ -231,7 +244,8 @@ static artel_status assign(server *s, const artel__service *service, artel__serv
 /* Who may say what. */
 static bool may_say(artel__task_type type, unsigned op, unsigned flags)
 {
-    bool commands = op <= ARTEL__SERVE_END || op == ARTEL__SERVE_ASSIGN || op == ARTEL__SERVE_COPY || op == ARTEL__SERVE_DROP;
+    bool commands = op <= ARTEL__SERVE_END || op == ARTEL__SERVE_ASSIGN || op == ARTEL__SERVE_COPY || op == ARTEL__SERVE_DROP ||
+                    op == ARTEL__SERVE_MEET;
     switch (type) {
     case ARTEL__TASK_CHIEF: return commands && !(op == ARTEL__SERVE_INSTALL && (flags & ARTEL__FLAG_COPY));
     case ARTEL__TASK_WORKER: return op == ARTEL__SERVE_PULL || op == ARTEL__SERVE_PUSH;
@@ -278,6 +292,7 @@ static artel_status handle(server *s, const artel__service *service, artel__serv
     artel__served_part *p = s->part[number];
     switch ((artel__serve_op)in.op) {
     case ARTEL__SERVE_ASK: return tell_parts(s, c, at, &out);
+    case ARTEL__SERVE_MEET: return meet(s, c, at, &in);
     case ARTEL__SERVE_INSTALL: return install(s, service, c, at, &in);
     case ARTEL__SERVE_END: s->ended = true; return artel__served_answer(c, at, &out, NULL, 0);
     case ARTEL__SERVE_DROP:

@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+#include "base/fetch_soon.h"
+
+enum {
+    AHEAD = 16, /* rows that are asked for before they are copied */
+    ASKED = 512 /* bytes of a row that are asked for; what follows is fetched as a stream */
+};
+
 void artel__served_drop(artel__served_part *s)
 {
     if (!s) return;
@@ -220,6 +227,16 @@ static size_t row_bytes(const artel__served_part *s)
     return bytes;
 }
 
+/* Rows lie anywhere in a table that fits no cache: they are asked for before their turn. */
+static void copy_table_rows(const artel__store_table *from, int32_t count, int64_t width, uint8_t *to)
+{
+    size_t row = (size_t)width * sizeof(float);
+    for (int32_t k = 0; k < count; k++, to += row) {
+        if (k + AHEAD < count) artel__fetch_soon(from->values + from->token[k + AHEAD] * width, row < ASKED ? row : ASKED);
+        memcpy(to, from->values + from->token[k] * width, row);
+    }
+}
+
 /* Copies the rows of the list, as new as the part is. Returns the pieces that there are then. */
 static int copy_rows(artel__served_part *s, uint8_t *to, int count)
 {
@@ -230,7 +247,7 @@ static int copy_rows(artel__served_part *s, uint8_t *to, int count)
         if (p->count == 0) continue;
         for (int32_t k = 0; k < p->count; k++) from.token[k] = (int32_t)(p->token[k] - p->first);
         artel__store_refresh_rows(s->store, p->piece, from.token, p->count);
-        for (int32_t k = 0; k < p->count; k++) memcpy(to + (size_t)k * row, from.values + from.token[k] * p->width, row);
+        copy_table_rows(&from, p->count, p->width, to);
         s->piece[count++] = (artel__net_piece){to, (size_t)p->count * row};
         to += artel__net_padded((size_t)p->count * row);
     }

@@ -76,8 +76,7 @@ static artel_status follow(artel__service *s)
     return status;
 }
 
-/* Who is missing, so that nobody can go on; waits for the next generation. */
-static void await_others(artel__service *s, const char *whom)
+void artel__service_await(const artel__service *s, const char *whom)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     int64_t said = 0;
@@ -103,7 +102,7 @@ static artel_status run_seat(artel__service *s, const serving *way, void *user)
     const char *missing = find_missing(s);
     if (s->fit->save_and_end) return ARTEL_OK;
     if (missing) {
-        await_others(s, missing);
+        artel__service_await(s, missing);
         return ARTEL_AGAIN;
     }
     return way->run(s, user);

@@ -7,7 +7,8 @@
  * All are members of the mesh (cluster/mesh.h), in a generation at a time. When somebody comes or goes, everybody drops what is under way and
  * meets again: items without a result are dealt out again, servers know by their number those they have applied, and the coordinator
  * looks whether all parts are still there. If one is not, it gives all servers the state it took last, at the end of an epoch or at a
- * checkpoint, and goes on from there. There is one coordinator, and nobody goes on without it: so no two parts of a divided job do.
+ * checkpoint, and goes on from there. Nobody goes on without a coordinator, and none without a majority of the servers
+ * (ps/majority.h): so no two parts of a divided job do.
  * A message's head names the state it is about (`install`): one of an older life is refused.
  */
 #ifndef ARTEL_TRAIN_SERVERS_H
@@ -26,19 +27,20 @@ enum {
 
 /* Operations and answers. Values are part of the wire format. */
 typedef enum artel__serve_op {
-    ARTEL__SERVE_ASK = 1,     /* coordinator -> server: which parts have you? Answer: a of artel__held_part */
-    ARTEL__SERVE_INSTALL = 2, /* the state of a part: `part` its number and, above, how many there are; a: iteration; b: epoch; item: the
+    ARTEL__SERVE_ASK = 1,      /* coordinator -> server: which parts have you? Answer: a of artel__held_part */
+    ARTEL__SERVE_INSTALL = 2,  /* the state of a part: `part` its number and, above, how many there are; a: iteration; b: epoch; item: the
                                  first; position, of a copy: iteration then */
-    ARTEL__SERVE_FETCH = 3,   /* give it back */
-    ARTEL__SERVE_END = 4,     /* nothing follows */
-    ARTEL__SERVE_PULL = 5,    /* worker -> server: variables */
-    ARTEL__SERVE_PUSH = 6,    /* an update; the answer has the variables. b: K of sync:K, a: rows it is of */
-    ARTEL__SERVE_TICKET = 7,  /* worker -> coordinator: give me an item */
-    ARTEL__SERVE_RESULT = 8,  /* an item's values; and give me the next one. a: mode; b: sync:K: it came too late */
-    ARTEL__SERVE_ASSIGN = 9,  /* coordinator -> server: head or copy of a part; a: epoch; b: 1 + rank of each copy, 16 bits each */
-    ARTEL__SERVE_COPY = 10,   /* coordinator -> head: give the part to the server of rank a, for epoch b */
-    ARTEL__SERVE_DROP = 11,   /* coordinator -> server: the part is of no use any more */
-    ARTEL__SERVE_FORWARD = 12 /* head -> copy: an update; position: the updates before it */
+    ARTEL__SERVE_FETCH = 3,    /* give it back */
+    ARTEL__SERVE_END = 4,      /* nothing follows */
+    ARTEL__SERVE_PULL = 5,     /* worker -> server: variables */
+    ARTEL__SERVE_PUSH = 6,     /* an update; the answer has the variables. b: K of sync:K, a: rows it is of */
+    ARTEL__SERVE_TICKET = 7,   /* worker -> coordinator: give me an item */
+    ARTEL__SERVE_RESULT = 8,   /* an item's values; and give me the next one. a: mode; b: sync:K: it came too late */
+    ARTEL__SERVE_ASSIGN = 9,   /* coordinator -> server: head or copy of a part; a: epoch; b: 1 + rank of each copy, 16 bits each */
+    ARTEL__SERVE_COPY = 10,    /* coordinator -> head: give the part to the server of rank a, for epoch b */
+    ARTEL__SERVE_DROP = 11,    /* coordinator -> server: the part is of no use any more */
+    ARTEL__SERVE_FORWARD = 12, /* head -> copy: an update; position: the updates before it */
+    ARTEL__SERVE_MEET = 13 /* coordinator -> server: a: which chief this is; b: artel__meet. Answer: a: the chief of the last majority */
 } artel__serve_op;
 
 /* Of calls. */
@@ -58,6 +60,13 @@ enum {
     ARTEL__ANSWER_ALREADY = 2, /* the item has been applied */
     ARTEL__ANSWER_END = 3      /* to a ticket: there are no more items */
 };
+
+/* What a coordinator says of its majority. Values are part of the wire format. */
+typedef enum artel__meet {
+    ARTEL__MEET_ASKS = 0,
+    ARTEL__MEET_HOLDS = 1, /* it has one, and is to be remembered */
+    ARTEL__MEET_WAITS = 2  /* it has none */
+} artel__meet;
 
 /* A part that a server has. */
 typedef struct artel__held_part {
@@ -126,6 +135,8 @@ static inline int artel__service_tickets(const artel__service *service)
 /* Moves messages; waits until something has happened. ARTEL_AGAIN: the generation is over. */
 artel_status artel__service_move(const artel__service *service);
 artel_status artel__service_wait(const artel__service *service);
+/* Says for whom this task waits, without which nothing goes on, until the generation is over. */
+void artel__service_await(const artel__service *service, const char *whom);
 /* A lane's failure: ARTEL_AGAIN when a peer is lost or the generation is over. */
 static inline artel_status artel__service_judge(artel_status status)
 {

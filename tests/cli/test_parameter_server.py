@@ -158,35 +158,4 @@ def refuses():
     says(artel(*alone, env={"TF_CONFIG": json.dumps({"cluster": many, "task": {"type": "chief", "index": 0}})}), "65 ps tasks")
 
 
-def disagrees():
-    """Two chiefs; a server that was started with other options; a server without the memory for its part."""
-    args = [str(a) for a in words(MODEL, DATA, "--strategy", "parameter-server", "--post-mortem", "none")]
-    ports = ["127.0.0.1:%d" % p for p in free_ports(4)]
-    two = {"cluster": {"chief": ports[:2], "worker": ports[2:3], "ps": ports[3:]}, "task": {"type": "chief", "index": 0}}
-    ran = artel(*args, env={"TF_CONFIG": json.dumps(two)})
-    expect(ran.rc == 1 and "there are 2 chiefs" in ran.err, "two chiefs", ran.rc, ran.err)
-    for option, value, name in (("--consistency", "sync", "consistency"), ("--ps-partitioner", "fixed:2", "partitioner"), ("--epochs", "7", "epochs")):
-        tasks = {who: Task(args + ([option, value] if who[0] == "ps" else []), env) for who, env in jobs(1, 1).items()}
-        for task in tasks.values():
-            task.drain()
-        for who, task in tasks.items():
-            expect(task.finish(60) == 1 and "differs in " + name in task.err(), who, "of unequal programs:", task.err()[-300:])
-    np.savez(path("wide.npz"), x=np.zeros((64, 20), "float32"), y=np.zeros((64,), "int32"))
-
-    def huge():
-        m = K.Sequential([K.Input((20,)), L.Dense(3000), L.Dense(3000), L.Dense(10, activation="softmax")])
-        m.compile("adam", "sparse_categorical_crossentropy")
-        return m
-
-    args = [str(a) for a in words(save(huge, path("huge.keras")), "npz:" + path("wide.npz"), "--strategy", "parameter-server", "--post-mortem", "none")]
-    tasks = {who: Task(args, env, prefix=("prlimit", "--data=230000000") if who[0] == "ps" else ()) for who, env in jobs(1, 1).items()}
-    for task in tasks.values():
-        task.drain()
-    expect(tasks["ps", 0].finish(60) == 2 and "bytes of memory are not to be had" in tasks["ps", 0].err(), "without memory:", tasks["ps", 0].err()[-300:])
-    expect(tasks["worker", 0].until_said("ps 0") and tasks["worker", 0].until_said("memory are not to be had"), "the worker:", tasks["worker", 0].err()[-300:])
-    for who in ("worker", "chief"):
-        tasks[who, 0].process.kill()
-        tasks[who, 0].finish(10)
-
-
-sys.exit(run_checks(asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, refuses, disagrees))
+sys.exit(run_checks(asynchronous, one_worker, optimizers, synchronous, losing, wholeness, returning, restarting, refuses))

@@ -2,6 +2,7 @@
 /* Embedding; see simd.h for how this file is compiled, kernel/embed.h for the contracts. Inner loops run over the width. */
 #include "kernel/simd/simd.h"
 
+#include "base/fetch_soon.h"
 #include "kernel/embed_tree.h"
 #include "kernel/simd/embed_tables.h"
 
@@ -28,7 +29,7 @@ static int64_t embed_forward_tasks(const void *params)
 
 static void ask_for_row(const float *row, int64_t width)
 {
-    for (int64_t i = 0; i < width && i < ASKED; i += 16) __builtin_prefetch(row + i);
+    artel__fetch_soon(row, (size_t)(width < ASKED ? width : ASKED) * sizeof *row);
 }
 
 static void ask_for(const artel__embed_forward *p, int64_t position)

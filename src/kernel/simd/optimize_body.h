@@ -6,6 +6,7 @@
  */
 #include "kernel/simd/simd.h"
 
+#include "base/fetch_soon.h"
 #include "kernel/optimize_formula.h"
 #include "kernel/simd/optimize_tables.h"
 
@@ -14,7 +15,8 @@
 enum {
     RUN = 1024,
     ROWS = 64,
-    AHEAD = 8
+    AHEAD = 8,
+    ASKED = 64 /* elements of a row that are asked for */
 };
 
 typedef element rule_fn(const float *scalar, float rate, rule_flags flags, element e);
@@ -180,11 +182,10 @@ static int64_t apply_rows_tasks(const void *params)
 /* Rows lie anywhere in tables that fit no cache: they are asked for before their turn. */
 static void ask_for_row(const artel__apply_rows *p, int64_t at)
 {
-    for (int64_t i = 0; i < p->width && i < 64; i += 16) {
-        __builtin_prefetch(p->apply.variable + at + i, 1);
-        for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
-            if (p->apply.slot[k]) __builtin_prefetch(p->apply.slot[k] + at + i, 1);
-    }
+    size_t bytes = (size_t)(p->width < ASKED ? p->width : ASKED) * sizeof(float);
+    artel__fetch_soon(p->apply.variable + at, bytes);
+    for (int k = 0; k < ARTEL__APPLY_SLOTS; k++)
+        if (p->apply.slot[k]) artel__fetch_soon(p->apply.slot[k] + at, bytes);
 }
 
 static void apply_row(const artel__apply_rows *p, int64_t k)

@@ -9,6 +9,7 @@
  */
 #include "kernel/simd/simd.h"
 
+#include "base/fetch_soon.h"
 #include "kernel/simd/recurrent_gates.h"
 #include "kernel/simd/recurrent_tables.h"
 
@@ -46,7 +47,7 @@ static void copy(float *to, const float *from, int64_t n)
 /* Asks for floats that the next step will read, and mostly write. */
 static void ask_for(const float *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i += ARTEL__LANES) __builtin_prefetch(x + i, 1);
+    artel__fetch_soon(x, (size_t)n * sizeof *x);
 }
 
 static size_t forward_scratch(const void *params)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The beginning of a generation, at the coordinator: whether it has a majority of the job's ps tasks
+ * (ps/majority.h), which they are told. Without one it waits for those that are missing, by name: on the other side
+ * of a cut another chief may have been started. */
+#include <sys/random.h>
+
+#include "base/text.h"
+#include "ps/majority.h"
+#include "train/install.h"
+
+/* The same to all servers of the generation; what each answers, if it is wanted. */
+static artel_status say(artel__installed *c, const artel__service *s, uint64_t what, uint64_t *answers)
+{
+    artel__lane_head head = {.op = ARTEL__SERVE_MEET, .a = c->chief, .b = what}, answer;
+    artel_status status = ARTEL_OK;
+    for (int i = 0; i < s->servers && status == ARTEL_OK; i++) {
+        status = artel__installed_ask(c, s, s->server[i], &head, &answer);
+        if (status == ARTEL_OK && answers) answers[i] = answer.a;
+        status = artel__installed_done(c, status, s->server[i]);
+    }
+    return status;
+}
+
+static bool is_here(const artel__service *s, int task)
+{
+    for (int i = 0; i < s->servers; i++) {
+        if (s->task[s->server[i]] == task) return true;
+    }
+    return false;
+}
+
+static artel_status await_majority(const artel__installed *c, const artel__service *s)
+{
+    const artel__cluster *tasks = artel__mesh_tasks(s->cluster);
+    int missing = 0;
+    artel__text text;
+    artel__text_init(&text, c->fit->ctx);
+    artel__text_append(&text, "a majority of the ps tasks (");
+    for (int t = 0; t < tasks->tasks; t++) {
+        if (tasks->task[t].type != ARTEL__TASK_PS || is_here(s, t)) continue;
+        artel__text_printf(&text, "%s%s", missing++ ? ", " : "", artel__mesh_title(s->cluster, t));
+    }
+    artel__text_append(&text, missing > 1 ? " are not here)" : " is not here)");
+    artel_status status = artel__text_status(&text);
+    if (status == ARTEL_OK) artel__service_await(s, text.data);
+    artel__text_fini(&text);
+    return status == ARTEL_OK ? ARTEL_AGAIN : status;
+}
+
+artel_status artel__installed_meet(artel__installed *c, const artel__service *s)
+{
+    int servers = artel__mesh_tasks(s->cluster)->count[ARTEL__TASK_PS];
+    uint64_t remembers[ARTEL__MOST_SERVERS];
+    while (c->chief == 0) {
+        if (getrandom(&c->chief, sizeof c->chief, 0) < 0)
+            return artel__fail_errno(c->fit->ctx, "parameter servers", "take a random number");
+    }
+    artel_status status = say(c, s, ARTEL__MEET_ASKS, remembers);
+    if (status != ARTEL_OK) return status;
+    bool holds = artel__majority_holds(servers, c->chief, remembers, s->servers);
+    status = say(c, s, holds ? ARTEL__MEET_HOLDS : ARTEL__MEET_WAITS, NULL);
+    return status == ARTEL_OK && !holds ? await_majority(c, s) : status;
+}

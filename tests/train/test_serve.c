@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The server of parts as it runs in a job (train/serve.c), told by hand what a chief, a worker and another server
+ * say: what is of an older state, or of variables that it does not have, is refused; an item counts once; nothing is
+ * answered before copies have it; memory that is not to be had is named. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "help_fit.h"
+#include "net/inproc.h"
+#include "train/servers.h"
+
+enum {
+    CHIEF,
+    WORKER,
+    SERVER, /* the one that is tested */
+    OTHER,
+    RANKS,
+    ROWS = 96,
+    BATCH = 16,
+    INSTALLED = 77, /* the number of the state */
+    MOST = 64       /* entries of a message */
+};
+
+typedef struct bench {
+    fit_bench fit_bench;
+    artel_context *ctx; /* of what speaks to the server */
+    artel_cluster *cluster;
+    artel__fit fit;
+    artel__service service;
+    void *server;
+    artel__fabric *fabric;
+    artel__lane lane[RANKS]; /* to the server, by who speaks */
+    artel__lane forward;     /* of the server, to OTHER */
+    artel__arena arena;
+    artel__division division;
+    artel__entry entry[MOST];
+    artel__net_piece piece[MOST];
+    float *zeros;
+    artel_status status; /* that the server ended with */
+    bool runs;
+    pthread_t thread;
+} bench;
+
+/* -- the server -- */
+
+static void *serve(void *user)
+{
+    bench *b = user;
+    b->status = artel__serve(&b->service, b->server);
+    if (b->status < 0) artel__net_cancel(b->service.endpoint); /* so that nobody waits for it */
+    return NULL;
+}
+
+static void begin_generation(bench *b)
+{
+    for (int r = 0; r < RANKS; r++)
+        b->lane[r] = (artel__lane){
+            .endpoint = artel__fabric_endpoint(b->fabric, r), .peer = SERVER, .job = 9, .generation = b->service.seat.generation};
+    b->forward = b->lane[OTHER];
+    assert_int_equal(pthread_create(&b->thread, NULL, serve, b), 0);
+    b->runs = true;
+}
+
+static artel_status await_server(bench *b)
+{
+    assert_int_equal(pthread_join(b->thread, NULL), 0);
+    for (int r = 0; r < RANKS; r++) artel__net_resume(artel__fabric_endpoint(b->fabric, r));
+    b->service.seat.generation++;
+    b->runs = false;
+    return b->status;
+}
+
+/* The members have changed: what is under way is dropped, and all meet again. */
+static void change_generation(bench *b)
+{
+    artel__net_cancel(artel__fabric_endpoint(b->fabric, SERVER));
+    assert_int_equal(await_server(b), ARTEL_AGAIN);
+    begin_generation(b);
+}
+
+static void open_service(bench *b)
+{
+    b->service = (artel__service){
+        .fit = &b->fit,
+        .cluster = b->cluster,
+        .seat = {.ranks = RANKS, .job = 9, .generation = 1},
+        .endpoint = artel__fabric_endpoint(b->fabric, SERVER),
+        .type = {[CHIEF] = ARTEL__TASK_CHIEF, [WORKER] = ARTEL__TASK_WORKER, [SERVER] = ARTEL__TASK_PS, [OTHER] = ARTEL__TASK_PS},
+        .task = {0, 1, 2, 3},
+        .chief = CHIEF,
+        .servers = 2,
+        .workers = 1,
+        .server = {SERVER, OTHER},
+        .staleness = -1,
+        .partitioner = "none",
+        .copies = 1};
+}
+
+static int open_bench(void **state)
+{
+    bench *b = calloc(1, sizeof *b);
+    const artel_cluster_options alone = ARTEL_CLUSTER_OPTIONS_INIT;
+    fit_open_mlp(&b->fit_bench, ROWS);
+    assert_int_equal(artel_context_create(NULL, &b->ctx), ARTEL_OK);
+    assert_int_equal(artel_cluster_open(b->fit_bench.ctx, &alone, &b->cluster), ARTEL_OK);
+    assert_int_equal(artel__fabric_create(b->ctx, RANKS, false, &b->fabric), ARTEL_OK);
+    b->fit = (artel__fit){.ctx = b->fit_bench.ctx,
+                          .model = b->fit_bench.model,
+                          .options = fit_options(&b->fit_bench, BATCH, 1, 1),
+                          .role = ARTEL__ROLE_SERVER};
+    artel__arena_init(&b->fit.arena, b->fit.ctx);
+    fit_expect(&b->fit_bench, artel__fit_open(&b->fit, b->fit_bench.data), ARTEL_OK);
+    assert_int_equal(artel__server_create(&b->fit, &b->server), ARTEL_OK);
+    artel__arena_init(&b->arena, b->fit.ctx);
+    assert_int_equal(artel__division_make(&b->arena, b->fit.session, "none", 1, &b->division), ARTEL_OK);
+    assert_in_range(artel__division_most(&b->division), 1, MOST);
+    b->zeros = calloc(4096, sizeof *b->zeros);
+    open_service(b);
+    begin_generation(b);
+    *state = b;
+    return 0;
+}
+
+/* -- what others say -- */
+
+static void *place_zeros(void *user, const artel__entry *entry)
+{
+    assert_true(entry->bytes <= 4096 * sizeof(float));
+    return user;
+}
+
+/* The pieces of a message about all variables, of zeros. */
+static int list_pieces(bench *b, artel__part_list list)
+{
+    int count = artel__division_list(&b->division, 0, list, b->entry);
+    artel__entries_list(b->entry, count, place_zeros, b->zeros, b->piece);
+    return count;
+}
+
+static void call(bench *b, int from, artel__lane_slot *slot, artel__lane_head head, int pieces)
+{
+    assert_int_equal(artel__lane_call(&b->lane[from], slot, &head, b->piece, pieces, 0), ARTEL_OK);
+}
+
+static void await(artel__lane *lane, const artel__lane_slot *slot)
+{
+    assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
+    while (!artel__slot_arrived(slot)) {
+        artel__net_wait(lane->endpoint);
+        assert_int_equal(artel__net_progress(lane->endpoint), ARTEL_OK);
+    }
+}
+
+/* The head of the answer, whose call is over. */
+static artel__lane_head hear(bench *b, int from, artel__lane_slot *slot)
+{
+    artel__lane_head head;
+    await(&b->lane[from], slot);
+    assert_int_equal(artel__lane_take(&b->lane[from], slot, &head), ARTEL_OK);
+    assert_int_equal(artel__lane_done(&b->lane[from], slot), ARTEL_OK);
+    artel__slot_fini(b->ctx, slot);
+    return head;
+}
+
+static artel__lane_head say(bench *b, int from, artel__lane_head head, int pieces)
+{
+    artel__lane_slot slot = {.room = 0};
+    call(b, from, &slot, head, pieces);
+    return hear(b, from, &slot);
+}
+
+/* Says it to a server that ends because of it. */
+static artel_status end_by(bench *b, int from, artel__lane_head head, int pieces)
+{
+    artel__lane_slot slot = {.room = 0};
+    call(b, from, &slot, head, pieces);
+    artel_status status = await_server(b);
+    artel__lane_withdraw(&b->lane[from], &slot);
+    artel__slot_fini(b->ctx, &slot);
+    return status;
+}
+
+static int close_bench(void **state)
+{
+    bench *b = *state;
+    if (b->runs) {
+        say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_END}, 0);
+        assert_int_equal(await_server(b), ARTEL_OK);
+    }
+    artel__server_destroy(&b->fit, b->server);
+    artel__arena_fini(&b->arena);
+    artel__fit_close(&b->fit);
+    artel__fabric_destroy(b->fabric);
+    artel_cluster_close(b->cluster);
+    artel_context_destroy(b->ctx);
+    fit_close(&b->fit_bench);
+    free(b->zeros);
+    free(b);
+    return 0;
+}
+
+static const artel__lane_head install = {.op = ARTEL__SERVE_INSTALL, .part = 1 << 16, .install = INSTALLED, .b = 1};
+static const artel__lane_head head_of_part = {
+    .op = ARTEL__SERVE_ASSIGN, .flags = ARTEL__FLAG_HEAD, .part = 1 << 16, .install = INSTALLED, .a = 2};
+
+/* All variables are one part, of which the server is the head. */
+static void give_part(bench *b, artel__lane_head assign)
+{
+    artel__lane_head answer = say(b, CHIEF, install, list_pieces(b, ARTEL__PART_STATE));
+    assert_true(answer.flags == ARTEL__ANSWER_OK && answer.install == INSTALLED);
+    assert_int_equal(say(b, CHIEF, assign, 0).flags, ARTEL__ANSWER_OK);
+}
+
+static artel__lane_head push_of(uint64_t item)
+{
+    return (artel__lane_head){.op = ARTEL__SERVE_PUSH, .install = INSTALLED, .item = item, .rate = 0.1};
+}
+
+/* Updates that the part has. */
+static uint64_t position(bench *b)
+{
+    artel__lane_head answer = say(b, WORKER, (artel__lane_head){.op = ARTEL__SERVE_PULL, .install = INSTALLED}, 0);
+    assert_int_equal(answer.flags, ARTEL__ANSWER_OK);
+    return answer.position;
+}
+
+/* -- tests -- */
+
+static void a_stale_view_is_refused(void **state)
+{
+    bench *b = *state;
+    artel__lane_head pull = {.op = ARTEL__SERVE_PULL, .install = INSTALLED}, push = push_of(0),
+                     fetch = {.op = ARTEL__SERVE_FETCH, .install = INSTALLED};
+    assert_int_equal(say(b, WORKER, pull, 0).flags, ARTEL__ANSWER_STALE); /* nothing has been installed */
+    give_part(b, head_of_part);
+    pull.install = push.install = fetch.install = INSTALLED - 1;
+    assert_int_equal(say(b, WORKER, pull, 0).flags, ARTEL__ANSWER_STALE);
+    assert_int_equal(say(b, WORKER, push, list_pieces(b, ARTEL__PART_UPDATE)).flags, ARTEL__ANSWER_STALE);
+    assert_int_equal(say(b, CHIEF, fetch, 0).flags, ARTEL__ANSWER_STALE);
+    pull.install = INSTALLED;
+    pull.part = 1; /* of which it has nothing */
+    assert_int_equal(say(b, WORKER, pull, 0).flags, ARTEL__ANSWER_STALE);
+    assert_int_equal(position(b), 0);
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).a, 1);
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_DROP}, 0).flags, ARTEL__ANSWER_OK);
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).a, 0); /* what it had is void */
+    push.install = INSTALLED;
+    assert_int_equal(say(b, WORKER, push, list_pieces(b, ARTEL__PART_UPDATE)).flags, ARTEL__ANSWER_STALE);
+}
+
+static void an_unknown_variable_is_refused(void **state)
+{
+    bench *b = *state;
+    give_part(b, head_of_part);
+    int count = list_pieces(b, ARTEL__PART_UPDATE);
+    b->piece[count] = (artel__net_piece){b->zeros, 40}; /* of a variable that this model does not have */
+    assert_int_equal(end_by(b, WORKER, push_of(0), count + 1), ARTEL_ERROR_INVALID);
+    assert_non_null(strstr(artel_context_error(b->fit.ctx)->what, "does not fit this part of the variables"));
+    assert_non_null(strstr(artel_context_error(b->fit.ctx)->advice, "run the same artel, model and options everywhere"));
+}
+
+/* What nobody says who runs the same program: each ends the server with the same words. */
+static void what_fits_nothing_is_refused(void **state)
+{
+    bench *b = *state;
+    static const struct {
+        int from;
+        artel__lane_head head;
+    } odd[] = {
+        {WORKER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED}},                                    /* without a gradient */
+        {WORKER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED, .item = 1000}},                      /* of a later epoch */
+        {WORKER, {.op = ARTEL__SERVE_PULL, .install = INSTALLED, .part = ARTEL__MOST_SERVERS}},       /* of a part that cannot be */
+        {WORKER, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16}},                /* the chief's word */
+        {WORKER, {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED}},                                 /* a server's */
+        {WORKER, {.op = ARTEL__SERVE_TICKET, .install = INSTALLED}},                                  /* to the chief */
+        {WORKER, {.op = 99, .install = INSTALLED}},                                                   /* nobody's */
+        {OTHER, {.op = ARTEL__SERVE_PUSH, .install = INSTALLED}},                                     /* a worker's */
+        {OTHER, {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED}},                                  /* to a copy */
+        {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 1 << 16}},                 /* without a state */
+        {CHIEF, {.op = ARTEL__SERVE_INSTALL, .install = INSTALLED, .part = 0}},                       /* of no parts */
+        {CHIEF, {.op = ARTEL__SERVE_ASSIGN, .install = INSTALLED, .b = 1 + WORKER, .part = 1 << 16}}, /* a copy at a worker */
+        {CHIEF, {.op = ARTEL__SERVE_MEET, .b = ARTEL__MEET_HOLDS}},                                   /* nobody */
+        {WORKER, {.op = ARTEL__SERVE_MEET, .a = 5, .b = ARTEL__MEET_HOLDS}},
+        {CHIEF, {.op = ARTEL__SERVE_COPY, .install = INSTALLED, .a = RANKS}}, /* to nobody */
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        if (!b->runs) begin_generation(b);
+        give_part(b, head_of_part);
+        artel__operation_begin(b->fit.ctx);
+        assert_int_equal(end_by(b, odd[i].from, odd[i].head, 0), ARTEL_ERROR_INVALID);
+        assert_non_null(strstr(artel_context_error(b->fit.ctx)->what, "does not fit this part of the variables"));
+    }
+}
+
+/* However often, and after a change of the members, too. */
+static void an_item_counts_once(void **state)
+{
+    bench *b = *state;
+    int count;
+    give_part(b, head_of_part);
+    for (uint64_t item = 0; item < 3; item++) {
+        count = list_pieces(b, ARTEL__PART_UPDATE);
+        artel__lane_head answer = say(b, WORKER, push_of(item), count);
+        assert_true(answer.flags == ARTEL__ANSWER_OK && answer.item == item && answer.position == item + 1);
+        answer = say(b, WORKER, push_of(item), count);
+        assert_true(answer.flags == ARTEL__ANSWER_ALREADY && answer.position == item + 1);
+    }
+    change_generation(b);
+    for (uint64_t item = 0; item < 3; item++) assert_int_equal(say(b, WORKER, push_of(item), count).flags, ARTEL__ANSWER_ALREADY);
+    assert_int_equal(position(b), 3);
+    assert_int_equal(say(b, WORKER, push_of(3), count).flags, ARTEL__ANSWER_OK);
+    assert_int_equal(position(b), 4);
+}
+
+/* The same number twice at once, as of a worker that is slow and of the one that was given its batch. */
+static void of_two_at_once_one_counts(void **state)
+{
+    bench *b = *state;
+    artel__lane_slot slot[2] = {{.room = 0}};
+    give_part(b, head_of_part);
+    int count = list_pieces(b, ARTEL__PART_UPDATE), already = 0;
+    for (int i = 0; i < 2; i++) call(b, WORKER, &slot[i], push_of(2), count);
+    for (int i = 0; i < 2; i++) already += hear(b, WORKER, &slot[i]).flags == ARTEL__ANSWER_ALREADY;
+    assert_int_equal(already, 1);
+    assert_int_equal(position(b), 1);
+}
+
+/* Which chief had a majority last: one that waits for one is not remembered, whatever it says. */
+static void a_chief_with_a_majority_is_remembered(void **state)
+{
+    bench *b = *state;
+    static const struct {
+        uint64_t chief, what, before;
+    } said[] = {{5, ARTEL__MEET_ASKS, 0}, {5, ARTEL__MEET_WAITS, 0}, {5, ARTEL__MEET_HOLDS, 0},
+                {6, ARTEL__MEET_ASKS, 5}, {6, ARTEL__MEET_WAITS, 5}, {6, ARTEL__MEET_HOLDS, 5}};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_MEET, .a = said[i].chief, .b = said[i].what}, 0).a,
+                         said[i].before);
+        change_generation(b);
+    }
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_MEET, .a = 7}, 0).a, 6);
+}
+
+/* What the server sends on, at OTHER; in `slot` until it is answered. */
+static artel__lane_head take_forward(bench *b, artel__lane_slot *slot)
+{
+    artel__lane_head head;
+    assert_int_equal(artel__lane_expect(&b->forward, slot, 0), ARTEL_OK);
+    await(&b->forward, slot);
+    assert_int_equal(artel__lane_take(&b->forward, slot, &head), ARTEL_OK);
+    return head;
+}
+
+static void a_head_answers_when_its_copy_has_it(void **state)
+{
+    bench *b = *state;
+    artel__lane_slot push = {.room = 0}, pull = {.room = 0}, copy = {.room = 0};
+    artel__lane_head assign = head_of_part;
+    assign.b = 1 + OTHER;
+    give_part(b, assign);
+    call(b, WORKER, &push, push_of(0), list_pieces(b, ARTEL__PART_UPDATE));
+    artel__lane_head head = take_forward(b, &copy);
+    assert_true(head.op == ARTEL__SERVE_FORWARD && head.item == 0 && head.position == 0 && head.install == INSTALLED);
+    call(b, WORKER, &pull, (artel__lane_head){.op = ARTEL__SERVE_PULL, .install = INSTALLED}, 0);
+    assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).a, 1); /* so it has looked at all that came before */
+    assert_int_equal(artel__net_progress(b->lane[WORKER].endpoint), ARTEL_OK);
+    assert_false(artel__slot_arrived(&push) || artel__slot_arrived(&pull));
+    assert_int_equal(artel__lane_answer(&b->forward, &copy, &(artel__lane_head){.op = ARTEL__SERVE_FORWARD}, NULL, 0), ARTEL_OK);
+    assert_int_equal(hear(b, WORKER, &push).position, 1);
+    assert_int_equal(hear(b, WORKER, &pull).position, 1);
+    artel__lane_withdraw(&b->forward, &copy);
+    artel__slot_fini(b->ctx, &copy);
+}
+
+static void a_copy_applies_in_order(void **state)
+{
+    bench *b = *state;
+    artel__lane_slot slot[2] = {{.room = 0}};
+    artel__lane_head assign = head_of_part,
+                     forward = {.op = ARTEL__SERVE_FORWARD, .install = INSTALLED, .item = 1, .rate = 0.1, .position = 1};
+    assign.flags = 0;
+    give_part(b, assign);
+    int count = list_pieces(b, ARTEL__PART_UPDATE);
+    call(b, OTHER, &slot[0], forward, count);
+    forward.item = forward.position = 0;
+    call(b, OTHER, &slot[1], forward, count);
+    assert_int_equal(hear(b, OTHER, &slot[1]).position, 1);
+    assert_int_equal(hear(b, OTHER, &slot[0]).position, 2);
+}
+
+/* Whether the server has given the part a place. Else it has ended. */
+static bool installs(bench *b)
+{
+    artel__lane *lane = &b->lane[CHIEF];
+    artel__lane_slot slot = {.room = 0};
+    call(b, CHIEF, &slot, install, list_pieces(b, ARTEL__PART_STATE));
+    artel_status status = artel__net_progress(lane->endpoint);
+    while (status == ARTEL_OK && !artel__slot_arrived(&slot)) {
+        artel__net_wait(lane->endpoint);
+        status = artel__net_progress(lane->endpoint);
+    }
+    bool here = artel__slot_arrived(&slot);
+    if (!here) assert_int_equal(await_server(b), ARTEL_ERROR_NO_MEMORY);
+    artel__lane_withdraw(lane, &slot);
+    artel__slot_fini(b->ctx, &slot);
+    return here;
+}
+
+/* Whichever piece of memory of a part is not to be had: the server ends, and says how much it was. */
+static void memory_is_refused_by_name(void **state)
+{
+    bench *b = *state;
+    uint64_t before = artel__heap_calls(b->fit.ctx);
+    assert_true(installs(b));
+    uint64_t calls = artel__heap_calls(b->fit.ctx) - before, failed = 0;
+    for (uint64_t n = 1; n <= calls; n++) {
+        if (!b->runs) begin_generation(b);
+        assert_int_equal(say(b, CHIEF, (artel__lane_head){.op = ARTEL__SERVE_ASK}, 0).flags, ARTEL__ANSWER_OK); /* it has begun */
+        artel__operation_begin(b->fit.ctx);
+        artel__fail_allocation_after(b->fit.ctx, n);
+        if (installs(b)) continue; /* a line for artel status has had the memory that is lacking */
+        const char *what = artel_context_error(b->fit.ctx)->what;
+        if (!strstr(what, "bytes of memory are not to be had")) fail_msg("it says: %s", what);
+        failed++;
+    }
+    artel__fail_allocation_after(b->fit.ctx, 0);
+    assert_in_range(failed, calls / 2, calls);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_stale_view_is_refused, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(an_unknown_variable_is_refused, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(what_fits_nothing_is_refused, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(an_item_counts_once, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(of_two_at_once_one_counts, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_chief_with_a_majority_is_remembered, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_head_answers_when_its_copy_has_it, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(a_copy_applies_in_order, open_bench, close_bench),
+        cmocka_unit_test_setup_teardown(memory_is_refused_by_name, open_bench, close_bench),
+    };
+    return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
+}
