@@ -24,6 +24,19 @@ static void say(const artel__data_command *o, const char *key, const char *label
         artel__show(stdout, "%-36s %12.4g rows/s %10.4g GB/s\n", label, (double)rows * rate, bytes * rate * 1e-9);
 }
 
+static artel_status walk_file(artel_context *ctx, const artel__record_file *file)
+{
+    artel__unfold_room room = {NULL, 0};
+    artel__proto payload;
+    artel_status status = ARTEL_OK;
+    for (int64_t i = 0; i < file->count && status == ARTEL_OK; i++) {
+        status = artel__data_go_on(ctx, file->path);
+        if (status == ARTEL_OK) status = artel__record_file_at(ctx, file, i, &room, &payload);
+    }
+    artel__unfold_room_fini(ctx, &room);
+    return status;
+}
+
 /* The framing alone: every record of every file, both checksums. */
 static artel_status walk_records(const artel__data_command *o, const artel__data_opened *opened)
 {
@@ -33,11 +46,7 @@ static artel_status walk_records(const artel__data_command *o, const artel__data
         int count;
         const artel__record_file *files = artel__tfrecord_files(&opened->data->sources[s], &count);
         for (int f = 0; f < count; f++) {
-            for (int64_t i = 0; i < files[f].count; i++) {
-                artel__proto payload;
-                ARTEL_TRY(artel__data_go_on(opened->data->ctx, files[f].path));
-                ARTEL_TRY(artel__record_file_at(opened->data->ctx, &files[f], i, &payload));
-            }
+            ARTEL_TRY(walk_file(opened->data->ctx, &files[f]));
             records += files[f].count;
             bytes += (double)files[f].size;
         }
@@ -63,27 +72,38 @@ static artel_status parse_some(const artel__data_opened *opened, const artel__fe
     return ARTEL_OK;
 }
 
+/* All records of a file, `rooms` at a time. */
+static artel_status parse_file(const artel__data_opened *opened, const artel__features *features, const artel__record_file *file,
+                               artel__unfold_room *rooms, int64_t *took)
+{
+    artel__proto records[AT_ONCE];
+    for (int64_t row = 0; row < file->count;) {
+        int some = 0;
+        ARTEL_TRY(artel__data_go_on(opened->data->ctx, file->path));
+        for (; some < AT_ONCE && row < file->count; some++, row++)
+            ARTEL_TRY(artel__record_file_at(opened->data->ctx, file, row, &rooms[some], &records[some]));
+        ARTEL_TRY(parse_some(opened, features, file->path, records, some, took));
+    }
+    return ARTEL_OK;
+}
+
 static artel_status parse_records(const artel__data_command *o, const artel__data_opened *opened)
 {
     const artel__features *features = artel__tfrecord_features(&opened->data->sources[0]);
-    artel__proto records[AT_ONCE];
+    artel__unfold_room rooms[AT_ONCE] = {{NULL, 0}};
     int64_t took = 0, rows = 0;
     double bytes = 0;
     int count = 0;
+    artel_status status = ARTEL_OK;
     const artel__record_file *files = artel__tfrecord_files(&opened->data->sources[0], &count);
-    for (int f = 0; f < count; f++) {
-        for (int64_t row = 0; row < files[f].count;) {
-            int some = 0;
-            ARTEL_TRY(artel__data_go_on(opened->data->ctx, files[f].path));
-            for (; some < AT_ONCE && row < files[f].count; some++, row++)
-                ARTEL_TRY(artel__record_file_at(opened->data->ctx, &files[f], row, &records[some]));
-            ARTEL_TRY(parse_some(opened, features, files[f].path, records, some, &took));
-        }
+    for (int f = 0; f < count && status == ARTEL_OK; f++) {
+        status = parse_file(opened, features, &files[f], rooms, &took);
         rows += files[f].count;
         bytes += (double)files[f].size;
     }
-    if (rows > 0) say(o, "parse", "features, parsed", (double)took * 1e-9, rows, bytes);
-    return ARTEL_OK;
+    for (int i = 0; i < AT_ONCE; i++) artel__unfold_room_fini(opened->data->ctx, &rooms[i]);
+    if (rows > 0 && status == ARTEL_OK) say(o, "parse", "features, parsed", (double)took * 1e-9, rows, bytes);
+    return status;
 }
 
 static artel_status read_rows(const artel__data_command *o, const artel__data_opened *opened, const uint64_t *order, int64_t count)

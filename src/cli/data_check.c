@@ -93,26 +93,34 @@ static artel_status say_damage(artel_context *ctx, tally *t, const char *path, i
     return status;
 }
 
+/* The same of what has failed because the file is damaged; another failure is passed on. */
+static artel_status say_failure(artel_context *ctx, tally *t, const char *path, int64_t record, size_t at)
+{
+    artel_status status = artel_context_error(ctx)->status;
+    if (status != ARTEL_ERROR_CORRUPT) return status;
+    status = say_damage(ctx, t, path, record, at, artel_context_error(ctx)->what);
+    artel__operation_begin(ctx);
+    return status;
+}
+
 static artel_status verify_file(artel__invocation *call, const char *path, artel__record_file *file, void *user)
 {
     tally *t = user;
     int64_t record = 0;
     artel__proto payload;
     t->files++;
-    if (!file) {
-        artel_status status = artel_context_error(call->ctx)->status;
-        if (status != ARTEL_ERROR_CORRUPT) return status;
-        status = say_damage(call->ctx, t, path, 0, 0, artel_context_error(call->ctx)->what);
-        artel__operation_begin(call->ctx);
-        return status;
-    }
-    artel__record_walk walk = {file->bytes, file->size, 0, call->ctx};
+    if (!file) return say_failure(call->ctx, t, path, 0, 0);
+    artel__record_walk walk = artel__record_file_walk(file, call->ctx);
     for (;; record++) {
         size_t at = walk.at;
         ARTEL_TRY(artel__data_go_on(call->ctx, path));
         artel__record_fault fault = artel__record_step(&walk, true, &payload);
         if (fault == ARTEL__RECORD_END) break;
         if (fault == ARTEL__RECORD_GOOD) continue;
+        if (fault == ARTEL__RECORD_FAILED) { /* the compressed file is damaged here: nothing of it follows */
+            ARTEL_TRY(say_failure(call->ctx, t, path, record++, at));
+            break;
+        }
         ARTEL_TRY(say_damage(call->ctx, t, path, record, at, artel__record_fault_text(fault)));
         if (fault != ARTEL__RECORD_BAD_PAYLOAD && !artel__record_resync(&walk)) {
             record++;
@@ -120,7 +128,7 @@ static artel_status verify_file(artel__invocation *call, const char *path, artel
         }
     }
     t->records += record;
-    t->bytes += (int64_t)file->size;
+    t->bytes += (int64_t)walk.size;
     return artel__data_go_on(call->ctx, path); /* resynchronising may have been broken off */
 }
 

@@ -32,7 +32,7 @@ typedef struct listing {
 
 bool artel__inspect_is_records(const void *bytes, size_t size)
 {
-    artel__record_walk walk = {bytes, size, 0, NULL};
+    artel__record_walk walk = {.bytes = bytes, .size = size};
     artel__proto record;
     return artel__record_step(&walk, true, &record) == ARTEL__RECORD_GOOD;
 }
@@ -205,7 +205,7 @@ artel_status artel__inspect_records(artel__invocation *call, const char *path)
     listing l = {.item = artel__arena_alloc(&call->arena, MOST_ROWS, sizeof(row))};
     if (!l.item) return ARTEL_ERROR_NO_MEMORY;
     ARTEL_TRY(artel__map_file(call->ctx, path, &mapping));
-    artel__record_walk walk = {mapping.bytes, mapping.size, 0, NULL};
+    artel__record_walk walk = {.bytes = mapping.bytes, .size = mapping.size};
     artel__record_fault fault;
     artel__proto record;
     size_t at = 0;

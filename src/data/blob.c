@@ -9,7 +9,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/zip.h"
 #include "data/remote.h"
 #include "data/source.h"
 
@@ -134,10 +133,7 @@ size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *ou
 /* The largest content this file may unfold to. */
 static size_t content_limit(const artel__blob *blob)
 {
-    uint64_t limit = (uint64_t)blob->mapping.size * ARTEL__ZIP_MAX_RATIO;
-    if (limit < ARTEL__ZIP_FREE_SIZE) limit = ARTEL__ZIP_FREE_SIZE;
-    uint64_t possible = (uint64_t)blob->mapping.size * 1032 + 1024; /* no deflate stream gives more */
-    if (limit > possible) limit = possible;
+    uint64_t limit = artel__unfold_limit(blob->mapping.size);
     return limit < SIZE_MAX / 2 ? (size_t)limit : SIZE_MAX / 2;
 }
 
@@ -195,4 +191,10 @@ artel_status artel__blob_inflate(artel__source *source, artel__blob *blob, size_
     blob->size = size;
     blob->gzip = false;
     return ARTEL_OK;
+}
+
+artel_status artel__blob_unfold(artel__source *source, const artel__blob *blob, artel__unfold **out)
+{
+    if (source->unfold == NULL) ARTEL_TRY(artel__unfold_pool_create(source->ctx, &source->unfold));
+    return artel__unfold_add(source->unfold, blob->path, blob->mapping.bytes, blob->mapping.size, out);
 }

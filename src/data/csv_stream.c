@@ -22,6 +22,11 @@ enum {
     MOST_OPEN = 256 /* files that parts are read of; the others are only mapped */
 };
 
+/* Of a compressed file: what is read together, at first for the head and the sample, and the longest record. */
+#define CHUNK_BYTES ((size_t)256 << 10)
+#define MOST_RECORD ((size_t)256 << 20)
+#define SAMPLE_BYTES ((size_t)16 << 20) /* that fewer records may settle the columns, too */
+
 /* ---- finding records ---- */
 
 /* Behind the end of the record at `at`; line ends within quotes do not count. */
@@ -78,22 +83,52 @@ static artel_status keep_offset(artel__source *source, stream_state *state, uint
     return ARTEL_OK;
 }
 
+/* The record at so many bytes of its file. */
+static artel_status add_record(artel__source *source, stream_file *file, uint64_t offset)
+{
+    stream_state *state = source->state;
+    int64_t record = state->rows++ - file->first;
+    if (record % state->every == 0 && state->offset_count == MOST_OFFSETS) thin_offsets(state, file);
+    return record % state->every == 0 ? keep_offset(source, state, offset) : ARTEL_OK;
+}
+
 /* Records of a file, from `at` on. */
 static artel_status find_records(artel__source *source, stream_file *file, const char *at)
 {
     stream_state *state = source->state;
-    file->first = state->rows;
-    file->offset0 = state->offset_count;
     if (file->blob->size == 0) return ARTEL_OK; /* nothing is mapped */
     const char *begin = (const char *)file->blob->bytes, *end = begin + file->blob->size, *told = at;
-    for (int64_t record = 0; (at = artel__csv_skip_empty(at, end)) < end; record++, state->rows++) {
-        if (record % state->every == 0 && state->offset_count == MOST_OFFSETS) thin_offsets(state, file);
-        if (record % state->every == 0) ARTEL_TRY(keep_offset(source, state, (uint64_t)(at - begin)));
+    while ((at = artel__csv_skip_empty(at, end)) < end) {
+        ARTEL_TRY(add_record(source, file, (uint64_t)(at - begin)));
         at = artel__csv_record_end(at, end);
         if ((uint64_t)(at - told) < FORGET_BYTES / 4) continue;
         artel__csv_touch(state, file->blob, (uint64_t)(at - told));
         told = at;
         ARTEL_TRY(artel__data_go_on(source->ctx, file->blob->path));
+    }
+    return ARTEL_OK;
+}
+
+/* The same in a compressed file, chunk by chunk: a record that is cut off stands in front of the next one. */
+static artel_status find_unfolded(artel__source *source, stream_file *file, uint64_t at, artel__unfold_room *room)
+{
+    size_t size = CHUNK_BYTES, got;
+    for (bool last = false; !last;) {
+        ARTEL_TRY(artel__unfold_into(file->unfold, at, size, room, &got));
+        const char *text = room->bytes, *end = text + got, *next = text;
+        last = got < size;
+        for (const char *record; (record = artel__csv_skip_empty(next, end)) < end;) {
+            const char *behind = artel__csv_record_end(record, end);
+            if (behind == end && !last) break;
+            ARTEL_TRY(add_record(source, file, at + (uint64_t)(record - text)));
+            next = behind;
+        }
+        size = next > text ? CHUNK_BYTES : size * 2;
+        at += (uint64_t)(next - text);
+        if (size > MOST_RECORD)
+            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, file->blob->path, "look for a quote that is never closed",
+                               "the record at byte %llu of what it unfolds to is longer than %zu MiB", (unsigned long long)at,
+                               MOST_RECORD >> 20);
     }
     return ARTEL_OK;
 }
@@ -274,25 +309,62 @@ static artel_status start_table(artel__source *source, const artel__csv_reader *
 
 /* ---- opening ---- */
 
+/* Reads the head from a text that the file begins with, and settles the columns; *behind: where the first record begins. */
+static artel_status read_head(artel__source *source, const char *path, const void *bytes, size_t size, size_t *behind)
+{
+    stream_state *state = source->state;
+    artel__csv_reader reader;
+    artel__csv_init(&reader, source->ctx, path, bytes, size, state->delimiter);
+    artel_status status = artel__csv_head_read(source, &reader, &state->head);
+    bool any = status == ARTEL_OK && artel__csv_next_record(&reader);
+    if (any && state->targets == NULL) status = start_table(source, &reader);
+    *behind = any ? size - (size_t)(reader.end - reader.at) : size;
+    artel__csv_fini(&reader);
+    return status;
+}
+
+/* The beginning of a compressed file: its head and the sample, whole records. */
+static artel_status read_beginning(const stream_file *file, artel__unfold_room *room, size_t *out)
+{
+    for (size_t size = CHUNK_BYTES, got;; size *= 4) {
+        ARTEL_TRY(artel__unfold_into(file->unfold, 0, size, room, &got));
+        const char *text = room->bytes, *end = text + got, *whole = text;
+        *out = got;
+        if (got < size || size >= MOST_RECORD) return ARTEL_OK;
+        int64_t records = 0;
+        for (const char *next; (next = artel__csv_record_end(whole, end)) < end; records++) whole = next;
+        *out = (size_t)(whole - text);
+        if (records > 2 * SAMPLE || (records > 1 && size >= SAMPLE_BYTES)) return ARTEL_OK;
+    }
+}
+
+static artel_status open_unfolded(artel__source *source, stream_file *file)
+{
+    artel__unfold_room room = {NULL, 0};
+    size_t size = 0, behind = 0;
+    artel_status status = read_beginning(file, &room, &size);
+    if (status == ARTEL_OK) status = read_head(source, file->blob->path, room.bytes, size, &behind);
+    if (status == ARTEL_OK) status = find_unfolded(source, file, behind, &room);
+    artel__unfold_room_fini(source->ctx, &room);
+    return status;
+}
+
 static artel_status open_file(artel__source *source, const char *path)
 {
     stream_state *state = source->state;
     stream_file *file = &state->files[state->file_count];
     artel__blob *blob;
-    artel__csv_reader reader;
+    size_t behind;
     ARTEL_TRY(artel__blob_open(source, path, &blob));
-    if (blob->gzip)
-        return artel__fail(source->ctx, ARTEL_ERROR_UNSUPPORTED, path, "unpack it, or leave stream out",
-                           "gzipped files cannot be streamed");
-    file->blob = blob;
-    file->file = -1;
+    *file = (stream_file){.blob = blob, .file = -1, .first = state->rows, .offset0 = state->offset_count};
+    if (blob->gzip) {
+        ARTEL_TRY(artel__blob_unfold(source, blob, &file->unfold));
+        state->file_count++;
+        return open_unfolded(source, file);
+    }
     if (state->file_count++ < MOST_OPEN && !artel__is_remote(path)) ARTEL_TRY(artel__open_parts(source->ctx, path, &file->file));
-    artel__csv_init(&reader, source->ctx, path, blob->bytes, blob->size, state->delimiter);
-    artel_status status = artel__csv_head_read(source, &reader, &state->head);
-    bool any = status == ARTEL_OK && artel__csv_next_record(&reader);
-    if (any && state->targets == NULL) status = start_table(source, &reader);
-    artel__csv_fini(&reader);
-    return status < 0 ? status : find_records(source, file, any ? reader.at : reader.end);
+    ARTEL_TRY(read_head(source, path, blob->bytes, blob->size, &behind));
+    return find_records(source, file, (const char *)blob->bytes + behind);
 }
 
 static void publish_column(const stream_state *state, int64_t column, artel__source_array *out)
@@ -343,7 +415,7 @@ artel_status artel__csv_stream_open(artel__source *source, char delimiter)
     state->delimiter = delimiter;
     state->memo.row = -1;
     state->every = EVERY;
-    artel__csv_kept_init(&state->kept, source->ctx);
+    artel__texts_init(&state->kept, source->ctx, MOST_TEXT_BYTES);
     ARTEL_TRY(artel__data_glob(source->ctx, source->target, &paths));
     state->files = artel__arena_alloc(&source->arena, paths.count, sizeof *state->files);
     artel_status status = state->files != NULL ? ARTEL_OK : ARTEL_ERROR_NO_MEMORY;
@@ -357,7 +429,7 @@ static void stream_close(artel__source *source)
     stream_state *state = source->state;
     for (int f = 0; f < state->file_count; f++) artel__close_parts(state->files[f].file);
     artel__free(source->ctx, state->offsets);
-    artel__csv_kept_fini(&state->kept);
+    artel__texts_fini(&state->kept);
 }
 
 const artel__data_format artel__data_csv_stream = {

@@ -3,11 +3,12 @@
 #ifndef ARTEL_DATA_CSV_STREAM_IMPL_H
 #define ARTEL_DATA_CSV_STREAM_IMPL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "data/csv_head.h"
 #include "data/csv_stream.h"
+#include "data/texts.h"
+#include "data/unfold.h"
 
 enum {
     EVERY = 8, /* records from one kept offset to the next, as long as there is room */
@@ -17,12 +18,14 @@ enum {
 #define MOST_OFFSETS ((size_t)4 << 20) /* 32 MiB: of a table with more than 33 million records fewer are kept */
 
 #define FORGET_BYTES ((uint64_t)32 << 20)
+#define MOST_TEXT_BYTES ((size_t)64 << 20) /* of texts that are kept */
 
 typedef struct stream_file {
     const artel__blob *blob;
-    int file;       /* for parts; -1: none */
-    int64_t first;  /* record of the whole */
-    size_t offset0; /* in `offsets`: of its first record */
+    artel__unfold *unfold; /* of a compressed file, which is read in parts alone; or NULL */
+    int file;              /* for parts; -1: none */
+    int64_t first;         /* record of the whole */
+    size_t offset0;        /* in `offsets`: of its first record */
 } stream_file;
 
 /* What the arrays are, by `item`: the inputs side by side, the labels, or one column: ITEM_COLUMN + which of those that stand alone. */
@@ -55,15 +58,6 @@ typedef struct row_memo {
     } label[MEMO_LABELS];
 } row_memo;
 
-/* Texts that do not lie in the file as they are, for it doubles their quotes: each different one once. */
-typedef struct kept_texts {
-    pthread_mutex_t mutex; /* guards all of this; innermost */
-    artel__arena arena;
-    artel__string *slots; /* by hash; empty ones have no bytes */
-    size_t count, room;   /* room: a power of two */
-    size_t bytes;
-} kept_texts;
-
 typedef struct stream_state {
     stream_file *files;
     int file_count;
@@ -75,7 +69,7 @@ typedef struct stream_state {
     target *targets;               /* by column; NULL until there is a record */
     int64_t inputs, labels, alone; /* columns side by side, and those that stand alone */
     char delimiter;
-    kept_texts kept;
+    artel__texts kept;        /* those that do not lie in a mapped file as they are */
     _Atomic uint64_t touched; /* bytes that have been mapped, about */
     _Atomic uint64_t last;    /* where the last row began, in its file; odd: it was read in a part */
     row_memo memo;
@@ -86,11 +80,6 @@ const char *artel__csv_record_end(const char *at, const char *end);
 const char *artel__csv_skip_empty(const char *at, const char *end);
 /* So many bytes more of the mapping have been read; now and then its pages are given back. */
 void artel__csv_touch(stream_state *state, const artel__blob *blob, uint64_t bytes);
-
-/* csv_stream_text.c: the text, to live as long as the source. Thread-safe. Errors: UNSUPPORTED where there are too many. */
-void artel__csv_kept_init(kept_texts *kept, artel_context *ctx);
-void artel__csv_kept_fini(kept_texts *kept);
-artel_status artel__csv_keep_text(const artel__source *source, const char *text, size_t length, artel__string *out);
 
 /* Of the format. */
 artel_status artel__csv_stream_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out);

@@ -79,7 +79,10 @@ static artel_status place_text(const record *r, const artel__csv_reader *reader,
 {
     *out = (artel__string){"", field->length};
     if (field->length == 0) return ARTEL_OK;
-    if (field->text < to->at || field->text >= reader->end) return artel__csv_keep_text(r->source, field->text, field->length, out);
+    if (to->mapped == NULL || field->text < to->at || field->text >= reader->end) {
+        artel__texts *kept = &((stream_state *)r->source->state)->kept;
+        return artel__texts_keep(kept, r->source->target, field->text, field->length, out);
+    }
     out->bytes = to->mapped + (field->text - to->at);
     return ARTEL_OK;
 }
@@ -136,7 +139,8 @@ static artel_status read_part(const artel__source *source, const stream_file *fi
     size_t size = sizeof out->small, got;
     char *text = out->small;
     for (;;) {
-        ARTEL_TRY(artel__read_part(source->ctx, file->blob->path, file->file, offset, text, size, &got));
+        ARTEL_TRY(file->unfold ? artel__unfold_read(file->unfold, offset, text, size, &got)
+                               : artel__read_part(source->ctx, file->blob->path, file->file, offset, text, size, &got));
         out->end = text + got;
         out->at = skip_records(text, out->end, skip);
         out->offset = offset + (uint64_t)(out->at - text);
@@ -163,10 +167,11 @@ static artel_status find_record(const artel__source *source, const stream_file *
     int64_t number = row - file->first;
     const char *begin = (const char *)file->blob->bytes;
     uint64_t offset = state->offsets[file->offset0 + (size_t)(number / state->every)];
+    out->heap = NULL;
+    if (file->unfold) return read_part(source, file, offset, number % state->every, out);
     uint64_t last = atomic_load_explicit(&state->last, memory_order_relaxed), before = last / 2;
     bool apart = file->file >= 0 && (offset + NEAR_BYTES / 16 - before > NEAR_BYTES || last == offset * 2 + 1);
     atomic_store_explicit(&state->last, offset * 2 + apart, memory_order_relaxed);
-    out->heap = NULL;
     if (apart) return read_part(source, file, offset, number % state->every, out);
     if (offset > before) artel__csv_touch(state, file->blob, offset - before + last % 2 * FAULT_BYTES);
     uint64_t next = number % state->every ? behind_last(state, row) : 0;
@@ -225,8 +230,8 @@ static artel_status fetch_wanted(const artel__source *source, int64_t row, wante
     if (status == ARTEL_OK) {
         const record r = {source, file->blob->path, row - file->first, p.offset};
         to->at = p.at;
-        to->mapped = (const char *)file->blob->bytes + p.offset;
-        if (to->texts && to->at != to->mapped) artel__csv_touch(state, file->blob, FAULT_BYTES);
+        to->mapped = file->unfold ? NULL : (const char *)file->blob->bytes + p.offset;
+        if (to->texts && to->mapped && to->at != to->mapped) artel__csv_touch(state, file->blob, FAULT_BYTES);
         status = convert_part(&r, &p, to, next);
     }
     artel__free(source->ctx, p.heap);

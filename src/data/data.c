@@ -62,6 +62,7 @@ artel_status artel__source_add_arrays(artel__source *source, int64_t count)
 void artel__source_close(artel__source *source)
 {
     if (source->format->close != NULL && source->state != NULL) source->format->close(source);
+    artel__unfold_pool_destroy(source->unfold);
     for (artel__blob *blob = source->blobs; blob != NULL; blob = blob->next) {
         artel__free(source->ctx, blob->inflated);
         artel__unmap_file(&blob->mapping);

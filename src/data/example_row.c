@@ -124,6 +124,12 @@ static artel_status place_words(const row *r, const artel__example_list *list)
 }
 
 /* Strings as they lie in the record, whose file stays mapped as long as its source. */
+static artel_status keep_text(const row *r, artel__proto value, artel__string *out)
+{
+    *out = (artel__string){(const char *)value.at, (size_t)(value.end - value.at)};
+    return r->reader->texts ? artel__texts_keep(r->reader->texts, r->reader->path, out->bytes, out->length, out) : ARTEL_OK;
+}
+
 static artel_status place_text(const row *r, const artel__example_list *list)
 {
     artel__proto_field field;
@@ -134,7 +140,7 @@ static artel_status place_text(const row *r, const artel__example_list *list)
         if (field.number != 1 || field.wire != 2) continue;
         if (at == r->count && r->feature->truncate) break;
         if (at == r->count) return wrong_count(r, at + 1, r->count);
-        out[at++] = (artel__string){(const char *)field.bytes.at, (size_t)(field.bytes.end - field.bytes.at)};
+        ARTEL_TRY(keep_text(r, field.bytes, &out[at++]));
     }
     if (values.damaged) return damaged(r);
     if (at < r->count && !r->feature->ragged) return wrong_count(r, at, r->count);

@@ -11,6 +11,7 @@
 #include "data/image_decode.h"
 #include "base/protobuf.h"
 #include "data/source.h"
+#include "data/texts.h"
 
 /* The kind of a feature's list in tf.train.Example, by the number of its field. */
 typedef enum artel__feature_kind {
@@ -119,6 +120,7 @@ typedef struct artel__example_reader {
     const char *path;        /* of the record, for messages */
     int64_t row;             /* in its file */
     uint64_t offset;         /* of the record in bytes; of the line for text */
+    artel__texts *texts;     /* where strings are kept that do not outlive the record; NULL: they stay where they lie */
 } artel__example_reader;
 
 /* One row of a feature from a record, in feature->dtype; `shape`: its extents, all known. Thread-safe. */

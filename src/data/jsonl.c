@@ -107,10 +107,15 @@ static artel_status find_features(artel__source *source)
         return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the lines hold with #features=FILE.json",
                            "there are no lines");
     }
-    artel__line line = artel__lines_at(&state->lines, 0);
-    ARTEL_TRY(parse_line(source->ctx, &line, &first));
-    artel_status status = infer(source, first, &state->features);
-    json_decref(first);
+    artel__unfold_room room = {NULL, 0};
+    artel__line line;
+    artel_status status = artel__lines_at(&state->lines, 0, &room, &line);
+    if (status == ARTEL_OK) status = parse_line(source->ctx, &line, &first);
+    if (status == ARTEL_OK) {
+        status = infer(source, first, &state->features);
+        json_decref(first);
+    }
+    artel__unfold_room_fini(source->ctx, &room);
     return status;
 }
 
@@ -263,14 +268,36 @@ static artel_status place_member(const artel__source *source, const row *r, cons
     return place(r, value, 0, out, count);
 }
 
+static artel_status read_line(const artel__source *source, const artel__line *line, int array, const artel_shape *row_shape, void *out)
+{
+    const artel__feature *feature = &((const jsonl_state *)source->state)->features.item[array];
+    const row r = {source->ctx, line, feature, row_shape, artel_dtype_size(feature->dtype), NULL};
+    json_t *object;
+    if (artel__jsonl_fast(line->text, line->length, feature, row_shape, out)) return ARTEL_OK;
+    ARTEL_TRY(parse_line(source->ctx, line, &object));
+    artel_status status = place_member(source, &r, json_object_get(object, feature->name), out);
+    json_decref(object);
+    return status;
+}
+
 static artel_status jsonl_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row_number, void *out)
 {
-    const jsonl_state *state = source->state;
-    const artel__feature *feature = &state->features.item[array];
-    artel__line line = artel__lines_at(&state->lines, row_number);
-    const row r = {source->ctx, &line, feature, row_shape, artel_dtype_size(feature->dtype), NULL};
+    artel__unfold_room room = {NULL, 0};
+    artel__line line;
+    artel_status status = artel__lines_at(&((const jsonl_state *)source->state)->lines, row_number, &room, &line);
+    if (status == ARTEL_OK) status = read_line(source, &line, array, row_shape, out);
+    artel__unfold_room_fini(source->ctx, &room);
+    return status;
+}
+
+/* The text of a line; `room` is used for one after another. */
+static artel_status load_line(artel__source *source, const artel__feature *feature, int64_t number, artel__unfold_room *room, void *out)
+{
+    artel__line line;
     json_t *object;
-    if (artel__jsonl_fast(line.text, line.length, feature, row_shape, out)) return ARTEL_OK;
+    ARTEL_TRY(artel__data_go_on(source->ctx, source->target));
+    ARTEL_TRY(artel__lines_at(&((const jsonl_state *)source->state)->lines, number, room, &line));
+    const row r = {source->ctx, &line, feature, &feature->row, sizeof(artel__string), &source->arena};
     ARTEL_TRY(parse_line(source->ctx, &line, &object));
     artel_status status = place_member(source, &r, json_object_get(object, feature->name), out);
     json_decref(object);
@@ -283,28 +310,26 @@ static artel_status jsonl_load_text(artel__source *source, int array, const arte
     const jsonl_state *state = source->state;
     const artel__feature *feature = &state->features.item[array];
     size_t bytes = (size_t)feature->count * sizeof(artel__string);
+    artel__unfold_room room = {NULL, 0};
+    artel_status status = ARTEL_OK;
     void *block;
     ARTEL_TRY(artel__source_alloc(source, (size_t)state->lines.count * bytes + 1, &block));
-    for (int64_t i = 0; i < state->lines.count; i++) {
-        artel__line line = artel__lines_at(&state->lines, i);
-        const row r = {source->ctx, &line, feature, &feature->row, sizeof(artel__string), &source->arena};
-        json_t *object;
-        ARTEL_TRY(artel__data_go_on(source->ctx, source->target));
-        ARTEL_TRY(parse_line(source->ctx, &line, &object));
-        artel_status status = place_member(source, &r, json_object_get(object, feature->name), (uint8_t *)block + (size_t)i * bytes);
-        json_decref(object);
-        if (status < 0) return status;
-    }
+    for (int64_t i = 0; i < state->lines.count && status == ARTEL_OK; i++)
+        status = load_line(source, feature, i, &room, (uint8_t *)block + (size_t)i * bytes);
+    artel__unfold_room_fini(source->ctx, &room);
     *out = block;
-    return ARTEL_OK;
+    return status;
 }
 
 static artel_status jsonl_hash_row(const artel__source *source, int array, int64_t row_number, uint64_t *out)
 {
-    artel__line line = artel__lines_at(&((const jsonl_state *)source->state)->lines, row_number);
+    artel__unfold_room room = {NULL, 0};
+    artel__line line;
     (void)array;
-    *out = artel__hash64(line.text, line.length);
-    return ARTEL_OK;
+    artel_status status = artel__lines_at(&((const jsonl_state *)source->state)->lines, row_number, &room, &line);
+    if (status == ARTEL_OK) *out = artel__hash64(line.text, line.length);
+    artel__unfold_room_fini(source->ctx, &room);
+    return status;
 }
 
 static artel_status jsonl_fingerprint(const artel__source *source, artel__sha256 *hash)

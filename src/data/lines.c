@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding lines: eight bytes of memory for each; the text stays where it is mapped. */
+/* Finding lines: eight bytes of memory for each; the text stays where it is mapped, or is unfolded when a line is wanted. */
 #include "data/lines.h"
 
 #include <string.h>
@@ -14,12 +14,17 @@ static bool is_blank(const char *text, size_t length)
     return true;
 }
 
-static artel__line line_from(const artel__blob *blob, uint64_t at)
+/* Of a compressed file: what is read together, and the longest line. */
+#define CHUNK ((size_t)64 << 10)
+#define MOST_LINE ((size_t)256 << 20)
+
+/* The line at the beginning of a text; `offset`: in its file. */
+static artel__line line_from(const char *path, const char *text, size_t size, uint64_t offset)
 {
-    artel__line line = {.text = (const char *)blob->bytes + at, .path = blob->path, .offset = at};
-    const char *end = memchr(line.text, '\n', blob->size - (size_t)at);
-    line.length = end != NULL ? (size_t)(end - line.text) : blob->size - (size_t)at;
-    if (line.length > 0 && line.text[line.length - 1] == '\r') line.length--;
+    artel__line line = {.text = text, .path = path, .offset = offset};
+    const char *end = size > 0 ? memchr(text, '\n', size) : NULL;
+    line.length = end != NULL ? (size_t)(end - text) : size;
+    if (line.length > 0 && text[line.length - 1] == '\r') line.length--;
     return line;
 }
 
@@ -48,23 +53,67 @@ static artel_status add_line(finding *f, artel__lines *lines, const artel__line 
     return ARTEL_OK;
 }
 
+static size_t mark_of_utf8(const void *text, size_t size)
+{
+    return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+/* The lines of a text that lies at `offset` in its file; *rest: where the last of them begins, unless the text ends the file. */
+static artel_status add_lines(finding *f, artel__lines *lines, const char *path, const char *text, size_t size, uint64_t offset, bool last,
+                              int64_t *number, size_t *rest)
+{
+    size_t at = 0;
+    while (at < size) {
+        const char *end = memchr(text + at, '\n', size - at);
+        if (end == NULL && !last) break;
+        artel__line line = line_from(path, text + at, size - at, offset + at);
+        at = end != NULL ? (size_t)(end + 1 - text) : size;
+        if (is_blank(line.text, line.length)) continue;
+        line.number = (*number)++;
+        ARTEL_TRY(add_line(f, lines, &line));
+    }
+    *rest = at;
+    return ARTEL_OK;
+}
+
+/* The lines of a compressed file, chunk by chunk: a line that is cut off stands in front of the next one. */
+static artel_status add_unfolded(finding *f, artel__lines *lines, artel__unfold *unfold, const char *path, artel__unfold_room *room)
+{
+    uint64_t at = 0;
+    int64_t number = 0;
+    size_t size = CHUNK, got, rest;
+    for (bool last = false; !last;) {
+        ARTEL_TRY(artel__data_go_on(f->source->ctx, path));
+        ARTEL_TRY(artel__unfold_into(unfold, at, size, room, &got));
+        last = got < size;
+        size_t skip = at == 0 ? mark_of_utf8(room->bytes, got) : 0;
+        ARTEL_TRY(add_lines(f, lines, path, (const char *)room->bytes + skip, got - skip, at + skip, last, &number, &rest));
+        size = rest > 0 ? CHUNK : size * 2; /* a line that is longer than the chunk */
+        if (size > MOST_LINE)
+            return artel__fail(f->source->ctx, ARTEL_ERROR_CORRUPT, path, "uncompress the file, or write shorter lines",
+                               "line %lld (counted from 0) at byte %llu of what it unfolds to is longer than %zu MiB", (long long)number,
+                               (unsigned long long)at, MOST_LINE >> 20);
+        at += skip + rest;
+    }
+    return ARTEL_OK;
+}
+
 static artel_status add_file(finding *f, artel__lines *lines, const char *path)
 {
     artel__blob *blob;
+    artel__unfold_room room = {NULL, 0};
     ARTEL_TRY(artel__blob_open(f->source, path, &blob));
-    ARTEL_TRY(artel__blob_inflate(f->source, blob, 0));
     artel__lines_file *file = &lines->files[lines->file_count++];
-    *file = (artel__lines_file){blob, lines->count};
-    uint64_t at = blob->size >= 3 && memcmp(blob->bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* the mark of UTF-8 */
-    for (int64_t number = 0; at < blob->size;) {
-        artel__line line = line_from(blob, at);
-        const char *end = memchr(line.text + line.length, '\n', blob->size - (size_t)at - line.length);
-        at = end != NULL ? (uint64_t)(end + 1 - (const char *)blob->bytes) : blob->size;
-        if (is_blank(line.text, line.length)) continue;
-        line.number = number++;
-        ARTEL_TRY(add_line(f, lines, &line));
+    *file = (artel__lines_file){.blob = blob, .first = lines->count};
+    if (blob->gzip) {
+        ARTEL_TRY(artel__blob_unfold(f->source, blob, &file->unfold));
+        artel_status status = add_unfolded(f, lines, file->unfold, blob->path, &room);
+        artel__unfold_room_fini(f->source->ctx, &room);
+        return status;
     }
-    return ARTEL_OK;
+    size_t skip = mark_of_utf8(blob->bytes, blob->size), rest;
+    int64_t number = 0;
+    return add_lines(f, lines, blob->path, (const char *)blob->bytes + skip, blob->size - skip, skip, true, &number, &rest);
 }
 
 artel_status artel__lines_open(artel__source *source, artel__line_check_fn *check, void *user, artel__lines *out)
@@ -84,10 +133,24 @@ void artel__lines_close(artel_context *ctx, artel__lines *lines)
     artel__free(ctx, lines->offsets);
 }
 
-artel__line artel__lines_at(const artel__lines *lines, int64_t row)
+artel_status artel__lines_at(const artel__lines *lines, int64_t row, artel__unfold_room *room, artel__line *out)
 {
-    int file = artel__find_run(&lines->files[0].first, sizeof *lines->files, lines->file_count, row);
-    artel__line line = line_from(lines->files[file].blob, lines->offsets[row]);
-    line.number = row - lines->files[file].first;
-    return line;
+    int f = artel__find_run(&lines->files[0].first, sizeof *lines->files, lines->file_count, row);
+    const artel__lines_file *file = &lines->files[f];
+    const char *text = (const char *)file->blob->bytes;
+    uint64_t at = lines->offsets[row], end = file->blob->size;
+    if (file->unfold != NULL) {
+        size_t got;
+        ARTEL_TRY(artel__unfold_size(file->unfold, &end));
+        if (row + 1 < (f + 1 < lines->file_count ? file[1].first : lines->count)) end = lines->offsets[row + 1];
+        ARTEL_TRY(artel__unfold_into(file->unfold, at, (size_t)(end - at), room, &got));
+        text = room->bytes;
+        end = got;
+    } else {
+        text += at;
+        end -= at;
+    }
+    *out = line_from(file->blob->path, text, (size_t)end, at);
+    out->number = row - file->first;
+    return ARTEL_OK;
 }

@@ -7,7 +7,8 @@
 
 typedef struct artel__lines_file {
     const artel__blob *blob;
-    int64_t first; /* number of its first line */
+    artel__unfold *unfold; /* of a compressed file; or NULL */
+    int64_t first;         /* number of its first line */
 } artel__lines_file;
 
 typedef struct artel__lines {
@@ -31,7 +32,7 @@ typedef artel_status artel__line_check_fn(void *user, const artel__line *line, b
 /* Opens all files of the source's target and finds their lines; `check` may be NULL. */
 artel_status artel__lines_open(artel__source *source, artel__line_check_fn *check, void *user, artel__lines *out);
 void artel__lines_close(artel_context *ctx, artel__lines *lines);
-/* Line `row` of all. Thread-safe. */
-artel__line artel__lines_at(const artel__lines *lines, int64_t row);
+/* Line `row` of all: in its file, or of a compressed one in the room until that is used again. Thread-safe. */
+artel_status artel__lines_at(const artel__lines *lines, int64_t row, artel__unfold_room *room, artel__line *out);
 
 #endif

@@ -21,6 +21,8 @@ typedef struct artel__record_walk {
     const uint8_t *bytes;
     size_t size, at;          /* `at`: the record to come */
     const artel_context *ctx; /* looking for a record ends when it is cancelled; may be NULL */
+    artel__unfold *unfold;    /* where they lie in a compressed file: instead of `bytes` and, until the end is reached, `size` */
+    artel_status status;      /* of a walk that failed */
 } artel__record_walk;
 
 typedef enum artel__record_fault {
@@ -29,12 +31,14 @@ typedef enum artel__record_fault {
     ARTEL__RECORD_SHORT,       /* they end within a record */
     ARTEL__RECORD_BAD_LENGTH,  /* the checksum of the length is wrong: nothing is known of what follows */
     ARTEL__RECORD_BAD_PAYLOAD, /* that of the payload is wrong: the next record begins behind it all the same */
+    ARTEL__RECORD_FAILED,      /* the bytes cannot be had: walk->status; the compressed file is damaged here, and nothing follows */
 } artel__record_fault;
 
 /* What a fault is, for messages. */
 const char *artel__record_fault_text(artel__record_fault fault);
 
-/* The record at walk->at, and goes behind it where its length is known. `payload`: with or without its checksum being verified. */
+/* The record at walk->at, and goes behind it where its length is known. `payload`: with or without its checksum being verified; of a
+ * compressed file nothing. */
 artel__record_fault artel__record_step(artel__record_walk *walk, bool verify, artel__proto *payload);
 /* Moves on, from behind walk->at, to the next place where a record seems to begin (the checksum of its length is right, and it ends
  * within the bytes); false when there is none, or when looking was cancelled. */
@@ -43,8 +47,9 @@ bool artel__record_resync(artel__record_walk *walk);
 typedef struct artel__record_file {
     const char *path;
     artel__blob *blob;
-    const uint8_t *bytes; /* inflated */
-    size_t size;
+    const uint8_t *bytes;    /* NULL: compressed */
+    size_t size;             /* of the content; of a compressed file, once its records have been found */
+    artel__unfold *unfold;   /* of a compressed file */
     const uint64_t *offsets; /* of records, as many as `count` */
     int64_t count;
     artel__mapping index; /* where offsets lie, or nothing */
@@ -54,16 +59,19 @@ typedef struct artel__record_file {
     artel__pages *pages; /* of a file that memory does not hold; NULL: it does */
 } artel__record_file;
 
-/* Maps a file and inflates it, without looking for records. */
+/* Maps a file, without looking for records. */
 artel_status artel__record_file_map(artel__source *source, const char *path, artel__record_file *out);
+/* A walk from its beginning. */
+artel__record_walk artel__record_file_walk(const artel__record_file *file, const artel_context *ctx);
 /* Finds the records of a mapped file. With `skip` damaged ones are left out and counted down in *skip; when that reaches 0, and
  * without it, they are an error that names file, record and byte. */
 artel_status artel__record_file_find(artel_context *ctx, artel__record_file *file, int64_t *skip);
 /* Frees what finding took; the blob is the source's. */
 void artel__record_file_close(artel_context *ctx, artel__record_file *file);
 
-/* The payload of a record, both checksums verified. Thread-safe. */
-artel_status artel__record_file_at(artel_context *ctx, const artel__record_file *file, int64_t row, artel__proto *out);
+/* The payload of a record, both checksums verified: in the file, or in the room until that is used again. Thread-safe. */
+artel_status artel__record_file_at(artel_context *ctx, const artel__record_file *file, int64_t row, artel__unfold_room *room,
+                                   artel__proto *out);
 
 /* The files of a source of records (borrowed), or none. */
 const artel__record_file *artel__tfrecord_files(const artel__source *source, int *count);

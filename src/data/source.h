@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/option.h"
 #include "data/data.h"
+#include "data/unfold.h"
 
 #define ARTEL__DATA_MAX_ARRAYS 65536 /* columns of a table included */
 
@@ -107,6 +108,8 @@ artel_status artel__blob_peek(artel__source *source, const artel__blob *blob, vo
 /* Makes `bytes` the content: does nothing for files that are not gzipped, inflates the others. With `size` the content must have
  * exactly that size (ARTEL_ERROR_CORRUPT says what was found); 0 takes what comes, within the limits of zip.h. */
 artel_status artel__blob_inflate(artel__source *source, artel__blob *blob, size_t size);
+/* Instead, of a compressed file: the content by blocks (unfold.h), which is borrowed; bytes and size stay those of the compressed file. */
+artel_status artel__blob_unfold(artel__source *source, const artel__blob *blob, artel__unfold **out);
 /* The first bytes of a raw deflate stream, as many as come out up to `size`; damage gives fewer. */
 size_t artel__inflate_prefix(const uint8_t *packed, size_t packed_size, void *out, size_t size);
 
@@ -147,6 +150,7 @@ struct artel__source {
     bool far;                        /* rows come over a network: many are asked for at once */
     bool apart;                      /* tasks need not hold all of it: it is identified by what each of them has */
     artel__blob *blobs;              /* in the order of opening */
+    artel__unfold_pool *unfold;      /* of those that are unfolded by blocks; or NULL */
     int64_t *skips;                  /* with skip-errors: rows that may still be left out, by all joined parts; else NULL */
     uint64_t *kept;                  /* rows that skip-errors leaves, or NULL: all */
     const artel__data_format *inner; /* the format whose rows they are */

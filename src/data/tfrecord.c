@@ -19,6 +19,7 @@ typedef struct records_state {
     int file_count;
     artel__features features;
     artel__image_library images;
+    artel__texts texts; /* strings of compressed files */
 } records_state;
 
 static artel_status add_file(artel__source *source, const char *path, artel__record_file *out)
@@ -65,10 +66,13 @@ static artel_status find_features(artel__source *source)
         if (state->features.count > 0) return ARTEL_OK;
     }
     for (int i = 0; i < state->file_count; i++) {
+        artel__unfold_room room = {NULL, 0};
         artel__proto record;
         if (state->files[i].count == 0 || state->files[i].absent) continue;
-        ARTEL_TRY(artel__record_file_at(source->ctx, &state->files[i], 0, &record));
-        return artel__features_infer(&source->arena, state->files[i].path, record, &state->features);
+        artel_status status = artel__record_file_at(source->ctx, &state->files[i], 0, &room, &record);
+        if (status == ARTEL_OK) status = artel__features_infer(&source->arena, state->files[i].path, record, &state->features);
+        artel__unfold_room_fini(source->ctx, &room);
+        return status;
     }
     return artel__fail(source->ctx, ARTEL_ERROR_INVALID, source->target, "say what the records hold with #features=FILE.json",
                        state->file_count > 0 && state->files[0].absent ? "no file with records is here" : "there are no records");
@@ -97,6 +101,7 @@ static artel_status tfrecord_open(artel__source *source)
     records_state *state = artel__arena_alloc(&source->arena, 1, sizeof *state);
     if (state == NULL) return ARTEL_ERROR_NO_MEMORY;
     source->state = state;
+    artel__texts_init(&state->texts, source->ctx, 0);
     ARTEL_TRY(artel__shards_find(source->ctx, source->target, &paths));
     artel_status status = add_files(source, &paths);
     artel__paths_fini(&paths);
@@ -113,23 +118,44 @@ static int file_of(const records_state *state, int64_t row)
     return artel__find_run(state->first, sizeof *state->first, state->file_count, row);
 }
 
-/* The checksums of a record are those of all its features, so that they are verified once for all that are wanted. */
-static artel_status tfrecord_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+/* A record of all files, and the room it may lie in. */
+typedef struct one_record {
+    artel__record_file *file;
+    int64_t local; /* in its file */
+    artel__proto payload;
+    artel__unfold_room room;
+} one_record;
+
+static artel_status read_record(const artel__source *source, int64_t row, one_record *out)
 {
     const records_state *state = source->state;
     int f = file_of(state, row);
-    const artel__record_file *file = &state->files[f];
-    int64_t local = row - state->first[f];
-    artel__proto record;
-    ARTEL_TRY(artel__record_file_at(source->ctx, file, local, &record));
+    *out = (one_record){.file = &state->files[f], .local = row - state->first[f]};
+    return artel__record_file_at(source->ctx, out->file, out->local, &out->room, &out->payload);
+}
+
+static artel_status read_features(const artel__source *source, const one_record *record, const artel__row_want *wants, int count)
+{
+    records_state *state = source->state;
     artel__example_reader reader = {.ctx = source->ctx,
                                     .images = artel__image_how_of(state->images.part, &source->options),
-                                    .path = file->path,
-                                    .row = local,
-                                    .offset = file->offsets[local]};
+                                    .path = record->file->path,
+                                    .row = record->local,
+                                    .offset = record->file->offsets[record->local],
+                                    .texts = record->file->compressed ? &state->texts : NULL};
     for (int i = 0; i < count; i++)
-        ARTEL_TRY(artel__example_row(&reader, record, &state->features.item[wants[i].array], wants[i].shape, wants[i].out));
+        ARTEL_TRY(artel__example_row(&reader, record->payload, &state->features.item[wants[i].array], wants[i].shape, wants[i].out));
     return ARTEL_OK;
+}
+
+/* The checksums of a record are those of all its features, so that they are verified once for all that are wanted. */
+static artel_status tfrecord_fetch_record(const artel__source *source, int64_t row, const artel__row_want *wants, int count)
+{
+    one_record record;
+    artel_status status = read_record(source, row, &record);
+    if (status == ARTEL_OK) status = read_features(source, &record, wants, count);
+    artel__unfold_room_fini(source->ctx, &record.room);
+    return status;
 }
 
 static artel_status tfrecord_fetch(const artel__source *source, int array, const artel_shape *row_shape, int64_t row, void *out)
@@ -141,35 +167,37 @@ static artel_status tfrecord_fetch(const artel__source *source, int array, const
 /* Of the record as it lies in its file. */
 static artel_status tfrecord_hash_row(const artel__source *source, int array, int64_t row, uint64_t *out)
 {
-    const records_state *state = source->state;
-    int f = file_of(state, row);
-    artel__proto record;
+    one_record record;
     (void)array;
-    ARTEL_TRY(artel__record_file_at(source->ctx, &state->files[f], row - state->first[f], &record));
-    *out = artel__hash64(record.at, (size_t)(record.end - record.at));
-    return ARTEL_OK;
+    artel_status status = read_record(source, row, &record);
+    if (status == ARTEL_OK) *out = artel__hash64(record.payload.at, (size_t)(record.payload.end - record.payload.at));
+    artel__unfold_room_fini(source->ctx, &record.room);
+    return status;
+}
+
+/* The bytes of an image in a record. */
+static artel_status find_image(const artel__source *source, const one_record *record, int array, artel__proto *out)
+{
+    const artel__feature *feature = &((const records_state *)source->state)->features.item[array];
+    artel__example_list list;
+    int64_t count = 0;
+    if (artel__example_find(record->payload, feature->name, feature->length, &list) && list.kind == ARTEL__FEATURE_BYTES &&
+        artel__example_bytes(list.values, out, 1, &count) && count == 1)
+        return ARTEL_OK;
+    return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, record->file->path, "correct the record",
+                       "record %lld: feature '%s' is not one string of bytes", (long long)record->local, feature->name);
 }
 
 /* The record, or the bytes of an image in it. */
 static artel_status tfrecord_encoded(const artel__source *source, int array, int64_t row, artel__text *out)
 {
-    const records_state *state = source->state;
-    int f = file_of(state, row);
-    artel__proto record, value;
-    artel__example_list list;
-    int64_t count = 0;
-    ARTEL_TRY(artel__record_file_at(source->ctx, &state->files[f], row - state->first[f], &record));
-    value = record;
-    if (array >= 0) {
-        const artel__feature *feature = &state->features.item[array];
-        bool good = artel__example_find(record, feature->name, feature->length, &list) && list.kind == ARTEL__FEATURE_BYTES &&
-                    artel__example_bytes(list.values, &value, 1, &count) && count == 1;
-        if (!good)
-            return artel__fail(source->ctx, ARTEL_ERROR_CORRUPT, state->files[f].path, "correct the record",
-                               "record %lld: feature '%s' is not one string of bytes", (long long)(row - state->first[f]), feature->name);
-    }
-    artel__text_append_bytes(out, value.at, (size_t)(value.end - value.at));
-    return ARTEL_OK;
+    one_record record;
+    artel_status status = read_record(source, row, &record);
+    artel__proto value = record.payload;
+    if (status == ARTEL_OK && array >= 0) status = find_image(source, &record, array, &value);
+    if (status == ARTEL_OK) artel__text_append_bytes(out, value.at, (size_t)(value.end - value.at));
+    artel__unfold_room_fini(source->ctx, &record.room);
+    return status;
 }
 
 /* Also when some rows are left out. */
@@ -194,6 +222,7 @@ const artel__record_file *artel__tfrecord_files(const artel__source *source, int
 static artel_status tfrecord_fingerprint(const artel__source *source, artel__sha256 *hash)
 {
     const records_state *state = source->state;
+    artel__unfold_room room = {NULL, 0}; /* of a file that is not here: it stays empty */
     artel__proto record;
     for (int i = 0; i < state->file_count; i++) {
         if (source->apart) {
@@ -203,7 +232,7 @@ static artel_status tfrecord_fingerprint(const artel__source *source, artel__sha
             artel__hash_integer(hash, (uint64_t)state->files[i].count);
             continue;
         }
-        if (state->files[i].absent) return artel__record_file_at(source->ctx, &state->files[i], 0, &record); /* says so */
+        if (state->files[i].absent) return artel__record_file_at(source->ctx, &state->files[i], 0, &room, &record); /* says so */
         artel__hash_ends(hash, state->files[i].blob->mapping.bytes, state->files[i].blob->mapping.size);
         artel__hash_integer(hash, (uint64_t)state->files[i].count);
     }
@@ -232,6 +261,7 @@ static void tfrecord_close(artel__source *source)
     records_state *state = source->state;
     for (int i = 0; i < state->file_count; i++) artel__record_file_close(source->ctx, &state->files[i]);
     artel__image_library_close(&state->images);
+    artel__texts_fini(&state->texts);
 }
 
 const artel__data_format artel__data_tfrecord = {

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For test_numpy.py: prog_data SPEC DTYPE OUT [EXTENT...]
  * Binds the one input as DTYPE with rows of these extents (-1: open; none given: anything), writes all rows to OUT as
- * they lie in memory, and prints the shape. ARTEL_TEST_PASS=N: those of pass N. Exit code 1 with the error on stderr. */
+ * they lie in memory, and prints the shape. ARTEL_TEST_PASS=N: those of pass N. ARTEL_TEST_MEMORY=N: with this budget, and the peak of
+ * resident memory in kB on stderr; ARTEL_TEST_ROWS=N, ARTEL_TEST_STEP=S: rows 0, S, 2S, ... modulo their number, N of them. Exit code 1
+ * with the error on stderr. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/budget.h"
 #include "data/data.h"
 
 static int report(artel_context *ctx)
@@ -14,6 +18,21 @@ static int report(artel_context *ctx)
     return 1;
 }
 
+static int64_t number_from(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static void say_peak(void)
+{
+    char line[256];
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "VmHWM:", 6) == 0) fprintf(stderr, "peak %lld\n", strtoll(line + 6, NULL, 10));
+    if (file != NULL) fclose(file);
+}
+
 static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE *out)
 {
     int count;
@@ -21,14 +40,14 @@ static artel_status write_rows(artel_context *ctx, const artel__feed *feed, FILE
     void *row;
     ARTEL_TRY(artel__alloc(ctx, array->row_bytes + 1, "row", &row));
     artel_status status = ARTEL_OK;
-    const char *pass = getenv("ARTEL_TEST_PASS");
-    for (int64_t i = 0; i < artel__feed_count(feed) && status == ARTEL_OK; i++) {
-        uint64_t number = artel__row_in_pass((uint64_t)i, pass != NULL ? strtoll(pass, NULL, 10) : 0);
+    int64_t count_all = artel__feed_count(feed), rows = number_from("ARTEL_TEST_ROWS", count_all), step = number_from("ARTEL_TEST_STEP", 1);
+    for (int64_t i = 0; i < rows && status == ARTEL_OK; i++) {
+        uint64_t number = artel__row_in_pass((uint64_t)(i * step % count_all), number_from("ARTEL_TEST_PASS", 0));
         status = artel__feed_fetch(feed, NULL, &number, 1, &row);
         if (fwrite(row, 1, array->row_bytes, out) != array->row_bytes) status = ARTEL_ERROR_IO;
     }
     artel__free(ctx, row);
-    printf("%lld", (long long)artel__feed_count(feed));
+    printf("%lld", (long long)rows);
     for (int i = 0; i < array->row.rank; i++) printf(" %lld", (long long)array->row.dim[i]);
     printf("\n");
     return status;
@@ -45,10 +64,12 @@ int main(int argc, char **argv)
     artel__data_wants wants = {.purpose = ARTEL__DATA_PURPOSE_PREDICT, .inputs = &want, .input_count = 1};
     FILE *out = fopen(argv[3], "wb");
     if (out == NULL || artel_dtype_parse(argv[2], &want.dtype) < 0) return 2;
+    artel__budget_set(ctx, (uint64_t)number_from("ARTEL_TEST_MEMORY", 0));
     artel_status status = artel_data_open(ctx, argv[1], &data);
     if (status == ARTEL_OK) status = artel__data_bind(data, &wants, &feed);
     if (status == ARTEL_OK) status = write_rows(ctx, feed, out);
     fclose(out);
+    if (getenv("ARTEL_TEST_MEMORY") != NULL) say_peak();
     int code = status < 0 ? report(ctx) : 0;
     artel__feed_destroy(feed);
     artel_data_destroy(data);

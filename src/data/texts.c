@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of a streamed table whose quotes are doubled in the file (csv_stream_impl.h). A table that is larger than memory may hold more of
- * them than memory, so that there is a limit; all other texts stay where they lie in the mapped file.
- */
+/* A table of open addressing. A streamed table (csv_stream.h) may hold more texts than memory, so that it sets a limit. */
+#include "data/texts.h"
+
 #include <string.h>
 
-#include "data/csv_stream_impl.h"
+#include "base/hash.h"
 
-#define MOST_BYTES ((size_t)64 << 20)
-
-void artel__csv_kept_init(kept_texts *kept, artel_context *ctx)
+void artel__texts_init(artel__texts *kept, artel_context *ctx, size_t most)
 {
+    *kept = (artel__texts){.most = most};
     pthread_mutex_init(&kept->mutex, NULL);
     artel__arena_init(&kept->arena, ctx);
 }
 
-void artel__csv_kept_fini(kept_texts *kept)
+void artel__texts_fini(artel__texts *kept)
 {
     artel__free(kept->arena.ctx, kept->slots);
     artel__arena_fini(&kept->arena);
@@ -22,7 +21,7 @@ void artel__csv_kept_fini(kept_texts *kept)
 }
 
 /* Where the text is, or where it would be. */
-static artel__string *find_slot(const kept_texts *kept, const char *text, size_t length)
+static artel__string *find_slot(const artel__texts *kept, const char *text, size_t length)
 {
     size_t at = (size_t)artel__hash64(text, length) & (kept->room - 1);
     while (kept->slots[at].bytes != NULL && (kept->slots[at].length != length || memcmp(kept->slots[at].bytes, text, length) != 0))
@@ -31,9 +30,9 @@ static artel__string *find_slot(const kept_texts *kept, const char *text, size_t
 }
 
 /* At least one slot in two is empty. */
-static artel_status make_room(kept_texts *kept)
+static artel_status make_room(artel__texts *kept)
 {
-    kept_texts larger = {.room = kept->room > 0 ? kept->room * 2 : 256};
+    artel__texts larger = {.room = kept->room > 0 ? kept->room * 2 : 256};
     void *block;
     if (2 * (kept->count + 1) <= kept->room) return ARTEL_OK;
     ARTEL_TRY(artel__calloc(kept->arena.ctx, larger.room, sizeof *larger.slots, "csv texts", &block));
@@ -48,14 +47,16 @@ static artel_status make_room(kept_texts *kept)
     return ARTEL_OK;
 }
 
-static artel_status keep(kept_texts *kept, const char *where, const char *text, size_t length, artel__string *out)
+static artel_status keep(artel__texts *kept, const char *where, const char *text, size_t length, artel__string *out)
 {
     ARTEL_TRY(make_room(kept));
     artel__string *slot = find_slot(kept, text, length);
     if (slot->bytes == NULL) {
-        if (kept->bytes + length > MOST_BYTES)
-            return artel__fail(kept->arena.ctx, ARTEL_ERROR_UNSUPPORTED, where, "leave stream out, or write the texts without quotes",
-                               "the texts with doubled quotes, each different one once, take more than %zu MiB", MOST_BYTES >> 20);
+        if (kept->most > 0 && kept->bytes + length > kept->most)
+            return artel__fail(kept->arena.ctx, ARTEL_ERROR_UNSUPPORTED, where,
+                               "leave stream out, or uncompress the table and write its texts without quotes",
+                               "the texts with doubled quotes or of compressed files, each different one once, take more than %zu MiB",
+                               kept->most >> 20);
         char *copy = artel__arena_alloc(&kept->arena, 1, length > 0 ? length : 1);
         if (copy == NULL) return ARTEL_ERROR_NO_MEMORY;
         memcpy(copy, text, length);
@@ -67,11 +68,10 @@ static artel_status keep(kept_texts *kept, const char *where, const char *text, 
     return ARTEL_OK;
 }
 
-artel_status artel__csv_keep_text(const artel__source *source, const char *text, size_t length, artel__string *out)
+artel_status artel__texts_keep(artel__texts *kept, const char *where, const char *text, size_t length, artel__string *out)
 {
-    kept_texts *kept = &((stream_state *)source->state)->kept;
     pthread_mutex_lock(&kept->mutex);
-    artel_status status = keep(kept, source->target, text, length, out);
+    artel_status status = keep(kept, where, text, length, out);
     pthread_mutex_unlock(&kept->mutex);
     return status;
 }
