@@ -229,16 +229,25 @@ artel_status artel__raw_roll(artel__layer *layer, artel__call *call)
     artel__value_id x, part[2];
     int axis;
     int64_t shift;
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    bool all = !artel__raw_setting(layer, call, "axis", 0);
+    if (all && !call->shared) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     if (!artel__json_integer(artel__raw_setting(layer, call, "shift", 1), &shift)) return artel__raw_refuse(layer, "this shift");
-    ARTEL_TRY(operand_and_axis(layer, call, 0, &x, &axis));
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    ARTEL_TRY(graph->status);
+    artel_shape in = graph->value[x].shape, flat = {.rank = 1, .dim = {artel_shape_count(&in)}};
+    axis = 0;
+    if (all)
+        x = artel__op_reshape(graph, x, &flat);
+    else
+        ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &axis));
+    ARTEL_TRY(graph->status);
     int64_t n = graph->value[x].shape.dim[axis], by = n ? (shift % n + n) % n : 0;
     if (by) {
         part[0] = artel__op_slice(graph, x, axis, n - by, by, 1);
         part[1] = artel__op_slice(graph, x, axis, 0, n - by, 1);
         x = artel__op_concat(graph, part, 2, axis);
     }
-    artel__call_return(call, x);
+    artel__call_return(call, all ? artel__op_reshape(graph, x, &in) : x);
     return ARTEL_OK;
 }
 
