@@ -164,6 +164,14 @@ static void flatten(artel_graph *g, const char *class_name, json_t *attributes, 
 
 /* -- records -- */
 
+/* Whether a setting belongs into the record; a type there is a policy, and of float64 there is none. */
+static bool is_recorded(const artel__layer_def *def, const char *key, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    bool wide = strcmp(key, "dtype") == 0 && text && strcmp(text, "float64") == 0;
+    return !wide && strcmp(key, "args") != 0 && artel__options_find(def->options, key);
+}
+
 /* What an operation has as settings goes into its record, the rest into its call. */
 static json_t *record_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes)
 {
@@ -171,7 +179,7 @@ static json_t *record_of(maker *m, const artel__layer_def *def, const char *clas
     const char *key;
     json_object_foreach(attributes, key, value)
     {
-        if (strcmp(key, "args") != 0 && artel__options_find(def->options, key)) set(m, config, key, json_incref(value));
+        if (is_recorded(def, key, value)) set(m, config, key, json_incref(value));
     }
     return json_pack("{s:s, s:s, s:o}", "class_name", class_name, "module", "keras.src.ops", "config", config);
 }
@@ -189,7 +197,7 @@ static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *c
     for (size_t i = 0; i < json_array_size(more); i++) add(m, args, json_incref(json_array_get(more, i)));
     json_object_foreach(attributes, key, value)
     {
-        if (strcmp(key, "args") != 0 && !artel__options_find(def->options, key)) set(m, kwargs, key, json_incref(value));
+        if (strcmp(key, "args") != 0 && !is_recorded(def, key, value)) set(m, kwargs, key, json_incref(value));
     }
     return json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
 }
@@ -245,6 +253,21 @@ static json_t *read_attributes(artel_graph *g, const char *name, const char *tex
     return NULL;
 }
 
+/* Beside a float64 operand all numbers of the operation are that; false where it is not made for it. */
+static bool choose_real(artel_graph *g, const char *class_name, const artel__tensor *in, int count)
+{
+    bool wide = false;
+    for (int i = 0; i < count; i++) wide = wide || g->graph->value[in[i].value].dtype == ARTEL_DTYPE_FLOAT64;
+    if (wide && !artel__raw_has_float64(class_name)) {
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, class_name,
+                            "cast it to float32; docs/eager.md lists the operations that have float64",
+                            "this operation does not compute in float64");
+        return false;
+    }
+    g->graph->real = wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
+    return true;
+}
+
 static int call_with(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes, const artel_value *inputs,
                      int count, artel_value *outputs, int most)
 {
@@ -256,11 +279,13 @@ static int call_with(artel_graph *g, const artel__layer_def *def, const char *cl
         if (graph->status < 0) return graph->status;
         call.shared = call.shared && graph->value[in[i].value].domain != ARTEL__DOMAIN_ROW;
     }
+    if (!choose_real(g, class_name, in, count)) return graph->status;
     if (call.shared) flatten(g, class_name, attributes, in, count);
     if (graph->status < 0) return graph->status;
     json_t *settings = call.shared ? for_rows(class_name, attributes, graph->value[in[0].value].shape.rank) : json_incref(attributes);
     artel_status status = settings ? call_operation(g, def, class_name, settings, &call) : artel__fail_memory(g->ctx, class_name, 1);
     json_decref(settings);
+    graph->real = ARTEL_DTYPE_FLOAT32;
     if (status < 0) {
         if (graph->status == ARTEL_OK) graph->status = status;
         return graph->status;
@@ -286,7 +311,8 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
     if (!settings) return g->graph->status;
     const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;
     bool product = strcmp(class_name, "Matmul") == 0 && a && b && g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
-                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL;
+                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL && g->graph->value[a->value].dtype != ARTEL_DTYPE_FLOAT64 &&
+                   g->graph->value[b->value].dtype != ARTEL_DTYPE_FLOAT64;
     artel__tape_entry *entry =
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
     int made = product ? shared_product(g, inputs, outputs) : call_with(g, def, class_name, settings, inputs, count, outputs, most);
