@@ -6,9 +6,10 @@
  * operation with some shapes and settings traces and seals a function; later ones find it. An operation that wants rows of a batch
  * ("conv", "batch_normalization") gets the first axis of its first array as these.
  *
- * Element types: arrays hold and convert all numeric ones. Operations compute in float32, int32 and bool, as graphs do; arrays of
- * float16 and bfloat16 are computed in float32 and the result is rounded once; arithmetic, comparisons, minima and maxima of two
- * arrays of one type know all the others, too. Everything else is refused by name: cast first.
+ * Element types: arrays hold and convert all numeric ones. Operations compute in float32, int32 and bool, as graphs do, and many in float64
+ * (docs/eager.md lists them), which operands of other types beside it become; arrays of float16 and bfloat16 are computed in float32 and
+ * the result is rounded once; arithmetic, comparisons, minima and maxima of two arrays of one type know all the others, too. Everything
+ * else is refused by name: cast first.
  *
  * Threads: an eager object and its arrays belong to one thread at a time. Results do not depend on the number of threads. */
 #ifndef ARTEL_EAGER_H

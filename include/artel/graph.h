@@ -39,9 +39,9 @@ ARTEL_API artel_status artel_graph_describe(const artel_graph *graph, artel_valu
 
 /* -- values -- */
 
-/* A shared constant; the elements are copied, in row-major order. dtype: float32, int32 or bool (one byte each). */
+/* A shared constant; the elements are copied, in row-major order. dtype: float32, float64, int32 or bool (one byte each). */
 ARTEL_API artel_value artel_graph_constant(artel_graph *graph, artel_dtype dtype, const artel_shape *shape, const void *elements);
-/* A shared float32 scalar. */
+/* A shared float32 scalar; beside float64 operands it is the number as it was given. */
 ARTEL_API artel_value artel_graph_number(artel_graph *graph, double number);
 /* The value of a variable before this run's assignments. */
 ARTEL_API artel_value artel_graph_variable(artel_graph *graph, artel_variable *variable);
@@ -81,7 +81,8 @@ ARTEL_API artel_value artel_graph_normal(artel_graph *graph, artel_value like, c
 /* -- across rows and replicas -- */
 
 /* SUM, MEAN, MIN or MAX over all rows of the global batch, element by element: rows of a shape become a shared value of that shape. Exact for
- * uneven batches: MEAN divides by the number of rows. Differentiable. A scalar a row is added up in float64 and rounded once.
+ * uneven batches: MEAN divides by the number of rows. Differentiable. A scalar a row is added up in float64 and rounded once;
+ * rows of float64 are reduced in that.
  * MIN, MAX: of all rows; NaN is taken for both. Their gradient is shared out evenly among the rows that are as small or great.
  * PRODUCT: ARTEL_ERROR_UNSUPPORTED; return the rows and reduce them outside. */
 ARTEL_API artel_value artel_graph_reduce(artel_graph *graph, artel_reduction reduction, artel_value rows);

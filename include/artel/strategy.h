@@ -151,7 +151,7 @@ typedef artel_status artel_trace_fn(void *user, artel_graph *graph, const artel_
 
 typedef struct artel_argument {
     const char *name;  /* for messages; NULL: its number */
-    artel_dtype dtype; /* as the function computes with it: float32, int32, bool */
+    artel_dtype dtype; /* as the function computes with it: float32, float64, int32, bool */
     bool shared;       /* the same on all replicas; else rows */
     artel_shape shape; /* of one row, or of the whole shared value */
 } artel_argument;

@@ -276,9 +276,9 @@ static artel_status check_types(artel_eager *e, const char *name, artel_ndarray 
 {
     for (int i = 0; i < count; i++) {
         artel_dtype dtype = computed(inputs[i]->dtype);
-        if (dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_INT32 || dtype == ARTEL_DTYPE_BOOL) continue;
+        if (artel__computes_with(dtype)) continue;
         return artel__fail(e->ctx, ARTEL_ERROR_UNSUPPORTED, name, "cast it with artel_ndarray_cast",
-                           "computes in float32, int32 and bool, and array %d is %s", i, artel_dtype_name(dtype));
+                           "computes in float32, float64, int32 and bool, and array %d is %s", i, artel_dtype_name(dtype));
     }
     return ARTEL_OK;
 }

@@ -83,7 +83,7 @@ static void set_up(artel__direct *d, const artel_function *f)
                                 .isa = artel__context_isa(f->strategy->ctx)};
     for (int i = 0; i < node->inputs; i++) d->argument[i] = argument_of(&f->graph, node->input[i]);
     find_places(d);
-    d->kernel = artel__kernel_choose(d->exec->choose ? d->exec->choose(node) : d->exec->kernels, d->args.isa, d->params);
+    d->kernel = artel__kernel_choose(artel__node_kernels(&f->graph, node), d->args.isa, d->params);
     d->tasks = d->kernel->tasks(d->params);
     d->scratch_bytes = d->kernel->scratch_bytes ? d->kernel->scratch_bytes(d->params) : 0;
 }

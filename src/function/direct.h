@@ -9,6 +9,9 @@
 #include "artel/strategy.h"
 #include "graph/op_exec.h"
 
+/* Element types of arguments, constants and values: float32, float64, int32, bool. */
+bool artel__computes_with(artel_dtype dtype);
+
 typedef struct artel__direct {
     artel__run_args args;
     artel__step step;

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "function/direct.h"
 #include "function/function_impl.h"
 #include "function/tape.h"
 #include "op/elementwise.h"
@@ -36,8 +37,8 @@ static artel_status take_argument(artel_function *f, const artel_argument *from,
     const char *name = from->name ? artel__arena_strdup(&f->arena, from->name) : artel__arena_printf(&f->arena, "argument %d", i);
     if (!name) return ARTEL_ERROR_NO_MEMORY;
     *to = (artel__function_argument){name, from->dtype, from->shared, from->shape};
-    if (from->dtype != ARTEL_DTYPE_FLOAT32 && from->dtype != ARTEL_DTYPE_INT32 && from->dtype != ARTEL_DTYPE_BOOL)
-        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use float32, int32 or bool; arrays are converted",
+    if (!artel__computes_with(from->dtype))
+        return artel__fail(f->strategy->ctx, ARTEL_ERROR_UNSUPPORTED, name, "use float32, float64, int32 or bool; arrays are converted",
                            "an argument of %s", artel_dtype_name(from->dtype));
     if (from->shape.rank < 0 || from->shape.rank >= ARTEL_MAX_RANK || artel_shape_count(&from->shape) < 0)
         return artel__fail(f->strategy->ctx, ARTEL_ERROR_INVALID, name, "use 0 to 7 axes", "this shape is none");
@@ -71,7 +72,7 @@ static artel_status trace_body(artel_function *f, artel_graph *g, artel_trace_fn
                                "output %d was not written", i);
         artel__value_id value = artel__graph_take(g, out[i]);
         ARTEL_TRY(graph->status);
-        if (graph->value[value].node < 0 && graph->value[value].dtype == ARTEL_DTYPE_FLOAT32) /* an argument, a variable: a copy of it */
+        if (graph->value[value].node < 0 && graph->value[value].dtype <= ARTEL_DTYPE_FLOAT64) /* an argument, a variable: a copy of it */
             value = artel__op_unary(graph, ARTEL__UNARY_LINEAR, NULL, value);
         artel__graph_keep(graph, value);
     }

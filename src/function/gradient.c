@@ -35,8 +35,11 @@ static artel_status call_model(artel_graph *g, const artel__adopted *adopted, co
     artel__tensor *in = artel__arena_alloc(graph->arena, (size_t)nn->inputs + 1, sizeof *in);
     artel__tensor *out = artel__arena_alloc(graph->arena, (size_t)nn->outputs + 1, sizeof *out);
     if (!in || !out) return graph->status = ARTEL_ERROR_NO_MEMORY;
-    for (int i = 0; i < nn->inputs; i++) in[i] = (artel__tensor){artel__graph_take(g, inputs[i]), ARTEL__NO_VALUE};
-    ARTEL_TRY(graph->status);
+    for (int i = 0; i < nn->inputs; i++) {
+        in[i] = (artel__tensor){artel__graph_take(g, inputs[i]), ARTEL__NO_VALUE};
+        ARTEL_TRY(graph->status);
+        if (graph->value[in[i].value].dtype == ARTEL_DTYPE_FLOAT64) in[i].value = artel__op_cast(graph, in[i].value, ARTEL_DTYPE_FLOAT32);
+    }
     for (int i = 0; i < nn->inputs; i++) {
         const artel__value *given = &graph->value[in[i].value];
         const artel__model_input *wanted = &nn->input[i];
@@ -89,6 +92,9 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     artel__value_id t = artel__graph_take(g, target), p = artel__graph_take(g, prediction);
     if (g->graph->status < 0) return ARTEL_NO_VALUE;
+    if (g->graph->value[t].dtype == ARTEL_DTYPE_FLOAT64 || g->graph->value[p].dtype == ARTEL_DTYPE_FLOAT64)
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "loss", "cast both to float32, or write it with operations",
+                                   "losses do not compute in float64");
     artel_status status = artel__read_spec(g->ctx, "loss", loss, &json);
     if (status == ARTEL_OK) status = artel__loss_read(g->graph->arena, json, &config);
     if (status == ARTEL_OK) {
@@ -107,7 +113,8 @@ artel_value artel_graph_loss(artel_graph *g, const char *loss, artel_value targe
 
 static artel__value_id seed_of(artel__graph *graph, artel__value_id target)
 {
-    if (graph->value[target].domain != ARTEL__DOMAIN_ROW) return artel__op_fill_like(graph, target, 1);
+    bool wide = graph->value[target].dtype == ARTEL_DTYPE_FLOAT64;
+    if (wide || graph->value[target].domain != ARTEL__DOMAIN_ROW) return artel__op_fill_like(graph, target, 1);
     artel__loss_seed seed = {.like = target, .weights = ARTEL__NO_VALUE, .denominator = ARTEL__NO_VALUE, .scale = 1, .sum = true};
     return artel__op_loss_seed(graph, &seed);
 }
@@ -129,8 +136,8 @@ artel_status artel_graph_gradients(artel_graph *g, artel_value target, const art
         if (place) id[i] = place->value;
     }
     ARTEL_TRY(graph->status);
-    if (graph->value[of].dtype != ARTEL_DTYPE_FLOAT32)
-        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "gradients", "differentiate a float32 value", "the target is %s",
+    if (graph->value[of].dtype > ARTEL_DTYPE_FLOAT64)
+        return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "gradients", "differentiate a float32 or float64 value", "the target is %s",
                                    artel_dtype_name(graph->value[of].dtype)),
                graph->status;
     artel_value *asked = artel__arena_alloc(graph->arena, (size_t)count + 1, sizeof *asked);

@@ -78,7 +78,7 @@ static void separate(artel_graph *g, artel_value *state, int count, bool all)
         artel__value_id id = artel__graph_take(g, state[i]);
         bool again = all;
         for (int k = 0; k < i && !again && id >= 0; k++) again = artel__graph_take(g, state[k]) == id;
-        if (id < 0 || !again || g->graph->value[id].dtype != ARTEL_DTYPE_FLOAT32) continue;
+        if (id < 0 || !again || g->graph->value[id].dtype > ARTEL_DTYPE_FLOAT64) continue;
         state[i] = artel__graph_give(g, artel__op_unary(g->graph, ARTEL__UNARY_LINEAR, NULL, id));
     }
 }
@@ -98,12 +98,12 @@ static artel_value choose(artel_graph *g, artel__value_id condition, artel_value
                                    artel__shape_text(&graph->value[one].shape, false, text[0], sizeof text[0]),
                                    artel_dtype_name(graph->value[other].dtype),
                                    artel__shape_text(&graph->value[other].shape, false, text[1], sizeof text[1]));
-    if (dtype != ARTEL_DTYPE_FLOAT32) {
+    if (dtype > ARTEL_DTYPE_FLOAT64) {
         one = artel__op_cast(graph, one, ARTEL_DTYPE_FLOAT32);
         other = artel__op_cast(graph, other, ARTEL_DTYPE_FLOAT32);
     }
     artel__value_id chosen = artel__op_where(graph, condition, one, other);
-    return artel__graph_give(g, dtype == ARTEL_DTYPE_FLOAT32 ? chosen : artel__op_cast(graph, chosen, dtype));
+    return artel__graph_give(g, dtype <= ARTEL_DTYPE_FLOAT64 ? chosen : artel__op_cast(graph, chosen, dtype));
 }
 
 artel_status artel_graph_choose(artel_graph *g, const artel_choice *choice, artel_value *outputs)

@@ -96,14 +96,17 @@ static bool is_among(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* Operations of one axis: the last one, where none is named (`flatten` has made one axis of all). */
-static const char *const along_one[] = {"Argmax",    "Argmin",     "Nanargmax", "Nanargmin", "Cumsum", "Cumprod",
-                                        "Nancumsum", "Nancumprod", "Sort",      "Argsort",   NULL};
+/* Operations of one axis: the last one, where it is none (`flatten` has made one axis of all). */
+static const char *const along_one[] = {"Argmax",        "Argmin",     "Nanargmax",   "Nanargmin", "Cumsum", "Cumprod",
+                                        "Nancumsum",     "Nancumprod", "Repeat",      "Append",    "Take",   "Sort",
+                                        "TakeAlongAxis", "Argsort",    "Concatenate", NULL};
+/* Those of them that have an axis unless it is said to be none. */
+static const char *const with_axis[] = {"Sort", "Argsort", "Concatenate", NULL};
 
 /* Reductions without an axis are over all. */
 static void move_axes(maker *m, json_t *out, const char *class_name, json_t *given, int rank)
 {
-    static const char *const axes[] = {"axis", "axis1", "axis2", "source", "destination", NULL};
+    static const char *const axes[] = {"axis", "axis1", "axis2", "axisa", "axisb", "axisc", "source", "destination", NULL};
     static const char *const reductions[] = {
         "Sum",    "Mean",     "Max",        "Min",         "Prod",          "Amax",         "Amin",    "Var",
         "Std",    "Any",      "All",        "Logsumexp",   "Norm",          "Nansum",       "Nanprod", "Nanmean",
@@ -115,7 +118,7 @@ static void move_axes(maker *m, json_t *out, const char *class_name, json_t *giv
     }
     json_t *axis = json_object_get(given, "axis");
     if (axis && !json_is_null(axis)) return;
-    if (is_among(class_name, along_one)) set(m, out, "axis", json_integer(-1));
+    if (is_among(class_name, along_one) && (axis || strcmp(class_name, "Concatenate") != 0)) set(m, out, "axis", json_integer(-1));
     if (!is_among(class_name, reductions)) return;
     json_t *all = json_array();
     for (int d = 0; d < rank; d++) add(m, all, json_integer(d + 1));
@@ -133,9 +136,9 @@ static json_t *for_rows(const char *class_name, json_t *given, int rank)
         json_t *reversed = json_pack("[i]", 0);
         for (int d = rank; d > 0; d--) add(&m, reversed, json_integer(d));
         set(&m, out, "axes", reversed);
-    } else if (value) {
+    } else if (value && strcmp(class_name, "Tensordot") != 0) { /* which counts from the first axis of each operand */
         json_t *moved = moved_axis(&m, value);
-        set(&m, out, "axes", in_front(&m, json_integer(0), moved));
+        set(&m, out, "axes", strcmp(class_name, "Transpose") == 0 ? in_front(&m, json_integer(0), moved) : json_incref(moved));
         json_decref(moved);
     }
     if ((value = json_object_get(given, "newshape"))) set(&m, out, "newshape", in_front(&m, json_null(), value));
@@ -147,17 +150,27 @@ static json_t *for_rows(const char *class_name, json_t *given, int rank)
     return NULL;
 }
 
-/* Without an axis these see one axis of all elements; the two of sorting do where it is said to be none. */
-static void flatten(artel_graph *g, const char *class_name, json_t *attributes, artel__value_id *x)
+/* Without an axis these see one axis of all elements; what is taken by numbers keeps the shape of these. */
+static void flatten(artel_graph *g, const char *class_name, json_t *attributes, artel__tensor *in, int count)
 {
     json_t *axis = json_object_get(attributes, "axis");
-    bool sorts = strstr(class_name, "ort") != NULL;
-    if (!is_among(class_name, along_one) || (axis ? !json_is_null(axis) : sorts)) return;
-    artel_shape shape = {.rank = 1, .dim = {artel_shape_count(&g->graph->value[*x].shape)}};
-    *x = artel__op_reshape(g->graph, *x, &shape);
+    if (!is_among(class_name, along_one) || (axis ? !json_is_null(axis) : is_among(class_name, with_axis))) return;
+    if (strcmp(class_name, "Take") == 0) count = 1;
+    for (int i = 0; i < count && g->graph->status == ARTEL_OK; i++) {
+        artel_shape shape = {.rank = 1, .dim = {artel_shape_count(&g->graph->value[in[i].value].shape)}};
+        in[i].value = artel__op_reshape(g->graph, in[i].value, &shape);
+    }
 }
 
 /* -- records -- */
+
+/* Whether a setting belongs into the record; a type there is a policy, and of float64 there is none. */
+static bool is_recorded(const artel__layer_def *def, const char *key, const json_t *value)
+{
+    const char *text = json_string_value(value);
+    bool wide = strcmp(key, "dtype") == 0 && text && strcmp(text, "float64") == 0;
+    return !wide && strcmp(key, "args") != 0 && artel__options_find(def->options, key);
+}
 
 /* What an operation has as settings goes into its record, the rest into its call. */
 static json_t *record_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes)
@@ -166,7 +179,7 @@ static json_t *record_of(maker *m, const artel__layer_def *def, const char *clas
     const char *key;
     json_object_foreach(attributes, key, value)
     {
-        if (strcmp(key, "args") != 0 && artel__options_find(def->options, key)) set(m, config, key, json_incref(value));
+        if (is_recorded(def, key, value)) set(m, config, key, json_incref(value));
     }
     return json_pack("{s:s, s:s, s:o}", "class_name", class_name, "module", "keras.src.ops", "config", config);
 }
@@ -174,7 +187,7 @@ static json_t *record_of(maker *m, const artel__layer_def *def, const char *clas
 /* Operations in `lists` have one argument of all their tensors. */
 static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *class_name, json_t *attributes, int count)
 {
-    static const char *const lists[] = {"Concatenate", "Stack", "Hstack", "Vstack", "Dstack", "Append", "Meshgrid", NULL};
+    static const char *const lists[] = {"Concatenate", "Stack", "Hstack", "Vstack", "Dstack", "Meshgrid", NULL};
     json_t *args = json_array(), *kwargs = json_object(), *value;
     json_t *tensors = is_among(class_name, lists) ? json_array() : args;
     const char *key;
@@ -184,7 +197,7 @@ static json_t *arguments_of(maker *m, const artel__layer_def *def, const char *c
     for (size_t i = 0; i < json_array_size(more); i++) add(m, args, json_incref(json_array_get(more, i)));
     json_object_foreach(attributes, key, value)
     {
-        if (strcmp(key, "args") != 0 && !artel__options_find(def->options, key)) set(m, kwargs, key, json_incref(value));
+        if (strcmp(key, "args") != 0 && !is_recorded(def, key, value)) set(m, kwargs, key, json_incref(value));
     }
     return json_pack("{s:o, s:o}", "args", args, "kwargs", kwargs);
 }
@@ -240,6 +253,21 @@ static json_t *read_attributes(artel_graph *g, const char *name, const char *tex
     return NULL;
 }
 
+/* Beside a float64 operand all numbers of the operation are that; false where it is not made for it. */
+static bool choose_real(artel_graph *g, const char *class_name, const artel__tensor *in, int count)
+{
+    bool wide = false;
+    for (int i = 0; i < count; i++) wide = wide || g->graph->value[in[i].value].dtype == ARTEL_DTYPE_FLOAT64;
+    if (wide && !artel__raw_has_float64(class_name)) {
+        artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, class_name,
+                            "cast it to float32; docs/eager.md lists the operations that have float64",
+                            "this operation does not compute in float64");
+        return false;
+    }
+    g->graph->real = wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
+    return true;
+}
+
 static int call_with(artel_graph *g, const artel__layer_def *def, const char *class_name, json_t *attributes, const artel_value *inputs,
                      int count, artel_value *outputs, int most)
 {
@@ -251,11 +279,13 @@ static int call_with(artel_graph *g, const artel__layer_def *def, const char *cl
         if (graph->status < 0) return graph->status;
         call.shared = call.shared && graph->value[in[i].value].domain != ARTEL__DOMAIN_ROW;
     }
-    if (call.shared) flatten(g, class_name, attributes, &in[0].value);
+    if (!choose_real(g, class_name, in, count)) return graph->status;
+    if (call.shared) flatten(g, class_name, attributes, in, count);
     if (graph->status < 0) return graph->status;
     json_t *settings = call.shared ? for_rows(class_name, attributes, graph->value[in[0].value].shape.rank) : json_incref(attributes);
     artel_status status = settings ? call_operation(g, def, class_name, settings, &call) : artel__fail_memory(g->ctx, class_name, 1);
     json_decref(settings);
+    graph->real = ARTEL_DTYPE_FLOAT32;
     if (status < 0) {
         if (graph->status == ARTEL_OK) graph->status = status;
         return graph->status;
@@ -281,7 +311,8 @@ int artel_graph_op_all(artel_graph *g, const char *name, const artel_value *inpu
     if (!settings) return g->graph->status;
     const artel__place *a = artel__graph_place(g, inputs[0]), *b = count == 2 ? artel__graph_place(g, inputs[1]) : NULL;
     bool product = strcmp(class_name, "Matmul") == 0 && a && b && g->graph->value[a->value].domain == ARTEL__DOMAIN_ROW &&
-                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL;
+                   g->graph->value[b->value].domain == ARTEL__DOMAIN_GLOBAL && g->graph->value[a->value].dtype != ARTEL_DTYPE_FLOAT64 &&
+                   g->graph->value[b->value].dtype != ARTEL_DTYPE_FLOAT64;
     artel__tape_entry *entry =
         artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_OP, .name = name, .settings = attributes}, inputs, count);
     int made = product ? shared_product(g, inputs, outputs) : call_with(g, def, class_name, settings, inputs, count, outputs, most);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "function/direct.h"
 #include "function/function_impl.h"
 #include "function/tape.h"
 #include "op/batch_rows.h"
@@ -99,9 +100,9 @@ artel_status artel_graph_describe(const artel_graph *g, artel_value value, artel
 
 /* -- leaves -- */
 
-static bool computes_with(artel_dtype dtype)
+bool artel__computes_with(artel_dtype dtype)
 {
-    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_INT32 || dtype == ARTEL_DTYPE_BOOL;
+    return dtype == ARTEL_DTYPE_FLOAT32 || dtype == ARTEL_DTYPE_FLOAT64 || dtype == ARTEL_DTYPE_INT32 || dtype == ARTEL_DTYPE_BOOL;
 }
 
 artel_value artel_graph_constant(artel_graph *g, artel_dtype dtype, const artel_shape *shape, const void *elements)
@@ -109,8 +110,8 @@ artel_value artel_graph_constant(artel_graph *g, artel_dtype dtype, const artel_
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     if (!shape || !elements)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "give both", "the shape or the elements are NULL");
-    if (!computes_with(dtype))
-        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "constant", "use float32, int32 or bool", "a constant of %s",
+    if (!artel__computes_with(dtype))
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "constant", "use float32, float64, int32 or bool", "a constant of %s",
                                    artel_dtype_name(dtype));
     if (shape->rank < 0 || shape->rank > ARTEL_MAX_RANK || artel_shape_count(shape) < 0)
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "constant", "use 0 to 8 axes", "this shape is none");
@@ -126,7 +127,13 @@ artel_value artel_graph_number(artel_graph *g, double number)
 {
     artel_shape scalar = {.rank = 0};
     float value = (float)number;
-    return artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &scalar, &value);
+    if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
+    if (number == (double)value || number != number) return artel_graph_constant(g, ARTEL_DTYPE_FLOAT32, &scalar, &value);
+    artel__value_id made = artel__op_constant_exact(g->graph, number);
+    if (made < 0) return ARTEL_NO_VALUE;
+    const artel__tape_entry asked = {.kind = ARTEL__TAPE_NUMBER, .number = {number}};
+    artel__tape_entry *entry = artel__tape_begin(g, &asked, NULL, 0);
+    return artel__tape_gave(g, entry, artel__graph_give(g, made));
 }
 
 artel_value artel_graph_variable(artel_graph *g, artel_variable *variable)
@@ -159,6 +166,8 @@ artel_value artel_graph_dropout(artel_graph *g, artel_value x, double rate)
     if (!g || g->graph->status < 0) return ARTEL_NO_VALUE;
     artel__value_id value = artel__graph_take(g, x);
     if (!takes_rows(g, "dropout", value)) return ARTEL_NO_VALUE;
+    if (g->graph->value[value].dtype == ARTEL_DTYPE_FLOAT64)
+        return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "dropout", "cast it to float32", "masks are not made for float64");
     if (!(rate >= 0 && rate < 1))
         return artel__graph_refuse(g, ARTEL_ERROR_INVALID, "dropout", "give a rate of at least 0 and below 1", "a rate of %g", rate);
     artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_DROPOUT, .number = {rate}}, &x, 1);
@@ -194,28 +203,34 @@ artel_value artel_graph_normal(artel_graph *g, artel_value like, const artel_sha
 
 /* -- across rows -- */
 
-/* One number of the sum of all scalars (0) and how many there are (1), which are float64, as a float32 scalar. */
-static artel__value_id part_of(artel__graph *graph, artel__value_id pair, int which)
+/* One number of the sum of all scalars (0) and how many there are (1), which are float64, as a scalar. */
+static artel__value_id part_of(artel__graph *graph, artel__value_id pair, int which, artel_dtype dtype)
 {
     artel_shape scalar = {.rank = 0};
-    return artel__op_reshape(graph, artel__op_cast(graph, artel__op_slice(graph, pair, 0, which, 1, 1), ARTEL_DTYPE_FLOAT32), &scalar);
+    return artel__op_reshape(graph, artel__op_cast(graph, artel__op_slice(graph, pair, 0, which, 1, 1), dtype), &scalar);
 }
 
-/* How many rows there are, as a float32 scalar. */
+/* How many rows there are, as a scalar of their type. */
 static artel__value_id count_rows(artel__graph *graph, artel__value_id rows)
 {
+    artel_dtype dtype = graph->value[rows].dtype;
     uint32_t axes = (1u << graph->value[rows].shape.rank) - 1;
-    artel__value_id one = artel__op_fill_like(graph, rows, 1);
+    artel__value_id one = artel__op_cast(graph, artel__op_fill_like(graph, rows, 1), ARTEL_DTYPE_FLOAT32);
     if (axes) one = artel__op_reduce(graph, ARTEL__REDUCE_MAX, one, axes, false);
-    return part_of(graph, artel__op_all_reduce(graph, artel__op_fold_weighted(graph, one, ARTEL__NO_VALUE)), 1);
+    return part_of(graph, artel__op_all_reduce(graph, artel__op_fold_weighted(graph, one, ARTEL__NO_VALUE)), 1, dtype);
 }
 
 static artel__value_id reduce_rows(artel__graph *graph, artel__value_id rows, bool mean)
 {
     artel__value_id value;
     if (graph->status < 0) return ARTEL__NO_VALUE;
-    if (graph->value[rows].shape.rank == 0)
-        value = part_of(graph, artel__op_all_reduce(graph, artel__op_fold_weighted(graph, rows, ARTEL__NO_VALUE)), 0);
+    bool wide = graph->value[rows].dtype == ARTEL_DTYPE_FLOAT64;
+    if (wide && mean) {
+        value = reduce_rows(graph, rows, false);
+        return artel__op_binary(graph, ARTEL__BINARY_DIV, value, count_rows(graph, rows));
+    }
+    if (graph->value[rows].shape.rank == 0 && !wide)
+        value = part_of(graph, artel__op_all_reduce(graph, artel__op_fold_weighted(graph, rows, ARTEL__NO_VALUE)), 0, ARTEL_DTYPE_FLOAT32);
     else
         value = artel__op_all_reduce(graph, artel__op_fold_sum(graph, rows));
     if (!mean) return artel__op_batch_sum(graph, value, rows);
@@ -237,7 +252,7 @@ artel_value artel_graph_reduce(artel_graph *g, artel_reduction reduction, artel_
         return artel__graph_refuse(g, ARTEL_ERROR_UNSUPPORTED, "reduce", "return the rows and reduce them outside",
                                    "rows have sums, means, minima and maxima, but no products");
     artel__tape_entry *entry = artel__tape_begin(g, &(artel__tape_entry){.kind = ARTEL__TAPE_REDUCE, .which = (int)reduction}, &rows, 1);
-    if (g->graph->value[value].dtype != ARTEL_DTYPE_FLOAT32) value = artel__op_cast(g->graph, value, ARTEL_DTYPE_FLOAT32);
+    if (g->graph->value[value].dtype > ARTEL_DTYPE_FLOAT64) value = artel__op_cast(g->graph, value, ARTEL_DTYPE_FLOAT32);
     if (g->graph->value[value].precision) { /* sums are float32 */
         artel_dtype outer = g->graph->precision;
         g->graph->precision = ARTEL_DTYPE_FLOAT32;

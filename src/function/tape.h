@@ -12,6 +12,7 @@
 typedef enum artel__tape_kind {
     ARTEL__TAPE_OP,
     ARTEL__TAPE_CONSTANT,
+    ARTEL__TAPE_NUMBER, /* that is no float32 number */
     ARTEL__TAPE_VARIABLE,
     ARTEL__TAPE_CALL,
     ARTEL__TAPE_LOSS,

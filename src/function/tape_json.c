@@ -33,6 +33,7 @@ static const struct {
 } kinds[ARTEL__TAPE_KINDS] = {
     [ARTEL__TAPE_OP] = {"op", {{"name", FORM_TEXT, AT(name)}, {"settings", FORM_TEXT_OR_NONE, AT(settings)}}},
     [ARTEL__TAPE_CONSTANT] = {"constant", {{"at", FORM_ELEMENTS, AT(elements)}}},
+    [ARTEL__TAPE_NUMBER] = {"number", {{"number", FORM_REAL, AT(number[0])}}},
     [ARTEL__TAPE_VARIABLE] = {"variable", {{"variable", FORM_VARIABLE, AT(which)}}},
     [ARTEL__TAPE_CALL] = {"call", {{"model", FORM_MODEL, AT(which)}}},
     [ARTEL__TAPE_LOSS] = {"loss", {{"name", FORM_TEXT, AT(name)}}},

@@ -136,6 +136,7 @@ typedef struct artel__graph {
     artel__phase phase;           /* of the nodes being added */
     const char *scope;            /* name given to the nodes being added */
     artel_dtype precision;        /* FLOAT16, BFLOAT16: what ROW results of the nodes being added are rounded to; FLOAT32: not at all */
+    artel_dtype real;             /* what operations that are called by name make of numbers: FLOAT32, or FLOAT64 beside such operands */
     artel__arithmetic arithmetic; /* of products of two bfloat16 operands; set before the graph is used */
     bool gating;                  /* APPLY nodes being added are gated */
     int64_t period;               /* of the APPLY nodes being added */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes as a program. */
 #include "graph/lower.h"
+#include "graph/op_exec.h"
 
 #include <string.h>
 
@@ -258,6 +259,8 @@ static void write_node(artel__lower_program *p, const artel__node *node)
         lower.out[0] = lower.in[0];
     else if (!node->op->lower)
         artel__lower_refuse(&lower, "");
+    else if (artel__node_exec(node)->choose && artel__node_exec(node)->choose(p->request->graph, node))
+        artel__lower_refuse(&lower, "float64");
     else if (known)
         node->op->lower(&lower);
     finish_outputs(&lower);

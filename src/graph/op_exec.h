@@ -53,7 +53,9 @@ typedef struct artel__in_place {
 
 typedef struct artel__op_exec {
     const artel__kernel *const *kernels;
-    const artel__kernel *const *(*choose)(const artel__node *node); /* instead of `kernels`: a list by attribute */
+    /* Optional: other kernels than `kernels` for this node, with parameters of their own, which `fill` knows of; NULL: those. Kernels of
+     * float64 are named so, and devices refuse what they compute. */
+    const artel__kernel *const *(*choose)(const artel__graph *graph, const artel__node *node);
     size_t params_size;
     void (*fill)(const artel__run_args *args, void *params);
     /* Operands of which only shape and type matter: bit k for input k. Their memory may be used for something else by then. */
@@ -87,6 +89,14 @@ static inline artel__in_place artel__node_in_place(const artel__node *node)
 {
     const artel__op_exec *exec = artel__node_exec(node);
     return exec->in_place ? exec->in_place(node->attributes) : (artel__in_place){0, 0};
+}
+
+/* The list of a node. */
+static inline const artel__kernel *const *artel__node_kernels(const artel__graph *graph, const artel__node *node)
+{
+    const artel__op_exec *exec = artel__node_exec(node);
+    const artel__kernel *const *chosen = exec->choose ? exec->choose(graph, node) : NULL;
+    return chosen ? chosen : exec->kernels;
 }
 
 /* Whether the k-th operand of a node must still be in memory when it runs. */

@@ -6,343 +6,343 @@
 #ifndef ARTEL_KERNEL_ACTIVATION_FORMULA_H
 #define ARTEL_KERNEL_ACTIVATION_FORMULA_H
 
-#include "kernel/math.h"
+#include "kernel/real.h"
 
-#define ARTEL__UNARY_ARGS float v, float a, float b, float c
-#define ARTEL__UNARY_GRADIENT_ARGS float v, float dy, float a, float b, float c
+#define ARTEL__UNARY_ARGS artel__real v, artel__real a, artel__real b, artel__real c
+#define ARTEL__UNARY_GRADIENT_ARGS artel__real v, artel__real dy, artel__real a, artel__real b, artel__real c
 #define ARTEL__UNARY_UNUSED (void)v, (void)a, (void)b, (void)c
 
-ARTEL__MATH float forward_linear(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_linear(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v;
 }
 
-ARTEL__MATH float backward_linear(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_linear(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy;
 }
 
-ARTEL__MATH float forward_relu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_relu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    float none = ((c == 0.0f) & (v != v)) ? v : 0.0f; /* NaN does not pass a threshold; 0 times (v - c) would be -0, or NaN */
+    artel__real none = ((c == 0.0f) & (v != v)) ? v : 0.0f; /* NaN does not pass a threshold; 0 times (v - c) would be -0, or NaN */
     return v > c ? (v < b ? v : b) : a == 0.0f ? none : a * (v - c);
 }
 
 /* At the threshold the slope counts where Keras calls leaky_relu: with neither a threshold nor a maximum. */
-ARTEL__MATH float backward_relu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_relu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    float slope = ((v < c) | ((c == 0.0f) & (b == INFINITY))) ? a : 0.0f;
+    artel__real slope = ((v < c) | ((c == 0.0f) & (b == INFINITY))) ? a : 0.0f;
     return v > c ? (((v < b) | ((v == b) & (b != 6.0f))) ? dy : 0.0f) : slope * dy;
 }
 
-ARTEL__MATH float forward_leaky_relu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_leaky_relu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v > 0.0f ? v : a * v;
 }
 
-ARTEL__MATH float backward_leaky_relu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_leaky_relu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return v > 0.0f ? dy : a * dy;
 }
 
-ARTEL__MATH float forward_relu6(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_relu6(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v <= 0.0f ? 0.0f : (v > 6.0f ? 6.0f : v);
 }
 
-ARTEL__MATH float backward_relu6(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_relu6(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return ((v > 0.0f) & (v < 6.0f)) ? dy : 0.0f;
 }
 
-ARTEL__MATH float forward_elu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_elu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v < 0.0f ? a * artel__expm1f(v) : v;
+    return v < 0.0f ? a * real_expm1(v) : v;
 }
 
-ARTEL__MATH float backward_elu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_elu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return v > 0.0f ? dy : dy * (a * artel__expf(v));
+    return v > 0.0f ? dy : dy * (a * real_exp(v));
 }
 
-ARTEL__MATH float forward_selu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_selu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v < 0.0f ? 1.75809934f * artel__expm1f(v) : 1.05070098f * v;
+    return v < 0.0f ? REAL_SELU_BELOW * real_expm1(v) : REAL_SELU * v;
 }
 
-ARTEL__MATH float backward_selu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_selu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return v >= 0.0f ? dy * 1.05070098f : dy * (1.75809934f * artel__expf(v));
+    return v >= 0.0f ? dy * REAL_SELU : dy * (REAL_SELU_BELOW * real_exp(v));
 }
 
-ARTEL__MATH float forward_celu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_celu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return (v <= 0.0f ? 0.0f : v) + a * artel__expm1f((v < 0.0f ? v : 0.0f) / a);
+    return (v <= 0.0f ? 0.0f : v) + a * real_expm1((v < 0.0f ? v : 0.0f) / a);
 }
 
-ARTEL__MATH float backward_celu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_celu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return v > 0.0f ? dy : dy * artel__expf(v / a);
+    return v > 0.0f ? dy : dy * real_exp(v / a);
 }
 
-ARTEL__MATH float forward_gelu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_gelu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    float bell;
-    return v * artel__normal_cdf(v, &bell);
+    artel__real bell;
+    return v * real_normal_cdf(v, &bell);
 }
 
-ARTEL__MATH float backward_gelu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_gelu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    float bell, cdf = artel__normal_cdf(v, &bell);
-    return dy * (cdf + v * (0.39894228f * bell));
+    artel__real bell, cdf = real_normal_cdf(v, &bell);
+    return dy * (cdf + v * (REAL_NORMAL * bell));
 }
 
-ARTEL__MATH float forward_gelu_tanh(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_gelu_tanh(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    float t = artel__tanhf(0.79788456f * (v + 0.044715f * (v * v * v)));
+    artel__real t = real_tanh(REAL_GELU_SCALE * (v + REAL_GELU_CUBE * (v * v * v)));
     return 0.5f * v * (1.0f + t);
 }
 
-ARTEL__MATH float backward_gelu_tanh(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_gelu_tanh(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    float t = artel__tanhf(0.79788456f * (v + 0.044715f * (v * v * v)));
-    float slope = 0.79788456f * (1.0f + 0.134145f * (v * v));
+    artel__real t = real_tanh(REAL_GELU_SCALE * (v + REAL_GELU_CUBE * (v * v * v)));
+    artel__real slope = REAL_GELU_SCALE * (1.0f + REAL_GELU_CUBE_3 * (v * v));
     return dy * (0.5f * (1.0f + t) + 0.5f * v * ((1.0f - t * t) * slope));
 }
 
-ARTEL__MATH float forward_sigmoid(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_sigmoid(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__sigmoidf(v);
+    return real_sigmoid(v);
 }
 
-ARTEL__MATH float backward_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy * (1.0f - v) * v;
 }
 
-ARTEL__MATH float forward_hard_sigmoid(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_hard_sigmoid(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return forward_relu6(v + 3.0f, a, b, c) / 6.0f;
 }
 
-ARTEL__MATH float backward_hard_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_hard_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return ((v + 3.0f > 0.0f) & (v + 3.0f < 6.0f)) ? dy / 6.0f : 0.0f;
 }
 
-ARTEL__MATH float forward_silu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_silu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v * artel__sigmoidf(v);
+    return v * real_sigmoid(v);
 }
 
-ARTEL__MATH float backward_silu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_silu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    float s = artel__sigmoidf(v);
+    artel__real s = real_sigmoid(v);
     return dy * (s * (1.0f + v * (1.0f - s)));
 }
 
-ARTEL__MATH float forward_hard_silu(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_hard_silu(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v * forward_hard_sigmoid(v, a, b, c);
 }
 
-ARTEL__MATH float backward_hard_silu(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_hard_silu(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy * forward_hard_sigmoid(v, a, b, c) + backward_hard_sigmoid(v, dy * v, a, b, c);
 }
 
-ARTEL__MATH float forward_tanh(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_tanh(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__tanhf(v);
+    return real_tanh(v);
 }
 
-ARTEL__MATH float backward_tanh(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_tanh(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy * (1.0f - v * v);
 }
 
-ARTEL__MATH float forward_hard_tanh(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_hard_tanh(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v <= -1.0f ? -1.0f : (v > 1.0f ? 1.0f : v);
 }
 
-ARTEL__MATH float backward_hard_tanh(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_hard_tanh(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return ((v >= -1.0f) & (v <= 1.0f)) ? dy : 0.0f;
 }
 
-ARTEL__MATH float forward_tanh_shrink(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_tanh_shrink(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v - artel__tanhf(v);
+    return v - real_tanh(v);
 }
 
-ARTEL__MATH float backward_tanh_shrink(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_tanh_shrink(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    float t = artel__tanhf(v);
+    artel__real t = real_tanh(v);
     return dy * (t * t);
 }
 
-ARTEL__MATH float forward_soft_shrink(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_soft_shrink(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v > a ? v - a : v < -a ? v + a : 0.0f;
 }
 
-ARTEL__MATH float backward_soft_shrink(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_soft_shrink(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return ((v > a) | (v < -a)) ? dy : 0.0f;
 }
 
-ARTEL__MATH float forward_hard_shrink(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_hard_shrink(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__absf(v) > a ? v : 0.0f;
+    return real_abs(v) > a ? v : 0.0f;
 }
 
-ARTEL__MATH float backward_hard_shrink(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_hard_shrink(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return artel__absf(v) > a ? dy : 0.0f;
+    return real_abs(v) > a ? dy : 0.0f;
 }
 
-ARTEL__MATH float forward_softplus(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_softplus(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__softplusf(v);
+    return real_softplus(v);
 }
 
-ARTEL__MATH float backward_softplus(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_softplus(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * artel__sigmoidf(v);
+    return dy * real_sigmoid(v);
 }
 
-ARTEL__MATH float forward_softsign(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_softsign(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v / (1.0f + artel__absf(v));
+    return v / (1.0f + real_abs(v));
 }
 
-ARTEL__MATH float backward_softsign(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_softsign(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    float d = 1.0f + artel__absf(v);
+    artel__real d = 1.0f + real_abs(v);
     return dy / (d * d);
 }
 
-ARTEL__MATH float forward_mish(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_mish(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v * artel__tanhf(artel__softplusf(v));
+    return v * real_tanh(real_softplus(v));
 }
 
-ARTEL__MATH float backward_mish(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_mish(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    float t = artel__tanhf(artel__softplusf(v));
-    return dy * (t + v * ((1.0f - t * t) * artel__sigmoidf(v)));
+    artel__real t = real_tanh(real_softplus(v));
+    return dy * (t + v * ((1.0f - t * t) * real_sigmoid(v)));
 }
 
-ARTEL__MATH float forward_exponential(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_exponential(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__expf(v);
+    return real_exp(v);
 }
 
-ARTEL__MATH float backward_exponential(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_exponential(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy * v;
 }
 
-ARTEL__MATH float forward_log_sigmoid(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_log_sigmoid(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return -artel__softplusf(-v);
+    return -real_softplus(-v);
 }
 
-ARTEL__MATH float backward_log_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_log_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * artel__sigmoidf(-v);
+    return dy * real_sigmoid(-v);
 }
 
-ARTEL__MATH float forward_squareplus(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_squareplus(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return (v + artel__sqrtf(v * v + a)) / 2.0f;
+    return (v + real_sqrt(v * v + a)) / 2.0f;
 }
 
-ARTEL__MATH float backward_squareplus(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_squareplus(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * ((1.0f + v / artel__sqrtf(v * v + a)) / 2.0f);
+    return dy * ((1.0f + v / real_sqrt(v * v + a)) / 2.0f);
 }
 
-ARTEL__MATH float forward_sparse_plus(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_sparse_plus(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v <= -1.0f ? 0.0f : v < 1.0f ? 0.25f * ((v + 1.0f) * (v + 1.0f)) : v;
 }
 
-ARTEL__MATH float backward_sparse_plus(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_sparse_plus(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return v <= -1.0f ? 0.0f : v < 1.0f ? dy * (0.5f * (v + 1.0f)) : dy;
 }
 
-ARTEL__MATH float forward_sparse_sigmoid(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_sparse_sigmoid(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v <= -1.0f ? 0.0f : v >= 1.0f ? 1.0f : 0.5f * (v + 1.0f);
 }
 
-ARTEL__MATH float backward_sparse_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_sparse_sigmoid(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return ((v > -1.0f) & (v < 1.0f)) ? dy * 0.5f : 0.0f;
 }
 
-ARTEL__MATH float forward_threshold(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_threshold(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v > a ? v : b;
 }
 
-ARTEL__MATH float backward_threshold(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_threshold(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return v > a ? dy : 0.0f;

@@ -122,7 +122,7 @@ typedef enum artel__comparison {
     ARTEL__COMPARE_GREATER_EQUAL
 } artel__comparison;
 
-/* out = a ? b as bool bytes 0 and 1; operands float32 or int32 (both of `dtype`). */
+/* out = a ? b as bool bytes 0 and 1; operands float32, float64 or int32 (both of `dtype`). */
 typedef struct artel__compare {
     artel__comparison op;
     artel_dtype dtype;

@@ -8,259 +8,259 @@
 #define ARTEL_KERNEL_UNARY_FORMULA_H
 
 #include "kernel/activation_formula.h"
-#include "kernel/math.h"
+#include "kernel/real.h"
 
-ARTEL__MATH float forward_scale_shift(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_scale_shift(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v * a + b;
 }
 
-ARTEL__MATH float backward_scale_shift(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_scale_shift(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy * a;
 }
 
-ARTEL__MATH float forward_log(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_log(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__logf(v);
+    return real_log(v);
 }
 
-ARTEL__MATH float backward_log(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_log(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy / v;
 }
 
-ARTEL__MATH float forward_log1p(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_log1p(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__log1pf(v);
+    return real_log1p(v);
 }
 
-ARTEL__MATH float backward_log1p(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_log1p(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy / (1.0f + v);
 }
 
-ARTEL__MATH float forward_expm1(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_expm1(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return v == 0.0f ? v : artel__expm1f(v);
+    return v == 0.0f ? v : real_expm1(v);
 }
 
-ARTEL__MATH float backward_expm1(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_expm1(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * artel__expf(v);
+    return dy * real_exp(v);
 }
 
-ARTEL__MATH float forward_sqrt(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_sqrt(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__sqrtf(v);
+    return real_sqrt(v);
 }
 
-ARTEL__MATH float backward_sqrt(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_sqrt(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return 0.5f * dy / v;
 }
 
-ARTEL__MATH float forward_rsqrt(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_rsqrt(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return 1.0f / artel__sqrtf(v);
+    return 1.0f / real_sqrt(v);
 }
 
-ARTEL__MATH float backward_rsqrt(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_rsqrt(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return -0.5f * dy * (v * v * v);
 }
 
-ARTEL__MATH float forward_square(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_square(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v * v;
 }
 
-ARTEL__MATH float backward_square(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_square(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return dy * (2.0f * v);
 }
 
-ARTEL__MATH float forward_abs(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_abs(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__absf(v);
+    return real_abs(v);
 }
 
-ARTEL__MATH float backward_abs(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_abs(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return v > 0.0f ? dy : v < 0.0f ? -dy : 0.0f;
 }
 
-ARTEL__MATH float forward_neg(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_neg(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return -v;
 }
 
-ARTEL__MATH float backward_neg(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_neg(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return -dy;
 }
 
-ARTEL__MATH float forward_reciprocal(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_reciprocal(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return 1.0f / v;
 }
 
-ARTEL__MATH float backward_reciprocal(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_reciprocal(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return -dy * (v * v);
 }
 
-ARTEL__MATH float forward_clip(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_clip(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v <= a ? a : (v > b ? b : v);
 }
 
-ARTEL__MATH float backward_clip(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_clip(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return ((v >= a) & (v <= b)) ? dy : 0.0f;
 }
 
-ARTEL__MATH float forward_sin(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_sin(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__sinf(v);
+    return real_sin(v);
 }
 
-ARTEL__MATH float backward_sin(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_sin(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * artel__cosf(v);
+    return dy * real_cos(v);
 }
 
-ARTEL__MATH float forward_cos(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_cos(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__cosf(v);
+    return real_cos(v);
 }
 
-ARTEL__MATH float backward_cos(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_cos(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return -dy * artel__sinf(v);
+    return -dy * real_sin(v);
 }
 
 /* sin, cos and their gradients where all of some elements are near: the same bits at half the price. */
-ARTEL__MATH float forward_near_sin(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_near_sin(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__sin_of_near(v);
+    return real_sin_of_near(v);
 }
 
-ARTEL__MATH float backward_near_sin(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_near_sin(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * artel__cos_of_near(v);
+    return dy * real_cos_of_near(v);
 }
 
-ARTEL__MATH float forward_near_cos(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_near_cos(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__cos_of_near(v);
+    return real_cos_of_near(v);
 }
 
-ARTEL__MATH float backward_near_cos(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_near_cos(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return -dy * artel__sin_of_near(v);
+    return -dy * real_sin_of_near(v);
 }
 
-ARTEL__MATH float forward_erf(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_erf(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__erff(v);
+    return real_erf(v);
 }
 
-ARTEL__MATH float backward_erf(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_erf(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * (1.12837917f * artel__expf(-(v * v)));
+    return dy * (REAL_ERF_SLOPE * real_exp(-(v * v)));
 }
 
-ARTEL__MATH float forward_sign(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_sign(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v > 0.0f ? 1.0f : v < 0.0f ? -1.0f : v + 0.0f; /* NaN; +0 of -0 */
 }
 
-ARTEL__MATH float backward_sign(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_sign(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return 0.0f;
 }
 
-ARTEL__MATH float forward_round(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_round(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    float magic = artel__copysignf(8388608.0f, v);
-    float whole = (v + magic) - magic;
-    return artel__absf(v) < 8388608.0f ? artel__copysignf(whole, v) : v;
+    artel__real magic = real_copysign(REAL_WHOLE, v);
+    artel__real whole = (v + magic) - magic;
+    return real_abs(v) < REAL_WHOLE ? real_copysign(whole, v) : v;
 }
 
-ARTEL__MATH float backward_round(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_round(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return 0.0f;
 }
 
-ARTEL__MATH float forward_floor(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_floor(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    float whole = forward_round(v, a, b, c);
+    artel__real whole = forward_round(v, a, b, c);
     return whole > v ? whole - 1.0f : whole;
 }
 
-ARTEL__MATH float backward_floor(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_floor(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return 0.0f;
 }
 
-ARTEL__MATH float forward_power(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_power(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
-    return artel__powf(v, a);
+    return real_pow(v, a);
 }
 
-ARTEL__MATH float backward_power(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_power(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
-    return dy * (a * artel__powf(v, a - 1.0f));
+    return dy * (a * real_pow(v, a - 1.0f));
 }
 
-ARTEL__MATH float forward_zero_test(ARTEL__UNARY_ARGS)
+ARTEL__MATH artel__real forward_zero_test(ARTEL__UNARY_ARGS)
 {
     ARTEL__UNARY_UNUSED;
     return v == 0.0f ? 1.0f : 0.0f;
 }
 
-ARTEL__MATH float backward_zero_test(ARTEL__UNARY_GRADIENT_ARGS)
+ARTEL__MATH artel__real backward_zero_test(ARTEL__UNARY_GRADIENT_ARGS)
 {
     ARTEL__UNARY_UNUSED, (void)dy;
     return 0.0f;

@@ -91,8 +91,8 @@ static artel_status call_binary(artel__layer *layer, artel__call *call)
     ARTEL_TRY(artel__raw_operands(layer, call, &a, &b));
     a = artel__as_float(graph, a);
     if (function == ARTEL__BINARY_POW && artel__json_number(artel__raw_argument(call, 1), &exponent)) {
-        float parameter[3] = {(float)exponent, 0, 0};
-        artel__call_return(call, artel__op_unary(graph, exponent == 2 ? ARTEL__UNARY_SQUARE : ARTEL__UNARY_POWER, parameter, a));
+        double parameter[3] = {exponent, 0, 0};
+        artel__call_return(call, artel__op_unary_exact(graph, exponent == 2 ? ARTEL__UNARY_SQUARE : ARTEL__UNARY_POWER, parameter, a));
         return ARTEL_OK;
     }
     artel__call_return(call, artel__op_binary(graph, function, a, artel__as_float(graph, b)));

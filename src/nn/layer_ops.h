@@ -32,7 +32,10 @@ artel__value_id artel__raw_axis_back(artel__graph *graph, artel__value_id x, int
 bool artel__raw_constant(const artel__call *call, json_t *json, artel_shape *shape, const float **numbers);
 /* Settings as numbers; the fallback when absent. */
 double artel__raw_number(const artel__layer *layer, const artel__call *call, const char *key, double fallback);
-/* The axis setting as a row axis. `rank` of the row. */
+/* An axis of an operation's own, counted as NumPy counts the axes of whole arrays, as the setting "axis" has it in this call: values
+ * without rows have no batch in front. */
+int64_t artel__raw_own_axis(const artel__call *call, int64_t axis);
+/* The axis setting as a row axis; `fallback` is an own axis. `rank` of the row. */
 artel_status artel__raw_axis(const artel__layer *layer, const artel__call *call, const char *key, int64_t fallback, int rank, int *out);
 /* Axis, list of axes or null of a reduction as row axes; the batch among them is refused. */
 artel_status artel__raw_axes(const artel__layer *layer, const artel__call *call, int rank, uint32_t *out);

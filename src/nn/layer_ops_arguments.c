@@ -113,9 +113,14 @@ double artel__raw_number(const artel__layer *layer, const artel__call *call, con
     return number;
 }
 
+int64_t artel__raw_own_axis(const artel__call *call, int64_t axis)
+{
+    return call->shared && axis >= 0 ? axis + 1 : axis;
+}
+
 artel_status artel__raw_axis(const artel__layer *layer, const artel__call *call, const char *key, int64_t fallback, int rank, int *out)
 {
-    int64_t axis = fallback;
+    int64_t axis = artel__raw_own_axis(call, fallback);
     json_t *given = artel__raw_setting(layer, call, key, 0);
     *out = given && !artel__json_integer(given, &axis) ? -1 : artel__row_axis(axis, rank);
     return *out < 0 ? artel__raw_refuse(layer, "this axis") : ARTEL_OK;

@@ -156,8 +156,9 @@ artel_status artel__raw_fliplr(artel__layer *layer, artel__call *call)
     artel__value_id x;
     artel_shape shape;
     ARTEL_TRY(artel__raw_row(layer, call, &x, &shape));
-    if (shape.rank < 1) return artel__raw_refuse(layer, "the batch as its axis");
-    artel__call_return(call, artel__op_slice(call->graph, x, 0, shape.dim[0] - 1, shape.dim[0], -1));
+    int axis = artel__row_axis(artel__raw_own_axis(call, 1), shape.rank);
+    if (axis < 0) return artel__raw_refuse(layer, call->shared ? "so few axes" : "the batch as its axis");
+    artel__call_return(call, artel__op_slice(call->graph, x, axis, shape.dim[axis] - 1, shape.dim[axis], -1));
     return call->graph->status;
 }
 
@@ -166,7 +167,7 @@ artel_status artel__raw_rot90(artel__layer *layer, artel__call *call)
     artel__graph *graph = call->graph;
     artel__value_id x;
     artel_shape shape;
-    int64_t times_, number[2] = {0, 1};
+    int64_t times_, number[2] = {artel__raw_own_axis(call, 0), artel__raw_own_axis(call, 1)};
     int axis[2], order[ARTEL_MAX_RANK];
     json_t *axes = artel__raw_setting(layer, call, "axes", 0);
     ARTEL_TRY(artel__raw_row(layer, call, &x, &shape));
@@ -196,7 +197,8 @@ artel_status artel__raw_kron(artel__layer *layer, artel__call *call)
     artel__value_id x[2];
     for (int i = 0; i < 2; i++) ARTEL_TRY(artel__raw_operand(layer, call, artel__raw_argument(call, i), &x[i]));
     ARTEL_TRY(graph->status);
-    int constant = graph->value[x[0]].domain == ARTEL__DOMAIN_ROW ? 1 : 0;
+    bool wider = call->shared && graph->value[x[0]].shape.rank > graph->value[x[1]].shape.rank;
+    int constant = wider || graph->value[x[0]].domain == ARTEL__DOMAIN_ROW ? 1 : 0;
     if (graph->value[x[constant]].domain == ARTEL__DOMAIN_ROW) return artel__raw_refuse(layer, "two batches, whose rows it mixes");
     ARTEL_TRY(artel__raw_align(layer, graph, &x[constant], &x[1 - constant]));
     artel_shape shape[2] = {graph->value[x[0]].shape, graph->value[x[1]].shape}, wide[2], out = {.rank = shape[1 - constant].rank};
@@ -226,8 +228,8 @@ static artel_status vectors(const artel__layer *layer, const artel__call *call, 
     ARTEL_TRY(graph->status);
     if (own && !artel__json_integer(own, &axis)) return artel__raw_refuse(layer, "this axis");
     int rank = graph->value[*out].shape.rank;
-    bool rows = graph->value[*out].domain == ARTEL__DOMAIN_ROW;
-    int at = rows ? artel__row_axis(axis, rank) : (int)(axis < 0 ? axis + rank : axis);
+    bool counted = call->shared || graph->value[*out].domain == ARTEL__DOMAIN_ROW;
+    int at = counted ? artel__row_axis(axis, rank) : (int)(axis < 0 ? axis + rank : axis);
     if (at < 0 || at >= rank) return artel__raw_refuse(layer, "this axis");
     *out = artel__raw_axis_last(graph, artel__as_float(graph, *out), at);
     ARTEL_TRY(graph->status);

@@ -61,13 +61,13 @@ static inline artel__value_id number(artel__graph *graph, double value)
 
 static inline artel__value_id clip(artel__graph *graph, artel__value_id x, double low, double high)
 {
-    return artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){(float)low, (float)high, 0}, x);
+    return artel__op_unary_exact(graph, ARTEL__UNARY_CLIP, (double[]){low, high, 0}, x);
 }
 
 /* x * factor, which artel__op_affine with an offset of +0 is not for -0. */
 static inline artel__value_id times(artel__graph *graph, artel__value_id x, double factor)
 {
-    return artel__op_affine(graph, x, (float)factor, -0.0f);
+    return artel__op_affine(graph, x, factor, -0.0);
 }
 
 static inline artel__value_id above(artel__graph *graph, artel__value_id x, double number)

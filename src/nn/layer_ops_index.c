@@ -52,15 +52,53 @@ static artel_status take_constant(artel__layer *layer, artel__call *call, artel_
     return graph->status;
 }
 
+/* Of float64, by indices that all rows have in common: as one list, whose axes then come in place of the axis. */
+static artel_status take_flat(const artel__layer *layer, artel__call *call, artel__value_id x, artel__value_id index, int axis)
+{
+    artel__graph *graph = call->graph;
+    artel_shape in = graph->value[x].shape, given = graph->value[index].shape, out = {.rank = 0}, flat;
+    if (graph->value[index].domain != ARTEL__DOMAIN_GLOBAL || given.rank + in.rank - 1 > ARTEL_MAX_RANK)
+        return artel__raw_refuse(layer, "these indices of float64");
+    flat = artel__shape(1, artel_shape_count(&given));
+    artel__value_id list = artel__op_reshape(graph, from_end(graph, index, in.dim[axis]), &flat), y = artel__op_take(graph, x, list, axis);
+    for (int i = 0; i < axis; i++) out.dim[out.rank++] = in.dim[i];
+    for (int i = 0; i < given.rank; i++) out.dim[out.rank++] = given.dim[i];
+    for (int i = axis + 1; i < in.rank; i++) out.dim[out.rank++] = in.dim[i];
+    artel__call_return(call, artel__op_reshape(graph, y, &out));
+    return graph->status;
+}
+
+/* Elements of another axis than the first: that becomes the first, and the axes of the indices come in its place. */
+static artel_status take_along(const artel__layer *layer, artel__call *call, artel__value_id x, artel__value_id index, int axis)
+{
+    artel__graph *graph = call->graph;
+    artel_shape in = graph->value[x].shape, out = graph->value[index].shape;
+    int order[ARTEL_MAX_RANK], back[ARTEL_MAX_RANK], given = out.rank, n = 0;
+    if (graph->real == ARTEL_DTYPE_FLOAT64) return take_flat(layer, call, x, index, axis);
+    if (given + in.rank - 1 > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
+    for (int i = 0; i < in.rank; i++) order[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
+    artel_shape lines = artel__shape(2, in.dim[axis], in.dim[axis] ? artel_shape_count(&in) / in.dim[axis] : 0);
+    artel__value_id table = artel__op_reshape(graph, artel__op_transpose(graph, x, order), &lines);
+    artel__value_id y = artel__op_embedding(graph, table, from_end(graph, index, in.dim[axis]));
+    for (int i = 1; i < in.rank; i++) out.dim[out.rank++] = in.dim[order[i]];
+    for (int i = 0; i < axis; i++) back[n++] = given + i;
+    for (int i = 0; i < given; i++) back[n++] = i;
+    for (int i = axis; i < in.rank - 1; i++) back[n++] = given + i;
+    artel__call_return(call, artel__op_transpose(graph, artel__op_reshape(graph, y, &out), back));
+    return graph->status;
+}
+
 /* Lines of a constant table by the indices of a row. */
 static artel_status take_lines(artel__layer *layer, artel__call *call, artel__value_id table, artel__value_id index)
 {
     artel__graph *graph = call->graph;
     artel_shape in = graph->value[table].shape, out = graph->value[index].shape;
-    int64_t axis;
+    int64_t number;
     json_t *given = artel__raw_setting(layer, call, "axis", 0);
-    if (!given || !artel__json_integer(given, &axis) || (axis != call->shared && axis != -in.rank) || in.rank < 1)
-        return artel__raw_refuse(layer, "an axis of a constant that is not the first");
+    if (!given || !artel__json_integer(given, &number) || in.rank < 1) return artel__raw_refuse(layer, "this axis");
+    int axis = call->shared ? artel__row_axis(number, in.rank) : number == 0 || number == -in.rank ? 0 : -1;
+    if (axis < 0) return artel__raw_refuse(layer, "an axis of a constant that is not the first");
+    if (axis > 0 || graph->real == ARTEL_DTYPE_FLOAT64) return take_along(layer, call, table, index, axis);
     if (out.rank + in.rank - 1 > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
     artel_shape lines = artel__shape(2, in.dim[0], artel__shape_product(&in, 1, in.rank));
     artel__value_id place = from_end(graph, index, in.dim[0]),

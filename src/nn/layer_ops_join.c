@@ -27,12 +27,23 @@ artel_status artel__raw_append(artel__layer *layer, artel__call *call)
     return graph->status;
 }
 
-/* "Hstack" joins along axis 1, "Dstack" along axis 2, which a matrix gets. */
+/* The least shape of what is joined, as NumPy makes it: [n] of a number, [1][n][1] of a vector for "Dstack", [m][n][1] of a matrix. */
+static artel__value_id with_axes(artel__graph *graph, artel__value_id x, int least)
+{
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    artel_shape in = graph->value[x].shape, out = {.rank = least};
+    if (in.rank >= least) return x;
+    for (int i = 0; i < least; i++) out.dim[i] = 1;
+    for (int i = 0; i < in.rank; i++) out.dim[i + (in.rank == 1 && least == 3)] = in.dim[i];
+    return artel__op_reshape(graph, x, &out);
+}
+
+/* "Hstack" joins along axis 1, of vectors along their own, "Dstack" along axis 2, which a matrix gets. */
 artel_status artel__raw_hstack(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
     json_t *list = artel__raw_argument(call, 0);
-    int count = (int)json_array_size(list), axis = strcmp(layer->def->class_name, "ops.Dstack") == 0 ? 1 : 0;
+    int count = (int)json_array_size(list), deep = strcmp(layer->def->class_name, "ops.Dstack") == 0, axis = 0;
     artel__value_id *part = artel__arena_alloc(graph->arena, (size_t)count + 1, sizeof *part);
     if (!part) return ARTEL_ERROR_NO_MEMORY;
     if (count < 1) return artel__raw_refuse(layer, "an empty list");
@@ -41,11 +52,11 @@ artel_status artel__raw_hstack(artel__layer *layer, artel__call *call)
         if (part[i] < 0) return artel__raw_refuse(layer, "a constant in the list");
         part[i] = artel__as_float(graph, part[i]);
         ARTEL_TRY(graph->status);
-        artel_shape shape = graph->value[part[i]].shape;
-        if (shape.rank < 1) return artel__raw_refuse(layer, "vectors, whose rows it mixes");
-        if (shape.rank > axis) continue;
-        shape.dim[shape.rank++] = 1;
-        part[i] = artel__op_reshape(graph, part[i], &shape);
+        if (!call->shared && graph->value[part[i]].shape.rank < 1) return artel__raw_refuse(layer, "vectors, whose rows it mixes");
+        part[i] = with_axes(graph, part[i], (deep ? 2 : 0) + call->shared);
+        ARTEL_TRY(graph->status);
+        int rank = graph->value[part[i]].shape.rank;
+        axis = call->shared && !deep && rank == 1 ? 0 : artel__row_axis(artel__raw_own_axis(call, deep ? 2 : 1), rank);
     }
     artel__call_return(call, count == 1 ? part[0] : artel__op_concat(graph, part, count, axis));
     return graph->status;
@@ -59,10 +70,11 @@ artel_status artel__raw_array_split(artel__layer *layer, artel__call *call)
     artel_shape in;
     const char *name = layer->def->class_name;
     bool uneven = strcmp(name, "ops.ArraySplit") == 0;
-    int axis = strcmp(name, "ops.Dsplit") == 0 ? 1 : 0;
     ARTEL_TRY(artel__raw_row(layer, call, &x, &in));
+    bool vector = call->shared && in.rank == 1;
+    int axis = artel__row_axis(artel__raw_own_axis(call, strcmp(name, "ops.Dsplit") == 0 ? 2 : vector ? 0 : 1), in.rank);
     if (uneven) ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &axis));
-    if (axis >= in.rank) return artel__raw_refuse(layer, "so few axes");
+    if (axis < 0) return artel__raw_refuse(layer, "so few axes");
     json_t *given = artel__raw_setting(layer, call, "indices_or_sections", 1);
     int64_t parts = 0, at = 0, n = in.dim[axis];
     bool sections = artel__json_integer(given, &parts);

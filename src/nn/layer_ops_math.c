@@ -19,7 +19,7 @@ static artel_status return_unary(artel__layer *layer, artel__call *call, artel__
 {
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    artel__call_return(call, artel__op_unary(call->graph, function, (float[]){(float)a, (float)b, 0}, x));
+    artel__call_return(call, artel__op_unary_exact(call->graph, function, (double[]){a, b, 0}, x));
     return ARTEL_OK;
 }
 
@@ -159,7 +159,7 @@ artel_status artel__raw_cast(artel__layer *layer, artel__call *call)
     const char *name = json_string_value(artel__raw_setting(layer, call, "dtype", 1));
     if (!name || artel_dtype_parse(name, &dtype) < 0 || dtype == ARTEL_DTYPE_STRING) return artel__raw_refuse(layer, "this dtype");
     bool half = dtype == ARTEL_DTYPE_FLOAT16 || dtype == ARTEL_DTYPE_BFLOAT16;
-    artel__call_return(call, half ? artel__op_narrow(call->graph, artel__as_float(call->graph, x), dtype)
+    artel__call_return(call, half ? artel__op_narrow(call->graph, artel__op_cast(call->graph, x, ARTEL_DTYPE_FLOAT32), dtype)
                                   : artel__op_cast(call->graph, x, dtype));
     return ARTEL_OK;
 }
@@ -218,8 +218,9 @@ artel_status artel__raw_all(artel__layer *layer, artel__call *call)
 
 static artel__value_id finite_max(artel__graph *graph, artel__value_id x, uint32_t axes, bool keep)
 {
-    return artel__op_unary(graph, ARTEL__UNARY_CLIP, (float[]){-FLT_MAX, FLT_MAX, 0},
-                           artel__op_reduce(graph, ARTEL__REDUCE_MAX, x, axes, keep));
+    double most = graph->real == ARTEL_DTYPE_FLOAT64 ? DBL_MAX : (double)FLT_MAX;
+    return artel__op_unary_exact(graph, ARTEL__UNARY_CLIP, (double[]){-most, most, 0},
+                                 artel__op_reduce(graph, ARTEL__REDUCE_MAX, x, axes, keep));
 }
 
 /* log(sum(exp(x - max))) + max, with a finite max in place of an infinite one. */

@@ -170,9 +170,9 @@ static artel__value_id vector_norm(artel__graph *graph, artel__value_id x, doubl
     if (p == 0) size = artel__as_float(graph, above(graph, size, 0));
     if (p == 0 || p == 1) return reduced(graph, ARTEL__REDUCE_SUM, size, axes, keep);
     if (p == 2) return unary(graph, ARTEL__UNARY_SQRT, reduced(graph, ARTEL__REDUCE_SUM, unary(graph, ARTEL__UNARY_SQUARE, x), axes, keep));
-    artel__value_id power = artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){(float)p, 0, 0}, size);
+    artel__value_id power = artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){p, 0, 0}, size);
     power = reduced(graph, ARTEL__REDUCE_SUM, power, axes, keep);
-    return artel__op_unary(graph, ARTEL__UNARY_POWER, (float[]){(float)(1 / p), 0, 0}, power);
+    return artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){1 / p, 0, 0}, power);
 }
 
 /* The largest or smallest sum of magnitudes of columns (p = 1, -1) or lines (infinity, -infinity). */

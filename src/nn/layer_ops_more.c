@@ -30,9 +30,9 @@ static artel_status scaled(artel__layer *layer, artel__call *call, artel__unary 
 {
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    if (before != 1) x = artel__op_affine(call->graph, x, (float)before, -0.0f);
+    if (before != 1) x = artel__op_affine(call->graph, x, before, -0.0);
     x = unary(call->graph, function, x);
-    artel__call_return(call, behind != 1 ? artel__op_affine(call->graph, x, (float)behind, -0.0f) : x);
+    artel__call_return(call, behind != 1 ? artel__op_affine(call->graph, x, behind, -0.0) : x);
     return ARTEL_OK;
 }
 
@@ -95,9 +95,8 @@ static artel_status with_setting(artel__layer *layer, artel__call *call, artel__
 {
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
-    float constants[3] = {(float)artel__raw_number(layer, call, key, fallback), (float)artel__raw_number(layer, call, "default_value", 0),
-                          0};
-    artel__call_return(call, artel__op_unary(call->graph, function, constants, x));
+    double constants[3] = {artel__raw_number(layer, call, key, fallback), artel__raw_number(layer, call, "default_value", 0), 0};
+    artel__call_return(call, artel__op_unary_exact(call->graph, function, constants, x));
     return ARTEL_OK;
 }
 
@@ -184,6 +183,18 @@ static artel__value_id running(artel__graph *graph, artel__value_id x, int axis,
     return artel__op_add(graph, artel__op_add(graph, sum, choose(graph, up, INFINITY)), lowest);
 }
 
+/* Of float64: each place adds that 1, 2, 4 ... before it. */
+static artel__value_id running_sum(artel__graph *graph, artel__value_id x, int axis)
+{
+    int64_t n = graph->value[x].shape.dim[axis], before[ARTEL_MAX_RANK] = {0}, after[ARTEL_MAX_RANK] = {0};
+    for (int64_t by = 1; by < n; by *= 2) {
+        before[axis] = by;
+        after[axis] = -by;
+        x = artel__op_add(graph, x, artel__op_pad(graph, x, before, after, 0));
+    }
+    return x;
+}
+
 artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -194,6 +205,10 @@ artel_status artel__raw_cumsum(artel__layer *layer, artel__call *call)
         x = artel__op_where(graph, artel__op_compare(graph, ARTEL__COMPARE_NOT_EQUAL, x, x), ARTEL__NO_VALUE, x);
     ARTEL_TRY(graph->status);
     int64_t n = graph->value[x].shape.dim[axis];
+    if (graph->real == ARTEL_DTYPE_FLOAT64) {
+        artel__call_return(call, running_sum(graph, x, axis));
+        return graph->status;
+    }
     if (n > MOST_RUNNING) return artel__raw_refuse(layer, "more than 2048 places");
     int32_t *first = artel__arena_alloc(graph->arena, (size_t)n + 1, sizeof *first);
     float *weight = artel__arena_alloc(graph->arena, (size_t)(n * n) + 1, sizeof *weight);
@@ -229,16 +244,25 @@ artel_status artel__raw_roll(artel__layer *layer, artel__call *call)
     artel__value_id x, part[2];
     int axis;
     int64_t shift;
-    if (!artel__raw_setting(layer, call, "axis", 0)) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
+    bool all = !artel__raw_setting(layer, call, "axis", 0);
+    if (all && !call->shared) return artel__raw_refuse(layer, "axis=None, which mixes the rows of the batch");
     if (!artel__json_integer(artel__raw_setting(layer, call, "shift", 1), &shift)) return artel__raw_refuse(layer, "this shift");
-    ARTEL_TRY(operand_and_axis(layer, call, 0, &x, &axis));
+    ARTEL_TRY(artel__raw_float(layer, call, &x));
+    ARTEL_TRY(graph->status);
+    artel_shape in = graph->value[x].shape, flat = {.rank = 1, .dim = {artel_shape_count(&in)}};
+    axis = 0;
+    if (all)
+        x = artel__op_reshape(graph, x, &flat);
+    else
+        ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, in.rank, &axis));
+    ARTEL_TRY(graph->status);
     int64_t n = graph->value[x].shape.dim[axis], by = n ? (shift % n + n) % n : 0;
     if (by) {
         part[0] = artel__op_slice(graph, x, axis, n - by, by, 1);
         part[1] = artel__op_slice(graph, x, axis, 0, n - by, 1);
         x = artel__op_concat(graph, part, 2, axis);
     }
-    artel__call_return(call, x);
+    artel__call_return(call, all ? artel__op_reshape(graph, x, &in) : x);
     return ARTEL_OK;
 }
 

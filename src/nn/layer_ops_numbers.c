@@ -177,7 +177,7 @@ static bool is_whole(const artel__call *call, int n, artel__value_id operand)
     const artel__value *value = &call->graph->value[operand];
     json_t *given = artel__raw_argument(call, n);
     const char *dtype = json_string_value(json_object_get(json_object_get(given, "config"), "dtype"));
-    if (value->domain == ARTEL__DOMAIN_ROW) return value->dtype != ARTEL_DTYPE_FLOAT32;
+    if (value->domain == ARTEL__DOMAIN_ROW || value->dtype == ARTEL_DTYPE_FLOAT64) return value->dtype > ARTEL_DTYPE_BFLOAT16;
     return json_is_integer(given) || json_is_boolean(given) || (dtype && !strstr(dtype, "float"));
 }
 
@@ -201,7 +201,7 @@ artel_status artel__raw_isclose(artel__layer *layer, artel__call *call)
     a = artel__as_float(graph, a);
     b = artel__as_float(graph, b);
     artel__value_id apart = unary(graph, ARTEL__UNARY_ABS, binary(graph, ARTEL__BINARY_SUB, a, b));
-    artel__value_id limit = artel__op_affine(graph, unary(graph, ARTEL__UNARY_ABS, b), (float)relative, (float)absolute);
+    artel__value_id limit = artel__op_affine(graph, unary(graph, ARTEL__UNARY_ABS, b), relative, absolute);
     artel__value_id close = artel__op_compare(graph, ARTEL__COMPARE_LESS_EQUAL, apart, limit);
     artel__value_id both = equal_nan ? artel__op_logical_and(graph, not_a_number(graph, a), not_a_number(graph, b)) : close;
     artel__call_return(call, equal_nan ? artel__op_logical_or(graph, close, both) : close);
@@ -214,7 +214,8 @@ artel_status artel__raw_nan_to_num(artel__layer *layer, artel__call *call)
     artel__value_id x;
     ARTEL_TRY(artel__raw_float(layer, call, &x));
     double nan = artel__raw_number(layer, call, "nan", 0);
-    double high = artel__raw_number(layer, call, "posinf", FLT_MAX), low = artel__raw_number(layer, call, "neginf", -FLT_MAX);
+    double most = graph->real == ARTEL_DTYPE_FLOAT64 ? DBL_MAX : (double)FLT_MAX;
+    double high = artel__raw_number(layer, call, "posinf", most), low = artel__raw_number(layer, call, "neginf", -most);
     artel__value_id y = where(graph, is(graph, x, INFINITY), number(graph, high), x);
     y = where(graph, is(graph, x, -INFINITY), number(graph, low), y);
     artel__call_return(call, where(graph, not_a_number(graph, x), number(graph, nan), y));

@@ -12,6 +12,7 @@
 #include "op/elementwise.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
+#include "op/wide_product.h"
 
 enum {
     LETTERS = 32,
@@ -156,7 +157,8 @@ static void multiply_rows(artel__graph *graph, term *a, term *b, const split *s)
     artel_shape left = artel__shape(3, shared, artel_shape_count(&own_a), k), right = artel__shape(3, shared, artel_shape_count(&own_b), k);
     reshape(graph, a, &left);
     reshape(graph, b, &right);
-    a->value = artel__row_products(graph, a->value, b->value);
+    bool wide = graph->status == ARTEL_OK && graph->value[a->value].dtype == ARTEL_DTYPE_FLOAT64;
+    a->value = wide ? artel__op_wide_product(graph, a->value, b->value) : artel__row_products(graph, a->value, b->value);
     append_extents(&whole, &own_a);
     append_extents(&whole, &own_b);
     reshape(graph, a, &whole);
@@ -180,7 +182,8 @@ static artel_status contract(const artel__layer *layer, artel__graph *graph, ter
     choose(b->axis, a->axis, false, keep, true, s.own_b);
     if (strlen(s.shared) + strlen(s.own_a) + strlen(s.own_b) > ARTEL_MAX_RANK) return artel__raw_refuse(layer, "so many axes");
     bool a_rows = graph->value[a->value].domain == ARTEL__DOMAIN_ROW, b_rows = graph->value[b->value].domain == ARTEL__DOMAIN_ROW;
-    if ((a_rows != b_rows || a->shared) && !s.shared[0] && s.summed[0]) {
+    bool wide = graph->value[a->value].dtype == ARTEL_DTYPE_FLOAT64;
+    if (!wide && (a_rows != b_rows || a->shared) && !s.shared[0] && s.summed[0]) {
         term swapped = *a;
         char own[LETTERS];
         if (b_rows) {

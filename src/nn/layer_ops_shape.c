@@ -263,7 +263,7 @@ artel_status artel__raw_concatenate(artel__layer *layer, artel__call *call)
     artel__value_id *part;
     int count, axis;
     ARTEL_TRY(collect(layer, call, &part, &count));
-    ARTEL_TRY(artel__raw_axis(layer, call, "axis", -1, call->graph->value[part[0]].shape.rank, &axis));
+    ARTEL_TRY(artel__raw_axis(layer, call, "axis", 0, call->graph->value[part[0]].shape.rank, &axis));
     artel__call_return(call, count == 1 ? part[0] : artel__op_concat(call->graph, part, count, axis));
     return ARTEL_OK;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "op/elementwise.h"
+#include "op/node_attributes.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
@@ -114,14 +115,20 @@ void artel__call_return(artel__call *call, artel__value_id value)
 
 artel__value_id artel__as_float(artel__graph *graph, artel__value_id x)
 {
-    return artel__op_cast(graph, x, ARTEL_DTYPE_FLOAT32);
+    if (graph->status < 0 || x < 0) return x;
+    int32_t node = graph->value[x].node;
+    bool constant = graph->real == ARTEL_DTYPE_FLOAT64 && node >= 0 && graph->node[node].op == &artel__op_constant_def;
+    const artel__constant_attributes *a = constant ? graph->node[node].attributes : NULL;
+    if (a && a->exact) return artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &a->shape, a->exact);
+    return artel__op_cast(graph, x, graph->real);
 }
 
 artel__value_id artel__constant_scalar(artel__graph *graph, double number)
 {
     artel_shape scalar = {.rank = 0};
     float value = (float)number;
-    return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &scalar, &value);
+    bool wide = graph->real == ARTEL_DTYPE_FLOAT64;
+    return artel__op_constant(graph, graph->real, &scalar, wide ? (const void *)&number : (const void *)&value);
 }
 
 /* The extents of a nested list; false when it is ragged, too deep or too large. */
@@ -137,7 +144,7 @@ static bool list_shape(json_t *json, artel_shape *shape)
     return count >= 0 && count <= (int64_t)1 << 28;
 }
 
-static bool fill_list(json_t *json, const artel_shape *shape, int depth, float **at)
+static bool fill_list(json_t *json, const artel_shape *shape, int depth, double **at)
 {
     if (depth == shape->rank) {
         double number;
@@ -145,7 +152,7 @@ static bool fill_list(json_t *json, const artel_shape *shape, int depth, float *
             number = json_is_true(json);
         else if (!artel__json_number(json, &number))
             return false;
-        *(*at)++ = (float)number;
+        *(*at)++ = number;
         return true;
     }
     if (!json_is_array(json) || (int64_t)json_array_size(json) != shape->dim[depth]) return false;
@@ -155,19 +162,35 @@ static bool fill_list(json_t *json, const artel_shape *shape, int depth, float *
     return true;
 }
 
+static bool read_numbers(artel__arena *arena, json_t *json, artel_shape *shape, const double **numbers)
+{
+    if (!json || !list_shape(json, shape)) return false;
+    double *data = artel__arena_alloc(arena, (size_t)artel_shape_count(shape) + 1, sizeof *data), *at = data;
+    *numbers = data;
+    return data && fill_list(json, shape, 0, &at);
+}
+
 bool artel__numbers_json(artel__arena *arena, json_t *json, artel_shape *shape, const float **numbers)
 {
     if (json_is_object(json)) json = json_object_get(json_object_get(json, "config"), "value");
-    if (!json || !list_shape(json, shape)) return false;
-    float *data = artel__arena_alloc(arena, (size_t)artel_shape_count(shape) + 1, sizeof *data), *at = data;
+    const double *exact;
+    if (!read_numbers(arena, json, shape, &exact)) return false;
+    int64_t count = artel_shape_count(shape);
+    float *data = artel__arena_alloc(arena, (size_t)count + 1, sizeof *data);
     *numbers = data;
-    return data && fill_list(json, shape, 0, &at);
+    for (int64_t i = 0; data && i < count; i++) data[i] = (float)exact[i];
+    return data != NULL;
 }
 
 artel__value_id artel__constant_json(artel__graph *graph, json_t *json)
 {
     artel_shape shape;
     const float *data;
+    const double *exact;
+    json_t *list = json_is_object(json) ? json_object_get(json_object_get(json, "config"), "value") : json;
+    if (graph->real == ARTEL_DTYPE_FLOAT64)
+        return read_numbers(graph->arena, list, &shape, &exact) ? artel__op_constant(graph, ARTEL_DTYPE_FLOAT64, &shape, exact)
+                                                                : ARTEL__NO_VALUE;
     if (!artel__numbers_json(graph->arena, json, &shape, &data)) return ARTEL__NO_VALUE;
     return artel__op_constant(graph, ARTEL_DTYPE_FLOAT32, &shape, data);
 }

@@ -54,7 +54,9 @@ artel_status artel__layer_spread(const artel__layer *layer, const char *key, art
 
 void artel__call_return(artel__call *call, artel__value_id value);
 /* Anything but float32 is converted. */
-artel__value_id artel__as_float(artel__graph *graph, artel__value_id x);
+/* Whether the operation of keras.ops of this class computes in float64 (layer_ops_float64.c). */
+bool artel__raw_has_float64(const char *class_name);
+artel__value_id artel__as_float(artel__graph *graph, artel__value_id x); /* float32, or what graph->real says */
 /* A GLOBAL float32 constant. */
 artel__value_id artel__constant_scalar(artel__graph *graph, double number);
 /* A list of numbers, nested to any depth, or Keras' record of an array ("__numpy__", "__tensor__"): a GLOBAL float32 constant.

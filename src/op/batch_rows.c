@@ -293,9 +293,10 @@ typedef struct batch_sum_attributes {
 
 static artel_status infer_batch_sum(artel__infer *infer)
 {
-    if (infer->in[1]->domain != ARTEL__DOMAIN_ROW || infer->in[1]->dtype != ARTEL_DTYPE_FLOAT32)
+    artel_dtype dtype = infer->in[1]->dtype;
+    if (infer->in[1]->domain != ARTEL__DOMAIN_ROW || (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64))
         return artel__op_fail(infer, "what was summed is not float32 by row");
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, dtype, &infer->in[0]->shape);
     return ARTEL_OK;
 }
 

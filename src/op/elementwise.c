@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/wide.h"
 #include "op/lower_elementwise.h"
 #include "op/reduce.h"
 #include "op/second.h"
@@ -24,9 +25,10 @@ static void like_input(artel__infer *infer, int k, artel_dtype dtype)
 
 static artel_status infer_unary(artel__infer *infer)
 {
-    if (infer->in[0]->dtype != ARTEL_DTYPE_FLOAT32)
-        return artel__op_fail(infer, "the operand is %s, expected float32", artel_dtype_name(infer->in[0]->dtype));
-    like_input(infer, 0, ARTEL_DTYPE_FLOAT32);
+    artel_dtype dtype = infer->in[0]->dtype;
+    if (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64)
+        return artel__op_fail(infer, "the operand is %s, expected float32", artel_dtype_name(dtype));
+    like_input(infer, 0, dtype);
     return ARTEL_OK;
 }
 
@@ -35,9 +37,25 @@ static int64_t elements(const artel__run_args *args, artel__value_id id)
     return artel__args_rows(args, id) * args->graph->value[id].storage;
 }
 
+static void fill_unary_wide(const artel__run_args *args, void *params)
+{
+    const artel__unary_attributes *a = args->attributes;
+    *(artel__wide_unary *)params = (artel__wide_unary){.op = a->function,
+                                                       .count = elements(args, args->node->output[0]),
+                                                       .x = args->in[0],
+                                                       .y = args->out[0],
+                                                       .a = a->exact[0],
+                                                       .b = a->exact[1],
+                                                       .c = a->exact[2]};
+}
+
 static void fill_unary(const artel__run_args *args, void *params)
 {
     const artel__unary_attributes *a = args->attributes;
+    if (artel__args_wide(args)) {
+        fill_unary_wide(args, params);
+        return;
+    }
     *(artel__unary_forward *)params = (artel__unary_forward){.op = a->function,
                                                              .count = elements(args, args->node->output[0]),
                                                              .x = args->in[0],
@@ -49,10 +67,37 @@ static void fill_unary(const artel__run_args *args, void *params)
                                                              .c = a->parameter[2]};
 }
 
+static void fill_unary_gradient_wide(const artel__run_args *args, void *params)
+{
+    const artel__unary_attributes *a = args->attributes;
+    *(artel__wide_unary_gradient *)params = (artel__wide_unary_gradient){.op = a->function,
+                                                                         .count = elements(args, args->node->output[0]),
+                                                                         .dy = args->in[0],
+                                                                         .v = args->node->inputs > 1 ? args->in[1] : NULL,
+                                                                         .dx = args->out[0],
+                                                                         .a = a->exact[0],
+                                                                         .b = a->exact[1],
+                                                                         .c = a->exact[2]};
+}
+
+static const artel__kernel *const *choose_unary(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_unary_kernels : NULL;
+}
+
+static const artel__kernel *const *choose_unary_gradient(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_unary_gradient_kernels : NULL;
+}
+
 static void fill_unary_gradient(const artel__run_args *args, void *params)
 {
     const artel__unary_attributes *a = args->attributes;
     const void *read = args->node->inputs > 1 ? args->in[1] : NULL;
+    if (artel__args_wide(args)) {
+        fill_unary_gradient_wide(args, params);
+        return;
+    }
     *(artel__unary_gradient *)params = (artel__unary_gradient){.op = a->function,
                                                                .count = elements(args, args->node->output[0]),
                                                                .dy = args->in[0],
@@ -93,7 +138,8 @@ const artel__op_def artel__op_unary_gradient_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__unary_gradient_kernels,
-            .params_size = sizeof(artel__unary_gradient),
+            .choose = choose_unary_gradient,
+            .params_size = ARTEL__EITHER_SIZE(artel__unary_gradient, artel__wide_unary_gradient),
             .fill = fill_unary_gradient,
             .half_in = 3u,
             .half_out = 1u,
@@ -122,7 +168,8 @@ const artel__op_def artel__op_unary_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__unary_forward_kernels,
-            .params_size = sizeof(artel__unary_forward),
+            .choose = choose_unary,
+            .params_size = ARTEL__EITHER_SIZE(artel__unary_forward, artel__wide_unary),
             .fill = fill_unary,
             .half_in = 1u,
             .half_out = 1u,
@@ -137,19 +184,27 @@ const artel__unary_attributes *artel__op_unary_read(const artel__node *node)
 artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, const float parameter[3], artel__value_id x)
 {
     artel__unary_attributes attributes = {.function = function};
-    if (parameter) memcpy(attributes.parameter, parameter, sizeof attributes.parameter);
+    for (int i = 0; i < 3 && parameter; i++) attributes.exact[i] = (double)(attributes.parameter[i] = parameter[i]);
+    return artel__graph_add(graph, &artel__op_unary_def, &attributes, &x, 1);
+}
+
+artel__value_id artel__op_unary_exact(artel__graph *graph, artel__unary function, const double parameter[3], artel__value_id x)
+{
+    artel__unary_attributes attributes = {.function = function};
+    for (int i = 0; i < 3; i++) attributes.parameter[i] = (float)(attributes.exact[i] = parameter[i]);
     return artel__graph_add(graph, &artel__op_unary_def, &attributes, &x, 1);
 }
 
 artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, artel__value_id out)
 {
-    artel__unary_attributes attributes = {.function = ARTEL__UNARY_RELU, .parameter = {0.0f, INFINITY, 0.0f}};
+    artel__unary_attributes attributes = {
+        .function = ARTEL__UNARY_RELU, .parameter = {0.0f, INFINITY, 0.0f}, .exact = {0, (double)INFINITY, 0}};
     return artel__graph_add(graph, &artel__op_unary_gradient_def, &attributes, (artel__value_id[]){dy, out}, 2);
 }
 
-artel__value_id artel__op_affine(artel__graph *graph, artel__value_id x, float scale, float offset)
+artel__value_id artel__op_affine(artel__graph *graph, artel__value_id x, double scale, double offset)
 {
-    return artel__op_unary(graph, ARTEL__UNARY_SCALE_SHIFT, (float[]){scale, offset, 0}, x);
+    return artel__op_unary_exact(graph, ARTEL__UNARY_SCALE_SHIFT, (double[]){scale, offset, 0}, x);
 }
 
 /* -- two operands -- */
@@ -204,16 +259,37 @@ void artel__args_loop(const artel__run_args *args, int first, int operands, arte
 
 static artel_status infer_binary(artel__infer *infer)
 {
+    artel_dtype dtype = infer->in[0]->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32;
     for (int k = 0; k < 2; k++) {
-        if (infer->in[k]->dtype != ARTEL_DTYPE_FLOAT32)
-            return artel__op_fail(infer, "an operand is %s, expected float32", artel_dtype_name(infer->in[k]->dtype));
+        if (infer->in[k]->dtype != dtype)
+            return artel__op_fail(infer, "an operand is %s, expected %s", artel_dtype_name(infer->in[k]->dtype), artel_dtype_name(dtype));
     }
-    return artel__infer_broadcast(infer, 2, ARTEL_DTYPE_FLOAT32);
+    return artel__infer_broadcast(infer, 2, dtype);
+}
+
+static void fill_binary_wide(const artel__run_args *args, void *params)
+{
+    const binary_attributes *a = args->attributes;
+    artel__wide_binary *p = params;
+    p->op = a ? a->function : ARTEL__BINARY_ADD;
+    p->a = args->in[0];
+    p->b = args->in[1];
+    p->out = args->out[0];
+    artel__args_loop(args, 0, 2, args->node->output[0], &p->loop);
+}
+
+static const artel__kernel *const *choose_binary(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_binary_kernels : NULL;
 }
 
 static void fill_binary(const artel__run_args *args, void *params)
 {
     const binary_attributes *a = args->attributes;
+    if (artel__args_wide(args)) {
+        fill_binary_wide(args, params);
+        return;
+    }
     artel__binary_forward *p = params;
     p->op = a ? a->function : ARTEL__BINARY_ADD;
     p->a = args->in[0];
@@ -234,13 +310,35 @@ static void describe_binary(const artel__node *node, artel__text *out)
 /* Inputs: dout, a, b. */
 static artel_status infer_binary_gradient(artel__infer *infer)
 {
-    like_input(infer, 0, ARTEL_DTYPE_FLOAT32);
+    like_input(infer, 0, infer->in[0]->dtype);
     return ARTEL_OK;
+}
+
+static void fill_binary_gradient_wide(const artel__run_args *args, void *params)
+{
+    const binary_attributes *a = args->attributes;
+    artel__wide_binary_gradient *p = params;
+    p->op = a->function;
+    p->wrt = a->wrt;
+    p->dout = args->in[0];
+    p->a = args->in[1];
+    p->b = args->in[2];
+    p->gradient = args->out[0];
+    artel__args_loop(args, 1, 2, args->node->output[0], &p->loop);
+}
+
+static const artel__kernel *const *choose_binary_gradient(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_binary_gradient_kernels : NULL;
 }
 
 static void fill_binary_gradient(const artel__run_args *args, void *params)
 {
     const binary_attributes *a = args->attributes;
+    if (artel__args_wide(args)) {
+        fill_binary_gradient_wide(args, params);
+        return;
+    }
     artel__binary_gradient *p = params;
     p->op = a->function;
     p->wrt = a->wrt;
@@ -279,7 +377,8 @@ const artel__op_def artel__op_binary_gradient_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__binary_gradient_kernels,
-            .params_size = sizeof(artel__binary_gradient),
+            .choose = choose_binary_gradient,
+            .params_size = ARTEL__EITHER_SIZE(artel__binary_gradient, artel__wide_binary_gradient),
             .fill = fill_binary_gradient,
             .half_in = 7u,
             .half_out = 1u,
@@ -348,7 +447,8 @@ const artel__op_def artel__op_binary_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__binary_forward_kernels,
-            .params_size = sizeof(artel__binary_forward),
+            .choose = choose_binary,
+            .params_size = ARTEL__EITHER_SIZE(artel__binary_forward, artel__wide_binary),
             .fill = fill_binary,
             .half_in = 3u,
             .half_out = 1u,

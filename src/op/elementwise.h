@@ -9,6 +9,8 @@
 /* out = f(x); the functions, their parameters and formulas are the rows of the table in kernel/elementwise.h.
  * `parameter` holds the constants a, b, c of the row, NULL for none. */
 artel__value_id artel__op_unary(artel__graph *graph, artel__unary function, const float parameter[3], artel__value_id x);
+/* The same with constants that float64 takes as they are. */
+artel__value_id artel__op_unary_exact(artel__graph *graph, artel__unary function, const double parameter[3], artel__value_id x);
 /* dy where out > 0, else +0.0f: the gradient through a fused ReLU. */
 artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, artel__value_id out);
 
@@ -16,6 +18,7 @@ artel__value_id artel__op_relu_mask(artel__graph *graph, artel__value_id dy, art
 typedef struct artel__unary_attributes {
     artel__unary function;
     float parameter[3];
+    double exact[3]; /* the same, not rounded: for float64 */
 } artel__unary_attributes;
 const artel__unary_attributes *artel__op_unary_read(const artel__node *node);
 
@@ -34,8 +37,8 @@ artel__value_id artel__op_sum_to(artel__graph *graph, artel__value_id x, artel__
  * first .. first + operands - 1 for the index space of `like`. */
 artel_status artel__infer_broadcast(artel__infer *infer, int operands, artel_dtype dtype);
 void artel__args_loop(const artel__run_args *args, int first, int operands, artel__value_id like, artel__loop *loop);
-/* out = x * scale + offset, both rounded to float32 once each. */
-artel__value_id artel__op_affine(artel__graph *graph, artel__value_id x, float scale, float offset);
+/* out = x * scale + offset, product and sum rounded once each; of float32 the constants, too. */
+artel__value_id artel__op_affine(artel__graph *graph, artel__value_id x, double scale, double offset);
 
 /* Comparisons give uint8 0 or 1 (BOOL). */
 artel__value_id artel__op_compare(artel__graph *graph, artel__comparison function, artel__value_id a, artel__value_id b);
@@ -56,6 +59,9 @@ void artel__op_narrow_late(artel__graph *graph);
 artel__value_id artel__op_stop_gradient(artel__graph *graph, artel__value_id x);
 /* A GLOBAL constant in the graph: count(shape) elements of dtype, copied. */
 artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const artel_shape *shape, const void *data);
+/* The same of one float32 number that remembers what it was before rounding. */
+artel__value_id artel__op_constant_exact(artel__graph *graph, double number);
+extern const artel__op_def artel__op_constant_def;
 /* A ROW value filled with one number. */
 artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The greatest of all rows of the global batch, element by element.
  *
- *   fold_max   ROW [..] -> NODES [..], float32: the greatest of the rows of each node; of none: -infinity. NaN is greater than all
+ *   fold_max   ROW [..] -> NODES [..], float32 or float64: the greatest of the rows of each node; of none: -infinity. NaN is greater than all
  *   batch_max  a view of what the collective has made of it, with its gradient: shared out evenly among the rows that are as great
  * Leaves are normalised by + 0.0f, so zeros of both signs are one number and the order in which nodes meet does not matter.
  */
@@ -9,6 +9,7 @@
 
 #include "graph/lower.h"
 #include "kernel/fold_tree.h"
+#include "kernel/wide.h"
 #include "op/elementwise.h"
 #include "op/reduce.h"
 
@@ -64,15 +65,24 @@ static const artel__kernel *const fold_kernels[] = {&fold_kernel, NULL};
 static artel_status infer_fold_max(artel__infer *infer)
 {
     const artel__value *x = infer->in[0];
-    if (x->domain != ARTEL__DOMAIN_ROW || x->dtype != ARTEL_DTYPE_FLOAT32)
+    if (x->domain != ARTEL__DOMAIN_ROW || (x->dtype != ARTEL_DTYPE_FLOAT32 && x->dtype != ARTEL_DTYPE_FLOAT64))
         return artel__op_fail(infer, "the operand is not float32 by row");
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, ARTEL_DTYPE_FLOAT32, &x->shape);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_NODES, x->dtype, &x->shape);
     return ARTEL_OK;
 }
 
 static void fill_fold_max(const artel__run_args *args, void *params)
 {
-    *(fold_max *)params = (fold_max){args->step->fold, artel__args_out(args, 0)->storage, args->in[0], args->out[0]};
+    int64_t columns = artel__args_out(args, 0)->storage;
+    if (artel__args_wide(args))
+        *(artel__wide_fold_max *)params = (artel__wide_fold_max){args->step->fold, columns, args->in[0], args->out[0]};
+    else
+        *(fold_max *)params = (fold_max){args->step->fold, columns, args->in[0], args->out[0]};
+}
+
+static const artel__kernel *const *choose_fold_max(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_fold_max_kernels : NULL;
 }
 
 static void lower_fold_max(artel__lower *lower)
@@ -90,7 +100,8 @@ const artel__op_def artel__op_fold_max_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = fold_kernels,
-            .params_size = sizeof(fold_max),
+            .choose = choose_fold_max,
+            .params_size = ARTEL__EITHER_SIZE(fold_max, artel__wide_fold_max),
             .fill = fill_fold_max,
         },
 };
@@ -100,7 +111,7 @@ const artel__op_def artel__op_fold_max_def = {
 static artel_status infer_batch_max(artel__infer *infer)
 {
     if (infer->in[1]->domain != ARTEL__DOMAIN_ROW) return artel__op_fail(infer, "the operand has no rows");
-    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    artel__infer_output(infer, 0, ARTEL__DOMAIN_GLOBAL, infer->in[0]->dtype, &infer->in[0]->shape);
     return ARTEL_OK;
 }
 
@@ -109,7 +120,7 @@ static artel_status grad_batch_max(artel__gradient *g)
     artel__graph *graph = g->graph;
     if (!g->needed[1]) return ARTEL_OK;
     artel__value_id equal = artel__op_compare(graph, ARTEL__COMPARE_EQUAL, artel__op_affine(graph, g->in[1], 1, 0), g->out[0]);
-    artel__value_id one = artel__op_cast(graph, equal, ARTEL_DTYPE_FLOAT32);
+    artel__value_id one = artel__op_cast(graph, equal, graph->value[g->in[1]].dtype);
     artel__value_id count = artel__op_all_reduce(graph, artel__op_fold_sum(graph, one));
     artel__value_id share = artel__op_binary(graph, ARTEL__BINARY_DIV, g->out_gradient[0], count);
     g->in_gradient[1] = artel__op_binary(graph, ARTEL__BINARY_MUL, one, share);

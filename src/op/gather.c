@@ -8,6 +8,7 @@
  */
 #include "op/gather.h"
 
+#include "kernel/wide.h"
 #include "op/elementwise.h"
 #include "op/lower_gather.h"
 #include "op/node_attributes.h"
@@ -17,7 +18,8 @@
 static artel_status infer_order(artel__infer *infer)
 {
     const artel__value *x = infer->in[0];
-    if (x->dtype != ARTEL_DTYPE_FLOAT32 || x->shape.rank < 1 || x->shape.dim[x->shape.rank - 1] > INT32_MAX)
+    bool floats = x->dtype == ARTEL_DTYPE_FLOAT32 || x->dtype == ARTEL_DTYPE_FLOAT64;
+    if (!floats || x->shape.rank < 1 || x->shape.dim[x->shape.rank - 1] > INT32_MAX)
         return artel__op_fail(infer, "expected float32 with an axis");
     artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_INT32, &x->shape);
     return ARTEL_OK;
@@ -26,11 +28,17 @@ static artel_status infer_order(artel__infer *infer)
 static void fill_order(const artel__run_args *args, void *params)
 {
     const artel_shape *shape = &artel__args_in(args, 0)->shape;
-    *(artel__order *)params =
-        (artel__order){.outer = artel__args_rows(args, args->node->input[0]) * artel__shape_product(shape, 0, shape->rank - 1),
-                       .length = shape->dim[shape->rank - 1],
-                       .x = args->in[0],
-                       .y = args->out[0]};
+    int64_t outer = artel__args_rows(args, args->node->input[0]) * artel__shape_product(shape, 0, shape->rank - 1);
+    int64_t length = shape->dim[shape->rank - 1];
+    if (artel__node_wide(args->graph, args->node, true))
+        *(artel__wide_order *)params = (artel__wide_order){.outer = outer, .length = length, .x = args->in[0], .y = args->out[0]};
+    else
+        *(artel__order *)params = (artel__order){.outer = outer, .length = length, .x = args->in[0], .y = args->out[0]};
+}
+
+static const artel__kernel *const *choose_order(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, true) ? artel__wide_order_kernels : NULL;
 }
 
 const artel__op_def artel__op_order_def = {
@@ -41,7 +49,8 @@ const artel__op_def artel__op_order_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__order_kernels,
-            .params_size = sizeof(artel__order),
+            .choose = choose_order,
+            .params_size = ARTEL__EITHER_SIZE(artel__order, artel__wide_order),
             .fill = fill_order,
         },
 };
@@ -72,7 +81,8 @@ static artel_status infer_take(artel__infer *infer)
 {
     const take_attributes *a = infer->attributes;
     const artel__value *x = infer->in[0], *index = infer->in[1];
-    if (index->dtype != ARTEL_DTYPE_INT32 || (x->dtype != ARTEL_DTYPE_FLOAT32 && x->dtype != ARTEL_DTYPE_INT32))
+    if (index->dtype != ARTEL_DTYPE_INT32 ||
+        (x->dtype != ARTEL_DTYPE_FLOAT32 && x->dtype != ARTEL_DTYPE_FLOAT64 && x->dtype != ARTEL_DTYPE_INT32))
         return artel__op_fail(infer, "expected numbers and int32 indices, found %s", artel_dtype_name(index->dtype));
     if (a->axis < 0 || a->axis >= x->shape.rank) return artel__op_fail(infer, "the axis is out of range");
     if (!is_shared(index) && !leads_agree(x, index, a->axis)) return artel__op_fail(infer, "the indices do not fit");
@@ -101,6 +111,7 @@ static void fill_take(const artel__run_args *args, void *params)
     const take_attributes *a = args->attributes;
     artel__take *p = params;
     fill_picks(args, args->node->output[0], a->extent, a->axis, p);
+    if (artel__args_wide(args)) p->inner *= 2; /* elements move as they lie, of float64 two words */
     p->x = args->in[0];
     p->y = args->out[0];
 }
@@ -110,17 +121,30 @@ static artel_status infer_take_gradient(artel__infer *infer)
     const take_attributes *a = infer->attributes;
     artel_shape shape = infer->in[0]->shape;
     shape.dim[a->axis] = a->extent;
-    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    bool wide = infer->in[0]->dtype == ARTEL_DTYPE_FLOAT64;
+    artel__infer_output(infer, 0, infer->in[0]->domain, wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;
 }
 
 static void fill_take_gradient(const artel__run_args *args, void *params)
 {
     const take_attributes *a = args->attributes;
-    artel__take_gradient *p = params;
-    fill_picks(args, args->node->output[0], a->extent, a->axis, &p->as);
-    p->dy = args->in[0];
-    p->dx = args->out[0];
+    if (artel__args_wide(args)) {
+        artel__wide_take_gradient *p = params;
+        fill_picks(args, args->node->output[0], a->extent, a->axis, &p->as);
+        p->dy = args->in[0];
+        p->dx = args->out[0];
+    } else {
+        artel__take_gradient *p = params;
+        fill_picks(args, args->node->output[0], a->extent, a->axis, &p->as);
+        p->dy = args->in[0];
+        p->dx = args->out[0];
+    }
+}
+
+static const artel__kernel *const *choose_take_gradient(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_take_gradient_kernels : NULL;
 }
 
 static artel__lower_picks picks_of(const artel__lower *lower)
@@ -164,7 +188,8 @@ const artel__op_def artel__op_take_gradient_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__take_gradient_kernels,
-            .params_size = sizeof(artel__take_gradient),
+            .choose = choose_take_gradient,
+            .params_size = ARTEL__EITHER_SIZE(artel__take_gradient, artel__wide_take_gradient),
             .fill = fill_take_gradient,
         },
 };

@@ -16,12 +16,14 @@ typedef struct artel__function_attributes {
 typedef struct artel__constant_attributes {
     artel_dtype dtype;
     artel_shape shape;
-    const void *data; /* in the graph's arena */
+    const void *data;    /* in the graph's arena */
+    const double *exact; /* of a float32 number that was a float64 one: that; else NULL */
 } artel__constant_attributes;
 
 /* fill */
 typedef struct artel__fill_attributes {
     float number;
+    double exact; /* the same, not rounded: of float64 */
 } artel__fill_attributes;
 
 /* take, take_gradient */

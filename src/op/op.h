@@ -28,6 +28,17 @@ static inline const artel__value *artel__args_out(const artel__run_args *args, i
 {
     return &args->graph->value[args->node->output[k]];
 }
+/* Whether a node computes in float64: it has a result, or where `by_input` an operand, of that. */
+static inline bool artel__node_wide(const artel__graph *graph, const artel__node *node, bool by_input)
+{
+    return graph->value[by_input ? node->input[0] : node->output[0]].dtype == ARTEL_DTYPE_FLOAT64;
+}
+static inline bool artel__args_wide(const artel__run_args *args)
+{
+    return artel__node_wide(args->graph, args->node, false);
+}
+/* The larger of two parameter structs, of which a node fills one. */
+#define ARTEL__EITHER_SIZE(a, b) (sizeof(a) > sizeof(b) ? sizeof(a) : sizeof(b))
 /* Whether input k is stored as bfloat16; output k. */
 static inline bool artel__args_half_in(const artel__run_args *args, int k)
 {

@@ -10,8 +10,12 @@
 
 #include <string.h>
 
+#include "kernel/wide.h"
 #include "op/lower_reduce.h"
+#include "op/elementwise.h"
+#include "op/gather.h"
 #include "op/reduce_attributes.h"
+#include "op/shape_ops.h"
 #include "op/second.h"
 
 static artel_status infer_reduce(artel__infer *infer)
@@ -25,7 +29,7 @@ static artel_status infer_reduce(artel__infer *infer)
         else if (a->keep)
             shape.dim[shape.rank++] = 1;
     }
-    artel__infer_output(infer, 0, x->domain, ARTEL_DTYPE_FLOAT32, &shape);
+    artel__infer_output(infer, 0, x->domain, x->dtype == ARTEL_DTYPE_FLOAT64 ? x->dtype : ARTEL_DTYPE_FLOAT32, &shape);
     return ARTEL_OK;
 }
 
@@ -42,9 +46,27 @@ static int reduce_space(const artel__run_args *args, artel__value_id full, uint3
     return value->shape.rank + 1;
 }
 
+static void fill_reduce_wide(const artel__run_args *args, artel__wide_reduce *p)
+{
+    const artel__reduce_attributes *a = args->attributes;
+    p->op = a->function;
+    p->rank = reduce_space(args, args->node->input[0], a->axes, p->dim, p->reduced);
+    p->x = args->in[0];
+    p->y = args->out[0];
+}
+
+static const artel__kernel *const *choose_reduce(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_reduce_kernels : NULL;
+}
+
 static void fill_reduce(const artel__run_args *args, void *params)
 {
     const artel__reduce_attributes *a = args->attributes;
+    if (artel__args_wide(args)) {
+        fill_reduce_wide(args, params);
+        return;
+    }
     artel__reduce *p = params;
     p->op = a->function;
     p->rank = reduce_space(args, args->node->input[0], a->axes, p->dim, p->reduced);
@@ -57,13 +79,34 @@ static void fill_reduce(const artel__run_args *args, void *params)
 /* Inputs: x, y, dy. */
 static artel_status infer_reduce_gradient(artel__infer *infer)
 {
-    artel__infer_output(infer, 0, infer->in[0]->domain, ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
+    artel__infer_output(infer, 0, infer->in[0]->domain,
+                        infer->in[2]->dtype == ARTEL_DTYPE_FLOAT64 ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32, &infer->in[0]->shape);
     return ARTEL_OK;
+}
+
+static void fill_reduce_gradient_wide(const artel__run_args *args, artel__wide_reduce_gradient *p)
+{
+    const artel__reduce_attributes *a = args->attributes;
+    p->op = a->function;
+    p->rank = reduce_space(args, args->node->output[0], a->axes, p->dim, p->reduced);
+    p->x = args->in[0];
+    p->y = args->in[1];
+    p->dy = args->in[2];
+    p->dx = args->out[0];
+}
+
+static const artel__kernel *const *choose_reduce_gradient(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_reduce_gradient_kernels : NULL;
 }
 
 static void fill_reduce_gradient(const artel__run_args *args, void *params)
 {
     const artel__reduce_attributes *a = args->attributes;
+    if (artel__args_wide(args)) {
+        fill_reduce_gradient_wide(args, params);
+        return;
+    }
     artel__reduce_gradient *p = params;
     p->op = a->function;
     p->rank = reduce_space(args, args->node->output[0], a->axes, p->dim, p->reduced);
@@ -92,7 +135,8 @@ const artel__op_def artel__op_reduce_gradient_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__reduce_gradient_kernels,
-            .params_size = sizeof(artel__reduce_gradient),
+            .choose = choose_reduce_gradient,
+            .params_size = ARTEL__EITHER_SIZE(artel__reduce_gradient, artel__wide_reduce_gradient),
             .fill = fill_reduce_gradient,
             .half_in = 1u << 2,
             .half_out = 1u,
@@ -117,7 +161,8 @@ const artel__op_def artel__op_reduce_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__reduce_kernels,
-            .params_size = sizeof(artel__reduce),
+            .choose = choose_reduce,
+            .params_size = ARTEL__EITHER_SIZE(artel__reduce, artel__wide_reduce),
             .fill = fill_reduce,
             .half_in = 1u,
             .half_out = 1u,
@@ -230,10 +275,23 @@ static int normal_axis(const artel__graph *graph, artel__value_id x, int axis)
     return axis < 0 ? axis + graph->value[x].shape.rank : axis;
 }
 
+/* Of float64, from operations that have it. */
+static artel__value_id wide_softmax(artel__graph *graph, artel__softmax_op function, artel__value_id x, uint32_t axis)
+{
+    artel__value_id most = artel__op_reduce(graph, ARTEL__REDUCE_MAX, artel__op_stop_gradient(graph, x), axis, true);
+    artel__value_id apart = artel__op_binary(graph, ARTEL__BINARY_SUB, x, most);
+    artel__value_id power = artel__op_unary(graph, ARTEL__UNARY_EXPONENTIAL, NULL, apart);
+    artel__value_id sum = artel__op_reduce(graph, ARTEL__REDUCE_SUM, power, axis, true);
+    if (function == ARTEL__SOFTMAX) return artel__op_binary(graph, ARTEL__BINARY_DIV, power, sum);
+    return artel__op_binary(graph, ARTEL__BINARY_SUB, apart, artel__op_unary(graph, ARTEL__UNARY_LOG, NULL, sum));
+}
+
 artel__value_id artel__op_softmax(artel__graph *graph, artel__softmax_op function, artel__value_id x, int axis)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
     artel__axis_attributes attributes = {(int)function, normal_axis(graph, x, axis)};
+    if (graph->value[x].dtype == ARTEL_DTYPE_FLOAT64 && function != ARTEL__SPARSEMAX)
+        return wide_softmax(graph, function, x, 1u << attributes.axis);
     return artel__graph_add(graph, &artel__op_softmax_def, &attributes, &x, 1);
 }
 
@@ -339,6 +397,13 @@ const artel__op_def artel__op_argmax_def = {
 
 artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x)
 {
+    if (graph->status == ARTEL_OK && x >= 0 && graph->value[x].dtype == ARTEL_DTYPE_FLOAT64) { /* the first in order of what is negated */
+        artel_shape shape = graph->value[x].shape;
+        artel__value_id order = artel__op_order(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, x));
+        order = artel__op_slice(graph, order, shape.rank - 1, 0, 1, 1);
+        shape.rank--;
+        return artel__op_reshape(graph, order, &shape);
+    }
     return artel__graph_add(graph, &artel__op_argmax_def, NULL, &x, 1);
 }
 

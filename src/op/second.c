@@ -18,7 +18,7 @@ static artel__value_id both(artel__graph *graph, artel__binary function, artel__
 
 static artel__value_id scaled(artel__graph *graph, artel__value_id x, double scale)
 {
-    return artel__op_affine(graph, x, (float)scale, 0);
+    return artel__op_affine(graph, x, scale, 0);
 }
 
 /* -- two operands: the gradients are d (function of a and b); `product` is g d, what is given back is summed to the operands -- */

@@ -12,7 +12,7 @@
 /* Of one derivative that is being written. */
 typedef struct writer {
     artel__graph *g;
-    const float *parameter;
+    double a; /* the first constant */
     artel__value_id v;
 } writer;
 
@@ -28,12 +28,12 @@ static artel__value_id mul(const writer *w, artel__value_id a, artel__value_id b
 
 static artel__value_id line(const writer *w, artel__value_id x, double scale, double offset)
 {
-    return artel__op_affine(w->g, x, (float)scale, (float)offset);
+    return artel__op_affine(w->g, x, scale, offset);
 }
 
 static artel__value_id power(const writer *w, artel__value_id x, double exponent)
 {
-    return artel__op_unary(w->g, ARTEL__UNARY_POWER, (float[]){(float)exponent, 0, 0}, x);
+    return artel__op_unary_exact(w->g, ARTEL__UNARY_POWER, (double[]){exponent, 0, 0}, x);
 }
 
 /* 1 - x^2 */
@@ -148,12 +148,10 @@ static artel__value_id erf_of(const writer *w)
 static bool in_x(const writer *w, artel__unary function, artel__value_id *out)
 {
     artel__value_id x = w->v;
-    double a = w->parameter[0];
+    double a = w->a, selu = w->g->value[x].dtype == ARTEL_DTYPE_FLOAT64 ? 1.7580993408473768599 : 1.05070098 * 1.67326324;
     switch (function) {
     case ARTEL__UNARY_ELU: *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, below(w)), a, 0)); return true;
-    case ARTEL__UNARY_SELU:
-        *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, below(w)), 1.05070098 * 1.67326324, 0));
-        return true;
+    case ARTEL__UNARY_SELU: *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, below(w)), selu, 0)); return true;
     case ARTEL__UNARY_CELU:
         *out = if_below(w, 0, line(w, one(w, ARTEL__UNARY_EXPONENTIAL, line(w, below(w), 1 / a, 0)), 1 / a, 0));
         return true;
@@ -207,7 +205,8 @@ artel_status artel__second_unary(artel__gradient *g)
     artel__value_id inputs[2] = {g->out_gradient[0], g->in[1]}, curve;
     if (g->needed[0]) g->in_gradient[0] = artel__graph_add(graph, &artel__op_unary_gradient_def, a, inputs, g->in[1] < 0 ? 1 : 2);
     if (!g->needed[1] || graph->status < 0) return graph->status;
-    const writer w = {graph, a->parameter, g->in[1]};
+    bool wide = graph->value[g->in[1]].dtype == ARTEL_DTYPE_FLOAT64;
+    const writer w = {graph, wide ? a->exact[0] : (double)a->parameter[0], g->in[1]};
     bool bent = artel__unary_table[a->function].reads == ARTEL__READS_Y ? in_y(&w, a->function, &curve) : in_x(&w, a->function, &curve);
     if (!bent && !is_straight(a->function)) return artel__second_refuse(g, artel__unary_table[a->function].name);
     if (bent) g->in_gradient[1] = mul(&w, mul(&w, g->out_gradient[0], g->in[0]), curve);

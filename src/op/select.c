@@ -10,6 +10,7 @@
 
 #include "kernel/narrow.h"
 #include "kernel/shape_ops.h"
+#include "kernel/wide.h"
 #include "op/elementwise.h"
 #include "op/lower_elementwise.h"
 #include "op/node_attributes.h"
@@ -26,7 +27,7 @@ typedef artel__function_attributes compare_attributes;
 static artel_status infer_compare(artel__infer *infer)
 {
     artel_dtype dtype = infer->in[0]->dtype;
-    if (infer->in[1]->dtype != dtype || (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_INT32))
+    if (infer->in[1]->dtype != dtype || (dtype != ARTEL_DTYPE_FLOAT32 && dtype != ARTEL_DTYPE_FLOAT64 && dtype != ARTEL_DTYPE_INT32))
         return artel__op_fail(infer, "operands are %s and %s", artel_dtype_name(dtype), artel_dtype_name(infer->in[1]->dtype));
     return artel__infer_broadcast(infer, 2, ARTEL_DTYPE_BOOL);
 }
@@ -80,9 +81,10 @@ artel__value_id artel__op_compare_scalar(artel__graph *graph, artel__comparison 
     artel_shape scalar = {.rank = 0};
     float f = (float)b;
     int32_t i = (int32_t)fmin(fmax(b, INT32_MIN), INT32_MAX);
-    bool real = graph->value[a].dtype == ARTEL_DTYPE_FLOAT32;
-    artel__value_id number =
-        artel__op_constant(graph, real ? ARTEL_DTYPE_FLOAT32 : ARTEL_DTYPE_INT32, &scalar, real ? (void *)&f : (void *)&i);
+    artel_dtype dtype = graph->value[a].dtype;
+    bool real = dtype == ARTEL_DTYPE_FLOAT32, wide = dtype == ARTEL_DTYPE_FLOAT64;
+    const void *element = real ? (const void *)&f : wide ? (const void *)&b : (const void *)&i;
+    artel__value_id number = artel__op_constant(graph, real || wide ? dtype : ARTEL_DTYPE_INT32, &scalar, element);
     return artel__op_compare(graph, function, a, number);
 }
 
@@ -156,24 +158,23 @@ static artel_status infer_select(artel__infer *infer)
 {
     const artel__value *condition = infer->in[0];
     if (condition->dtype != ARTEL_DTYPE_BOOL) return artel__op_fail(infer, "the condition is %s", artel_dtype_name(condition->dtype));
-    const artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL, .dtype = ARTEL_DTYPE_FLOAT32};
+    bool wide = false;
+    for (int k = 1; k < 3; k++) wide = wide || (infer->in[k] && infer->in[k]->dtype == ARTEL_DTYPE_FLOAT64);
+    const artel__value zero = {.domain = ARTEL__DOMAIN_GLOBAL, .dtype = wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32};
     for (int k = 1; k < 3; k++) {
         if (!infer->in[k]) infer->in[k] = &zero;
+        if (wide && infer->in[k]->dtype != ARTEL_DTYPE_FLOAT64)
+            return artel__op_fail(infer, "an operand is %s, expected float64", artel_dtype_name(infer->in[k]->dtype));
     }
-    artel_status status = artel__infer_broadcast(infer, 3, ARTEL_DTYPE_FLOAT32);
+    artel_status status = artel__infer_broadcast(infer, 3, zero.dtype);
     for (int k = 1; k < 3; k++) {
         if (infer->in[k] == &zero) infer->in[k] = NULL;
     }
     return status;
 }
 
-static void fill_select(const artel__run_args *args, void *params)
+static void loop_select(const artel__run_args *args, artel__loop *loop)
 {
-    artel__select *p = params;
-    p->condition = args->in[0];
-    p->a = args->in[1];
-    p->b = args->in[2];
-    p->out = args->out[0];
     const artel__value *out = artel__args_out(args, 0);
     artel_shape scalar = {.rank = 0};
     const artel_shape *shape[3];
@@ -183,7 +184,28 @@ static void fill_select(const artel__run_args *args, void *params)
         shape[k] = absent ? &scalar : &artel__args_in(args, k)->shape;
         has_rows[k] = !absent && artel__args_in(args, k)->domain == ARTEL__DOMAIN_ROW;
     }
-    artel__loop_broadcast(&p->loop, out->domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : -1, &out->shape, 3, shape, has_rows);
+    artel__loop_broadcast(loop, out->domain == ARTEL__DOMAIN_ROW ? args->step->fold->rows : -1, &out->shape, 3, shape, has_rows);
+}
+
+static void fill_select(const artel__run_args *args, void *params)
+{
+    if (artel__args_wide(args)) {
+        artel__wide_select *p = params;
+        *p = (artel__wide_select){.condition = args->in[0], .a = args->in[1], .b = args->in[2], .out = args->out[0]};
+        loop_select(args, &p->loop);
+    } else {
+        artel__select *p = params;
+        p->condition = args->in[0];
+        p->a = args->in[1];
+        p->b = args->in[2];
+        p->out = args->out[0];
+        loop_select(args, &p->loop);
+    }
+}
+
+static const artel__kernel *const *choose_select(const artel__graph *graph, const artel__node *node)
+{
+    return artel__node_wide(graph, node, false) ? artel__wide_select_kernels : NULL;
 }
 
 static artel_status grad_select(artel__gradient *g)
@@ -215,7 +237,8 @@ const artel__op_def artel__op_select_def = {
     .exec =
         &(const artel__op_exec){
             .kernels = artel__select_kernels,
-            .params_size = sizeof(artel__select),
+            .choose = choose_select,
+            .params_size = ARTEL__EITHER_SIZE(artel__select, artel__wide_select),
             .fill = fill_select,
         },
 };
@@ -399,7 +422,26 @@ artel__value_id artel__op_constant(artel__graph *graph, artel_dtype dtype, const
     memcpy(copy, data, bytes);
     for (int64_t i = 0; dtype == ARTEL_DTYPE_FLOAT32 && i < artel_shape_count(shape); i++)
         ((float *)copy)[i] = artel__narrow_one(graph->precision, ((float *)copy)[i]);
-    constant_attributes attributes = {dtype, *shape, copy};
+    constant_attributes attributes = {dtype, *shape, copy, NULL};
+    return artel__graph_add(graph, &artel__op_constant_def, &attributes, NULL, 0);
+}
+
+artel__value_id artel__op_constant_exact(artel__graph *graph, double number)
+{
+    artel_shape scalar = {.rank = 0};
+    float rounded = artel__narrow_one(graph->precision, (float)number);
+    struct {
+        double exact;
+        float rounded;
+    } *copy = artel__arena_alloc(graph->arena, 1, sizeof *copy);
+    if (graph->status < 0) return ARTEL__NO_VALUE;
+    if (!copy) {
+        graph->status = ARTEL_ERROR_NO_MEMORY;
+        return ARTEL__NO_VALUE;
+    }
+    copy->exact = number;
+    copy->rounded = rounded;
+    constant_attributes attributes = {ARTEL_DTYPE_FLOAT32, scalar, &copy->rounded, &copy->exact};
     return artel__graph_add(graph, &artel__op_constant_def, &attributes, NULL, 0);
 }
 
@@ -410,7 +452,8 @@ typedef artel__fill_attributes fill_attributes;
 static artel_status infer_fill(artel__infer *infer)
 {
     const artel__value *like = infer->in[0];
-    artel__infer_output(infer, 0, like->domain, ARTEL_DTYPE_FLOAT32, &like->shape);
+    bool wide = like->dtype == ARTEL_DTYPE_FLOAT64;
+    artel__infer_output(infer, 0, like->domain, wide ? ARTEL_DTYPE_FLOAT64 : ARTEL_DTYPE_FLOAT32, &like->shape);
     if (like->layout == ARTEL__LAYOUT_PANELS) { /* as a gradient lies */
         infer->out[0].storage = like->storage;
         infer->out[0].layout = like->layout;
@@ -422,10 +465,12 @@ static void fill_fill(const artel__run_args *args, void *params)
 {
     const fill_attributes *a = args->attributes;
     uint32_t bits;
+    uint64_t wide;
     memcpy(&bits, &a->number, sizeof bits);
+    memcpy(&wide, &a->exact, sizeof wide);
     *(artel__fill *)params = (artel__fill){.count = artel__args_rows(args, args->node->output[0]) * artel__args_out(args, 0)->storage,
-                                           .item = 4,
-                                           .bits = bits,
+                                           .item = artel__args_wide(args) ? 8 : 4,
+                                           .bits = artel__args_wide(args) ? wide : bits,
                                            .y = args->out[0]};
 }
 
@@ -465,7 +510,7 @@ const artel__op_def artel__op_fill_def = {
 
 artel__value_id artel__op_fill_like(artel__graph *graph, artel__value_id like, double number)
 {
-    fill_attributes attributes = {(float)number};
+    fill_attributes attributes = {(float)number, number};
     return artel__graph_add(graph, &artel__op_fill_def, &attributes, &like, 1);
 }
 

@@ -12,6 +12,7 @@ typedef struct artel__transpose_attributes {
 typedef struct artel__pad_attributes {
     int64_t before[ARTEL_MAX_RANK], after[ARTEL_MAX_RANK];
     float number;
+    double exact; /* the same, not rounded: of float64 */
 } artel__pad_attributes;
 
 /* slice, insert, concat_insert */

@@ -131,11 +131,13 @@ static void fill_pad(const artel__run_args *args, void *params)
     for (int i = 1; i < p->rank; i++) p->before[i] = a->before[i - 1];
     p->item = artel_dtype_size(artel__args_in(args, 0)->dtype);
     uint32_t bits = 0;
+    bool wide = artel__args_wide(args);
     if (artel__args_in(args, 0)->dtype == ARTEL_DTYPE_FLOAT32)
         memcpy(&bits, &a->number, sizeof bits);
-    else
+    else if (!wide)
         bits = (uint32_t)(int32_t)a->number;
     p->bits = bits;
+    if (wide) memcpy(&p->bits, &a->exact, sizeof p->bits);
     if (artel__args_half_in(args, 0)) {
         p->item = artel_dtype_size(ARTEL_DTYPE_BFLOAT16);
         p->bits = artel__half_round(a->number);
@@ -183,7 +185,7 @@ const artel__op_def artel__op_pad_def = {
 artel__value_id artel__op_pad(artel__graph *graph, artel__value_id x, const int64_t *before, const int64_t *after, double number)
 {
     if (graph->status < 0 || x < 0) return ARTEL__NO_VALUE;
-    artel__pad_attributes attributes = {.number = (float)number};
+    artel__pad_attributes attributes = {.number = (float)number, .exact = number};
     for (int i = 0; i < graph->value[x].shape.rank; i++) {
         attributes.before[i] = before[i];
         attributes.after[i] = after[i];

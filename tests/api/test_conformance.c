@@ -437,6 +437,71 @@ static void ST11_cluster(void **state)
     artel_context_destroy(ctx);
 }
 
+/* -- ST9 in float64: rows, sums, means and extremes over them, gradients of two orders -- */
+
+enum {
+    COLUMNS = 2,
+    RESULTS = 6
+};
+
+static const double matrix[WIDTH * COLUMNS] = {0.1, -0.7, 0.3, 1.1, -0.9, 0.2};
+static const int sizes[RESULTS] = {BATCH * COLUMNS, COLUMNS, 1, 1, WIDTH *COLUMNS, WIDTH *COLUMNS};
+
+static artel_status trace_wide(void *user, artel_graph *g, const artel_value *in, artel_value *out)
+{
+    (void)user;
+    const artel_value w = artel_graph_constant(g, ARTEL_DTYPE_FLOAT64, &(artel_shape){2, {WIDTH, COLUMNS}}, matrix);
+    out[0] = artel_graph_unary(g, "tanh", artel_graph_binary(g, "matmul", in[0], w));
+    artel_value square = artel_graph_unary(g, "square", out[0]), sum = artel_graph_op(g, "sum", &square, 1, "{\"axis\": -1}");
+    out[1] = artel_graph_reduce(g, ARTEL_REDUCTION_MEAN, out[0]);
+    out[2] = artel_graph_reduce(g, ARTEL_REDUCTION_MAX, sum);
+    out[3] = artel_graph_reduce(g, ARTEL_REDUCTION_SUM, artel_graph_binary(g, "multiply", sum, artel_graph_number(g, 0.1)));
+    artel_status status = artel_graph_gradients(g, out[3], &w, 1, &out[4]);
+    if (status < 0) return status;
+    artel_value slopes = artel_graph_unary(g, "square", out[4]);
+    return artel_graph_gradients(g, artel_graph_unary(g, "sum", slopes), &w, 1, &out[5]);
+}
+
+static void run_wide(stage *s, int rows, double result[RESULTS][BATCH * COLUMNS])
+{
+    double x[BATCH * WIDTH];
+    const artel_argument argument = {.name = "x", .dtype = ARTEL_DTYPE_FLOAT64, .shape = {1, {WIDTH}}};
+    artel_function_options o = ARTEL_FUNCTION_OPTIONS_INIT;
+    artel_function *f;
+    artel_array out[RESULTS];
+    const artel_array in = {ARTEL_DTYPE_FLOAT64, {2, {rows, WIDTH}}, x};
+    o.arguments = &argument;
+    o.argument_count = 1;
+    o.output_count = RESULTS;
+    for (int i = 0; i < BATCH * WIDTH; i++) x[i] = (i * 37 % 53) / 7.0 - 3;
+    for (int i = 0; i < RESULTS; i++) out[i] = (artel_array){.dtype = ARTEL_DTYPE_FLOAT64, .data = result[i]};
+    api_ok(s->ctx, artel_function_create(s->strategy, &o, trace_wide, s, &f));
+    call c = {f, &in, out, RESULTS};
+    if (s->together)
+        api_ok(s->ctx, artel_strategy_loop(s->strategy, artel_strategy_units(s->strategy) + 1, run_unit, &c));
+    else
+        api_ok(s->ctx, run_unit(&c, 0));
+    for (int i = 0; i < COLUMNS; i++) {
+        double y = tanh(x[0] * matrix[i] + x[1] * matrix[COLUMNS + i] + x[2] * matrix[2 * COLUMNS + i]);
+        assert_true(fabs(result[0][i] - y) < 1e-15);
+    }
+}
+
+static void ST9_float64(void **state)
+{
+    (void)state;
+    static double first[RESULTS][BATCH * COLUMNS], other[RESULTS][BATCH * COLUMNS];
+    for (int rows = BATCH; rows > 0; rows -= 5) {
+        for (int f = 0; f < form_count; f++) {
+            stage s = begin(&forms[f]);
+            run_wide(&s, rows, f ? other : first);
+            for (int i = 0; i < RESULTS && f; i++)
+                assert_memory_equal(first[i], other[i], sizeof(double) * (size_t)(i ? sizes[i] : rows * COLUMNS));
+            end(&s);
+        }
+    }
+}
+
 /* -- ST12: among tasks functions run in the loop, so that all make the same runs -- */
 
 static void ST12_outside_the_loop(void **state)
@@ -481,6 +546,7 @@ int main(int argc, char **argv)
                                       cmocka_unit_test(ST3_run_ST5_gather_ST8_distribute_ST9_results),
                                       cmocka_unit_test(ST4_reduce_ST6_all_reduce),
                                       cmocka_unit_test(ST7_update_VA1_mirrored_VA2_on_read_VA3_restore),
+                                      cmocka_unit_test(ST9_float64),
                                       cmocka_unit_test(ST11_cluster),
                                       cmocka_unit_test(ST12_contexts),
                                       cmocka_unit_test(ST12_outside_the_loop),

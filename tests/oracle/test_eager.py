@@ -5,84 +5,15 @@ operations of keras.ops by name on whole arrays as Keras'; gradients of function
 import ctypes
 import itertools
 import json
-import os
 import sys
 
 import numpy as np
 
-from api.header import Headers
+from eager import EAGER, NUMERIC, NAMES, Refused, Trace, array, call, check, expect, faults, finish, lib, numpy_of
 from oracle import keras_module
 
 keras = keras_module()
 ops = keras.ops
-headers = Headers(os.environ["ARTEL_SOURCE"] + "/include/artel")
-lib = headers.load(os.environ["ARTEL_BUILD"] + "/libartel.so")
-Shape = headers.structs["artel_shape"]
-TYPES = {"float32": 0}
-CONTEXT, EAGER = ctypes.c_void_p(), ctypes.c_void_p()
-faults = []
-
-
-class Refused(Exception):
-    pass
-
-
-def check(status):
-    if status < 0:
-        at = lib.artel_context_error(CONTEXT)
-        raise Refused(ctypes.string_at(at + 4 + 256).decode() + f" ({status})")
-    return status
-
-
-check(lib.artel_context_create(None, ctypes.byref(CONTEXT)))
-check(lib.artel_eager_create(CONTEXT, None, ctypes.byref(EAGER)))
-lib.artel_dtype_name.restype = ctypes.c_char_p
-NAMES = [lib.artel_dtype_name(i).decode() for i in range(14)]
-NUMERIC = [name for name in NAMES if name in ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")]
-
-
-def shape_of(shape):
-    return Shape(len(shape), (ctypes.c_int64 * 8)(*shape))
-
-
-def array(values):
-    values, out = np.asarray(values), ctypes.c_void_p()  # also those that are not contiguous: ascontiguousarray would give scalars an axis
-    values = values.copy(order="C")
-    check(lib.artel_ndarray_create(EAGER, NAMES.index(values.dtype.name), ctypes.byref(shape_of(values.shape)), values.ctypes.data, ctypes.byref(out)))
-    return out
-
-
-def numpy_of(a):
-    dtype, shape = ctypes.c_int(), Shape()
-    check(lib.artel_ndarray_describe(a, ctypes.byref(dtype), ctypes.byref(shape), None))
-    out = np.empty(shape.dim[: shape.rank], NAMES[dtype.value])
-    check(lib.artel_ndarray_read(a, dtype.value, out.ctypes.data, out.size))
-    return out
-
-
-def call(name, *inputs, **attributes):
-    """All results of an operation, as NumPy arrays."""
-    made = [array(x) for x in inputs]
-    out = (ctypes.c_void_p * 32)()
-    text = json.dumps(attributes).encode() if attributes else None
-    count = check(lib.artel_eager_op_all(EAGER, name.encode(), ctypes.cast((ctypes.c_void_p * len(made))(*made), ctypes.c_void_p), len(made), text, ctypes.cast(out, ctypes.c_void_p), 32))
-    results = [numpy_of(ctypes.c_void_p(out[i])) for i in range(count)]
-    for a in [*made, *(ctypes.c_void_p(out[i]) for i in range(count))]:
-        lib.artel_ndarray_release(a)
-    return results
-
-
-def expect(what, got, wanted, exact=False):
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    same = got.shape == wanted.shape and (got.dtype == wanted.dtype or not exact)
-    if same and exact:
-        same = np.array_equal(got, wanted, equal_nan=got.dtype.kind == "f")
-    elif same:
-        same = np.allclose(got.astype("float64"), wanted.astype("float64"), rtol=2e-5, atol=2e-6, equal_nan=True)
-    if not same:
-        faults.append(f"{what}: {got.dtype}{got.shape} {got.ravel()[:4]}, wanted {wanted.dtype}{wanted.shape} {wanted.ravel()[:4]}")
-
-
 random = np.random.default_rng(3)
 
 
@@ -203,9 +134,6 @@ faults += [f"{what}: refused: {why}" for what, why in refused.items()]
 
 # -- gradients of functions, as TensorFlow's --
 
-Trace = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32))
-
-
 @Trace
 def trace(_user, graph, inputs, outputs):
     product = lib.artel_graph_binary(graph, b"matmul", inputs[0], inputs[1])
@@ -284,6 +212,4 @@ for name, keras_function, *inputs in ONE + TWO:
         if not np.allclose(got, wanted, rtol=2e-4, atol=2e-4):
             faults.append(f"second {name} {i}: {got.ravel()[:4]}, wanted {wanted.ravel()[:4]}, {np.abs(got - wanted).max()} apart")
 
-lib.artel_eager_destroy(EAGER)
-lib.artel_context_destroy(CONTEXT)
-sys.exit("\n".join(faults) or 0)
+sys.exit(finish())

@@ -13,11 +13,6 @@
 
 #define BUCKET_BYTES ((size_t)4 << 20) /* of sums that are begun together */
 
-static const artel__kernel *const *kernel_list(const artel__op_exec *exec, const artel__node *node)
-{
-    return exec->choose ? exec->choose(node) : exec->kernels;
-}
-
 /* Who owns what of a full batch, and the largest shares of it. */
 static artel_status make_folds(artel__plan *plan)
 {
@@ -69,7 +64,7 @@ static artel_status choose_kernel(artel__plan *plan, int32_t index)
     _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
     for (int r = 0; r < plan->options.replicas; r++) {
         artel__plan_params(plan, index, r, params);
-        if (r == 0) chosen->kernel = artel__kernel_choose(kernel_list(chosen->exec, node), plan->options.isa, params);
+        if (r == 0) chosen->kernel = artel__kernel_choose(artel__node_kernels(plan->graph, node), plan->options.isa, params);
         if (!chosen->kernel) {
             return artel__fail(plan->ctx, ARTEL_ERROR_INTERNAL, node->name, "please report this model", "no kernel can compute %s",
                                node->op->name);
@@ -268,7 +263,7 @@ static void dump_node(const artel__plan *plan, int32_t index, artel__text *out)
         _Alignas(64) uint8_t params[ARTEL__MAX_PARAMS];
         artel__plan_params(plan, index, 0, params);
         artel__text_show(out, " %s tasks=%lld", chosen->kernel->name, (long long)chosen->kernel->tasks(params));
-        for (const artel__kernel *const *k = kernel_list(chosen->exec, node); *k != chosen->kernel; k++) {
+        for (const artel__kernel *const *k = artel__node_kernels(plan->graph, node); *k != chosen->kernel; k++) {
             const char *reason = artel__kernel_refuses(*k, plan->options.isa, params);
             artel__text_show(out, " refused %s: %s;", (*k)->name, reason ? reason : "?");
         }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of float64: what graphs compute with in that type, each written once, without instruction sets.
+ *
+ * The parameters mean what those of the float32 kernel of the same name do (kernel/elementwise.h, reduce.h, gather.h), sums have the same
+ * order, and each element is one fixed sequence of IEEE operations, without fused multiply-adds; functions are those of kernel/wide/real.h.
+ */
+#ifndef ARTEL_KERNEL_WIDE_H
+#define ARTEL_KERNEL_WIDE_H
+
+#include "kernel/gather.h"
+#include "kernel/reduce.h"
+
+typedef struct artel__wide_unary {
+    artel__unary op;
+    int64_t count;
+    const double *x;
+    double *y;
+    double a, b, c;
+} artel__wide_unary;
+
+/* v: x or y, whichever the row of unary.list reads; NULL where neither. */
+typedef struct artel__wide_unary_gradient {
+    artel__unary op;
+    int64_t count;
+    const double *v, *dy;
+    double *dx;
+    double a, b, c;
+} artel__wide_unary_gradient;
+
+typedef struct artel__wide_binary {
+    artel__binary op;
+    artel__loop loop;
+    const double *a, *b;
+    double *out;
+} artel__wide_binary;
+
+typedef struct artel__wide_binary_gradient {
+    artel__binary op;
+    int wrt;
+    artel__loop loop;
+    const double *a, *b, *dout;
+    double *gradient;
+} artel__wide_binary_gradient;
+
+typedef struct artel__wide_select {
+    artel__loop loop;
+    const uint8_t *condition;
+    const double *a, *b;
+    double *out;
+} artel__wide_select;
+
+typedef struct artel__wide_reduce {
+    artel__reduction op;
+    int rank;
+    int64_t dim[ARTEL__LOOP_RANK];
+    bool reduced[ARTEL__LOOP_RANK];
+    const double *x;
+    double *y;
+} artel__wide_reduce;
+
+typedef struct artel__wide_reduce_gradient {
+    artel__reduction op;
+    int rank;
+    int64_t dim[ARTEL__LOOP_RANK];
+    bool reduced[ARTEL__LOOP_RANK];
+    const double *x, *y, *dy;
+    double *dx;
+} artel__wide_reduce_gradient;
+
+typedef struct artel__wide_order {
+    int64_t outer, length; /* length < 2^31 */
+    const double *x;
+    int32_t *y;
+} artel__wide_order;
+
+typedef struct artel__wide_take_gradient {
+    artel__take as; /* x, y and fault are not read */
+    const double *dy;
+    double *dx;
+} artel__wide_take_gradient;
+
+/* y[o][l][i][j] = sum over r of a[o][l][i][r] * b[o][l][j][r]: a chain of products and sums in the order of r, from +0. A stride of 0 gives
+ * all of `outer` the same matrices. Tasks: lines of the result. */
+typedef struct artel__wide_product {
+    int64_t outer, lead, rows, columns, inner;
+    int64_t a_stride, b_stride; /* elements from one of `outer` to the next */
+    const double *a, *b;
+    double *y;
+} artel__wide_product;
+
+/* The greatest of the rows of each node of a fold (op/fold_max.c). Tasks: nodes. */
+typedef struct artel__wide_fold_max {
+    const artel__fold_plan *fold;
+    int64_t columns;
+    const double *x;
+    double *y;
+} artel__wide_fold_max;
+
+extern const artel__kernel *const artel__wide_unary_kernels[];
+extern const artel__kernel *const artel__wide_unary_gradient_kernels[];
+extern const artel__kernel *const artel__wide_binary_kernels[];
+extern const artel__kernel *const artel__wide_binary_gradient_kernels[];
+extern const artel__kernel *const artel__wide_select_kernels[];
+extern const artel__kernel *const artel__wide_reduce_kernels[];
+extern const artel__kernel *const artel__wide_reduce_gradient_kernels[];
+extern const artel__kernel *const artel__wide_order_kernels[];
+extern const artel__kernel *const artel__wide_take_gradient_kernels[];
+extern const artel__kernel *const artel__wide_product_kernels[];
+extern const artel__kernel *const artel__wide_fold_max_kernels[];
+
+#endif
