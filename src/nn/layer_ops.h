@@ -57,6 +57,8 @@ typedef struct artel__short_time {
 } artel__short_time;
 artel_status artel__raw_short_time(const artel__layer *layer, const artel__call *call, artel__value_id x, const artel__short_time *how,
                                    artel__value_id *real, artel__value_id *imaginary);
+/* Of matrices in the last two axes, descending. */
+artel__value_id artel__raw_singular_values(artel__graph *graph, artel__value_id x);
 /* The call of every FORMULA. */
 artel_status artel__raw_formula(artel__layer *layer, artel__call *call);
 artel_status artel__raw_refuse(const artel__layer *layer, const char *what);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keras' raw operations on small matrices: solutions, inverses, determinants, Cholesky's factor; and norms of vectors and matrices. See
- * layer_ops.h and op/matrix.h. Eigenvalues, singular values and QR are not there, nor what needs them.
+ * layer_ops.h and op/matrix.h. Eigenvalues, singular values and QR: layer_ops_decompose.c.
  */
 #include <math.h>
 #include <string.h>
@@ -175,16 +175,27 @@ static artel__value_id vector_norm(artel__graph *graph, artel__value_id x, doubl
     return artel__op_unary_exact(graph, ARTEL__UNARY_POWER, (double[]){1 / p, 0, 0}, power);
 }
 
-/* The largest or smallest sum of magnitudes of columns (p = 1, -1) or lines (infinity, -infinity). */
+/* The largest or smallest sum of magnitudes of columns (p = 1, -1) or lines (infinity, -infinity); the largest or smallest singular value
+ * (2, -2), the sum of all (0). */
 static artel__value_id matrix_norm(artel__graph *graph, artel__value_id x, double p, const int axis[2], bool keep)
 {
     int along = p == 1 || p == -1 ? 0 : 1;
-    artel__value_id sums = reduced(graph, ARTEL__REDUCE_SUM, unary(graph, ARTEL__UNARY_ABS, x), 1u << axis[along], true);
-    artel__value_id y = reduced(graph, p > 0 ? ARTEL__REDUCE_MAX : ARTEL__REDUCE_MIN, sums, 1u << axis[1 - along], true);
-    if (keep || graph->status < 0) return y;
+    artel__reduction end = p == 0 ? ARTEL__REDUCE_SUM : p > 0 ? ARTEL__REDUCE_MAX : ARTEL__REDUCE_MIN;
+    artel__value_id y;
+    if (p == 0 || p == 2 || p == -2) {
+        int permutation[ARTEL_MAX_RANK];
+        y = artel__raw_singular_values(graph, artel__axes_last(graph, x, 1u << axis[0] | 1u << axis[1], permutation));
+        if (graph->status < 0) return ARTEL__NO_VALUE;
+        y = reduced(graph, end, y, 1u << (graph->value[y].shape.rank - 1), false);
+    } else {
+        artel__value_id sums = reduced(graph, ARTEL__REDUCE_SUM, unary(graph, ARTEL__UNARY_ABS, x), 1u << axis[along], true);
+        y = reduced(graph, end, sums, 1u << axis[1 - along], true);
+    }
+    if (graph->status < 0) return ARTEL__NO_VALUE;
     artel_shape in = graph->value[x].shape, out = {.rank = 0};
     for (int i = 0; i < in.rank; i++) {
-        if (i != axis[0] && i != axis[1]) out.dim[out.rank++] = in.dim[i];
+        bool gone = i == axis[0] || i == axis[1];
+        if (!gone || keep) out.dim[out.rank++] = gone ? 1 : in.dim[i];
     }
     return artel__op_reshape(graph, y, &out);
 }
@@ -205,8 +216,10 @@ artel_status artel__raw_norm(artel__layer *layer, artel__call *call)
         artel__call_return(call, vector_norm(graph, x, square ? 2 : p, axes, keep));
         return graph->status;
     }
-    bool sums = count == 2 && number_given && (p == 1 || p == -1 || p == INFINITY || p == -INFINITY);
-    if (!sums) return artel__raw_refuse(layer, "an order that needs singular values");
+    bool all = name && strcmp(name, "nuc") == 0, singular = all || p == 2 || p == -2;
+    bool known = count == 2 && (all || number_given) && (singular || p == 1 || p == -1 || p == INFINITY || p == -INFINITY);
+    if (!known) return artel__raw_refuse(layer, "such an order");
+    if (all) p = 0;
     int64_t first = 0, second = 0;
     artel__json_integer(json_array_get(given, 0), &first);
     artel__json_integer(json_array_get(given, 1), &second);

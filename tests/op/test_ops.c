@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "op/decompose.h"
 #include "op/elementwise.h"
 
 static artel__value_id stopped(op_graph *g)
@@ -108,11 +109,39 @@ static void test_coverage(void **state)
     op_check_coverage();
 }
 
+/* Vectors that are only known to be orthogonal to all others have no gradient, in TensorFlow neither: refused by name, once it is wanted. */
+static void test_whole_bases(void **state)
+{
+    static const struct {
+        artel__decomposition function;
+        int64_t m, n;
+        const char *advice;
+    } rows[] = {{ARTEL__DECOMPOSITION_QR, 4, 3, "reduced"},
+                {ARTEL__DECOMPOSITION_SINGULAR, 5, 3, "full_matrices"},
+                {ARTEL__DECOMPOSITION_SINGULAR, 2, 4, "full_matrices"}};
+    (void)state;
+    for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
+        op_graph g;
+        open_graph(&g);
+        artel__value_id x = op_row(&g, OP_SIGNED, SHAPE(rows[i].m, rows[i].n)), found = ARTEL__NO_VALUE;
+        artel__value_id y = artel__op_decompose(&g.graph, rows[i].function, true, x), seed = artel__op_affine(&g.graph, y, 0, 1);
+        artel__differentiate request = {
+            .add = &artel__op_binary_def, .targets = &y, .seeds = &seed, .target_count = 1, .wanted = &x, .wanted_count = 1};
+        assert_int_equal(g.graph.status, ARTEL_OK);
+        artel__graph_differentiate(&g.graph, &request, &found);
+        assert_non_null(strstr(artel_context_error(g.ctx)->advice, rows[i].advice));
+        assert_int_equal(artel_context_error(g.ctx)->status, ARTEL_ERROR_UNSUPPORTED);
+        artel__arena_fini(&g.arena);
+        artel_context_destroy(g.ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients), cmocka_unit_test(test_bits),          cmocka_unit_test(test_description),
-        cmocka_unit_test(test_cost),      cmocka_unit_test(test_stop_gradient), cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_gradients),   cmocka_unit_test(test_bits),          cmocka_unit_test(test_description),
+        cmocka_unit_test(test_cost),        cmocka_unit_test(test_stop_gradient), cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_whole_bases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

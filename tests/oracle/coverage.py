@@ -33,7 +33,7 @@ COVERED = [
     ("Arrangement", "diagonals, turns, blocks, joins, running products, means, moments", "operations_arrange"),
     ("Networks", "pooling, convolutions, normalisation, attention as operations", "operations_network"),
     ("Pictures", "colours, borders, patches, blurs, edges, maps, filters", "operations_images"),
-    ("Matrices", "solutions, determinants, factors, norms, Fourier transforms", "operations_matrix"),
+    ("Matrices", "solutions, determinants, factors, eigenvalues, singular values, norms, Fourier transforms", "operations_matrix"),
     ("Overlaps", "Dice, Tversky, generalised cross-entropy, intersection over union, correlations", "overlaps"),
     ("Images", "Resizing, CenterCrop, random changes of places and colours with equal bounds; drawn ones as distributions in `test_dropout.py`", "layers_images"),
     ("Text and categories", "lookups, text vectorisation, hashes, crosses, bins, encodings, side by side at random and in models that train; a FeatureSpace", "categories"),

@@ -30,6 +30,36 @@ def matrices(ops, draw):
     yield Form("cdist", (m, n), lambda x, y: ops.cdist(x, y), inputs=2)
 
 
+def factors(ops, draw):
+    """Squares, and products of two vectors, are the same whichever sign a vector has."""
+    c, m = draw.randint(1, 3), draw.randint(3, 5)
+    n = m - draw.randint(1, 2)
+    spread = lambda x: 0.4 * x + np.eye(x.shape[-2], x.shape[-1], dtype="f4") * np.arange(1, x.shape[-1] + 1, dtype="f4")
+    mirrored = lambda x: spread(x) + ops.swapaxes(spread(x), -1, -2)
+    for label, shape in (("square", (n, n)), ("tall", (m, n)), ("wide", (c, n, m))):
+        for i, part in enumerate("qr"):
+            yield Form("qr %s %s" % (label, part), shape, lambda x, i=i: ops.qr(spread(x))[i])
+            yield Form("qr complete %s %s" % (label, part), shape, lambda x, i=i: ops.qr(spread(x), mode="complete")[i], trains=label != "tall")
+        yield Form("svd %s" % label, shape, lambda x: ops.svd(spread(x), full_matrices=False)[1])
+        yield Form("svd values alone %s" % label, shape, lambda x: ops.svd(spread(x), compute_uv=False))
+        yield Form("svd %s u" % label, shape, lambda x: ops.square(ops.svd(spread(x), full_matrices=False)[0]))
+        yield Form("svd %s v" % label, shape, lambda x: ops.square(ops.svd(spread(x), full_matrices=False)[2]))
+        yield Form("svd %s u and v" % label, shape, lambda x: (lambda u, s, v: ops.matmul(u * ops.expand_dims(ops.log(s), -2), v))(*ops.svd(spread(x), full_matrices=False)))
+        yield Form("pinv %s" % label, shape, lambda x: ops.pinv(spread(x)))
+        yield Form("pinv %s cut" % label, shape, lambda x: ops.pinv(spread(x), rcond=0.5), tolerance=3e-4)
+        yield Form("matrix_rank %s" % label, shape, lambda x: ops.matrix_rank(x[..., :1] * x[..., -1:, :]), trains=False)
+        yield Form("matrix_rank %s above" % label, shape, lambda x: ops.matrix_rank(spread(x), tol=1.5), trains=False)
+    for rows, columns in ((n, n), (n + 1, n), (n, n + 1)):
+        label = "%dx%d" % (rows, columns)
+        yield Form("svd whole u " + label, (rows, columns), lambda x: ops.square(ops.svd(spread(x))[0]))
+        yield Form("svd whole v " + label, (rows, columns), lambda x: ops.square(ops.svd(spread(x))[2]))
+    yield Form("svd whole", (m + 1, 2), lambda x: (lambda u: ops.matmul(u[..., 2:], ops.swapaxes(u[..., 2:], -1, -2)))(ops.svd(x)[0]), trains=False)
+    yield Form("eigh", (c, m, m), lambda x: ops.eigh(mirrored(x))[0])
+    yield Form("eigh of a triangle", (m, m), lambda x: ops.eigh(spread(x))[0])
+    yield Form("eigh's vectors", (m, m), lambda x: ops.square(ops.eigh(mirrored(x))[1]))
+    yield Form("eigh's logarithm", (n, n), lambda x: (lambda e, v: ops.matmul(v * ops.expand_dims(ops.tanh(e), -2), ops.swapaxes(v, -1, -2)))(*ops.eigh(mirrored(x))))
+
+
 def norms(ops, draw):
     for rank in (1, 2, 3):
         shape, axis = draw.shape(rank, 2, 5), draw.axis(rank)
@@ -39,6 +69,9 @@ def norms(ops, draw):
     for p in (1, -1, float("inf"), float("-inf"), "fro", None):
         yield Form("matrix norm %s" % p, (3, 4, 2), lambda x, p=p: ops.norm(x, ord=p, axis=(1, -1)))
         yield Form("matrix norm %s kept" % p, (3, 4, 2), lambda x, p=p: ops.norm(x, ord=p, axis=(3, 2), keepdims=True))
+    for p in (2, -2, "nuc"):
+        yield Form("matrix norm %s" % p, (3, 4, 2), lambda x, p=p: ops.norm(x, ord=p, axis=(1, -1)))
+        yield Form("matrix norm %s kept" % p, (3, 4, 2), lambda x, p=p: ops.norm(x, ord=p, axis=(1, 2), keepdims=True))
 
 
 def frequencies(ops, draw):
@@ -59,9 +92,12 @@ def frequencies(ops, draw):
 
 REFUSED = [
     Form("norm of all", (3,), lambda x: K.ops.reshape(K.ops.norm(x), (1, 1))),
-    Form("norm by singular values", (3, 3), lambda x: K.ops.norm(x, ord="nuc", axis=(1, 2))),
-    Form("svd", (3, 3), lambda x: K.ops.svd(x)[1]),
+]
+REFUSED_FACTORS = [
+    Form("eig", (3, 3), lambda x: K.ops.eig(x)[0]),
+    Form("lu_factor", (3, 3), lambda x: K.ops.lu_factor(x)[0]),
+    Form("matrix_rank by line", (3, 3), lambda x: K.ops.matrix_rank(x, tol=[0.1])),
 ]
 
 if __name__ == "__main__":
-    main([Family("matrices", matrices), Family("norms", norms), Family("frequencies", frequencies, REFUSED)])
+    main([Family("matrices", matrices), Family("factors", factors, REFUSED_FACTORS), Family("norms", norms), Family("frequencies", frequencies, REFUSED)])
