@@ -71,9 +71,10 @@ ARTEL_API artel_status artel_cluster_open(artel_context *ctx, const artel_cluste
 /* Leaves at once; NULL is accepted. Tasks that still need this one see it as lost. */
 ARTEL_API void artel_cluster_close(artel_cluster *cluster);
 
-/* To be called when the program ends, however it does. A negative `status`, whose cause is the context's record, is told to those who wait for
- * this task, and they end with it and the task's name: also where it failed before the first thing that all do together (a fit, a loop, a
- * communicator), or between two. What has begun together ends together by itself, so a success leaves nothing to be said. Returns `status`. */
+/* To be called when the program ends, however it does. A negative `status`, whose cause is the context's record, is
+ * told to those who wait for this task, and they end with it and the task's name: also where it failed before the
+ * first thing that all do together (a fit, a loop, a communicator), or between two. What has begun together ends
+ * together by itself, so a success leaves nothing to be said. Returns `status`. */
 ARTEL_API artel_status artel_cluster_finish(artel_cluster *cluster, artel_status status);
 
 /* A task that trains, as this one sees it. */

@@ -152,8 +152,8 @@ artel_status artel__mesh_receive(artel__mesh_stream *stream, void *bytes, size_t
  * the job has begun, this task ends and the others go on. Nothing happens when the pass has ended already. */
 void artel__mesh_fail(artel_cluster *mesh, bool job, artel_status status);
 
-/* Instead of a pass: this task cannot begin the next one, for what the context's record says. Those who wait for it there end with that cause;
- * a job that runs without it goes on. */
+/* Instead of a pass: this task cannot begin the next one, for what the context's record says. Those who wait for it
+ * there end with that cause; a job that runs without it goes on. */
 void artel__mesh_unbegun(artel_cluster *mesh, artel_status status);
 
 /* A program that has words of its own for what messages name says them here, too: in the post-mortem file and to whoever asks for

@@ -419,7 +419,8 @@ void artel__mesh_unbegun(artel_cluster *mesh, artel_status status)
     artel__mesh_end(mesh);
 }
 
-/* A task that fails before a pass, or between two, says so to those who wait for it in theirs. One whose last pass has failed has said it. */
+/* A task that fails before a pass, or between two, says so to those who wait for it in theirs. One whose last pass has
+ * failed has said it. */
 artel_status artel_cluster_finish(artel_cluster *mesh, artel_status status)
 {
     if (artel__mesh_is_single(mesh) || status >= 0) return status;

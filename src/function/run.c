@@ -328,7 +328,8 @@ static void complete(const artel_function *f)
     }
 }
 
-/* An exchange is cancelled, or fails, when another rank is lost or cannot go on; whatever else it says was found here, and is the cause. */
+/* An exchange is cancelled, or fails, when another rank is lost or cannot go on; whatever else it says was found here,
+ * and is the cause. */
 static int weight(artel_status status)
 {
     return status >= 0 ? 0 : status == ARTEL_ERROR_CANCELLED ? 1 : status == ARTEL_ERROR_RUN ? 2 : 3;

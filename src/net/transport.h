@@ -92,8 +92,9 @@ struct artel__endpoint {
     const artel__transport_ops *ops;
     artel_context *ctx;
     int rank, ranks;
-    _Atomic uint32_t blame; /* why it is cancelled: 1 + the rank that did so first or was lost, and above ARTEL__NET_BLAME_BITS its status,
-                               negated; 0: it is not, or nobody knows. For messages: nothing depends on it */
+    /* Why it is cancelled: 1 + the rank that did so first or was lost, and above ARTEL__NET_BLAME_BITS its status, negated; 0: it
+     * is not, or nobody knows. For messages: nothing depends on it. */
+    _Atomic uint32_t blame;
 };
 
 enum {

@@ -2,10 +2,11 @@
 /* timeout: 120 */
 /* processors: 2 */
 /* long form: 900 */
-/* A task whose memory ends, at any of its allocations, from the making of its strategy to the end of its loops: both ends return, with a
- * status and a cause. The other one goes on alone to the same bits or, where the loop had not begun, ends with the name of the task and what
- * it lacked. Two tasks, each a thread with a context of its own; waiting would take ten minutes, which the time of the test does not give.
- * A sample of the allocations; all with ARTEL_LONG=1. Losses of memory are for sanitizers to see. */
+/* A task whose memory ends, at any of its allocations, from the making of its strategy to the end of its loops: both
+ * ends return, with a status and a cause. The other one goes on alone to the same bits or, where the loop had not
+ * begun, ends with the name of the task and what it lacked. Two tasks, each a thread with a context of its own;
+ * waiting would take ten minutes, which the time of the test does not give. A sample of the allocations; all with
+ * ARTEL_LONG=1. Losses of memory are for sanitizers to see. */
 #include "api/help_api.h"
 
 #include <pthread.h>

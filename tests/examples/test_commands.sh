@@ -3,8 +3,9 @@
 # timeout: 120
 # processors: 2
 # long form: 300
-# The commands that pages of docs/ and README.md show run as they stand there, one after another, in a folder with a small model and data of the
-# names that pages use. Left out: what is cut short ("...") or asks to be filled in (SPEC). Two pages more with ARTEL_LONG=1.
+# The commands that pages of docs/ and README.md show run as they stand there, one after another, in a folder with a small
+# model and data of the names that pages use. Left out: what is cut short ("...") or asks to be filled in (SPEC). Two pages
+# more with ARTEL_LONG=1.
 set -eu
 cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
 [ -e "$ARTEL_BUILD/libartel.so" ] && [ -n "${PYTHON-}" ] || { echo "the library, or Python for the data, is not here"; exit 77; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Each header compiles alone, with gcc and clang; the public ones as C99, C11, C++98 and C++11 too. Excepted are the folders whose
-# headers are compiled otherwise: kernel/simd (bodies, once for each instruction set), the HDF5 helper, the parts.
+# Each header compiles alone, with gcc and clang; the public ones as C99, C11, C++98 and C++11 too. Excepted are the folders
+# whose headers are compiled otherwise: kernel/simd (bodies, once for each instruction set), the HDF5 helper, the parts.
 set -eu
 cd "${ARTEL_SCRATCH:?run me with scripts/run-test}"
 scratch=$PWD

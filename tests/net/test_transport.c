@@ -354,7 +354,7 @@ static void check_cancel(group *g)
         }
         for (int r = 0; r < RANKS; r++) {
             assert_int_equal(artel__net_progress(g->endpoint[r]), ARTEL_ERROR_CANCELLED);
-            assert_true(artel__net_blamed(g->endpoint[r], &said) == 0 && said == why); /* it was the first, and said why */
+            assert_true(artel__net_blamed(g->endpoint[r], &said) == 0 && said == why); /* the first, who said it */
             artel__net_resume(g->endpoint[r]);
             assert_int_equal(artel__net_blamed(g->endpoint[r], &said), -1);
             assert_int_equal(artel__net_progress(g->endpoint[r]), ARTEL_OK);
