@@ -186,6 +186,10 @@ class data : public detail::handle<artel_data, artel_data_destroy> {
     {
         return artel_data_count(get());
     }
+    static void set_memory(const context &ctx, uint64_t bytes)
+    {
+        ctx.check(artel_data_set_memory(ctx.get(), bytes));
+    }
 };
 
 /* Keras' History: for each key one value an epoch. */

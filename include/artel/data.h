@@ -53,6 +53,11 @@ typedef artel_status artel_data_fetch_fn(void *user, const uint64_t *rows, int64
  * ARTEL_ERROR_NO_MEMORY. On failure *out is untouched. */
 ARTEL_API artel_status artel_data_open(artel_context *context, const char *specification, artel_data **out);
 
+/* What data of this context may take together, so as to be faster: batches read ahead, blocks of compressed files, `cache` stages of
+ * pipelines. Anything works with 1 byte; no result depends on it. 0: a quarter of the memory there is, which holds until this is called.
+ * Data that is open keeps what it has. Errors: ARTEL_ERROR_INVALID (the context is missing). */
+ARTEL_API artel_status artel_data_set_memory(artel_context *context, uint64_t bytes);
+
 /* Data from arrays in memory. Descriptions are copied; values are borrowed and must stay, unchanged, until the data is
  * destroyed. All arrays that one model uses must have the same leading extent. */
 ARTEL_API artel_status artel_data_from_memory(artel_context *context, const artel_data_array *arrays, int array_count, artel_data **out);

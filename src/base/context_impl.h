@@ -36,6 +36,7 @@ struct artel_context {
     uint64_t lendable_ids;
     struct artel__spill *spill;                 /* base/spill.h; NULL: all blocks are memory */
     _Atomic uint64_t budget_limit, budget_used; /* base/budget.h */
+    _Atomic bool budget_set;
 };
 
 /* True when a countdown of the test seams has just run out. */

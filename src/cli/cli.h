@@ -124,6 +124,13 @@ bool artel__cli_shows_default(const artel__option *option);
             offsetof(type, extensions), "null", 0, 0, NULL                                                                         \
     }
 
+/* --data-memory of a struct of options: a field `data_memory`, a string, for artel__cli_set_data_memory. */
+#define ARTEL__DATA_MEMORY_OPTION(type)                                                                                                 \
+    {                                                                                                                                   \
+        "data-memory", "what reading ahead, unfolding and caches may take: bytes, 512M, 4G; auto: a quarter of memory; changes no bit", \
+            ARTEL__OPTION_STRING, offsetof(type, data_memory), "auto", 0, 0, NULL                                                       \
+    }
+
 /* --arithmetic of a struct of options: a field `arithmetic`, an index into the names. */
 extern const char *const artel__cli_arithmetics[];
 #define ARTEL__ARITHMETIC_OPTION(type, advice)                                                                                \
@@ -167,6 +174,8 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
 artel_status artel__cli_check_skips(artel__invocation *call, const char *data, int64_t skip_errors, bool skips);
 /* What comes before a model is loaded: no data specification is taken for one, --extensions are opened. */
 artel_status artel__cli_expect_model(artel__invocation *call, const char *path);
+/* Before data is opened. */
+artel_status artel__cli_set_data_memory(artel__invocation *call, const char *text);
 artel_status artel__cli_load_model(artel__invocation *call, const char *path, artel_model **out);
 
 /* Initialises a model that came without weights. */

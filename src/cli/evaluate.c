@@ -16,7 +16,8 @@ typedef struct pass_options {
     int format, arithmetic;
     const char *device, *plugin, *device_precision, *device_kernels, *device_launches, *device_reduce;
     const char *extensions;
-    const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir, *confusion;
+    const char *data, *output, *labels, *strategy, *all_reduce, *loss, *metrics, *json, *isa, *checkpoint_dir, *log_dir, *confusion,
+        *data_memory;
     bool follow;
     int64_t batch_size, steps, replicas, threads, shards, verbose, skip_errors;
     artel__cluster_choice cluster;
@@ -36,7 +37,7 @@ static const char *const json_words[] = {"all", NULL};
      NULL},                                                                                                                                \
         {"batch-size", "rows of a batch", ARTEL__OPTION_INT, AT(batch_size), "32", 1, 1e9, NULL},                                          \
         {"skip-errors", "leave out up to N rows that cannot be read", ARTEL__OPTION_INT, AT(skip_errors), "0", 0, 9e15, NULL},             \
-        {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},                                                    \
+        ARTEL__DATA_MEMORY_OPTION(pass_options), {"steps", "batches; 0: all", ARTEL__OPTION_INT, AT(steps), "0", 0, 1e15, NULL},           \
         {"strategy", "auto, one-device, mirrored, central-storage, multi-worker", ARTEL__OPTION_STRING, AT(strategy), "auto", 0, 0, NULL}, \
         ARTEL__CLUSTER_OPTIONS,                                                                                                            \
         {"replicas", "replicas on this machine; 0: the strategy decides", ARTEL__OPTION_INT, AT(replicas), "0", 0, 256, NULL},             \
@@ -96,6 +97,7 @@ static artel_status open_all(artel__invocation *call, artel_model **model, artel
     ARTEL_TRY(artel__cli_load_model(call, call->argument[0], model));
     if (o->loss || o->metrics) ARTEL_TRY(artel_model_compile(*model, NULL, o->loss, o->metrics));
     bool skips = false;
+    ARTEL_TRY(artel__cli_set_data_memory(call, o->data_memory));
     ARTEL_TRY(artel__data_open_skipping(call->ctx, o->data, o->skip_errors, &skips, data));
     return artel__cli_check_skips(call, o->data, o->skip_errors, skips);
 }

@@ -4,7 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "artel/data.h"
 #include "artel/extend.h"
+#include "base/budget.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -150,6 +152,15 @@ artel_status artel__cli_check_data(artel__invocation *call, const char *option, 
     snprintf(advice, sizeof advice, "write %s '%s'; docs/data.md lists the formats", option, form);
     return artel__fail(call->ctx, ARTEL_ERROR_INVALID, text, advice, "the format is missing (found a %s, expected FORMAT:WHAT)",
                        folder ? "directory" : "file");
+}
+
+artel_status artel__cli_set_data_memory(artel__invocation *call, const char *text)
+{
+    uint64_t bytes;
+    if (!artel__budget_parse(text, &bytes))
+        return artel__fail(call->ctx, ARTEL_ERROR_INVALID, "--data-memory", "write bytes or --data-memory 512M, 4G, auto",
+                           "'%s' is no amount of memory", text);
+    return artel_data_set_memory(call->ctx, bytes);
 }
 
 artel_status artel__cli_check_skips(artel__invocation *call, const char *data, int64_t skip_errors, bool skips)

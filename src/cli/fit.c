@@ -18,7 +18,7 @@
 typedef struct fit_options {
     const char *data, *validation, *strategy, *all_reduce, *optimizer, *loss, *metrics, *checkpoint_dir, *save_every, *log_dir, *csv_log,
         *history, *callbacks, *output, *json, *consistency, *ps_partitioner, *class_weight, *isa, *batch_norm, *profile, *recompute,
-        *check_data, *auto_shard, *spill;
+        *check_data, *auto_shard, *spill, *data_memory;
     double validation_split, learning_rate;
     int64_t replicas, threads, shards, batch_size, epochs, steps_per_epoch, initial_epoch, seed, keep, verbose, validation_steps,
         validation_freq, validation_batch_size, histogram_freq, preempt_exit_code, skip_errors, ps_copies;
@@ -46,6 +46,7 @@ static const artel__option options[] = {
     {"shuffle", "draw a new order of samples for each epoch", ARTEL__OPTION_BOOL, AT(shuffle), "true", 0, 0, NULL},
     {"skip-errors", "leave out up to N rows that cannot be read; all are read once at the start", ARTEL__OPTION_INT, AT(skip_errors), "0",
      0, 9e15, NULL},
+    ARTEL__DATA_MEMORY_OPTION(fit_options),
     {"check-data", "when tasks and checkpoints compare the data: start (before the first step), reading (as it is read), off",
      ARTEL__OPTION_STRING, AT(check_data), "auto", 0, 0, NULL},
     {"auto-shard", "data: every task has all; file: files may lack; hint: the pipeline's shards; off: each reads all; auto: data",
@@ -227,6 +228,7 @@ static artel_status write_history(artel__invocation *call, const artel_history *
 static artel_status load_data(artel__invocation *call, const fit_options *o, artel_data **train, artel_data **validation)
 {
     bool skips = false;
+    ARTEL_TRY(artel__cli_set_data_memory(call, o->data_memory));
     ARTEL_TRY(artel__data_open_skipping(call->ctx, o->data, o->skip_errors, &skips, train));
     if (o->validation) ARTEL_TRY(artel__data_open_skipping(call->ctx, o->validation, o->skip_errors, &skips, validation));
     return artel__cli_check_skips(call, o->data, o->skip_errors, skips);

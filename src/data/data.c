@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/argument.h"
+#include "base/budget.h"
 #include "data/source.h"
 
 typedef struct artel__source_block {
@@ -186,6 +187,13 @@ static artel_status open_specification(artel_data *data, int64_t skip_errors, bo
         ARTEL_TRY(artel__data_add_source(data, spec.parts[i].format, spec.parts[i].target, &spec.options, NULL));
     }
     return check_joined(data);
+}
+
+artel_status artel_data_set_memory(artel_context *context, uint64_t bytes)
+{
+    ARTEL_TRY(artel__enter(context, __func__, "context", context));
+    artel__budget_set(context, bytes);
+    return ARTEL_OK;
 }
 
 artel_status artel_data_open(artel_context *context, const char *specification, artel_data **out)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queue: sets in the order in which they will be wanted, the current one first. `claimed` and `finished` of a set count rows, all
- * under one mutex, which is taken once a piece. */
+ * under one mutex, which is taken once a piece. Which sets there are, and how many, is the owner's alone. */
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/budget.h"
 #include "base/failures.h"
 #include "data/feed.h"
 #include "data/prefetch.h"
@@ -16,8 +17,12 @@ enum {
     PIECE_BYTES = 16384,     /* of rows that are claimed together: far more than the mutex costs */
     LARGE_BYTES = 128 << 20, /* a set from which on only one batch is fetched ahead */
     PADDING = 64,            /* behind the rows, for kernels that read whole vectors */
-    THREADS = 2,             /* of a source that is far: each waits for a batch of its own */
-    NICE = 19                /* of the thread: what computes goes first, for a step that waits lends its own threads */
+    USUAL_AHEAD = 2,         /* batches, where there is room */
+    MOST_THREADS = 4,
+    FAR_THREADS = 2,        /* of a source that is far, at first: each waits for a batch of its own */
+    THREAD_BYTES = 1 << 20, /* about what one takes that decodes */
+    CALM = 256,             /* steps without waiting after which less does */
+    NICE = 19               /* of the thread: what computes goes first, for a step that waits lends its own threads */
 };
 
 typedef struct set {
@@ -26,7 +31,14 @@ typedef struct set {
     int64_t count;
     int64_t claimed, finished; /* rows */
     bool failed;
+    bool made; /* it has buffers */
 } set;
+
+typedef struct reader {
+    artel__prefetch *prefetch;
+    pthread_t thread;
+    int index;
+} reader;
 
 struct artel__prefetch {
     artel_context *ctx;
@@ -35,14 +47,18 @@ struct artel__prefetch {
     int arrays;
     size_t *row_bytes; /* by array */
     int64_t most, piece;
-    int sets;
+    size_t set_bytes;
+    int ahead, least_ahead, most_ahead; /* batches: now, where it is calm, at most */
+    int least_threads, calm;            /* calm: steps since one has waited */
+    uint64_t charged;                   /* of the budget */
     set storage[SETS];
     set *queue[SETS]; /* [0]: what the step reads */
     int queued;
     pthread_mutex_t mutex; /* guards the queue and the counts; innermost */
     pthread_cond_t work, done;
-    pthread_t thread[THREADS];
+    reader reader[MOST_THREADS];
     int started;
+    int active; /* threads that read; under the mutex */
     bool quit;
 };
 
@@ -97,13 +113,14 @@ static bool claim_ahead(artel__prefetch *p, piece *out)
 
 static void *thread_main(void *user)
 {
-    artel__prefetch *p = user;
+    const reader *self = user;
+    artel__prefetch *p = self->prefetch;
     piece next;
     artel__failures_forget(true);
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICE);
     pthread_mutex_lock(&p->mutex);
     while (!p->quit) {
-        if (!claim_ahead(p, &next)) {
+        if (self->index >= p->active || !claim_ahead(p, &next)) {
             pthread_cond_wait(&p->work, &p->mutex);
             continue;
         }
@@ -133,11 +150,11 @@ static void drop_from(artel__prefetch *p, int from)
     if (p->queued > from) p->queued = from;
 }
 
-/* A set that is not queued; there is one, for the queue is shorter than the sets. */
-static set *unused(artel__prefetch *p)
+/* A set that is made and not queued, or (`made` false) one that is not made. Of the first there is one where the queue is shorter than 1 + ahead. */
+static set *unused(artel__prefetch *p, bool made)
 {
-    for (int i = 0; i < p->sets; i++) {
-        bool used = false;
+    for (int i = 0; i < SETS; i++) {
+        bool used = p->storage[i].made != made;
         for (int k = 0; k < p->queued; k++) used = used || p->queue[k] == &p->storage[i];
         if (!used) return &p->storage[i];
     }
@@ -146,7 +163,7 @@ static set *unused(artel__prefetch *p)
 
 static set *append(artel__prefetch *p, const uint64_t *rows, int64_t count)
 {
-    set *s = unused(p);
+    set *s = unused(p, true);
     memcpy(s->rows, rows, (size_t)count * sizeof *rows);
     s->count = count;
     s->claimed = s->finished = 0;
@@ -158,7 +175,7 @@ static set *append(artel__prefetch *p, const uint64_t *rows, int64_t count)
 void artel__prefetch_tell(artel__prefetch *p, int place, const uint64_t *rows, int64_t count)
 {
     int at = place + 1;
-    if (p->started == 0 || at >= p->sets || count > p->most) return;
+    if (p->started == 0 || at > p->ahead || count > p->most) return;
     pthread_mutex_lock(&p->mutex);
     bool known = at < p->queued && same_rows(p->queue[at], rows, count);
     if (!known && at <= p->queued) {
@@ -202,6 +219,114 @@ static void await(artel__prefetch *p, const set *s)
     pthread_mutex_unlock(&p->mutex);
 }
 
+/* -- how much is read ahead -- */
+
+static void free_set(artel__prefetch *p, set *s)
+{
+    for (int i = 0; s->buffer && i < p->arrays; i++) {
+        if (s->buffer[i]) artel__free_aligned(p->ctx, s->buffer[i], p->row_bytes[i] * (size_t)p->most + PADDING);
+        s->buffer[i] = NULL;
+    }
+    s->made = false;
+}
+
+static artel_status make_set(artel__prefetch *p, set *s)
+{
+    if (!s->buffer) {
+        s->rows = artel__arena_alloc(&p->arena, (size_t)p->most, sizeof *s->rows);
+        s->buffer = artel__arena_alloc(&p->arena, (size_t)p->arrays + 1, sizeof *s->buffer);
+        ARTEL_TRY(artel__arena_status(&p->arena));
+    }
+    for (int i = 0; i < p->arrays; i++)
+        ARTEL_TRY(artel__alloc_aligned(p->ctx, p->row_bytes[i] * (size_t)p->most + PADDING, "batch", &s->buffer[i]));
+    s->made = true;
+    return ARTEL_OK;
+}
+
+static bool charge(artel__prefetch *p, size_t bytes)
+{
+    if (!artel__budget_take(p->ctx, bytes, 100)) return false;
+    p->charged += bytes;
+    return true;
+}
+
+static void give_back(artel__prefetch *p, size_t bytes)
+{
+    artel__budget_give(p->ctx, bytes);
+    p->charged -= bytes;
+}
+
+/* One batch more, where there is room; without memory there is none. */
+static bool reach_further(artel__prefetch *p)
+{
+    if (p->ahead >= p->most_ahead || !charge(p, p->set_bytes)) return false;
+    set *s = unused(p, false);
+    artel__failures_forget(true);
+    artel_status status = make_set(p, s);
+    artel__failures_forget(false);
+    if (status < 0) {
+        free_set(p, s);
+        give_back(p, p->set_bytes);
+        return false;
+    }
+    p->ahead++;
+    return true;
+}
+
+static void set_active(artel__prefetch *p, int active)
+{
+    pthread_mutex_lock(&p->mutex);
+    p->active = active;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+static bool start_thread(artel__prefetch *p)
+{
+    reader *r = &p->reader[p->started];
+    *r = (reader){.prefetch = p, .index = p->started};
+    if (pthread_create(&r->thread, NULL, thread_main, r) != 0) return false;
+    p->started++;
+    return true;
+}
+
+static void add_thread(artel__prefetch *p)
+{
+    if (p->active >= MOST_THREADS || !charge(p, THREAD_BYTES)) return;
+    if (p->active < p->started || start_thread(p))
+        set_active(p, p->active + 1);
+    else
+        give_back(p, THREAD_BYTES);
+}
+
+void artel__prefetch_follow(artel__prefetch *p, bool waited)
+{
+    if (waited) {
+        p->calm = 0;
+        if (!reach_further(p)) add_thread(p);
+        return;
+    }
+    if (++p->calm < CALM) return;
+    p->calm = 0;
+    if (p->active > p->least_threads) {
+        set_active(p, p->active - 1);
+        give_back(p, THREAD_BYTES);
+    }
+    if (p->ahead <= p->least_ahead) return;
+    pthread_mutex_lock(&p->mutex);
+    drop_from(p, p->ahead); /* nothing is queued there where take calls: the step before this one has left */
+    pthread_mutex_unlock(&p->mutex);
+    p->ahead--;
+    free_set(p, unused(p, true));
+    give_back(p, p->set_bytes);
+}
+
+void artel__prefetch_reach(const artel__prefetch *p, int *batches, int *threads)
+{
+    *batches = p->ahead;
+    *threads = p->active;
+}
+
 artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const uint64_t *rows, int64_t count, void **buffers)
 {
     pthread_mutex_lock(&p->mutex);
@@ -209,29 +334,22 @@ artel_status artel__prefetch_take(artel__prefetch *p, artel__pool *pool, const u
         memmove(p->queue, p->queue + 1, (size_t)(p->queued - 1) * sizeof *p->queue);
         p->queued--;
     }
-    if (p->queued == 0 || !same_rows(p->queue[0], rows, count)) {
+    bool told = p->queued > 0 && same_rows(p->queue[0], rows, count);
+    if (!told) {
         drop_from(p, 0);
         append(p, rows, count);
     }
     set *s = p->queue[0];
+    bool waits = s->finished < s->count;
     pthread_mutex_unlock(&p->mutex);
     for (int i = 0; i < p->arrays; i++) buffers[i] = s->buffer[i];
     if (!is_claimed(p, s)) artel__pool_run(pool, artel__pool_threads(pool), ARTEL__POOL_ALONE, help, p);
     await(p, s);
+    if (told) artel__prefetch_follow(p, waits);
     return s->failed ? artel__feed_fetch(p->feed, pool, rows, count, s->buffer) : ARTEL_OK;
 }
 
 /* -- life -- */
-
-static artel_status make_set(artel__prefetch *p, set *s)
-{
-    s->rows = artel__arena_alloc(&p->arena, (size_t)p->most, sizeof *s->rows);
-    s->buffer = artel__arena_alloc(&p->arena, (size_t)p->arrays + 1, sizeof *s->buffer);
-    ARTEL_TRY(artel__arena_status(&p->arena));
-    for (int i = 0; i < p->arrays; i++)
-        ARTEL_TRY(artel__alloc_aligned(p->ctx, p->row_bytes[i] * (size_t)p->most + PADDING, "batch", &s->buffer[i]));
-    return ARTEL_OK;
-}
 
 static artel_status open_prefetch(artel__prefetch *p)
 {
@@ -243,9 +361,17 @@ static artel_status open_prefetch(artel__prefetch *p)
     p->piece = bytes < PIECE_BYTES ? (int64_t)(PIECE_BYTES / (bytes + 1)) + 1 : 1;
     bool far = p->feed->core->data->sources[0].far;
     if (far || p->feed->core->data->sources[0].format->fetch_rows != NULL) p->piece = p->most; /* one question for all of them */
-    p->sets = bytes * (size_t)p->most < LARGE_BYTES ? SETS : 2;
-    for (int i = 0; i < p->sets; i++) ARTEL_TRY(make_set(p, &p->storage[i]));
-    while (p->started < (far ? THREADS : 1) && pthread_create(&p->thread[p->started], NULL, thread_main, p) == 0) p->started++;
+    p->set_bytes = bytes * (size_t)p->most + PADDING * (size_t)p->arrays;
+    p->ahead = 1;
+    p->most_ahead = p->set_bytes < LARGE_BYTES ? ARTEL__PREFETCH_AHEAD : 1;
+    for (int i = 0; i < 2; i++) ARTEL_TRY(make_set(p, &p->storage[i]));
+    while (p->ahead < USUAL_AHEAD && reach_further(p)) {
+    }
+    p->least_ahead = p->ahead;
+    p->least_threads = far ? FAR_THREADS : 1;
+    while (p->started < p->least_threads && start_thread(p)) {
+    }
+    set_active(p, p->started);
     return ARTEL_OK;
 }
 
@@ -278,12 +404,9 @@ void artel__prefetch_destroy(artel__prefetch *p)
     p->quit = true;
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->mutex);
-    while (p->started > 0) pthread_join(p->thread[--p->started], NULL);
-    for (int s = 0; s < p->sets; s++) {
-        for (int i = 0; p->storage[s].buffer && i < p->arrays; i++) {
-            if (p->storage[s].buffer[i]) artel__free_aligned(ctx, p->storage[s].buffer[i], p->row_bytes[i] * (size_t)p->most + PADDING);
-        }
-    }
+    while (p->started > 0) pthread_join(p->reader[--p->started].thread, NULL);
+    for (int i = 0; i < SETS; i++) free_set(p, &p->storage[i]);
+    artel__budget_give(ctx, p->charged);
     pthread_cond_destroy(&p->done);
     pthread_cond_destroy(&p->work);
     pthread_mutex_destroy(&p->mutex);

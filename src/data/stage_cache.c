@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/file.h"
 #include "base/slots.h"
 #include "data/stage.h"
@@ -36,6 +37,7 @@ typedef struct cache_state {
     _Atomic uint8_t *flags; /* by column and element */
     artel__slots slots;     /* of a file, whose places are elements; else no context */
     uint64_t *at;           /* of each column in its place */
+    uint64_t charged;       /* of the budget */
 } cache_state;
 
 /* ---- in a file ---- */
@@ -81,6 +83,20 @@ static artel_status kept_at(const artel__stage *stage, int column, int64_t index
 
 /* ---- in memory ---- */
 
+/* Whether the budget has room; it is asked only where somebody has set it, for `limit` says what may be taken otherwise. */
+static bool charge(artel__stage *stage, cache_state *state, uint64_t bytes)
+{
+    if (artel__budget_is_set(stage->ctx) && !artel__budget_take(stage->ctx, bytes, 100)) {
+        artel__log(stage->ctx, ARTEL_LOG_NOTE,
+                   "%s: nothing is kept: %llu bytes are more than is left of the memory for data; values are made anew", stage->where,
+                   (unsigned long long)bytes);
+        return false;
+    }
+    if (!artel__budget_is_set(stage->ctx)) artel__budget_force(stage->ctx, bytes);
+    state->charged = bytes;
+    return true;
+}
+
 static artel_status cache_open(artel__stage *stage)
 {
     const cache_options *o = stage->options;
@@ -99,6 +115,7 @@ static artel_status cache_open(artel__stage *stage)
     ARTEL_TRY(artel__arena_status(stage->arena));
     stage->state = state;
     artel__stage_freeze(stage, -1); /* which pass a value is made in must not matter */
+    if (!charge(stage, state, (uint64_t)total)) return ARTEL_OK;
     for (size_t c = 0; c < columns; c++) {
         size_t bytes = stage->columns[c].bytes * (size_t)stage->count + 1;
         ARTEL_TRY(artel__alloc_aligned(stage->ctx, bytes, stage->where, &state->values[c]));
@@ -114,6 +131,7 @@ static artel_status cache_at(const artel__stage *stage, int column, int64_t inde
 {
     const cache_state *state = stage->state;
     if (state->slots.ctx != NULL) return kept_at(stage, column, index, out);
+    if (state->flags == NULL) return artel__stage_at(stage->inputs[0], column, index, out);
     size_t bytes = stage->columns[column].bytes;
     _Atomic uint8_t *flag = &state->flags[(size_t)column * (size_t)stage->count + (size_t)index];
     uint8_t *place = (uint8_t *)state->values[column] + bytes * (size_t)index;
@@ -134,7 +152,7 @@ static bool cache_keeps(const artel__stage *stage, int64_t index)
 {
     const cache_state *state = stage->state;
     if (state->slots.ctx != NULL) return artel__slots_written(&state->slots, (uint64_t)index, state->at[0]);
-    return atomic_load_explicit(&state->flags[index], memory_order_acquire) == PRESENT;
+    return state->flags != NULL && atomic_load_explicit(&state->flags[index], memory_order_acquire) == PRESENT;
 }
 
 static artel_status cache_hash(const artel__stage *stage, int column, int64_t index, uint64_t *out)
@@ -150,6 +168,7 @@ static void cache_close(artel__stage *stage)
     }
     artel__free(stage->ctx, (void *)state->flags);
     artel__slots_close(&state->slots);
+    artel__budget_give(stage->ctx, state->charged);
 }
 
 const artel__stage_ops artel__stage_cache = {.name = "cache",

@@ -44,7 +44,7 @@ ALWAYS = {"--data": ["synthetic:48", "synthetic:7", "csv:d.csv", "csv:d.csv#labe
 OPTIONS = {
     "--validation": ["synthetic:16", "csv:d.csv", *TEXT], "--validation-split": PART, "--validation-steps": WHOLE, "--validation-freq": WHOLE,
     "--validation-batch-size": WHOLE, "--class-weight": ['{"0": 2}', '{"0": -1}', '{"9": 1}', '{"0": "x"}', '{"a": 1}', *TEXT],
-    "--shuffle": None, "--skip-errors": WHOLE, "--check-data": ["start", "reading", "off", "auto", *TEXT],
+    "--shuffle": None, "--skip-errors": WHOLE, "--data-memory": ["1", "2M", "1T", "auto", "2Q", "9T9", *WHOLE], "--check-data": ["start", "reading", "off", "auto", *TEXT],
     "--epochs": WHOLE[:7] + NO_NUMBER, "--batch-size": [*WHOLE, "16", "1000000"], "--steps-per-epoch": WHOLE, "--initial-epoch": WHOLE,
     "--seed": WHOLE, "--optimizer": ["sgd", "adam:learning_rate=0.01,clipnorm=1", "adamw:weight_decay=0.1", "sgd:momentum=2", "adam:beta_1=nan", "lion", "ftrl",
                                      "sgd:learning_rate=cosine_decay(initial=0.1,steps=9)", "sgd:learning_rate=(", "adam:adam", *TEXT],

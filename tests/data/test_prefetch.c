@@ -2,6 +2,7 @@
 /* Reading ahead: whatever was told before, rows are those that a fetch gives, and what fails ahead of time is told only when wanted. */
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "data/help_data.h"
 #include "data/prefetch.h"
 
@@ -125,11 +126,48 @@ static void only_what_costs(void **state)
     artel_data_destroy(images);
 }
 
+/* How far is read ahead follows the steps and the budget. */
+static void follows_steps(void **state)
+{
+    static const struct {
+        uint64_t budget;
+        int batches[3], threads[3]; /* at first, after steps that waited, after many that did not */
+    } rows[] = {{1, {1, 1, 1}, {1, 1, 1}}, {(uint64_t)5 << 19, {2, 4, 2}, {1, 2, 1}}, {(uint64_t)1 << 40, {2, 4, 2}, {1, 4, 1}}};
+    bench *b = *state;
+    for (size_t i = 0; i < ARTEL__COUNT(rows); i++) {
+        source s;
+        uint64_t row[MOST] = {0};
+        void *buffers[2];
+        assert_int_equal(artel_data_set_memory(b->ctx, rows[i].budget), ARTEL_OK);
+        open_source(b, &s, false);
+        for (int phase = 0; phase < 3; phase++) {
+            int batches, threads;
+            for (int k = 0; k < (phase == 0 ? 0 : phase == 1 ? 9 : 9 * 256); k++) artel__prefetch_follow(s.prefetch, phase == 1);
+            artel__prefetch_reach(s.prefetch, &batches, &threads);
+            assert_int_equal(batches, rows[i].batches[phase]);
+            assert_int_equal(threads, rows[i].threads[phase]);
+            for (uint64_t k = 0; k < 30; k++) { /* whatever is read ahead, and dropped again */
+                row[0] = (k + 1) % ROWS;
+                row[1] = 7;
+                assert_int_equal(artel__prefetch_take(s.prefetch, s.pool, row, 2, buffers), ARTEL_OK);
+                for (int place = 0; place < ARTEL__PREFETCH_AHEAD; place++) {
+                    const uint64_t next[2] = {(k + 2 + (uint64_t)place) % ROWS, 7};
+                    artel__prefetch_tell(s.prefetch, place, next, 2);
+                }
+                check_rows(buffers, row, 2);
+            }
+        }
+        close_source(&s);
+        assert_int_equal(artel__budget_used(b->ctx), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(any_order, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(failure_ahead_is_not_told, bench_setup, bench_teardown),
+        cmocka_unit_test_setup_teardown(follows_steps, bench_setup, bench_teardown),
         cmocka_unit_test_setup_teardown(only_what_costs, bench_setup, bench_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

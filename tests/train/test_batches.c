@@ -39,8 +39,8 @@ static void peeks_what_comes(void **state)
             artel__arena arena;
             artel__arena_init(&arena, ctx);
             artel__batches plain = open_batches(&arena, shuffle, size, false), b = open_batches(&arena, shuffle, size, true);
-            uint64_t told[STEPS + 2][ROWS];
-            int64_t counts[STEPS + 2] = {0};
+            uint64_t told[STEPS + 1 + ARTEL__PREFETCH_AHEAD][ROWS];
+            int64_t counts[STEPS + 1 + ARTEL__PREFETCH_AHEAD] = {0};
             for (int i = 0; i < STEPS; i++) {
                 if (b.cursor >= b.rows) artel__batches_begin_pass(&b);
                 artel__batch_rows next = artel__batches_next(&b), expected = step(&plain);
