@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nn/layer_ops_formula.h"
+#include "op/gather.h"
 #include "op/reduce.h"
 #include "op/shape_ops.h"
 
@@ -132,6 +133,16 @@ static artel__value_id with_order_of_zeros(artel__graph *graph, artel__value_id 
 }
 
 /* "Argmax", "Nanargmin" and their kin: of all-NaN ones -1. */
+/* Along the last axis; of float64 the first in the order of what is negated. */
+static artel__value_id place_of_largest(artel__graph *graph, artel__value_id x)
+{
+    if (graph->status < 0 || graph->real != ARTEL_DTYPE_FLOAT64) return artel__op_argmax(graph, x);
+    artel_shape shape = graph->value[x].shape;
+    artel__value_id order = artel__op_slice(graph, artel__op_order(graph, negative(graph, x)), shape.rank - 1, 0, 1, 1);
+    shape.rank--;
+    return artel__op_reshape(graph, order, &shape);
+}
+
 artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
 {
     artel__graph *graph = call->graph;
@@ -145,7 +156,7 @@ artel_status artel__raw_argmax(artel__layer *layer, artel__call *call)
     if (numbers_only) x = where(graph, bad, number(graph, least ? INFINITY : -INFINITY), x);
     x = with_order_of_zeros(graph, x);
     if (least) x = negative(graph, x);
-    artel__value_id y = artel__op_argmax(graph, artel__raw_axis_last(graph, x, axis));
+    artel__value_id y = place_of_largest(graph, artel__raw_axis_last(graph, x, axis));
     if (numbers_only) {
         artel__value_id none = artel__op_reduce(graph, ARTEL__REDUCE_MIN, artel__as_float(graph, bad), 1u << axis, false);
         artel__value_id place = where(graph, above(graph, none, 0), number(graph, -1), artel__as_float(graph, y));

@@ -13,9 +13,7 @@
 #include "kernel/wide.h"
 #include "op/lower_reduce.h"
 #include "op/elementwise.h"
-#include "op/gather.h"
 #include "op/reduce_attributes.h"
-#include "op/shape_ops.h"
 #include "op/second.h"
 
 static artel_status infer_reduce(artel__infer *infer)
@@ -397,13 +395,6 @@ const artel__op_def artel__op_argmax_def = {
 
 artel__value_id artel__op_argmax(artel__graph *graph, artel__value_id x)
 {
-    if (graph->status == ARTEL_OK && x >= 0 && graph->value[x].dtype == ARTEL_DTYPE_FLOAT64) { /* the first in order of what is negated */
-        artel_shape shape = graph->value[x].shape;
-        artel__value_id order = artel__op_order(graph, artel__op_unary(graph, ARTEL__UNARY_NEG, NULL, x));
-        order = artel__op_slice(graph, order, shape.rank - 1, 0, 1, 1);
-        shape.rank--;
-        return artel__op_reshape(graph, order, &shape);
-    }
     return artel__graph_add(graph, &artel__op_argmax_def, NULL, &x, 1);
 }
 
