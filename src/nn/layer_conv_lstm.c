@@ -10,6 +10,7 @@
 
 #include "nn/conv_any.h"
 #include "nn/layer_recurrent.h"
+#include "nn/row_state.h"
 #include "op/elementwise.h"
 #include "op/shape_ops.h"
 
@@ -28,6 +29,7 @@ typedef struct conv_lstm_parts {
     int rank;
     artel__activation_config activation, recurrent;
     artel__weight_parts kernel, recurrent_kernel, bias;
+    int state[2]; /* of a stateful layer: variables of h and c, channels last */
 } conv_lstm_parts;
 
 static const char *const paddings[] = {"valid", "same", NULL};
@@ -55,7 +57,7 @@ static const artel__option conv_lstm_options[] = {
     FLAG(return_sequences, "false", "give every step, not the last"),
     FLAG(return_state, "false", "give the last states too"),
     FLAG(go_backwards, "false", "from the last step to the first"),
-    FLAG(stateful, "false", "not supported"),
+    FLAG(stateful, "false", "keep states between batches"),
     FLAG(zero_output_for_mask, "false", "zeros at masked steps"),
     ARTEL__PART("unroll", "accepted; chooses nothing here"),
     ARTEL__WEIGHT_PARTS("kernel"),
@@ -71,8 +73,6 @@ static artel_status configure(artel__layer *layer)
     artel__layer *held;
     if (!parts) return ARTEL_ERROR_NO_MEMORY;
     parts->rank = layer->def->class_name[strlen(layer->def->class_name) - 2] - '0';
-    if (c->stateful)
-        return artel__layer_fail(layer, ARTEL_ERROR_UNSUPPORTED, "leave it false", "the setting \"stateful\" is not supported");
     ARTEL_TRY(artel__layer_spread(layer, "kernel_size", &c->kernel_size, parts->rank, 1));
     ARTEL_TRY(artel__layer_spread(layer, "strides", &c->strides, parts->rank, 1));
     ARTEL_TRY(artel__layer_spread(layer, "dilation_rate", &c->dilation_rate, parts->rank, 1));
@@ -92,6 +92,45 @@ static int64_t channels_of(const artel__layer *layer, const artel__call *call)
     return in->dim[c->data_format == 1 ? 1 : in->rank - 1];
 }
 
+/* The convolutions of an input of `extent`, channels last, and of the states. */
+static artel_status lay_axes(const artel__layer *layer, const int64_t *extent, artel__conv_axis *input, artel__conv_axis *recurrent)
+{
+    const conv_lstm_config *c = layer->config;
+    for (int i = 0; i < ((const conv_lstm_parts *)layer->own)->rank; i++) {
+        artel__conv_axis *in = &input[i], *back = &recurrent[i];
+        *in = (artel__conv_axis){
+            .kernel = c->kernel_size.item[i], .stride = c->strides.item[i], .dilation = c->dilation_rate.item[i], .in = extent[i]};
+        artel__conv_any_lay(in, c->padding == 1);
+        if (in->out < 1)
+            return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
+                                     "the window of %lld does not fit an input of %lld", (long long)in->kernel, (long long)in->in);
+        *back = (artel__conv_axis){.kernel = in->kernel, .stride = 1, .dilation = 1, .in = in->out};
+        artel__conv_any_lay(back, true);
+    }
+    return ARTEL_OK;
+}
+
+/* They belong to no layer as far as files are concerned: Keras saves none. */
+static artel_status declare_states(artel__layer *layer, const artel__call *call)
+{
+    const conv_lstm_config *c = layer->config;
+    conv_lstm_parts *parts = layer->own;
+    artel__conv_any input, recurrent;
+    artel_shape shape = {.rank = parts->rank + 2};
+    if (!c->stateful) return ARTEL_OK;
+    ARTEL_TRY(lay_axes(layer, artel__call_shape(call, 0)->dim + (c->data_format == 1 ? 2 : 1), input.axis, recurrent.axis));
+    ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
+    for (int i = 0; i < parts->rank; i++) shape.dim[i + 1] = input.axis[i].out;
+    shape.dim[parts->rank + 1] = c->filters;
+    for (int k = 0; k < 2; k++) {
+        char *name = artel__arena_printf(layer->arena, "%s/rnn_state_%d", layer->scope, k);
+        if (!name) return ARTEL_ERROR_NO_MEMORY;
+        parts->state[k] = artel__variables_add(layer->variables, name, ARTEL__VARIABLE_ROW_STATE, ARTEL_DTYPE_FLOAT32, &shape, 0);
+        if (parts->state[k] < 0) return (artel_status)parts->state[k];
+    }
+    return ARTEL_OK;
+}
+
 static artel_status build(artel__layer *layer, const artel__call *call)
 {
     const conv_lstm_config *c = layer->config;
@@ -106,7 +145,8 @@ static artel_status build(artel__layer *layer, const artel__call *call)
     recurrent.dim[parts->rank] = c->filters;
     ARTEL_TRY(artel__layer_declare(cell, "kernel", &kernel, 0, true, &parts->kernel));
     ARTEL_TRY(artel__layer_declare(cell, "recurrent_kernel", &recurrent, 0, true, &parts->recurrent_kernel));
-    return c->use_bias ? artel__layer_declare(cell, "bias", &bias, 0, true, &parts->bias) : ARTEL_OK;
+    if (c->use_bias) ARTEL_TRY(artel__layer_declare(cell, "bias", &bias, 0, true, &parts->bias));
+    return declare_states(layer, call);
 }
 
 /* -- convolutions of the gates -- */
@@ -178,23 +218,34 @@ static artel_status lay(sequence *s, artel__value_id x)
     bool training = graph->training, apart = training && c->dropout > 0 && c->dropout < 1;
     ARTEL_TRY(graph->status);
     s->input.conv = s->recurrent.conv = (artel__conv_any){.rank = parts->rank, .groups = 1};
-    for (int i = 0; i < parts->rank; i++) {
-        artel__conv_axis *in = &s->input.conv.axis[i], *back = &s->recurrent.conv.axis[i];
-        *in = (artel__conv_axis){.kernel = c->kernel_size.item[i],
-                                 .stride = c->strides.item[i],
-                                 .dilation = c->dilation_rate.item[i],
-                                 .in = graph->value[x].shape.dim[i]};
-        artel__conv_any_lay(in, c->padding == 1);
-        if (in->out < 1)
-            return artel__layer_fail(s->layer, ARTEL_ERROR_INVALID, "use a larger input, a smaller window or padding \"same\"",
-                                     "the window of %lld does not fit an input of %lld", (long long)in->kernel, (long long)in->in);
-        *back = (artel__conv_axis){.kernel = in->kernel, .stride = 1, .dilation = 1, .in = in->out};
-        artel__conv_any_lay(back, true);
-    }
+    ARTEL_TRY(lay_axes(s->layer, graph->value[x].shape.dim, s->input.conv.axis, s->recurrent.conv.axis));
     make_gates(graph, &s->input, cell, 0, c->use_bias, apart);
     make_gates(graph, &s->recurrent, cell, 1, false, training && c->recurrent_dropout > 0 && c->recurrent_dropout < 1);
     draw_masks(graph, &s->input, x, c->dropout);
     return graph->status;
+}
+
+/* States that are kept. Two calls in one graph would have to follow one another. */
+static artel_status read_states(sequence *s)
+{
+    const conv_lstm_config *c = s->layer->config;
+    const conv_lstm_parts *parts = s->layer->own;
+    artel__graph *graph = s->graph;
+    if (parts->state[0] < graph->variable_values && graph->variable_value[parts->state[0]] >= 0)
+        return artel__layer_fail(s->layer, ARTEL_ERROR_UNSUPPORTED, "call it once",
+                                 "a stateful layer that is called twice is not supported");
+    s->h = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[0]));
+    s->c = artel__row_state_read(graph, artel__graph_variable(graph, parts->state[1]));
+    ARTEL_TRY(graph->status);
+    draw_masks(graph, &s->recurrent, s->h, c->recurrent_dropout);
+    return graph->status;
+}
+
+static void write_states(const sequence *s)
+{
+    const conv_lstm_parts *parts = s->layer->own;
+    artel__row_state_write(s->graph, artel__graph_variable(s->graph, parts->state[0]), s->h);
+    artel__row_state_write(s->graph, artel__graph_variable(s->graph, parts->state[1]), s->c);
 }
 
 static artel__value_id choose(artel__graph *graph, artel__value_id mask, artel__value_id a, artel__value_id b)
@@ -275,9 +326,11 @@ static artel_status call_conv_lstm(artel__layer *layer, artel__call *call)
         int64_t t = c->go_backwards ? steps - 1 - i : i;
         artel__value_id now = artel__channels_last(graph, take(graph, x, t), c->data_format);
         if (i == 0) ARTEL_TRY(lay(&s, now));
+        if (i == 0 && c->stateful) ARTEL_TRY(read_states(&s));
         ARTEL_TRY(step(&s, now, step_mask(call, t, parts->rank + 1)));
         all[i] = with_step_axis(graph, artel__channels_back(graph, s.out, c->data_format));
     }
+    if (c->stateful) write_states(&s);
     return give(&s, call, all, steps);
 }
 

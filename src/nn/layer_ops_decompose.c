@@ -98,11 +98,12 @@ artel_status artel__raw_matrix_rank(artel__layer *layer, artel__call *call)
     ARTEL_TRY(read_matrix(layer, call, false, &x));
     if (!read_number(layer, call, "tol", NAN, &least)) return artel__raw_refuse(layer, "a tol that is no number");
     artel__value_id s = artel__raw_singular_values(graph, x), above_it;
-    if (isnan(least))
-        above_it = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s,
-                                     times(graph, largest(graph, s), (double)FLT_EPSILON * longer_side(graph, x)));
-    else
+    if (isnan(least)) {
+        artel__value_id most = largest(graph, s), part = times(graph, most, (double)FLT_EPSILON * longer_side(graph, x));
+        above_it = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, part);
+    } else {
         above_it = above(graph, s, least);
+    }
     ARTEL_TRY(graph->status);
     above_it = artel__as_float(graph, above_it);
     artel__value_id count = artel__op_reduce(graph, ARTEL__REDUCE_SUM, above_it, 1u << (graph->value[s].shape.rank - 1), false);
@@ -122,8 +123,9 @@ artel_status artel__raw_pinv(artel__layer *layer, artel__call *call)
     artel__value_id u = artel__op_decompose(graph, ARTEL__DECOMPOSITION_SINGULAR, false, x);
     ARTEL_TRY(graph->status);
     artel__value_id s = artel__graph_output(graph, u, 1), v = artel__graph_output(graph, u, 2);
-    artel__value_id counts = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, times(graph, largest(graph, s), part));
-    s = where(graph, counts, s, number(graph, INFINITY));
+    artel__value_id least = times(graph, largest(graph, s), part), counts = artel__op_compare(graph, ARTEL__COMPARE_GREATER, s, least);
+    artel__value_id infinite = number(graph, INFINITY);
+    s = where(graph, counts, s, infinite);
     ARTEL_TRY(graph->status);
     int axes[ARTEL_MAX_RANK], rank = graph->value[v].shape.rank;
     for (int i = 0; i < rank; i++) axes[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
@@ -131,7 +133,9 @@ artel_status artel__raw_pinv(artel__layer *layer, artel__call *call)
     beside.dim[beside.rank] = beside.dim[beside.rank - 1];
     beside.dim[beside.rank - 1] = 1;
     beside.rank++;
-    v = binary(graph, ARTEL__BINARY_DIV, artel__op_transpose(graph, v, axes), artel__op_reshape(graph, s, &beside));
+    v = artel__op_transpose(graph, v, axes);
+    s = artel__op_reshape(graph, s, &beside);
+    v = binary(graph, ARTEL__BINARY_DIV, v, s);
     artel__call_return(call, artel__row_products(graph, v, u));
     return graph->status;
 }

@@ -144,12 +144,14 @@ int artel__recurrent_states(const artel__layer *layer)
     return count;
 }
 
-/* The batch that a stateful layer was built for; graphs do not know it, but Keras writes down what it built from. */
-static int64_t built_batch(const artel__layer *layer)
+/* Graphs do not know it, but Keras writes down what it built from. */
+artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out)
 {
-    int64_t batch = -1;
     json_t *shape = json_object_get(json_object_get(layer->record, "build_config"), "input_shape");
-    return artel__json_integer(json_array_get(shape, 0), &batch) ? batch : -1;
+    bool said = artel__json_integer(json_array_get(shape, 0), out) && *out >= 1 && *out <= INT32_MAX;
+    if (said) return ARTEL_OK;
+    return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "build it with Input(batch_shape=...) and save the model again with Keras 3",
+                             "it is stateful, and its record does not say for which batch size");
 }
 
 /* They belong to no layer as far as files are concerned: Keras saves none. */
@@ -158,10 +160,8 @@ static artel_status declare_states(artel__layer *layer, int i, int *number)
     const recurrent_config *c = layer->config;
     artel__recurrent_cell *parts = cell_of(layer, i)->own;
     if (!c->stateful) return ARTEL_OK;
-    artel_shape shape = artel__shape(2, built_batch(layer), parts->config->units);
-    if (shape.dim[0] < 1 || shape.dim[0] > INT32_MAX)
-        return artel__layer_fail(layer, ARTEL_ERROR_INVALID, "build it with Input(batch_shape=...) and save the model again with Keras 3",
-                                 "it is stateful, and its record does not say for which batch size");
+    artel_shape shape = artel__shape(2, (int64_t)0, parts->config->units);
+    ARTEL_TRY(artel__recurrent_batch(layer, &shape.dim[0]));
     for (int k = 0; k < artel__cell_states(cell_of(layer, i)); k++) {
         char *name = artel__arena_printf(layer->arena, "%s/rnn_state_%d", layer->scope, (*number)++);
         if (!name) return ARTEL_ERROR_NO_MEMORY;

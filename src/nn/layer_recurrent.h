@@ -17,6 +17,8 @@ typedef struct artel__recurrent_config {
 artel__recurrent_config *artel__recurrent_config_of(const artel__layer *layer);
 /* States of such a layer: 2 for LSTM, else 1. */
 int artel__recurrent_states(const artel__layer *layer);
+/* The batch that a stateful layer was built for; fails where the record does not say it. */
+artel_status artel__recurrent_batch(const artel__layer *layer, int64_t *out);
 
 /* A sublayer that only holds variables, under `path` in weights files; `name` in the names of variables. */
 artel_status artel__layer_add_holder(artel__layer *layer, const char *path, const char *name, artel__layer **out);

@@ -56,11 +56,18 @@ def given_state():
     return K.Model([x, h], L.Dense(2)(L.Flatten()(L.ConvLSTM2D(2, 3, padding="same")(x, initial_state=[h, h]))))
 
 
+def stateful(layer, *shape):
+    return lambda: K.Sequential([K.Input(batch_shape=(8, *shape)), layer(), L.Flatten(), L.Dense(2)])
+
+
 # by SGD: two places of a window come so near one another that rounding decides, and Adam makes whole steps of what that changes
 CASES = [Case(name, lambda make=make: [make()], VOLUME, opt="sgd" if name == "adaptive-max-3d" else None) for name, make in VOLUMES.items()]
 CASES += [Case(name, lambda make=make: [make()], MOVIE) for name, make in MOVIES.items()]
 CASES += [Case(name, build, shape) for name, (shape, build) in OTHERS.items()]
 CASES += [Case("conv-lstm2d-states", states), Case("conv-lstm2d-given-state", given_state, refuse="tensors")]
+CASES += [Case("conv-lstm2d-stateful", stateful(lambda: L.ConvLSTM2D(2, (3, 2), strides=2, stateful=True, return_sequences=True), *MOVIE)),
+          Case("conv-lstm2d-stateful-replicas", stateful(lambda: L.ConvLSTM2D(2, 3, padding="same", go_backwards=True, stateful=True), *MOVIE), fit=("--replicas", 3)),
+          Case("conv-lstm1d-stateful-validation", stateful(lambda: L.ConvLSTM1D(3, 2, stateful=True), 4, 7, 3), validation=16)]
 
 if __name__ == "__main__":
     main(CASES, every=3)
